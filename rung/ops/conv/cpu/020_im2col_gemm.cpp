@@ -34,43 +34,60 @@ void unroll_term(const ConvGeometry& g, const View<const float, 5>& x, std::int6
   }
 }
 
+/// A term: a channel of a group, and a tap.
+struct Term {
+  std::int64_t c, t[3];
+};
+Term term_of(const ConvGeometry& g, std::int64_t index) {
+  Term term{};
+  for (int axis = 2; axis >= 0; --axis) {
+    term.t[axis] = index % g.axis[axis].kernel;
+    index /= g.axis[axis].kernel;
+  }
+  term.c = index;
+  return term;
+}
+
+/// Rows of the matrix that exist at a time: all, where they fit 16 MiB. Of larger ones the matrix
+/// would take kh kw times the memory of x.
+std::int64_t rows_at_once(std::int64_t terms, std::int64_t pixels) {
+  constexpr std::int64_t max_elements = 4 << 20;
+  return std::clamp<std::int64_t>(max_elements / std::max<std::int64_t>(pixels, 1), 1,
+                                  std::max<std::int64_t>(terms, 1));
+}
+
 void run(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
   const auto x = args.x.view<const float, 5>();
   const auto w = args.w.view<const float, 5>();
   const auto y = args.y.view<float, 5>();
   const std::int64_t pixels = g.results();
-  auto* const matrix = static_cast<float*>(context.workspace(
-      static_cast<std::size_t>(Extents{args.terms(), pixels, sizeof(float)}.product())));
+  const std::int64_t block = rows_at_once(args.terms(), pixels);
+  auto* const matrix = static_cast<float*>(
+      context.workspace(static_cast<std::size_t>(Extents{block, pixels, sizeof(float)}.product())));
   for (std::int64_t n = 0; n < g.images; ++n) {
     for (std::int64_t group = 0; group < g.groups; ++group) {
-      float* row = matrix;
-      for (std::int64_t c = 0; c < g.group_channels(); ++c) {
-        for (std::int64_t td = 0; td < g.axis[0].kernel; ++td) {
-          for (std::int64_t th = 0; th < g.axis[1].kernel; ++th) {
-            for (std::int64_t tw = 0; tw < g.axis[2].kernel; ++tw, row += pixels) {
-              unroll_term(g, x, n, group * g.group_channels() + c, {td, th, tw}, row);
-            }
-          }
+      const std::int64_t first_channel = group * g.group_channels();
+      for (std::int64_t first = 0; first == 0 || first < args.terms(); first += block) {
+        const std::int64_t last = std::min(first + block, args.terms());
+        for (std::int64_t i = first; i < last; ++i) {
+          const Term term = term_of(g, i);
+          unroll_term(g, x, n, first_channel + term.c, term.t, matrix + (i - first) * pixels);
         }
-      }
-      for (std::int64_t i = 0; i < g.group_filters(); ++i) {
-        const std::int64_t k = group * g.group_filters() + i;
-        float* const sums = &y(n, k, 0, 0, 0);
-        std::fill(sums, sums + pixels, 0.0F);
-        row = matrix;
-        for (std::int64_t c = 0; c < g.group_channels(); ++c) {
-          for (std::int64_t td = 0; td < g.axis[0].kernel; ++td) {
-            for (std::int64_t th = 0; th < g.axis[1].kernel; ++th) {
-              for (std::int64_t tw = 0; tw < g.axis[2].kernel; ++tw, row += pixels) {
-                const float weight = w(k, c, td, th, tw);
-                for (std::int64_t j = 0; j < pixels; ++j) sums[j] += weight * row[j];
-              }
-            }
+        for (std::int64_t i = 0; i < g.group_filters(); ++i) {
+          const std::int64_t k = group * g.group_filters() + i;
+          float* const sums = &y(n, k, 0, 0, 0);
+          if (first == 0) std::fill(sums, sums + pixels, 0.0F);
+          for (std::int64_t at = first; at < last; ++at) {
+            const Term term = term_of(g, at);
+            const float weight = w(k, term.c, term.t[0], term.t[1], term.t[2]);
+            const float* const row = matrix + (at - first) * pixels;
+            for (std::int64_t j = 0; j < pixels; ++j) sums[j] += weight * row[j];
           }
-        }
-        for (std::int64_t j = 0; j < pixels; ++j) {
-          sums[j] = conv_cpu::finish<float>(args, k, sums[j]);
+          if (last < args.terms()) continue;
+          for (std::int64_t j = 0; j < pixels; ++j) {
+            sums[j] = conv_cpu::finish<float>(args, k, sums[j]);
+          }
         }
       }
     }

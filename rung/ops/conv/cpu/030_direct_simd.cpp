@@ -24,7 +24,10 @@ namespace rung::conv_cpu::HWY_NAMESPACE {
 void direct_simd(const Gathered& g, Context& context, int threads) {
   visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
     using T = Accumulator<In>;
-    if (g.y_strides[1] == 1 && g.m >= enough_channels) {
+    // Of filters that leave most of a panel empty, however large they are, none are packed.
+    const auto packed = static_cast<double>(round_up(g.m, panel_columns<T>) * g.groups) *
+                        static_cast<double>(g.terms());
+    if (g.y_strides[1] == 1 && g.m >= enough_channels && fits_tensors(g, packed)) {
       run_layer<ChannelColumns<T, In>>(g, context, threads);
     } else {
       run_layer<PixelColumns<T, In>>(g, context, threads);

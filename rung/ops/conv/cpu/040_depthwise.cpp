@@ -40,7 +40,9 @@ const float* filter_of(const Gathered& g, std::int64_t c) {
   return static_cast<const float*>(g.w) + c * g.w_group;
 }
 float bias_of(const Gathered& g, std::int64_t c) {
-  return g.bias == nullptr ? 0.0F : static_cast<const float*>(g.bias)[c * g.bias_stride];
+  float bias;
+  copy_bias<float, float>(g, c, 1, &bias);
+  return bias;
 }
 
 /// The taps of one row of y that are within the image: where from, and their weights.

@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 #include <limits>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "rung/core/facts.hpp"
 #include "rung/ops/conv/test/conv_test.hpp"
@@ -276,6 +280,67 @@ TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
+// Windows that see only padding, and sums that underflow: a term of the padding must not decide the
+// sign, since tiles of pixels, whose rows depend on the threads, leave such terms out or not.
+TEST_P(ConvOn, AZeroSumIsPositive) {
+  const std::int64_t images = 2, channels = 3, height = 11, width = 9, filters = 17;
+  const std::int64_t out_height = height + 2 * 6 - 2, out_width = width + 2 * 2 - 2;
+  std::vector<float> bias(filters, -0.0F);
+  for (const bool channels_last : {false, true}) {
+    for (const float value : {0.0F, -0.0F, 1.0F}) {
+      std::vector<float> x(static_cast<std::size_t>(images * channels * height * width), value);
+      std::vector<float> w(static_cast<std::size_t>(filters * channels * 9), -1.0F);
+      const auto shape = [&](std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t v) {
+        return channels_last ? Extents{n, h, v, c} : Extents{n, c, h, v};
+      };
+      const Extents y_shape = shape(images, filters, out_height, out_width);
+      ConvOptions options{.padding_height = 6, .padding_width = 2, .channels_last = channels_last};
+      options.bias = ConstTensorRef(bias.data(), {filters});
+      std::vector<float> y(static_cast<std::size_t>(y_shape.product()));
+      const ConstTensorRef x_ref(x.data(), shape(images, channels, height, width));
+      const ConstTensorRef w_ref(w.data(), shape(filters, channels, 3, 3));
+      const TensorRef y_ref(y.data(), y_shape);
+      for (const std::string& rung :
+           rungs_for<Conv>({.x = x_ref, .w = w_ref, .y = y_ref, .options = options}, context)) {
+        conv(context, x_ref, w_ref, y_ref, options, {rung});
+        const auto negative_zero = [](float z) { return z == 0 && std::signbit(z); };
+        EXPECT_EQ(std::count_if(y.begin(), y.end(), negative_zero), 0)
+            << rung << ' ' << value << ' ' << channels_last;
+      }
+    }
+  }
+}
+
+TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameSignsOfZero) {
+  const std::int64_t images = 1, channels = 3, height = 23, width = 9, filters = 17;
+  const std::int64_t out_height = height + 2 * 9 - 2, out_width = width;
+  std::vector<float> bias(filters, -0.0F);
+  // Products below the range: sums underflow to -0.
+  std::vector<float> x(static_cast<std::size_t>(images * channels * height * width), 1e-30F);
+  std::vector<float> w(static_cast<std::size_t>(filters * channels * 9), -1e-30F);
+  const ConstTensorRef x_ref(x.data(), {images, height, width, channels});
+  const ConstTensorRef w_ref(w.data(), {filters, 3, 3, channels});
+  std::vector<float> y(static_cast<std::size_t>(images * filters * out_height * out_width));
+  const TensorRef y_ref(y.data(), {images, out_height, out_width, filters});
+  for (const bool biased : {false, true}) {
+    ConvOptions options{.padding_height = 9, .padding_width = 1, .channels_last = true};
+    if (biased) options.bias = ConstTensorRef(bias.data(), {filters});
+    Context one_thread = Context::cpu(1);
+    for (const std::string& rung :
+         rungs_for<Conv>({.x = x_ref, .w = w_ref, .y = y_ref, .options = options}, one_thread)) {
+      std::vector<std::uint32_t> one;
+      for (const int threads : {1, 2, 3, 7, 16}) {
+        Context context = Context::cpu(threads);
+        conv(context, x_ref, w_ref, y_ref, options, {rung});
+        std::vector<std::uint32_t> bits(y.size());
+        std::memcpy(bits.data(), y.data(), y.size() * sizeof(float));
+        if (threads == 1) one = bits;
+        EXPECT_EQ(bits, one) << rung << ' ' << threads << ' ' << biased;
+      }
+    }
+  }
+}
+
 // Bands of rows, planes per stride, products of 1 x 1: whatever is shared, and however.
 TEST(ConvCpu, BandsAndProductsGiveTheSameBitsToo) {
   const Layer planes{.images = 3,
@@ -303,9 +368,7 @@ TEST(ConvCpu, BandsAndProductsGiveTheSameBitsToo) {
 
 TEST(ConvCpu, ProductsWithChannelsLastGiveTheSameBitsToo) {
   const std::int64_t images = 2, channels = 16, height = 61, width = 50, filters = 29;
-  const auto last = [&](std::int64_t c) {
-    return Extents{height * width * c, 1, width * c, c};
-  };
+  const auto last = [&](std::int64_t c) { return Extents{height * width * c, 1, width * c, c}; };
   auto x = random_values(images * channels * height * width, 21);
   auto w = random_values(filters * channels, 22);
   std::vector<float> one;

@@ -70,14 +70,16 @@ class Product {
                                        std::max<std::int64_t>(1, max_slices / blocks));
   }
 
-  /// The sums of all slices but the first stay here.
+  /// The sums of all slices stay here; there are several of few blocks only.
   [[nodiscard]] std::size_t slice_bytes() const {
+    if (slices_ == 1) return 0;
     return static_cast<std::size_t>(args_.geometry.groups * filter_blocks_ * term_blocks_ *
                                     slices_ * terms_ * columns) *
            sizeof(T);
   }
   [[nodiscard]] std::size_t thread_bytes() const {
-    return static_cast<std::size_t>((terms_ + columns) * pixels_a_time) * sizeof(T);
+    const std::int64_t sums = slices_ == 1 ? terms_ * columns : 0;
+    return static_cast<std::size_t>((terms_ + columns) * pixels_a_time + sums) * sizeof(T);
   }
 
   void run(const cpu::Team& team, std::byte* memory) const {
@@ -86,6 +88,15 @@ class Product {
                                          static_cast<std::size_t>(team.rank()) * thread_bytes());
     T* const panel = rows + terms_ * pixels_a_time;
     const std::int64_t blocks = args_.geometry.groups * filter_blocks_ * term_blocks_;
+    if (slices_ == 1) {
+      T* const sums = panel + columns * pixels_a_time;
+      const cpu::Range mine = team.share(blocks);
+      for (std::int64_t block = mine.begin; block < mine.end; ++block) {
+        sum_slice(block, 0, rows, panel, sums);
+        write(block, sums);
+      }
+      return;
+    }
     const cpu::Range share = team.share(blocks * slices_);
     for (std::int64_t task = share.begin; task < share.end; ++task) {
       sum_slice(task / slices_, task % slices_, rows, panel, all + task * terms_ * columns);

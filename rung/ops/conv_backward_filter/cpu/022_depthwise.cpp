@@ -124,9 +124,6 @@ class DepthwiseGradient {
 
  private:
   static constexpr int lanes = lanes_of<float>;
-  /// Channels whose bands are copied together.
-  static constexpr std::int64_t part_channels = 64;
-
   /// Some channels as those of one group.
   [[nodiscard]] Gathered part_of(std::int64_t part) const {
     Gathered made = g_;
@@ -251,9 +248,14 @@ namespace {
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   const conv_layer::Gathered g = conv_layer::of_filters(args);
   if (g.m != 1 || g.q != 1 || g.groups == 1) return unsupported("one filter for each channel");
-  return conv_cpu::has_channel_vectors(g)
-             ? supported
-             : unsupported("channels last, f32, f16 or bf16, and up to 128 taps");
+  if (!conv_cpu::has_channel_vectors(g)) {
+    return unsupported("channels last, f32, f16 or bf16, and up to 128 taps");
+  }
+  conv_layer::Gathered part = g;  // whose bands are copied together
+  part.q = part.m = std::min(conv_backward_filter_cpu::part_channels, g.groups);
+  part.groups = 1;
+  return conv_cpu::takes_pixels(part) ? supported
+                                      : unsupported("filters that span less than a band of rows");
 }
 
 /// Of one thread.

@@ -100,11 +100,13 @@ class PlanesByFilters {
         channel_blocks_(ceil_div(g.q, channels_)),
         slices_(slices_of(g, g.groups * filter_blocks_ * channel_blocks_, bands_.count())) {}
 
+  /// The sums of all slices stay here; there are several of few blocks only.
   [[nodiscard]] std::size_t slice_bytes() const {
-    return conv_layer::bytes_of<T>({blocks(), slices_, block_sums()});
+    return slices_ == 1 ? 0 : conv_layer::bytes_of<T>({blocks(), slices_, block_sums()});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
-    return conv_layer::bytes_of<T>({panel_pixels * columns + planes_length()}) +
+    const std::int64_t sums = slices_ == 1 ? block_sums() : 0;
+    return conv_layer::bytes_of<T>({panel_pixels * columns + planes_length() + sums}) +
            conv_layer::bytes_of<std::int64_t>({terms()}) +
            conv_layer::bytes_of<std::int32_t>({round_up(taps_, 64)});
   }
@@ -115,7 +117,9 @@ class PlanesByFilters {
         memory + slice_bytes() + static_cast<std::size_t>(team.rank()) * thread_bytes();
     T* const panel = reinterpret_cast<T*>(own);
     T* const planes = panel + panel_pixels * columns;
-    auto* const places = reinterpret_cast<std::int64_t*>(planes + planes_length());
+    T* const own_sums = planes + planes_length();
+    auto* const places =
+        reinterpret_cast<std::int64_t*>(own_sums + (slices_ == 1 ? block_sums() : 0));
     auto* const offsets = reinterpret_cast<std::int32_t*>(places + terms());
     bands_.set_offsets(offsets);
     const std::int64_t plane_taps = g_.axis[1].kernel * g_.axis[2].kernel;
@@ -123,6 +127,14 @@ class PlanesByFilters {
       places[i] = i / plane_taps * bands_.shape().plane + offsets[i % plane_taps];
     }
     std::memset(panel, 0, static_cast<std::size_t>(panel_pixels * columns) * sizeof(T));
+    if (slices_ == 1) {
+      const cpu::Range mine = team.share(blocks());
+      for (std::int64_t block = mine.begin; block < mine.end; ++block) {
+        sum_slice(block, 0, panel, planes, places, own_sums);
+        write(block, own_sums);
+      }
+      return;
+    }
     const cpu::Range share = team.share(blocks() * slices_);
     for (std::int64_t task = share.begin; task < share.end; ++task) {
       sum_slice(task / slices_, static_cast<int>(task % slices_), panel, planes, places,
@@ -322,7 +334,9 @@ void planes_on(const ConvBackwardFilter::Args& args, Context& context, int threa
 namespace {
 
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
-  return conv_cpu::takes_planes(conv_layer::of_filters(args))
+  const conv_layer::Gathered g = conv_layer::of_filters(args);
+  constexpr std::int64_t max_taps = 1 << 14;  // whose sums, of 64 filters or more, a thread holds
+  return conv_cpu::takes_planes(g) && g.taps() <= max_taps
              ? supported
              : unsupported("filters that span more than a band of planes holds");
 }

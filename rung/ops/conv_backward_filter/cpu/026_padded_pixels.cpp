@@ -326,7 +326,13 @@ void pixels_on(const ConvBackwardFilter::Args& args, Context& context, int threa
 namespace {
 
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
-  return conv_cpu::takes_pixels(conv_layer::of_filters(args))
+  const conv_layer::Gathered g = conv_layer::of_filters(args);
+  // As many slices as PixelsByFilters may make, of sums of whole vectors.
+  constexpr std::int64_t most_lanes = 16, most_bands = std::int64_t{1} << 62;
+  const auto sums =
+      static_cast<double>(conv_backward_filter_cpu::slices_of(g, g.groups, most_bands) * g.groups) *
+      static_cast<double>(round_up(g.m, most_lanes)) * static_cast<double>(g.terms());
+  return conv_cpu::takes_pixels(g) && conv_cpu::fits_tensors(g, sums)
              ? supported
              : unsupported("channels last, and filters that span less than a band of rows holds");
 }

@@ -66,8 +66,8 @@ double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
   // a few rows.
   const auto columns = static_cast<double>(round_up(g.q, lanes));
   const double packing = (m + q) * an_element + (columns - q) * an_empty_column;
-  const double work = pixels * (std::max(m, 6.0) * columns * 2 / rate + packing) +
-                      calls * m * q * a_sum;
+  const double work =
+      pixels * (std::max(m, 6.0) * columns * 2 / rate + packing) + calls * m * q * a_sum;
   return (work + calls * a_call) / context.threads() +
          (context.threads() > 1 ? calls * a_thread : 0);
 }

@@ -41,6 +41,15 @@ Support takes_winograd(const Conv::Args& args, const Context&) {
       return unsupported("3 x 3, stride 1, dilation 1");
     }
   }
+  // Of a tile's places, transformed: filters for all threads, channels of 64 tiles for each.
+  constexpr std::int64_t places = 36, columns = 64, spare = 32;
+  const auto filters = static_cast<double>(g.groups * places) *
+                       static_cast<double>(g.group_channels() * g.group_filters() + spare);
+  constexpr double of_tensors = 4;  // 36 places for 9 taps
+  if (g.group_channels() > 2 * max_copied_elements / (places * columns) ||
+      !fits_tensors(conv_layer::forward(args), filters / of_tensors)) {
+    return unsupported("transformed channels and filters that fit the scratch of a call");
+  }
   return supported;
 }
 

@@ -213,7 +213,7 @@ class ChannelColumns {
   /// Terms of a pixel, in the order t0 t1 t2 q.
   void gather_row(const Pixel& pixel, std::int64_t term, std::int64_t terms,
                   const std::int64_t* places, T* to) const {
-    if (pixel.inside && g_.q < few_channels) {
+    if (pixel.inside && this->places() != 0) {
       const In* from = pixel.image;
       for (int axis = 0; axis < 3; ++axis) {
         from += pixel.o[axis] * g_.axis[axis].step * g_.x_strides[2 + axis];
@@ -268,7 +268,7 @@ class ChannelColumns {
     const hn::ScalableTag<T> d;
     if (g_.bias == nullptr && g_.activation == Activation::none) return;
     T bias[columns] = {};
-    add_bias<T, In>(g_, filter, filters, bias);
+    copy_bias<T, In>(g_, filter, filters, bias);
     for (std::int64_t i = 0; i < count; ++i, sums += columns) {
       for (int j = 0; j < filters; j += lanes_of<T>) {
         hn::StoreU(hn::Add(hn::LoadU(d, sums + j), hn::LoadU(d, bias + j)), d, sums + j);
@@ -278,9 +278,10 @@ class ChannelColumns {
   }
 
   const Gathered& g_;
-  /// Terms whose places are kept.
+  /// Terms whose places are kept; of larger filters none, so that a thread's memory is bounded.
   [[nodiscard]] std::int64_t places() const {
-    return !direct_ && g_.q < few_channels ? g_.terms() : 0;
+    constexpr std::int64_t max_places = 1 << 14;
+    return !direct_ && g_.q < few_channels && g_.terms() <= max_places ? g_.terms() : 0;
   }
 
   bool direct_;

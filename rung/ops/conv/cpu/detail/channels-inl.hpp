@@ -80,7 +80,7 @@ class ChannelVectors {
         for (int c = 0; c < count; ++c) to[c] = static_cast<float>(from[c * g_.w_group]);
       }
     }
-    if (g_.bias != nullptr) add_bias<float, In>(g_, block * lanes, count, bias);
+    if (g_.bias != nullptr) copy_bias<float, In>(g_, block * lanes, count, bias);
   }
 
   /// A filter's weights are one behind the other.

@@ -200,11 +200,13 @@ HWY_INLINE void store_strided(const T* from, Out* to, std::int64_t step, int cou
   for (int i = 0; i < count; ++i) to[i * step] = static_cast<Out>(from[i]);
 }
 
+/// Biases, zeros where there are none. A bias of -0 becomes +0: a sum of nothing but zeros is then
+/// +0 wherever the bias is added, and however many terms of the padding are.
 template <class T, class In>
-void add_bias(const Gathered& g, std::int64_t first, int count, T* to) {
+void copy_bias(const Gathered& g, std::int64_t first, int count, T* to) {
   const auto* bias = static_cast<const In*>(g.bias);
   for (int i = 0; i < count; ++i) {
-    to[i] = bias == nullptr ? T{0} : static_cast<T>(bias[(first + i) * g.bias_stride]);
+    to[i] = bias == nullptr ? T{0} : static_cast<T>(bias[(first + i) * g.bias_stride]) + T{0};
   }
 }
 
@@ -219,7 +221,7 @@ void write_filters(const Gathered& g, std::int64_t first, std::int64_t filters, 
   for (std::int64_t i = 0; i < filters; ++i, sums += panel_columns<T>, y += g.y_strides[1]) {
     if (g.bias != nullptr) {
       T bias;
-      add_bias<T, In>(g, first + i, 1, &bias);
+      copy_bias<T, In>(g, first + i, 1, &bias);
       for (int j = 0; j < whole; j += lanes_of<T>) {
         hn::StoreU(hn::Add(hn::LoadU(d, sums + j), hn::Set(d, bias)), d, sums + j);
       }

@@ -40,7 +40,9 @@ struct TileResult {
   int last;
 };
 
-/// c[i][j] = start[i start_pitch + j] + sum over terms of pixel[i][term] weights[term][j]. Of two
+/// c[i][j] = start[i start_pitch + j] + sum over terms of pixel[i][term] weights[term][j], a zero as
+/// +0: a product of the padding, which is a term or not by a band's rows, would turn a -0, to which
+/// a sum may underflow, into +0. Of two
 /// halves, the second one's pixels are `apart` elements behind those of the first: more pointers
 /// than these eight have no registers.
 template <int Halves, int Rows, int Vectors, class T>
@@ -88,7 +90,9 @@ HWY_NOINLINE void pixel_tile(const T* const* pixel, std::int64_t apart, const Te
   for (int h = 0; h < Halves; ++h) {
 #pragma GCC unroll 8
     for (int i = 0; i < Rows; ++i) {
-      const V(&row)[Vectors] = sums[h][i];
+      V(&row)[Vectors] = sums[h][i];
+#pragma GCC unroll 4
+      for (int v = 0; v < Vectors; ++v) row[v] = hn::Add(row[v], hn::Zero(d));
       T* const c = result.to == nullptr ? result.c + (h * Rows + i) * Vectors * lanes
                                         : result.to[h * Rows + i] + result.first;
 #pragma GCC unroll 4

@@ -160,7 +160,7 @@ class PixelRows {
     }
     T* bias = packed + panel_of(group, block) + g_.terms() * pitch;
     std::memset(bias, 0, static_cast<std::size_t>(pitch) * sizeof(T));
-    if (g_.bias != nullptr) add_bias<T, In>(g_, group * g_.m + first, count, bias);
+    if (g_.bias != nullptr) copy_bias<T, In>(g_, group * g_.m + first, count, bias);
   }
 
   /// Terms that are w_strides[1] apart.

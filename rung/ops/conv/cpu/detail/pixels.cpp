@@ -57,14 +57,19 @@ PixelShape pixel_shape(const Gathered& g, std::size_t element, int threads) {
 
 bool takes_pixels(const Gathered& g) {
   if (g.x_strides[1] != 1 || g.y_strides[1] != 1) return false;
-  constexpr std::int64_t max_elements = std::int64_t{1} << 24;
   for (const SourceAxis& axis : g.axis) {
     if (axis.divisor != 1 || axis.kernel > 0x3fff) return false;
     if (std::abs(axis.between) > 0x3fff || axis.step > 0x3fff) return false;
   }
   PixelShape shape{.rows = 1, .columns = std::min<std::int64_t>(g.axis[2].places, 512)};
   const std::int64_t elements = set_copy(g, shape);
-  return elements < max_elements && g.q * g.axis[0].kernel < max_elements / elements;
+  if (elements > max_copied_elements || g.q * g.axis[0].kernel > max_copied_elements / elements ||
+      g.terms() > max_kept_terms) {
+    return false;
+  }
+  constexpr std::int64_t most_lanes = 16;
+  return fits_tensors(g, static_cast<double>(round_up(g.m, most_lanes) * g.groups) *
+                             static_cast<double>(g.terms() + 1));
 }
 
 namespace {

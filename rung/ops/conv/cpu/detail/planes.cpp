@@ -32,6 +32,17 @@ std::int64_t set_planes(const Gathered& g, PlaneShape& shape) {
 
 }  // namespace
 
+bool fits_tensors(const Gathered& g, double elements) {
+  constexpr double always = 1 << 22;
+  const auto groups = static_cast<double>(g.groups);
+  const auto terms = static_cast<double>(g.terms());
+  double image = static_cast<double>(g.images) * groups * static_cast<double>(g.q);
+  for (const SourceAxis& axis : g.axis) image *= static_cast<double>(axis.extent);
+  const double results = groups * static_cast<double>(g.m) * static_cast<double>(g.pixels());
+  const double weights = groups * static_cast<double>(g.m) * terms;
+  return elements <= std::max(always, image + results + weights);
+}
+
 PlaneShape plane_shape(const Gathered& g, std::size_t element, int threads) {
   constexpr std::int64_t band_bytes = 256 * 1024;  // of L2
   PlaneShape shape;
@@ -86,9 +97,14 @@ bool takes_planes(const Gathered& g) {
   if (g.axis[1].kernel * g.axis[2].kernel > 0x3fff) return false;
   // A row of pixels needs all rows that its taps are in.
   PlaneShape shape{.rows = 1, .columns = std::min<std::int64_t>(g.axis[2].places, 512)};
-  constexpr std::int64_t max_elements = std::int64_t{1} << 24;
-  const std::int64_t elements = set_planes(g, shape);
-  return elements < max_elements && g.q * g.axis[0].kernel < max_elements / elements;
+  constexpr std::int64_t least_plane = 16, rows_of_tile = 6;
+  const std::int64_t elements = std::max(set_planes(g, shape), least_plane);
+  if (elements > max_copied_elements || g.q * g.axis[0].kernel > max_copied_elements / elements ||
+      g.terms() > max_kept_terms) {
+    return false;
+  }
+  return fits_tensors(g, static_cast<double>(round_up(g.m, rows_of_tile) * g.groups) *
+                             static_cast<double>(g.terms()));
 }
 
 namespace {

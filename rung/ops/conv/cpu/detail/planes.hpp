@@ -12,6 +12,15 @@ namespace rung::conv_cpu {
 /// With channels last and so many of them, half a vector, pixels are rows and channels columns.
 inline constexpr std::int64_t enough_channels = 8;
 
+/// Largest copy of an image per thread, and most terms whose places a thread keeps, in elements.
+inline constexpr std::int64_t max_copied_elements = std::int64_t{1} << 21;
+inline constexpr std::int64_t max_kept_terms = std::int64_t{1} << 20;
+
+/// Whether so many elements of scratch for all threads, packed weights or sums, are at most 2^22 or
+/// as many as the tensors have. Beyond that a rung leaves the call to others: vectors of filters
+/// that are mostly empty would take many times the weights' memory.
+bool fits_tensors(const conv_layer::Gathered& g, double elements);
+
 /// A band is what one task makes: `rows` x `columns` pixels of an image. Its part of a channel is
 /// `phases` planes of `height` rows, `pitch` elements apart.
 struct PlaneShape {

@@ -368,8 +368,8 @@ class WinogradLayer {
       }
       for (std::int64_t i = 0; i < some; ++i) {
         const std::int64_t k = group * g_.m + m + i;
-        const float bias =
-            g_.bias == nullptr ? 0.0F : static_cast<const float*>(g_.bias)[k * g_.bias_stride];
+        float bias;
+        copy_bias<float, float>(g_, k, 1, &bias);
         transform_output(runs, run_count, count, sums + i * columns, bias,
                          static_cast<float*>(g_.y) + k * g_.y_strides[1]);
       }

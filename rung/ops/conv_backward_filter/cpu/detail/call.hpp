@@ -15,6 +15,9 @@ namespace rung::conv_backward_filter_cpu {
 void terms_by_filters_on(const ConvBackwardFilter::Args& args, Context& context, int threads);
 double seconds(const ConvBackwardFilter::Args& args, int threads);
 
+/// Channels of a depthwise layer whose bands are copied together.
+inline constexpr std::int64_t part_channels = 64;
+
 /// Into how many slices the pixels are cut where dw has so few blocks; of the shape alone. They
 /// consist of bands.
 inline std::int64_t slices_of(const conv_layer::Gathered& g, std::int64_t blocks,
