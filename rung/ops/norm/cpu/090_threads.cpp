@@ -107,6 +107,12 @@ void normalise(const Norm::Args& args, Context& context, int threads) {
   const bool shares =
       threads > 1 && call.access == Access::along && blocks > 1 && rows < 4 * threads;
 
+  // A panel of rows across is four lines of the cache wide: shares that begin at one waste none.
+  const std::int64_t unit = call.access == Access::across ? 64 : 1;
+  const std::int64_t units = (rows + unit - 1) / unit;
+  // A thread without a row needs no copy of one.
+  if (!shares) threads = static_cast<int>(std::min<std::int64_t>(threads, units));
+
   // The workspace: copies of gamma and beta, then what each thread needs (or all, of shared rows).
   const auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
   std::size_t each = 0;
@@ -140,10 +146,8 @@ void normalise(const Norm::Args& args, Context& context, int threads) {
     });
     return;
   }
-  // A panel of rows across is four lines of the cache wide: shares that begin at one waste none.
-  const std::int64_t unit = call.access == Access::across ? 64 : 1;
   cpu::run_shares(threads, [&](const cpu::Team& team) {
-    const cpu::Range part = team.share((rows + unit - 1) / unit);
+    const cpu::Range part = team.share(units);
     std::byte* scratch = memory + static_cast<std::size_t>(team.rank()) * rounded(each);
     with.rows({&call, part.begin * unit, std::min(rows, part.end * unit), scratch});
   });

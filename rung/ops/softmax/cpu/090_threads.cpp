@@ -87,6 +87,10 @@ Plan plan_of(const Softmax::Args& args) {
 void run(const Softmax::Args& args, Context& context, int threads) {
   if (args.empty()) return;
   const Plan plan = plan_of(args);
+  // A thread without a row, or a block of columns, needs no copy of one.
+  if (plan.kind != Plan::Kind::long_rows) {
+    threads = static_cast<int>(std::min<std::int64_t>(threads, plan.units));
+  }
   const Call call{&args, streams(args)};
   const auto size = static_cast<std::int64_t>(args.x.dtype == DType::f64 ? 8 : 4);
   const std::int64_t scratch = round_up(scratch_elements(args, plan, call.stream) * size, 4096);
