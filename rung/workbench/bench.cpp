@@ -101,12 +101,13 @@ struct Race {
 void announce(const AnyOperator& op, const std::vector<Race>& races, const BenchPlan& plan,
               const Options& options) {
   FILE* const to = options.json ? stderr : stdout;
-  // Beside JSON only a person at a terminal is informed; what is quick needs no estimate then.
+  // Beside JSON only a person at a terminal is informed. What is quick, or the operator's own,
+  // needs no estimate then.
   const bool quiet = options.json && !is_terminal(STDERR_FILENO);
   const bool quick = std::all_of(races.begin(), races.end(), [&](const Race& race) {
     return is_quick(op, race.problem, Context::on(race.backend, race.threads));
   });
-  if (quiet && quick) return;
+  if (quiet && (quick || options.problems.empty())) return;
   BenchEstimate all;
   {
     Progress progress(static_cast<std::int64_t>(races.size()));

@@ -135,8 +135,8 @@ struct BenchEstimate {
 };
 BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Context& context,
                              const BenchPlan& plan);
-/// The same for one case of `rung check`: a problem in one variant, made, computed by the oracle and
-/// by each of `rungs` (null: the public call) once, or `twice`.
+/// The same for one case of `rung check`: a problem in one variant, made, computed by the oracle
+/// and by each of `rungs` (null: the public call) once, or `twice`.
 BenchEstimate estimate_check(const AnyOperator& op, const Problem& problem, Context& context,
                              const std::vector<const RungInfo*>& rungs, bool twice);
 /// Seconds of one public call, checked; 0 where that is_quick().

@@ -18,15 +18,15 @@
 namespace rung::workbench {
 namespace {
 
-/// Limits of the first, smallest problem: the product of its extents, and operations or bytes, which
-/// iterations, batches and masks multiply.
+/// Limits of the first, smallest problem: the product of its extents, and operations or bytes,
+/// which iterations, batches and masks multiply.
 struct FirstProblem {
   double elements;
   double work;
   double textbook_rate;  // operations or bytes per second of the slowest rungs, about
 
-  /// One that cannot be made small is not run at all above this: its time is concluded from its work
-  /// alone.
+  /// Above this a problem that cannot be made small is not run at all: its time is concluded from
+  /// its work alone.
   [[nodiscard]] double too_much_to_try() const { return 100 * work; }
 };
 constexpr FirstProblem first_problem{2e6, 5e7, 1e9};

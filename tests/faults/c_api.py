@@ -23,7 +23,8 @@ def run(program, shim, folder, kind, threads, number):
     environment = dict(os.environ, LD_PRELOAD=shim, RUNG_FAULT_KIND=kind, RUNG_FAULT_NUMBER=str(number),
                        RUNG_FAULT_AFTER="armed", RUNG_FAULT_FIRED=fired,
                        GLIBC_TUNABLES="glibc.malloc.tcache_count=0")
-    done = subprocess.run([program, kind, str(threads)], env=environment, cwd=folder, timeout=60, text=True, capture_output=True)
+    done = subprocess.run([program, kind, str(threads)], env=environment, cwd=folder, timeout=60, text=True,
+                          capture_output=True)
     was_failed = os.path.exists(fired)
     if was_failed:
         os.remove(fired)

@@ -13,9 +13,9 @@
 // Shapes   one to seven axes; the inputs broadcast to z's shape as in NumPy; any strides. z must
 //          not overlap itself.
 // Layout   where the context runs: device memory for cuda, host memory for cpu and simt.
-// Aliasing z may be an input exactly; otherwise they must not overlap. Overlap is decided by address
-//          ranges, from the lowest to the highest byte that a tensor touches, so that tensors whose
-//          elements interleave are refused.
+// Aliasing z may be an input exactly; otherwise they must not overlap. Overlap is decided by
+//          address ranges, from the lowest to the highest byte that a tensor touches, so that
+//          tensors whose elements interleave are refused.
 // Function copyable without effects of its own; it runs for each element once, in any order, on
 //          several threads.
 // Errors   Error(invalid_argument) where a shape does not fit z's, or z overlaps itself or an

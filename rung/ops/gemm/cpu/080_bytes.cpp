@@ -3,8 +3,8 @@
 //
 // Idea     8-bit operands: a byte is looked up in a table of 256 values, so that one loop nest
 //          serves e4m3, e5m2 and i8. A panel of B, 128 steps of k by 256 columns, is widened once
-//          for 32 rows of C; sums of a panel are multiplied by the factors of its blocks. Up to four
-//          columns, or rows where k is contiguous in B, are dot products without a panel.
+//          for 32 rows of C; sums of a panel are multiplied by the factors of its blocks. Up to
+//          four columns, or rows where k is contiguous in B, are dot products without a panel.
 // Changes  against cache_tiled: types; the panel of B is a copy, of floats (or of integers).
 // Cost     2 m n k operations of f32; B is widened m / 32 times.
 // Limits   the compiler's vectors. Integers are multiplied in 32 bits, one where the machine has

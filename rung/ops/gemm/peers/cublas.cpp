@@ -250,8 +250,8 @@ std::string about() {
          "." + std::to_string(version % 100) + ", fastest of its heuristics";
 }
 
-/// cuBLASLt documents 4 bytes for the operands of integer products. Its heuristics propose algorithms
-/// for others, too, which refuse when they are to run.
+/// cuBLASLt documents an alignment of 4 bytes for the operands of integer products. Its heuristics
+/// propose algorithms for others, too, which refuse when they are to run.
 bool aligned_for_integers(const Gemm::Args& args) {
   constexpr std::uintptr_t alignment = 4;
   const Call call = call_of(args);

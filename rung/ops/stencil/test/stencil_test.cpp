@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
 #include "rung/core/tensor.hpp"
 #include "rung/simt/record.hpp"
 #include "tests/support/operators.hpp"
@@ -57,62 +56,6 @@ class StencilOn : public OnBackend {
     }
   }
 };
-
-Oracle::Output reference_of(const Stencil::Call& call, std::vector<std::int64_t> rows) {
-  const Stencil::Args args = bind<Stencil>(call);
-  Oracle oracle;
-  Oracle::Output output;
-  output.length = call.y.shape[call.y.rank() - 1];
-  output.rows = std::move(rows);
-  output.value.resize(output.rows.size() * static_cast<std::size_t>(output.length));
-  output.magnitude.resize(output.value.size());
-  oracle.outputs.push_back(output);
-  Stencil::reference(args, oracle);
-  return oracle.outputs.front();
-}
-
-/// A frame per iteration would not fit a stack.
-TEST(StencilReference, TakesAnyNumberOfIterations) {
-  const std::vector<double> x(5 * 4, 3.0);
-  std::vector<double> y(x.size());
-  for (const StencilEdge edge : {StencilEdge::wrap, StencilEdge::clamp, StencilEdge::mirror}) {
-    const Stencil::Call call{.x = ConstTensorRef(x.data(), {5, 4}),
-                             .y = TensorRef(y.data(), {5, 4}),
-                             .window = {2, 2},
-                             .edge = edge,
-                             .scale = 0.25,
-                             .iterations = 300000};
-    const Oracle::Output output = reference_of(call, {0, 4});
-    for (const double value : output.value) EXPECT_DOUBLE_EQ(value, 3.0);
-  }
-}
-
-TEST(StencilReference, OfSomeRowsIsThatOfAll) {
-  const Array x(Extents{2, 6, 9, 5}, 3U);
-  Array y(x.shape);
-  const Array mask(Extents{3, 4, 2}, 4U);
-  std::vector<std::int64_t> all;
-  for (std::int64_t row = 0; row < 2 * 6 * 9; ++row) all.push_back(row);
-  for (const StencilEdge edge : all_edges) {
-    for (const int iterations : {1, 2, 5}) {
-      const Stencil::Call call{.x = x,
-                               .mask = mask,
-                               .y = y,
-                               .anchor = {2, 0, 1},
-                               .edge = edge,
-                               .convolution = iterations == 2,
-                               .iterations = iterations};
-      const std::vector<std::int64_t> some{0, 17, 58, 107};
-      const Oracle::Output of_all = reference_of(call, all);
-      const Oracle::Output of_some = reference_of(call, some);
-      for (std::size_t i = 0; i < some.size() * 5; ++i) {
-        const std::size_t at = static_cast<std::size_t>(some[i / 5]) * 5 + i % 5;
-        EXPECT_EQ(of_some.value[i], of_all.value[at]);
-        EXPECT_EQ(of_some.magnitude[i], of_all.magnitude[at]);
-      }
-    }
-  }
-}
 
 TEST_P(StencilOn, AnImpulseGivesTheMask) {
   for (const Extents& extents : {Extents{3, 5}, Extents{4, 2}, Extents{5, 3}}) {
