@@ -23,8 +23,9 @@
 //          f64, as is the arithmetic; rows are added up in f64. Labels: i64 or i32.
 // Special  no row counts: the mean is 0, and so is dx. A label outside 0 ... C - 1 that is not the
 //          ignored one: the row's loss and dx are NaN, and so is the result. Cross entropy: an
-//          x of -infinity has p = 0, and an infinite loss where q is not 0; +infinity or NaN in a
-//          row, or nothing but -infinity, make its loss and dx NaN.
+//          x of -infinity has p = 0, and an infinite loss where q is not 0; so may an x whose
+//          distance from the row's maximum overflows the arithmetic. +infinity or NaN in a row, or
+//          nothing but -infinity, make its loss and dx NaN.
 // Aliasing dx may be x itself; otherwise what is written overlaps nothing else. Overlap is decided
 //          by address ranges, from the lowest to the highest byte that a tensor touches, so that
 //          tensors whose elements interleave are refused.

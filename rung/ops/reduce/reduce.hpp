@@ -25,6 +25,8 @@
 // NaN      argmin, argmax give the first NaN, as NumPy does, and the first of equal elements; all
 //          others with a NaN are NaN. Infinities are IEEE's: inf - inf and 0 inf are NaN, the
 //          norm with one is inf. -0 equals +0: min and max may give either.
+// Overflow floating sums and means whose partial sums overflow may be infinite or NaN, though the
+//          result itself is in range; which partial sums there are depends on the rung.
 // Nothing  the sum of nothing is 0, the product 1, the norm 0. min, max, mean and arg of nothing:
 //          Error when it follows from the shape; an empty segment gives the least number's opposite
 //          (min: +infinity or the largest integer; max: -infinity or the lowest), NaN for mean

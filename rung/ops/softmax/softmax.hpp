@@ -15,8 +15,9 @@
 //          maximum is subtracted first.
 // Special  -infinity counts as "masked": y is 0 (log: -infinity). A row of nothing else, fully
 //          masked, is all 0 (log: all -infinity), where others divide 0 by 0. +infinity or NaN in a
-//          row makes all of it NaN. Backward needs no exception for masked elements: y = 0 gives
-//          dx = 0; with log, exp(-infinity) = 0 gives dx = s dy.
+//          row makes all of it NaN. Where x - m overflows the arithmetic, y may be that of
+//          x = -infinity, however small s is. Backward needs no exception for masked elements:
+//          y = 0 gives dx = 0; with log, exp(-infinity) = 0 gives dx = s dy.
 // Aliasing y may lie exactly on x (in place), dx on y or on dy; else they must be disjoint. Overlap
 //          is decided by address ranges, from the lowest to the highest byte that a tensor touches,
 //          so that tensors whose elements interleave are refused.
