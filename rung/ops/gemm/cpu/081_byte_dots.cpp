@@ -290,7 +290,7 @@ void run(const Gemm::Args& args, Context& context) {
       static_cast<int>(std::min<std::int64_t>(available, product.call.batch * parts));
   auto* const memory =
       static_cast<Block*>(context.workspace(static_cast<std::size_t>(threads) * sizeof(Block)));
-  cpu::run_team(threads, [&](const cpu::Team& team) {
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range mine = team.share(product.call.batch * parts);
     for (std::int64_t at = mine.begin; at < mine.end; ++at) {
       const std::int64_t row = at % parts * step;

@@ -340,6 +340,41 @@ void expect_strides_of_dx_change_no_bit() {
   });
 }
 
+/// Equal terms, whose sum one after another is rounded in the same direction each time.
+TEST(LossCpu, LongStridedRowsKeepTheBound) {
+  constexpr std::int64_t rows = 4;
+  constexpr double smoothing = 0.125;
+  constexpr double unit = 0x1p-53;
+  Context context = Context::cpu(1);
+  for (const std::int64_t classes : {3000, 40000, 300000}) {
+    for (const double below : {1000.0 / 3, 700.7, 1e5 / 7}) {
+      std::vector<double> x(static_cast<std::size_t>(classes * rows), -below);
+      const std::vector<std::int64_t> labels(rows, classes / 2);
+      for (std::int64_t row = 0; row < rows; ++row) {
+        x[static_cast<std::size_t>(labels[0] * rows + row)] = 0;
+      }
+      std::vector<double> losses(rows);
+      double result = 0;
+      const LossOptions options{
+          .axis = 0, .smoothing = smoothing, .losses = TensorRef(losses, {rows})};
+      const ConstTensorRef logits(x, {classes, rows});
+      const Loss::Call call{logits, ConstTensorRef(labels), TensorRef(&result, Extents{}), options};
+      const auto others = static_cast<long double>(classes - 1);
+      const long double linear = smoothing / static_cast<long double>(classes) * others * below;
+      const long double exact = linear + std::log(1 + others * std::exp(-(long double){below}));
+      const double bound =
+          (static_cast<double>(classes) / 8 + 48) * unit * (1 + static_cast<double>(exact));
+      for (const std::string& name : cpu_rungs_for(call)) {
+        if (name == "naive") continue;  // has another bound
+        loss(context, call.x, call.target, call.result, options, {name});
+        for (const double loss : losses) {
+          EXPECT_NEAR(loss, static_cast<double>(exact), bound) << name << ' ' << classes;
+        }
+      }
+    }
+  }
+}
+
 TEST(LossCpu, StridesOfTheGradientChangeNoBit) {
   expect_strides_of_dx_change_no_bit<float>();
   expect_strides_of_dx_change_no_bit<double>();
