@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Teams of threads: who runs which rank, and what happens when threads are late, when a body throws,
-// after fork(), and where there is no room for threads.
+// Teams of threads: who runs which rank, and what happens when threads are late, when a body
+// throws, after fork(), and where there is no room for threads.
 #include "rung/cpu/team.hpp"
 
 #include <gtest/gtest.h>

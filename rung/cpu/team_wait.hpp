@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// How threads of a team wait for each other. Internal to rung/cpu/team.cpp, as what includes it.
+#pragma once
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <climits>
+#include <cstdint>
+#include <thread>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace rung::cpu::detail {
+
+using Clock = std::chrono::steady_clock;
+using Time = Clock::time_point;
+using Duration = std::chrono::nanoseconds;
+using Seconds = std::chrono::duration<double>;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+struct Tuning {
+  // A worker joins, and balanced shares end, within a microsecond or two of each other. Then
+  // sched_yield() between looks costs a fraction of that, and lends the core to whoever needs it.
+  Duration spin = microseconds(5);
+  // Waiting longer than this, a thread sleeps. Waking it takes 5 to 50 us.
+  Duration wait_awake = microseconds(100);
+  // The same of a worker between calls. Those that follow each other sooner find it awake.
+  Duration idle_awake = microseconds(200);
+  // A call that is worth waking a worker for: twice the time that takes, for either thread.
+  Duration worth_waking = microseconds(100);
+  // The kernel ran something else during a sched_yield() this long: the core has other users.
+  Duration long_yield = microseconds(20);
+  // How long a body that waits is held up for workers that were awake, and that had to be woken.
+  Duration join_awake = microseconds(10);
+  Duration join_asleep = microseconds(50);
+  // A thread's processor time is read at most this often, as that takes 0.3 us.
+  Duration between_samples = microseconds(200);
+  // A worker may lose so much more than it gains: the kernel takes some milliseconds to find cores
+  // for threads that it has woken. It may save up gains for a little more.
+  Duration first_credit = milliseconds(1), most_credit = milliseconds(4);
+  // Then it is left out for this many times what it has lost, more where that happens again.
+  int first_penalty = 4, last_penalty = 128;
+  Duration memory = milliseconds(50);
+  // The same for time in which a worker has been woken, or waited for, in vain.
+  int first_vain_penalty = 8, last_vain_penalty = 64;
+  Duration longest_exclusion = milliseconds(500);
+  Duration between_looks_at_affinity = milliseconds(100);
+};
+inline constexpr Tuning tuning;
+
+inline void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  static_assert(sizeof(word) == 4);
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, nullptr, nullptr, 0);
+}
+
+inline void wake(const std::atomic<std::uint32_t>& word, int threads) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, threads, nullptr, nullptr, 0);
+}
+
+inline void pause_core() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
+/// Time that this thread has waited so far, awake and asleep.
+inline thread_local constinit Duration spun{0}, slept{0};
+
+/// Spins until done(), then yields; false when `limit` has passed, or another thread has used the
+/// core meanwhile.
+template <class Done>
+bool spin_until(const Done& done, Duration limit) {
+  constexpr int looks_per_time = 16;
+  for (int look = 0; look < looks_per_time; ++look) {
+    if (done()) return true;
+    pause_core();
+  }
+  const Time begin = Clock::now();
+  Time now = begin;
+  bool is_done = done();
+  while (!is_done && now - begin < limit) {
+    if (now - begin < tuning.spin) {
+      for (int look = 0; look < looks_per_time && !is_done; ++look) {
+        pause_core();
+        is_done = done();
+      }
+      now = Clock::now();
+      continue;
+    }
+    std::this_thread::yield();
+    const Time after = Clock::now();
+    is_done = done();
+    if (after - now > tuning.long_yield) {
+      slept += after - now;
+      break;
+    }
+    now = after;
+  }
+  spun += now - begin;
+  return is_done;
+}
+
+/// A word that threads wait on: they spin, then yield, then sleep.
+class Signal {
+ public:
+  [[nodiscard]] std::uint32_t value() const { return word_.load(std::memory_order_acquire); }
+  void wait_while(std::uint32_t old) {
+    if (spin_until([&] { return value() != old; }, tuning.wait_awake)) return;
+    const Time begin = Clock::now();
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    while (value() == old) sleep_while(word_, old);
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+    slept += Clock::now() - begin;
+  }
+  void set(std::uint32_t value) {
+    word_.exchange(value, std::memory_order_seq_cst);
+    if (sleepers_.load(std::memory_order_seq_cst) > 0) wake(word_, INT_MAX);
+  }
+
+ private:
+  std::atomic<std::uint32_t> word_{0};
+  std::atomic<int> sleepers_{0};
+};
+
+/// Central barrier; the phase counts how often all have met.
+class Barrier {
+ public:
+  struct Abandoned {};
+
+  void wait() {
+    const std::uint32_t phase = phase_.value();
+    check();
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
+      arrived_.store(0, std::memory_order_relaxed);
+      phase_.set(phase + 1);
+    } else {
+      phase_.wait_while(phase);
+    }
+    check();
+  }
+  /// A thread will never arrive: all that wait, or come to wait, throw Abandoned.
+  void abandon() {
+    abandoned_.store(true, std::memory_order_relaxed);
+    phase_.set(phase_.value() + 1);
+  }
+  void expect(int threads) { threads_ = threads; }
+
+ private:
+  void check() const {
+    if (abandoned_.load(std::memory_order_relaxed)) throw Abandoned{};
+  }
+
+  int threads_ = 1;
+  alignas(64) std::atomic<int> arrived_{0};
+  alignas(64) Signal phase_;
+  std::atomic<bool> abandoned_{false};
+};
+
+}  // namespace rung::cpu::detail
