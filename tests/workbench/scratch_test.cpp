@@ -22,8 +22,8 @@ constexpr HostileCall hostile_calls[] = {
     {"activation_backward", "f16 4194304,relu"},
     {"attention", "f32 1x1x1x64,keys=65536"},
     {"attention", "f16 1x8x1x64,kv=1,keys=65536"},
-    {"attention", "f32 1x1x65536x2,keys=2"},
-    {"attention", "f32 65536x1x2x2"},
+    {"attention", "f32 1x1x16384x2,keys=2"},
+    {"attention", "f32 16384x1x2x2"},
     {"conv", "f32 1x4194304x1x1,out=1,k=1"},
     {"conv", "f32 1x1048576x1x1,out=1,k=1,nhwc"},
     {"conv", "f32 1x262144x1x1,out=16,k=1,nhwc"},
@@ -65,8 +65,8 @@ constexpr HostileCall hostile_calls[] = {
     {"histogram", "u8 4194304"},
     {"histogram", "i32 4194304,bins=1000000"},
     {"histogram", "i32 1000,bins=4194304"},
-    {"image", "u8 1x1048576x3,box,radius=15"},
-    {"image", "u8 1048576x1x3,gaussian,radius=3"},
+    {"image", "u8 1x262144x3,box,radius=15"},
+    {"image", "u8 262144x1x3,gaussian,radius=3"},
     {"image", "u8 1x4194304x3"},
     {"loss", "f32 1x4194304"},
     {"loss", "f32 2097152x2"},
@@ -81,8 +81,8 @@ constexpr HostileCall hostile_calls[] = {
     {"norm_backward", "f16 2097152x2,axis=0,gamma,weights"},
     {"optimiser", "f32 4194304,adam,clip=1"},
     {"pool", "f16 1x1x1x16777216,average,k=1"},
-    {"pool", "f16 1x1x16x1048576,max,k=1x3,s=1"},
-    {"pool", "f32 1x1x16x1048576,average,k=3x5,s=1,bias"},
+    {"pool", "f16 1x1x16x524288,max,k=1x3,s=1"},
+    {"pool", "f32 1x1x16x262144,average,k=3x5,s=1,bias"},
     {"pool", "f16 1x16777216x1x1,average,k=1,nhwc"},
     {"pool", "f16 1x4194304x1x1,l2,k=1,nhwc,bias,gelu"},
     {"pool", "f16 1x4194304x2x2,max,k=2,nhwc,indices=i32"},
@@ -130,7 +130,7 @@ constexpr double mebibyte = 1 << 20;
 struct ScratchBound {
   double multiple = 3;
   double per_call = 32;
-  double per_thread = 2;
+  double per_thread = 4;
 };
 ScratchBound bound_of(const AnyOperator& op, const Problem& problem) {
   ScratchBound bound;

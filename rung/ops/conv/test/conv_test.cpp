@@ -312,12 +312,12 @@ TEST_P(ConvOn, AZeroSumIsPositive) {
 }
 
 TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameSignsOfZero) {
-  const std::int64_t images = 1, channels = 3, height = 23, width = 9, filters = 17;
+  const std::int64_t images = 1, channels = 19, height = 61, width = 41, filters = 33;
   const std::int64_t out_height = height + 2 * 9 - 2, out_width = width;
   std::vector<float> bias(filters, -0.0F);
-  // Products below the range: sums underflow to -0.
-  std::vector<float> x(static_cast<std::size_t>(images * channels * height * width), 1e-30F);
-  std::vector<float> w(static_cast<std::size_t>(filters * channels * 9), -1e-30F);
+  // Products below the range: sums underflow to -0, and a term of the padding, +0, changes that.
+  std::vector<float> x(static_cast<std::size_t>(images * channels * height * width), -1e-30F);
+  std::vector<float> w(static_cast<std::size_t>(filters * channels * 9), 1e-30F);
   const ConstTensorRef x_ref(x.data(), {images, height, width, channels});
   const ConstTensorRef w_ref(w.data(), {filters, 3, 3, channels});
   std::vector<float> y(static_cast<std::size_t>(images * filters * out_height * out_width));
