@@ -36,6 +36,13 @@ static void contexts(void) {
         "cpu");
   FAILS(rung_context_synchronize(NULL), RUNG_INVALID_ARGUMENT, "context", "NULL");
   rung_context_destroy(NULL);
+  CHECK(rung_context_create(RUNG_CPU, 1, NULL, &context) == RUNG_OK);
+  CHECK(rung_context_set_choice(context, RUNG_CHOICE_FASTEST) == RUNG_OK);
+  FAILS(rung_context_set_choice(context, (rung_choice)2), RUNG_INVALID_ARGUMENT, "choice is 2",
+        "0 to 1");
+  FAILS(rung_context_set_choice(NULL, RUNG_CHOICE_FASTEST), RUNG_INVALID_ARGUMENT, "context",
+        "NULL");
+  rung_context_destroy(context);
   CHECK(rung_backend_available(RUNG_CPU) == RUNG_OK);
   if (rung_backend_available(RUNG_CUDA) != RUNG_OK) {
     CHECK(strlen(rung_last_error()) > 5);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An operator made for tests, y = 2 x, with rungs of every kind: general, faster but particular,
-// slower, a team's, a vendor's, a teaching one, and one on another backend. Included by one test only: its
-// rungs register themselves.
+// slower, a team's, a vendor's, a teaching one, and one on another backend. Included by one test
+// only: its rungs register themselves.
 #pragma once
 
 #include <cstdint>

@@ -30,11 +30,11 @@
 // NaN      and infinities of x spread to the pixels whose filters have a tap there, and no further;
 //          with `winograd` to their tiles. Padding is zero, or left out: pixels whose tap of an
 //          infinite weight is there may be NaN or not.
-// Zeros    a sum whose products are zeros, or that has none, is +0, with a bias of -0 too, before the
-//          activation. One that underflows may be either zero.
+// Zeros    a sum whose products are zeros, or that has none, is +0, with a bias of -0 too, before
+//          the activation. One that underflows may be either zero.
 // Repeats  the same bits from run to run and, where weights are finite, for any number of threads.
-// Scratch  see docs/reliability.md: on a CPU at most three times the tensors' bytes (with `winograd`
-//          four), 32 MiB, and 32 MiB per thread.
+// Scratch  see docs/reliability.md: on a CPU at most three times the tensors' bytes (with
+//          `winograd` four), 32 MiB, and 32 MiB per thread.
 // Errors   Error(invalid_argument) for shapes, types, options, aliasing.
 // Source   PyTorch, torch.nn.Conv1d to Conv3d; V. Dumoulin & F. Visin, A guide to convolution
 //          arithmetic for deep learning, 2016; A. Lavin & S. Gray, Fast algorithms for

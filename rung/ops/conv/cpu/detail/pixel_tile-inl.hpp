@@ -40,11 +40,10 @@ struct TileResult {
   int last;
 };
 
-/// c[i][j] = start[i start_pitch + j] + sum over terms of pixel[i][term] weights[term][j], a zero as
-/// +0: a product of the padding, which is a term or not by a band's rows, would turn a -0, to which
-/// a sum may underflow, into +0. Of two
-/// halves, the second one's pixels are `apart` elements behind those of the first: more pointers
-/// than these eight have no registers.
+/// c[i][j] = start[i start_pitch + j] + sum over terms of pixel[i][term] weights[term][j], a zero
+/// as +0: a product of the padding, which is a term or not by a band's rows, would turn a -0, to
+/// which a sum may underflow, into +0. Of two halves, the second one's pixels are `apart` elements
+/// behind those of the first: more pointers than these eight have no registers.
 template <int Halves, int Rows, int Vectors, class T>
 HWY_NOINLINE void pixel_tile(const T* const* pixel, std::int64_t apart, const TermRuns& runs,
                              const T* weights, const T* start, std::int64_t start_pitch,

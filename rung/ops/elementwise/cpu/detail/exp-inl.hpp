@@ -125,8 +125,8 @@ HWY_INLINE V power_of_two(D d, V power) {
 
 /// e^(factor x) as scale (1 + expm1), for tanh and sigmoid: a factor of 2 or -1 goes into the
 /// constants. |factor x| stays below 128.5 log 2 (1024.5 in f64); from 127.5 log 2 (1023.5) on the
-/// scale is infinite. Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low bits, from where a shift makes a
-/// power of two of it: two instructions less than rounding and converting.
+/// scale is infinite. Adding 1.5 * 2^23 rounds to a whole number and leaves it in the low bits, of
+/// which a shift makes a power of two: two instructions less than rounding and converting.
 template <class V>
 struct ScaledExp {
   V scale;

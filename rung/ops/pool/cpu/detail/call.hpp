@@ -29,8 +29,8 @@ inline constexpr std::int64_t block_line_elements = 1 << 13;
 /// Windows, or channels, whose results are kept together where no line is.
 inline constexpr std::int64_t block_results = 1 << 12;
 
-/// How a call is divided. A thread's scratch() is bounded by a constant, whatever the extents are: x
-/// and weights may be broadcast, so that a multiple of an extent is no multiple of what is read.
+/// How a call is divided. A thread's scratch() is bounded by a constant, whatever the extents are:
+/// x and weights may be broadcast, so that a multiple of an extent is no multiple of what is read.
 struct Call {
   /// finite_weights: whether all weights are; padding is then a number like others.
   Call(const Pool::Args& call_args, Along along_axis, bool finite_weights)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Windows whose taps are read one by one, each where it lies: for calls whose lines or weights would
-// not fit a scratch of constant size. kh kw operations per result, in row-major order, on the taps
-// within the image; padding costs nothing.
+// Windows whose taps are read one by one, each where it lies: for calls whose lines or weights
+// would not fit a scratch of constant size. kh kw operations per result, in row-major order, on the
+// taps within the image; padding costs nothing.
 #if defined(RUNG_OPS_POOL_CPU_DIRECT_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_POOL_CPU_DIRECT_INL_HPP_
 #undef RUNG_OPS_POOL_CPU_DIRECT_INL_HPP_

@@ -174,26 +174,17 @@ class RowsWorker {
       });
     }
     if (args_.has_indices()) write_indices(n, c, oh, taps.begin, first);
-    if (args_.kind() == Pooling::average) {
-      const S* reciprocals = divisors_.of_block(oh, first, count);
-      for (std::int64_t i = 0; i < count; i += lanes()) {
-        hn::StoreU(hn::Mul(hn::LoadU(d, results_ + i), hn::LoadU(d, reciprocals + i)), d,
-                   results_ + i);
-      }
+    const Pooling kind = args_.kind();
+    const bool divided = kind == Pooling::average || kind == Pooling::weighted;
+    const S* divisors = divided ? divisors_.of_block(oh, first, count) : nullptr;
+    for (std::int64_t i = 0; (divided || kind == Pooling::l2) && i < count; i += lanes()) {
+      const V v = hn::LoadU(d, results_ + i);
+      hn::StoreU(kind == Pooling::average    ? hn::Mul(v, hn::LoadU(d, divisors + i))
+                 : kind == Pooling::weighted ? hn::Div(v, hn::LoadU(d, divisors + i))
+                                             : hn::Sqrt(v),
+                 d, results_ + i);
     }
-    if (args_.kind() == Pooling::weighted) {
-      const S* divisors = divisors_.of_block(oh, first, count);
-      for (std::int64_t i = 0; i < count; i += lanes()) {
-        hn::StoreU(hn::Div(hn::LoadU(d, results_ + i), hn::LoadU(d, divisors + i)), d,
-                   results_ + i);
-      }
-    }
-    if (args_.kind() == Pooling::l2) {
-      for (std::int64_t i = 0; i < count; i += lanes()) {
-        hn::StoreU(hn::Sqrt(hn::LoadU(d, results_ + i)), d, results_ + i);
-      }
-    }
-    const TensorRef& y = args_.y;
+    const auto& y = args_.y;
     finish(call_, results_, count, ChannelBias<T>(args_, c).get(), true,
            static_cast<T*>(y.data) + n * y.strides[0] + c * y.strides[1] + oh * y.strides[2] +
                first * y.strides[3],
@@ -384,9 +375,9 @@ class RowsWorker {
           positions_[i] >= 0 ? positions_[i] : columns_.taps(ow).begin * columns_.dilation;
       positions_[i] = static_cast<I>(row + columns_.start(ow) + from);
     }
-    const TensorRef& indices = args_.options.indices;
-    const Extents& strides = indices.strides;
-    write_positions(indices, n * strides[0] + c * strides[1] + oh * strides[2] + first * strides[3],
+    const Extents& strides = args_.options.indices.strides;
+    write_positions(args_.options.indices,
+                    n * strides[0] + c * strides[1] + oh * strides[2] + first * strides[3],
                     positions_, outputs_, strides[3]);
   }
 
