@@ -184,7 +184,7 @@ class RowsWorker {
                                              : hn::Sqrt(v),
                  d, results_ + i);
     }
-    const auto& y = args_.y;
+    const TensorRef& y = args_.y;
     finish(call_, results_, count, ChannelBias<T>(args_, c).get(), true,
            static_cast<T*>(y.data) + n * y.strides[0] + c * y.strides[1] + oh * y.strides[2] +
                first * y.strides[3],
@@ -293,8 +293,7 @@ class RowsWorker {
     if constexpr (stride == 1) {
       for (std::int64_t j = 0; j < kernel; ++j) f(j, hn::LoadU(d, from + j * dilation));
     } else if constexpr (stride == 2) {
-      V even;
-      V odd;
+      V even, odd;
       std::int64_t j = 0;
       if (dilation == 1) {  // two taps of each pair of vectors
         for (; j + 1 < kernel; j += 2) {
