@@ -40,7 +40,7 @@ constexpr HostileCall hostile_calls[] = {
     {"conv_backward_data", "f32 1x4194304x1x1,out=1,k=1"},
     {"conv_backward_data", "f32 1x262144x1x1,out=16,k=1,nhwc"},
     {"conv_backward_data", "f32 1x1x1x4194304,out=1,k=1x3,p=0x1"},
-    {"conv_backward_data", "f32 1x1x1x1000000,out=8,k=1x1000000,nhwc"},
+    {"conv_backward_data", "f32 1x1x1x4096,out=8,k=1x4096,nhwc"},
     {"conv_backward_data", "f32 1x262144x4x4,k=3,p=1,g=262144,nhwc"},
     {"conv_backward_filter", "f32 1x4194304x1x1,out=1,k=1"},
     {"conv_backward_filter", "f32 1x262144x1x1,out=16,k=1,nhwc"},
