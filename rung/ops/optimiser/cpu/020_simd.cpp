@@ -96,7 +96,7 @@ void step(const Optimiser::Args& args, const Run& run, double clip) {
 
 template <class T>
 double squares(const Run& run) {
-  if (run.n > 1 && run.steps[1] != 1) return scalar_kernels(dtype_of<T>).squares(run);
+  if (run.steps[1] != 1) return scalar_kernels(dtype_of<T>).squares(run);
   using Sum = Accumulator<T>;
   const auto* g = static_cast<const T*>(run.gradients);
   // In doubles, two vectors of which take one of floats: no square of an f32 overflows.

@@ -167,5 +167,30 @@ TEST(OptimiserCpu, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
+/// Rows of three elements, of which shares of threads leave one: the vector kernel must not take it.
+TEST(OptimiserCpu, RowsCutByThreadsGiveTheSameBits) {
+  constexpr std::int64_t rows = 62852, width = 3;
+  const auto count = static_cast<std::size_t>(rows * width);
+  std::vector<float> g(count);
+  for (std::size_t i = 0; i < count; ++i) g[i] = std::sin(static_cast<float>(i));
+  std::vector<float> one;
+  for (const int threads : {1, 2, 3, 7}) {
+    Context context = Context::cpu(threads);
+    std::vector<float> p(g);
+    std::vector<float> m(g);
+    std::vector<float> v(count, 0.3F);
+    const TensorRef second(v.data(), DType::f32, Extents{rows, width}, Extents{1, rows});
+    optimiser(context, TensorRef(p, {rows, width}), ConstTensorRef(g, {rows, width}),
+              {.kind = OptimiserKind::adam,
+               .weight_decay = 0.01,
+               .step = 14,
+               .first_moment = TensorRef(m, {rows, width}),
+               .second_moment = second});
+    p.insert(p.end(), m.begin(), m.end());
+    if (threads == 1) one = p;
+    EXPECT_EQ(p, one) << threads;
+  }
+}
+
 }  // namespace
 }  // namespace rung

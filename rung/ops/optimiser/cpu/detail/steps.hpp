@@ -22,9 +22,11 @@ struct Run {
   const std::int64_t* steps;
   std::int64_t n;
 
+  /// The same for all runs of a call, however threads cut them: vector and scalar kernels round
+  /// differently.
   [[nodiscard]] bool adjacent() const {
-    return n == 1 || (steps[0] == 1 && steps[1] == 1 && (first == nullptr || steps[2] == 1) &&
-                      (second == nullptr || steps[3] == 1) && (master == nullptr || steps[4] == 1));
+    return steps[0] == 1 && steps[1] == 1 && (first == nullptr || steps[2] == 1) &&
+           (second == nullptr || steps[3] == 1) && (master == nullptr || steps[4] == 1);
   }
 };
 
@@ -45,7 +47,7 @@ void for_runs(const Optimiser::Args& args, std::int64_t begin, std::int64_t end,
   const int last = elements.rank - 1;
   const std::int64_t length = elements.rank == 0 ? 1 : elements.shape[last];
   std::int64_t steps[5] = {1, 1, 1, 1, 1};
-  for (int tensor = 0; tensor < 5 && last >= 0; ++tensor) {
+  for (int tensor = 0; tensor < 5 && length > 1; ++tensor) {
     steps[tensor] = elements.strides[tensor][last];
   }
   const auto size = static_cast<std::int64_t>(size_of(args.parameters.dtype));
