@@ -270,6 +270,41 @@ void expect_long_row_right() {
   }
 }
 
+/// Squares that overflow f32 in what is left of a row beyond full steps of vectors; NaN follows it.
+TEST(ReduceCpu, NormsOfLongRowsReadNothingBehindThem) {
+  Context context = Context::cpu(1);
+  for (std::int64_t n = 11648; n < 11648 + 128; ++n) {
+    std::vector<float> x(static_cast<std::size_t>(n + 256),
+                         std::numeric_limits<float>::quiet_NaN());
+    std::fill_n(x.begin(), n, 0.0F);
+    double squares = 0;
+    for (std::int64_t i = n - 3; i < n; ++i) {
+      x[static_cast<std::size_t>(i)] = static_cast<float>(i) * 1e20F;
+      squares += std::pow(static_cast<double>(x[static_cast<std::size_t>(i)]), 2);
+    }
+    float y = -1;
+    reduce(context, ConstTensorRef(x.data(), DType::f32, Extents{n}), TensorRef(&y, Extents{}),
+           {.operation = Reduction::norm});
+    EXPECT_NEAR(y, std::sqrt(squares), 3e-6 * std::sqrt(squares)) << n;
+  }
+}
+
+/// Equal elements, whose sum one after another is rounded in the same direction each time.
+TEST(ReduceCpu, NormsDownColumnsKeepTheirBound) {
+  Context context = Context::cpu(1);
+  constexpr std::int64_t columns = 37;
+  for (const std::int64_t rows : {7, 255, 490, 512, 5000}) {
+    for (const double value : {0.7, 1.0 / 3, 0.668}) {
+      const std::vector<double> x(static_cast<std::size_t>(rows * columns), value);
+      std::vector<double> y(columns);
+      reduce(context, ConstTensorRef(x, {rows, columns}), TensorRef(y, {columns}),
+             {.operation = Reduction::norm, .axes = {0}});
+      const auto exact = static_cast<double>(std::sqrt(static_cast<long double>(rows)) * value);
+      for (const double one : y) EXPECT_NEAR(one, exact, 43 * 0x1p-53 * exact) << rows;
+    }
+  }
+}
+
 TEST(ReduceCpu, LongRowsAreRight) {
   expect_long_row_right<float>();
   expect_long_row_right<double>();

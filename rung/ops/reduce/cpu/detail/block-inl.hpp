@@ -227,8 +227,13 @@ HWY_INLINE double square_sum(const typename S::Element* x, std::int64_t n, std::
   const auto sum = fold_block<S, reading>(x, n, apart);
   if constexpr (std::is_same_v<typename S::Element, float>) {
     if (HWY_UNLIKELY(!squares_suffice(sum))) {
-      constexpr Reading again = reading == Reading::streams ? reading : Reading::near;
-      return fold_block<Step<float, Fold::squares, double>, again>(x, n, apart);
+      using Wider = Step<float, Fold::squares, double>;
+      // What streams leave is less than a step of floats and has no chains, though it may be a step
+      // of doubles.
+      if (reading != Reading::streams || n < Shape<S>::step) {
+        return fold_block<Wider, Reading::near>(x, n);
+      }
+      return fold_block<Wider, Reading::streams>(x, n, apart);
     }
   }
   return sum;

@@ -19,8 +19,8 @@ constexpr int streams = 8;  // rows read in parallel
 constexpr std::int64_t rows_a_turn =
     max_direct_rows;  // then what lanes hold goes into the wide type
 
-/// Takes `rows` rows into total[0 .. columns), which stay in L1. A sum of eight is made in pairs:
-/// three additions deep, and one into the total.
+/// Takes `rows` rows into total[0 .. columns), which stay in L1. Sums of eight elements, or of their
+/// squares, are made in pairs: three additions deep, and one into the total.
 template <class S, int rows>
 HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std::int64_t columns,
                           typename S::Lane* total, bool first) {
@@ -38,6 +38,14 @@ HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std
         for (int r = 0; r < half; ++r) v[r] = S::join(v[r], v[r + half]);
       }
       sum = S::join(sum, v[0]);
+    } else if constexpr (rows == streams && S::fold == Fold::squares) {
+      V v[rows / 2];
+#pragma GCC unroll 4
+      for (int r = 0; r < rows / 2; ++r) {
+        const V one = load(x + r * stride + j);
+        v[r] = S::take(hn::Mul(one, one), load(x + (r + rows / 2) * stride + j));
+      }
+      sum = hn::Add(sum, hn::Add(hn::Add(v[0], v[2]), hn::Add(v[1], v[3])));
     } else if constexpr (rows > 1 && S::extreme && S::floating) {
       // A sum is NaN if one of them is, which instructions for extremes drop; or if infinities
       // cancel, and then nothing is lost but time (f32 65x129, max: 1.2 us with a comparison each).
