@@ -57,6 +57,10 @@ void Judge::ask_oracle() {
     oracle_.outputs.push_back(std::move(output));
   }
   made.reference(oracle_);
+  // A tolerance may depend on the inputs, which are in host memory, and not yet overwritten, here.
+  for (const RungInfo* rung : op_.rungs()) {
+    if (rung->backend == device_.backend) tolerances_.emplace(rung, made.tolerance(*rung));
+  }
   // Only the rows are needed from here on; a large problem should not be held twice.
   host_.reset();
   oracle_known_ = true;
@@ -64,8 +68,7 @@ void Judge::ask_oracle() {
 
 /// The public call is held to the bound of the rung that it picks.
 Tolerance Judge::tolerance(const RungInfo* rung, const Context& context) {
-  Instance& made = instance();
-  return made.tolerance(rung != nullptr ? *rung : made.chosen(context));
+  return tolerances_.at(rung != nullptr ? rung : &instance().chosen(context));
 }
 
 bool Judge::would_pass_zeros(const Tolerance& tolerance) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,6 +54,7 @@ class Judge {
   std::unique_ptr<Instance> instance_;
   std::vector<Tensor> before_;  // the outputs as reset() leaves them
   Oracle oracle_;
+  std::map<const RungInfo*, Tolerance> tolerances_;
   bool oracle_known_ = false;
 };
 
