@@ -11,7 +11,7 @@
 
 namespace rung {
 
-/// gelu is the exact one, x Phi(x) with the error function; 0 at -infinity. NaN stays NaN in all.
+/// gelu: x Phi(x) by erfc, off by u (16 + x^2) of itself in f64; 0 at -infinity. NaN stays NaN.
 enum class Activation : std::uint8_t { none, relu, gelu, sigmoid, tanh };
 
 /// As problems and command lines spell them.

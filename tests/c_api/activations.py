@@ -34,5 +34,7 @@ def activated(name, values, bound, dtype):
     made = {"RELU": lambda v: np.where(v < 0, 0, v), "GELU": gelu, "SIGMOID": sigmoid, "TANH": np.tanh}[name](values)
     steepest = 1.13 if name == "GELU" else 1.0
     relative = 0 if name == "RELU" else 16 * dtype.unit + (2.0**-16 if dtype.has_small_range else 0)
+    if name == "GELU":  # rounding the argument of erfc
+        relative = relative + np.where(np.isfinite(values), values * values, 0) * dtype.unit
     # Below the smallest normal number gelu may lose its digits, or be 0.
     return made, steepest * bound + relative * np.abs(made) + dtype.arithmetic_normal

@@ -98,6 +98,7 @@ def check_element(what, dtype, q, k, v, o, lse, seen, scale):
     # Beyond the header's range o and lse may be any numbers.
     in_range = dtype.arithmetic_largest * 0.99
     overflow = (~hidden & ((terms / scale > in_range) | (terms * math.log2(math.e) > in_range))).any(axis=2)
+    overflow |= scale * math.log2(math.e) * np.abs(plain[0]).max(axis=2, initial=0) > in_range
     overflow |= seen * np.abs(finite_v).max(initial=0) > in_range
     scores = np.where(hidden, -np.inf, scores)
     is_nan = (np.isnan(scores) | np.isposinf(scores)).any(axis=2)

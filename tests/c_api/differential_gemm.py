@@ -75,6 +75,7 @@ class Product:
             if self.bytes:
                 bound = bound + 2.0**-9 * size
             free = np.maximum(size, largest) > dtype.arithmetic_largest / 2
+            free |= (abs(self.alpha) * finite[0]).max(axis=-1, keepdims=True, initial=0) > dtype.arithmetic_largest / 2
             bound = np.where(np.isfinite(wanted), bound, 0)
             wanted, bound = activated(self.activation, wanted, bound, dtype)
             if "residual" in given:

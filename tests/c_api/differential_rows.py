@@ -31,7 +31,8 @@ def softmax(case):
         largest = exact.max(axis=-1, keepdims=True)
         spoilt = np.isnan(exact).any(axis=-1, keepdims=True) | np.isposinf(largest)
         masked = np.isneginf(largest)
-        z = scale * (exact - np.where(np.isfinite(largest), largest, 0))
+        below = exact - np.where(np.isfinite(largest), largest, 0)
+        z = scale * below
         total = np.exp(z).sum(axis=-1, keepdims=True)
         k = (shape[axis] / 8 + 40 + 8 * np.where(np.isfinite(z), np.abs(z), 0)) * dtype.unit
         if log:
@@ -41,7 +42,8 @@ def softmax(case):
             wanted = np.where(masked, 0, np.exp(z) / total)
             bound = k * wanted + dtype.arithmetic_normal
         wanted, bound = np.where(spoilt, np.nan, wanted), np.where(np.isfinite(wanted), bound, 0)
-        close("softmax", np.moveaxis(y.wide(), axis, -1), wanted, bound, out)
+        free = np.isfinite(exact) & (below < -dtype.arithmetic_largest)  # counts as masked, or does not
+        close("softmax", np.moveaxis(y.wide(), axis, -1), wanted, bound, out, free)
         if kind == "ordinary" and dtype in (F32, F64) and not case.middle:
             check_shifted(case, x, y, given)
 

@@ -105,6 +105,8 @@ def check(drawn, values, y, mask, begin):
     wanted, error = np.where(np.isfinite(values), values, 0), np.zeros(drawn.shape)
     free = np.full(drawn.shape, np.abs(wanted).max() * drawn.growth > drawn.dtype.arithmetic_largest / 4)
     for i in range(drawn.iterations):
+        if i > 0:  # what was out of range has become infinite or NaN, and reaches all windows that see it
+            free = drawn.weighed(free.astype(float), ones, begin) > 0
         terms = abs(drawn.scale) * drawn.weighed(np.abs(wanted) + error, np.abs(mask), begin)
         error = abs(drawn.scale) * drawn.weighed(error, np.abs(mask), begin)
         error += (math.prod(drawn.taps) + 4) * (unit * terms + drawn.dtype.arithmetic_normal)

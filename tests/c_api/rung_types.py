@@ -45,7 +45,7 @@ class DType:
 
     def rounding(self, values):
         """Returns what one rounding to the type may change; subnormal results included."""
-        return np.abs(values) * self.own_unit + self.subnormal / 2 if self.floating else 0
+        return np.abs(values) * self.own_unit + np.longdouble(self.subnormal) / 2 if self.floating else 0
 
 
 def bf16_bits(values):

@@ -24,9 +24,9 @@
 //          Weights multiply v even where they are 0: a NaN in v makes its column of o NaN wherever
 //          its key is seen; an infinity makes it infinite or NaN, and NaN where the score is
 //          -infinity. What is stored for keys that a query does not see never reaches its result.
-// Range    with finite q, k and v: partial sums of scores, scores times log2(e), and the number of
-//          keys seen times max |v| do not overflow the arithmetic. Where one does, o and lse of the
-//          query may be any numbers, infinite or NaN.
+// Range    with finite q, k and v: scores, their partial sums, scale q, each times log2(e), and the
+//          number of keys seen times max |v| stay in the arithmetic's range. Where one does not, o
+//          and lse of the query may be any numbers, infinite or NaN.
 // Aliasing o and lse overlap nothing else. Overlap is decided by address ranges, from the lowest to
 //          the highest byte that a tensor touches, so that tensors whose elements interleave are
 //          refused.

@@ -24,9 +24,9 @@
 //          Overlap is decided by address ranges, from the lowest to the highest byte that a tensor
 //          touches, so that tensors whose elements interleave are refused.
 // Accuracy |error| <= (k + 4) u (|alpha| |op(A)| |op(B)| + |beta C| + |bias|) elementwise, u the
-//          unit roundoff of the accumulator, plus one rounding to C's type; activations add a few
-//          units in the last place [N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
-//          ed., section 3.5]. f32 never becomes tf32 unless Precision::tf32 is asked for.
+//          unit roundoff of the accumulator, plus one rounding to C's type, where that and alpha
+//          op(A) stay in the accumulator's range; activations add a few units in the last place
+//          [Higham 2002, section 3.5]. f32 never becomes tf32 unless Precision::tf32 is requested.
 //          Precision::split makes f32 operands sums of three bf16 each, 24 bits in all, whose
 //          products tensor cores add up: the six largest of nine, by partial sums of 64 steps of
 //          k. The bound holds where operands are no less than 2^-100; an infinite operand may give

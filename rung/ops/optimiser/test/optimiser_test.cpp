@@ -167,7 +167,7 @@ TEST(OptimiserCpu, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
-/// Rows of three elements, of which shares of threads leave one: the vector kernel must not take it.
+/// Rows of three elements, of which shares of threads leave one, which is no row of adjacent ones.
 TEST(OptimiserCpu, RowsCutByThreadsGiveTheSameBits) {
   constexpr std::int64_t rows = 62852, width = 3;
   const auto count = static_cast<std::size_t>(rows * width);

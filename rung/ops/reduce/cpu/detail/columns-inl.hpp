@@ -19,8 +19,8 @@ constexpr int streams = 8;  // rows read in parallel
 constexpr std::int64_t rows_a_turn =
     max_direct_rows;  // then what lanes hold goes into the wide type
 
-/// Takes `rows` rows into total[0 .. columns), which stay in L1. Sums of eight elements, or of their
-/// squares, are made in pairs: three additions deep, and one into the total.
+/// Takes `rows` rows into total[0 .. columns), which stay in L1. Sums of eight elements, or of
+/// their squares, are made in pairs: three additions deep, and one into the total.
 template <class S, int rows>
 HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std::int64_t columns,
                           typename S::Lane* total, bool first) {
