@@ -14,7 +14,7 @@ const Context& comparison_context(const Context& context) {
   constexpr int threads = 2;
   if (context.backend() != Backend::cpu || context.choice() == Choice::fastest ||
       context.threads() == threads) {
-    return context;
+    return context;  // NOLINT(bugprone-return-const-ref-from-parameter): used within the call
   }
   static const Context fixed = Context::cpu(threads);
   return fixed;

@@ -41,7 +41,6 @@ struct ByteDots {
 HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace {
-namespace hn = hwy::HWY_NAMESPACE;
 
 template <int rows, int columns>
 HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
@@ -56,6 +55,7 @@ HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
     }
   }
 #else
+  namespace hn = hwy::HWY_NAMESPACE;
   const hn::ScalableTag<std::int32_t> d;
   const hn::Repartition<std::int16_t, decltype(d)> wide;
   const hn::Rebind<std::int8_t, decltype(wide)> bytes;

@@ -54,7 +54,7 @@ template <class V, class Element>
   for (std::int64_t i = 0; i < n; ++i) {
     const V value = element(i);
     sum += static_cast<Wider>(value);
-    poison += value - value;  // NaN where it is not finite
+    poison += value - value;  // NOLINT: NaN where it is not finite
   }
   // Rounding must not make it infinite.
   constexpr Wider most = std::numeric_limits<V>::max();
