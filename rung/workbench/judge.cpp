@@ -132,7 +132,7 @@ std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool 
   output = 0;
   for (const Inputs::Entry& entry : made.inputs.entries()) {
     if (!entry.written) continue;
-    const std::string why = difference(entry.name, after[output], again[output]);
+    std::string why = difference(entry.name, after[output], again[output]);
     if (!why.empty() && other) {
       return fmt::format("{} with {} threads, the second time with {}", why, context.threads(),
                          other->threads());
