@@ -56,7 +56,8 @@ class Statistics:
             s = s.astype(wide)
             self.finite = np.isfinite(s).all(axis=1, keepdims=True)
             # Long double has too few digits for the mean of large numbers: that of the distances from it is added.
-            about = np.zeros((len(s), 1)) if rms else s.mean(axis=1, keepdims=True).astype(np.float64)
+            about = np.zeros((len(s), 1)) if rms else s.mean(axis=1, keepdims=True)
+            about = np.where(self.finite, np.clip(about, -largest, largest), about).astype(np.float64)
             distances = s - about
             rest = 0 * about if rms else distances.mean(axis=1, keepdims=True)
             distances, self.mean = distances - rest, about + rest

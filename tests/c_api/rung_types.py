@@ -25,7 +25,8 @@ class DType:
     def wide(self, stored):
         """Returns the values, in double precision; those of integers as they are."""
         if self.name == "bf16":
-            return (stored.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+            bits = np.atleast_1d(stored).astype(np.uint32) << 16  # NumPy before 2 views no array without axes
+            return bits.view(np.float32).astype(np.float64).reshape(np.shape(stored))
         if self.name in TABLES:
             return TABLES[self.name][stored]
         return stored.astype(np.float64) if self.floating else stored
