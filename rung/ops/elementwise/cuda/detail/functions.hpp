@@ -103,9 +103,9 @@ struct Silu {
   static constexpr bool busy = true;
   template <class T>
   __device__ __forceinline__ T operator()(T x) const {
-    // Times a number below which sigmoid is 0: -infinity would give NaN.
-    const T finite = x < T(-1000) ? T(-1000) : x;
-    return finite * Sigmoid<brief>{}(x);
+    // Below, sigmoid is subnormal, and x would multiply its rounding; -infinity would give NaN.
+    constexpr T least = sizeof(T) == 8 ? T(-708.39) : T(-87.33);
+    return x < least ? T(0) : x * Sigmoid<brief>{}(x);
   }
 };
 struct Sign {
