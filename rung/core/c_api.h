@@ -108,7 +108,7 @@ RUNG_C_API rung_status rung_context_create(rung_backend backend, int device_or_t
  * undefined, as with free(). NULL is allowed and does nothing. Enqueued work should be done: see
  * rung_context_synchronize. */
 RUNG_C_API void rung_context_destroy(rung_context* context);
-/* How calls on a CPU choose among an operator's kernels, which may add in different orders.
+/* Sets the rule by which calls on a CPU choose among kernels, which add in different orders.
  * RUNG_CHOICE_REPEATABLE, the default: by shapes, layouts and options alone, so that any number of
  * threads gives the same bits. RUNG_CHOICE_FASTEST: also by the number of threads, so that another
  * number may give other bits. */

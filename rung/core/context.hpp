@@ -62,7 +62,7 @@ class RUNG_API DeviceRegistration {
 /// Null when librung was built without this backend.
 RUNG_API const DeviceApi* device_api(Backend backend);
 
-/// How calls on a CPU choose among an operator's rungs, which may add in different orders.
+/// Rule by which calls on a CPU choose among an operator's rungs, which add in different orders.
 enum class Choice : std::uint8_t {
   repeatable,  // by shapes, layouts and options alone: any number of threads gives the same bits
   fastest,     // also by the number of threads, so that another number may give other bits

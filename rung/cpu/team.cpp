@@ -25,7 +25,7 @@ namespace rung::cpu {
 namespace {
 using namespace detail;
 
-/// How often this process is the child of a fork(): threads of an earlier generation do not exist.
+/// Number of forks that led to this process: threads of an earlier generation do not exist.
 std::atomic<int> generation{0};
 [[maybe_unused]] const int at_fork = pthread_atfork(nullptr, nullptr, [] {
   generation.fetch_add(1, std::memory_order_relaxed);
@@ -102,7 +102,7 @@ class Pool {
  private:
   [[nodiscard]] int workers() const { return static_cast<int>(workers_.size()); }
 
-  /// How many threads it is of use to have running.
+  /// Returns the number of threads that can run at once.
   int cores(Time now) {
     if (assumed_cores_ > 0) return assumed_cores_;
     if (cores_ == 0 || now - looked_ > tuning.between_looks_at_affinity) {
@@ -126,7 +126,7 @@ class Pool {
     }
   }
 
-  /// Of the first `most` workers those that are to take part in a call.
+  /// Selects, of the first `most` workers, those that are to take part in a call.
   void choose(Ranks ranks, int most, Time now) {
     chosen_.clear();
     // Waking a worker pays for a long call, or for the calls that follow a short one.

@@ -42,7 +42,7 @@ constexpr Range part_of(std::int64_t count, int index, int parts) {
           count / parts * (index + 1) + count % parts * (index + 1) / parts};
 }
 
-/// How the ranks of a body depend on each other.
+/// Dependence of the ranks of a body on each other.
 enum class Ranks : std::uint8_t {
   independent,  // the body never waits: ranks run in any order, several perhaps on one thread
   concurrent,   // the body waits: each rank has a thread of its own; late threads have no rank

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How threads of a team wait for each other. Internal to rung/cpu/team.cpp, as what includes it.
+// Waiting of a team's threads for each other. Internal to rung/cpu/team.cpp, as what includes it.
 #pragma once
 
 #include <linux/futex.h>
@@ -31,13 +31,13 @@ struct Tuning {
   Duration spin = microseconds(5);
   // Waiting longer than this, a thread sleeps. Waking it takes 5 to 50 us.
   Duration wait_awake = microseconds(100);
-  // The same of a worker between calls. Those that follow each other sooner find it awake.
+  // As above, of a worker between calls. Those that follow each other sooner find it awake.
   Duration idle_awake = microseconds(200);
   // A call that is worth waking a worker for: twice the time that takes, for either thread.
   Duration worth_waking = microseconds(100);
   // The kernel ran something else during a sched_yield() this long: the core has other users.
   Duration long_yield = microseconds(20);
-  // How long a body that waits is held up for workers that were awake, and that had to be woken.
+  // Longest delay of a body that waits, for workers that were awake, and that had to be woken.
   Duration join_awake = microseconds(10);
   Duration join_asleep = microseconds(50);
   // A thread's processor time is read at most this often, as that takes 0.3 us.
@@ -48,7 +48,7 @@ struct Tuning {
   // Then it is left out for this many times what it has lost, more where that happens again.
   int first_penalty = 4, last_penalty = 128;
   Duration memory = milliseconds(50);
-  // The same for time in which a worker has been woken, or waited for, in vain.
+  // As above, for time in which a worker has been woken, or waited for, in vain.
   int first_vain_penalty = 8, last_vain_penalty = 64;
   Duration longest_exclusion = milliseconds(500);
   Duration between_looks_at_affinity = milliseconds(100);

@@ -18,7 +18,7 @@ namespace rung::cpu::detail {
 
 using Body = void(const Team&, void*);
 
-/// Which ranks of a call have been taken.
+/// Set of the ranks of a call that have been taken.
 class RankClaims {
  public:
   [[nodiscard]] int capacity() const { return static_cast<int>(taken_.size()) * 64; }
@@ -53,7 +53,7 @@ class TeamCall {
   }
 
   [[nodiscard]] bool independent() const { return independent_; }
-  /// Whether all threads measure their work, short as it may be.
+  /// Returns true if all threads measure their work, short as it may be.
   [[nodiscard]] bool is_measured() const { return measured_; }
 
   /// Runs `first` and then whatever ranks have not been taken; returns how many.
@@ -144,7 +144,7 @@ class alignas(64) Worker {
     wake(state_, 1);
     wake_time_ = Clock::now() - begin;
   }
-  /// How long it should take to join.
+  /// Returns the time that it should take to join.
   [[nodiscard]] Duration join_time() const {
     return was_awake_ ? tuning.join_awake : tuning.join_asleep;
   }
@@ -156,7 +156,7 @@ class alignas(64) Worker {
     std::uint32_t expected = invited;
     return state_.compare_exchange_strong(expected, idle, std::memory_order_acquire);
   }
-  /// Of a worker that has joined a call which has not started.
+  /// Called for a worker that has joined a call which has not started.
   void set_rank(int rank) { rank_ = rank; }
   /// Waits until a worker that has joined is done.
   void finish() {

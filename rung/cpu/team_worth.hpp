@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls gain by the threads that take part in them, and for how long those that lose their
+// Gains of calls by the threads that take part in them, and for how long those that lose their
 // cores are left out. Internal to rung/cpu/team.cpp.
 #pragma once
 
@@ -64,7 +64,7 @@ class WorkMeter {
   Duration elapsed_{0}, worked_{0}, lost_{0};
 };
 
-/// Whether a worker is of use: what calls gain by it is added up. Where that is negative, because
+/// Use of a worker: what calls gain by it is added up. Where that is negative, because
 /// the worker loses its core, it is left out of calls, for longer and longer.
 class Worth {
  public:

@@ -135,13 +135,13 @@ struct BenchEstimate {
 };
 BenchEstimate estimate_bench(const AnyOperator& op, const Problem& problem, Context& context,
                              const BenchPlan& plan);
-/// The same for one case of `rung check`: a problem in one variant, made, computed by the oracle
+/// Predicts one case of `rung check`: a problem in one variant, made, computed by the oracle
 /// and by each of `rungs` (null: the public call) once, or `twice`.
 BenchEstimate estimate_check(const AnyOperator& op, const Problem& problem, Context& context,
                              const std::vector<const RungInfo*>& rungs, bool twice);
 /// Seconds of one public call, checked; 0 where that is_quick().
 double estimate_call(const AnyOperator& op, const Problem& problem, Context& context);
-/// Whether a problem has so little to do that nothing need be estimated.
+/// Returns true if a problem has so little to do that nothing need be estimated.
 bool is_quick(const AnyOperator& op, const Problem& problem, const Context& context);
 /// Throws Error(unsupported) that names the problems, what they take and what is accepted, if that
 /// is more than `max_seconds`. `what`: "check"; `less`: what takes less.

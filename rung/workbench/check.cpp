@@ -126,7 +126,7 @@ class Checker {
     return backend != Backend::simt || variant == Variant{};
   }
 
-  /// Those to check; the public call stands last, null, as a rung of its own.
+  /// Returns the rungs to check; the public call is the last one, null.
   [[nodiscard]] std::vector<const RungInfo*> rungs(const AnyOperator& op, Backend backend) const {
     std::vector<const RungInfo*> rungs;
     for (const RungInfo* rung : op.rungs()) {

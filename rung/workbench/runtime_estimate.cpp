@@ -31,7 +31,7 @@ struct FirstProblem {
 };
 constexpr FirstProblem first_problem{2e6, 5e7, 1e9};
 constexpr FirstProblem first_simulated{3e4, 1e6, 1e7};
-/// Of the oracles: up to long double, in no order that suits the hardware.
+/// Operations per second of oracles: up to long double, in no order that suits the hardware.
 constexpr double oracle_rate = 3e8;
 constexpr std::int64_t min_extent = 16;
 constexpr int max_halvings = 40;
@@ -98,7 +98,7 @@ class Halving {
     return smaller;
   }
 
-  /// How often to halve until the problem is within the limits of a first one, or gets no smaller.
+  /// Returns the number of halvings until the problem is within a first one's limits, or stays.
   [[nodiscard]] int times() const {
     const FirstProblem limit = first_of(context_);
     int times = 0;
@@ -253,7 +253,7 @@ class FirstTrial {
   }
 
   [[nodiscard]] bool is_smaller() const { return times_ > 0; }
-  /// Of a rung, or of the public call when it is null; none if it fails, or nothing takes it.
+  /// Times a rung, or the public call when it is null; none if it fails, or nothing takes it.
   [[nodiscard]] std::optional<double> seconds_of_call(const RungInfo* rung) {
     if (rung != nullptr && !instance_->supports(*rung, context_)) return std::nullopt;
     const FirstProblem limit = first_of(context_);

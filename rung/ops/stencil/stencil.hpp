@@ -133,7 +133,7 @@ struct RUNG_API Stencil {
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
-  /// Of several iterations more rows than those judged: all that they depend on.
+  /// Counts, in each of several iterations, all rows that those judged depend on.
   static double reference_operations(const Args& args, double share);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);

@@ -21,7 +21,7 @@ constexpr std::array functions{ActivationFunction::sign, ActivationFunction::sig
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// Of `special`: all pairs of these within 77 elements.
+// Values of `special`: all pairs of these within 77 elements.
 constexpr std::array special_saved{nan,  infinity, -infinity, 0.0, -0.0, 1.0,
                                    -1.0, 0.5,      -0.5,      3.0, -3.0};
 constexpr std::array special_dy{nan, infinity, -infinity, 0.0, -0.0, 1.25, -2.0};

@@ -24,7 +24,7 @@ namespace rung::conv_cpu::HWY_NAMESPACE {
 void direct_simd(const Gathered& g, Context& context, int threads) {
   visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
     using T = Accumulator<In>;
-    // Of filters that leave most of a panel empty, however large they are, none are packed.
+    // Filters that leave most of a panel empty, however large they are, are not packed.
     const auto packed = static_cast<double>(round_up(g.m, panel_columns<T>) * g.groups) *
                         static_cast<double>(g.terms());
     if (g.y_strides[1] == 1 && g.m >= enough_channels && fits_tensors(g, packed)) {

@@ -167,7 +167,7 @@ inline void run_case(Context& context, const Case& test, std::mt19937& engine,
   }
 }
 
-/// Of integers, or of 8-bit floats in any pair.
+/// Makes products of integers, or of 8-bit floats in any pair.
 inline Case random_case(std::mt19937& engine, bool integers, int most) {
   const auto pick = [&](auto... values) {
     const std::common_type_t<decltype(values)...> all[] = {values...};

@@ -53,7 +53,7 @@ inline std::int64_t linear_of(const Index& index, const Extents& shape, AxisSet 
 /// The unit roundoff.
 inline double unit(DType dtype) { return epsilon(dtype) / 2; }
 
-/// What sums over elements of a type are taken in.
+/// Returns the type that sums over elements of a type are taken in.
 inline DType arithmetic_of(DType type) { return type == DType::f64 ? DType::f64 : DType::f32; }
 
 /// The step to which results under the smallest normal number are rounded.
@@ -70,7 +70,7 @@ inline double smallest(DType dtype) {
   }
 }
 
-/// Whether a row's sums overflow by norm.hpp's Special; `maybe`: rungs may differ.
+/// Overflow of a row's sums by norm.hpp's Special; `maybe`: rungs may differ.
 enum class Overflow : std::uint8_t { no, maybe, yes };
 
 /// mean and rstd of a row, and how far a rung's may be off: norm.hpp's Accuracy.
@@ -105,7 +105,7 @@ struct RowStatistics {
     const Real corrected = 2 * ku * (1 + t()) / rstd + u * std::abs(mean);
     return (rstd > 0 ? std::min(each, corrected) : each) + 2 * additions * least;
   }
-  /// By what the bounds of every rung are larger than the smaller ones, at most.
+  /// Returns the largest ratio of the bounds of every rung to the smaller ones.
   [[nodiscard]] Real uncorrected() const {
     if (!(size > 2) && !(t() * size > 1)) return 1;
     return (1 + size) * (1 + t()) * (1 + t());

@@ -153,7 +153,7 @@ class Reference {
     }
   }
 
-  /// How many rows are at most so many steps away from a wanted one.
+  /// Returns the number of rows that are at most so many steps away from a wanted one.
   [[nodiscard]] std::size_t rows_within(int distance) const {
     const auto last = static_cast<int>(within_.size()) - 1;
     return within_[static_cast<std::size_t>(std::min(distance, last))];

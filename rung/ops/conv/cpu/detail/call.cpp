@@ -41,7 +41,7 @@ Support takes_winograd(const Conv::Args& args, const Context&) {
       return unsupported("3 x 3, stride 1, dilation 1");
     }
   }
-  // Of a tile's places, transformed: filters for all threads, channels of 64 tiles for each.
+  // Transformed tiles: filters for all threads, channels of 64 tiles for each.
   constexpr std::int64_t places = 36, columns = 64, spare = 32;
   const auto filters = static_cast<double>(g.groups * places) *
                        static_cast<double>(g.group_channels() * g.group_filters() + spare);

@@ -16,7 +16,7 @@ inline constexpr std::int64_t enough_channels = 8;
 inline constexpr std::int64_t max_copied_elements = std::int64_t{1} << 21;
 inline constexpr std::int64_t max_kept_terms = std::int64_t{1} << 20;
 
-/// Whether so many elements of scratch for all threads, packed weights or sums, are at most 2^22 or
+/// Returns true if `elements` of scratch for all threads, weights or sums, are at most 2^22 or
 /// as many as the tensors have. Beyond that a rung leaves the call to others: vectors of filters
 /// that are mostly empty would take many times the weights' memory.
 bool fits_tensors(const conv_layer::Gathered& g, double elements);

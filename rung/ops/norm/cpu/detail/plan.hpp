@@ -36,7 +36,7 @@ inline constexpr V infinite = std::numeric_limits<V>::infinity();
 template <class V>
 inline constexpr V too_large = static_cast<V>(sizeof(V) == 8 ? 0x1p960 : 0x1p100);
 
-/// Whether the sums of layer norm's row are in range: false where an element is not finite, too.
+/// Returns true if the sums of layer norm's row are in range: false for infinite elements, too.
 template <class V>
 bool in_range(V squares, V mean) {
   return squares < infinite<V> && std::abs(mean) < too_large<V>;

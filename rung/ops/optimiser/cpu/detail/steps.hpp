@@ -22,7 +22,7 @@ struct Run {
   const std::int64_t* steps;
   std::int64_t n;
 
-  /// The same for all runs of a call, however threads cut them: vector and scalar kernels round
+  /// Is equal for all runs of a call, however threads cut them: vector and scalar kernels round
   /// differently.
   [[nodiscard]] bool adjacent() const {
     return steps[0] == 1 && steps[1] == 1 && (first == nullptr || steps[2] == 1) &&

@@ -29,7 +29,7 @@ inline constexpr std::int64_t block_line_elements = 1 << 13;
 /// Windows, or channels, whose results are kept together where no line is.
 inline constexpr std::int64_t block_results = 1 << 12;
 
-/// How a call is divided. A thread's scratch() is bounded by a constant, whatever the extents are:
+/// Division of a call. A thread's scratch() is bounded by a constant, whatever the extents are:
 /// x and weights may be broadcast, so that a multiple of an extent is no multiple of what is read.
 struct Call {
   /// finite_weights: whether all weights are; padding is then a number like others.
@@ -52,7 +52,7 @@ struct Call {
   const Pool::Args* args;
   Along along;
   std::int64_t windows;  // of an output row that are done together: a block
-  /// Whether elements of x and weights are read tap by tap: lines or weights would be too long, or
+  /// True if elements of x and weights are read tap by tap: lines or weights would be too long, or
   /// padding times a weight is not 0.
   bool direct;
   // In the arithmetic type, contiguous; null where there are none.

@@ -105,7 +105,7 @@ class Divisors {
   Divisors(const Call& call, S* of_window)
       : call_(call), columns_(call.args->columns), of_window_(of_window) {}
 
-  /// Of windows [first, first + count) of output row `oh`.
+  /// Returns those of windows [first, first + count) of output row `oh`.
   const S* of_block(std::int64_t oh, std::int64_t first, std::int64_t count) {
     const PoolTaps rows = counted(call_.args->rows, oh);
     const bool same_rows = rows.begin == rows_.begin && rows.end == rows_.end;

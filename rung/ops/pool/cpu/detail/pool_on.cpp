@@ -38,7 +38,7 @@ void copy_as_arithmetic(const ConstTensorRef& from, void* to) {
   }
 }
 
-/// Whether all weights are finite, where there are so few that they are copied.
+/// Returns true if all weights are finite, where there are so few that they are copied.
 bool has_finite_weights(const Pool::Args& args) {
   if (args.kind() != Pooling::weighted || args.taps() > max_line_elements) return true;
   return visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
