@@ -5,7 +5,8 @@
 Each round times every number of threads once, for --seconds: first with the machine as it is, then beside a
 process that does nothing but count. A figure is the mean time per call, as stalls hide from a median; of several
 rounds it is the median. The last columns are what matters: beside a neighbor, two threads take at most 1.2 times
-as long as one, and four threads on two cores at most 1.3 times as long as two. --assert makes these the exit code.
+as long as one, and four threads on two cores at most 1.3 times as long as two; without one, two threads take at most
+0.9 times as long for calls above 200 us. --assert makes these the exit code.
 
 Run it on two cores, of an otherwise idle machine: taskset -c 0,1 tools/busy_neighbour.py build/release/lib/librung.so
 A library without some of the operators has fewer workloads.
@@ -134,14 +135,17 @@ def measure(workload, rounds, seconds):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("library")
-    parser.add_argument("workloads", nargs="*", help=", ".join(WORKLOADS))
+    parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=", ".join(WORKLOADS))
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=0.3)
     parser.add_argument("--quiet-only", action="store_true", help="without the neighbor")
     parser.add_argument("--assert", dest="asserts", action="store_true", help="exit code 1 where a ratio is too large")
     given = parser.parse_intermixed_args(arguments)
+    for name in given.workloads:
+        if name not in WORKLOADS:
+            parser.error(f"workload is '{name}'; accepted: {', '.join(WORKLOADS)}")
     api = against_numpy.Api(given.library)
-    passed = True
+    passed, measured = True, False
     print(f"{'':12}{'':10}" + "".join(f"{f'{n} thread' + 's' * (n > 1):>12}" for n in THREADS) +
           f"{'2 : 1':>9}{'4 : 2':>9}")
     for name, make in WORKLOADS.items():
@@ -166,10 +170,12 @@ def main():
                     other.kill()
                     other.wait()
             two, four = means[2] / means[1], means[4] / means[2]
-            passed &= four <= 1.3 and (two <= 1.2 or not neighbor)
+            # Where the machine is quiet, two threads are of use to calls that are worth them.
+            most = 1.2 if neighbor else 0.9 if means[1] > 200e-6 else 1.1
+            passed, measured = passed and four <= 1.3 and two <= most, True
             print(f"{name:12}{'neighbor' if neighbor else 'quiet':10}" +
                   "".join(f"{means[n] * 1e6:9.1f} us" for n in THREADS) + f"{two:9.2f}{four:9.2f}", flush=True)
-    return 0 if passed or not given.asserts else 1
+    return 0 if passed and measured or not given.asserts else 1
 
 
 if __name__ == "__main__":

@@ -25,10 +25,13 @@ struct LastError {
 };
 constinit thread_local LastError last_error;
 
-/// Frees the copies of threads that end.
+/// Frees the copies of threads that end. Other keys' destructors may still make calls.
 struct Copies {
   pthread_key_t key{};
-  bool known = pthread_key_create(&key, std::free) == 0;
+  bool known = pthread_key_create(&key, [](void*) {
+                 last_error.shown = "";
+                 std::free(std::exchange(last_error.text, nullptr));
+               }) == 0;
 };
 
 /// Null if there is no memory.

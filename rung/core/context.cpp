@@ -186,7 +186,11 @@ void Context::set_choice(Choice choice) {
                                                  std::to_string(static_cast<int>(choice)) +
                                                  "; accepted: repeatable, fastest");
   }
-  // Rungs chosen in the other way are remembered.
+  if (__atomic_load_n(&user_, __ATOMIC_RELAXED) != nullptr) {
+    throw Error(ErrorCode::invalid_argument,
+                "set_choice: the context is in a call; accepted: between two calls");
+  }
+  // Rungs chosen by the other rule are remembered.
   if (choice != choice_ && backend() == Backend::cpu) forget();
   choice_ = choice;
 }

@@ -107,8 +107,8 @@ class RUNG_API Context {
   void* workspace(std::size_t bytes) { return bytes <= capacity_ ? workspace_ : grow(bytes); }
   [[nodiscard]] std::size_t workspace_capacity() const noexcept { return capacity_; }
 
-  /// A T that lives as long as the context, made on first use: what a caller of this context wants
-  /// to find again on its next call (dispatch keeps its last choice in one).
+  /// A T made on first use, which lives until the context ends or chooses by another rule: what a
+  /// caller wants to find again on its next call (dispatch keeps its last choice in one).
   template <class T>
   T& memo() {
     static const char key = 0;  // its address stands for T

@@ -16,7 +16,8 @@ const Context& comparison_context(const Context& context) {
       context.threads() == threads) {
     return context;  // NOLINT(bugprone-return-const-ref-from-parameter): used within the call
   }
-  static const Context fixed = Context::cpu(threads);
+  // Never destroyed: destructors of static objects may still make calls.
+  static const Context& fixed = *new Context(Context::cpu(threads));
   return fixed;
 }
 

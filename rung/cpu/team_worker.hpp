@@ -161,7 +161,11 @@ class alignas(64) Worker {
   /// Waits until a worker that has joined is done.
   void finish() {
     waking_ = false;
-    const auto done = [&] { return state_.load(std::memory_order_acquire) == idle; };
+    // A worker that is done may have fallen asleep since.
+    const auto done = [&] {
+      const std::uint32_t state = state_.load(std::memory_order_acquire);
+      return state != joined && state != awaited;
+    };
     if (!spin_until(done, tuning.wait_awake)) {
       const Time begin = Clock::now();
       std::uint32_t expected = joined;

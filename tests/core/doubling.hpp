@@ -115,7 +115,7 @@ double team_time(const Double::Args& args, const Context& context) {
   const double one = estimate_seconds(Double::cost(args), {}, Context::cpu(1));
   return 1.2 * one / context.threads();
 }
-/// As on one thread, however many there are.
+/// Returns the time on one thread, however many there are.
 double plain_time(const Double::Args& args, const Context&) {
   return estimate_seconds(Double::cost(args), {}, Context::cpu(1));
 }

@@ -36,7 +36,7 @@ class Png : public testing::Test {
                static_cast<std::streamsize>(bytes.size()));
     return path();
   }
-  /// What reading the bytes gives: a tensor, or the words of an Error.
+  /// Reads the bytes: returns a tensor, or the words of an Error.
   std::string read(const Bytes& bytes, Tensor* tensor = nullptr) const {
     try {
       Tensor found = read_png(save(bytes));

@@ -126,7 +126,7 @@ constexpr HostileCall hostile_calls[] = {
 
 constexpr double mebibyte = 1 << 20;
 
-/// What docs/reliability.md promises: so many times the bytes of a call's tensors, and MiB.
+/// Bound of docs/reliability.md: so many times the bytes of a call's tensors, and MiB.
 struct ScratchBound {
   double multiple = 3;
   double per_call = 32;

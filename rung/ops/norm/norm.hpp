@@ -36,7 +36,7 @@
 //            |error of y|    <= K u |gamma| (|z| + S + |z| t S) + 2 u |y|
 //            |error of mean| <= K u mean(|s|)
 //            |error of rstd| <= K u (1 + t S) (1 + t) rstd
-//          plus one rounding to y's type, and 2 K of the arithmetic's smallest number for mean. The
+//          plus one rounding to y's type and, for mean, 2 K (on a GPU 4 n) smallest numbers. The
 //          default choice runs rungs that do better where a mean is large against its spread. They
 //          correct the mean by the mean of what is left over, so that rstd mean(|s - mean|), which
 //          is 1 at most, takes the place of S, which enters squared:

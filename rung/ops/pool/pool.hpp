@@ -34,8 +34,8 @@
 //          plus 2 u |bias|, plus one rounding to y's type. Activations add a few units in the last
 //          place, as in gemm. W = 0 gives what dividing by it gives.
 // Repeats  the same bits from run to run and for any number of threads.
-// Scratch  on a CPU at most 2 MiB per thread (f64: 3), and, channels last, the biases in the
-//          arithmetic type.
+// Scratch  on a CPU at most 2 MiB per thread (f64: 3), and, in the arithmetic type, up to 2^17
+//          weights and, channels last, the biases.
 // Errors   Error(invalid_argument) for shapes, types, windows, aliasing, weights or indices without
 //          the kind that takes them.
 // Source   PyTorch, torch.nn.MaxPool2d, AvgPool2d; I. Goodfellow, Y. Bengio & A. Courville, Deep

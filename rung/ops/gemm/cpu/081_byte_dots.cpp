@@ -249,13 +249,13 @@ void multiply_rows(const Product& product, std::int64_t batch, std::int64_t row,
   }
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  const Product product(args);
+/// Seconds on one thread beside the start of a call.
+double seconds_of_one(const Product& product) {
   const auto batch = static_cast<double>(product.call.batch);
   const auto k = static_cast<double>(product.call.depth());
   const auto rows = static_cast<double>(product.rows);
   const auto columns = static_cast<double>(product.columns);
-  constexpr double start = 0.1e-6, a_group = 60e-9, an_element = 10e-9, copy_an_element = 1e-9;
+  constexpr double a_group = 60e-9, an_element = 10e-9, copy_an_element = 1e-9;
   // A vector of a row is loaded once for each four columns; its multiply-adds are done meanwhile.
   constexpr double multiply_add = 0.02e-9, load = 0.03e-9;
   const double groups = std::ceil(rows / side) * std::ceil(columns / side);
@@ -265,8 +265,13 @@ double estimate(const Gemm::Args& args, const Context& context) {
   if (product.right.along != 1) {
     work += std::ceil(rows / rows_at_once) * columns * k * copy_an_element;
   }
-  const int threads = cpu::threads_worth(batch * work, context.threads());
-  return start + batch * work / threads;
+  return batch * work;
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  constexpr double start = 0.1e-6;
+  const double seconds = seconds_of_one(Product(args));
+  return start + seconds / cpu::threads_worth(seconds, context.threads());
 }
 
 Support supports(const Gemm::Args& args, const Context&) {
@@ -281,7 +286,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 void run(const Gemm::Args& args, Context& context) {
   const Product product(args);
   // Equal parts for the threads, unless that would be fewer rows than share the copy of a column.
-  const int available = cpu::threads_worth(estimate(args, context), context.threads());
+  const int available = cpu::threads_worth(seconds_of_one(product), context.threads());
   const std::int64_t of_each = ceil_div<std::int64_t>(product.rows, available);
   const std::int64_t step =
       std::clamp<std::int64_t>(ceil_div(of_each, side) * side, side, rows_at_once);

@@ -68,7 +68,8 @@ void pool_on(const Pool::Args& args, Context& context, int threads) {
   };
   const std::size_t weights =
       is_given(args.options.weights) && !call.direct ? bytes(args.taps()) : 0;
-  const bool copies_bias = call.along == Along::channels && is_given(args.options.bias);
+  const bool copies_bias =
+      !call.direct && call.along == Along::channels && is_given(args.options.bias);
   const std::size_t bias = copies_bias ? bytes(args.channels() + slack) : 0;
   const std::size_t own = bytes(call.scratch());
   auto* memory = static_cast<std::byte*>(
