@@ -116,6 +116,15 @@ TEST_P(Dispatch, ChoosesTheFastestRungForItsThreadsWhereAsked) {
                [&] { context.set_choice(Choice{7}); });
 }
 
+TEST_P(Dispatch, KeepsTheRuleOfChoiceDuringACall) {
+  trace.during = [](Context& used) {
+    expect_error(ErrorCode::invalid_argument, {"the context is in a call", "between two calls"},
+                 [&] { used.set_choice(Choice::fastest); });
+  };
+  twice(x6, y6);
+  EXPECT_EQ(context.choice(), Choice::repeatable);
+}
+
 TEST_P(Dispatch, RefusesACallOnAContextThatAnotherThreadUses) {
   int refused = 0;
   trace.during = [&](Context& used) {
