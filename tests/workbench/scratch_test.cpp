@@ -182,6 +182,9 @@ void run_rungs(const AnyOperator& op, const Problem& problem, Variant variant) {
 }
 
 TEST(EveryOperator, BoundsItsScratchByWhatACallTouches) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "takes minutes where little is optimized, and asks for the same sizes";
+#endif
   for (const AnyOperator* op : operators()) {
     if (op->name() == "fake") continue;
     bool tried = false;
