@@ -204,10 +204,12 @@ class Pool {
 /// The pool of a thread, which ends with it.
 struct OwnPool {
   Pool* pool;
+  Pool*
+      of_parent;  // of the process that forked this one: never deleted, as its threads do not exist
   int of_generation;
   bool ended;
 };
-thread_local constinit OwnPool own{nullptr, 0, false};
+thread_local constinit OwnPool own{nullptr, nullptr, 0, false};
 
 void end_own_pool() {
   own.ended = true;
@@ -242,6 +244,7 @@ Pool* my_pool() {
   const int now = generation.load(std::memory_order_relaxed);
   if (own.ended || (own.pool != nullptr && own.of_generation == now)) return own.pool;
   thread_end.watch();
+  own.of_parent = std::exchange(own.pool, nullptr);
   own.pool = new Pool;
   own.of_generation = now;
   return own.pool;

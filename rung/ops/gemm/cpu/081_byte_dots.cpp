@@ -114,7 +114,11 @@ HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
       for (int chain = 1; chain < chains; ++chain) {
         all = hn::Add(all, sum[chain][i * columns + j]);
       }
-      s.sums[i][j] += static_cast<std::uint32_t>(hn::GetLane(hn::SumOfLanes(d, all)));
+      // As unsigned numbers, whose sums wrap.
+      HWY_ALIGN std::uint32_t lanes[hn::MaxLanes(d)];
+      hn::Store(hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), all),
+                hn::RebindToUnsigned<decltype(d)>(), lanes);
+      for (const std::uint32_t lane : lanes) s.sums[i][j] += lane;
     }
   }
 #endif
