@@ -130,8 +130,11 @@ class CombinedMoments {
   [[nodiscard]] Scale<V> scale(double epsilon) const {
     // What overflows in V overflows, wherever blocks begin.
     if (static_cast<V>(squares_) == infinite<V>) {
+      // Exact for equal elements, of which only rounding's share overflows; it may be infinite.
+      const double mean = center_ + rest_ * part_;
       constexpr double most = std::numeric_limits<V>::max();
-      return {0, 0, 0, static_cast<V>(std::clamp(rough_mean_, -most, most))};
+      return {0, 0, 0,
+              static_cast<V>(std::clamp(std::isfinite(mean) ? mean : rough_mean_, -most, most))};
     }
     const double rest = rest_ * part_;
     const auto rstd = static_cast<V>(rstd_of(squares_ * part_ - rest * rest, epsilon));
