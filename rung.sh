@@ -184,35 +184,39 @@ duration() {
   if (($1 < 60)); then printf '%d s' "$1"; else printf '%d:%02d' "$(($1 / 60))" "$(($1 % 60))"; fi
 }
 
-# Reads ninja's output and shows how far the build is: on a terminal one line, redrawn; elsewhere a line for every tenth.
+# show_progress WHAT: reads ninja's output and shows what is built and how far it is: on a terminal one line, redrawn;
+# elsewhere a line for every tenth.
 show_progress() {
-  local line started=$SECONDS finished total percent shown=0 text elapsed
+  local what=$1 line started=$SECONDS finished total shown=-1 tenth text elapsed
   while IFS= read -r line; do
-    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    if [[ ! $line =~ ^\[([0-9]+)/([0-9]+)\] || $line == *'Re-checking globbed'* ]]; then continue; fi
     finished=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
+    if ((shown < 0)); then
+      shown=0
+      say "building $what: $total steps (log: ${log#"$root"/})"
+    fi
     elapsed=$((SECONDS - started))
-    percent=$((100 * finished / total))
+    tenth=$((10 * finished / total))
     text="$finished of $total steps"
     if ((elapsed > 4)); then text+=", about $(duration $((elapsed * (total - finished) / finished))) left"; fi
     if [[ -t 2 && -z ${CI:-} ]]; then
       printf '\rrung.sh: %s\033[K' "$text" >&2
-    elif ((percent >= shown + 10 && percent < 100)); then
-      shown=$((percent - percent % 10))
+    elif ((tenth > shown && tenth < 10)); then
+      shown=$tenth
       say "$text"
     fi
   done
+  if ((shown < 0)); then return; fi
   if [[ -t 2 && -z ${CI:-} ]]; then printf '\r\033[K' >&2; fi
+  say "built in $(duration $((SECONDS - started)))"
 }
 
 # build DIRECTORY WHAT TARGET...: WHAT tells a reader what is built.
 build() {
-  local directory=$1 what=$2 steps started=$SECONDS
+  local directory=$1 what=$2
   shift 2
-  steps="$(ninja -C "$directory" -n "$@" 2>/dev/null | sed -n '$s/^\[[0-9]*\/\([0-9]*\)\].*/\1/p')"
-  if [[ -n $steps ]]; then say "building $what: $steps steps (log: ${log#"$root"/})"; fi
-  NINJA_STATUS='[%f/%t] ' ninja -C "$directory" -j "$jobs" "$@" 2>&1 | tee -a "$log" | show_progress ||
+  NINJA_STATUS='[%f/%t] ' ninja -C "$directory" -j "$jobs" "$@" 2>&1 | tee -a "$log" | show_progress "$what" ||
     report_failure 'the build'
-  if [[ -n $steps ]]; then say "built in $(duration $((SECONDS - started)))"; fi
 }
 
 # Prints the value of an option of CMake's cache in a folder; nothing where there is none.
@@ -261,6 +265,7 @@ prepare() {
   if [[ $simulator == ON ]]; then what+=', with the simulated GPU'; fi
   if [[ $tests == ON ]]; then what+=', and tests'; fi
   options=("-DRUNG_OPERATORS=$operator" "-DRUNG_SIMT=$simulator" "-DRUNG_TESTS=$tests" -DRUNG_UNITY=ON)
+  if [[ -n ${CI:-} ]]; then options+=(-DRUNG_BUILD_TIMES=ON); fi
   if [[ $preset != asan ]]; then
     mapfile -t cuda < <(cuda_options "$directory")
     if [[ ${cuda[0]} == *ON ]]; then what+=', and CUDA kernels'; fi
@@ -425,8 +430,8 @@ help() {
 }
 
 version() {
-  awk '/^#define RUNG_VERSION_(MAJOR|MINOR|PATCH) /{ text = text (text == "" ? "" : ".") $3 } END { print "rung " text }' \
-    "$root/rung/rung.h"
+  awk '/^#define RUNG_VERSION_(MAJOR|MINOR|PATCH) / { text = text dot $3; dot = "." }
+       END { print "rung " text }' "$root/rung/rung.h"
 }
 
 # run_command COMMAND ARGUMENT...: builds what the program's command needs, and runs it.
@@ -465,7 +470,8 @@ run_command() {
     *) packages_peers=() ;;  # nothing is compared
   esac
   prepare release rung_program
-  if [[ $command == bench && -z $peers ]] && compgen -G "$root/rung/ops/$operator/peers/*/CMakeLists.txt" >/dev/null; then
+  local templates="$root/rung/ops/${subject%%/*}/peers/*/CMakeLists.txt"
+  if [[ $command == bench && -z $peers ]] && compgen -G "$templates" >/dev/null; then
     say "not compared with peers that are templates (Eigen, TBB ...): ./rung.sh peers ${2%%/*} compiles them"
   fi
   exec "$binary" "$@"

@@ -2,11 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each operator costs, in seconds of one processor, from the logs that ninja and ctest keep.
 
-usage: build_times.py BUILD...
+usage: build_times.py [--budget SECONDS] BUILD...
 
 A row per operator and for what belongs to none (core, workbench, simulator, unity sources); columns for compiling its
 CPU sources, its kernels by nvcc and for the simulated GPU, and its tests, and for running its tests. Of a file that was
-built several times the last counts, of tests those that ctest ran last. The slowest files and tests are named below."""
+built several times the last counts, of tests those that ctest ran last. The slowest files and tests are named below.
+
+Where the build has RUNG_BUILD_TIMES on, a second table has each target's processor time (cpu_seconds.sh), which other
+load does not change. --budget SECONDS: that table alone; fails if it comes to more than 1.3 SECONDS."""
+import argparse
 import collections
 import pathlib
 import re
@@ -14,6 +18,7 @@ import sys
 
 KINDS = ["cpu", "nvcc", "simt", "tests", "run"]
 SLOWEST = 8
+SLACK = 1.3  # of a budget: compilers and processors differ
 
 
 def kind_of(output):
@@ -53,10 +58,49 @@ def labels(build):
     return found
 
 
+def cpu_seconds(build):
+    """Seconds of processors by output, from cpu_seconds.sh; of a file that was compiled several times the last."""
+    log = build / "cpu_seconds.log"
+    if not log.exists():
+        return {}
+    lines = (line.split(" ", 1) for line in log.read_text(encoding="utf-8").splitlines())
+    return {output: float(seconds) for seconds, output in lines}
+
+
+def print_targets(build, seconds):
+    """The table of each target's processor time."""
+    targets = collections.Counter()
+    for output, took in seconds.items():
+        found = re.search(r"([^/]+)[.]dir/", output)
+        targets[found[1] if found else "-"] += took
+    print(f"{build}: processor seconds of compilers by target")
+    for target, took in targets.most_common():
+        print(f"{target:40}{took:8.0f}")
+    print(f"{'all':40}{targets.total():8.0f}")
+
+
+def hold_budget(builds, budget):
+    """Ends the program: with 1 if a build's compilers took more than the budget allows."""
+    failed = False
+    for build in builds:
+        seconds = cpu_seconds(build)
+        if not seconds:
+            sys.exit(f"{build}: no processor times; configure with -DRUNG_BUILD_TIMES=ON")
+        print_targets(build, seconds)
+        total = sum(seconds.values())
+        failed |= total > SLACK * budget
+        print(f"budget {budget:.0f}, at most {SLACK * budget:.0f} with slack: {total:.0f}")
+    sys.exit(1 if failed else 0)
+
+
 def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    for build in map(pathlib.Path, sys.argv[1:]):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--budget", type=float, metavar="SECONDS")
+    parser.add_argument("builds", nargs="+", type=pathlib.Path, metavar="BUILD")
+    given = parser.parse_args()
+    if given.budget is not None:
+        hold_budget(given.builds, given.budget)
+    for build in given.builds:
         if not (build / ".ninja_log").exists():
             print(f"{build}: not built")
             continue
@@ -81,6 +125,8 @@ def main():
             slowest = sorted(times.items(), key=lambda one: -one[1])[:SLOWEST]
             print(f"slowest {what}: " + ", ".join(f"{re.sub('^.*/(?=ops/)|^.*[.]dir/', '', name)} {took:.0f}"
                                                   for name, took in slowest))
+        if seconds := cpu_seconds(build):
+            print_targets(build, seconds)
 
 
 if __name__ == "__main__":
