@@ -464,7 +464,7 @@ run_command() {
     *) if [[ " $* " == *simt* ]]; then simulator=ON; fi ;;
   esac
   if [[ " $* " == *' --help '* ]]; then simulator=OFF; fi
-  if [[ " $* " =~ [[:space:],/](eigen|opencv|tbb|std_parallel)[[:space:],] ]]; then peers=ON; fi
+  if [[ " $* " =~ [[:space:],/=](eigen|opencv|tbb|std_parallel)[[:space:],] ]]; then peers=ON; fi
   case $command in
     bench | check | survey) ;;
     *) packages_peers=() ;;  # nothing is compared

@@ -80,8 +80,9 @@ def main():
 
     reuse = [sys.executable, source / "tests/docs/reuse_objects.py", source, source_build, tree, build]
     cache = (source_build / "CMakeCache.txt").read_text()
-    build_type = re.search(r"^CMAKE_BUILD_TYPE:\w+=(.*)$", cache, re.M).group(1)
-    must("cmake", "-G", "Ninja", "-S", tree, "-B", build, f"-DCMAKE_BUILD_TYPE={build_type}",
+    same = [f"-D{name}={value}" for name, value in
+            re.findall(r"^(CMAKE_BUILD_TYPE|RUNG_UNITY|RUNG_CPU_NATIVE):\w+=(.*)$", cache, re.M)]
+    must("cmake", "-G", "Ninja", "-S", tree, "-B", build, *same,
          f"-DCMAKE_CXX_COMPILER_LAUNCHER={';'.join(map(str, reuse))}",
          "-DRUNG_CUDA=OFF", "-DRUNG_PEERS=OFF", "-DRUNG_TESTS=OFF")
     good = check(tree, build)

@@ -90,7 +90,6 @@ class Launcher(unittest.TestCase):
                 (["bench", "--help"], ["-DRUNG_OPERATORS=none", "-DRUNG_SIMT=OFF"]),
                 (["bench", "gemm"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_SIMT=OFF", "-DRUNG_PEERS=", "-DRUNG_CUDA=OFF"]),
                 (["bench", "gemm", "--backend", "simt"], ["-DRUNG_SIMT=ON"]),
-                (["bench", "gemm", "--only=eigen"], ["-DRUNG_PEERS="]),
                 (["bench", "gemm", "--rungs", "threads,eigen"], ["-DRUNG_PEERS=ON"]),
                 (["check", "gemm/threads"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_SIMT=ON"]),
                 (["explain", "scan"], ["-DRUNG_OPERATORS=scan", "-DRUNG_SIMT=ON"]),
