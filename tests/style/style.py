@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of the files: licence lines, lengths, what a rung tells and where its kernel is. usage: style.py SOURCE"""
+"""The form of the files: license lines, lengths, a rung's header, its step and name, and where its kernel is.
+usage: style.py SOURCE"""
 import collections
 import os
 import pathlib
@@ -12,6 +13,7 @@ SKIPPED_FOLDERS = {"__pycache__", "results"}
 RUNG = re.compile(r"(cpu/\d+_\w+\.cpp|cuda/\d+_\w+(\.sm90a)?\.cu)")
 TELLS = ("Idea", "Changes", "Cost")
 STEP = re.compile(r"(\d+)_\w+(\.sm90a)?\.cuh?")
+NAMED = re.compile(r"(\d+)_(\w+?)(?:\.sm90a)?\.(?:cpp|cu)")
 
 
 def files(source):
@@ -70,8 +72,30 @@ def complaints(path):
             missing = [word for word in TELLS if not re.search(rf"^//\s+{word}\b", "\n".join(head), re.M)]
             if missing:
                 yield 1, "the rung's header does not tell: " + ", ".join(missing)
+            yield from misnamed(path.name, text)
     if text and not text.endswith("\n"):
         yield len(lines), "no newline at the end"
+
+
+def misnamed(file, text):
+    """Complaints about a rung's constant that has another step or name than its file."""
+    named = NAMED.fullmatch(file)
+    for field, value, wanted in (("step", r"(\d+)\b", str(int(named[1]))), ("name", r'"(\w+)"', named[2])):
+        found = [(text.count("\n", 0, one.start()) + 1, one[1])
+                 for one in re.finditer(rf"(?<!\w)\.{field}\s*=\s*{value}", text)]
+        if wanted not in [given for _, given in found]:
+            line, given = found[-1] if found else (1, "missing")
+            yield line, f"the file's name says {field} {wanted}, its constant's .{field} is {given}"
+
+
+def steps_taken_twice(source):
+    """Rungs of one backend and operator that have one step, as (file, complaint): the ladder has no order there."""
+    for folder in sorted((source / "rung" / "ops").glob("*/*")):
+        first = {}
+        for path in sorted(folder.iterdir()) if folder.name in ("cpu", "cuda") else ():
+            named = NAMED.fullmatch(path.name)
+            if named and first.setdefault(int(named[1]), path) != path:
+                yield path, f"step {named[1]} is that of {first[int(named[1])].name}; choose a free one"
 
 
 def steps_without_kernel(source):
@@ -101,7 +125,7 @@ def main():
         for number, complaint in complaints(path):
             print(f"{path.relative_to(source)}:{number}: {complaint}")
             bad += 1
-    for path, complaint in steps_without_kernel(source):
+    for path, complaint in [*steps_without_kernel(source), *steps_taken_twice(source)]:
         print(f"{path.relative_to(source)}:1: {complaint}")
         bad += 1
     if seen == 0:
