@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The rungs that docs/add-a-rung.md shows compile, as rungs of gemm do.
+"""The rungs that docs/add-a-rung.md shows compile, as rungs of gemm do. (listings.py looks at their style.)
 
 usage: add_a_rung.py SOURCE BUILD
 
@@ -7,11 +7,12 @@ BUILD is configured with the simulated GPU: each listing takes the place of a ru
 command."""
 import json
 import pathlib
-import re
 import shlex
 import subprocess
 import sys
 import tempfile
+
+from listings import files_of
 
 # Whose command a listing is compiled by: what names its backend, and a rung of that.
 STANDINS = {"cpu": "rung/ops/gemm/cpu/020_loop_order_ikj.cpp", "cuda": "rung/ops/gemm/cuda/020_naive_coalesced.cu"}
@@ -27,13 +28,12 @@ def command_for(build, standin):
 
 def main():
     source, build = map(pathlib.Path, sys.argv[1:])
-    page = (source / "docs/add-a-rung.md").read_text()
-    listings = [text for text in re.findall(r"```cpp\n(.*?)```", page, re.S) if text.startswith("// SPDX")]
-    kinds = ["cuda" if "__global__" in text else "cpu" for text in listings]
+    listings = files_of((source / "docs/add-a-rung.md").read_text())
+    kinds = [path.split("/")[3] for path in listings]
     if sorted(kinds) != ["cpu", "cuda"]:
         sys.exit(f"docs/add-a-rung.md shows whole rungs of {kinds}; one of each backend is expected")
     failed = 0
-    for kind, text in zip(kinds, listings):
+    for kind, text in zip(kinds, listings.values()):
         entry, words = command_for(build, STANDINS[kind])
         with tempfile.TemporaryDirectory() as folder:
             listing = pathlib.Path(folder, "listing" + pathlib.Path(entry["file"]).suffix)

@@ -12,13 +12,9 @@ import shutil
 import subprocess
 import sys
 
+from listings import files_of
+
 OPERATOR = "clip"
-
-
-def files_of(page):
-    """{path: content} of the blocks that stand under a path in backquotes."""
-    blocks = re.findall(r"^`(rung/ops/[\w./]+)`\n```\w*\n(.*?)^```$", page, re.M | re.S)
-    return dict(blocks)
 
 
 def run(*command):
@@ -54,9 +50,20 @@ def test_in_c(tree, build, scratch):
     return run(scratch / "test_in_c")
 
 
+def list_interface(page, tree):
+    """Runs what the page says about docs/api.md; then the page of the interface is up to date and has the operator."""
+    if not re.search(r"^python3 tools/api\.py\b", page, re.M):
+        sys.exit("the page does not say to run tools/api.py, without which docs/api.md is out of date")
+    must(sys.executable, tree / "tools/api.py")
+    must(sys.executable, tree / "tools/api.py", "--check")
+    if f"\n## {OPERATOR}\n" not in (tree / "docs/api.md").read_text():
+        sys.exit(f"tools/api.py does not list {OPERATOR}")
+
+
 def main():
     source, source_build, scratch = (pathlib.Path(path) for path in sys.argv[1:4])
-    files = files_of((source / "docs" / "add-an-operator.md").read_text())
+    page = (source / "docs" / "add-an-operator.md").read_text()
+    files = files_of(page)
     if len(files) < 4:
         sys.exit(f"only {len(files)} files found on the page")
     outside = [path for path in files if not path.startswith(f"rung/ops/{OPERATOR}/")]
@@ -77,6 +84,7 @@ def main():
     for path, content in files.items():
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).write_text(content)
+    list_interface(page, tree)
 
     reuse = [sys.executable, source / "tests/docs/reuse_objects.py", source, source_build, tree, build]
     cache = (source_build / "CMakeCache.txt").read_text()
