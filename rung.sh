@@ -288,32 +288,39 @@ run_tests() {
   ctest --test-dir "$root/build/$preset" --output-on-failure -j "$jobs" "$@"
 }
 
-# asan [--all]: the tests again, under the sanitizers. All were clean at the commit that tests/style/sanitized
-# names; where only operators have changed since, they alone are built and tested again, and where none has,
-# nothing is. (Where --all passes, that file may be moved on.)
+# asan [--all]: the tests again, under the sanitizers: of the operators, and of the rest, whose sources are not known to
+# be clean. What is known is kept outside the tree, by content (tests/style/clean.py); a run that passes adds to it.
 asan() {
-  local changed=everything mark name names targets=(rung_program test_c_api)
-  mark="$(<"$root/tests/style/sanitized")"
+  local all=() text plan=() names clean keys name targets=(rung_program test_c_api)
   if [[ ${1:-} == --all ]]; then
+    all=(--all)
     shift
-  elif command -v python3 >/dev/null && command -v git >/dev/null; then
-    changed="$(python3 "$root/tests/style/changed.py" "$root" "$mark")"
   fi
-  say "to be looked at with sanitizers, since ${mark:0:7}: $changed"
-  if [[ $changed == nothing ]]; then return; fi
-  if [[ $changed == everything ]]; then
+  if ! command -v python3 >/dev/null; then
     run_tests asan "$@"
     return
   fi
-  operator=$changed tests=ON simulator=ON
-  names=${changed//;/|}
-  for name in ${changed//;/ }; do
-    if compgen -G "$root/rung/ops/$name/test/*_test.cpp" >/dev/null; then targets+=("test_$name"); fi
-  done
-  prepare asan "${targets[@]}"
-  export OMP_WAIT_POLICY=passive
-  ctest --test-dir "$root/build/asan" --output-on-failure -j "$jobs" \
-    -R "^(check_($names)|test_($names)_[0-9]+|c_api)\$" "$@"
+  text="$(python3 "$root/tests/style/clean.py" tests "$root" "${all[@]}")"
+  mapfile -t plan <<<"$text"
+  names=${plan[0]//;/|} clean=${plan[1]//;/|} keys=("${plan[@]:2}")
+  say "to be looked at with sanitizers: ${plan[0]:-nothing, all is known to be clean}"
+  if [[ -z $names ]]; then return; fi
+  if [[ -z $clean ]]; then
+    run_tests asan "$@"
+  elif [[ ";${plan[0]};" == *';rest;'* ]]; then
+    run_tests asan -E "^(check_($clean)|test_($clean)_[0-9]+)\$" "$@"
+  else
+    operator=${plan[0]} tests=ON simulator=ON
+    for name in ${plan[0]//;/ }; do
+      if compgen -G "$root/rung/ops/$name/test/*_test.cpp" >/dev/null; then targets+=("test_$name"); fi
+    done
+    prepare asan "${targets[@]}"
+    export OMP_WAIT_POLICY=passive
+    ctest --test-dir "$root/build/asan" --output-on-failure --no-tests=error -j "$jobs" \
+      -R "^(check_($names)|test_($names)_[0-9]+|c_api)\$" "$@"
+  fi
+  # Options of ctest leave tests out.
+  if [[ $# -eq 0 ]]; then python3 "$root/tests/style/clean.py" mark "${keys[@]}"; fi
 }
 
 lint() {
