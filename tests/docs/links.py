@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Asserts that the links of the documents lead somewhere: every relative link of README.md, docs/, examples/ and
-rung/ below ROOT, a source tree or the installed documents, where what belongs to the source tree alone is missing.
+"""Asserts that the links of the documents lead somewhere: every relative link, and every anchor, of the documents below
+ROOT, a source tree or the installed documents, where what belongs to the source tree alone is missing.
 
 usage: links.py ROOT
 """
@@ -9,20 +9,35 @@ import pathlib
 import re
 import sys
 
-# Not installed: tests, tools, the launcher.
-SOURCE_ALONE = re.compile(r"(^|/)(tests|tools|rung\.sh)(/|$)|_test\.\w+$")
+# Not installed: tests, tools, results, the launcher, the pages for contributors.
+SOURCE_ALONE = re.compile(r"(^|/)(tests|tools|results|rung\.sh)(/|$)|_test\.\w+$"
+                          r"|^(CHANGELOG|CODE_OF_CONDUCT|CONTRIBUTING|SECURITY)\.md$")
 
 
 def documents(root):
-    yield root / "README.md"
-    for folder in ("docs", "examples", "rung"):
+    yield from sorted(root.glob("*.md"))
+    for folder in ("docs", "examples", "python", "results", "rung", "tests", "tools"):
         for path, folders, names in os.walk(root / folder, followlinks=True):
             folders.sort()
             yield from (pathlib.Path(path, name) for name in sorted(names) if name.endswith(".md"))
 
 
+def anchors(document):
+    """The anchors of a document's headings, as GitHub makes them."""
+    found, text = set(), re.sub(r"^ *```.*?^ *```$", "", document.read_text(), flags=re.M | re.S)
+    for heading in re.findall(r"^#+ +(.*?) *#*$", text, re.M):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
+        anchor = again = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        number = 0
+        while again in found:
+            number += 1
+            again = f"{anchor}-{number}"
+        found.add(again)
+    return found
+
+
 def links(document):
-    """(line, target without its anchor) of the relative links outside blocks of code."""
+    """(line, target) of the relative links outside blocks of code."""
     inside = False
     for number, line in enumerate(document.read_text().splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -30,9 +45,8 @@ def links(document):
         if inside:
             continue
         for target in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", line)):
-            path = target.partition("#")[0]
-            if path and not re.match(r"\w+:", target):
-                yield number, path
+            if not re.match(r"\w+:", target):
+                yield number, target
 
 
 def main():
@@ -43,7 +57,11 @@ def main():
         for number, target in links(document):
             seen += 1
             # Not resolve(): what is below rung/ is to be left by '..' as it was entered.
-            path = pathlib.Path(os.path.normpath(document.parent / target))
+            name, _, anchor = target.partition("#")
+            path = pathlib.Path(os.path.normpath(document.parent / name)) if name else document
+            if path.suffix == ".md" and path.exists() and anchor and anchor not in anchors(path):
+                print(f"{document.relative_to(root)}:{number}: {target}: there is no such heading")
+                broken += 1
             if not path.exists() and not (installed and SOURCE_ALONE.search(str(path.relative_to(root)))):
                 print(f"{document.relative_to(root)}:{number}: there is no {target}")
                 broken += 1
