@@ -21,6 +21,7 @@ rung.sh - builds rung if need be, then runs a command
                              sanitizers (--all: all tests)
   ./rung.sh fuzz [SECONDS]   fuzzes what reads files and text (.npy, problems, CUDA sources), 60 s each
   ./rung.sh lint             clang-tidy and shellcheck over the sources that changed (--all: over all)
+  ./rung.sh docs             the documents as a site in build/site, by MkDocs Material, which pip installs
 
 Needs Debian 12, Ubuntu 24.04 or newer. As root (or with sudo that asks for no password) missing
 packages are installed; otherwise they are named. A command builds what it needs, for this machine's processor.
@@ -498,6 +499,8 @@ case $1 in
   asan) shift; asan "$@" ;;
   fuzz) shift; fuzz "$@" ;;
   lint) shift; lint "$@" ;;
+  docs) shift; if command -v dpkg-query >/dev/null; then ensure_packages required python3 python3-venv; fi
+        exec python3 "$root/tools/docs_site.py" "$@" ;;
   build) simulator=ON; prepare release rung_program ;;
   peers) operator=${2:-none} peers=ON; prepare release rung_program ;;
   example) shift; example "$@" ;;
