@@ -479,7 +479,8 @@ run_command() {
   esac
   prepare release rung_program
   local templates="$root/rung/ops/${subject%%/*}/peers/*/CMakeLists.txt"
-  if [[ $command == bench && -z $peers ]] && compgen -G "$templates" >/dev/null; then
+  if [[ $command == bench && $(cached "$root/build/release" RUNG_PEERS) != ON ]] &&
+    compgen -G "$templates" >/dev/null; then
     say "not compared with peers that are templates (Eigen, TBB ...): ./rung.sh peers ${2%%/*} compiles them"
   fi
   exec "$binary" "$@"
