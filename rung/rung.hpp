@@ -9,6 +9,8 @@
 // C programs include <rung/rung.h>. Each operator also has a header of its own.
 #pragma once
 
+#include "rung/core/language.hpp"  // before all others
+
 #include "rung/core/any_operator.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/dlpack.hpp"

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <utility>
 
+#include "rung/core/language.hpp"
+
 namespace rung {
 
 /// gelu: x Phi(x) by erfc, off by u (16 + x^2) of itself in f64; 0 at -infinity. NaN stays NaN.

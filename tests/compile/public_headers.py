@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""public_headers.py CXX ROOT GENERATED: what users include compiles with their flags and their compiler.
+
+Without C++20, whichever header comes first ends the translation with one message. With it, all of them together
+give no warning. CXX is tried, and clang++ where the machine has one: Debian 12's has no std::source_location.
+"""
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
+MOST_LINES = 15
+# Those of core that programs use; others reach them through the library's own sources alone.
+CORE = ["activation", "context", "dlpack", "dtype", "error", "extents", "inputs", "npy", "operator", "problem",
+        "tensor", "tensor_ref", "version", "view"]
+
+
+def public_headers(root):
+    operators = sorted(folder for folder in (root / "rung" / "ops").iterdir() if folder.is_dir())
+    headers = ["rung/rung.hpp"] + [f"rung/core/{name}.hpp" for name in CORE]
+    headers += [f"rung/ops/{folder.name}/{folder.name}.hpp" for folder in operators
+                if (folder / f"{folder.name}.hpp").exists()]
+    templates = [path for folder in operators for path in sorted(folder.glob("*.cuh"))]
+    return headers + [path.relative_to(root).as_posix() for path in templates]
+
+
+class Compiler:
+    """A compiler with the include paths of a user."""
+
+    def __init__(self, command, root, generated, scratch):
+        self.command = command
+        self.flags = ["-fsyntax-only", f"-I{root}", f"-I{generated}"]
+        self.source = pathlib.Path(scratch) / "user.cpp"
+
+    def errors(self, headers, *flags):
+        """What it says of a program that includes the headers; "" when it compiles."""
+        self.source.write_text("".join(f"#include <{header}>\n" for header in headers) + "int main() {}\n")
+        done = subprocess.run([self.command, *flags, *self.flags, self.source], capture_output=True, text=True)
+        return done.stderr if done.returncode != 0 or done.stderr else ""
+
+    def is_gcc(self):
+        said = subprocess.run([self.command, "--version"], capture_output=True, text=True).stdout
+        return "Free Software Foundation" in said
+
+
+def wrong_with(compiler, headers):
+    wrong = []
+    for header in headers:
+        said = compiler.errors([header], "-std=c++17")
+        errors = [line for line in said.splitlines() if "error: " in line]
+        if not errors or "rung needs C++20 (-std=c++20)" not in errors[0] or said.count("\n") > MOST_LINES:
+            wrong.append(f"{compiler.command}: {header} first, with -std=c++17:\n{said[:1500] or 'no error'}")
+    said = compiler.errors(headers, "-std=c++20", *WARNINGS)
+    if said:
+        wrong.append(f"{compiler.command}: all headers, with -std=c++20:\n{said[:3000]}")
+    if compiler.is_gcc():  # which alone compiles kernels for the simulated GPU; it does not know nvcc's pragmas
+        said = compiler.errors(headers, "-std=c++20", *WARNINGS, "-Wno-conversion", "-Wno-unknown-pragmas",
+                               "-DRUNG_SIMT=1")
+        if said:
+            wrong.append(f"{compiler.command} -DRUNG_SIMT=1: all headers:\n{said[:3000]}")
+    return wrong
+
+
+def main():
+    command, root, generated = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), sys.argv[3]
+    headers = public_headers(root)
+    commands = [command] + ([shutil.which("clang++")] if shutil.which("clang++") else [])
+    with tempfile.TemporaryDirectory() as scratch:
+        wrong = [what for one in commands
+                 for what in wrong_with(Compiler(one, root, generated, scratch), headers)]
+    print("\n".join(wrong) or f"{len(headers)} headers, {' and '.join(commands)}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
