@@ -18,7 +18,6 @@
 #pragma once
 
 #include <cstdint>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -143,7 +142,8 @@ class Rung {
   using Args = typename Op::Args;
 
   explicit Rung(const RungSpec<Op>& spec,
-                std::source_location where = std::source_location::current())
+                // The caller's file, as std::source_location gives it where a library has that.
+                const char* file = __builtin_FILE())
       : info{spec.name,
              spec.step,
              spec.after,
@@ -151,7 +151,7 @@ class Rung {
              spec.peer,
              spec.teaching,
              spec.traffic != nullptr || spec.passes.loads > 0 || spec.speed.rows > 0,
-             source_path(where.file_name()),
+             source_path(file),
              spec.about,
              spec.present},
         spec_(spec) {
@@ -230,7 +230,7 @@ double Rung<Op>::estimate(const Args& args, const Context& context) const {
 }
 
 namespace detail {
-/// A rung, and why it does not take the call; "" where that is not needed.
+/// A rung of any backend, and why it does not take the call; "" where that is not needed.
 struct Refusal {
   const RungInfo* rung;
   std::string why;
@@ -245,10 +245,10 @@ template <class Op>
   std::vector<Refusal> refusals;
   for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
     const RungInfo& info = rung->info;
-    if (info.backend != context.backend()) continue;
     // Whether a peer takes a call shows only once its library is loaded.
-    const bool answers =
-        (pick.rung.empty() || info.name == pick.rung) && (!info.peer || pick.peers);
+    const bool answers = info.backend == context.backend() &&
+                         (pick.rung.empty() || info.name == pick.rung) &&
+                         (!info.peer || pick.peers);
     refusals.push_back({&info, answers ? rung->supports(args, context).why : ""});
   }
   throw_no_rung(Op::name, context.backend(), pick.rung, std::move(refusals));
