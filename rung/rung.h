@@ -16,11 +16,8 @@
 #ifndef RUNG_RUNG_H
 #define RUNG_RUNG_H
 
-#define RUNG_VERSION_MAJOR 0
-#define RUNG_VERSION_MINOR 1
-#define RUNG_VERSION_PATCH 0
-
 #include "rung/core/c_api.h"
+#include "rung/core/version.h"
 #include "rung/ops/all.h"
 
 #endif

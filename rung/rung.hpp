@@ -21,5 +21,6 @@
 #include "rung/core/operator.hpp"
 #include "rung/core/problem.hpp"
 #include "rung/core/tensor.hpp"
+#include "rung/core/version.hpp"
 #include "rung/core/view.hpp"
 #include "rung/ops/all.hpp"  // every operator's header; written by the build
