@@ -130,7 +130,7 @@ class RUNG_API Context {
   struct Memo {
     const void* key;
     Memo* next;
-    Memo(const void* key, Memo* next) : key(key), next(next) {}
+    Memo(const void* type_key, Memo* next_memo) : key(type_key), next(next_memo) {}
     Memo(const Memo&) = delete;
     Memo& operator=(const Memo&) = delete;
     virtual ~Memo() = default;

@@ -184,4 +184,22 @@ void copy(const ConstTensorRef& from, const TensorRef& to) {
   mirror.store(to.device);
 }
 
+void fill(const TensorRef& to, double value) {
+  require_tensor("fill", to, "to");
+  if (to.empty()) return;
+  require_writable("fill", to, "to");
+  // One element, broadcast.
+  alignas(std::uint64_t) std::byte element[sizeof(std::uint64_t)];
+  store_from_double(to.dtype, element, value);
+  Extents strides;
+  strides.rank = to.rank();
+  copy(ConstTensorRef(element, to.dtype, to.shape, strides), to);
+}
+
+Tensor zeros(DType dtype, const Extents& shape, Device device) {
+  Tensor tensor(dtype, shape, device);
+  fill(tensor, 0);
+  return tensor;
+}
+
 }  // namespace rung

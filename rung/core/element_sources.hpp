@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>  // and with it the concepts of std::ranges
 #include <type_traits>
+#include <utility>
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/extents.hpp"
@@ -51,7 +52,112 @@ concept MdspanFor =
     (!requires { typename M::reference; } || std::is_lvalue_reference_v<typename M::reference>) &&
     (!requires { M::is_always_strided(); } || M::is_always_strided());
 
+/// float[2][3]: a matrix, and arrays of more axes.
+template <class A, class Void>
+concept NestedArrayFor = (std::rank_v<A> > 1) && ElementFor<std::remove_all_extents_t<A>, Void>;
+
 namespace detail {
+
+// Reasons for which no reference is made of something, as compilers print them.
+struct rung_has_no_DType_for_these_elements;
+struct the_elements_are_const_but_this_tensor_is_written;
+struct the_elements_are_volatile;
+struct the_elements_are_not_contiguous_in_memory;
+struct the_container_is_temporary_and_its_elements_would_be_gone;
+struct the_mdspan_is_not_strided_over_plain_elements;
+struct a_pointer_to_void_or_byte_needs_a_DType;
+struct a_container_comes_without_a_DType;
+
+/// The reason for which T are no elements of a reference; void where they are.
+template <class T, class Void>
+consteval auto why_not_elements() {
+  if constexpr (std::is_volatile_v<T>) {
+    return std::type_identity<the_elements_are_volatile>();
+  } else if constexpr (!ElementFor<std::remove_const_t<T>, Void>) {
+    return std::type_identity<rung_has_no_DType_for_these_elements>();
+  } else if constexpr (!ElementFor<T, Void>) {
+    return std::type_identity<the_elements_are_const_but_this_tensor_is_written>();
+  } else {
+    return std::type_identity<void>();
+  }
+}
+
+/// The same of an argument of type R&&; void also where it is nothing that has elements.
+template <class R, class Void>
+consteval auto why_not() {
+  using Given = std::remove_cvref_t<R>;
+  if constexpr (std::is_pointer_v<Given>) {
+    using T = std::remove_pointer_t<Given>;
+    if constexpr (UntypedPointer<Given, const void>) {
+      return std::type_identity<a_pointer_to_void_or_byte_needs_a_DType>();
+    } else {
+      return why_not_elements<T, Void>();
+    }
+  } else if constexpr (NestedArrayFor<std::remove_reference_t<R>, Void>) {
+    return std::type_identity<void>();
+  } else if constexpr (std::ranges::contiguous_range<R>) {
+    using T = std::remove_reference_t<std::ranges::range_reference_t<R>>;
+    using Why = decltype(why_not_elements<T, Void>());
+    if constexpr (std::is_void_v<typename Why::type> && !std::ranges::borrowed_range<R>) {
+      return std::type_identity<the_container_is_temporary_and_its_elements_would_be_gone>();
+    } else {
+      return Why();
+    }
+  } else if constexpr (std::ranges::range<R>) {
+    return std::type_identity<the_elements_are_not_contiguous_in_memory>();
+  } else if constexpr (requires(const Given& given) { given.data_handle(); }) {
+    using Handle = std::remove_cvref_t<decltype(std::declval<const Given&>().data_handle())>;
+    using Why = decltype(why_not_elements<std::remove_pointer_t<Handle>, Void>());
+    if constexpr (std::is_void_v<typename Why::type> && !MdspanFor<Given, Void>) {
+      return std::type_identity<the_mdspan_is_not_strided_over_plain_elements>();
+    } else {
+      return Why();
+    }
+  } else {
+    return std::type_identity<void>();
+  }
+}
+
+/// The same of a pointer, or an array as one, beside which a DType stands.
+template <class R, class Void>
+consteval auto why_not_typed() {
+  using Given = std::decay_t<R>;
+  if constexpr (UntypedPointer<Given, Void>) {
+    return std::type_identity<void>();
+  } else if constexpr (UntypedPointer<Given, const void>) {
+    return std::type_identity<the_elements_are_const_but_this_tensor_is_written>();
+  } else if constexpr (std::is_pointer_v<Given>) {
+    return why_not_elements<std::remove_pointer_t<Given>, Void>();
+  } else if constexpr (std::ranges::range<R>) {
+    return std::type_identity<a_container_comes_without_a_DType>();
+  } else {
+    return std::type_identity<void>();
+  }
+}
+
+template <class R, class Void>
+using WhyNot = typename decltype(why_not<R, Void>())::type;
+template <class R, class Void>
+using WhyNotTyped = typename decltype(why_not_typed<R, Void>())::type;
+template <class Why>
+concept Reason = !std::is_void_v<Why>;
+
+/// The extents of float[2][3], and its elements.
+template <class A>
+Extents extents_of() {
+  Extents extents;
+  extents.rank = static_cast<int>(std::rank_v<A>);
+  [&]<std::size_t... axis>(std::index_sequence<axis...>) {
+    static_assert(sizeof...(axis) <= max_rank, "an array of more axes than tensors have");
+    ((extents.at[axis] = static_cast<std::int64_t>(std::extent_v<A, axis>)), ...);
+  }(std::make_index_sequence<std::rank_v<A>>());
+  return extents;
+}
+template <class A>
+auto all_elements(A& array) {
+  using T = std::remove_all_extents_t<A>;
+  return std::span<T>(reinterpret_cast<T*>(&array), sizeof(array) / sizeof(T));
+}
 
 void the_pointer_has_elements_of_another_type();  // not constexpr: naming it does not compile
 

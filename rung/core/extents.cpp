@@ -183,4 +183,6 @@ bool self_overlaps(const ConstTensorRef& tensor) {
   return OverlapSearch(axes, count).found(0, 0, false);
 }
 
+std::string axis_count(int rank) { return std::to_string(rank) + (rank == 1 ? " axis" : " axes"); }
+
 }  // namespace rung

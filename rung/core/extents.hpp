@@ -40,5 +40,7 @@ struct RUNG_API Extents {
 };
 /// "2x3x4", as problems are spelled.
 RUNG_API std::string to_string(const Extents& extents);
+/// "1 axis", "2 axes", for messages.
+RUNG_API std::string axis_count(int rank);
 
 }  // namespace rung

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor: a TensorRef that owns its memory; and copies between tensors.
+// Tensor: a TensorRef that owns its memory; and what sets the elements of tensors.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/export.hpp"
@@ -25,8 +27,14 @@ class RUNG_API Tensor {
   operator ConstTensorRef() const { return ref_; }  // NOLINT(google-explicit-constructor)
   [[nodiscard]] const Extents& shape() const { return ref_.shape; }
   [[nodiscard]] DType dtype() const { return ref_.dtype; }
+  /// The first element. T is the tensor's type, or the unsigned one as wide, which is its bits;
+  /// throws Error otherwise. Types without a DType (void, std::byte), and unsigned bytes, fit all.
   template <class T>
   [[nodiscard]] T* data() const {
+    constexpr bool bytes = std::is_same_v<std::remove_cv_t<T>, std::uint8_t>;
+    if (!bytes && !detail::reads_as<T>(ref_.dtype)) [[unlikely]] {
+      detail::throw_no_data(ref_, detail::asked_type<T>(ref_.dtype));
+    }
     return static_cast<T*>(ref_.data);
   }
 
@@ -39,5 +47,12 @@ class RUNG_API Tensor {
 /// Throws Error when shapes or dtypes differ or the two overlap: by address ranges, so that tensors
 /// whose elements interleave are refused.
 RUNG_API void copy(const ConstTensorRef& from, const TensorRef& to);
+
+/// Sets every element to a value, rounded to the dtype as store_from_double() does; any strides,
+/// any device. Synchronous. Throws Error(invalid_argument) for a tensor whose elements overlap.
+RUNG_API void fill(const TensorRef& to, double value);
+
+/// Tensor of zeros.
+[[nodiscard]] RUNG_API Tensor zeros(DType dtype, const Extents& shape, Device device = {});
 
 }  // namespace rung

@@ -88,9 +88,25 @@ void check_inside(const ConstTensorRef& tensor, std::size_t count) {
                     std::to_string(0 - static_cast<std::uint64_t>(first)) +
                     " elements before the container; pass a pointer to the first element");
   }
+  const std::uint64_t needed = static_cast<std::uint64_t>(last) + 1;
+  throw Error(ErrorCode::invalid_argument, described(tensor) + " needs " + std::to_string(needed) +
+                                               (needed == 1 ? " element" : " elements") + holds);
+}
+
+void throw_no_view(const ConstTensorRef& tensor, DType asked, int rank) {
+  const std::string type(to_string(tensor.dtype));
   throw Error(ErrorCode::invalid_argument,
-              described(tensor) + " needs " + std::to_string(static_cast<std::uint64_t>(last) + 1) +
-                  " elements" + holds);
+              "view<T, N>: T is " + std::string(to_string(asked)) + " and N is " +
+                  std::to_string(rank) + ", but the tensor is " + type + " of " +
+                  axis_count(tensor.rank()) + " (" + to_string(tensor.shape) +
+                  "); accepted: " + type + " and " + std::to_string(tensor.rank()));
+}
+
+void throw_no_data(const ConstTensorRef& tensor, DType asked) {
+  const std::string type(to_string(tensor.dtype));
+  throw Error(ErrorCode::invalid_argument, "data<T>: T is " + std::string(to_string(asked)) +
+                                               ", but the tensor is " + type +
+                                               "; accepted: " + type);
 }
 
 }  // namespace rung::detail

@@ -57,6 +57,32 @@ namespace detail {
 RUNG_API void check_consistent(const ConstTensorRef& tensor);
 /// Throws Error unless every element of the tensor is one of the `count` from its data on.
 RUNG_API void check_inside(const ConstTensorRef& tensor, std::size_t count);
+/// Throws Error: the tensor is no view<T, rank>() or data<T>() of the DType `asked`.
+[[noreturn]] RUNG_API void throw_no_view(const ConstTensorRef& tensor, DType asked, int rank);
+[[noreturn]] RUNG_API void throw_no_data(const ConstTensorRef& tensor, DType asked);
+
+/// Whether elements of a DType may be read as T: as their own type, as unsigned numbers as wide,
+/// which are their bits, or as a type that has no DType, about which nothing is known.
+template <class T>
+constexpr bool reads_as(DType dtype) {
+  using Element = std::remove_cv_t<T>;
+  if constexpr (!ElementFor<Element, void>) {
+    return true;
+  } else if constexpr (std::is_unsigned_v<Element>) {
+    return size_of(dtype) == sizeof(Element);
+  } else {
+    return dtype == dtype_of<Element>;
+  }
+}
+/// The DType of T; that of the tensor where T has none.
+template <class T>
+constexpr DType asked_type(DType dtype) {
+  if constexpr (ElementFor<std::remove_cv_t<T>, void>) {
+    return dtype_of<T>;
+  } else {
+    return dtype;
+  }
+}
 }  // namespace detail
 
 /// Void is void or const void: a reference through which the elements may be written, or not.
@@ -74,61 +100,92 @@ struct BasicTensorRef {
   /// Memory of which only the program knows what it holds. A pointer to elements says it itself:
   /// cast it to void* where the DType is known at run time only.
   template <UntypedPointer<Void> P>
-  BasicTensorRef(P data, DType dtype, const Extents& shape, const Extents& strides,
-                 Device device = {})
-      : data(data), dtype(dtype), device(device), shape(shape), strides(strides) {
+  BasicTensorRef(P memory, DType type, const Extents& extents, const Extents& steps,
+                 Device place = {})
+      : data(memory), dtype(type), device(place), shape(extents), strides(steps) {
     if (!consistent()) detail::check_consistent(*this);  // once more, in words
   }
   template <UntypedPointer<Void> P>
-  BasicTensorRef(P data, DType dtype, const Extents& shape, Device device = {})
-      : BasicTensorRef(data, dtype, shape, shape.contiguous_strides(), device) {}
+  BasicTensorRef(P memory, DType type, const Extents& extents, Device place = {})
+      : BasicTensorRef(memory, type, extents, extents.contiguous_strides(), place) {}
 
   /// ConstTensorRef(x, {m, n}): the type is that of the pointer.
   template <ElementFor<Void> T>
-  BasicTensorRef(T* const& data, const Extents& shape, const Extents& strides, Device device = {})
-      : BasicTensorRef(static_cast<Void*>(data), dtype_of<T>, shape, strides, device) {}
+  BasicTensorRef(T* const& elements, const Extents& extents, const Extents& steps,
+                 Device place = {})
+      : BasicTensorRef(static_cast<Void*>(elements), dtype_of<T>, extents, steps, place) {}
   template <ElementFor<Void> T>
-  BasicTensorRef(T* const& data, const Extents& shape, Device device = {})
-      : BasicTensorRef(static_cast<Void*>(data), dtype_of<T>, shape, device) {}
+  BasicTensorRef(T* const& elements, const Extents& extents, Device place = {})
+      : BasicTensorRef(static_cast<Void*>(elements), dtype_of<T>, extents, place) {}
 
   /// The same with the type spelt out: a constant, which must be that of the pointer.
   template <ElementFor<Void> T>
-  BasicTensorRef(T* data, std::type_identity_t<detail::SpeltDType<T>>, const Extents& shape,
-                 const Extents& strides, Device device = {})
-      : BasicTensorRef(data, shape, strides, device) {}
+  BasicTensorRef(T* elements, std::type_identity_t<detail::SpeltDType<T>>, const Extents& extents,
+                 const Extents& steps, Device place = {})
+      : BasicTensorRef(elements, extents, steps, place) {}
   template <ElementFor<Void> T>
-  BasicTensorRef(T* data, std::type_identity_t<detail::SpeltDType<T>>, const Extents& shape,
-                 Device device = {})
-      : BasicTensorRef(data, shape, device) {}
+  BasicTensorRef(T* elements, std::type_identity_t<detail::SpeltDType<T>>, const Extents& extents,
+                 Device place = {})
+      : BasicTensorRef(elements, extents, place) {}
 
   /// The elements of a container, from its first one on; throws Error when it has too few.
   template <ContainerFor<Void> R>
-  BasicTensorRef(R&& container, const Extents& shape, const Extents& strides, Device device = {})
-      : BasicTensorRef(std::ranges::data(container), shape, strides, device) {
+  BasicTensorRef(R&& container, const Extents& extents, const Extents& steps, Device place = {})
+      : BasicTensorRef(std::ranges::data(container), extents, steps, place) {
     detail::check_inside(*this, std::ranges::size(container));
   }
   template <ContainerFor<Void> R>
-  BasicTensorRef(R&& container, const Extents& shape, Device device = {})
-      : BasicTensorRef(container, shape, shape.contiguous_strides(), device) {}
+  BasicTensorRef(R&& container, const Extents& extents, Device place = {})
+      : BasicTensorRef(container, extents, extents.contiguous_strides(), place) {}
   /// All of them, as one axis. Containers, mdspans and views convert by themselves:
   /// reduce(context, vector, y).
   template <ContainerFor<Void> R>
-  BasicTensorRef(R&& container, Device device = {})  // NOLINT(google-explicit-constructor)
+  BasicTensorRef(R&& container, Device place = {})  // NOLINT(google-explicit-constructor)
       : BasicTensorRef(std::ranges::data(container),
-                       {static_cast<std::int64_t>(std::ranges::size(container))}, device) {}
+                       {static_cast<std::int64_t>(std::ranges::size(container))}, place) {}
+
+  /// float a[2][3]: a matrix.
+  template <NestedArrayFor<Void> A>
+  BasicTensorRef(A& array, Device place = {})  // NOLINT(google-explicit-constructor)
+      : BasicTensorRef(detail::all_elements(array), detail::extents_of<A>(), place) {}
+  template <NestedArrayFor<Void> A>
+  BasicTensorRef(A& array, const Extents& extents, const Extents& steps, Device place = {})
+      : BasicTensorRef(detail::all_elements(array), extents, steps, place) {}
+  template <NestedArrayFor<Void> A>
+  BasicTensorRef(A& array, const Extents& extents, Device place = {})
+      : BasicTensorRef(detail::all_elements(array), extents, place) {}
 
   template <MdspanFor<Void> M>
-  BasicTensorRef(const M& mdspan, Device device = {})  // NOLINT(google-explicit-constructor)
+  BasicTensorRef(const M& mdspan, Device place = {})  // NOLINT(google-explicit-constructor)
       : BasicTensorRef(
             mdspan.data_handle(),
             detail::extents_from(mdspan.rank(), [&](auto axis) { return mdspan.extent(axis); }),
             detail::extents_from(mdspan.rank(), [&](auto axis) { return mdspan.stride(axis); }),
-            device) {}
+            place) {}
 
   template <ElementFor<Void> T, int N>
-  BasicTensorRef(const View<T, N>& view, Device device = {})  // NOLINT(google-explicit-constructor)
+  BasicTensorRef(const View<T, N>& view, Device place = {})  // NOLINT(google-explicit-constructor)
       : BasicTensorRef(view.data, Extents(std::span(view.shape, N)),
-                       Extents(std::span(view.strides, N)), device) {}
+                       Extents(std::span(view.strides, N)), place) {}
+
+  // What no reference is made of. A compiler prints Why, a type whose name is the reason, in place
+  // of every constructor above with its constraints: 15 lines instead of 140.
+  template <class R, class Why = detail::WhyNot<R, Void>>
+  requires detail::Reason<Why> BasicTensorRef(R&&, Device = {})
+  = delete;
+  template <class R, class Why = detail::WhyNot<R, Void>>
+  requires detail::Reason<Why> BasicTensorRef(R&&, const Extents&, Device = {})
+  = delete;
+  template <class R, class Why = detail::WhyNot<R, Void>>
+  requires detail::Reason<Why> BasicTensorRef(R&&, const Extents&, const Extents&, Device = {})
+  = delete;
+  template <class R, class Why = detail::WhyNotTyped<R, Void>>
+  requires detail::Reason<Why> BasicTensorRef(R&&, DType, const Extents&, Device = {})
+  = delete;
+  template <class R, class Why = detail::WhyNotTyped<R, Void>>
+  requires detail::Reason<Why> BasicTensorRef(R&&, DType, const Extents&, const Extents&,
+                                              Device = {})
+  = delete;
 
   /// Writable to read-only.
   template <class Other>
@@ -157,9 +214,13 @@ struct BasicTensorRef {
     return false;
   }
 
-  /// The typed view; T must be the dtype and N the rank.
+  /// The typed view. N is the rank and T the dtype, or as detail::reads_as() has it; throws Error
+  /// otherwise. A tensor that is left out (no data, no axes) gives an empty view.
   template <class T, int N>
   [[nodiscard]] View<T, N> view() const {
+    if ((!detail::reads_as<T>(dtype) || shape.rank != N) && data != nullptr) [[unlikely]] {
+      detail::throw_no_view(*this, detail::asked_type<T>(dtype), N);
+    }
     View<T, N> typed;
     typed.data = static_cast<T*>(data);
     for (int axis = 0; axis < N; ++axis) {

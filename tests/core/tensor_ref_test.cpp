@@ -51,6 +51,9 @@ static_assert(converts<TensorRef, Floats&> && converts<ConstTensorRef, const Flo
 static_assert(!makes<TensorRef, const Floats&> && !makes<TensorRef, const Floats&, Extents>);
 static_assert(!makes<ConstTensorRef, Floats> && !makes<ConstTensorRef, Floats, Extents>);
 static_assert(!makes<ConstTensorRef, const Floats> && !makes<TensorRef, std::array<int, 3>>);
+static_assert(converts<TensorRef, float (&)[2][3]> && makes<TensorRef, float (&)[2][3], Extents>);
+static_assert(converts<ConstTensorRef, const int (&)[2][3][4]>);
+static_assert(!makes<TensorRef, const float (&)[2][3]> && !makes<TensorRef, unsigned (&)[2][3]>);
 static_assert(makes<TensorRef, std::array<int, 3>&> && makes<TensorRef, std::int8_t (&)[3]>);
 static_assert(converts<TensorRef, std::span<double>> && converts<TensorRef, std::span<double, 4>>);
 static_assert(converts<ConstTensorRef, std::span<const double>>);
@@ -71,6 +74,9 @@ static_assert(!makes<TensorRef, const void*, DType, Extents>);
 static_assert(makes<TensorRef, std::byte*, DType, Extents>);
 static_assert(!makes<TensorRef, const std::byte*, DType, Extents>);
 static_assert(makes<TensorRef, std::nullptr_t, DType, Extents>);
+static_assert(makes<TensorRef, std::byte (&)[8], DType, Extents>);
+static_assert(!makes<TensorRef, const std::byte (&)[8], DType, Extents>);
+static_assert(!makes<ConstTensorRef, Floats&, DType, Extents>);
 // mdspans of plain, strided elements.
 static_assert(converts<TensorRef, Mdspan<float>> && converts<ConstTensorRef, Mdspan<const float>>);
 static_assert(!makes<TensorRef, Mdspan<const float>>);
@@ -137,6 +143,40 @@ TEST(TensorRef, IsMadeFromWhatHoldsElements) {
   EXPECT_EQ(TensorRef(bytes.data(), DType::f64, {8}).dtype, DType::f64);
 }
 
+TEST(TensorRef, NestedArraysHaveTheirExtents) {
+  double cube[2][3][4] = {};
+  const TensorRef whole = cube;
+  EXPECT_EQ(whole.data, cube);
+  EXPECT_EQ(whole.dtype, DType::f64);
+  EXPECT_EQ(whole.shape, (Extents{2, 3, 4}));
+  EXPECT_EQ(whole.strides, (Extents{12, 4, 1}));
+  EXPECT_EQ(TensorRef(cube, {6, 4}).shape, (Extents{6, 4}));
+  EXPECT_EQ(TensorRef(cube, {4, 6}, {1, 4}).strides, (Extents{1, 4}));
+  expect_error(ErrorCode::invalid_argument, {"shape 5x5 needs 25 elements", "holds 24"},
+               [&] { TensorRef(cube, {5, 5}); });
+}
+
+TEST(TensorRef, ViewsOfAnotherTypeOrRankAreRefused) {
+  Floats vector(12);
+  const TensorRef matrix(vector, {3, 4});
+  EXPECT_EQ((matrix.view<const float, 2>().shape[1]), 4);
+  const auto invalid = ErrorCode::invalid_argument;
+  expect_error(invalid, {"T is f32 and N is 3", "the tensor is f32 of 2 axes (3x4)", "f32 and 2"},
+               [&] { static_cast<void>(matrix.view<float, 3>()); });
+  expect_error(invalid, {"T is f64 and N is 2", "f32 and 2"},
+               [&] { static_cast<void>(matrix.view<const double, 2>()); });
+  expect_error(invalid, {"T is i32"}, [&] { static_cast<void>(matrix.view<int, 2>()); });
+  expect_error(invalid, {"f32 of 1 axis (12)"},
+               [&] { static_cast<void>(TensorRef(vector).view<float, 2>()); });
+  // Bits: unsigned numbers as wide, and types that have no DType.
+  std::vector<bf16> halves(3);
+  EXPECT_EQ((TensorRef(halves).view<std::uint16_t, 1>().shape[0]), 3);
+  EXPECT_EQ((matrix.view<unsigned, 2>().shape[0]), 3);
+  expect_error(invalid, {"T is u8"},
+               [&] { static_cast<void>(TensorRef(halves).view<std::uint8_t, 1>()); });
+  EXPECT_EQ((TensorRef().view<double, 3>().data), nullptr) << "a tensor that was left out";
+}
+
 TEST(TensorRef, AContainerHoldsItsShape) {
   const Floats ten(10);
   for (const Extents& shape : {Extents{10}, Extents{2, 5}, Extents{3, 3}, Extents{0, 99}}) {
@@ -146,7 +186,7 @@ TEST(TensorRef, AContainerHoldsItsShape) {
   const auto invalid = ErrorCode::invalid_argument;
   expect_error(invalid, {"shape 3x4 needs 12 elements", "the container holds 10"},
                [&] { ConstTensorRef(ten, {3, 4}); });
-  expect_error(invalid, {"shape scalar needs 1 elements", "holds 0"},
+  expect_error(invalid, {"shape scalar needs 1 element; the container holds 0"},
                [&] { ConstTensorRef(std::span(ten).first(0), Extents{}); });
   expect_error(invalid, {"shape 2x2 with strides 5x5 needs 11 elements", "holds 10"},
                [&] { ConstTensorRef(ten, {2, 2}, {5, 5}); });

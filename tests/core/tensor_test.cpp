@@ -157,6 +157,59 @@ TEST(Tensor, OwnsAlignedMemory) {
   EXPECT_EQ(Tensor().data<void>(), nullptr);
 }
 
+TEST(Tensor, DataOfAnotherTypeIsRefused) {
+  const Tensor tensor(DType::f32, {2});
+  EXPECT_NE(tensor.data<const float>(), nullptr);
+  EXPECT_NE(tensor.data<std::uint8_t>(), nullptr) << "bytes";
+  EXPECT_NE(tensor.data<std::byte>(), nullptr);
+  EXPECT_NE(tensor.data<unsigned>(), nullptr) << "no DType";
+  EXPECT_NE(Tensor(DType::f16, {2}).data<std::uint16_t>(), nullptr) << "bits";
+  expect_error(ErrorCode::invalid_argument, {"data<T>: T is f64", "f32; accepted: f32"},
+               [&] { static_cast<void>(tensor.data<double>()); });
+  expect_error(ErrorCode::invalid_argument, {"T is u16"},
+               [&] { static_cast<void>(tensor.data<std::uint16_t>()); });
+}
+
+template <class T>
+void expect_filled(const Tensor& tensor, T value) {
+  Tensor host(tensor.dtype(), tensor.shape());
+  copy(tensor, host);
+  for (std::int64_t i = 0; i < tensor.shape().product(); ++i) {
+    EXPECT_EQ(std::memcmp(host.data<T>() + i, &value, sizeof value), 0) << i;
+  }
+}
+
+TEST(Fill, SetsEveryElement) {
+  for (const Device device : {Device{}, gpu}) {
+    const Tensor tensor = zeros(DType::f32, {3, 5}, device);
+    EXPECT_EQ(tensor.ref().device, device);
+    expect_filled(tensor, 0.0f);
+    fill(tensor, 1.5);
+    expect_filled(tensor, 1.5f);
+    const Tensor halves(DType::bf16, {7}, device);
+    fill(halves, 1.0 / 3.0);
+    expect_filled(halves, bf16(1.0f / 3.0f));
+    const Tensor numbers = zeros(DType::i64, {2, 2}, device);
+    fill(numbers, -3);
+    expect_filled(numbers, std::int64_t{-3});
+    const Tensor bytes(DType::u8, {4}, device);
+    fill(bytes, 300);
+    expect_filled(bytes, std::uint8_t{255});
+    fill(zeros(DType::f64, {}, device), 2);
+    fill(zeros(DType::f64, {0, 3}, device), 2);
+  }
+}
+
+TEST(Fill, LeavesGapsAlone) {
+  std::vector<float> memory(12, 1.0f);
+  fill(TensorRef(memory, {3, 2}, {4, 2}), 9);
+  EXPECT_EQ(memory, (std::vector<float>{9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1}));
+  expect_error(ErrorCode::invalid_argument, {"fill: to (2x3", "overlaps itself"},
+               [&] { fill(TensorRef(memory, {2, 3}, {0, 1}), 0); });
+  expect_error(ErrorCode::invalid_argument, {"fill: to (4) has a null data pointer"},
+               [] { fill(TensorRef(nullptr, DType::f32, {4}), 0); });
+}
+
 TEST(Tensor, ReleasesDeviceMemoryOnce) {
   const std::size_t before = test::fake_device().blocks.size();
   {

@@ -115,11 +115,11 @@ struct RUNG_API Norm {
   struct Args : Call {
     AxisSet normalised = 0;
 
-    [[nodiscard]] bool is(AxisSet axes, int axis) const { return (axes >> axis & 1) != 0; }
-    [[nodiscard]] std::int64_t extent(AxisSet axes) const {
+    [[nodiscard]] bool is(AxisSet set, int at) const { return (set >> at & 1) != 0; }
+    [[nodiscard]] std::int64_t extent(AxisSet set) const {
       std::int64_t product = 1;
-      for (int axis = 0; axis < x.rank(); ++axis) {
-        if (is(axes, axis)) product *= x.shape[axis];
+      for (int at = 0; at < x.rank(); ++at) {
+        if (is(set, at)) product *= x.shape[at];
       }
       return product;
     }
