@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "rung/core/suggestion.hpp"
+
 namespace rung {
 
 const Context& comparison_context(const Context& context) {
@@ -31,9 +33,28 @@ double estimate_seconds(const Cost& traffic, const Speed& speed, const Context& 
 }
 
 namespace detail {
+namespace {
+
+/// "cuda and simt": where else there is a rung of that name; or "".
+std::string other_backends_of(const std::vector<Refusal>& refusals, std::string_view name,
+                              Backend backend) {
+  std::string list;
+  for (const Backend other : {Backend::cpu, Backend::cuda, Backend::simt}) {
+    const bool has_it = std::any_of(refusals.begin(), refusals.end(), [&](const Refusal& refusal) {
+      return refusal.rung->backend == other && refusal.rung->name == name && !refusal.rung->peer;
+    });
+    if (other == backend || !has_it) continue;
+    list += (list.empty() ? "" : " and ") + std::string(to_string(other));
+  }
+  return list;
+}
+
+}  // namespace
 
 void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
                    std::vector<Refusal> refusals) {
+  const std::string elsewhere = other_backends_of(refusals, asked, backend);
+  std::erase_if(refusals, [&](const Refusal& refusal) { return refusal.rung->backend != backend; });
   std::sort(refusals.begin(), refusals.end(), [](const Refusal& a, const Refusal& b) {
     return std::tie(a.rung->step, a.rung->name) < std::tie(b.rung->step, b.rung->name);
   });
@@ -51,14 +72,19 @@ void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
       throw Error(ErrorCode::unsupported, where + ": rung '" + std::string(asked) +
                                               "' does not take this call: " + found->why);
     }
-    std::string known;
+    std::vector<std::string_view> known;
+    std::string list;
     for (const Refusal& refusal : refusals) {
       if (refusal.rung->peer) continue;
-      known += (known.empty() ? "" : ", ") + std::string(refusal.rung->name);
+      known.push_back(refusal.rung->name);
+      list += (list.empty() ? "" : ", ") + std::string(refusal.rung->name);
     }
-    throw Error(ErrorCode::invalid_argument,
-                where + " has no rung '" + std::string(asked) +
-                    "'; accepted: " + (known.empty() ? "none, it has no rung there" : known));
+    // A rung of another backend is no misspelling.
+    throw Error(
+        ErrorCode::invalid_argument,
+        where + " has no rung '" + std::string(asked) + "'" +
+            (elsewhere.empty() ? did_you_mean(asked, known) : ", which is a rung on " + elsewhere) +
+            "; accepted: " + (list.empty() ? "none, it has no rung there" : list));
   }
   std::string reasons;
   for (const Refusal& refusal : refusals) {

@@ -134,7 +134,7 @@ const RungInfo& find_rung(const AnyOperator& op, Backend backend, const std::str
     if (one->backend == backend && one->name == name) return *one;
   }
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("rung: '{}' is the library's choice; name a rung", name));
+              fmt::format("'{}' is the library's choice; name a rung", name));
 }
 
 int explain_ladder(const AnyOperator& op, Backend backend, const Options& options) {

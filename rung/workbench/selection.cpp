@@ -59,9 +59,9 @@ void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Bac
   }
   throw Error(
       ErrorCode::invalid_argument,
-      fmt::format("rung: '{}' given{}, but {}{} has these (and '{}', the library's choice):{}",
-                  rung, did_you_mean(rung, known), op.name(),
-                  backend ? fmt::format(" on {}", to_string(*backend)) : "", public_call, list));
+      fmt::format("{}{} has no rung '{}'{}; it has these (and '{}', the library's choice):{}",
+                  op.name(), backend ? fmt::format(" on {}", to_string(*backend)) : "", rung,
+                  did_you_mean(rung, known), public_call, list));
 }
 
 std::vector<Backend> select_backends(const std::string& asked, std::vector<std::string>& missing) {

@@ -76,7 +76,7 @@ TEST_P(Dispatch, KeepsToItsBackend) {
   Context gpu = Context::cuda();
   EXPECT_EQ(choose<Double>(args(x5, y5), gpu).info.name, "elsewhere");
   expect_error(ErrorCode::invalid_argument,
-               {"double on cuda has no rung 'plain'", "accepted: elsewhere"},
+               {"double on cuda has no rung 'plain', which is a rung on cpu; accepted: elsewhere"},
                [&] { choose<Double>(args(x5, y5), gpu, {"plain"}); });
 }
 
@@ -267,7 +267,8 @@ TEST_P(Dispatch, SaysWhyTheNamedRungDoesNot) {
   });
   expect_error(
       ErrorCode::invalid_argument,
-      {"has no rung 'wid'", "accepted: slow, wrong_on_purpose, plain, early_tie, late_tie, wide"},
+      {"has no rung 'wid' (did you mean 'wide'?); accepted: slow, "
+       "wrong_on_purpose, plain, early_tie, late_tie, wide"},
       [&] { twice(x5, y5, {"wid"}); });
   EXPECT_TRUE(trace.ran.empty());
 }
