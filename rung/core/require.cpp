@@ -79,7 +79,7 @@ void require_shape(std::string_view op, const ConstTensorRef& tensor, std::strin
   if (tensor.shape == accepted) return;
   std::string differs;
   if (tensor.rank() != accepted.rank) {
-    differs = std::to_string(tensor.rank()) + " axes instead of " + std::to_string(accepted.rank);
+    differs = axis_count(tensor.rank()) + " instead of " + std::to_string(accepted.rank);
   } else {
     int axis = 0;
     while (tensor.shape[axis] == accepted[axis]) ++axis;
@@ -116,7 +116,7 @@ void require_same_or_apart(std::string_view op, const ConstTensorRef& written,
 int require_axis(std::string_view op, std::int64_t axis, int rank) {
   if (axis >= -rank && axis < rank) return static_cast<int>(axis < 0 ? axis + rank : axis);
   reject(op, "axis is " + std::to_string(axis) + "; accepted: " + std::to_string(-rank) + " to " +
-                 std::to_string(rank - 1) + " for " + std::to_string(rank) + " axes");
+                 std::to_string(rank - 1) + " for " + axis_count(rank));
 }
 
 }  // namespace rung

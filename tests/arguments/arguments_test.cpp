@@ -120,7 +120,7 @@ TEST_F(Arguments, Transpose) {
   rejected("order has rank -1", [&] { transpose(context, x, turned, {.order = order}); });
   rejected("y is 8x4; accepted: 4x8 (axis 0 has extent 8 instead of 4)",
            [&] { transpose(context, x, y); });
-  rejected("y is 4; accepted: 4x8 (1 axes instead of 2)", [&] { transpose(context, x, row_y); });
+  rejected("y is 4; accepted: 4x8 (1 axis instead of 2)", [&] { transpose(context, x, row_y); });
 }
 
 TEST_F(Arguments, Elementwise) {

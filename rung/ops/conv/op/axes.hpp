@@ -141,12 +141,12 @@ ConvGeometry bind_layer(std::string_view op, Named<X> x, Named<W> w, Named<Y> y,
   const int rank = x.tensor.rank();
   if (rank < 3 || rank > 5) {
     reject(op,
-           fmt::format("{} has {} axes; accepted: 3 to 5, {}", x.name, rank,
+           fmt::format("{} has {}; accepted: 3 to 5, {}", x.name, axis_count(rank),
                        last ? "N x W x C to N x D x H x W x C" : "N x C x W to N x C x D x H x W"));
   }
   if (w.tensor.rank() != rank) {
-    reject(op, fmt::format("{} has {} axes; accepted: {}, as {}", w.name, w.tensor.rank(), rank,
-                           x.name));
+    reject(op, fmt::format("{} has {}; accepted: {}, as {}", w.name, axis_count(w.tensor.rank()),
+                           rank, x.name));
   }
   if (options.groups < 1) {
     reject(op, fmt::format("groups is {}; accepted: from 1 on", options.groups));

@@ -202,8 +202,8 @@ void Conv::invoke(Context& context, Invocation& call, Pick pick) {
   const Tensor& w = call.tensors.at("w");
   const int rank = x.shape().rank;
   if (rank < 3 || rank > 5 || w.shape().rank != rank) {
-    reject(name, fmt::format("x has {} axes and w {}; accepted: 3 to 5, as many of both", rank,
-                             w.shape().rank));
+    reject(name, fmt::format("x has {} and w {}; accepted: 3 to 5, as many of both",
+                             axis_count(rank), w.shape().rank));
   }
   ConvOptions options;
   conv_text::read_windows(name, call, rank - 2, true, options);

@@ -65,8 +65,8 @@ void ConvBackwardData::invoke(Context& context, Invocation& call, Pick pick) {
   const Tensor& w = call.tensors.at("w");
   const int rank = dy.shape().rank;
   if (rank < 3 || rank > 5 || w.shape().rank != rank) {
-    reject(name, fmt::format("dy has {} axes and w {}; accepted: 3 to 5, as many of both", rank,
-                             w.shape().rank));
+    reject(name, fmt::format("dy has {} and w {}; accepted: 3 to 5, as many of both",
+                             axis_count(rank), w.shape().rank));
   }
   ConvBackwardDataOptions options;
   conv_text::read_windows(name, call, rank - 2, true, options);

@@ -65,8 +65,8 @@ void ConvBackwardFilter::invoke(Context& context, Invocation& call, Pick pick) {
   const Tensor& dy = call.tensors.at("dy");
   const int rank = x.shape().rank;
   if (rank < 3 || rank > 5 || dy.shape().rank != rank) {
-    reject(name, fmt::format("x has {} axes and dy {}; accepted: 3 to 5, as many of both", rank,
-                             dy.shape().rank));
+    reject(name, fmt::format("x has {} and dy {}; accepted: 3 to 5, as many of both",
+                             axis_count(rank), dy.shape().rank));
   }
   ConvBackwardFilterOptions options;
   conv_text::read_windows(name, call, rank - 2, true, options);

@@ -27,8 +27,8 @@ BasicTensorRef<Void> with_batch(const BasicTensorRef<Void>& tensor, const char* 
                                 bool transpose) {
   const int rank = tensor.rank();
   if (rank != 2 && rank != 3) {
-    reject(fmt::format("{} has {} axes ({}); accepted: 2 (a matrix) or 3 (a batch first)", name,
-                       rank, to_string(tensor.shape)));
+    reject(fmt::format("{} has {} ({}); accepted: 2 (a matrix) or 3 (a batch first)", name,
+                       axis_count(rank), to_string(tensor.shape)));
   }
   BasicTensorRef<Void> result;
   result.data = tensor.data;
@@ -62,15 +62,41 @@ struct Given {
   }
 };
 
-/// An extent that two operands share, m, n or k, is the same in both.
-void require_equal(const char* extent, const Given& one, int one_axis, const Given& other,
-                   int other_axis) {
-  const std::int64_t first = one.extent(one_axis);
-  const std::int64_t second = other.extent(other_axis);
-  if (first == second) return;
-  reject(fmt::format("{} is {}, {} is {}: the {} = {} ({}) and {} ({}) differ", one.name,
-                     to_string(one.shape), other.name, to_string(other.shape), extent, first,
-                     one.axis_name(one_axis), second, other.axis_name(other_axis)));
+/// "; did you mean transpose_b?" where a and b would fit c if transposed otherwise; or "".
+std::string other_transposes(const Given& a, const Given& b, const Given& c) {
+  for (const int flipped : {2, 1, 3}) {  // bit 0: a, bit 1: b
+    const bool flip_a = (flipped & 1) != 0;
+    const bool flip_b = (flipped & 2) != 0;
+    const Given other_a{a.name, a.shape, a.transposed != flip_a};
+    const Given other_b{b.name, b.shape, b.transposed != flip_b};
+    if (other_a.extent(1) != other_b.extent(0) || other_a.extent(0) != c.extent(0) ||
+        other_b.extent(1) != c.extent(1)) {
+      continue;
+    }
+    std::string options;
+    if (flip_a) options += a.transposed ? "no transpose_a" : "transpose_a";
+    if (flip_a && flip_b) options += " and ";
+    if (flip_b) options += b.transposed ? "no transpose_b" : "transpose_b";
+    return "; did you mean " + options + "?";
+  }
+  return "";
+}
+
+/// The extents m, n and k are the same in both operands that have them.
+void require_equal_extents(const Given& a, const Given& b, const Given& c) {
+  const auto require_equal = [&](const char* extent, const Given& one, int one_axis,
+                                 const Given& other, int other_axis) {
+    const std::int64_t first = one.extent(one_axis);
+    const std::int64_t second = other.extent(other_axis);
+    if (first == second) return;
+    reject(fmt::format("{} is {}, {} is {}: the {} = {} ({}) and {} ({}) differ{}", one.name,
+                       to_string(one.shape), other.name, to_string(other.shape), extent, first,
+                       one.axis_name(one_axis), second, other.axis_name(other_axis),
+                       other_transposes(a, b, c)));
+  };
+  require_equal("inner extents k", a, 1, b, 0);
+  require_equal("extents m", a, 0, c, 0);
+  require_equal("extents n", b, 1, c, 1);
 }
 
 /// Lets an operand of one matrix serve the whole batch.
@@ -205,9 +231,7 @@ void Gemm::bind(Args& args) {
   const Given a{"a", a_shape, args.transpose_a};
   const Given b{"b", b_shape, args.transpose_b};
   const Given c{"c", c_shape};
-  require_equal("inner extents k", a, 1, b, 0);
-  require_equal("extents m", a, 0, c, 0);
-  require_equal("extents n", b, 1, c, 1);
+  require_equal_extents(a, b, c);
   share(args.a, a, c, args.batch());
   share(args.b, b, c, args.batch());
   if (is_given(args.bias)) args.bias = spread("bias", args.bias, args.c);

@@ -366,8 +366,8 @@ void Gemm::invoke(Context& context, Invocation& call, Pick pick) {
   for (const ConstTensorRef& operand : {a, b}) {
     if (operand.rank() != 2 && operand.rank() != 3) {
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("gemm: an operand has {} axes ({}); accepted: 2 or 3", operand.rank(),
-                              to_string(operand.shape)));
+                  fmt::format("gemm: an operand has {} ({}); accepted: 2 or 3",
+                              axis_count(operand.rank()), to_string(operand.shape)));
     }
   }
   const int rows = options.transpose_a ? 1 : 2;

@@ -270,10 +270,27 @@ TEST(GemmErrors, NameTheArgumentAndWhatIsAccepted) {
             std::string::npos)
       << text;
 
+  EXPECT_EQ(text.find("did you mean"), std::string::npos) << text;
+
+  // Where another transpose would fit, it is named; one that would not fit c either is not.
+  const auto hint = [&](const TensorRef& left, const TensorRef& right, const TensorRef& result,
+                        const GemmOptions& options) {
+    const std::string said = message_of([&] { gemm(context, left, right, result, options); });
+    const std::size_t at = said.find("; did you mean ");
+    return at == std::string::npos ? "" : said.substr(at + 15);
+  };
+  EXPECT_EQ(hint(matrix(a, 4, 8), matrix(b, 7, 8), matrix(c, 4, 7), {}), "transpose_b?");
+  EXPECT_EQ(hint(matrix(a, 8, 4), matrix(b, 8, 7), matrix(c, 4, 7), {}), "transpose_a?");
+  EXPECT_EQ(hint(matrix(a, 8, 4), matrix(b, 7, 8), matrix(c, 4, 7), {}),
+            "transpose_a and transpose_b?");
+  EXPECT_EQ(hint(matrix(a, 4, 8), matrix(b, 8, 7), matrix(c, 4, 7), {.transpose_b = true}),
+            "no transpose_b?");
+  EXPECT_EQ(hint(matrix(a, 4, 8), matrix(b, 7, 8), matrix(c, 4, 6), {}), "");
+
   text = message_of([&] {
     gemm(context, TensorRef(a.data(), DType::f32, Extents{4}), matrix(b, 4, 4), matrix(c, 4, 4));
   });
-  EXPECT_NE(text.find("a has 1 axes"), std::string::npos) << text;
+  EXPECT_NE(text.find("a has 1 axis ("), std::string::npos) << text;
 
   text = message_of([&] {
     gemm(context, TensorRef(static_cast<void*>(a.data()), DType::i32, Extents{4, 4}),

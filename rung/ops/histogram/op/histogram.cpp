@@ -122,7 +122,7 @@ RungList<Histogram>& Histogram::rungs() { return rung_list; }
 void Histogram::bind(Args& args) {
   using enum DType;
   if (args.counts.rank() != 1) {
-    refuse(fmt::format("counts has {} axes ({}); accepted: 1", args.counts.rank(),
+    refuse(fmt::format("counts has {} ({}); accepted: 1", axis_count(args.counts.rank()),
                        to_string(args.counts.shape)));
   }
   if (is_given(args.edges)) {

@@ -100,7 +100,7 @@ template <class Args, class Ref>
 void bind_axes(std::string_view op, Args& args, std::string_view name, Ref& image) {
   const auto& options = args.options;
   if (image.rank() != 4) {
-    reject(op, fmt::format("{} has {} axes; accepted: 4, {}", name, image.rank(),
+    reject(op, fmt::format("{} has {}; accepted: 4, {}", name, axis_count(image.rank()),
                            options.channels_last ? "N x H x W x C" : "N x C x H x W"));
   }
   to_nchw(image, options.channels_last);

@@ -236,9 +236,9 @@ void Pool::invoke(Context& context, Invocation& call, Pick pick) {
   if (call.has("bias")) options.bias = call.tensors.at("bias");
   ConstTensorRef image = x;
   if (image.rank() != 4) {
-    reject(name, fmt::format("x has {} axes; accepted: 4, N x C x H x W or, with --nhwc, "
+    reject(name, fmt::format("x has {}; accepted: 4, N x C x H x W or, with --nhwc, "
                              "N x H x W x C",
-                             image.rank()));
+                             axis_count(image.rank())));
   }
   pool_axes::to_nchw(image, options.channels_last);
   const Extents shape =

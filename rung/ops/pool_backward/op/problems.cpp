@@ -208,9 +208,9 @@ void PoolBackward::invoke(Context& context, Invocation& call, Pick pick) {
   }
   ConstTensorRef pooled = dy;
   if (pooled.rank() != 4) {
-    reject(name, fmt::format("dy has {} axes; accepted: 4, N x C x OH x OW or, with --nhwc, "
+    reject(name, fmt::format("dy has {}; accepted: 4, N x C x OH x OW or, with --nhwc, "
                              "N x OH x OW x C",
-                             pooled.rank()));
+                             axis_count(pooled.rank())));
   }
   pool_axes::to_nchw(pooled, options.channels_last);
   const auto reached = [](std::int64_t out, int kernel, int stride, int padding, int dilation) {

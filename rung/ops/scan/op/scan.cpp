@@ -73,8 +73,8 @@ void Scan::bind(Args& args) {
   if (is_given(args.offsets)) {
     require_dtype(name, args.offsets, "offsets", {DType::i32, DType::i64});
     if (args.offsets.rank() != 1) {
-      reject(name, fmt::format("offsets has {} axes ({}); accepted: 1, a position an element",
-                               args.offsets.rank(), to_string(args.offsets.shape)));
+      reject(name, fmt::format("offsets has {} ({}); accepted: 1, a position an element",
+                               axis_count(args.offsets.rank()), to_string(args.offsets.shape)));
     }
   }
   args.axis = require_axis(name, args.axis, args.x.rank());

@@ -45,8 +45,8 @@ Extents resolve_order(const Extents& order, int rank) {
       axes += (axis == 0 ? "" : ", ") + std::to_string(order[axis]);
     }
     reject(Transpose::name,
-           fmt::format("order is {}; accepted for an x of {} axes: each of 0 to {} once", axes,
-                       rank, rank - 1));
+           fmt::format("order is {}; accepted for an x of {}: each of 0 to {} once", axes,
+                       axis_count(rank), rank - 1));
   }
   return order;
 }
