@@ -52,7 +52,7 @@ RUNG_API void copy(const ConstTensorRef& from, const TensorRef& to);
 /// any device. Synchronous. Throws Error(invalid_argument) for a tensor whose elements overlap.
 RUNG_API void fill(const TensorRef& to, double value);
 
-/// Tensor of zeros.
-[[nodiscard]] RUNG_API Tensor zeros(DType dtype, const Extents& shape, Device device = {});
+/// Allocates a tensor of zeros.
+RUNG_API Tensor zeros(DType dtype, const Extents& shape, Device device = {});
 
 }  // namespace rung

@@ -97,76 +97,79 @@ struct BasicTensorRef {
   BasicTensorRef() = default;
   bool operator==(const BasicTensorRef&) const = default;
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"  // arguments have the names of the members
   /// Memory of which only the program knows what it holds. A pointer to elements says it itself:
   /// cast it to void* where the DType is known at run time only.
   template <UntypedPointer<Void> P>
-  BasicTensorRef(P memory, DType type, const Extents& extents, const Extents& steps,
-                 Device place = {})
-      : data(memory), dtype(type), device(place), shape(extents), strides(steps) {
+  BasicTensorRef(P data, DType dtype, const Extents& shape, const Extents& strides,
+                 Device device = {})
+      : data(data), dtype(dtype), device(device), shape(shape), strides(strides) {
     if (!consistent()) detail::check_consistent(*this);  // once more, in words
   }
   template <UntypedPointer<Void> P>
-  BasicTensorRef(P memory, DType type, const Extents& extents, Device place = {})
-      : BasicTensorRef(memory, type, extents, extents.contiguous_strides(), place) {}
+  BasicTensorRef(P data, DType dtype, const Extents& shape, Device device = {})
+      : BasicTensorRef(data, dtype, shape, shape.contiguous_strides(), device) {}
 
   /// ConstTensorRef(x, {m, n}): the type is that of the pointer.
   template <ElementFor<Void> T>
-  BasicTensorRef(T* const& elements, const Extents& extents, const Extents& steps,
-                 Device place = {})
-      : BasicTensorRef(static_cast<Void*>(elements), dtype_of<T>, extents, steps, place) {}
+  BasicTensorRef(T* const& data, const Extents& shape, const Extents& strides, Device device = {})
+      : BasicTensorRef(static_cast<Void*>(data), dtype_of<T>, shape, strides, device) {}
   template <ElementFor<Void> T>
-  BasicTensorRef(T* const& elements, const Extents& extents, Device place = {})
-      : BasicTensorRef(static_cast<Void*>(elements), dtype_of<T>, extents, place) {}
+  BasicTensorRef(T* const& data, const Extents& shape, Device device = {})
+      : BasicTensorRef(static_cast<Void*>(data), dtype_of<T>, shape, device) {}
 
   /// The same with the type spelt out: a constant, which must be that of the pointer.
   template <ElementFor<Void> T>
-  BasicTensorRef(T* elements, std::type_identity_t<detail::SpeltDType<T>>, const Extents& extents,
-                 const Extents& steps, Device place = {})
-      : BasicTensorRef(elements, extents, steps, place) {}
+  BasicTensorRef(T* data, std::type_identity_t<detail::SpeltDType<T>>, const Extents& shape,
+                 const Extents& strides, Device device = {})
+      : BasicTensorRef(data, shape, strides, device) {}
   template <ElementFor<Void> T>
-  BasicTensorRef(T* elements, std::type_identity_t<detail::SpeltDType<T>>, const Extents& extents,
-                 Device place = {})
-      : BasicTensorRef(elements, extents, place) {}
+  BasicTensorRef(T* data, std::type_identity_t<detail::SpeltDType<T>>, const Extents& shape,
+                 Device device = {})
+      : BasicTensorRef(data, shape, device) {}
 
   /// The elements of a container, from its first one on; throws Error when it has too few.
   template <ContainerFor<Void> R>
-  BasicTensorRef(R&& container, const Extents& extents, const Extents& steps, Device place = {})
-      : BasicTensorRef(std::ranges::data(container), extents, steps, place) {
+  BasicTensorRef(R&& container, const Extents& shape, const Extents& strides, Device device = {})
+      : BasicTensorRef(std::ranges::data(container), shape, strides, device) {
     detail::check_inside(*this, std::ranges::size(container));
   }
   template <ContainerFor<Void> R>
-  BasicTensorRef(R&& container, const Extents& extents, Device place = {})
-      : BasicTensorRef(container, extents, extents.contiguous_strides(), place) {}
+  BasicTensorRef(R&& container, const Extents& shape, Device device = {})
+      : BasicTensorRef(container, shape, shape.contiguous_strides(), device) {}
   /// All of them, as one axis. Containers, mdspans and views convert by themselves:
   /// reduce(context, vector, y).
   template <ContainerFor<Void> R>
-  BasicTensorRef(R&& container, Device place = {})  // NOLINT(google-explicit-constructor)
+  BasicTensorRef(R&& container, Device device = {})  // NOLINT(google-explicit-constructor)
       : BasicTensorRef(std::ranges::data(container),
-                       {static_cast<std::int64_t>(std::ranges::size(container))}, place) {}
+                       {static_cast<std::int64_t>(std::ranges::size(container))}, device) {}
 
   /// float a[2][3]: a matrix.
   template <NestedArrayFor<Void> A>
-  BasicTensorRef(A& array, Device place = {})  // NOLINT(google-explicit-constructor)
-      : BasicTensorRef(detail::all_elements(array), detail::extents_of<A>(), place) {}
+  BasicTensorRef(A& array, Device device = {})  // NOLINT(google-explicit-constructor)
+      : BasicTensorRef(detail::all_elements(array), detail::extents_of<A>(), device) {}
   template <NestedArrayFor<Void> A>
-  BasicTensorRef(A& array, const Extents& extents, const Extents& steps, Device place = {})
-      : BasicTensorRef(detail::all_elements(array), extents, steps, place) {}
+  BasicTensorRef(A& array, const Extents& shape, const Extents& strides, Device device = {})
+      : BasicTensorRef(detail::all_elements(array), shape, strides, device) {}
   template <NestedArrayFor<Void> A>
-  BasicTensorRef(A& array, const Extents& extents, Device place = {})
-      : BasicTensorRef(detail::all_elements(array), extents, place) {}
+  BasicTensorRef(A& array, const Extents& shape, Device device = {})
+      : BasicTensorRef(detail::all_elements(array), shape, device) {}
 
   template <MdspanFor<Void> M>
-  BasicTensorRef(const M& mdspan, Device place = {})  // NOLINT(google-explicit-constructor)
+  BasicTensorRef(const M& mdspan, Device device = {})  // NOLINT(google-explicit-constructor)
       : BasicTensorRef(
             mdspan.data_handle(),
             detail::extents_from(mdspan.rank(), [&](auto axis) { return mdspan.extent(axis); }),
             detail::extents_from(mdspan.rank(), [&](auto axis) { return mdspan.stride(axis); }),
-            place) {}
+            device) {}
 
   template <ElementFor<Void> T, int N>
-  BasicTensorRef(const View<T, N>& view, Device place = {})  // NOLINT(google-explicit-constructor)
+  BasicTensorRef(const View<T, N>& view, Device device = {})  // NOLINT(google-explicit-constructor)
       : BasicTensorRef(view.data, Extents(std::span(view.shape, N)),
-                       Extents(std::span(view.strides, N)), place) {}
+                       Extents(std::span(view.strides, N)), device) {}
+
+#pragma GCC diagnostic pop
 
   // What no reference is made of. A compiler prints Why, a type whose name is the reason, in place
   // of every constructor above with its constraints: 15 lines instead of 140.
