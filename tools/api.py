@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """api.py [--check]: writes docs/api.md, the list of rung's whole interface, from the headers.
 
-With --check nothing is written; the exit status is 1 where the page is not what the headers say.
+With --check nothing is written; the exit status is 1 where the page is not what the headers say. It is 1, too, where
+a header says nothing of an option.
 """
 import pathlib
 import re
@@ -13,7 +14,8 @@ import headers
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "api.md"
 # Headers of core that programs use, in the order of the page; rung.hpp's others are for operators and tools.
-CORE = ["context", "tensor", "extents", "tensor_ref", "view", "dtype", "activation", "error", "npy", "dlpack"]
+CORE = ["context", "tensor", "extents", "tensor_ref", "view", "dtype", "activation", "error", "npy", "dlpack",
+        "version"]
 
 INTRODUCTION = """\
 # The whole interface
@@ -77,12 +79,17 @@ def enumeration_lines(cpp, c):
     return lines
 
 
+def bodies(name, cpp, c):
+    """The text of a structure of C++, and of its like in C where that is, with their comments."""
+    return [found for text, known in ((cpp, name), (c, f"rung_{snake(name)}"))
+            for found in re.findall(rf"^(?:typedef )?struct {known} \{{\n(.*?)^\}}", text, re.M | re.S)]
+
+
 def options_table(name, fields, cpp, c):
     """Every option of a structure of C++, and what it is in C."""
     c_name = f"rung_{snake(name)}"
     c_fields = {field: kind for kind, field in headers.c_structures(c).get(c_name, [])}
-    structures = [found for text, known in ((cpp, name), (c, c_name))
-                  for found in re.findall(rf"^(?:typedef )?struct {known} \{{\n(.*?)^\}}", text, re.M | re.S)]
+    structures = bodies(name, cpp, c)
     title = code("struct " + name) + (f" and {code('struct ' + c_name)}" if c_fields else "")
     lines = ["", title, "", row("field", "C++", "C", "default", ""), "|---|---|---|---|---|"]
     for kind, field, default in fields:
@@ -96,11 +103,22 @@ def options_table(name, fields, cpp, c):
     return lines
 
 
+def unexplained(folder):
+    """The options of an operator of which its headers say nothing: ["gemm: GemmOptions.alpha"]."""
+    cpp, c = operator_headers(folder)
+    return [f"{folder.name}: {structure}.{field}" for structure, fields in headers.structures(cpp).items()
+            for _, field, _ in fields if not note_of(field, bodies(structure, cpp, c))]
+
+
+def operator_headers(folder):
+    """The text of an operator's headers, of C++ and of C."""
+    c_header = folder / f"{folder.name}.h"
+    return (folder / f"{folder.name}.hpp").read_text(), c_header.read_text() if c_header.exists() else ""
+
+
 def operator_section(folder):
     name = folder.name
-    cpp = (folder / f"{name}.hpp").read_text()
-    c_header = folder / f"{name}.h"
-    c = c_header.read_text() if c_header.exists() else ""
+    cpp, c = operator_headers(folder)
     formula = re.search(r'string_view summary =\s*"(.*?)";', cpp, re.S)[1]
     lines = [f"## {name}", "", f"{code(re.sub(chr(34) + '.*?' + chr(34), '', formula))} - "
              f"[{name}.hpp](../rung/ops/{name}/{name}.hpp)"
@@ -142,11 +160,14 @@ def core_section(name):
     return [f"### [{name}.hpp](../rung/core/{name}.hpp)", ""] + lines + [""] if lines else []
 
 
+def operator_folders():
+    return [folder for folder in sorted((ROOT / "rung" / "ops").iterdir()) if (folder / f"{folder.name}.hpp").exists()]
+
+
 def page():
     lines = INTRODUCTION.splitlines() + [""]
-    for folder in sorted((ROOT / "rung" / "ops").iterdir()):
-        if (folder / f"{folder.name}.hpp").exists():
-            lines += operator_section(folder)
+    for folder in operator_folders():
+        lines += operator_section(folder)
     lines += ["## Contexts, tensors, errors: C++", ""]
     for name in CORE:
         if (ROOT / "rung" / "core" / f"{name}.hpp").exists():
@@ -154,7 +175,7 @@ def page():
     included = re.findall(r'"rung/core/(\w+)\.hpp"', (ROOT / "rung" / "rung.hpp").read_text())
     lines += ["### For operators, rungs and tools", ""]
     for name in included:
-        if name not in CORE:
+        if name not in CORE and name != "language":
             text = (ROOT / "rung" / "core" / f"{name}.hpp").read_text()
             found = [found for group in headers.functions(text).values() for found in group]
             lines.append(f"- [{name}.hpp](../rung/core/{name}.hpp)"
@@ -170,6 +191,9 @@ def page():
 
 
 def main():
+    silent = [option for folder in operator_folders() for option in unexplained(folder)]
+    if silent:
+        sys.exit("options without a comment in their header, beside the field: " + ", ".join(silent))
     wanted = page()
     if sys.argv[1:] == ["--check"]:
         if not PAGE.exists() or PAGE.read_text() != wanted:

@@ -50,7 +50,7 @@ enum class ActivationFunction : std::uint8_t { sign, sigmoid, tanh, relu, gelu, 
 RUNG_API std::string_view to_string(ActivationFunction function) noexcept;
 
 struct ActivationBackwardOptions {
-  ActivationFunction function = ActivationFunction::relu;
+  ActivationFunction function = ActivationFunction::relu;  // whose gradient is taken
 };
 
 struct RUNG_API ActivationBackward {

@@ -35,17 +35,17 @@
 namespace rung {
 
 struct ConvBackwardDataOptions {
-  int stride_depth = 1;
-  int stride_height = 1;
-  int stride_width = 1;
-  int padding_depth = 0;
-  int padding_height = 0;
-  int padding_width = 0;
-  int dilation_depth = 1;
-  int dilation_height = 1;
-  int dilation_width = 1;
-  int groups = 1;
-  bool channels_last = false;
+  int stride_depth = 1;        // filter step along the depth, of volumes
+  int stride_height = 1;       // filter step along the height
+  int stride_width = 1;        // filter step along the width
+  int padding_depth = 0;       // zeros at both ends of the depth
+  int padding_height = 0;      // zeros at both ends of the height
+  int padding_width = 0;       // zeros at both ends of the width
+  int dilation_depth = 1;      // distance between taps along the depth; 1: neighbors
+  int dilation_height = 1;     // distance between taps along the height; 1: neighbors
+  int dilation_width = 1;      // distance between taps along the width; 1: neighbors
+  int groups = 1;              // G: channels and filters form as many independent groups
+  bool channels_last = false;  // N x H x W x C
   bool operator==(const ConvBackwardDataOptions&) const = default;
 };
 

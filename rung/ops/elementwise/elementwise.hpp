@@ -71,13 +71,13 @@ constexpr int arity(ElementwiseFunction function) {
 /// elementwise(context, {x, y}, z, {.function = ...}); those that the function does not read stay
 /// away.
 struct ElementwiseInputs {
-  ConstTensorRef x = {};
-  ConstTensorRef y = {};
-  ConstTensorRef w = {};
+  ConstTensorRef x = {};  // broadcast to the shape of z, as are y and w
+  ConstTensorRef y = {};  // left out: the function has one input
+  ConstTensorRef w = {};  // of fma alone
 };
 
 struct ElementwiseOptions {
-  ElementwiseFunction function = ElementwiseFunction::add;
+  ElementwiseFunction function = ElementwiseFunction::add;  // f, by name
   double alpha = 1.0;  // of axpy; 1 for the other functions, which have none
 };
 

@@ -60,13 +60,13 @@ namespace rung {
 enum class Precision : std::uint8_t { full, tf32, split };
 
 struct GemmOptions {
-  double alpha = 1.0;
-  double beta = 0.0;
+  double alpha = 1.0;        // factor of the product
+  double beta = 0.0;         // factor of what C holds; 0: C is not read
   bool transpose_a = false;  // a is given k x m
   bool transpose_b = false;  // b is given n x k
   ConstTensorRef bias = {};  // left out: no bias
-  Activation activation = Activation::none;
-  Precision precision = Precision::full;
+  Activation activation = Activation::none;  // of the sum, bias included
+  Precision precision = Precision::full;     // of f32; tf32 and split run on tensor cores
   ConstTensorRef residual = {};  // added last; left out: none
   ConstTensorRef scale_a = {};   // of 8-bit floats, a factor per row and 128 of k
   ConstTensorRef scale_b = {};   // of 8-bit floats, a factor per 128 of k and 128 columns
@@ -169,11 +169,11 @@ RUNG_API void gemm(Context& context, const ConstTensorRef& a, const ConstTensorR
 
 /// One product of a list; tensors as gemm() takes them.
 struct GemmProblem {
-  ConstTensorRef a = {};
-  ConstTensorRef b = {};
-  TensorRef c = {};
-  ConstTensorRef bias = {};
-  ConstTensorRef residual = {};
+  ConstTensorRef a = {};         // m x k, or k x m with transpose_a
+  ConstTensorRef b = {};         // k x n, or n x k with transpose_b
+  TensorRef c = {};              // m x n, written
+  ConstTensorRef bias = {};      // left out: no bias
+  ConstTensorRef residual = {};  // added last; left out: none
 };
 
 /// All products of a list: of any shapes and types, each as gemm() makes it. No C may overlap a

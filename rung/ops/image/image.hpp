@@ -70,7 +70,7 @@ enum class ImageFilter : std::uint8_t { grey, box, gaussian, unsharp, sobel };
 enum class GreyWeights : std::uint8_t { tenths, bt601, bt709 };
 
 struct ImageOptions {
-  ImageFilter filter = ImageFilter::grey;
+  ImageFilter filter = ImageFilter::grey;    // the operation
   GreyWeights weights = GreyWeights::bt601;  // of grey
   int radius = 2;                            // of box, gaussian, unsharp
   double sigma = 0;                          // of gaussian, unsharp; 0: 0.3 (radius - 1) + 0.8

@@ -70,13 +70,13 @@ RUNG_API std::string_view to_string(LossKind kind) noexcept;
 inline constexpr int no_label = INT_MIN;
 
 struct LossOptions {
-  LossKind kind = LossKind::cross_entropy;
-  LossReduction reduction = LossReduction::mean;
+  LossKind kind = LossKind::cross_entropy;        // cross entropy, hinge or squared error
+  LossReduction reduction = LossReduction::mean;  // of the losses: mean, sum or none
   int axis = -1;                 // of the classes: from the front, or the end when negative
   double smoothing = 0.0;        // of cross_entropy: 0 to 1
   double margin = 1.0;           // of hinge: 0 or more
   int ignored_label = no_label;  // of cross_entropy and hinge
-  TensorRef dx = {};
+  TensorRef dx = {};             // written when given: the gradient
   TensorRef losses = {};
   bool operator==(const LossOptions&) const = default;
 };

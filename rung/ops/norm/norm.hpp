@@ -72,7 +72,7 @@ enum class NormKind : std::uint8_t { layer, rms };
 struct NormOptions {
   int axis = -1;  // the first normalised axis, from the end when negative
   int axes = 1;   // how many are normalised together, from `axis` on
-  double epsilon = 1e-5;
+  double epsilon = 1e-5;  // added to the variance, under the root
   ConstTensorRef gamma = {};
   ConstTensorRef beta = {};
   ConstTensorRef residual = {};

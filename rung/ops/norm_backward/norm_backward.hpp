@@ -44,7 +44,7 @@ namespace rung {
 struct NormBackwardOptions {
   int axis = -1;  // the first normalised axis, from the end when negative
   int axes = 1;   // how many are normalised together, from `axis` on
-  double epsilon = 1e-5;
+  double epsilon = 1e-5;  // as given to norm
   ConstTensorRef gamma = {};
   ConstTensorRef mean = {};
   ConstTensorRef rstd = {};

@@ -55,21 +55,21 @@ namespace rung {
 enum class OptimiserKind : std::uint8_t { sgd, adam };
 
 struct OptimiserOptions {
-  OptimiserKind kind = OptimiserKind::sgd;
-  double learning_rate = 1e-3;
-  double weight_decay = 0;
-  bool decoupled = false;
+  OptimiserKind kind = OptimiserKind::sgd;  // the update rule
+  double learning_rate = 1e-3;              // rate, step size
+  double weight_decay = 0;                  // decay, of the L2 penalty
+  bool decoupled = false;  // decay shrinks p itself and is no part of g'; with adam: AdamW
   double momentum = 0;    // of sgd
   bool nesterov = false;  // of sgd
   double beta1 = 0.9;     // of adam, as what follows
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
+  double beta2 = 0.999;   // decay of second_moment
+  double epsilon = 1e-8;  // added to the denominator
   int step = 1;         // t, from 1 on
   double max_norm = 0;  // 0: gradients are not clipped
-  TensorRef first_moment = {};
-  TensorRef second_moment = {};
-  TensorRef master = {};
-  TensorRef norm = {};
+  TensorRef first_moment = {};   // m, read and written; needed by adam and sgd with momentum
+  TensorRef second_moment = {};  // v, read and written; needed by adam
+  TensorRef master = {};         // parameters in f32, where they are f16 or bf16; read and written
+  TensorRef norm = {};           // n, one element; written when given
   bool operator==(const OptimiserOptions&) const = default;
 };
 

@@ -59,15 +59,15 @@ namespace rung {
 enum class Pooling : std::uint8_t { max, average, l2, weighted };
 
 struct PoolOptions {
-  Pooling kind = Pooling::max;
-  int kernel_height = 1;
-  int kernel_width = 1;
+  Pooling kind = Pooling::max;  // maximum, average, L2 norm or weighted mean
+  int kernel_height = 1;        // height of the window
+  int kernel_width = 1;         // width of the window
   int stride_height = 0;  // 0: as the kernel
-  int stride_width = 0;
-  int padding_height = 0;
-  int padding_width = 0;
-  int dilation_height = 1;
-  int dilation_width = 1;
+  int stride_width = 0;   // 0: as the kernel
+  int padding_height = 0;      // at both ends of the height
+  int padding_width = 0;       // at both ends of the width
+  int dilation_height = 1;     // distance between taps along the height; 1: neighbors
+  int dilation_width = 1;      // distance between taps along the width; 1: neighbors
   bool ceil_mode = false;      // a last window that begins within the image or its padding counts
   bool count_padding = true;   // of average and weighted
   bool channels_last = false;  // N x H x W x C

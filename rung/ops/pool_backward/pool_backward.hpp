@@ -42,18 +42,18 @@
 namespace rung {
 
 struct PoolBackwardOptions {
-  Pooling kind = Pooling::max;
-  int kernel_height = 1;
-  int kernel_width = 1;
+  Pooling kind = Pooling::max;  // as given to pool
+  int kernel_height = 1;        // height of the window
+  int kernel_width = 1;         // width of the window
   int stride_height = 0;  // 0: as the kernel
-  int stride_width = 0;
-  int padding_height = 0;
-  int padding_width = 0;
-  int dilation_height = 1;
-  int dilation_width = 1;
-  bool ceil_mode = false;
-  bool count_padding = true;
-  bool channels_last = false;
+  int stride_width = 0;   // 0: as the kernel
+  int padding_height = 0;       // at both ends of the height
+  int padding_width = 0;        // at both ends of the width
+  int dilation_height = 1;      // distance between taps along the height; 1: neighbors
+  int dilation_width = 1;       // distance between taps along the width; 1: neighbors
+  bool ceil_mode = false;       // as given to pool
+  bool count_padding = true;    // as given to pool; of average and weighted
+  bool channels_last = false;   // N x H x W x C
   ConstTensorRef indices = {};  // of max
   ConstTensorRef x = {};        // of l2
   ConstTensorRef y = {};        // of l2

@@ -69,7 +69,7 @@ RUNG_API std::string_view to_string(Reduction operation) noexcept;
 RUNG_API DType reduced_dtype(Reduction operation, DType x) noexcept;
 
 struct ReduceOptions {
-  Reduction operation = Reduction::sum;
+  Reduction operation = Reduction::sum;  // sum, maximum ...
   Extents axes = {};            // empty: all of them
   ConstTensorRef offsets = {};  // left out: no segments
 };

@@ -60,7 +60,7 @@ namespace rung {
 enum class ScanOperation : std::uint8_t { sum, product, min, max };
 
 struct ScanOptions {
-  ScanOperation operation = ScanOperation::sum;
+  ScanOperation operation = ScanOperation::sum;  // combines the elements of a prefix
   int axis = -1;
   bool exclusive = false;
   bool reverse = false;

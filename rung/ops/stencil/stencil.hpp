@@ -61,10 +61,10 @@ enum class StencilEdge : std::uint8_t { zero, clamp, mirror, wrap };
 struct StencilOptions {
   Extents window = {};  // instead of a mask: the extents of a box
   Extents anchor = {};  // rank 0: the middle
-  StencilEdge edge = StencilEdge::zero;
+  StencilEdge edge = StencilEdge::zero;  // value of x outside the array
   bool convolution = false;
   double scale = 1.0;  // s
-  int iterations = 1;
+  int iterations = 1;  // applications; each reads the result of the one before
 };
 
 struct RUNG_API Stencil {
