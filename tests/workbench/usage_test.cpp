@@ -47,7 +47,7 @@ TEST(Usage, MistypedWordsAreAnsweredWithTheOnesMeant) {
       {{"check", "--bakend", "cpu"}, "unknown option '--bakend' (did you mean '--backend'?)"},
       {{"check", "--bakend=cpu"}, "did you mean '--backend'?"},
       {{"list", "fakke"}, "did you mean 'fake'?"},
-      {{"check", "fake/rihgt"}, "did you mean 'right'?"},
+      {{"check", "fake/rihgt"}, "fake has no rung 'rihgt' (did you mean 'right'?); it has these"},
       {{"bench", "fake", "--rungs", "one_unti"}, "did you mean 'one_unit'?"},
       {{"run", "fakee"}, "unknown operator 'fakee' (did you mean 'fake'?)"},
       {{"bench", "fake", "fp32 4x4"}, "did you mean 'f32'?"},
@@ -62,6 +62,7 @@ TEST(Usage, MistypedWordsAreAnsweredWithTheOnesMeant) {
     const Outcome outcome = run_rung(one.words);
     EXPECT_EQ(outcome.code, 2) << outcome.out;
     EXPECT_NE(outcome.err.find(one.says), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("rung: rung:"), std::string::npos) << outcome.err;
   }
 }
 
