@@ -9,7 +9,8 @@ usage() {
 rung.sh - builds rung if need be, then runs a command
 
   ./rung.sh bench gemm       the ladder of gemm, timed beside the vendors' libraries
-  ./rung.sh test             builds and runs the tests (--all: the long ones, and CUDA's sources, too)
+  ./rung.sh test             builds and runs the tests, without what takes long; options go to ctest
+  ./rung.sh test --all       all tests, and all CUDA sources compiled; what continuous integration runs
   ./rung.sh check            every rung against the double-precision reference
   ./rung.sh COMMAND ...      any other command of the program rung: list, check, bench, run, machine ...
   ./rung.sh --help           this, and every command in a line
@@ -18,7 +19,7 @@ rung.sh - builds rung if need be, then runs a command
   ./rung.sh example digits   builds and runs a program of examples/ against an installed rung; options go to it
   ./rung.sh build            builds the program and its library with all operators, runs nothing
   ./rung.sh asan             the tests of what changed, under the address and undefined-behaviour
-                             sanitizers (--all: all tests)
+                             sanitizers (--all: all tests, the long ones too)
   ./rung.sh fuzz [SECONDS]   fuzzes what reads files and text (.npy, problems, CUDA sources), 60 s each
   ./rung.sh lint             clang-tidy and shellcheck over the sources that changed (--all: over all)
   ./rung.sh docs             the documents as a site in build/site, by MkDocs Material, which pip installs
@@ -140,7 +141,7 @@ cuda_options() {
   if [[ -z $nvcc && -x /usr/local/cuda/bin/nvcc ]]; then nvcc=/usr/local/cuda/bin/nvcc; fi
   local wanted=${RUNG_CUDA:-}
   if [[ -z $wanted ]]; then
-    if compgen -G '/dev/nvidia[0-9]*' >/dev/null || [[ $long_tests == ON ]] ||
+    if compgen -G '/dev/nvidia[0-9]*' >/dev/null || [[ $all_tests == ON ]] ||
       [[ $(cached "$directory" RUNG_CUDA) == ON ]]; then
       wanted=ON
     fi
@@ -244,7 +245,7 @@ operators_to_build() {
 operator=''    # the operators that the command is about: empty for all, none for a command without any
 simulator=OFF  # the simulated GPU, with every kernel compiled for it
 tests=OFF
-long_tests=OFF
+all_tests=OFF
 all_cpus=OFF  # CPU kernels for every instruction set in place of this machine's best
 peers=''      # ON: those that are headers, too: minutes of compiling
 prepare() {
@@ -279,26 +280,46 @@ prepare() {
 
 # --- commands ---------------------------------------------------------------------------------------
 
+# run_tests PRESET [--all] OPTION...: tests in two tiers. Those labelled `long` run with --all alone, as do
+# GoogleTest's RUNG_LONG_TESTs, which ctest counts as skipped; those labelled `brief` are a selection of
+# long ones, which --all need not run twice.
 run_tests() {
-  local preset=$1
+  local preset=$1 tier=(-LE '^long$') directory status=0 left skipped sources='' command=test
   shift
   tests=ON simulator=ON
+  if [[ ${1:-} == --all ]]; then
+    shift
+    all_tests=ON all_cpus=ON peers=ON
+    export RUNG_TEST_ALL=1
+    tier=(-LE '^brief$')
+  fi
+  directory="$root/build/$preset"
   prepare "$preset" all
   # Several tests at a time: a thread of a vendor's library that waits leaves the core to another test.
   export OMP_WAIT_POLICY=passive
-  ctest --test-dir "$root/build/$preset" --output-on-failure -j "$jobs" "$@"
+  ctest --test-dir "$directory" --output-on-failure -j "$jobs" "${tier[@]}" "$@" || status=$?
+  if [[ $all_tests == OFF ]]; then
+    skipped="$(grep -c '^long: ' "$directory/Testing/Temporary/LastTest.log" || true)"
+    left="$(ctest --test-dir "$directory" -N -L '^long$' "$@" | sed -n 's/^Total Tests: //p')"
+    if [[ $preset == asan ]]; then command=asan; fi
+    grep -qs '^RUNG_CUDA:BOOL=ON' "$directory/CMakeCache.txt" || sources=' and the CUDA sources'
+    say "left out: $((${left:-0} + ${skipped:-0})) long tests$sources; ./rung.sh $command --all runs them"
+  fi
+  return "$status"
 }
 
-# asan [--all]: the tests again, under the sanitizers: of the operators, and of the rest, whose sources are not known to
-# be clean. What is known is kept outside the tree, by content (tests/style/clean.py); a run that passes adds to it.
+# asan [--all]: the short tier's tests again, under the sanitizers (--all: the long ones, too): of the operators, and of
+# the rest, whose sources are not known to be clean. What is known is kept outside the tree, by content
+# (tests/style/clean.py); a run that passes adds to it.
 asan() {
-  local all=() text plan=() names clean keys name targets=(rung_program test_c_api)
+  local all=() tier=(-LE '^long$') text plan=() names clean keys name targets=(rung_program test_c_api)
   if [[ ${1:-} == --all ]]; then
-    all=(--all)
+    all=(--all) tier=(-LE '^brief$')
+    export RUNG_TEST_ALL=1
     shift
   fi
   if ! command -v python3 >/dev/null; then
-    run_tests asan "$@"
+    run_tests asan "${all[@]}" "$@"
     return
   fi
   text="$(python3 "$root/tests/style/clean.py" tests "$root" "${all[@]}")"
@@ -307,9 +328,9 @@ asan() {
   say "to be looked at with sanitizers: ${plan[0]:-nothing, all is known to be clean}"
   if [[ -z $names ]]; then return; fi
   if [[ -z $clean ]]; then
-    run_tests asan "$@"
+    run_tests asan "${all[@]}" "$@"
   elif [[ ";${plan[0]};" == *';rest;'* ]]; then
-    run_tests asan -E "^(check_($clean)|test_($clean)_[0-9]+)\$" "$@"
+    run_tests asan "${all[@]}" -E "^(check_($clean)(_brief)?|test_($clean)_[0-9]+)\$" "$@"
   else
     operator=${plan[0]} tests=ON simulator=ON
     for name in ${plan[0]//;/ }; do
@@ -317,8 +338,8 @@ asan() {
     done
     prepare asan "${targets[@]}"
     export OMP_WAIT_POLICY=passive
-    ctest --test-dir "$root/build/asan" --output-on-failure --no-tests=error -j "$jobs" \
-      -R "^(check_($names)|test_($names)_[0-9]+|c_api)\$" "$@"
+    ctest --test-dir "$root/build/asan" --output-on-failure --no-tests=error -j "$jobs" "${tier[@]}" \
+      -R "^(check_($names)(_brief)?|test_($names)_[0-9]+|c_api)\$" "$@"
   fi
   # Options of ctest leave tests out.
   if [[ $# -eq 0 ]]; then python3 "$root/tests/style/clean.py" mark "${keys[@]}"; fi

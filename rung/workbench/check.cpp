@@ -35,6 +35,7 @@ struct Options {
   bool json = false;
   bool no_races = false;
   bool first_failure = false;
+  bool brief = false;
 };
 
 /// A seed and how many threads work on it.
@@ -67,7 +68,8 @@ class Checker {
     std::int64_t steps = 0;
     for (const AnyOperator* op : target_.operators) {
       for (const Backend backend : backends_) {
-        steps += static_cast<std::int64_t>(problems(*op, backend).size() * variants_.size());
+        const std::size_t variants = options_.brief ? 1 : variants_.size();
+        steps += static_cast<std::int64_t>(problems(*op, backend).size() * variants);
       }
     }
     for (const Backend backend : backends_) {
@@ -143,10 +145,15 @@ class Checker {
 
   void check(const AnyOperator& op, Backend backend, Progress& progress) {
     const std::vector<const RungInfo*> rungs = this->rungs(op, backend);
+    std::size_t turn = 0;
     for (const Problem& problem : problems(op, backend)) {
+      if (options_.brief) {
+        check_in_turn(op, rungs, backend, problem, turn++, progress);
+        if (is_over()) return;
+        continue;
+      }
       for (const Variant& variant : variants_) {
-        progress.step(fmt::format("{} {} {} {}", op.name(), to_string(backend), problem.to_string(),
-                                  to_string(variant)));
+        step(progress, op, backend, problem, variant);
         for (const Trial& trial : trials(options_, backend, variant)) {
           check(op, rungs, backend, problem, variant, trial);
           if (is_over()) return;
@@ -154,6 +161,28 @@ class Checker {
       }
     }
     if (options_.problem.empty() && options_.variant.empty()) expect_reached(op, rungs, backend);
+  }
+
+  /// Checks each rung on the problem in one variant, that whose turn it is, with one trial: all
+  /// variants and numbers of threads meet every operator, if not each of its problems. Rungs that
+  /// do not take that variant are checked on the plain one, so that none is left out.
+  void check_in_turn(const AnyOperator& op, const std::vector<const RungInfo*>& rungs,
+                     Backend backend, const Problem& problem, std::size_t turn,
+                     Progress& progress) {
+    const Variant& variant = variants_[turn % variants_.size()];
+    const std::vector<Trial> plain_trials = trials(options_, backend, Variant{});
+    const Trial& trial = plain_trials[turn % plain_trials.size()];
+    step(progress, op, backend, problem, variant);
+    const auto left = check(op, rungs, backend, problem, variant, trial);
+    if (!left.empty() && options_.variant.empty() && !(variant == Variant{}) && !is_over()) {
+      check(op, left, backend, problem, Variant{}, trial);
+    }
+  }
+
+  static void step(Progress& progress, const AnyOperator& op, Backend backend,
+                   const Problem& problem, const Variant& variant) {
+    progress.step(fmt::format("{} {} {} {}", op.name(), to_string(backend), problem.to_string(),
+                              to_string(variant)));
   }
 
   /// A rung that supports none of the problems would pass whatever it did.
@@ -178,8 +207,12 @@ class Checker {
     }
   }
 
-  void check(const AnyOperator& op, const std::vector<const RungInfo*>& rungs, Backend backend,
-             const Problem& problem, const Variant& variant, const Trial& trial) {
+  /// Returns the rungs that do not take the problem in this variant.
+  std::vector<const RungInfo*> check(const AnyOperator& op,
+                                     const std::vector<const RungInfo*>& rungs, Backend backend,
+                                     const Problem& problem, const Variant& variant,
+                                     const Trial& trial) {
+    std::vector<const RungInfo*> skipped;
     Context context = Context::on(backend, trial.threads);
     Judge judge(op, problem, variant, trial.seed, context.device());
     const bool twice = is_twice(backend, variant);
@@ -202,8 +235,10 @@ class Checker {
       const bool watch = backend == Backend::simt && !options_.no_races;
       const Verdict verdict = watch ? watched(verdict_of) : verdict_of();
       report_.add(where, verdict, bench::now() - begin);
-      if (is_over()) return;
+      if (verdict.kind == Verdict::Kind::skipped) skipped.push_back(rung);
+      if (is_over()) break;
     }
+    return skipped;
   }
 
   Options options_;
@@ -253,6 +288,9 @@ CommandSpec::Action setup(Parser app) {
   app.add_flag("--no-races", options->no_races,
                "do not look for data races and bad accesses on the simulated GPU");
   app.add_flag("--first-failure", options->first_failure, "end at the first case that fails");
+  app.add_flag("--brief", options->brief,
+               "each problem in one layout and kind of values, in turn, instead of in all: about a "
+               "tenth of the time");
   app.add_flag("--json", options->json, "counts, failures and reasons as one object");
   app.purpose(
       "Runs every rung on many problems - tiny, partial, strided, transposed, with adversarial "
@@ -264,6 +302,7 @@ CommandSpec::Action setup(Parser app) {
       "checked too: data races, bounds, reads of uninitialised memory. Problems that an output of "
       "zeros passes are named as mistrusted: they tell little.");
   app.example("rung check", "everything that can run here; takes minutes");
+  app.example("rung check --brief", "every rung on every problem once");
   app.example("rung check gemm --backend simt", "gemm's CUDA rungs, on the simulated GPU");
   app.example("rung check gemm/best --problem \"f32 17x5x64,ta\"", "one rung on one problem");
   app.exit_codes({{exit_good, "every case passed, or was skipped for the reason given"},

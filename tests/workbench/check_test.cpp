@@ -157,6 +157,25 @@ TEST(Check, UnsupportedProblemsAreSkippedAndSaidWhy) {
   EXPECT_EQ(reasons.at("takes a single column"), result.at("skipped"));
 }
 
+TEST(Check, BriefRunsEachRungOnEachProblemInOneVariant) {
+  const std::int64_t problems =
+      static_cast<std::int64_t>(find_operator("fake").check_problems(Backend::cpu).size());
+  const json right = parsed(run_rung({"check", "fake/right", "--brief", "--json"}));
+  EXPECT_EQ(right.at("passed"), problems);
+  const json all = parsed(run_rung({"check", "fake/right", "--json"}));
+  EXPECT_GT(all.at("passed"), 8 * problems);
+  // Mistakes are found all the same, and told with what repeats them.
+  for (const char* rung : {"wrong", "leaves_one_out", "past_the_end", "changes_input", "differs"}) {
+    const Outcome outcome = run_rung({"check", std::string("fake/") + rung, "--brief", "--json"});
+    EXPECT_EQ(outcome.code, 1) << rung;
+    const json failures = parsed(outcome).at("failures");
+    ASSERT_FALSE(failures.empty()) << rung;
+    EXPECT_LE(failures.size(), static_cast<std::size_t>(problems)) << rung;
+  }
+  // What takes one kind of problem alone meets that one.
+  EXPECT_GT(parsed(run_rung({"check", "fake/columns", "--brief", "--json"})).at("passed"), 0);
+}
+
 TEST(Check, ARungThatNoProblemReachesHasFailed) {
   const Outcome outcome = run_rung({"check", "fake/unreached", "--json"});
   EXPECT_EQ(outcome.code, 1);

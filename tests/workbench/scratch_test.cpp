@@ -2,11 +2,14 @@
 // Scratch memory is bounded by what a call reads and writes, whatever its extents are.
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "rung/core/any_operator.hpp"
+#include "tests/support/long_test.hpp"
 
 namespace rung {
 namespace {
@@ -159,7 +162,8 @@ void expect_bounded(const Instance& made, const ScratchBound& bound, const Conte
 }
 
 /// Runs every rung that takes the call, each with a context of its own.
-void run_rungs(const AnyOperator& op, const Problem& problem, Variant variant) {
+void run_rungs(const AnyOperator& op, const Problem& problem, Variant variant,
+               std::span<const int> threads_of_runs) {
   SCOPED_TRACE(std::string(op.name()) + " " + problem.to_string() + " " + to_string(variant));
   std::unique_ptr<Instance> made;
   try {
@@ -170,7 +174,7 @@ void run_rungs(const AnyOperator& op, const Problem& problem, Variant variant) {
     EXPECT_NE(variant.layout, Layout::plain) << error.what();
     return;
   }
-  for (const int threads : {1, 16}) {
+  for (const int threads : threads_of_runs) {
     for (const RungInfo* rung : op.rungs()) {
       if (rung->backend != Backend::cpu || rung->peer) continue;
       Context context = Context::cpu(threads);
@@ -181,10 +185,7 @@ void run_rungs(const AnyOperator& op, const Problem& problem, Variant variant) {
   }
 }
 
-TEST(EveryOperator, BoundsItsScratchByWhatACallTouches) {
-#if defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "takes minutes where little is optimized, and asks for the same sizes";
-#endif
+void run_hostile_calls(std::initializer_list<Layout> layouts, std::span<const int> threads) {
   for (const AnyOperator* op : operators()) {
     if (op->name() == "fake") continue;
     bool tried = false;
@@ -192,12 +193,30 @@ TEST(EveryOperator, BoundsItsScratchByWhatACallTouches) {
       if (hostile.op != op->name()) continue;
       tried = true;
       const Problem problem = Problem::parse(hostile.problem);
-      for (const Layout layout : {Layout::plain, Layout::strided, Layout::broadcast}) {
-        run_rungs(*op, problem, {.layout = layout});
-      }
+      for (const Layout layout : layouts) run_rungs(*op, problem, {.layout = layout}, threads);
     }
     EXPECT_TRUE(tried) << op->name() << " has no hostile call here";
   }
+}
+
+// With many threads, which have scratch each; the next test tries one thread, too.
+TEST(EveryOperator, BoundsItsScratchByWhatACallTouches) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "takes minutes where little is optimized, and asks for the same sizes";
+#endif
+  constexpr int many[] = {16};
+  run_hostile_calls({Layout::plain}, many);
+}
+
+TEST(EveryOperator, BoundsItsScratchInEveryLayout) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "takes minutes where little is optimized, and asks for the same sizes";
+#endif
+  RUNG_LONG_TEST();
+  constexpr int one[] = {1};
+  constexpr int both[] = {1, 16};
+  run_hostile_calls({Layout::plain}, one);
+  run_hostile_calls({Layout::strided, Layout::broadcast}, both);
 }
 
 }  // namespace

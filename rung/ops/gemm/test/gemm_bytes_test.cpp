@@ -8,6 +8,7 @@
 
 #include "rung/ops/gemm/test/gemm_bytes.hpp"
 #include "rung/simt/record.hpp"
+#include "tests/support/long_test.hpp"
 
 namespace rung::gemm_bytes_test {
 namespace {
@@ -46,6 +47,7 @@ TEST(GemmBytes, ExactProductsOfIntegersOnAGpu) {
 
 /// As many tiles as SMs leave the model one size of tiles that takes a single wave.
 TEST(GemmBytes, ExactWithTilesOfEverySize) {
+  RUNG_LONG_TEST();
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(10);
   std::map<std::string, int> taken;

@@ -2,6 +2,7 @@
 // gemm's rungs for C of few rows or columns, or of few terms, on the simulated GPU: exact products
 // of whole numbers over random shapes, layouts and strides; which rung the public call takes.
 #include "rung/ops/gemm/test/gemm_exact.hpp"
+#include "tests/support/long_test.hpp"
 
 namespace rung {
 namespace {
@@ -47,6 +48,7 @@ std::map<std::string, int> exact_products(unsigned seed, int rounds,
 }
 
 TEST(GemmFewRows, ExactProductsOfAnyShapeAndLayout) {
+  RUNG_LONG_TEST_IF_SANITIZED();
   constexpr const char* rungs[] = {"few_rows"};
   exact_products(11, 100, rungs, [](Case& test, Draw& draw, int) {
     test.m = 1 + draw.pick(draw.up_to(3), draw.up_to(15), draw.up_to(31), draw.up_to(63));
@@ -114,6 +116,7 @@ TEST(GemmFewRows, BlocksShareASumAgainAndAgain) {
 
 /// A grid has at most 65535 batches: the next ones go where they belong.
 TEST(GemmFewRows, BatchesBeyondOneGrid) {
+  RUNG_LONG_TEST();
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(14);
   constexpr const char* rungs[] = {"few_rows"};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rung/ops/gemm/test/gemm_exact.hpp"
+#include "tests/support/long_test.hpp"
 
 namespace rung {
 namespace {
@@ -28,6 +29,7 @@ int run_case(Context& context, const Case& test, std::mt19937& engine,
 }
 
 TEST(GemmTensorCores, ExactProductsOfAnyShapeAndLayout) {
+  RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(7);
   const auto pick = [&](auto... values) {
@@ -64,6 +66,7 @@ TEST(GemmTensorCores, ExactProductsOfAnyShapeAndLayout) {
 
 /// However many tiles k has: slices of it need not be equal, and the last may be missing.
 TEST(GemmTensorCores, ExactForAnyNumberOfSlices) {
+  RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(9);
   std::map<std::string, int> taken;
@@ -95,6 +98,7 @@ TEST(GemmTensorCores, ExactWhereOnlyTheLastWaveIsCut) {
 
 /// More tiles than SMs: blocks that stay take a second one, and large tiles are chosen.
 TEST(GemmTensorCores, ExactWhereBlocksTakeSeveralTiles) {
+  RUNG_LONG_TEST();
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(8);
   std::map<std::string, int> taken;

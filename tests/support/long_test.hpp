@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests in two tiers: `./rung.sh test` leaves out what is long, `./rung.sh test --all` runs it too.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+/// Skips the rest of a test that takes long, unless the environment has RUNG_TEST_ALL=1. rung.sh
+/// counts these messages.
+#define RUNG_LONG_TEST()                                  \
+  if (!::rung::test::long_tests_run()) {                  \
+    GTEST_SKIP() << "long: ./rung.sh test --all runs it"; \
+  }                                                       \
+  static_assert(true, "a semicolon follows")
+
+/// The same where the address sanitizer makes a test long whose kernels are simulated ones: other
+/// builds watch each of their accesses, by the simulator itself.
+#if defined(__SANITIZE_ADDRESS__)
+#define RUNG_LONG_TEST_IF_SANITIZED() RUNG_LONG_TEST()
+#else
+#define RUNG_LONG_TEST_IF_SANITIZED() static_assert(true, "a semicolon follows")
+#endif
+
+namespace rung::test {
+
+/// Whether long tests run.
+inline bool long_tests_run() {
+  const char* all = std::getenv("RUNG_TEST_ALL");
+  return all != nullptr && *all == '1';
+}
+
+}  // namespace rung::test
