@@ -12,6 +12,7 @@
 
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/files.hpp"
+#include "rung/workbench/gate.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"
 
@@ -31,6 +32,7 @@ struct Options {
   int pairs = 0;  // 0: the plan's own
   double max_seconds = 3600;
   bool json = false;
+  bool gate = false;
 };
 
 std::vector<int> thread_counts(const std::string& text) {
@@ -162,6 +164,10 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
 }
 
 int run(const Options& options) {
+  if (options.gate) return run_gate(options.op, options.json);
+  if (options.op.empty()) {
+    throw Error(ErrorCode::invalid_argument, "op: none given; accepted: an operator, or --gate");
+  }
   const AnyOperator& op = find_operator(options.op);
   const std::vector<Problem> given = parse_problems(options.problems);
   BenchPlan plan;
@@ -220,7 +226,7 @@ int run(const Options& options) {
 
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("op", options->op, "the operator").required().completes(complete_operators);
+  app.add_option("op", options->op, "the operator").completes(complete_operators);
   app.add_option("problem", options->problems, "as in \"f32 1024x1024x1024\"; default: a few")
       .type_name("PROBLEM");
   app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here")
@@ -242,6 +248,9 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--output", options->output, "also write the JSON to this file, replacing it")
       .type_name("FILE");
   app.add_flag("--json", options->json, "one object: the machine, and one row per version");
+  app.add_flag(
+      "--gate", options->gate,
+      "instead: one thread of the CPU against limits of its own; fails where one is exceeded");
   app.purpose(
       "Times the rungs of an operator, the public call ('best') and the vendors' libraries on a "
       "few problems. Every version is checked before it is timed. Then they alternate: each round "
@@ -254,8 +263,11 @@ CommandSpec::Action setup(Parser app) {
   app.example("rung bench gemm", "the whole ladder on gemm's usual problems");
   app.example("rung bench gemm \"f32 512x512x512,ta\" --threads 1,2", "one problem, twice");
   app.example("rung bench gemm --rungs best,openblas --json", "two versions, for scripts");
+  app.example("rung bench --gate", "is any shape, or any choice of a rung, slow here? a minute");
   app.exit_codes({{exit_good, "every version was timed, or its row says why not"},
-                  {exit_failed, "a version failed its check: it is not timed, and its row says so"},
+                  {exit_failed,
+                   "a version failed its check: it is not timed, and its row says so; or, with "
+                   "--gate, a limit was exceeded"},
                   {exit_usage, "the command line is wrong, or the file cannot be written"},
                   {exit_not_here,
                    "the backend is not available here, or the problem takes too long or too much "

@@ -90,10 +90,10 @@ int size_of_team(int threads) {
   return size;
 }
 
-/// Calls attempt() until it is true, for 20 s at most.
+/// Calls attempt() until it is true, for two minutes at most: others may have the cores.
 template <class Attempt>
 bool sooner_or_later(const Attempt& attempt) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
   while (!attempt()) {
     if (std::chrono::steady_clock::now() > end) return false;
   }

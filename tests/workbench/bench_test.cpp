@@ -13,6 +13,7 @@
 #include "fake_operator.hpp"
 #include "rung/bench/cpu_rates.hpp"
 #include "rung/workbench/bench.hpp"
+#include "tests/support/stall_watch.hpp"
 
 namespace rung::test {
 namespace {
@@ -79,9 +80,10 @@ TEST(Bench, ArithmeticsCeilingTakesTurnsWithTheVersions) {
 }
 
 // One unit of work against two and eight. The machine is shared, so that a measurement may be far
-// off; not five in a row, unless the ratio is not what it should be.
+// off; not five in a row, unless the ratio is not what it should be or others had the cores.
 TEST(Bench, RatioIsToTheFastestPeer) {
   const KnownMachine machine;
+  const StallWatch watch;
   std::string told;
   for (int attempt = 0; attempt < 5; ++attempt) {
     const Outcome outcome = run_rung({"bench", "fake", "--backend", "cpu", "--rungs",
@@ -96,6 +98,7 @@ TEST(Bench, RatioIsToTheFastestPeer) {
       return;
     }
   }
+  if (watch.stalled() > 0.02) GTEST_SKIP() << "the machine was busy";
   FAIL() << told;
 }
 

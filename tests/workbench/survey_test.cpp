@@ -238,8 +238,9 @@ TEST(Survey, GoesOnWhereItStopped) {
   std::ofstream(path) << faulty.dump();
   ASSERT_EQ(run_rung(with(small_survey, {"--count", "5", "--json", path, "--again"})).code, 0);
   const json again = json::parse(file_text(path)).at("rows");
-  EXPECT_GT(again[1].at("vs_peer").get<double>(), 0.5);
-  EXPECT_LT(again[1].at("seconds").get<double>(), 0.5);
+  // Timed again, however busy the machine is: neither is the number written above.
+  EXPECT_NE(again[1].at("vs_peer").get<double>(), 0.01);
+  EXPECT_NE(again[1].at("seconds").get<double>(), 1.0);
   if (fine) {
     EXPECT_EQ(again[0], before[0]);
   }
