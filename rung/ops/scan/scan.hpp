@@ -24,10 +24,10 @@
 // NaN      from a NaN on, to the end of the segment, results are NaN, of min and max too; likewise
 //          from inf - inf or 0 inf on, infinities being IEEE's. A zero may have either sign.
 // Accuracy u the unit roundoff of f32 (f64 for f64), before rounding to f16 or bf16:
-//            sum       |error of y[i]| <= k u / (1 - k u) (|x[s]| + ... + |x[i]|), k = i - s: what
-//                      any order of adding guarantees [N. Higham, Accuracy and Stability of
-//                      Numerical Algorithms, 2nd ed., section 4.2]. Rungs that cut lines into
-//                      chunks are far under it: k grows with the chunks and their inner steps.
+//            sum       |error of y[i]| <= k u / (1 - k u) (|x[s]| + ... + |x[i]|), k = i - s for
+//                      any order of adding [N. Higham, Accuracy and Stability, 2nd ed., 4.2]. simd
+//                      and the threaded CPU rungs, in chunks of c (64 KiB; 256 KiB of lines of
+//                      4 MiB), have k <= n / c + 2 (256 + c / 256): 6.5e-5 for 2^22 positive f32.
 //            product   relative error <= k u / (1 - k u), where no product of a run of elements
 //                      overflows or underflows on the way.
 //            min, max  exact.

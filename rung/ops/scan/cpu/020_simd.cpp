@@ -3,11 +3,12 @@
 //
 // Idea     a vector of 16 numbers is scanned in its register in four steps, each of which adds to
 //          every lane the one that lies 1, 2, 4, 8 before. Four vectors do so in parallel; the
-//          running value then goes through them by a single addition each.
-// Changes  against serial: the chain of dependent additions has one link in 16 elements, not one
+//          running value then goes through the four by a single addition. It is kept as a sum of
+//          blocks of 4 KiB and one within the block, so that rounding errors do not pile up.
+// Changes  against serial: the chain of dependent additions has one link in 64 elements, not one
 //          in each. Large results are written with non-temporal stores, so that memory is not read
 //          first for what is about to be replaced.
-// Cost     per vector of 16 floats: 5 permutations and 7 additions; each element read and written
+// Cost     per vector of 16 floats: 5 permutations and 8 additions; each element read and written
 //          once. Log-many operations per element, and still faster by the width of the vector.
 // Limits   one thread. Elements that are not adjacent are gathered into a buffer first.
 //          Products of 8- and 64-bit integers, and CPUs without AVX2: a plain loop.

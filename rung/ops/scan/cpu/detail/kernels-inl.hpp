@@ -3,8 +3,10 @@
 // The kernels of kernels.hpp for one type and operation.
 //
 // Four vectors are scanned in parallel, so that their steps overlap; the running value then goes
-// through them by one addition each. Where the machine has no vectors of several blocks, or the
-// operation no vector form, a plain loop does the same.
+// through the four by a single addition. Where the machine has no vectors of several blocks, or the
+// operation no vector form, a plain loop does the same. Sums are blocked: elements are added to the
+// sum of their block, blocks to the running value, so that rounding errors grow with the length of
+// a block and the number of blocks, not with the length of a chunk (scan.hpp states the bound).
 #if defined(RUNG_OPS_SCAN_CPU_KERNELS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_SCAN_CPU_KERNELS_INL_HPP_
 #undef RUNG_OPS_SCAN_CPU_KERNELS_INL_HPP_
@@ -46,6 +48,8 @@ class Vectors {
   static constexpr std::int64_t lanes = HWY_MAX_BYTES / static_cast<std::int64_t>(sizeof(L));
   static constexpr std::int64_t group = abreast * lanes;
   static constexpr int page = 4096;
+  /// Elements per block of a sum.
+  static constexpr std::int64_t block = page / static_cast<std::int64_t>(sizeof(T)) / group * group;
 
   static void scan(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
                    bool stream) {
@@ -63,9 +67,12 @@ class Vectors {
     const T* x = static_cast<const T*>(from);
     Totals totals;
     std::int64_t i = 0;
-    for (; i + group <= n; i += group) {
+    while (i + group <= n) {
+      totals.begin_block();
+      for (const std::int64_t end = block_end(i, n); i < end; i += group) {
 #pragma GCC unroll 4
-      for (int k = 0; k < abreast; ++k) totals.add(k, load_as(d, x + i + k * lanes));
+        for (int k = 0; k < abreast; ++k) totals.add(k, load_as(d, x + i + k * lanes));
+      }
     }
     for (int k = 0; i < n; i += lanes, ++k) totals.add_some(k, x + i, n - i);
     return totals.combined(LaneScan<Operation, L>());
@@ -102,14 +109,34 @@ class Vectors {
   }
 
  private:
-  /// The total of a chunk: vectors added to vectors, element i to sum (i / lanes) mod 4.
+  static HWY_INLINE V identity() {
+    return hn::Set(D(), static_cast<L>(scan_identity<T>(operation_of<Operation>)));
+  }
+  /// Returns the end of the block of whole groups that begins at `begin`.
+  static std::int64_t block_end(std::int64_t begin, std::int64_t n) {
+    return std::min(begin + block, n / group * group);
+  }
+
+  /// The total of a chunk: vectors added to vectors, within a block element i to sum
+  /// (i / lanes) mod 4.
   struct Totals {
+    V blocks;  // the sum of all blocks before this one, lane by lane
     V sum[abreast];
 
-    HWY_INLINE Totals() {
+    HWY_INLINE Totals() : blocks(identity()) { clear(); }
+    HWY_INLINE void clear() {
+#pragma GCC unroll 4
+      for (int k = 0; k < abreast; ++k) sum[k] = identity();
+    }
+    [[nodiscard]] HWY_INLINE V with_this_block() const {
       const D d;
-      for (V& one : sum)
-        one = hn::Set(d, static_cast<L>(scan_identity<T>(operation_of<Operation>)));
+      const V left = combine(Operation(), d, sum[0], sum[1]);
+      const V right = combine(Operation(), d, sum[2], sum[3]);
+      return combine(Operation(), d, blocks, combine(Operation(), d, left, right));
+    }
+    HWY_INLINE void begin_block() {
+      blocks = with_this_block();
+      clear();
     }
     HWY_INLINE void add(int k, V v) { sum[k] = combine(Operation(), D(), sum[k], v); }
     HWY_INLINE void add_some(int k, const T* x, std::int64_t n) {
@@ -120,10 +147,7 @@ class Vectors {
       sum[k] = hn::IfThenElse(hn::FirstN(d, some), added, sum[k]);
     }
     [[nodiscard]] HWY_INLINE Carry combined(const LaneScan<Operation, L>& lane_scan) const {
-      const D d;
-      const V left = combine(Operation(), d, sum[0], sum[1]);
-      const V right = combine(Operation(), d, sum[2], sum[3]);
-      const V scanned = lane_scan.scan(combine(Operation(), d, left, right));
+      const V scanned = lane_scan.scan(with_this_block());
       return Carry::of(hn::GetLane(lane_scan.last(scanned)));
     }
   };
@@ -148,37 +172,66 @@ class Vectors {
     const D d;
     const LaneScan<Operation, L> lane_scan;
     [[maybe_unused]] Totals totals;
-    V before = hn::Set(d, carry.as<L>());
+    // The value before the next vector is that before its block, plus the block's own so far.
+    V before_block = hn::Set(d, carry.as<L>());
+    V in_block = identity();
+    V before = before_block;
+    const auto result = [&](V start, V scanned) HWY_ATTR {
+      return exclusive ? lane_scan.exclusive(start, scanned)
+                       : combine(Operation(), d, start, scanned);
+    };
+    const auto advance = [&](V sum) HWY_ATTR {
+      in_block = combine(Operation(), d, in_block, sum);
+      before = combine(Operation(), d, before_block, in_block);
+    };
     const auto one = [&](V v) HWY_ATTR {
       const V scanned = lane_scan.scan(v);
-      const V result = exclusive ? lane_scan.exclusive(before, scanned)
-                                 : combine(Operation(), d, before, scanned);
-      before = combine(Operation(), d, before, lane_scan.last(scanned));
-      return result;
+      const V scan_of_one = result(before, scanned);
+      advance(lane_scan.last(scanned));
+      return scan_of_one;
     };
     // Past the caches: through a buffer where y's vectors are not aligned. The results must not
     // depend on the address, so the vectors cannot begin where y is aligned.
-    constexpr std::int64_t piece = page / static_cast<std::int64_t>(sizeof(T)) / group * group;
     const bool aligned = reinterpret_cast<std::uintptr_t>(y) % HWY_MAX_BYTES == 0;
     const bool buffered = stream && !aligned;
-    alignas(64) T buffer[piece];
+    alignas(64) T buffer[block];
     std::int64_t i = 0;
     const auto groups = [&]<bool past>(T* out, std::int64_t end) HWY_ATTR {
+      // Copies, which stay in registers whatever becomes of the closure.
+      const V base = before_block;
+      V own = in_block;
+      V now = before;
+      [[maybe_unused]] Totals sums = totals;
       for (; i < end; i += group, out += group) {
         if (stream) prefetch_group(incoming + i);
         V v[abreast];
 #pragma GCC unroll 4
         for (int k = 0; k < abreast; ++k) {
           v[k] = load_as(d, x + i + k * lanes);
-          if constexpr (with_total) totals.add(k, load_as(d, incoming + i + k * lanes));
+          if constexpr (with_total) sums.add(k, load_as(d, incoming + i + k * lanes));
         }
+        V sum = v[0];  // of the vectors so far: `now` has one chain link per group
 #pragma GCC unroll 4
-        for (int k = 0; k < abreast; ++k) put<past>(one(v[k]), d, out + k * lanes);
+        for (int k = 0; k < abreast; ++k) {
+          const V scanned = lane_scan.scan(v[k]);
+          const V start = k == 0 ? now : combine(Operation(), d, now, sum);
+          put<past>(result(start, scanned), d, out + k * lanes);
+          const V last = lane_scan.last(scanned);
+          sum = k == 0 ? last : combine(Operation(), d, sum, last);
+        }
+        own = combine(Operation(), d, own, sum);
+        now = combine(Operation(), d, base, own);
       }
+      in_block = own;
+      before = now;
+      if constexpr (with_total) totals = sums;
     };
     while (i + group <= n) {
       const std::int64_t begin = i;
-      const std::int64_t end = std::min(begin + piece, n / group * group);
+      const std::int64_t end = block_end(begin, n);
+      before_block = before;
+      in_block = identity();
+      if constexpr (with_total) totals.begin_block();
       // One line of a page of y to come, for its address alone: streaming stores wait long for a
       // translation (2^26 floats, one thread of a noisy 2-core Zen 5 vCPU: 13 ms, 15.5 without).
       if (stream) __builtin_prefetch(reinterpret_cast<const std::byte*>(y + begin) + 2 * page, 1);
@@ -210,14 +263,23 @@ template <class T, class Operation>
 class Loop {
  public:
   using L = Lane<T>;
+  static constexpr L identity = static_cast<L>(scan_identity<T>(operation_of<Operation>));
+  static constexpr std::int64_t block = 256;  // elements per block of a sum
+
   static void scan(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
                    bool stream) {
     scan_and_total(x, y, n, carry, exclusive, stream, x);
   }
   static Carry total(const void* from, std::int64_t n) {
     const T* x = static_cast<const T*>(from);
-    L sum = static_cast<L>(scan_identity<T>(operation_of<Operation>));
-    for (std::int64_t i = 0; i < n; ++i) sum = Operation()(sum, static_cast<L>(x[i]));
+    L sum = identity;
+    for (std::int64_t i = 0; i < n;) {
+      L in_block = identity;
+      for (const std::int64_t end = blocked ? std::min(i + block, n) : n; i < end; ++i) {
+        in_block = Operation()(in_block, static_cast<L>(x[i]));
+      }
+      sum = Operation()(sum, in_block);
+    }
     return Carry::of(sum);
   }
   static Carry scan_and_total(const void* from, void* to, std::int64_t n, Carry carry,
@@ -225,15 +287,7 @@ class Loop {
     const T* x = static_cast<const T*>(from);
     T* y = static_cast<T*>(to);
     const T* incoming = static_cast<const T*>(totalled);
-    L running = carry.as<L>();
-    L sum = static_cast<L>(scan_identity<T>(operation_of<Operation>));
-    for (std::int64_t i = 0; i < n; ++i) {
-      sum = Operation()(sum, static_cast<L>(incoming[i]));  // first: y may replace it
-      const L after = Operation()(running, static_cast<L>(x[i]));
-      y[i] = static_cast<T>(exclusive ? running : after);
-      running = after;
-    }
-    return Carry::of(sum);
+    return exclusive ? run<true>(x, y, n, carry, incoming) : run<false>(x, y, n, carry, incoming);
   }
   static void columns(const void* from, std::int64_t x_step, void* to, std::int64_t y_step,
                       std::int64_t rows, std::int64_t width, void* running_values, bool exclusive,
@@ -248,6 +302,38 @@ class Loop {
         running[j] = after;
       }
     }
+  }
+
+ private:
+  /// Whether an operation rounds.
+  static constexpr bool blocked =
+      std::is_floating_point_v<L> &&
+      (std::is_same_v<Operation, ScanSum> || std::is_same_v<Operation, ScanProduct>);
+
+  template <bool exclusive>
+  static Carry run(const T* x, T* y, std::int64_t n, Carry carry, const T* incoming) {
+    L running = carry.as<L>();
+    L sum = identity;
+    for (std::int64_t i = 0; i < n;) {
+      const std::int64_t end = blocked ? std::min(i + block, n) : n;
+      [[maybe_unused]] const L before_block = running;
+      L in_block = identity;
+      L sum_in_block = identity;
+      for (; i < end; ++i) {
+        // First: y may replace it.
+        sum_in_block = Operation()(sum_in_block, static_cast<L>(incoming[i]));
+        const L before = running;
+        if constexpr (blocked) {
+          in_block = Operation()(in_block, static_cast<L>(x[i]));
+          running = Operation()(before_block, in_block);
+        } else {
+          running = Operation()(running, static_cast<L>(x[i]));
+        }
+        y[i] = static_cast<T>(exclusive ? before : running);
+      }
+      sum = Operation()(sum, sum_in_block);
+    }
+    return Carry::of(sum);
   }
 };
 
