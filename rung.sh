@@ -460,7 +460,7 @@ help() {
 
 version() {
   awk '/^#define RUNG_VERSION_(MAJOR|MINOR|PATCH) / { text = text dot $3; dot = "." }
-       END { print "rung " text }' "$root/rung/rung.h"
+       END { print "rung " text }' "$root/rung/core/version.h"
 }
 
 # run_command COMMAND ARGUMENT...: builds what the program's command needs, and runs it.

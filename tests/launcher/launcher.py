@@ -43,7 +43,8 @@ class Launcher(unittest.TestCase):
         self.calls = pathlib.Path(scratch.name) / "calls"
         (self.root / "rung/workbench").mkdir(parents=True)
         shutil.copy(SOURCE / "rung.sh", self.root)
-        shutil.copy(SOURCE / "rung/rung.h", self.root / "rung")
+        (self.root / "rung/core").mkdir()
+        shutil.copy(SOURCE / "rung/core/version.h", self.root / "rung/core")
         for source in (SOURCE / "rung/workbench").glob("*.cpp"):
             shutil.copy(source, self.root / "rung/workbench")
         for operator in (SOURCE / "rung/ops").iterdir():
