@@ -38,5 +38,5 @@ function(rung_peer_module_variant target isa)
   # Whoever builds librung gets its modules; rung itself is defined after the operators' folders.
   cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${PROJECT_SOURCE_DIR}]]
     CALL add_dependencies rung ${target})")
-  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/rung COMPONENT program)
 endfunction()

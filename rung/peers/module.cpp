@@ -3,6 +3,7 @@
 #include "rung/peers/module.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include "rung/cpu/isa.hpp"
 
@@ -23,7 +24,11 @@ std::string module_path(const std::string& name) {
   if (dladdr(&anchor, &here) == 0 || here.dli_fname == nullptr) return file;
   const std::string self = here.dli_fname;
   const std::size_t slash = self.rfind('/');
-  return slash == std::string::npos ? file : self.substr(0, slash + 1) + file;
+  if (slash == std::string::npos) return file;
+  const std::string folder = self.substr(0, slash + 1);
+  // Installed in a folder of their own: they are no libraries to link with.
+  const std::string installed = folder + "rung/" + file;
+  return access(installed.c_str(), F_OK) == 0 ? installed : folder + file;
 }
 
 std::string isa_module_path(const std::string& name) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Modules: peers that are compiled by us (templates, mostly) into shared objects beside librung;
-// see cmake/peer_module.cmake. What they export is C: functions that take plain structs.
+// Modules: peers that are compiled by us (templates, mostly) into shared objects beside librung
+// (in the build) or in rung/ beside it (installed); see cmake/peer_module.cmake. They export C:
+// functions that take plain structs.
 #pragma once
 
 #include <string>
