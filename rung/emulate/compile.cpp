@@ -87,8 +87,10 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
     if (!older) options.push_back(one);
   }
   for (const std::string& one : sources.include) options.push_back("-I" + one);
-  options.insert(options.end(),
-                 {"-isystem", home.include + "/rung/emulate/include", "-isystem", home.include});
+  options.insert(options.end(), {"-isystem", home.include + "/rung/emulate/include"});
+  // g++ searches /usr/include anyway, and named, it would precede <cmath>'s folder, whose
+  // #include_next <math.h> then finds none.
+  if (home.include != "/usr/include") options.insert(options.end(), {"-isystem", home.include});
   for (const std::string& one : sources.definitions) options.push_back("-D" + one);
   return options;
 }
@@ -215,7 +217,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
     throw;
   }
 
-  refuse_libraries(file, read_file(preprocessed), home.include);
+  refuse_libraries(file, read_file(preprocessed), home.include + "/rung/");
   if (holds_assembly(read_file(preprocessed))) {
     add({"-include", "rung_cuda/ptx.h"});
     run_compiler(command, file, "cannot be preprocessed");
