@@ -1,56 +1,59 @@
 # SPDX-License-Identifier: Apache-2.0
 # What find_package(rung) and pkg-config find: the library, its headers, the program; and its documents.
-install(TARGETS rung EXPORT rung_targets)
-install(TARGETS rung_program)
-install(FILES rung/rung.hpp rung/rung.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung)
-install(DIRECTORY rung/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+# Components: library, program, headers, documents.
+install(TARGETS rung EXPORT rung_targets LIBRARY COMPONENT library NAMELINK_COMPONENT headers)
+install(TARGETS rung_program COMPONENT program)
+install(FILES rung/rung.hpp rung/rung.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung COMPONENT headers)
+install(DIRECTORY rung/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung COMPONENT headers
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
 install(FILES ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp ${PROJECT_BINARY_DIR}/generated/rung/ops/all.h
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops)
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops COMPONENT headers)
 # Rungs' sources too: `rung explain` reads what they say of themselves, and prints them.
 foreach(operator IN LISTS rung_operators_found)
-  install(DIRECTORY rung/ops/${operator} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops
+  install(DIRECTORY rung/ops/${operator} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops COMPONENT headers
     FILES_MATCHING PATTERN "*.hpp" PATTERN "${operator}.h" PATTERN "*.cuh" PATTERN "cpu/*.cpp" PATTERN "*.cu"
     PATTERN "*.md"
     PATTERN "peers" EXCLUDE PATTERN "test" EXCLUDE)
 endforeach()
 # What the templates that take functors (*.cuh) are made of; the sources go into the program that uses them.
 foreach(part cpu device simt)
-  install(DIRECTORY rung/${part} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung
+  install(DIRECTORY rung/${part} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung COMPONENT headers
     FILES_MATCHING PATTERN "*.hpp" PATTERN "cuda_launch.cu" PATTERN "cuda_tensor_map.cu")
 endforeach()
 # CUDA's headers for programs on the simulated GPU: names without endings among them.
-install(DIRECTORY rung/emulate/include DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/emulate)
-install(EXPORT rung_targets FILE rungTargets.cmake NAMESPACE rung:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung)
+install(DIRECTORY rung/emulate/include DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/emulate COMPONENT headers)
+install(EXPORT rung_targets FILE rungTargets.cmake NAMESPACE rung:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung
+  COMPONENT headers)
+# Paths of pkg-config's files are relative to the file, so that the prefix may be moved.
+file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_package_config_file(cmake/rungConfig.cmake.in ${PROJECT_BINARY_DIR}/rungConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/rungConfigVersion.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/rungConfig.cmake ${PROJECT_BINARY_DIR}/rungConfigVersion.cmake
-  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung)
-# Paths from the file itself, so that the prefix may be moved.
-file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+  DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung COMPONENT headers)
 configure_file(cmake/rung.pc.in ${PROJECT_BINARY_DIR}/rung.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/rung.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${PROJECT_BINARY_DIR}/rung.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT headers)
 
 # Documents are as in the source tree, so that their links hold: rung/ beside docs/ is the installed headers
 # and rungs, with each operator's README.
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
-install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
-install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents FILES_MATCHING PATTERN "*.md")
+install(DIRECTORY examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
 file(RELATIVE_PATH headers_from_documents ${CMAKE_INSTALL_FULL_DOCDIR} ${CMAKE_INSTALL_FULL_INCLUDEDIR}/rung)
 file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/documents)
 file(CREATE_LINK ${headers_from_documents} ${PROJECT_BINARY_DIR}/documents/rung SYMBOLIC)
-install(FILES ${PROJECT_BINARY_DIR}/documents/rung DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(FILES ${PROJECT_BINARY_DIR}/documents/rung DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
 configure_file(docs/rung.1 ${PROJECT_BINARY_DIR}/rung.1 @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/rung.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES ${PROJECT_BINARY_DIR}/rung.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT program)
 
 # What shells read when they complete a command line; the program itself writes it.
 function(rung_install_completion shell folder file)
   set(written ${PROJECT_BINARY_DIR}/completion/${file})
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/completion)
   install(CODE "execute_process(COMMAND \"$<TARGET_FILE:rung_program>\" completion ${shell}
-    OUTPUT_FILE \"${written}\" COMMAND_ERROR_IS_FATAL ANY)")
-  install(FILES ${written} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder})
+    OUTPUT_FILE \"${written}\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT program)
+  install(FILES ${written} DESTINATION ${CMAKE_INSTALL_DATADIR}/${folder} COMPONENT program)
 endfunction()
 rung_install_completion(bash bash-completion/completions rung)
 rung_install_completion(zsh zsh/site-functions _rung)
