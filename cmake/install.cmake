@@ -58,3 +58,9 @@ endfunction()
 rung_install_completion(bash bash-completion/completions rung)
 rung_install_completion(zsh zsh/site-functions _rung)
 rung_install_completion(fish fish/vendor_completions.d rung.fish)
+
+# Removes what the last installation wrote. Not where rung is part of another project, which may have its own.
+if(PROJECT_IS_TOP_LEVEL)
+  add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -D MANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt
+    -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake VERBATIM)
+endif()
