@@ -26,6 +26,7 @@ install(EXPORT rung_targets FILE rungTargets.cmake NAMESPACE rung:: DESTINATION 
   COMPONENT headers)
 # Paths of pkg-config's files are relative to the file, so that the prefix may be moved.
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+include(cmake/static.cmake)
 include(cmake/components.cmake)
 configure_package_config_file(cmake/rungConfig.cmake.in ${PROJECT_BINARY_DIR}/rungConfig.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
