@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What find_package(rung) and pkg-config find: the library, its headers, the program; and its documents.
-# Components: library, program, headers, documents.
+# Components are Debian packages (package.cmake): library, program, headers, documents.
 install(TARGETS rung EXPORT rung_targets LIBRARY COMPONENT library NAMELINK_COMPONENT headers)
 install(TARGETS rung_program COMPONENT program)
 install(FILES rung/rung.hpp rung/rung.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung COMPONENT headers)
@@ -65,4 +65,5 @@ rung_install_completion(fish fish/vendor_completions.d rung.fish)
 if(PROJECT_IS_TOP_LEVEL)
   add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -D MANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt
     -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake VERBATIM)
+  include(cmake/package.cmake)
 endif()
