@@ -1,18 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The test install_consumer, step by step; the first step that fails fails it.
 cmake_minimum_required(VERSION 3.25)
-
-function(step)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT result EQUAL 0)
-    message(FATAL_ERROR "${ARGN}\nfailed (${result}):\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/installed.cmake)
 
 file(REMOVE_RECURSE ${SCRATCH})
+file(MAKE_DIRECTORY ${SCRATCH})
 # A path with a blank in it, and one that is moved after installing: neither may matter.
-step(${CMAKE_COMMAND} --install ${BUILD_DIRECTORY} --prefix ${SCRATCH}/first)
+install_to(${SCRATCH}/first ${SCRATCH}/manifest)
 file(RENAME ${SCRATCH}/first "${SCRATCH}/moved prefix")
 set(prefix "${SCRATCH}/moved prefix")
 
