@@ -23,6 +23,7 @@ rung.sh - builds rung if need be, then runs a command
   ./rung.sh fuzz [SECONDS]   fuzzes what reads files and text (.npy, problems, CUDA sources), 60 s each
   ./rung.sh lint             clang-tidy and shellcheck over the sources that changed (--all: over all)
   ./rung.sh docs             the documents as a site in build/site, by MkDocs Material, which pip installs
+  ./rung.sh packages         installs every package that any of these would install
 
 Needs Debian 12, Ubuntu 24.04 or newer. As root (or with sudo that asks for no password) missing
 packages are installed; otherwise they are named. A command builds what it needs, for this machine's processor.
@@ -469,7 +470,7 @@ run_command() {
   local binary="$root/build/release/bin/rung"
   if ! commands | grep -q "^  $command "; then
     if [[ $command != complete ]]; then
-      say "no command '$command'; accepted: test, build, asan, fuzz, lint, example, peers and"
+      say "no command '$command'; accepted: test, build, asan, fuzz, lint, docs, example, peers, packages and"
       commands >&2
       exit 2
     fi
@@ -507,6 +508,17 @@ run_command() {
   exec "$binary" "$@"
 }
 
+# packages: all lists at once, for a container that is to have everything (.devcontainer/Dockerfile).
+packages() {
+  if ! command -v dpkg-query >/dev/null; then fail 3 'not a Debian or Ubuntu system: packages are not looked for'; fi
+  log="$(mktemp)"
+  mkdir -p "${gave_up%/*}"
+  ensure_packages required "${packages_build[@]}" "${packages_test[@]}" "${packages_digits[@]}" \
+    "${packages_fuzz[@]}" "${packages_lint[@]}"
+  ensure_packages optional "${packages_peers[@]}"
+  rm -f "$log"
+}
+
 jobs="${RUNG_JOBS:-$(nproc)}"
 log=/dev/null
 gave_up="$root/build/packages-not-found"
@@ -523,6 +535,7 @@ case $1 in
   lint) shift; lint "$@" ;;
   docs) shift; if command -v dpkg-query >/dev/null; then ensure_packages required python3 python3-venv; fi
         exec python3 "$root/tools/docs_site.py" "$@" ;;
+  packages) packages ;;
   build) simulator=ON; prepare release rung_program ;;
   peers) operator=${2:-none} peers=ON; prepare release rung_program ;;
   example) shift; example "$@" ;;

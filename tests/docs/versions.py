@@ -44,7 +44,7 @@ def main():
     def read(name):
         return (source / name).read_text(encoding="utf-8")
 
-    header = read("rung/rung.h")
+    header = read("rung/core/version.h")
     version = ".".join(re.search(rf"^#define RUNG_VERSION_{part} (\d+)", header, re.M)[1]
                        for part in ("MAJOR", "MINOR", "PATCH"))
     wrong = [*changelog(read("CHANGELOG.md"), version),
