@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "rung/core/error.hpp"
+#include "rung/core/explain_problems.hpp"
 #include "rung/workbench/annotate.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/progress.hpp"
@@ -65,37 +66,81 @@ void expect_quick(const AnyOperator& op, const Problem& problem, Backend backend
 struct Made {
   Problem problem;
   std::unique_ptr<Instance> instance;
+  std::string_view rung;  // the only one that runs on it; "": any that takes it
 };
 
-/// The problems that rungs are explained on: the one given, or the operator's usual ones, that
-/// which most rungs take first.
+/// The problems that rungs are explained on: the one given; or the operator's own choice; or its
+/// usual ones, that which most rungs take first.
 class Problems {
  public:
   Problems(const AnyOperator& op, Backend backend, const std::vector<std::string>& words) {
-    std::vector<Problem> problems = parse_problems(words);
-    if (problems.size() > 1) {
+    const std::vector<Problem> given = parse_problems(words);
+    if (given.size() > 1) {
       throw Error(ErrorCode::invalid_argument, "problem: several given; accepted: one");
     }
     // Nothing runs but on the simulated GPU.
-    const Backend at = backend == Backend::simt ? backend : Backend::cpu;
-    if (problems.empty()) {
-      problems = op.bench_problems(backend);
-    } else {
-      expect_quick(op, problems.front(), backend);
-      expect_work(op, problems.front(), Context::on(at), "explain");
+    const bool runs = backend == Backend::simt;
+    const Device device{runs ? backend : Backend::cpu, 0};
+    if (!given.empty()) {
+      expect_quick(op, given.front(), backend);
+      expect_work(op, given.front(), Context::on(device.backend), "explain");
     }
-    if (problems.empty()) {
+    const auto make = [&](const Problem& problem, std::string_view rung) {
+      made_.push_back({problem, op.make(problem, {}, 1, device), rung});
+    };
+    const std::span<const ExplainProblem> chosen = AnyExplainProblems::of(op.name());
+    const bool operators_choice = given.empty() && runs && !chosen.empty();
+    if (operators_choice) {
+      for (const ExplainProblem& one : chosen) make(Problem::parse(one.problem), one.rung);
+    } else {
+      for (const Problem& one : given.empty() ? op.bench_problems(backend) : given) make(one, "");
+    }
+    if (made_.empty()) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("problem: none given, and {} has no usual one on {}", op.name(),
                               to_string(backend)));
     }
-    if (backend == Backend::simt) {
-      context_ = Context::on(backend);
-    } else {
-      problems.resize(1);  // nothing runs
+    if (!runs) {
+      made_.resize(1);
+      return;
     }
-    const Device device{at, 0};
-    for (const Problem& one : problems) made_.push_back({one, op.make(one, {}, 1, device)});
+    context_ = Context::on(backend);
+    if (!operators_choice) put_most_taken_first(op);
+  }
+
+  [[nodiscard]] const Problem& first() const { return made_.front().problem; }
+  /// On the problem that names the rung; else on the first that it takes, and `other`, too, if
+  /// there is any such.
+  [[nodiscard]] Explained explain(const RungInfo& rung, const RungInfo* other = nullptr) const {
+    const Made& made = choose(rung, other);
+    return explain_rung(rung, made.problem, *made.instance);
+  }
+  /// The rung before, where `one` ran if it takes that.
+  [[nodiscard]] Explained explain_before(const RungInfo& before, const Explained& one) const {
+    const auto same = std::find_if(made_.begin(), made_.end(), [&](const Made& made) {
+      return made.problem == one.problem && takes(made, before);
+    });
+    const Made& made = same != made_.end() ? *same : choose(before, one.rung);
+    return explain_rung(before, made.problem, *made.instance);
+  }
+
+ private:
+  [[nodiscard]] bool takes(const Made& made, const RungInfo& rung) const {
+    if (!context_ || rung.backend != Backend::simt || rung.peer) return false;
+    return static_cast<bool>(made.instance->supports(rung, *context_));
+  }
+  [[nodiscard]] const Made& choose(const RungInfo& rung, const RungInfo* other) const {
+    const auto own = std::find_if(made_.begin(), made_.end(),
+                                  [&](const Made& made) { return made.rung == rung.name; });
+    if (own != made_.end()) return *own;
+    const auto taken = [&](const Made& made) { return made.rung.empty() && takes(made, rung); };
+    auto at = std::find_if(made_.begin(), made_.end(), [&](const Made& made) {
+      return taken(made) && (other == nullptr || takes(made, *other));
+    });
+    if (at == made_.end()) at = std::find_if(made_.begin(), made_.end(), taken);
+    return at != made_.end() ? *at : made_.front();
+  }
+  void put_most_taken_first(const AnyOperator& op) {
     const auto rungs_of = [&](const Made& made) {
       const std::vector<const RungInfo*> rungs = op.rungs();
       return std::count_if(rungs.begin(), rungs.end(),
@@ -105,24 +150,6 @@ class Problems {
         std::max_element(made_.begin(), made_.end(),
                          [&](const Made& a, const Made& b) { return rungs_of(a) < rungs_of(b); });
     std::rotate(made_.begin(), first, first + 1);
-  }
-
-  [[nodiscard]] const Problem& first() const { return made_.front().problem; }
-  /// On the first of them that the rung takes, and `other`, too, if there is any such.
-  [[nodiscard]] Explained explain(const RungInfo& rung, const RungInfo* other = nullptr) const {
-    const auto taken = [&](const Made& made) { return takes(made, rung); };
-    auto at = std::find_if(made_.begin(), made_.end(), [&](const Made& made) {
-      return taken(made) && (other == nullptr || takes(made, *other));
-    });
-    if (at == made_.end()) at = std::find_if(made_.begin(), made_.end(), taken);
-    const Made& made = at != made_.end() ? *at : made_.front();
-    return explain_rung(rung, made.problem, *made.instance);
-  }
-
- private:
-  [[nodiscard]] bool takes(const Made& made, const RungInfo& rung) const {
-    if (!context_ || rung.backend != Backend::simt || rung.peer) return false;
-    return static_cast<bool>(made.instance->supports(rung, *context_));
   }
 
   std::optional<Context> context_;  // of the simulated GPU, where its rungs are explained
@@ -137,7 +164,7 @@ const RungInfo& find_rung(const AnyOperator& op, Backend backend, const std::str
               fmt::format("'{}' is the library's choice; name a rung", name));
 }
 
-int explain_ladder(const AnyOperator& op, Backend backend, const Options& options) {
+int explain_ladder(const AnyOperator& op, Backend backend, Options& options) {
   std::vector<const RungInfo*> ladder;
   for (const RungInfo* one : op.rungs()) {
     if (one->backend == backend && !one->peer) ladder.push_back(one);
@@ -155,24 +182,27 @@ int explain_ladder(const AnyOperator& op, Backend backend, const Options& option
       rungs.push_back(problems.explain(*one));
     }
   }
-  const Chip chip = choose_chip(options.chip, problems.first(), rungs.front());
-  fmt::print("{}\n", options.json ? explain_json(op, problems.first(), rungs, chip)
-                                  : ladder_text(op, problems.first(), rungs, chip));
+  for (Explained& one : rungs) one.chip = choose_chip(options.chip, one.problem, one);
+  fmt::print("{}\n", options.json ? explain_json(op, problems.first(), rungs)
+                                  : ladder_text(op, problems.first(), rungs));
   return exit_good;
 }
 
-int explain_one(const AnyOperator& op, const RungInfo& rung, const Options& options) {
+int explain_one(const AnyOperator& op, const RungInfo& rung, Options& options) {
   const Problems problems(op, rung.backend, options.problem);
   const RungInfo* const earlier = rung_before(op, rung);
-  const Explained one = problems.explain(rung, earlier);
-  const Chip chip = choose_chip(options.chip, one.problem, one);
+  Explained one = problems.explain(rung, earlier);
+  one.chip = choose_chip(options.chip, one.problem, one);
   if (options.json) {
-    fmt::print("{}\n", explain_json(op, one.problem, {one}, chip));
+    fmt::print("{}\n", explain_json(op, one.problem, {one}));
     return exit_good;
   }
   Explained before;
-  if (earlier != nullptr) before = problems.explain(*earlier, &rung);
-  fmt::print("{}", explain_text(op, one, earlier != nullptr ? &before : nullptr, chip));
+  if (earlier != nullptr) {
+    before = problems.explain_before(*earlier, one);
+    before.chip = one.chip;
+  }
+  fmt::print("{}", explain_text(op, one, earlier != nullptr ? &before : nullptr));
   if (options.annotate) fmt::print("\n{}", annotate(kernels_to_json(one.kernels)));
   return exit_good;
 }

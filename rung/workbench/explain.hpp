@@ -3,6 +3,7 @@
 // cost, and what the simulated GPU counted when it ran.
 #pragma once
 
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -16,6 +17,27 @@
 
 namespace rung::workbench {
 
+/// A chip's ceilings.
+struct Chip {
+  std::string name;
+  bench::Ceiling ceiling;
+  /// Cycles of all SMs; in each, the unit that is L1 cache and shared memory serves one wavefront:
+  /// 128 bytes. 0: not known.
+  double cycles_per_second = 0;
+  const bench::Multiprocessor* multiprocessor = nullptr;  // of a GPU whose capability is known
+  std::string remark;                                     // on its ceilings
+
+  /// 90 for 9.0; 0: not known.
+  [[nodiscard]] int capability() const {
+    return multiprocessor != nullptr ? multiprocessor->capability : 0;
+  }
+};
+struct ChipChoice {
+  std::string gpu;                             // a published one, or "cpu"
+  std::string bandwidth, peak;                 // given by hand, "" if not
+  std::shared_ptr<const bench::Machine> here;  // this machine, once it was needed
+};
+
 /// One rung on one problem.
 struct Explained {
   const RungInfo* rung = nullptr;
@@ -27,6 +49,7 @@ struct Explained {
   std::string why_not_run;  // "" when it ran, and was counted
   std::vector<simt::record::Kernel> kernels;
   simt::record::Kernel total;  // of all kernels
+  Chip chip;                   // that it is held against
 
   [[nodiscard]] bool counted() const { return why_not_run.empty(); }
 };
@@ -51,42 +74,40 @@ struct Metric {
 };
 const std::vector<Metric>& metrics();
 
-/// Where it would stand: ceilings, and how they are called.
-struct Chip {
-  std::string name;
-  bench::Ceiling ceiling;
-  const bench::Multiprocessor* multiprocessor = nullptr;  // of a GPU whose capability is known
-  std::string remark;                                     // on its ceilings
-
-  /// 90 for 9.0; 0: not known.
-  [[nodiscard]] int capability() const {
-    return multiprocessor != nullptr ? multiprocessor->capability : 0;
-  }
-};
-struct ChipChoice {
-  std::string gpu;              // a published one, or "cpu"
-  std::string bandwidth, peak;  // given by hand, "" if not
-};
-Chip choose_chip(const ChipChoice& choice, const Problem& problem, const Explained& one);
+/// The chip, with the ceilings that apply to the problem.
+Chip choose_chip(ChipChoice& choice, const Problem& problem, const Explained& one);
 
 /// One point under the roof.
 struct Position {
   const char* key;
   const char* label;
   Cost cost;
+  // Wavefronts of shared memory, and those that requests of global memory need in L1, at least.
+  double shared_wavefronts = 0, l1_wavefronts = 0;
   [[nodiscard]] double intensity() const { return cost.operations / cost.bytes; }
 };
-/// By the bytes that must move, by those declared, by those counted.
+/// By the bytes that must move, by those declared, by those counted: each sector once a launch,
+/// then as often as it was requested.
 std::vector<Position> positions(const Explained& one);
+constexpr const char* each_sector_once = "distinct";
+
+/// The least time under the roofs, and the roof that gives it.
+struct AtBest {
+  double seconds = 0;  // 0: no roof is known
+  std::string bound;   // "memory" (on a CPU "L2", say), "arithmetic", "shared memory", "L1"
+  bool by_memory = false;
+};
+AtBest at_best(const Position& position, const Chip& chip);
+/// That of the most telling position: each sector once, where it was counted.
+AtBest at_best(const Explained& one);
 
 /// Everything about one rung, beside the one before where there is one.
-std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before,
-                         const Chip& chip);
+std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before);
 /// A ladder, a line per rung. A table for each of the rungs' problems, those of `problem` first.
 std::string ladder_text(const AnyOperator& op, const Problem& problem,
-                        const std::vector<Explained>& rungs, const Chip& chip);
+                        const std::vector<Explained>& rungs);
 std::string explain_json(const AnyOperator& op, const Problem& problem,
-                         const std::vector<Explained>& rungs, const Chip& chip);
+                         const std::vector<Explained>& rungs);
 
 /// Kernels and their lines, as the recorder spells them.
 nlohmann::json kernels_to_json(const std::vector<simt::record::Kernel>& kernels);

@@ -2,6 +2,8 @@
 // The chip that a rung is held against: a published GPU, this CPU, or numbers given by hand.
 #include <fmt/format.h>
 
+#include <memory>
+
 #include "rung/bench/published.hpp"
 #include "rung/core/error.hpp"
 #include "rung/cpu/isa.hpp"
@@ -13,20 +15,28 @@
 namespace rung::workbench {
 namespace {
 
-Chip this_cpu(const Problem& problem, const Explained& one) {
-  bench::Machine machine;
-  {
+Chip this_cpu(ChipChoice& choice, const Problem& problem, const Explained& one) {
+  if (choice.here == nullptr) {
     Progress progress(1);
-    machine = bench::known_machine(false, [&](std::string_view doing) {
-      progress.say(fmt::format("measuring this machine once: {}", doing));
-    });
+    choice.here =
+        std::make_shared<bench::Machine>(bench::known_machine(false, [&](std::string_view doing) {
+          progress.say(fmt::format("measuring this machine once: {}", doing));
+        }));
   }
+  const bench::Machine& machine = *choice.here;
   const std::string element = computing_element(problem);
   return {.name = machine.cpu,
           .ceiling = bench::cpu_ceiling(machine, cpu::to_string(cpu::isa()),
                                         element == "tf32" ? "f32" : element, machine.cores,
                                         one.compulsory.bytes, one.written),
           .remark = "measured by `rung machine`"};
+}
+
+/// Of all SMs, at the clock with which the sheet's f32 rate is reached: an SM has so many lanes of
+/// f32, each of which does a multiply-add per cycle.
+double cycles_per_second(const bench::Gpu& gpu) {
+  const double lanes = gpu.compute_capability <= 80 ? 64 : 128;  // 7.x, 8.0; 8.6 and newer
+  return bench::gpu_ceiling(gpu, "f32", 0).operations_per_second / (2 * lanes);
 }
 
 Chip published(const std::string& name, const Problem& problem, const Explained& one) {
@@ -38,6 +48,7 @@ Chip published(const std::string& name, const Problem& problem, const Explained&
   }
   Chip chip{.name = gpu->name,
             .ceiling = bench::gpu_ceiling(*gpu, computing_element(problem), one.written),
+            .cycles_per_second = cycles_per_second(*gpu),
             .multiprocessor = &bench::find_multiprocessor(gpu->compute_capability),
             .remark = "by its data sheet"};
   if (chip.ceiling.operations_per_second <= 0) {
@@ -49,11 +60,11 @@ Chip published(const std::string& name, const Problem& problem, const Explained&
 
 }  // namespace
 
-Chip choose_chip(const ChipChoice& choice, const Problem& problem, const Explained& one) {
+Chip choose_chip(ChipChoice& choice, const Problem& problem, const Explained& one) {
   const bool by_hand = !choice.bandwidth.empty() || !choice.peak.empty();
   Chip chip;
   if (choice.gpu == "cpu") {
-    chip = this_cpu(problem, one);
+    chip = this_cpu(choice, problem, one);
   } else if (!choice.gpu.empty()) {
     chip = published(choice.gpu, problem, one);
   } else if (choice.bandwidth.empty() || choice.peak.empty()) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `rung explain --json` prints.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "rung/workbench/explain.hpp"
@@ -13,27 +14,39 @@ using nlohmann::ordered_json;
 
 ordered_json known(double value) { return value > 0 ? ordered_json(value) : ordered_json(); }
 
-ordered_json roofline(const Explained& one, const Chip& chip) {
+ordered_json roofline(const Explained& one) {
   ordered_json points = ordered_json::array();
   for (const Position& p : positions(one)) {
-    const double seconds = bench::seconds_at_best(p.cost, chip.ceiling);
-    points.push_back({{"bytes_are", p.key},
-                      {"bytes", p.cost.bytes},
-                      {"operations", p.cost.operations},
-                      {"operations_per_byte", p.intensity()},
-                      {"seconds_at_best", known(seconds)},
-                      {"operations_per_second_at_best",
-                       seconds > 0 ? ordered_json(p.cost.operations / seconds) : ordered_json()},
-                      {"bound_by_memory", bench::bound_by_memory(p.cost, chip.ceiling)}});
+    const AtBest best = at_best(p, one.chip);
+    points.push_back(
+        {{"bytes_are", p.key},
+         {"bytes", p.cost.bytes},
+         {"operations", p.cost.operations},
+         {"operations_per_byte", p.intensity()},
+         {"shared_wavefronts", p.shared_wavefronts},
+         {"l1_wavefronts", p.l1_wavefronts},
+         {"seconds_at_best", known(best.seconds)},
+         {"operations_per_second_at_best",
+          best.seconds > 0 ? ordered_json(p.cost.operations / best.seconds) : ordered_json()},
+         {"bound_by", best.bound},
+         {"bound_by_memory", best.by_memory}});
   }
   return points;
 }
 
+ordered_json chip_to_json(const Chip& chip) {
+  return {{"name", chip.name},
+          {"bytes_per_second", known(chip.ceiling.bytes_per_second)},
+          {"operations_per_second", known(chip.ceiling.operations_per_second)},
+          {"of", chip.ceiling.arithmetic},
+          {"wavefronts_per_second", known(chip.cycles_per_second)}};
+}
+
 /// As the recorder spells them, with what ptxas said of them, or null.
-ordered_json kernels_with_usage(const Explained& one, const Chip& chip) {
+ordered_json kernels_with_usage(const Explained& one) {
   ordered_json kernels = kernels_to_json(one.kernels);
   for (ordered_json& kernel : kernels) {
-    const KernelUsage* const usage = find_usage(kernel.at("name"), chip.capability());
+    const KernelUsage* const usage = find_usage(kernel.at("name"), one.chip.capability());
     kernel["registers"] = ordered_json();
     if (usage == nullptr) continue;
     kernel["registers"] = {{"compute_capability", bench::capability_name(usage->capability)},
@@ -45,7 +58,7 @@ ordered_json kernels_with_usage(const Explained& one, const Chip& chip) {
   return kernels;
 }
 
-ordered_json one_to_json(const AnyOperator& op, const Explained& one, const Chip& chip) {
+ordered_json one_to_json(const AnyOperator& op, const Explained& one) {
   const RungInfo& rung = *one.rung;
   ordered_json header = ordered_json::object();
   for (const RungHeader::Field& field : one.header.fields) header[field.name] = field.text;
@@ -68,8 +81,9 @@ ordered_json one_to_json(const AnyOperator& op, const Explained& one, const Chip
       {"counted", one.counted()},
       {"why_not", one.why_not_run},
       {"counters", counters},
-      {"roofline", roofline(one, chip)},
-      {"kernels", kernels_with_usage(one, chip)}};
+      {"chip", chip_to_json(one.chip)},
+      {"roofline", roofline(one)},
+      {"kernels", kernels_with_usage(one)}};
 }
 
 }  // namespace
@@ -86,17 +100,16 @@ nlohmann::json kernels_to_json(const std::vector<simt::record::Kernel>& kernels)
 }
 
 std::string explain_json(const AnyOperator& op, const Problem& problem,
-                         const std::vector<Explained>& rungs, const Chip& chip) {
+                         const std::vector<Explained>& rungs) {
   ordered_json all = ordered_json::array();
-  for (const Explained& one : rungs) all.push_back(one_to_json(op, one, chip));
-  const ordered_json json = {{"op", op.name()},
-                             {"problem", problem.to_string()},
-                             {"chip",
-                              {{"name", chip.name},
-                               {"bytes_per_second", known(chip.ceiling.bytes_per_second)},
-                               {"operations_per_second", known(chip.ceiling.operations_per_second)},
-                               {"of", chip.ceiling.arithmetic}}},
-                             {"rungs", all}};
+  for (const Explained& one : rungs) all.push_back(one_to_json(op, one));
+  const auto first = std::find_if(rungs.begin(), rungs.end(),
+                                  [&](const Explained& one) { return one.problem == problem; });
+  const ordered_json json = {
+      {"op", op.name()},
+      {"problem", problem.to_string()},
+      {"chip", chip_to_json(first != rungs.end() ? first->chip : rungs.front().chip)},
+      {"rungs", all}};
   return json.dump(2);
 }
 

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
+#include "rung/core/explain_problems.hpp"
 #include "rung/core/facts.hpp"
 #include "rung/workbench/explain.hpp"
 #include "rung/workbench/table.hpp"
@@ -21,63 +23,84 @@ std::string quotient(std::uint64_t of, std::uint64_t by) {
 
 struct Column {
   const char* title;
-  std::string (*cell)(const Explained& one, const Chip& chip);
+  std::string (*cell)(const Explained& one);
+  const char* legend;
 };
 /// Of what was counted.
 template <std::string (*of)(const Kernel& kernel)>
-std::string counted(const Explained& one, const Chip&) {
+std::string counted(const Explained& one) {
   return one.counted() ? of(one.total) : "";
 }
+constexpr const char* at_best_title = "at best";
+constexpr const char* bound_title = "bound by";
+constexpr const char* shared_memory = "shared memory";
+
 constexpr Column columns[] = {
     {"declared",
-     [](const Explained& one, const Chip&) {
-       return one.declared.bytes > 0 ? whole(one.declared.bytes) : "";
-     }},
-    {"counted", counted<[](const Kernel& k) { return whole(counted_bytes(k.totals)); }>},
+     [](const Explained& one) { return one.declared.bytes > 0 ? whole(one.declared.bytes) : ""; },
+     "bytes that the rung says it moves"},
+    {"counted", counted<[](const Kernel& k) { return whole(counted_bytes(k.totals)); }>,
+     "bytes of all sectors that warps requested, and of bulk copies; caches may hold them"},
     {"loads", counted<[](const Kernel& k) {
        return quotient(k.totals.global_load_sectors, k.totals.global_load_requests);
-     }>},
+     }>,
+     "sectors per request, the mean: 4 is perfect for 4 bytes per lane, 16 for 16, 1 where all "
+     "lanes load one element; -: no request"},
     {"stores", counted<[](const Kernel& k) {
        return quotient(k.totals.global_store_sectors, k.totals.global_store_requests);
-     }>},
+     }>,
+     "likewise"},
     {"conflicts", counted<[](const Kernel& k) {
        const Counters& c = k.totals;
        const bool any = c.shared_load_requests + c.shared_store_requests != 0;
-       return any ? std::to_string(c.shared_load_conflicts + c.shared_store_conflicts) : "-";
-     }>},
-    {"lanes", counted<[](const Kernel& k) { return format_number(k.lanes_per_instruction()); }>},
-    {"div. %", counted<[](const Kernel& k) { return quotient(100 * k.divergent_warps, k.warps); }>},
-    {"barriers", counted<[](const Kernel& k) { return std::to_string(k.totals.barriers); }>},
-    {"at best",
-     [](const Explained& one, const Chip& chip) {
-       const std::vector<Position> points = positions(one);
-       return points.empty()
-                  ? ""
-                  : format_seconds(bench::seconds_at_best(points.back().cost, chip.ceiling));
-     }},
+       return any ? whole(static_cast<double>(c.shared_load_conflicts + c.shared_store_conflicts))
+                  : "-";
+     }>,
+     "bank conflicts of shared memory; -: no request"},
+    {"lanes", counted<[](const Kernel& k) { return format_number(k.lanes_per_instruction()); }>,
+     "active lanes per instruction, of 32"},
+    {"div. %", counted<[](const Kernel& k) { return quotient(100 * k.divergent_warps, k.warps); }>,
+     "warps that diverge at some branch"},
+    {"barriers",
+     counted<[](const Kernel& k) { return whole(static_cast<double>(k.totals.barriers)); }>,
+     "warps that arrived at one"},
+    {at_best_title,
+     [](const Explained& one) {
+       const AtBest best = at_best(one);
+       return best.seconds > 0 ? format_seconds(best.seconds) : "";
+     },
+     "the least time that the chip's rates allow, were every repeated load a cache hit"},
+    {bound_title,
+     [](const Explained& one) {
+       const AtBest best = at_best(one);
+       return best.bound == shared_memory ? "shared" : best.bound;
+     },
+     "the rate that sets it: of arithmetic, memory, L1 or shared memory"},
 };
 /// Left out one after the other where the terminal is too narrow for all.
-constexpr const char* dispensable[] = {"lanes", "at best", "barriers", "declared"};
+constexpr const char* dispensable[] = {"lanes", "declared", "barriers", bound_title, at_best_title};
 
-std::string table_without(const std::vector<const Explained*>& rungs, const Chip& chip,
-                          std::span<const char* const> left_out) {
+bool contains(std::span<const char* const> titles, std::string_view title) {
+  return std::any_of(titles.begin(), titles.end(), [&](const char* one) { return one == title; });
+}
+
+std::string table_without(const std::vector<const Explained*>& rungs,
+                          std::span<const char* const> left_out, std::size_t width) {
   std::vector<const Column*> shown;
   std::vector<Table::Column> titles = {{"rung"}};
   for (const Column& column : columns) {
-    const bool out = std::any_of(left_out.begin(), left_out.end(), [&](const char* title) {
-      return std::string_view(title) == column.title;
-    });
-    if (out) continue;
+    if (contains(left_out, column.title)) continue;
     shown.push_back(&column);
-    titles.push_back({column.title, true});
+    const bool words = column.title == std::string_view(bound_title);
+    titles.push_back({column.title, !words, words ? Table::Fit::cut : Table::Fit::keep});
   }
   Table table(std::move(titles));
   for (const Explained* one : rungs) {
     std::vector<std::string> cells = {std::string(one->rung->name)};
-    for (const Column* column : shown) cells.push_back(column->cell(*one, chip));
+    for (const Column* column : shown) cells.push_back(column->cell(*one));
     table.add(std::move(cells));
   }
-  return table.text();
+  return table.text(width);
 }
 
 std::size_t width_of(const std::string& text) {
@@ -90,12 +113,121 @@ std::size_t width_of(const std::string& text) {
   return widest;
 }
 
-std::string table_text(const std::vector<const Explained*>& rungs, const Chip& chip) {
-  const std::span<const char* const> all(dispensable);
-  std::string text;
-  for (std::size_t out = 0; out <= all.size(); ++out) {
-    text = table_without(rungs, chip, all.first(out));
-    if (width_of(text) <= terminal_width()) break;
+/// Rungs of which nothing is counted: what each says that it changes.
+std::string changes_text(const std::vector<const Explained*>& rungs) {
+  Table table({{"rung"}, {"changes", false, Table::Fit::cut}});
+  for (const Explained* one : rungs) {
+    std::string changes;
+    for (const RungHeader::Field& field : one->header.fields) {
+      if (field.name == "Changes") changes = field.text.substr(0, field.text.find(". "));
+    }
+    table.add({std::string(one->rung->name), changes});
+  }
+  return table.text();
+}
+
+/// Tables of one ladder, and which columns they have.
+class Ladder {
+ public:
+  explicit Ladder(std::string_view op) : op_(op) {}
+
+  void add(const std::vector<const Explained*>& rungs, const std::string& remark) {
+    const Explained& first = *rungs.front();
+    text_ += fmt::format("{}{} {}: {} bytes must move{}\n", text_.empty() ? "" : "\n", op_,
+                         first.problem.to_string(), whole(first.compulsory.bytes), remark);
+    const AtBest best = at_best(first);
+    const bool all_alike = rungs.size() > 1 && best.seconds > 0 &&
+                           std::all_of(rungs.begin(), rungs.end(), [&](const Explained* one) {
+                             const AtBest other = at_best(*one);
+                             return other.seconds == best.seconds && other.bound == best.bound;
+                           });
+    if (all_alike) {
+      say(fmt::format("Each of these rungs takes {} at best on {} ({}), bound by {}.",
+                      format_seconds(best.seconds), first.chip.name, first.chip.remark,
+                      best.bound));
+    }
+    text_ += '\n';
+    const bool any_counted = std::any_of(rungs.begin(), rungs.end(),
+                                         [](const Explained* one) { return one->counted(); });
+    if (!any_counted && all_alike) {
+      text_ += changes_text(rungs);
+      return;
+    }
+    text_ += table_that_fits(rungs, all_alike);
+    chips_.push_back(first.chip.name);
+  }
+  /// What the columns shown are.
+  [[nodiscard]] std::string legend() const {
+    std::string legend, missing;
+    for (const Column& column : columns) {
+      if (contains(dropped_, column.title)) {
+        missing += fmt::format("{}{}", missing.empty() ? "" : ", ", column.title);
+      }
+      if (contains(shown_, column.title)) {
+        legend += fmt::format("{}: {}. ", column.title, column.legend);
+      }
+    }
+    if (contains(shown_, at_best_title)) legend += fmt::format("The chip: {}. ", chips_.front());
+    if (!missing.empty()) {
+      legend +=
+          fmt::format("No room for {} in some tables; a wider terminal shows them. ", missing);
+    }
+    return legend;
+  }
+  void say(const std::string& sentence) {
+    for (const std::string& line : wrap(sentence, terminal_width())) text_ += line + '\n';
+  }
+  [[nodiscard]] const std::string& text() const { return text_; }
+
+ private:
+  std::string table_that_fits(const std::vector<const Explained*>& rungs, bool best_is_said) {
+    std::vector<const char*> out;
+    if (best_is_said) out = {at_best_title, bound_title};
+    const std::size_t said = out.size();
+    constexpr std::size_t any_width = 1000;
+    for (const char* const title : dispensable) {
+      if (width_of(table_without(rungs, out, any_width)) <= terminal_width()) break;
+      if (!contains(out, title)) out.push_back(title);
+    }
+    dropped_.insert(dropped_.end(), out.begin() + static_cast<std::ptrdiff_t>(said), out.end());
+    for (const Column& column : columns) {
+      if (!contains(out, column.title)) shown_.push_back(column.title);
+    }
+    return table_without(rungs, out, terminal_width());
+  }
+
+  std::string_view op_;
+  std::string text_;
+  std::vector<std::string> chips_;
+  std::vector<const char*> shown_, dropped_;
+};
+
+/// Why the rungs of this problem are not in the first table.
+std::string remark_on(const AnyOperator& op, const Problem& problem) {
+  for (const ExplainProblem& one : AnyExplainProblems::of(op.name())) {
+    if (one.rung.empty() || Problem::parse(one.problem) != problem) continue;
+    return fmt::format("; chosen for {}", one.rung);
+  }
+  return "; of rungs that do not take the first problem";
+}
+
+/// Rungs that were not counted, with the reason; a reason that all have once.
+std::string not_counted(const std::vector<Explained>& rungs) {
+  std::vector<const Explained*> all;
+  for (const Explained& one : rungs) {
+    if (!one.counted()) all.push_back(&one);
+  }
+  if (all.empty()) return "";
+  const bool alike = all.size() > 1 && std::all_of(all.begin(), all.end(), [&](const auto* one) {
+                       return one->why_not_run == all.front()->why_not_run;
+                     });
+  if (alike && all.size() == rungs.size()) {
+    return fmt::format("\nnot counted: {}\n", all.front()->why_not_run);
+  }
+  std::string text = "\nnot counted\n";
+  for (const Explained* one : all) {
+    const std::string why = fmt::format("{}: {}", one->rung->name, one->why_not_run);
+    for (const std::string& line : wrap(why, terminal_width())) text += line + '\n';
   }
   return text;
 }
@@ -103,21 +235,15 @@ std::string table_text(const std::vector<const Explained*>& rungs, const Chip& c
 }  // namespace
 
 std::string ladder_text(const AnyOperator& op, const Problem& problem,
-                        const std::vector<Explained>& rungs, const Chip& chip) {
+                        const std::vector<Explained>& rungs) {
   std::vector<const Problem*> problems = {&problem};
-  std::string refusals;
   for (const Explained& one : rungs) {
     const bool known = std::any_of(problems.begin(), problems.end(),
                                    [&](const Problem* p) { return *p == one.problem; });
     if (!known) problems.push_back(&one.problem);
-    if (one.counted()) continue;
-    const std::string why = fmt::format("{}: {}", one.rung->name, one.why_not_run);
-    for (const std::string& line : wrap(why, terminal_width())) refusals += line + '\n';
   }
-  std::string text;
-  for (const std::string& fact : AnyFacts::of(op.name(), problem)) {
-    for (const std::string& line : wrap(fact, terminal_width())) text += line + '\n';
-  }
+  Ladder ladder(op.name());
+  for (const std::string& fact : AnyFacts::of(op.name(), problem)) ladder.say(fact);
   for (const Problem* one : problems) {
     std::vector<const Explained*> here;
     for (const Explained& rung : rungs) {
@@ -125,19 +251,11 @@ std::string ladder_text(const AnyOperator& op, const Problem& problem,
       if (rung.problem == *one && shown) here.push_back(&rung);
     }
     if (here.empty()) continue;
-    text += fmt::format("{}{} {}: {} bytes must move{}\n\n", text.empty() ? "" : "\n", op.name(),
-                        one->to_string(), whole(here.front()->compulsory.bytes),
-                        one == &problem ? "" : "; of rungs that do not take the first problem");
-    text += table_text(here, chip);
+    ladder.add(here, one == &problem ? "" : remark_on(op, *one));
   }
-  if (!refusals.empty()) text += "\nnot counted\n" + refusals;
-  const std::string legend = fmt::format(
-      "declared, counted: bytes between SMs and L2, counted in whole sectors and as bulk copies. "
-      "loads, stores: sectors per request (4 is perfect for 4 bytes per lane, 16 for 16). "
-      "conflicts: bank conflicts of shared memory. lanes: active lanes per instruction, of 32. "
-      "div. %: warps that diverge. at best: on {}, if every byte came from memory. `rung explain "
-      "{}/RUNG` tells all of one.",
-      chip.name, op.name());
+  std::string text = ladder.text() + not_counted(rungs);
+  const std::string legend =
+      ladder.legend() + fmt::format("`rung explain {}/RUNG` tells all of one.", op.name());
   text += '\n';
   for (const std::string& line : wrap(legend, terminal_width())) text += line + '\n';
   return text;

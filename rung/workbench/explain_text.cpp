@@ -91,16 +91,16 @@ class Comparison {
 };
 
 /// The most that ptxas gave one of its kernels; 0: not known.
-int most(const Explained& one, const Chip& chip, int (*of)(const KernelUsage& usage)) {
+int most(const Explained& one, int (*of)(const KernelUsage& usage)) {
   int most = 0;
   for (const Kernel& kernel : one.kernels) {
-    const KernelUsage* const usage = find_usage(kernel.name, chip.capability());
+    const KernelUsage* const usage = find_usage(kernel.name, one.chip.capability());
     if (usage != nullptr) most = std::max(most, of(*usage));
   }
   return most;
 }
 
-std::string numbers_text(const Explained& one, const Explained* before, const Chip& chip) {
+std::string numbers_text(const Explained& one, const Explained* before) {
   Comparison numbers(one, before);
   numbers.add("operations", [](const Explained& e) { return e.declared.operations; });
   numbers.add("bytes that must move", [](const Explained& e) { return e.compulsory.bytes; });
@@ -116,7 +116,7 @@ std::string numbers_text(const Explained& one, const Explained* before, const Ch
         metric.label, [&](const Explained& e) { return metric.of(e.total); }, metric.ratio);
   }
   const auto add = [&](const char* label, int (*of)(const KernelUsage& usage)) {
-    numbers.add(label, [&](const Explained& e) { return most(e, chip, of); });
+    numbers.add(label, [&](const Explained& e) { return most(e, of); });
   };
   add("registers per thread", [](const KernelUsage& u) { return u.registers; });
   add("  bytes spilled", [](const KernelUsage& u) { return u.spill_store_bytes; });
@@ -124,16 +124,21 @@ std::string numbers_text(const Explained& one, const Explained* before, const Ch
   return numbers.text();
 }
 
-std::string roofline_text(const Explained& one, const Chip& chip) {
+std::string roofline_text(const Explained& one) {
+  const Chip& chip = one.chip;
   const bench::Ceiling& roof = chip.ceiling;
   if (roof.bytes_per_second <= 0) return "";
   std::string head = fmt::format("On {} ({}): {} from {}", chip.name, chip.remark,
                                  rate_text(roof.bytes_per_second, "B/s"), roof.memory);
   const bool computes = roof.operations_per_second > 0 && one.declared.operations > 0;
   if (computes) {
-    head += fmt::format(", {} of {}. The two meet at {} operations per byte.",
+    head += fmt::format(", {} of {}. Ridge point: {} operations per byte.",
                         rate_text(roof.operations_per_second, "FLOP/s"), roof.arithmetic,
                         format_number(roof.operations_per_second / roof.bytes_per_second));
+  }
+  if (one.counted() && chip.cycles_per_second > 0) {
+    head += fmt::format("{} Shared memory and L1: {} wavefronts, one per cycle and SM.",
+                        computes ? "" : ".", rate_text(chip.cycles_per_second, "/s"));
   }
   std::string text;
   for (const std::string& line : wrap(head, page_width)) text += line + '\n';
@@ -143,21 +148,21 @@ std::string roofline_text(const Explained& one, const Chip& chip) {
                {"", true},
                {"bound by"}});
   for (const Position& p : positions(one)) {
-    const double seconds = bench::seconds_at_best(p.cost, roof);
-    if (seconds <= 0) continue;
-    table.add({p.label, computes ? format_number(p.intensity()) : "", format_seconds(seconds),
-               computes ? rate_text(p.cost.operations / seconds, "FLOP/s") : "",
-               bench::bound_by_memory(p.cost, roof) ? roof.memory : "arithmetic"});
+    const AtBest best = at_best(p, chip);
+    if (best.seconds <= 0) continue;
+    table.add({p.label, computes ? format_number(p.intensity()) : "", format_seconds(best.seconds),
+               computes ? rate_text(p.cost.operations / best.seconds, "FLOP/s") : "", best.bound});
   }
   return text + '\n' + table.text();
 }
 
-std::string occupancy_text(const Explained& one, const Chip& chip) {
+std::string occupancy_text(const Explained& one) {
+  const Chip& chip = one.chip;
   if (chip.multiprocessor == nullptr || !one.counted()) return "";
   std::string text;
   bool all_known = true;
   for (const Kernel& kernel : one.kernels) {
-    const KernelUsage* const usage = find_usage(kernel.name, chip.capability());
+    const KernelUsage* const usage = find_usage(kernel.name, one.chip.capability());
     all_known = all_known && usage != nullptr;
     const bench::BlockNeeds block{
         .threads = static_cast<int>(kernel.threads / std::max<std::uint64_t>(kernel.blocks, 1)),
@@ -184,8 +189,7 @@ std::string occupancy_text(const Explained& one, const Chip& chip) {
 
 }  // namespace
 
-std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before,
-                         const Chip& chip) {
+std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before) {
   const RungInfo& rung = *one.rung;
   std::string text = fmt::format("{}/{}, step {} on {}\n{}\n\n", op.name(), rung.name, rung.step,
                                  to_string(rung.backend), rung.file);
@@ -199,9 +203,9 @@ std::string explain_text(const AnyOperator& op, const Explained& one, const Expl
                         one.counted() ? before->why_not_run : "nothing was counted");
     before = nullptr;
   }
-  text += numbers_text(one, before, chip);
-  const std::string occupancy = occupancy_text(one, chip);
-  text += "\n" + roofline_text(one, chip);
+  text += numbers_text(one, before);
+  const std::string occupancy = occupancy_text(one);
+  text += "\n" + roofline_text(one);
   if (!occupancy.empty()) text += "\n" + occupancy;
   return text;
 }

@@ -67,6 +67,20 @@ TEST(Explain, ThisCpusCeilingsAreTheMeasuredOnes) {
   EXPECT_DOUBLE_EQ(result.at("chip").at("bytes_per_second").get<double>(), 1e11);
 }
 
+TEST(Explain, WhatAllRungsOfACpuHaveInCommonIsSaidOnce) {
+  const KnownMachine machine;
+  const Outcome outcome = run_rung({"explain", "gemm", "--backend", "cpu"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto times = [&](std::string_view words) {
+    int count = 0;
+    for (std::size_t at = 0; (at = outcome.out.find(words, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  EXPECT_EQ(times("at best"), 1) << outcome.out;
+  EXPECT_EQ(times("no such counters"), 1) << outcome.out;
+  EXPECT_GT(times("against "), 10) << "what each rung changes\n" << outcome.out;
+}
+
 TEST(Explain, TextOfRungAndLadderFitsThePage) {
   ::setenv("COLUMNS", std::to_string(workbench::page_width).c_str(), 1);
   for (const std::vector<std::string>& words :
@@ -112,7 +126,86 @@ TEST(Explain, CountsWhatTheFirstStepsOfGemmChange) {
   const double loaded = 32 * counter(tiled, "global_load_sectors");
   const double operations = tiled.at("declared").at("operations").get<double>();
   EXPECT_DOUBLE_EQ(operations / loaded * 696, 5568);
-  for (const json& point : tiled.at("roofline")) EXPECT_TRUE(point.at("bound_by_memory"));
+  EXPECT_TRUE(tiled.at("roofline").at(1).at("bound_by_memory"));
+}
+
+json rung_of(const json& result, const std::string& name) {
+  const json& all = result.at("rungs");
+  return *std::find_if(all.begin(), all.end(), [&](const json& r) { return r.at("rung") == name; });
+}
+
+json roof_of(const json& rung, const char* bytes_are) {
+  const json& all = rung.at("roofline");
+  return *std::find_if(all.begin(), all.end(),
+                       [&](const json& r) { return r.at("bytes_are") == bytes_are; });
+}
+
+TEST(Explain, DefaultProblemsShowWhatEachRungOfGemmIsFor) {
+  const json result = explained({"gemm"});
+  EXPECT_EQ(result.at("chip").at("of"), "multiply-adds in f32");
+  for (const json& rung : result.at("rungs")) {
+    EXPECT_TRUE(rung.at("counted")) << rung.at("rung") << ": " << rung.at("why_not");
+  }
+  for (const char* name : {"vectorised", "unrolled", "prefetch", "async_copy", "warp_tile"}) {
+    EXPECT_EQ(counter(rung_of(result, name), "divergent_warps"), 0) << name << ": half a tile";
+  }
+  for (const char* name : {"vectorised", "unrolled", "prefetch"}) {
+    EXPECT_EQ(counter(rung_of(result, name), "global_load_sectors_per_request"), 16) << name;
+  }
+  EXPECT_EQ(counter(rung_of(result, "split_k"), "launches"), 2) << "nothing is split";
+  for (const json& rung : result.at("rungs")) {
+    const auto problem = rung.at("problem").get<std::string>();
+    const auto of = rung.at("chip").at("of").get<std::string>();
+    EXPECT_EQ(problem.find("tf32") != std::string::npos, of.find("tf32") != std::string::npos)
+        << rung.at("rung") << " on " << problem << " is held against " << of;
+  }
+}
+
+TEST(Explain, SharedMemoryAndL1AreRoofs) {
+  const json result = explained({"gemm", "f32 256x256x64", "--gpu", "h200"});
+  const auto seconds = [&](const char* name) {
+    return roof_of(rung_of(result, name), "distinct").at("seconds_at_best").get<double>();
+  };
+  const auto bound = [&](const char* name) {
+    return roof_of(rung_of(result, name), "distinct").at("bound_by").get<std::string>();
+  };
+  // The order in which an H200 runs them (results/h200/gemm.json), but for shared_tile_transposed,
+  // four of whose conflicting loads nvcc makes one.
+  EXPECT_EQ(bound("naive_coalesced"), "L1");
+  EXPECT_EQ(bound("shared_tile"), "shared memory");
+  EXPECT_GT(seconds("naive_uncoalesced"), 4 * seconds("naive_coalesced"));
+  EXPECT_NEAR(seconds("shared_tile") / seconds("naive_coalesced"), 1, 0.1);
+  EXPECT_GT(seconds("shared_tile_transposed"), 4 * seconds("shared_tile"));
+  EXPECT_LT(seconds("outer_product"), seconds("shared_tile") / 2.7);
+  EXPECT_NEAR(seconds("register_tile_1d") / seconds("outer_product"), 1, 0.1);
+  EXPECT_LT(seconds("register_tile_2d"), seconds("register_tile_1d"));
+  EXPECT_LT(seconds("vectorised"), seconds("register_tile_2d"));
+  EXPECT_EQ(bound("vectorised"), "arithmetic");
+  // One wavefront per cycle of 132 SMs at 1.98 GHz.
+  const json tile = roof_of(rung_of(result, "shared_tile_transposed"), "distinct");
+  EXPECT_NEAR(
+      (tile.at("shared_wavefronts").get<double>() + tile.at("l1_wavefronts").get<double>()) /
+          tile.at("seconds_at_best").get<double>(),
+      132 * 1.98e9, 1e9);
+  const Outcome text = run_rung({"explain", "gemm/shared_tile", "f32 256x256x64"});
+  EXPECT_NE(text.out.find("  shared memory\n"), std::string::npos) << text.out;
+}
+
+TEST(Explain, CountsInTheLadderAreGroupedByThousands) {
+  const Outcome outcome = run_rung({"explain", "gemm", "f32 256x256x64"});
+  EXPECT_NE(outcome.out.find(" 4,190,208 "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find(" 8,192 "), std::string::npos) << outcome.out;
+}
+
+TEST(Explain, NarrowLaddersSayWhichColumnsTheyLack) {
+  ::setenv("COLUMNS", "60", 1);
+  const Outcome narrow = run_rung({"explain", "gemm", "f32 64x64x64"});
+  ::setenv("COLUMNS", std::to_string(workbench::page_width).c_str(), 1);
+  EXPECT_NE(narrow.out.find("No room for"), std::string::npos) << narrow.out;
+  EXPECT_EQ(narrow.out.find("lanes: active"), std::string::npos) << "explains what is not there";
+  EXPECT_NE(narrow.out.find("conflicts: bank"), std::string::npos) << narrow.out;
+  const Outcome wide = run_rung({"explain", "gemm/shared_tile", "f32 64x64x64"});
+  EXPECT_EQ(wide.out.find("No room"), std::string::npos) << wide.out;
 }
 
 TEST(Explain, RungsOfALadderRunOnProblemsThatTheyTake) {
