@@ -10,8 +10,10 @@
 #include <sstream>
 #include <vector>
 
+#include "rung/core/any_operator.hpp"
 #include "rung/core/error.hpp"
 #include "rung/workbench/bench.hpp"
+#include "rung/workbench/explain.hpp"
 #include "rung/workbench/survey.hpp"
 #include "rung/workbench/table.hpp"
 
@@ -74,18 +76,51 @@ std::string ceiling_of(const json& row) {
   return std::isnan(share) ? "" : fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string line_of(const json& row) {
+/// The rung that this row's improves on, "" where this program knows neither. A GPU's ladder is also
+/// the simulated one's, of which builds without CUDA know.
+std::string_view name_before(const json& row) {
+  const auto backend = parse_backend(row.at("backend").get<std::string>());
+  const auto name = row.at("rung").get<std::string>();
+  for (const AnyOperator* op : operators()) {
+    if (op->name() != row.at("op").get<std::string>()) continue;
+    for (const RungInfo* one : op->rungs()) {
+      const bool here =
+          one->backend == backend || (backend == Backend::cuda && one->backend == Backend::simt);
+      if (!here || one->peer || one->name != name) continue;
+      const RungInfo* const before = rung_before(*op, *one);
+      return before != nullptr ? before->name : "";
+    }
+  }
+  return "";
+}
+
+/// How many times as fast it is as the rung before, if the table has that.
+std::string gain_of(const json& row, const json& rows) {
+  if (row.at("peer") || !row.at("chosen").get<std::string>().empty()) return "";
+  const std::string_view before = name_before(row);
+  for (const json& other : rows) {
+    if (other.at("rung") != before || table_title(other) != table_title(row)) continue;
+    if (other.at("seconds").is_null()) return "";
+    return fmt::format("{:.2f}",
+                       other.at("seconds").get<double>() / row.at("seconds").get<double>());
+  }
+  return "";
+}
+
+std::string line_of(const json& row, const json& rows) {
   const auto text = [&](const char* key) { return row.at(key).get<std::string>(); };
   const auto number = [&](const char* key) { return row.at(key).get<double>(); };
   std::string name = text("rung");
   if (row.at("peer")) name = fmt::format("*{}* (peer)", name);
   if (!text("chosen").empty()) name = fmt::format("**{}** ({})", name, text("chosen"));
-  if (row.at("seconds").is_null()) return fmt::format("| {} | | | | | {} |\n", name, text("note"));
+  if (row.at("seconds").is_null())
+    return fmt::format("| {} | | | | | | {} |\n", name, text("note"));
   const std::string peer =
       row.at("vs_peer").is_null() ? "" : fmt::format("{:.2f}", number("vs_peer"));
-  return fmt::format("| {} | {} | {} {} | {} | {} | {} |\n", name,
-                     format_seconds(number("seconds")), format_number(number("rate")), text("unit"),
-                     ceiling_of(row), peer, row.at("peer") ? text("note") : "");
+  return fmt::format("| {} | {} | {} | {} {} | {} | {} | {} |\n", name,
+                     format_seconds(number("seconds")), gain_of(row, rows),
+                     format_number(number("rate")), text("unit"), ceiling_of(row), peer,
+                     row.at("peer") ? text("note") : "");
 }
 
 std::string tables_of(const json& result, const Filter& filter) {
@@ -97,11 +132,11 @@ std::string tables_of(const json& result, const Filter& filter) {
       title = table_title(row);
       text += fmt::format(
           "{}{} ({})\n\n"
-          "| rung | time | rate | of ceiling | vs best peer | note |\n"
-          "|---|--:|--:|--:|--:|---|\n",
+          "| rung | time | vs rung before | rate | of ceiling | vs best peer | note |\n"
+          "|---|--:|--:|--:|--:|--:|---|\n",
           text.empty() ? "" : "\n", title, machine_title(result.at("machine"), row));
     }
-    text += line_of(row);
+    text += line_of(row, result.at("rows"));
   }
   return text;
 }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "rung/core/any_operator.hpp"
-#include "rung/core/explain_problems.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/ops/gemm/gemm.hpp"
 
@@ -55,29 +54,6 @@ constexpr std::string_view survey_patterns[] = {
     "e4m3 1..4096x1..4096x1..4096,tb(|,scaled)(|,b=e5m2)(|,out=f32|,out=f16)",
 };
 const Survey<Gemm> survey{survey_patterns};
-
-// Whole tiles of every rung of the f32 ladder; then tensor cores in the type that they take; then
-// what a rung of its own was written for: a k that is split, rows that begin anywhere, a few rows.
-constexpr ExplainProblem explain_list[] = {
-    {"f32 256x256x64"},
-    {"f32 256x256x64,tf32"},
-    {"bf16 256x256x64"},
-    {"i8 64x64x64", "naive_bytes"},
-    {"f32 128x128x512", "split_k"},
-    {"f32 255x257x63", "simt_packed"},
-    {"f32 256x256x16", "short_k"},
-    {"f32 24x24x24,batch=64", "small_products"},
-    {"f32 4x512x512", "few_rows"},
-    {"f32 2x2x1623,tb", "dots"},
-    {"f32 1x512x512", "gemv"},
-    {"f64 128x128x64", "mma_f64"},
-    {"bf16 24x24x24,batch=64", "small_tensor_products"},
-    {"bf16 255x257x63", "packed"},
-    {"f32 256x256x64,split", "split_bf16"},
-    {"e4m3 256x256x128,tb", "fp8_wgmma"},
-    {"i8 256x256x128,tb", "int8_wgmma"},
-};
-const ExplainProblems<Gemm> explain_problems{explain_list};
 
 }  // namespace
 
