@@ -46,11 +46,30 @@ Chip published(const std::string& name, const Problem& problem, const Explained&
                 fmt::format("gpu: '{}' given; accepted: {}, cpu, or --bandwidth and --peak", name,
                             bench::published_gpu_names()));
   }
+  std::string element = computing_element(problem);
+  std::string rate_of = element;
+  double factor = 1;  // of that rate
+  if (one.total.totals.matrix_operations > 0) {
+    const int capability = gpu->compute_capability;
+    if (problem.has("split")) {
+      element = "f32, by six products in bf16";
+      rate_of = "bf16";
+      factor = 1.0 / 6;
+    } else if (element == "e4m3" || element == "e5m2" || element == "i8") {
+      rate_of = "f16";
+      factor = element == "i8" && capability == 89 ? 4 : 2;  // 8.9 adds floats at half the rate
+    } else if (element == "f64" && (capability == 80 || capability == 90)) {
+      element = "f64, by tensor cores";
+      factor = 2;
+    }
+  }
   Chip chip{.name = gpu->name,
-            .ceiling = bench::gpu_ceiling(*gpu, computing_element(problem), one.written),
+            .ceiling = bench::gpu_ceiling(*gpu, rate_of, one.written),
             .cycles_per_second = cycles_per_second(*gpu),
             .multiprocessor = &bench::find_multiprocessor(gpu->compute_capability),
             .remark = "by its data sheet"};
+  chip.ceiling.operations_per_second *= factor;
+  if (factor != 1) chip.ceiling.arithmetic = "multiply-adds in " + element;
   if (chip.ceiling.operations_per_second <= 0) {
     // Whole numbers: no sheet tells their rate, which is no higher.
     chip.ceiling = bench::gpu_ceiling(*gpu, "f32", one.written);

@@ -137,8 +137,9 @@ std::string roofline_text(const Explained& one) {
                         format_number(roof.operations_per_second / roof.bytes_per_second));
   }
   if (one.counted() && chip.cycles_per_second > 0) {
-    head += fmt::format("{} Shared memory and L1: {} wavefronts, one per cycle and SM.",
-                        computes ? "" : ".", rate_text(chip.cycles_per_second, "/s"));
+    head += fmt::format(
+        "{} Shared memory and L1: {} billion wavefronts per second, one per cycle and SM.",
+        computes ? "" : ".", format_number(chip.cycles_per_second * 1e-9));
   }
   std::string text;
   for (const std::string& line : wrap(head, page_width)) text += line + '\n';

@@ -76,8 +76,8 @@ std::string ceiling_of(const json& row) {
   return std::isnan(share) ? "" : fmt::format("{:.1f} %", 100 * share);
 }
 
-/// The rung that this row's improves on, "" where this program knows neither. A GPU's ladder is also
-/// the simulated one's, of which builds without CUDA know.
+/// The rung that this row's improves on, "" where this program knows neither. A GPU's ladder is
+/// also the simulated one's, of which builds without CUDA know.
 std::string_view name_before(const json& row) {
   const auto backend = parse_backend(row.at("backend").get<std::string>());
   const auto name = row.at("rung").get<std::string>();
