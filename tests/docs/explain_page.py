@@ -52,6 +52,12 @@ def wrong_figures(page, source, rungs):
     for value, words in ((sectors, "sectors per load"), (wavefronts, "wavefronts per shared load")):
         if f"{value:.1f} {words}" not in page:
             yield f"'{value:.1f} {words}' is not on the page"
+    coalesced = rungs["naive_coalesced"]["counters"]["global_load_sectors_per_request"]
+    for rung, text in (("naive_uncoalesced", f"{sectors:.1f} sectors per request"),
+                       ("naive_coalesced", f"{coalesced:.1f} sectors per request"),
+                       ("shared_tile_transposed", f"{wavefronts:.1f} in the mean")):
+        if text not in " ".join(rungs[rung]["header"].values()):
+            yield f"{rung}: its header does not say '{text}'"
 
 
 def singular(word):

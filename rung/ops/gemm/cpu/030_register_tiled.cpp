@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / register tiled
 //
-// Idea     v1 x v2 elements of C at once, their sums in registers: an element of A that was loaded
-//          is used v2 times, one of B v1 times.
-// Changes  against loop_order_ikj: 12 loads for 32 multiplications instead of 64, no store at all,
-//          and sums that do not wait for each other; v3 products are unrolled.
+// Idea     a register tile: v1 x v2 = 4 x 8 elements of C at once, their sums in registers. An
+//          element of A is used for 8 columns, one of B for 4 rows.
+// Changes  against loop_order_ikj: 12 loads for 32 multiply-adds instead of 64, no store at all,
+//          and independent sums; v3 = 4 steps of k are unrolled.
 // Cost     2 m n k operations; each element of A is loaded n / v2 times, of B m / v1 times.
 // Limits   every valid call. All of B still passes through the caches for each v1 rows.
 // Source   any text on register blocking; K. Yotov et al., 2005.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / cache tiled
 //
-// Idea     b1 x b2 elements of C at a time: the b1 rows of A and b2 columns of B that they need are
-//          cut into pieces of b1 and b2 deep, which stay in the cache until all of them has been
-//          used.
+// Idea     cache blocking: b1 x b2 = 64 x 256 elements of C at a time. The b1 rows of A and b2
+//          columns of B that they need are cut along k into pieces that stay in the cache until
+//          they are used up.
 // Changes  against loop_order_ikj: the same innermost loop, but over a tile; B passes through the
 //          caches m / b1 times rather than m times.
 // Cost     2 m n k operations; from memory, A n / b2 times and B m / b1 times.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / naive coalesced
 //
-// Idea     one thread computes one element of C; threadIdx.x walks along a row.
+// Idea     one thread computes one element of C; threadIdx.x is the column.
 // Changes  against naive_uncoalesced: the two axes of the block are exchanged, nothing else. A warp
-//          reads one element of A (a broadcast) and 32 neighbours of B, and writes 32 neighbours of
-//          C: 4 sectors of 32 bytes per request, all of them used.
+//          loads one element of A (1 sector, a broadcast) and 32 adjacent ones of B, and stores 32
+//          adjacent ones of C (4 sectors of 32 bytes, fully used): coalesced. The mean of the loads
+//          is 2.5 sectors per request.
 // Cost     still 2 k loads per element of C, 2 loads per multiply-add; the caches serve most of
 //          them.
 // Limits   load instructions: one multiply-add in three instructions at best. The general rung: any

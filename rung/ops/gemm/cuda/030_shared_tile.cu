@@ -3,8 +3,9 @@
 //
 // Idea     a block copies a 32 x 32 tile of A and of B into shared memory, and each thread takes
 //          its row and column from there.
-// Changes  against naive_coalesced: an element of A or B is read from global memory once a block
-//          instead of once a thread, 32 times less. Edges are filled with zero while copying.
+// Changes  against naive_coalesced: an element of A or B is loaded from global memory once per
+//          block instead of once per thread, 32 times less. Edges are filled with zeros while
+//          copying.
 // Cost     k / 16 global loads per element of C, 2 k shared loads, two barriers every 32 steps of
 //          k.
 // Limits   f32. Shared memory: each multiply-add waits for two loads of 4 bytes. Matrices stored by

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds gemm's README against its rungs and results: which CPU rungs use one thread, the times that its prose quotes,
+and that the tables of documents with gemm's ladders are what `rung report` makes of the results.
+
+usage: gemm_page.py SOURCE RUNG"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+DOCUMENTS = ("README.md", "rung/ops/gemm/README.md", "rung/ops/gemm/MEASUREMENTS.md")
+LARGE_B = "f32 16x4096x4096"  # B leaves the caches
+
+
+def code_of(folder):
+    """The code of each CPU rung, without comments, by its name."""
+    codes = {}
+    for path in folder.glob("*.cpp"):
+        code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+        codes[re.search(r'\.name = "(\w+)"', code).group(1)] = code
+    return codes
+
+
+def main():
+    source, program = pathlib.Path(sys.argv[1]), sys.argv[2]
+    page = " ".join((source / "rung/ops/gemm/README.md").read_text(encoding="utf-8").split())
+    results = json.loads((source / "results/zen5-2-cores/gemm.json").read_text(encoding="utf-8"))["rows"]
+    wrong = []
+
+    said = re.search(r"The call had 2 threads\. (.{1,400}?) use one of them", page)
+    one_thread = set(re.findall(r"`(\w+)`", said.group(1))) if said else set()
+    codes = code_of(source / "rung/ops/gemm/cpu")
+    ladder = {row["rung"] for row in results if row["problem"] == "f32 1024x1024x1024" and row["rung"] in codes}
+    serial = {name for name in ladder if not re.search(r"\b(run_team|run_shares|Team)\b", codes[name])}
+    if one_thread != serial:
+        wrong.append(f"one thread: the page names {sorted(one_thread)}; without a team are {sorted(serial)}")
+
+    times = {row["rung"]: f"{row['seconds'] * 1e3:.3g}" for row in results
+             if row["problem"] == LARGE_B and row["seconds"]}
+    steps = [times[name] for name in ("loop_order_ikj", "register_tiled", "cache_tiled", "cache_and_register_tiled")]
+    for text in (", ".join(steps), f"{times['simd_tile']} ms", f"{times['packed_b']};"):
+        if text not in page:
+            wrong.append(f"{LARGE_B}: the page does not say '{text}'")
+
+    for document in DOCUMENTS:
+        done = subprocess.run([program, "report", "--check", "--into", source / document, "--results",
+                               source / "results"], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            wrong.append(f"{done.stdout}{done.stderr}rung report --into {document} renews them")
+    print("\n".join(wrong) or f"{len(serial)} rungs of one thread, {len(DOCUMENTS)} documents")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
