@@ -230,7 +230,8 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("op", options->target, "an operator, or operator/rung")
       .required()
       .completes(complete_targets);
-  app.add_option("problem", options->problem, "as in bench; default: a small one")
+  app.add_option("problem", options->problem,
+                 "as in bench; default: a small one that suits the rung")
       .type_name("PROBLEM");
   app.add_option("--backend", options->backend, "cpu or simt; default: simt where the rung is")
       .completes(complete_backends);
@@ -247,9 +248,9 @@ CommandSpec::Action setup(Parser app) {
   app.purpose(
       "Runs a rung on the simulated GPU, counts what it does, and says what its step up the ladder "
       "changed: sectors of memory, wavefronts and bank conflicts of shared memory, active lanes, "
-      "barriers. The roofline tells what a chip could reach at best with these bytes: as many "
-      "operations per byte as the rung has. An operator alone gives its whole ladder, one line per "
-      "rung. docs/explain.md explains each number.");
+      "barriers. The roofline gives the least time that a chip's arithmetic, memory, L1 and shared "
+      "memory allow, and which of them binds. An operator alone gives its whole ladder, one line "
+      "per rung. docs/explain.md explains each number, docs/glossary.md each word.");
   app.example("rung explain gemm", "the whole ladder");
   app.example("rung explain gemm/shared_tile \"f32 64x64x64\" --gpu a40", "one rung on a problem");
   app.example("rung explain transpose/padded --bandwidth 2TB/s --peak 20TFLOP/s",

@@ -3,7 +3,7 @@
 //
 // Idea     joint register and shared tiling: the block's tiles of A and B are in shared memory, a
 //          thread's 16 rows of one column of C in registers.
-// Changes  against outer_product: B comes through shared memory too, so that a block can be many
+// Changes  against outer_product: B passes through shared memory too, so that a block can be many
 //          rows high: 128 x 64 instead of 16 x 128. B is read an eighth as often.
 // Cost     5 shared loads (one of 4 bytes, four of 16) for 16 multiply-adds.
 // Limits   shared-memory bandwidth: reuse in one direction alone.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / simt top
 //
-// Idea     the best known without tensor cores: three tile sizes of which the call's shape chooses,
-//          up to 16 x 8 elements per thread, blocks in an order that keeps operands in L2.
+// Idea     the best known without tensor cores: three tile sizes, selected by shape, up to 16 x 8
+//          elements per thread, blocks in an order that keeps operands in L2.
 // Changes  against warp_tile: 128 multiply-adds for 6 shared loads instead of 64 for 4 in 128 x 256
 //          tiles for large C; 64 x 128 and 64 x 64 where C is smaller.
 // Cost     A is read once for 256 columns, B once for 128 rows; one barrier for 1024 multiply-adds
