@@ -78,7 +78,8 @@ constexpr Column columns[] = {
      "the rate that sets it: of arithmetic, memory, L1 or shared memory"},
 };
 /// Left out one after the other where the terminal is too narrow for all.
-constexpr const char* dispensable[] = {"lanes", "declared", "barriers", bound_title, at_best_title};
+constexpr const char* dispensable[] = {"lanes",  "declared",  "barriers",   "stores",
+                                       "div. %", bound_title, at_best_title};
 
 bool contains(std::span<const char* const> titles, std::string_view title) {
   return std::any_of(titles.begin(), titles.end(), [&](const char* one) { return one == title; });
@@ -158,21 +159,24 @@ class Ladder {
   }
   /// What the columns shown are.
   [[nodiscard]] std::string legend() const {
-    std::string legend, missing;
+    std::string legend;
     for (const Column& column : columns) {
-      if (contains(dropped_, column.title)) {
-        missing += fmt::format("{}{}", missing.empty() ? "" : ", ", column.title);
-      }
-      if (contains(shown_, column.title)) {
-        legend += fmt::format("{}: {}. ", column.title, column.legend);
-      }
+      if (!contains(shown_, column.title)) continue;
+      legend += fmt::format("{}: {}. ", column.title, column.legend);
     }
     if (contains(shown_, at_best_title)) legend += fmt::format("The chip: {}. ", chips_.front());
-    if (!missing.empty()) {
-      legend +=
-          fmt::format("No room for {} in some tables; a wider terminal shows them. ", missing);
-    }
     return legend;
+  }
+  /// The columns that some table lacks; "" if none does.
+  [[nodiscard]] std::string missing() const {
+    std::string titles;
+    for (const Column& column : columns) {
+      if (!contains(dropped_, column.title)) continue;
+      titles += fmt::format("{}{}", titles.empty() ? "" : ", ", column.title);
+    }
+    return titles.empty()
+               ? ""
+               : fmt::format("No room in some table for: {}. A wider terminal shows all.", titles);
   }
   void say(const std::string& sentence) {
     for (const std::string& line : wrap(sentence, terminal_width())) text_ += line + '\n';
@@ -258,6 +262,9 @@ std::string ladder_text(const AnyOperator& op, const Problem& problem,
       ladder.legend() + fmt::format("`rung explain {}/RUNG` tells all of one.", op.name());
   text += '\n';
   for (const std::string& line : wrap(legend, terminal_width())) text += line + '\n';
+  if (const std::string missing = ladder.missing(); !missing.empty()) {
+    for (const std::string& line : wrap(missing, terminal_width())) text += line + '\n';
+  }
   return text;
 }
 

@@ -22,7 +22,7 @@ std::string header_text(const RungHeader& header) {
   std::string text;
   for (const RungHeader::Field& field : header.fields) {
     bool first = true;
-    for (const std::string& line : wrap(field.text, page_width - field_width)) {
+    for (const std::string& line : wrap(field.text, text_width() - field_width)) {
       text += fmt::format("{:<{}}{}\n", first ? field.name : "", field_width, line);
       first = false;
     }
@@ -60,7 +60,9 @@ class Comparison {
   Comparison(const Explained& one, const Explained* before)
       : one_(one), before_(before), alike_(before != nullptr && before->problem == one.problem) {
     std::vector<Table::Column> columns = {{""}};
-    if (before != nullptr) columns.push_back({std::string(before->rung->name), true});
+    if (before != nullptr) {
+      columns.push_back({std::string(before->rung->name), true, Table::Fit::drop});
+    }
     columns.push_back({std::string(one.rung->name), true});
     if (alike_) columns.push_back({"change", true});
     table_ = Table(std::move(columns));
@@ -142,11 +144,11 @@ std::string roofline_text(const Explained& one) {
         computes ? "" : ".", format_number(chip.cycles_per_second * 1e-9));
   }
   std::string text;
-  for (const std::string& line : wrap(head, page_width)) text += line + '\n';
+  for (const std::string& line : wrap(head, text_width())) text += line + '\n';
   Table table({{"by the bytes"},
-               {"operations per byte", true},
+               {"operations per byte", true, Table::Fit::drop},
                {"at best", true},
-               {"", true},
+               {"rate", true, Table::Fit::drop},
                {"bound by"}});
   for (const Position& p : positions(one)) {
     const AtBest best = at_best(p, chip);
@@ -179,13 +181,14 @@ std::string occupancy_text(const Explained& one) {
     } catch (const Error& error) {
       line += error.what();
     }
-    for (const std::string& part : wrap(line, page_width)) text += part + "\n";
+    for (const std::string& part : wrap(line, text_width())) text += part + "\n";
   }
   if (text.empty() || all_known) return text;
-  return text +
-         (kernel_usage().empty()
-              ? "(registers are not known without CUDA in the build, and are no limit here)\n"
-              : "(of kernels without registers none are known, and are no limit here)\n");
+  return text + wrapped(kernel_usage().empty() ? "(registers are not known without CUDA in the "
+                                                 "build, and are no limit here)"
+                                               : "(of kernels without registers none are known, "
+                                                 "and are no limit here)",
+                        text_width());
 }
 
 }  // namespace

@@ -197,15 +197,26 @@ TEST(Explain, CountsInTheLadderAreGroupedByThousands) {
   EXPECT_NE(outcome.out.find(" 8,192 "), std::string::npos) << outcome.out;
 }
 
-TEST(Explain, NarrowLaddersSayWhichColumnsTheyLack) {
+void expect_no_line_longer(const std::string& text, std::size_t width) {
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    EXPECT_LE(end - begin, width) << text.substr(begin, end - begin);
+    begin = end + 1;
+  }
+}
+
+TEST(Explain, NarrowTerminalsGetFewerColumnsAndSayWhich) {
   ::setenv("COLUMNS", "60", 1);
   const Outcome narrow = run_rung({"explain", "gemm", "f32 64x64x64"});
+  const Outcome one = run_rung({"explain", "gemm/shared_tile", "f32 64x64x64"});
   ::setenv("COLUMNS", std::to_string(workbench::page_width).c_str(), 1);
-  EXPECT_NE(narrow.out.find("No room for"), std::string::npos) << narrow.out;
+  EXPECT_NE(narrow.out.find("\nNo room in some table for: declared, stores"), std::string::npos)
+      << narrow.out;
+  expect_no_line_longer(narrow.out, 60);
   EXPECT_EQ(narrow.out.find("lanes: active"), std::string::npos) << "explains what is not there";
   EXPECT_NE(narrow.out.find("conflicts: bank"), std::string::npos) << narrow.out;
-  const Outcome wide = run_rung({"explain", "gemm/shared_tile", "f32 64x64x64"});
-  EXPECT_EQ(wide.out.find("No room"), std::string::npos) << wide.out;
+  expect_no_line_longer(one.out, 60);
+  EXPECT_NE(one.out.find("shared_tile  change"), std::string::npos) << one.out;
 }
 
 TEST(Explain, RungsOfALadderRunOnProblemsThatTheyTake) {
