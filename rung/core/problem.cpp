@@ -53,9 +53,10 @@ std::int64_t parse_extent(std::string_view problem, std::string_view text) {
     fail_problem(problem, "extent " + quoted(text) + " does not fit 63 bits");
   }
   if (text.empty() || status != std::errc() || stop != end || text.front() == '-') {
+    const bool has_blank = text.find(' ') != std::string_view::npos;
     fail_problem(problem, "extent " + quoted(text) +
-                              " is not a whole number >= 0; extents are joined by "
-                              "'x', " +
+                              " is not a whole number >= 0; extents are joined by 'x'" +
+                              (has_blank ? ", and options follow a comma without blanks, " : ", ") +
                               std::string(example));
   }
   return value;

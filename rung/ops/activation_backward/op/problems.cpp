@@ -10,6 +10,7 @@
 #include <string>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/words.hpp"
 #include "rung/ops/activation_backward/activation_backward.hpp"
 
 namespace rung {
@@ -81,6 +82,7 @@ ActivationBackward::Call ActivationBackward::make(const Problem& problem, Inputs
       {"sign", "sigmoid", "tanh", "relu", "gelu", "silu", "in_place", "over_saved", "special"});
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
   Call call;
+  expect_one_of(name, problem, functions, [](ActivationFunction one) { return to_string(one); });
   for (const ActivationFunction function : functions) {
     if (problem.has(to_string(function))) call.function = function;
   }

@@ -9,6 +9,7 @@
 #include "rung/core/any_operator.hpp"
 #include "rung/core/facts.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/words.hpp"
 #include "rung/ops/conv/conv.hpp"
 #include "rung/ops/conv/op/axes.hpp"
 #include "rung/ops/conv/op/facts.hpp"
@@ -172,6 +173,7 @@ Conv::Call Conv::make(const Problem& problem, Inputs& inputs) {
   Call call;
   const conv_text::Shapes shapes = conv_text::read_layer(name, problem, call.options);
   call.options.winograd = problem.has("winograd");
+  expect_one_of(name, problem, activation_names, [](const auto& one) { return one.first; });
   call.options.activation = activation_of([&](std::string_view word) { return problem.has(word); });
   call.x = inputs.input("x", problem.dtype, shapes.x);
   call.w = inputs.input("w", problem.dtype, shapes.w);

@@ -9,6 +9,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/integer.hpp"
+#include "rung/core/words.hpp"
 #include "rung/ops/gemm/gemm.hpp"
 
 namespace rung {
@@ -299,8 +300,11 @@ Gemm::Call Gemm::make(const Problem& problem, Inputs& inputs) {
   call.beta = problem.number("beta", 0.0);
   call.transpose_a = problem.has("ta");
   call.transpose_b = problem.has("tb");
+  expect_one_of(name, problem, std::array<std::string_view, 2>{"tf32", "split"},
+                [](std::string_view one) { return one; });
   if (problem.has("tf32")) call.precision = Precision::tf32;
   if (problem.has("split")) call.precision = Precision::split;
+  expect_one_of(name, problem, activation_names, [](const auto& one) { return one.first; });
   for (const auto& [text, activation] : activation_names) {
     if (problem.has(text)) call.activation = activation;
   }

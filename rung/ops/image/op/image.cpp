@@ -36,9 +36,14 @@ void require_shapes(const Image::Args& args, const Axes& axes) {
   const bool is_grey = args.filter() == ImageFilter::grey;
   const bool fits = is_grey ? channels == 3 || channels == 4 : channels >= 1 && channels <= 4;
   if (!fits) {
+    const bool is_grey_already = is_grey && (channels == 1 || channels == 2);
     reject(Image::name,
-           fmt::format("x is {}, {} with C = {}; accepted: C = {}", to_string(args.x.shape), form,
-                       channels, is_grey ? "3 or 4 to make grey of" : "1 to 4"));
+           fmt::format("x is {}, {} with C = {}{}; accepted: C = {}{}", to_string(args.x.shape),
+                       form, channels, is_grey_already ? ", grey already" : "",
+                       is_grey ? "3 or 4 to make grey of" : "1 to 4",
+                       is_grey_already ? "; the other filters (box, gaussian, unsharp, sobel) take "
+                                         "grey pictures"
+                                       : ""));
   }
   Extents wanted = args.x.shape;
   if (is_grey) {

@@ -11,6 +11,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/words.hpp"
 #include "rung/ops/pool/op/axes.hpp"
 #include "rung/ops/pool/op/text.hpp"
 #include "rung/ops/pool/pool.hpp"
@@ -183,6 +184,7 @@ Pool::Call Pool::make(const Problem& problem, Inputs& inputs) {
   Call call;
   PoolOptions& options = call.options;
   pool_text::read_windows(name, problem, options);
+  expect_one_of(name, problem, activation_names, [](const auto& one) { return one.first; });
   for (const auto& [word, activation] : activation_names) {
     if (problem.has(word)) options.activation = activation;
   }

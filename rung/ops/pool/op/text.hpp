@@ -13,6 +13,7 @@
 #include "rung/core/any_operator.hpp"
 #include "rung/core/problem.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/words.hpp"
 #include "rung/ops/pool/pool.hpp"
 
 namespace rung::pool_text {
@@ -56,6 +57,7 @@ void read(std::string_view op, const Source& from, const std::array<std::string_
 template <class Options>
 void read_windows(std::string_view op, const Problem& problem, Options& options) {
   read(op, problem, {"k", "s", "p", "d"}, options);
+  expect_one_of(op, problem, kinds, [](const auto& one) { return one.first; });
   for (const auto& [word, kind] : kinds) {
     if (problem.has(word)) options.kind = kind;
   }

@@ -11,6 +11,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/words.hpp"
 #include "rung/ops/scan/scan.hpp"
 
 namespace rung {
@@ -178,6 +179,7 @@ Scan::Call Scan::make(const Problem& problem, Inputs& inputs) {
                   "offsets", "in_place", "nan"});
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
   Call call;
+  expect_one_of(name, problem, operations, [](const auto& one) { return one.first; });
   for (const auto& [text, operation] : operations) {
     if (problem.has(text)) call.operation = operation;
   }

@@ -9,6 +9,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/words.hpp"
 
 namespace rung {
 namespace {
@@ -94,6 +95,7 @@ Transfer::Call Transfer::make(const Problem& problem, Inputs& inputs) {
   if (variant.layout != Layout::misaligned) variant.layout = Layout::plain;
   inputs = Inputs(variant, 1, Device{}, inputs.filling());
   Call call;
+  expect_one_of(name, problem, functions, [](ElementwiseFunction one) { return to_string(one); });
   for (const ElementwiseFunction function : functions) {
     if (problem.has(to_string(function))) call.function = function;
   }
