@@ -44,7 +44,11 @@ string(APPEND all_headers "// Every operator's header; written by the build.\n#p
 set(all_c_headers "/* SPDX-License-Identifier: Apache-2.0\n * What operators offer to C; written by the build. */\n")
 foreach(folder IN LISTS operator_folders)
   get_filename_component(operator ${folder} NAME)
-  if((RUNG_OPERATORS AND NOT operator IN_LIST RUNG_OPERATORS) OR NOT EXISTS ${folder}/${operator}.hpp)
+  if(NOT EXISTS ${folder}/${operator}.hpp)
+    continue()
+  endif()
+  if(RUNG_OPERATORS AND NOT operator IN_LIST RUNG_OPERATORS)
+    string(APPEND operators_left_out "${operator} ")
     continue()
   endif()
   list(APPEND rung_operators_found ${operator})
@@ -55,6 +59,9 @@ foreach(folder IN LISTS operator_folders)
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp CONTENT "${all_headers}")
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/rung/ops/all.h CONTENT "${all_c_headers}")
+# For the messages of the workbench.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/operators_left_out.hpp
+  CONTENT "inline constexpr std::string_view operators_left_out = \"${operators_left_out}\";\n")
 
 file(GLOB core_sources CONFIGURE_DEPENDS rung/core/*.cpp)
 rung_objects(rung_core ${core_sources})

@@ -75,16 +75,16 @@ int rounds_of(double seconds, const Plan& plan) {
   return seconds > plan.slow_seconds ? std::min(plan.rounds, rounds_when_slow) : plan.rounds;
 }
 
-std::vector<Samples> alternate(const std::vector<Contender>& contenders, const Plan& plan,
-                               const std::function<void(std::size_t)>& progress) {
+void alternate(const std::vector<Contender>& contenders, const Plan& plan,
+               const std::function<void(std::size_t)>& progress, std::vector<Samples>& samples) {
+  constexpr double absent = std::numeric_limits<double>::quiet_NaN();
+  samples.assign(contenders.size(),
+                 {std::vector<double>(static_cast<std::size_t>(plan.rounds), absent)});
   std::vector<Schedule> schedules;
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     if (progress) progress(i);
     schedules.push_back(calibrate(contenders[i], plan));
   }
-  constexpr double absent = std::numeric_limits<double>::quiet_NaN();
-  std::vector<Samples> samples(
-      contenders.size(), {std::vector<double>(static_cast<std::size_t>(plan.rounds), absent)});
   for (int round = 0; round < plan.rounds; ++round) {
     // Each round starts with the next version, and odd rounds go backwards, so that nobody always
     // follows the same one (whose data then fills the caches).
@@ -98,6 +98,12 @@ std::vector<Samples> alternate(const std::vector<Contender>& contenders, const P
           time(contenders[i], schedules[i].repeats);
     }
   }
+}
+
+std::vector<Samples> alternate(const std::vector<Contender>& contenders, const Plan& plan,
+                               const std::function<void(std::size_t)>& progress) {
+  std::vector<Samples> samples;
+  alternate(contenders, plan, progress, samples);
   return samples;
 }
 

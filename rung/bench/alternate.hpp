@@ -41,6 +41,10 @@ int rounds_of(double seconds, const Plan& plan);
 /// `progress` is called before each sample.
 std::vector<Samples> alternate(const std::vector<Contender>& contenders, const Plan& plan,
                                const std::function<void(std::size_t contender)>& progress = {});
+/// The same into `samples`, which has what was timed before `progress` throws.
+void alternate(const std::vector<Contender>& contenders, const Plan& plan,
+               const std::function<void(std::size_t contender)>& progress,
+               std::vector<Samples>& samples);
 
 /// How many times faster `b` is than `a`: the median over the rounds in which both were timed of
 /// a's seconds / b's seconds. NaN when there is no such round.

@@ -13,6 +13,7 @@
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/files.hpp"
 #include "rung/workbench/gate.hpp"
+#include "rung/workbench/interrupt.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"
 
@@ -56,41 +57,71 @@ std::vector<int> thread_counts(const std::string& text) {
   return counts;
 }
 
-/// A GPU's rungs are timed on the GPU; only where there is none, checked on the simulated one.
+/// Returns the backends to time. The simulated GPU, on which nothing is timed, is one only on
+/// request.
 std::vector<Backend> backends_to_bench(const std::string& asked,
                                        std::vector<std::string>& missing) {
   std::vector<Backend> backends = select_backends(asked, missing);
-  if (std::find(backends.begin(), backends.end(), Backend::cuda) != backends.end()) {
-    std::erase(backends, Backend::simt);
-  }
+  if (!asked.empty()) return backends;
+  std::erase(backends, Backend::simt);
+  std::erase_if(missing, [](const std::string& line) { return line.starts_with("simt"); });
   return backends;
 }
 
-bool small_enough(const Problem& problem) {
+/// Throws if the simulated GPU would take minutes for the problem.
+void expect_quick(const Problem& problem) {
   double product = 1;
   for (const std::int64_t extent : problem.extents) product *= static_cast<double>(extent);
-  return product <= max_simulated;
+  if (product <= max_simulated) return;
+  throw Error(ErrorCode::unsupported,
+              fmt::format("problem: '{}' takes the simulated GPU minutes, with a product of the "
+                          "extents of {:.2g}; accepted: up to {:.2g}",
+                          problem.to_string(), product, max_simulated));
 }
 
 std::vector<Problem> problems_for(const AnyOperator& op, Backend backend,
                                   const std::vector<Problem>& given) {
-  std::vector<Problem> problems = given.empty() ? op.bench_problems(backend) : given;
-  if (backend == Backend::simt) {
-    std::erase_if(problems, [](const Problem& problem) { return !small_enough(problem); });
-    if (problems.empty()) problems = op.bench_problems(backend);
-  }
-  return problems;
+  if (given.empty()) return op.bench_problems(backend);
+  if (backend == Backend::simt) std::for_each(given.begin(), given.end(), expect_quick);
+  return given;
 }
 
+/// Returns true if the backend has a rung of those wanted.
 bool has_any(const AnyOperator& op, Backend backend, const std::vector<std::string>& rungs) {
-  if (rungs.empty()) return true;
+  bool has_rungs = false;
   for (const RungInfo* rung : op.rungs()) {
-    if (rung->backend == backend &&
-        std::find(rungs.begin(), rungs.end(), rung->name) != rungs.end()) {
-      return true;
-    }
+    if (rung->backend != backend) continue;
+    has_rungs = has_rungs || !rung->peer;
+    if (std::find(rungs.begin(), rungs.end(), rung->name) != rungs.end()) return true;
   }
-  return std::find(rungs.begin(), rungs.end(), public_call) != rungs.end();
+  return has_rungs &&
+         (rungs.empty() || std::find(rungs.begin(), rungs.end(), public_call) != rungs.end());
+}
+
+/// Throws that none of the versions wanted is on a backend that is timed, and what to do.
+[[noreturn]] void refuse_nothing(const AnyOperator& op, const std::vector<std::string>& rungs,
+                                 const std::string& backend,
+                                 const std::vector<std::string>& missing) {
+  std::vector<std::string> elsewhere;
+  bool is_simulated = false;
+  for (const Backend one : all_backends) {
+    if (!has_any(op, one, rungs)) continue;
+    elsewhere.emplace_back(to_string(one));
+    is_simulated = is_simulated || (one == Backend::simt && available(one));
+  }
+  const std::string what = rungs.empty() ? std::string(op.name()) + "'s rungs" : join(rungs);
+  std::string why = backend.empty() ? "" : "; --backend " + backend + " is given";
+  if (backend.empty()) {
+    for (const std::string& line : missing) why += "; " + line;
+  }
+  if (elsewhere.empty()) elsewhere.emplace_back("no backend of this build");
+  throw Error(ErrorCode::not_available,
+              fmt::format("{}: nothing to time here: {} run on {}{}{}", op.name(), what,
+                          join(elsewhere), why,
+                          is_simulated ? fmt::format("; `rung check {} --backend simt` checks "
+                                                     "them on the simulated GPU",
+                                                     op.name())
+                                       : ""));
 }
 
 struct Race {
@@ -130,7 +161,7 @@ void announce(const AnyOperator& op, const std::vector<Race>& races, const Bench
     expect_in_time(op, problems, "time", all, options.max_seconds,
                    "fewer --rungs or a smaller problem take less");
   }
-  if (quiet) return;
+  if (quiet || all.versions == 0) return;
   fmt::print(to, "{} version{} on {} problem{}: takes {}\n", all.versions,
              all.versions == 1 ? "" : "s", races.size(), races.size() == 1 ? "" : "s",
              format_estimate(all.seconds));
@@ -163,22 +194,23 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
   fmt::print("{}", toned(Tone::bad, busy_text(tables)));
 }
 
-int run(const Options& options) {
-  if (options.gate) return run_gate(options.op, options.json);
-  if (options.op.empty()) {
-    throw Error(ErrorCode::invalid_argument, "op: none given; accepted: an operator, or --gate");
-  }
-  const AnyOperator& op = find_operator(options.op);
+/// Says what was not timed, and how its kernels are run nevertheless.
+void print_missing(const AnyOperator& op, const std::vector<std::string>& missing,
+                   const Options& options) {
+  for (const std::string& line : missing) say("not timed on " + line);
+  const bool is_simulated = options.backend.empty() && !available(Backend::cuda) &&
+                            available(Backend::simt) && has_any(op, Backend::simt, {});
+  if (!is_simulated) return;
+  say(
+      fmt::format("`rung check {0} --backend simt` checks {0}'s CUDA rungs on the simulated GPU, "
+                  "`rung explain {0}` counts what they do.",
+                  op.name()));
+}
+
+/// Returns the races to run, each checked for what its problem has wrong.
+std::vector<Race> races_of(const AnyOperator& op, const BenchPlan& plan, const Options& options,
+                           std::vector<std::string>& missing) {
   const std::vector<Problem> given = parse_problems(options.problems);
-  BenchPlan plan;
-  if (options.pairs > 0) {
-    // What was asked for is done, however long it takes.
-    plan.timing.rounds = options.pairs;
-    plan.timing.slow_seconds = std::numeric_limits<double>::infinity();
-  }
-  plan.rungs = split_commas(options.rungs);
-  for (const std::string& rung : plan.rungs) expect_rung(op, rung, {});
-  std::vector<std::string> missing;
   std::vector<Race> races;
   for (const Backend backend : backends_to_bench(options.backend, missing)) {
     if (!has_any(op, backend, plan.rungs)) continue;
@@ -188,40 +220,83 @@ int run(const Options& options) {
       for (const int count : thread_counts(threads)) races.push_back({backend, count, problem});
     }
   }
+  if (races.empty()) refuse_nothing(op, plan.rungs, options.backend, missing);
+  if (given.empty()) return races;
+  for (const Race& race : races) {
+    expect_work(op, race.problem, Context::on(race.backend, race.threads), "time");
+  }
+  return races;
+}
 
-  if (!given.empty()) {
-    for (const Race& race : races) {
-      expect_work(op, race.problem, Context::on(race.backend, race.threads), "time");
+/// Appends what each race gives to `tables`, until a Ctrl-C.
+void run_races(const AnyOperator& op, const std::vector<Race>& races, const BenchPlan& plan,
+               const bench::Machine& machine, std::vector<BenchTable>& tables) {
+  Progress progress(static_cast<std::int64_t>(races.size()));
+  for (const Race& race : races) {
+    Context context = Context::on(race.backend, race.threads);
+    tables.push_back(bench_problem(op, race.problem, context, plan, machine, progress));
+    progress.step(race.problem.to_string());
+  }
+}
+
+int exit_code_of(const std::vector<BenchTable>& tables) {
+  bool any = false;
+  for (const BenchTable& table : tables) {
+    for (const BenchRow& row : table.rows) {
+      if (row.failed) return exit_failed;
+      any = true;
     }
   }
-  announce(op, races, plan, options);
-  const bench::Machine machine = machine_with_ceilings(options.json);
+  return any ? exit_good : exit_not_here;
+}
+
+int run(const Options& options) {
+  if (options.gate) return run_gate(options.op, options.json);
+  if (options.op.empty()) {
+    throw Error(ErrorCode::invalid_argument, "op: none given; accepted: an operator, or --gate");
+  }
+  const AnyOperator& op = known_operator(options.op);
+  BenchPlan plan;
+  if (options.pairs > 0) {
+    // What was asked for is done, however long it takes.
+    plan.timing.rounds = options.pairs;
+    plan.timing.slow_seconds = std::numeric_limits<double>::infinity();
+  }
+  plan.rungs = split_commas(options.rungs);
+  for (const std::string& rung : plan.rungs) expect_rung(op, rung, {});
+  if (!options.output.empty()) expect_folder_of("--output", options.output);
+  std::vector<std::string> missing;
+  const std::vector<Race> races = races_of(op, plan, options, missing);
+
+  const InterruptGuard guard;
+  bench::Machine machine;
   std::vector<BenchTable> tables;
-  {
-    Progress progress(static_cast<std::int64_t>(races.size()));
-    for (const Race& race : races) {
-      Context context = Context::on(race.backend, race.threads);
-      tables.push_back(bench_problem(op, race.problem, context, plan, machine, progress));
-      progress.step(race.problem.to_string());
-    }
+  try {
+    announce(op, races, plan, options);
+    machine = machine_with_ceilings(options.json);
+    run_races(op, races, plan, machine, tables);
+  } catch (const Interrupted&) {
   }
+  const bool is_cut = InterruptGuard::interrupted();
+  if (is_cut && tables.empty()) InterruptGuard::end("no problem is timed");
 
   const std::string json = bench_json(tables, machine);
-  if (!options.output.empty()) write_text_file(options.output, json + '\n');
-  bool failed = false;
-  for (const BenchTable& table : tables) {
-    for (const BenchRow& row : table.rows) failed = failed || row.failed;
-  }
+  if (!options.output.empty() && !is_cut) write_text_file(options.output, json + '\n');
   if (options.json) {
     fmt::print("{}\n", json);
-    return failed ? exit_failed : exit_good;
+  } else {
+    fmt::print("{}, {} cores, {}\n", machine.cpu, machine.cores, machine.isa);
+    for (const bench::Gpu& gpu : machine.gpus) fmt::print("{}\n", gpu.name);
+    fmt::print("\n{}", bench_text(tables));
+    print_remarks(tables, machine, plan, options);
+    if (!is_cut) print_missing(op, missing, options);
   }
-  fmt::print("{}, {} cores, {}\n", machine.cpu, machine.cores, machine.isa);
-  for (const bench::Gpu& gpu : machine.gpus) fmt::print("{}\n", gpu.name);
-  fmt::print("\n{}", bench_text(tables));
-  print_remarks(tables, machine, plan, options);
-  for (const std::string& line : missing) say("not timed on " + line);
-  return failed ? exit_failed : exit_good;
+  if (is_cut) {
+    InterruptGuard::end(
+        fmt::format("{} of {} problems are timed{}", tables.size(), races.size(),
+                    options.output.empty() ? "" : ", and " + options.output + " is not written"));
+  }
+  return exit_code_of(tables);
 }
 
 CommandSpec::Action setup(Parser app) {
@@ -229,7 +304,8 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("op", options->op, "the operator").completes(complete_operators);
   app.add_option("problem", options->problems, "as in \"f32 1024x1024x1024\"; default: a few")
       .type_name("PROBLEM");
-  app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here")
+  app.add_option("--backend", options->backend,
+                 "cpu or cuda, default: those that are here; simt only checks")
       .completes(complete_backends);
   app.add_option("--rungs", options->rungs,
                  "only these, as in packed_simd,openblas,best; default: all, peers too")
@@ -257,9 +333,11 @@ CommandSpec::Action setup(Parser app) {
       "times each version once, so that drift of the machine hits all alike. The ceiling is what "
       "the machine was measured to do at best on a problem of this size (`rung machine`); where a "
       "CPU's arithmetic binds, it is measured in the same rounds. Versions that would take longer "
-      "than 2.5 s per call are not timed. CUDA rungs are timed where there is a GPU, else checked "
-      "on the simulated one. How long all of it takes is said first; how far times spread, and "
-      "whether the machine was busy, last.");
+      "than 2.5 s per call are not timed. CUDA rungs are timed where there is a GPU; with "
+      "--backend "
+      "simt they are checked on the simulated one, and not timed. How long all of it takes is said "
+      "first; how far times spread, and whether the machine was busy, last. `rung survey` takes "
+      "ranges of problems.");
   app.example("rung bench gemm", "the whole ladder on gemm's usual problems");
   app.example("rung bench gemm \"f32 512x512x512,ta\" --threads 1,2", "one problem, twice");
   app.example("rung bench gemm --rungs best,openblas --json", "two versions, for scripts");
@@ -270,8 +348,8 @@ CommandSpec::Action setup(Parser app) {
                    "--gate, a limit was exceeded"},
                   {exit_usage, "the command line is wrong, or the file cannot be written"},
                   {exit_not_here,
-                   "the backend is not available here, or the problem takes too long or too much "
-                   "memory"}});
+                   "no version runs here, or the backend is not available, or the problem takes too "
+                   "long or too much memory"}});
   return [options] { return run(*options); };
 }
 

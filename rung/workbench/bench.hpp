@@ -149,8 +149,8 @@ void expect_in_time(const AnyOperator& op, std::string_view problems, std::strin
                     const BenchEstimate& estimate, double max_seconds, std::string_view less);
 /// "about 40 s", "about 3 min": no more exact than an estimate is.
 std::string format_estimate(double seconds);
-/// The warning that the machine was busy, when the times of a version are typically far apart; ""
-/// otherwise.
+/// The warning that the machine was busy, when the times of a version are typically far apart, or
+/// those of one version by more than their median; "" otherwise.
 std::string busy_text(const std::vector<BenchTable>& tables);
 
 }  // namespace rung::workbench

@@ -10,6 +10,7 @@
 #include "rung/bench/roofline.hpp"
 #include "rung/core/error.hpp"
 #include "rung/workbench/bench.hpp"
+#include "rung/workbench/interrupt.hpp"
 #include "rung/workbench/judge.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"
@@ -124,13 +125,21 @@ class ProblemBench {
     for (const Entry& entry : timed_) contenders.push_back(contender(sets, entry.rung, context_));
     const bench::Pace pace = this->pace();
     if (pace.operations > 0) contenders.push_back(pace.contender);
-    const auto samples = bench::alternate(contenders, plan_.timing, [&](std::size_t i) {
+    std::vector<bench::Samples> samples;
+    const auto say = [&](std::size_t i) {
       const std::string name = i < timed_.size() ? rows_[timed_[i].row].rung : "the ceiling";
       progress_.say(fmt::format("timing {} {} on {}", op_.name(), name, problem_.to_string()));
-    });
+    };
+    try {
+      bench::alternate(contenders, plan_.timing, say, samples);
+    } catch (const Interrupted&) {
+      // The rounds so far count, if there are any.
+      const auto is_timed = [](const bench::Samples& one) { return one.count() > 0; };
+      if (std::none_of(samples.begin(), samples.end(), is_timed)) throw;
+    }
     const bench::Samples* fastest_peer = nullptr;
     for (std::size_t i = 0; i < timed_.size(); ++i) {
-      if (!rows_[timed_[i].row].peer) continue;
+      if (!rows_[timed_[i].row].peer || samples[i].count() == 0) continue;
       if (fastest_peer == nullptr || samples[i].median() < fastest_peer->median()) {
         fastest_peer = &samples[i];
       }
@@ -154,6 +163,7 @@ class ProblemBench {
   /// The last of the samples are the ceiling's, of so many operations each.
   void hold_against(double operations, const std::vector<bench::Samples>& samples) {
     const bench::Samples& ceiling = samples.back();
+    if (ceiling.count() == 0) return;  // after a Ctrl-C
     ceiling_.operations_per_second = operations / ceiling.median();
     for (std::size_t i = 0; i < timed_.size(); ++i) {
       rows_[timed_[i].row].of_ceiling =

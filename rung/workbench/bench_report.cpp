@@ -75,21 +75,34 @@ std::string bench_text(const std::vector<BenchTable>& tables) {
 }
 
 std::string busy_text(const std::vector<BenchTable>& tables) {
-  constexpr int min_rounds = 5;       // quartiles of fewer samples mean little
+  constexpr int min_rounds = 2;       // one time has no spread
   constexpr double max_spread = 0.1;  // on a quiet machine it is a few percent
+  constexpr double max_alone = 1;     // of one version, where the others are quiet
   std::vector<double> spreads;
+  const BenchRow* worst = nullptr;
   for (const BenchTable& table : tables) {
     for (const BenchRow& row : table.rows) {
-      if (row.rounds >= min_rounds && std::isfinite(row.spread)) spreads.push_back(row.spread);
+      if (row.rounds < min_rounds || !std::isfinite(row.spread)) continue;
+      spreads.push_back(row.spread);
+      if (worst == nullptr || row.spread > worst->spread) worst = &row;
     }
   }
   const double typical = bench::median(spreads);
-  if (!(typical > max_spread)) return "";
-  return wrapped(fmt::format("The machine was busy: the times of a version spread by {:.0f} % "
-                             "(median over the versions), so that no figure is more exact than "
-                             "that. Ratios within rounds suffer least.",
-                             100 * typical),
-                 text_width());
+  std::string text;
+  if (typical > max_spread) {
+    text = wrapped(fmt::format("The machine was busy: the times of a version spread by {:.0f} % "
+                               "(median over the versions), so that no figure is more exact than "
+                               "that. Ratios within rounds suffer least.",
+                               100 * typical),
+                   text_width());
+  }
+  if (worst != nullptr && worst->spread > max_alone) {
+    text += wrapped(fmt::format("The times of {} on {} spread by {:.0f} %: something else took its "
+                                "core. Time it again; --pairs makes more rounds.",
+                                worst->rung, worst->problem, 100 * worst->spread),
+                    text_width());
+  }
+  return text;
 }
 
 std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine) {

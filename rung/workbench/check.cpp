@@ -12,6 +12,7 @@
 #include "rung/workbench/bench.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/crash.hpp"
+#include "rung/workbench/interrupt.hpp"
 #include "rung/workbench/progress.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"
@@ -77,10 +78,13 @@ class Checker {
     }
     expect_in_time();
     Progress progress(steps);
-    for (const AnyOperator* op : target_.operators) {
-      for (const Backend backend : backends_) {
-        if (!is_over()) check(*op, backend, progress);
+    try {
+      for (const AnyOperator* op : target_.operators) {
+        for (const Backend backend : backends_) {
+          if (!is_over()) check(*op, backend, progress);
+        }
       }
+    } catch (const Interrupted&) {  // the cases so far are reported
     }
     return std::move(report_);
   }
@@ -217,6 +221,7 @@ class Checker {
     Judge judge(op, problem, variant, trial.seed, context.device());
     const bool twice = is_twice(backend, variant);
     for (const RungInfo* rung : rungs) {
+      InterruptGuard::check();
       Case where;
       where.op = op.name();
       where.rung = rung != nullptr ? rung->name : public_call;
@@ -256,12 +261,16 @@ int run(const Options& options) {
   if (!target.rung.empty() && !options.backend.empty()) {
     expect_rung(*target.operators.front(), target.rung, backends.front());
   }
+  const InterruptGuard guard;
   const CheckReport report = Checker(options, std::move(target), std::move(backends)).run();
   if (options.json) {
     report.print_json(missing);
   } else {
     report.print_text();
     for (const std::string& line : missing) say("not checked on " + line);
+  }
+  if (InterruptGuard::interrupted()) {
+    InterruptGuard::end("the cases above are those that had ended");
   }
   return report.good() ? exit_good : exit_failed;
 }
@@ -276,7 +285,8 @@ CommandSpec::Action setup(Parser app) {
       .type_name("PROBLEM");
   app.add_option("--variant", options->variant,
                  "only this layout and kind of values, as in \"plain adversarial\"; default: all")
-      .type_name("VARIANT");
+      .type_name("VARIANT")
+      .completes(complete_variants);
   app.add_option("--seed", options->seed, "only inputs from this seed; default: 1 to 3").positive();
   app.add_option("--threads", options->threads,
                  "only this number of CPU threads; default: 1, 3 and every core")

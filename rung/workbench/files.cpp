@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <system_error>
 
 #include "rung/core/error.hpp"
 #include "rung/core/file_writer.hpp"
@@ -26,12 +27,16 @@ std::string read_text_file(const std::string& path) {
   throw Error(ErrorCode::io, fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
 }
 
-void write_text_file(const std::string& path, const std::string& text) {
+void expect_folder_of(std::string_view option, const std::string& path) {
   std::error_code failed;
-  if (const fs::path folder = fs::path(path).parent_path(); !folder.empty()) {
-    fs::create_directories(folder, failed);
-  }
-  write_file(path, text);
+  const fs::path folder = fs::path(path).parent_path();
+  if (folder.empty() || fs::is_directory(folder, failed)) return;
+  throw Error(ErrorCode::io,
+              fmt::format("{}: '{}' given, but there is no folder '{}'; accepted: a file in a "
+                          "folder that exists",
+                          option, path, folder.string()));
 }
+
+void write_text_file(const std::string& path, const std::string& text) { write_file(path, text); }
 
 }  // namespace rung::workbench

@@ -20,7 +20,9 @@ constexpr double redraw_seconds = 0.05;  // more often only costs time and flick
 }  // namespace
 
 Progress::Progress(std::int64_t total)
-    : total_(std::max<std::int64_t>(total, 1)), on_terminal_(is_terminal(STDERR_FILENO)) {}
+    : total_(std::max<std::int64_t>(total, 1)), on_terminal_(is_terminal(STDERR_FILENO)) {
+  if (on_terminal_) line_.emplace();
+}
 
 Progress::~Progress() {
   if (on_terminal_) fmt::print(stderr, "\r\033[K");
@@ -34,6 +36,7 @@ void Progress::step(std::string_view doing) {
 void Progress::say(std::string_view doing) { draw(doing, true); }
 
 void Progress::draw(std::string_view doing, bool now) {
+  InterruptGuard::check();
   if (!on_terminal_) return;
   const double time = bench::now();
   if (!now && time - drawn_at_ < redraw_seconds) return;

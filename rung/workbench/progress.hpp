@@ -4,7 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
+
+#include "rung/workbench/interrupt.hpp"
 
 namespace rung::workbench {
 
@@ -15,7 +18,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// Begins the next of `total` steps.
+  /// Begins the next of `total` steps. Both throw Interrupted after a Ctrl-C that an InterruptGuard
+  /// noted.
   void step(std::string_view doing);
   /// Tells what is being done without a step forward.
   void say(std::string_view doing);
@@ -26,6 +30,7 @@ class Progress {
   std::int64_t total_;
   std::int64_t done_ = 0;
   bool on_terminal_;
+  std::optional<OpenLine> line_;
   double drawn_at_ = 0;
 };
 

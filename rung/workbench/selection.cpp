@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
+#include "operators_left_out.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/suggestion.hpp"
 #include "rung/workbench/table.hpp"
@@ -23,7 +25,53 @@ std::vector<std::string_view> rung_names(const AnyOperator& op) {
   return names;
 }
 
+/// Throws for what is a pattern of `rung survey`.
+void expect_no_range(const std::string& word) {
+  if (word.find("..") == word.npos && word.find('(') == word.npos) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("problem '{0}': a range, which only `rung survey OPERATOR '{0}'` takes: "
+                          "it draws problems from it at random; accepted: one problem per word, as "
+                          "in 'f32 64x64x64' 'f32 128x128x128'",
+                          word));
+}
+
 }  // namespace
+
+std::vector<std::string> left_out_operators() {
+  std::vector<std::string> names;
+  for (std::string_view rest = operators_left_out; !rest.empty();) {
+    const std::size_t end = rest.find(' ');
+    names.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end, rest.size() - 1) + 1);
+  }
+  return names;
+}
+
+std::string why_no_operator(const std::string& name) {
+  std::vector<std::string> known;
+  for (const AnyOperator* op : operators()) {
+    if (op->name() == name) return "";
+    known.emplace_back(op->name());
+  }
+  const std::vector<std::string> left_out = left_out_operators();
+  if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) {
+    return fmt::format(
+        "this build has no {0}, only {1}; configure it with -DRUNG_OPERATORS={0} (or "
+        "-DRUNG_OPERATORS= for all) and build again",
+        name, join(known));
+  }
+  std::vector<std::string> all = known;
+  all.insert(all.end(), left_out.begin(), left_out.end());
+  return fmt::format("no operator '{}'{}; accepted: {}{}", name, did_you_mean(name, all),
+                     join(known), left_out.empty() ? "" : "; not in this build: " + join(left_out));
+}
+
+const AnyOperator& known_operator(const std::string& name) {
+  const std::string why = why_no_operator(name);
+  if (why.empty()) return find_operator(name);
+  const bool is_left_out = why.starts_with("this");
+  throw Error(is_left_out ? ErrorCode::not_available : ErrorCode::invalid_argument, why);
+}
 
 Target select_target(const std::string& text) {
   Target target;
@@ -33,7 +81,7 @@ Target select_target(const std::string& text) {
   if (op.empty()) {
     target.operators = operators();
   } else {
-    target.operators.push_back(&find_operator(op));
+    target.operators.push_back(&known_operator(op));
     if (!target.rung.empty()) expect_rung(*target.operators.front(), target.rung, {});
   }
   return target;
@@ -57,11 +105,19 @@ void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Bac
                            fmt::format("  {:<5} ", to_string(here)));
     list.pop_back();
   }
+  std::string absent;
+  for (const Backend one : all_backends) {
+    const std::vector<const RungInfo*> all = op.rungs();
+    const bool has = std::any_of(all.begin(), all.end(),
+                                 [&](const RungInfo* info) { return info->backend == one; });
+    if (!has && !backend) absent += (absent.empty() ? "" : " and ") + std::string(to_string(one));
+  }
+  if (!absent.empty()) absent = fmt::format("\n(this build has no rungs of {})", absent);
   throw Error(
       ErrorCode::invalid_argument,
-      fmt::format("{}{} has no rung '{}'{}; it has these (and '{}', the library's choice):{}",
+      fmt::format("{}{} has no rung '{}'{}; it has these (and '{}', the library's choice):{}{}",
                   op.name(), backend ? fmt::format(" on {}", to_string(*backend)) : "", rung,
-                  did_you_mean(rung, known), public_call, list));
+                  did_you_mean(rung, known), public_call, list, absent));
 }
 
 std::vector<Backend> select_backends(const std::string& asked, std::vector<std::string>& missing) {
@@ -87,6 +143,7 @@ std::vector<Problem> parse_problems(const std::vector<std::string>& words) {
   std::vector<Problem> problems;
   std::string type;  // a word that is only an element type waits for the extents after it
   for (const std::string& word : words) {
+    expect_no_range(word);
     if (type.empty() && word.find(' ') == std::string::npos &&
         word.find('x') == std::string::npos) {
       type = word;
@@ -163,6 +220,12 @@ std::vector<std::string> complete_rungs(const Completing& completing) {
 std::vector<std::string> complete_backends(const Completing&) {
   std::vector<std::string> names;
   for (const Backend backend : all_backends) names.emplace_back(to_string(backend));
+  return names;
+}
+
+std::vector<std::string> complete_variants(const Completing&) {
+  std::vector<std::string> names;
+  for (const Variant& variant : all_variants()) names.push_back(to_string(variant));
   return names;
 }
 

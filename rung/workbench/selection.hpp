@@ -18,6 +18,14 @@ inline constexpr Backend all_backends[] = {Backend::cpu, Backend::cuda, Backend:
 /// The name under which the public call is listed beside the rungs: the library's own choice.
 inline constexpr std::string_view public_call = "best";
 
+/// Returns the operator of this name. Throws Error(not_available) that says how to build it where
+/// this build leaves it out, else Error(invalid_argument) that lists the operators.
+const AnyOperator& known_operator(const std::string& name);
+/// Returns what known_operator() throws; "" where there is such an operator.
+std::string why_no_operator(const std::string& name);
+/// The operators of the source tree that this build leaves out.
+std::vector<std::string> left_out_operators();
+
 /// "gemm/packed_simd" or "gemm" or "": which operators, and which rung of them ("" for all).
 struct Target {
   std::vector<const AnyOperator*> operators;
@@ -48,11 +56,12 @@ Variant parse_variant(std::string_view text);
 Availability rung_availability(const RungInfo& rung);
 
 // What a shell completes to: operators, operators and their rungs ("gemm/"), the rungs of the
-// operator before, separated by commas, and backends.
+// operator before, separated by commas, backends, and variants.
 std::vector<std::string> complete_operators(const Completing& completing);
 std::vector<std::string> complete_targets(const Completing& completing);
 std::vector<std::string> complete_rungs(const Completing& completing);
 std::vector<std::string> complete_backends(const Completing& completing);
+std::vector<std::string> complete_variants(const Completing& completing);
 
 /// "a, b, c".
 std::string join(const std::vector<std::string>& words);

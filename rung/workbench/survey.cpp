@@ -15,6 +15,7 @@
 #include "rung/core/error.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/files.hpp"
+#include "rung/workbench/interrupt.hpp"
 #include "rung/workbench/quantity.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"
@@ -85,8 +86,48 @@ int list_problems(const Options& options, const AnyOperator& op) {
   return exit_good;
 }
 
+/// Times the problems that the file does not hold yet; returns how many are left when the time is
+/// over.
+int time_problems(const Options& options, const AnyOperator& op, Context& context,
+                  const bench::Machine& machine, SurveyResults& survey) {
+  const double until = bench::now() + options.seconds;
+  int left = 0;
+  Progress progress(options.count);
+  const SurveyPlan plan;
+  for (int index = 0; index < options.count; ++index) {
+    SurveyRow* const before = survey.find(options.seed, index);
+    if (before != nullptr && !(options.again && !fault_of(*before).empty())) {
+      progress.step("measured before");
+      continue;
+    }
+    if (bench::now() >= until) {
+      ++left;
+      continue;
+    }
+    const Problem problem = draw_problem(op, survey.draw, options.seed, index);
+    if (bench::now() + estimate_call(op, problem, context) >= until) {
+      ++left;
+      continue;
+    }
+    progress.step(problem.to_string());
+    progress.say(problem.to_string());
+    SurveyRow row = survey_problem(op, problem, context, plan, machine);
+    row.seed = options.seed;
+    row.index = index;
+    if (before == nullptr) {
+      survey.rows.push_back(std::move(row));
+    } else if (goodness(row) > goodness(*before) || row.failed) {
+      *before = std::move(row);
+    }
+    survey.date = today();
+    if (!options.json.empty()) write_text_file(options.json, survey_json(survey, machine) + '\n');
+  }
+  return left;
+}
+
 int run(const Options& options) {
-  const AnyOperator& op = find_operator(options.op);
+  const AnyOperator& op = known_operator(options.op);
+  if (!options.json.empty()) expect_folder_of("--json", options.json);
   if (options.list) return list_problems(options, op);
   SurveyResults survey = begun(options, op);
   survey.backend = backend_to_time(options.backend);
@@ -98,40 +139,14 @@ int run(const Options& options) {
                      : machine.cpu;
   go_on(survey, options.json);
 
-  const double until = bench::now() + options.seconds;
+  const InterruptGuard guard;
   int left = 0;
-  {
-    Progress progress(options.count);
-    const SurveyPlan plan;
-    for (int index = 0; index < options.count; ++index) {
-      SurveyRow* const before = survey.find(options.seed, index);
-      if (before != nullptr && !(options.again && !fault_of(*before).empty())) {
-        progress.step("measured before");
-        continue;
-      }
-      if (bench::now() >= until) {
-        ++left;
-        continue;
-      }
-      const Problem problem = draw_problem(op, survey.draw, options.seed, index);
-      if (bench::now() + estimate_call(op, problem, context) >= until) {
-        ++left;
-        continue;
-      }
-      progress.step(problem.to_string());
-      progress.say(problem.to_string());
-      SurveyRow row = survey_problem(op, problem, context, plan, machine);
-      row.seed = options.seed;
-      row.index = index;
-      if (before == nullptr) {
-        survey.rows.push_back(std::move(row));
-      } else if (goodness(row) > goodness(*before) || row.failed) {
-        *before = std::move(row);
-      }
-      survey.date = today();
-      if (!options.json.empty()) write_text_file(options.json, survey_json(survey, machine) + '\n');
-    }
+  try {
+    left = time_problems(options, op, context, machine, survey);
+  } catch (const Interrupted&) {
   }
+  const bool is_cut = InterruptGuard::interrupted();
+  if (is_cut && survey.rows.empty()) InterruptGuard::end("no problem is timed");
   fmt::print("{}", survey_text(survey));
   if (left > 0) {
     say(
@@ -144,6 +159,11 @@ int run(const Options& options) {
   if (machine.noisy()) {
     say("The ceilings were measured while the machine was busy, so that floors may be too high: "
         "`rung machine` measures again.");
+  }
+  if (is_cut) {
+    InterruptGuard::end(
+        fmt::format("{} problems are timed{}", survey.rows.size(),
+                    options.json.empty() ? "" : "; the same command goes on with the others"));
   }
   const auto failed = [](const SurveyRow& row) { return row.failed; };
   return std::any_of(survey.rows.begin(), survey.rows.end(), failed) ? exit_failed : exit_good;

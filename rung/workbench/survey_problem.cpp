@@ -11,6 +11,7 @@
 #include "rung/bench/clock.hpp"
 #include "rung/bench/statistics.hpp"
 #include "rung/core/error.hpp"
+#include "rung/workbench/interrupt.hpp"
 #include "rung/workbench/judge.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/survey.hpp"
@@ -193,7 +194,8 @@ class ProblemSurvey {
     for (const Version& one : racing) {
       contenders.push_back(contender(all_sets(), one.rung, context_));
     }
-    const auto samples = bench::alternate(contenders, plan);
+    const auto samples =
+        bench::alternate(contenders, plan, [](std::size_t) { InterruptGuard::check(); });
     raced_ = true;
     for (std::size_t i = 0; i < racing.size(); ++i) racing[i].seconds = least(samples[i]);
     const auto fastest = [&](Kind kind) -> const Version* {

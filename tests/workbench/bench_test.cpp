@@ -150,6 +150,38 @@ TEST(Bench, TextFitsThePageAndNamesThePeersVersion) {
   EXPECT_EQ(outcome.err, "") << "the progress line is for terminals";
 }
 
+// The simulated GPU's check has its command.
+TEST(Bench, TimesWhatWasAskedForAndSimulatesNothing) {
+  const KnownMachine machine;
+  const Outcome outcome = run_rung({"bench", "gemm", "f32 8x8x8", "--pairs", "1", "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const json& row : json::parse(outcome.out).at("rows")) {
+    EXPECT_NE(row.at("backend"), "simt") << row;
+    EXPECT_EQ(row.at("problem"), "f32 8x8x8");
+  }
+  if (!available(Backend::simt)) return;
+  const Outcome large = run_rung({"bench", "gemm", "f32 512x512x512", "--backend", "simt"});
+  EXPECT_EQ(large.code, 3) << large.out;
+  EXPECT_NE(large.err.find("takes the simulated GPU minutes"), std::string::npos) << large.err;
+}
+
+TEST(Bench, SaysWhyThereIsNothingToTime) {
+  const KnownMachine machine;
+  const Outcome cuda = run_rung({"bench", "transfer"});
+  if (!available(Backend::cuda)) {
+    EXPECT_EQ(cuda.code, 3) << cuda.out;
+    EXPECT_EQ(cuda.out, "");
+    const bool is_left_out = cuda.err.find("configure it with") != std::string::npos;
+    EXPECT_TRUE(is_left_out || cuda.err.find("nothing to time here") != std::string::npos)
+        << cuda.err;
+  }
+  const Outcome unsupported =
+      run_rung({"bench", "fake", "--backend", "cpu", "--rungs", "columns", "--pairs", "1"});
+  EXPECT_EQ(unsupported.code, 3);
+  EXPECT_NE(unsupported.out.find("no version of it takes this problem here"), std::string::npos);
+  EXPECT_EQ(unsupported.out.find("takes about"), std::string::npos) << unsupported.out;
+}
+
 TEST(Bench, ABusyMachineIsNoticedByTheSpread) {
   const auto tables = [](std::vector<double> spreads, int rounds) {
     workbench::BenchTable table;
@@ -163,7 +195,12 @@ TEST(Bench, ABusyMachineIsNoticedByTheSpread) {
   };
   EXPECT_EQ(workbench::busy_text(tables({0.01, 0.02, 0.9}, 15)), "") << "one version alone";
   EXPECT_EQ(workbench::busy_text(tables({}, 15)), "");
-  EXPECT_EQ(workbench::busy_text(tables({0.3, 0.4, 0.5}, 1)), "") << "too few rounds to tell";
+  EXPECT_EQ(workbench::busy_text(tables({0, 0, 0}, 1)), "") << "one time has no spread";
+  // As many rounds as slow versions, or --pairs 3, have.
+  EXPECT_NE(workbench::busy_text(tables({0.3, 0.4, 0.5}, 3)).find("40 %"), std::string::npos);
+  const std::string one = workbench::busy_text(tables({0.01, 0.02, 150.421}, 3));
+  EXPECT_NE(one.find("spread by 15042 %"), std::string::npos) << one;
+  EXPECT_EQ(one.find("The machine was busy"), std::string::npos) << one;
   const std::string busy = workbench::busy_text(tables({0.02, 0.3, 0.4}, 15));
   EXPECT_NE(busy.find("The machine was busy"), std::string::npos) << busy;
   EXPECT_NE(busy.find("30 %"), std::string::npos) << busy;
@@ -172,6 +209,7 @@ TEST(Bench, ABusyMachineIsNoticedByTheSpread) {
 TEST(Report, FromMeasurementToReadmeAndBack) {
   const KnownMachine machine;
   const std::string results = machine.folder + "/results";
+  std::filesystem::create_directories(results + "/here");
   ASSERT_EQ(run_rung({"bench", "fake", "--backend", "cpu", "--rungs", timed_rungs, "--pairs", "1",
                       "--threads", "1", "--output", results + "/here/fake.json"})
                 .code,

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// One handler of SIGINT for both classes: it is installed while either lives.
+#include "rung/workbench/interrupt.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace rung::workbench {
+namespace {
+
+volatile std::sig_atomic_t is_noted = 0;    // SIGINT has come
+volatile std::sig_atomic_t is_guarded = 0;  // an InterruptGuard lives
+volatile std::sig_atomic_t is_open = 0;     // an OpenLine lives
+int users = 0;
+struct sigaction before {};
+
+void handle(int signal) {
+  constexpr std::string_view guarded =
+      "\nstopping after the call that runs; Ctrl-C again ends at once\n";
+  const std::string_view text = is_guarded != 0 ? guarded : guarded.substr(0, 1);
+  if (is_open != 0) static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+  std::signal(signal, SIG_DFL);
+  if (is_guarded != 0) {
+    is_noted = 1;
+  } else {
+    std::raise(signal);
+  }
+}
+
+void add_user() {
+  if (users++ != 0) return;
+  sigaction(SIGINT, nullptr, &before);
+  if (before.sa_handler != SIG_DFL) return;
+  struct sigaction action {};
+  action.sa_handler = handle;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, nullptr);
+}
+
+void remove_user() {
+  if (--users == 0 && is_noted == 0) sigaction(SIGINT, &before, nullptr);
+}
+
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  add_user();
+  is_guarded = 1;
+}
+
+InterruptGuard::~InterruptGuard() {
+  is_guarded = 0;
+  remove_user();
+}
+
+bool InterruptGuard::interrupted() noexcept { return is_noted != 0; }
+
+void InterruptGuard::check() {
+  if (interrupted()) throw Interrupted{};
+}
+
+void InterruptGuard::end(std::string_view what) {
+  std::fflush(stdout);
+  fmt::print(stderr, "rung: interrupted: {}\n", what);
+  std::signal(SIGINT, SIG_DFL);
+  std::raise(SIGINT);
+  std::_Exit(128 + SIGINT);  // where SIGINT is blocked
+}
+
+OpenLine::OpenLine() {
+  add_user();
+  is_open = 1;
+}
+
+OpenLine::~OpenLine() {
+  is_open = 0;
+  remove_user();
+}
+
+}  // namespace rung::workbench
