@@ -7,6 +7,7 @@
 
 #include <png.h>
 
+#include <bit>
 #include <csetjmp>
 #include <cstdint>
 #include <exception>
@@ -123,6 +124,7 @@ struct Reader {
 struct Header {
   png_uint_32 width, height;
   int channels;
+  int bits;                  // of a channel: 8 or 16
   int passes;                // of interlacing
   std::uint64_t in_a_row;    // bytes, as the file has them
   std::size_t out_of_a_row;  // and as they become
@@ -136,6 +138,11 @@ std::uint64_t rows_to_decode(const Header* header) {
     if (PNG_PASS_COLS(header->width, pass) > 0) rows += PNG_PASS_ROWS(header->height, pass);
   }
   return rows;
+}
+
+/// Two bytes of a channel are big-endian in the file.
+void set_byte_order(png_structp png, int bits) {
+  if (bits == 16 && std::endian::native == std::endian::little) png_set_swap(png);
 }
 
 /// Everything in front of the pixels, and what they are to become.
@@ -152,12 +159,13 @@ bool read_header(png_structp png, png_infop info, Source* source, Header* header
   header->height = png_get_image_height(png, info);
   header->in_a_row = png_get_rowbytes(png, info);
   png_set_expand(png);  // palettes, few bits, transparent colours
-  png_set_scale_16(png);
+  set_byte_order(png, png_get_bit_depth(png, info));
   header->passes = png_set_interlace_handling(png);
   source->rows_left = rows_to_decode(header);
   png_set_read_user_transform_fn(png, count_row);
   png_read_update_info(png, info);
   header->channels = png_get_channels(png, info);
+  header->bits = png_get_bit_depth(png, info);
   header->out_of_a_row = png_get_rowbytes(png, info);
   return true;
 }
@@ -215,21 +223,23 @@ struct Picture {
   const png_byte* pixels;
   png_uint_32 width, height;
   int channels;
+  int bits;
 };
 
 bool write_picture(png_structp png, png_infop info, FileWriter* file, const Picture* picture) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   static constexpr int colour_types[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                          PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
-  constexpr int bits = 8;
   png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_set_write_fn(png, file, write_bytes, flush);
-  png_set_IHDR(png, info, picture->width, picture->height, bits,
+  png_set_IHDR(png, info, picture->width, picture->height, picture->bits,
                colour_types[picture->channels - 1], PNG_INTERLACE_NONE,
                PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_write_info(png, info);
-  const std::size_t row_bytes =
-      static_cast<std::size_t>(picture->width) * static_cast<std::size_t>(picture->channels);
+  set_byte_order(png, picture->bits);
+  const std::size_t row_bytes = static_cast<std::size_t>(picture->width) *
+                                static_cast<std::size_t>(picture->channels) *
+                                static_cast<std::size_t>(picture->bits / 8);
   for (png_uint_32 row = 0; row < picture->height; ++row) {
     png_write_row(png, picture->pixels + row * row_bytes);
   }
@@ -243,13 +253,14 @@ void expect_picture(const std::string& path, const ConstTensorRef& tensor) {
   const auto fits = [](std::int64_t side) {
     return side >= 1 && side <= static_cast<std::int64_t>(max_side);
   };
-  const bool is_picture = tensor.dtype == DType::u8 && (shape.rank == 2 || has_channels) &&
-                          fits(shape[0]) && fits(shape[1]);
+  const bool has_type = tensor.dtype == DType::u8 || tensor.dtype == DType::u16;
+  const bool is_picture =
+      has_type && (shape.rank == 2 || has_channels) && fits(shape[0]) && fits(shape[1]);
   if (is_picture) return;
   throw Error(
       ErrorCode::unsupported,
       path + ": a tensor of " + std::string(to_string(tensor.dtype)) + " " + to_string(shape) +
-          " is no picture; accepted for PNG: u8 of H x W, or H x W x C with C 1 to 4, and H "
+          " is no picture; accepted for PNG: u8 or u16 of H x W, or H x W x C with C 1 to 4, and H "
           "and W 1 to " +
           std::to_string(max_side) + ". A .npy file takes any");
 }
@@ -264,7 +275,8 @@ Tensor read_png(const std::string& path) {
   Header header{};
   if (!read_header(reader.png, reader.info, &source, &header)) trouble.raise(path);
   expect_plausible(path, header, file_bytes);
-  Tensor tensor(DType::u8, {header.height, header.width, header.channels});
+  Tensor tensor(header.bits == 16 ? DType::u16 : DType::u8,
+                {header.height, header.width, header.channels});
   if (!read_pixels(reader.png, &header, tensor.data<png_byte>())) trouble.raise(path);
   return tensor;
 }
@@ -286,7 +298,8 @@ void write_png(const std::string& path, const ConstTensorRef& tensor) {
   const Picture picture{.pixels = static_cast<const png_byte*>(pixels),
                         .width = static_cast<png_uint_32>(tensor.shape[1]),
                         .height = static_cast<png_uint_32>(tensor.shape[0]),
-                        .channels = tensor.rank() == 2 ? 1 : static_cast<int>(tensor.shape[2])};
+                        .channels = tensor.rank() == 2 ? 1 : static_cast<int>(tensor.shape[2]),
+                        .bits = tensor.dtype == DType::u16 ? 16 : 8};
   if (!write_picture(writer.png, writer.info, &file, &picture)) trouble.raise(path);
   file.commit();
 }

@@ -8,7 +8,9 @@
 #include <memory>
 #include <system_error>
 
+#include "rung/core/run_examples.hpp"
 #include "rung/workbench/command.hpp"
+#include "rung/workbench/files.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/tensor_files.hpp"
 
@@ -91,7 +93,16 @@ void expect_inputs_are_kept(const AnyOperator& op, const Options& options) {
   }
 }
 
+/// "; photo.png has 16 bits a channel, ..." of the pictures that a rejected call read as u16.
+std::string remark_on(const std::vector<std::string>& deep_pictures) {
+  if (deep_pictures.empty()) return "";
+  return fmt::format("; {} has 16 bits a channel, and is u16: with 8 it is u8",
+                     join(deep_pictures));
+}
+
 int run(const AnyOperator& op, const Options& options) {
+  expect_tensor_file("--output", options.output);
+  expect_folder_of("--output", options.output);
   expect_inputs_are_kept(op, options);
   const Backend backend = parse_backend(options.backend);
   if (const Availability here = available(backend); !here) {
@@ -100,12 +111,19 @@ int run(const AnyOperator& op, const Options& options) {
   if (!options.rung.empty()) expect_rung(op, options.rung, backend);
   Context context = Context::on(backend, options.threads);
   Invocation invocation;
+  std::vector<std::string> deep_pictures;
   for (const ArgumentSpec& spec : op.arguments()) {
     const std::string name(spec.name);
     if (!options.parsed.at(name).given()) continue;
     switch (spec.kind) {
       case Kind::tensor:
         invocation.tensors[name] = load(options.files.at(name), context);
+        if (!is_picture_file(options.files.at(name))) break;
+        // An operator may treat its channels apart.
+        invocation.texts[name + ".picture"] = "";
+        if (invocation.tensors[name].dtype() == DType::u16) {
+          deep_pictures.push_back(options.files.at(name));
+        }
         break;
       case Kind::number:
         invocation.numbers[name] = options.numbers.at(name);
@@ -119,7 +137,11 @@ int run(const AnyOperator& op, const Options& options) {
     }
   }
   const bool by_choice = options.rung.empty() || options.rung == public_call;
-  op.invoke(context, invocation, by_choice ? best : Pick{options.rung, true});
+  try {
+    op.invoke(context, invocation, by_choice ? best : Pick{options.rung, true});
+  } catch (const Error& error) {
+    throw Error(error.code(), error.what() + remark_on(deep_pictures));
+  }
   context.synchronize();
   write_tensor_file(options.output, invocation.result);
   fmt::print("{}: {} {}\n", options.output, to_string(invocation.result.dtype()),
@@ -132,7 +154,8 @@ CommandSpec::Action setup(Parser app) {
   for (const AnyOperator* op : operators()) {
     const Parser one = app.add_command(std::string(op->name()), std::string(op->summary()));
     auto options = std::make_shared<Options>();
-    std::string example = fmt::format("rung run {}", op->name());
+    const std::string command = fmt::format("rung run {}", op->name());
+    std::string example = command;
     for (const ArgumentSpec& spec : op->arguments()) {
       add_argument(one, *options, spec);
       if (spec.positional) example += fmt::format(" {}.npy", spec.name);
@@ -150,7 +173,11 @@ CommandSpec::Action setup(Parser app) {
     one.add_option("--rung", options->rung, "a rung by name; default: the library's choice")
         .completes(complete_rungs);
     one.purpose(fmt::format("{} The output is written in full or not at all.", tensor_files_help));
-    one.example(example + " -o out.npy");
+    const std::vector<const RunExample*> examples = run_examples(op->name());
+    for (const RunExample* given : examples) {
+      one.example(fmt::format("{} {}", command, given->words), std::string(given->comment));
+    }
+    if (examples.empty()) one.example(example + " -o out.npy");
     one.exit_codes({{exit_good, "the result is written"},
                     {exit_usage, "the command line or a file is wrong; nothing is written"},
                     {exit_not_here, "nothing here computes it; the message says why"}});

@@ -2,8 +2,11 @@
 // The table of formats, and who reads and writes which.
 #include "rung/workbench/tensor_files.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
+#include "rung/core/error.hpp"
 #include "rung/core/npy.hpp"
 #include "rung/workbench/png.hpp"
 
@@ -40,6 +43,17 @@ const Format& format_of(std::string_view path) {
 }
 
 }  // namespace
+
+bool is_picture_file(std::string_view path) { return format_of(path).read == read_png; }
+
+void expect_tensor_file(std::string_view option, const std::string& path) {
+  if (is_picture_file(path) || ends_with(path, ".npy")) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("{}: '{}' given; accepted: a file whose name ends in .npy, or in .png for "
+                  "a picture",
+                  option, path));
+}
 
 Tensor read_tensor_file(const std::string& path) { return format_of(path).read(path); }
 

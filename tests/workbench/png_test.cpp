@@ -33,7 +33,7 @@ struct PngPicture {
   std::vector<png_color> palette;
   std::vector<std::uint8_t> palette_alpha;
   std::vector<int> transparent;  // the samples of the colour that is
-  Bytes wanted;                  // H x W x C
+  std::vector<int> wanted;       // H x W x C
   int channels = 0;
 };
 
@@ -101,7 +101,15 @@ Bytes encode(const PngPicture& p) {
   return file;
 }
 
-/// Random samples, and what they are in 8 bits.
+std::vector<int> samples_of(const Tensor& tensor) {
+  const std::int64_t count = tensor.shape().product();
+  if (tensor.dtype() == DType::u8) {
+    return {tensor.data<std::uint8_t>(), tensor.data<std::uint8_t>() + count};
+  }
+  return {tensor.data<std::uint16_t>(), tensor.data<std::uint16_t>() + count};
+}
+
+/// Random samples, and what they are in 8 or 16 bits.
 PngPicture random_picture(int colour_type, int bits, int height, int width, bool transparent,
                           unsigned seed) {
   PngPicture p{.width = width, .height = height, .colour_type = colour_type, .bits = bits};
@@ -120,8 +128,9 @@ PngPicture random_picture(int colour_type, int bits, int height, int width, bool
       }
     }
   }
-  const auto eight = [&](int sample) {
-    return static_cast<std::uint8_t>(std::lround(255.0 * sample / max_sample));
+  const int most = bits == 16 ? 65535 : 255;
+  const auto widened = [&](int sample) {
+    return static_cast<int>(std::lround(static_cast<double>(most) * sample / max_sample));
   };
   for (int i = 0; i < height * width; ++i) {
     std::vector<int> pixel;
@@ -137,11 +146,11 @@ PngPicture random_picture(int colour_type, int bits, int height, int width, bool
       p.wanted.insert(p.wanted.end(), {colour.red, colour.green, colour.blue});
       if (transparent) {
         const bool listed = index < p.palette_alpha.size();
-        p.wanted.push_back(listed ? p.palette_alpha[index] : std::uint8_t{255});
+        p.wanted.push_back(listed ? p.palette_alpha[index] : 255);
       }
     } else {
-      for (const int sample : pixel) p.wanted.push_back(eight(sample));
-      if (transparent) p.wanted.push_back(pixel == p.transparent ? 0 : 255);
+      for (const int sample : pixel) p.wanted.push_back(widened(sample));
+      if (transparent) p.wanted.push_back(pixel == p.transparent ? 0 : most);
     }
   }
   p.channels = static_cast<int>(p.wanted.size()) / (height * width);
@@ -172,9 +181,9 @@ TEST_F(Png, OfEveryColourTypeAndDepthIsRead) {
             SCOPED_TRACE(png_name(p));
             Tensor tensor;
             ASSERT_EQ(read(encode(p), &tensor), "");
-            ASSERT_EQ(tensor.dtype(), DType::u8);
+            ASSERT_EQ(tensor.dtype(), bits == 16 ? DType::u16 : DType::u8);
             ASSERT_EQ(tensor.shape(), (Extents{height, width, p.channels}));
-            ASSERT_EQ(bytes_of(tensor), p.wanted);
+            ASSERT_EQ(samples_of(tensor), p.wanted);
             ++read_files;
           }
         }
@@ -197,6 +206,16 @@ TEST_F(Png, IsReadAsItWasWritten) {
     EXPECT_EQ(read.shape(), (Extents{shape[0], shape[1], shape.rank == 2 ? 1 : shape[2]}));
     EXPECT_EQ(bytes_of(read), bytes_of(tensor));
   }
+}
+
+TEST_F(Png, Of16BitsIsReadAsItWasWritten) {
+  Tensor tensor(DType::u16, {2, 3, 3});
+  for (std::uint16_t i = 0; i < 18; ++i) tensor.data<std::uint16_t>()[i] = 257 * i + 3;
+  write_png(path(), tensor);
+  const Tensor read = read_png(path());
+  EXPECT_EQ(read.dtype(), DType::u16);
+  EXPECT_EQ(read.shape(), tensor.shape());
+  EXPECT_EQ(samples_of(read), samples_of(tensor));
 }
 
 TEST_F(Png, OfAnyStridesIsWritten) {

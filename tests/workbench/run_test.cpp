@@ -1,43 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // rung run, the program itself: files in, a file out, and no file when anything is wrong.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <zlib.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
-#include "rung/core/npy.hpp"
-#include "rung/workbench/png.hpp"
+#include "run_on_files.hpp"
 
 namespace rung::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Ended {
-  int code = -1;
-  std::string said;  // standard output and error together
-};
-
-Ended shell(const std::string& command) {
-  Ended ended;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return ended;
-  std::array<char, 4096> part{};
-  while (const std::size_t got = fread(part.data(), 1, part.size(), pipe)) {
-    ended.said.append(part.data(), got);
-  }
-  const int status = pclose(pipe);
-  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return ended;
-}
 
 struct Refusal {
   const char* op;
@@ -137,34 +114,6 @@ TEST(Output, CutShortByAFullDiskIsAFailureOfEveryCommand) {
         << words;
   }
 }
-
-class RunGemm : public testing::Test {
- protected:
-  RunGemm() {
-    char name[] = "/tmp/rung-run-XXXXXX";
-    folder = mkdtemp(name);
-  }
-  ~RunGemm() override { fs::remove_all(folder); }
-
-  Ended run(const std::string& words) {
-    return shell("cd " + folder + " && " RUNG_BINARY " run gemm " + words);
-  }
-  [[nodiscard]] bool exists(const std::string& name) const {
-    return fs::exists(folder + "/" + name);
-  }
-
-  Tensor save(const std::string& name, DType dtype, const Extents& shape) {
-    Tensor tensor(dtype, shape);
-    for (std::int64_t i = 0; i < shape.product(); ++i) {
-      store_from_double(dtype, tensor.data<char>() + i * static_cast<std::int64_t>(size_of(dtype)),
-                        static_cast<double>(i % 7) - 3);
-    }
-    write_npy(folder + "/" + name, tensor);
-    return tensor;
-  }
-
-  std::string folder;
-};
 
 TEST_F(RunGemm, MultipliesFilesWithOptions) {
   const Tensor a = save("a.npy", DType::f32, {4, 5});
@@ -288,82 +237,40 @@ TEST_F(RunGemm, ErrorsSayWhatIsWrongAndLeaveNoFile) {
   }
 }
 
-// --- pictures ------------------------------------------------------------------------------------
-
-class RunOnPictures : public RunGemm {
- protected:
-  Ended on(const std::string& words) {
-    return shell("cd " + folder + " && " RUNG_BINARY " run " + words);
-  }
-  Tensor picture(const std::string& name) const { return workbench::read_png(folder + "/" + name); }
-};
-
-TEST_F(RunOnPictures, MakesThemGreyAndKeepsAlpha) {
-  Tensor photo(DType::u8, {2, 2, 4});
-  const std::vector<std::uint8_t> pixels{255, 0, 0,   7, 0,  255, 0,  255,
-                                         0,   0, 255, 0, 10, 20,  35, 99};
-  std::copy(pixels.begin(), pixels.end(), photo.data<std::uint8_t>());
-  workbench::write_png(folder + "/photo.png", photo);
-
-  ASSERT_EQ(on("image photo.png --weights tenths -o grey.PNG").said, "grey.PNG: u8 2x2x2\n");
-  const Tensor grey = picture("grey.PNG");
-  ASSERT_EQ(grey.shape(), (Extents{2, 2, 2}));
-  const std::vector<std::uint8_t> wanted{76, 7, 153, 255, 25, 0, 18, 99};
-  EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), grey.data<std::uint8_t>()));
-
-  // From one format to the other and back; any operator on u8 takes pictures.
-  ASSERT_EQ(on("image photo.png --opaque -o grey.npy").said, "grey.npy: u8 2x2x1\n");
-  ASSERT_EQ(on("image photo.png --filter box --radius 0 -o same.npy").code, 0);
-  ASSERT_EQ(on("transpose same.npy --order 102 -o turned.png").said, "turned.png: u8 2x2x4\n");
-  const Tensor turned = picture("turned.png");
-  EXPECT_EQ(turned.data<std::uint8_t>()[4], 0);
-  EXPECT_EQ(turned.data<std::uint8_t>()[6], 255);
-}
-
-TEST_F(RunOnPictures, SaysWhatIsWrongAndWritesNothing) {
-  workbench::write_png(folder + "/a.png", Tensor(DType::u8, {3, 5, 3}));
-  std::ofstream(folder + "/text.png") << "this is no picture";
-  std::ifstream from(folder + "/a.png", std::ios::binary);
-  std::string all((std::istreambuf_iterator<char>(from)), std::istreambuf_iterator<char>());
-  std::ofstream(folder + "/cut.png", std::ios::binary) << all.substr(0, all.size() - 20);
-  save("x.npy", DType::f32, {3, 5, 3});
-  const struct {
-    const char* words;
-    const char* says;
-    int code;
-  } cases[] = {
-      {"image text.png -o out.png", "text.png: not a PNG file", 2},
-      {"image cut.png -o out.png", "cut.png: truncated", 2},
-      {"image none.png -o out.png", "none.png: cannot open", 2},
-      {"image x.npy -o out.png", "out.png: a tensor of f32 3x5x1 is no picture", 3},
-      {"image a.png --filter blur -o out.png", "gaussian", 2},
-      {"image a.png --filter box --radius 16 -o out.png", "0 to 15", 2},
-      {"image a.png -o a.png", "--force", 2},
+TEST_F(RunGemm, AxesAreListsOrDigitsAndCountFromTheEndToo) {
+  save("x.npy", DType::f32, {2, 3, 4});
+  const auto on = [&](const std::string& words) {
+    return shell("cd " + folder + " && " RUNG_BINARY " run " + words).said;
   };
-  for (const auto& one : cases) {
-    const Ended ended = on(one.words);
-    EXPECT_EQ(ended.code, one.code) << one.words << ": " << ended.said;
-    EXPECT_NE(ended.said.find(one.says), std::string::npos) << one.words << ": " << ended.said;
-    EXPECT_FALSE(exists("out.png")) << one.words;
+  for (const char* axes : {"0,2", "02", "0,-1", "-3,-1"}) {
+    EXPECT_EQ(on("reduce x.npy -o y.npy --axes " + std::string(axes)), "y.npy: f32 3\n") << axes;
   }
+  EXPECT_EQ(on("reduce x.npy -o y.npy --axes -1"), "y.npy: f32 2x3\n");
+  for (const char* order : {"2,0,1", "201", "-1,0,1", "-1,-3,-2"}) {
+    EXPECT_EQ(on("transpose x.npy -o y.npy --order " + std::string(order)), "y.npy: f32 4x2x3\n")
+        << order;
+  }
+  for (const char* wrong : {"0,", ",0", "0,,1", "0,9", "-9,0,1", "a", "0;1", "0,1,"}) {
+    for (const char* command : {"reduce x.npy --axes ", "transpose x.npy --order "}) {
+      const std::string said = on(command + ("'" + std::string(wrong)) + "' -o no.npy");
+      EXPECT_NE(said.find("accepted: axes from 0 to 7, or from -8 to -1"), std::string::npos)
+          << command << wrong << ": " << said;
+    }
+  }
+  EXPECT_NE(on("transpose x.npy -o no.npy --order -8,0,1").find("rung: transpose: "),
+            std::string::npos);
+  EXPECT_FALSE(exists("no.npy"));
 }
 
-#if !defined(__SANITIZE_ADDRESS__)  // which needs the address space
-TEST_F(RunOnPictures, ThatWouldNotFitAreRefusedInLittleMemory) {
-  // 2^20 x 2^20 pixels by their header, whose checksum is right.
-  const std::string header{"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\x10\0\0\0\x10\0\0\x08\x06\0\0\0", 29};
-  std::string bytes = header;
-  const auto sum = crc32(0, reinterpret_cast<const Bytef*>(header.data()) + 12, 17);
-  for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(sum >> shift);
-  bytes += std::string("\0\0\0\0IDAT", 8);
-  std::ofstream(folder + "/huge.png", std::ios::binary) << bytes;
-  const Ended ended = shell(
-      "cd " + folder + " && ulimit -v 4000000 && " RUNG_BINARY " run image huge.png -o out.png");
-  EXPECT_EQ(ended.code, 2) << ended.said;
-  EXPECT_NE(ended.said.find("huge.png: "), std::string::npos) << ended.said;
-  EXPECT_FALSE(exists("out.png"));
+TEST(Problem, OfWordsThatExcludeEachOtherOnlyOneIsTaken) {
+  expect_refused({"check", "bench"},
+                 {{"gemm", "f32 8x8x8,relu,gelu", 2, "has relu and gelu; accepted: one of them"},
+                  {"gemm", "f32 8x8x8,tf32,split", 2, "has tf32 and split"},
+                  {"elementwise", "f32 8,add,relu", 2, "has add and relu"},
+                  {"reduce", "f32 8x8,sum,max", 2, "has sum and max"},
+                  {"image", "u8 8x8x3,box,sobel", 2, "has box and sobel"},
+                  {"gemm", "f32 8x8x8 ta", 2, "options follow a comma"}});
 }
-#endif
 
 }  // namespace
 }  // namespace rung::test

@@ -7,6 +7,8 @@
 #include <string_view>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/run_examples.hpp"
+#include "rung/core/words.hpp"
 #include "rung/ops/elementwise/elementwise.hpp"
 
 namespace rung {
@@ -45,6 +47,11 @@ constexpr std::string_view survey_patterns[] = {
     "(f32*2|bf16|f16) 1..33554432,(add|mul|relu|gelu),in_place",
 };
 const Survey<Elementwise> survey{survey_patterns};
+
+const RunExample examples[] = {
+    {"elementwise", "x.npy --y y.npy -o z.npy", "x + y"},
+    {"elementwise", "x.npy --function relu -o z.npy", "of one operand"},
+};
 
 }  // namespace
 
@@ -174,6 +181,7 @@ Elementwise::Call Elementwise::make(const Problem& problem, Inputs& inputs) {
                   "exp", "silu", "sign", "x", "y", "w", "alpha", "in_place"});
   Call call;
   call.alpha = problem.number("alpha", 1.0);
+  expect_one_of(name, problem, function_names, [](std::string_view one) { return one; });
   for (std::size_t i = 0; i < std::size(function_names); ++i) {
     if (problem.has(function_names[i])) call.function = function_of(i);
   }

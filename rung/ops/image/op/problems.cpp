@@ -11,6 +11,8 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/run_examples.hpp"
+#include "rung/core/words.hpp"
 #include "rung/ops/image/image.hpp"
 
 namespace rung {
@@ -48,6 +50,11 @@ constexpr std::string_view survey_patterns[] = {
     "(u8*2|f32) 1..1024x1..128x1..128x3(|,box|,gaussian|,sobel)",
 };
 const Survey<Image> survey{survey_patterns};
+
+const RunExample examples[] = {
+    {"image", "photo.png -o grey.png"},
+    {"image", "photo.png --filter gaussian --radius 3 -o soft.png"},
+};
 
 }  // namespace
 
@@ -170,13 +177,11 @@ Image::Call Image::make(const Problem& problem, Inputs& inputs) {
                  {"grey", "box", "gaussian", "unsharp", "sobel", "weights", "opaque", "radius",
                   "sigma", "amount", "planar"});
   ImageOptions options;
-  int given = 0;
+  expect_one_of(name, problem, filters, [](std::string_view one) { return one; });
   for (std::size_t i = 0; i < std::size(filters); ++i) {
     if (!problem.has(filters[i])) continue;
     options.filter = static_cast<ImageFilter>(i);
-    ++given;
   }
-  if (given > 1) reject(name, fmt::format("{} filters are given; accepted: one", given));
   options.weights = parse_word<GreyWeights>("weights", problem.text("weights", "bt601"), weights);
   options.radius = static_cast<int>(problem.integer("radius", options.radius));
   options.sigma = problem.number("sigma", options.sigma);

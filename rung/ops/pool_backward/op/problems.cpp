@@ -8,6 +8,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/run_examples.hpp"
 #include "rung/ops/pool/op/axes.hpp"
 #include "rung/ops/pool/op/text.hpp"
 #include "rung/ops/pool_backward/pool_backward.hpp"
@@ -57,6 +58,12 @@ constexpr std::string_view survey_patterns[] = {
     "(f32*2|bf16) 1..64x1..256x1x1..65536,k=1x(2|3,p=0x1),s=1x(1|2|3)(|,average)",
 };
 const Survey<PoolBackward> survey{survey_patterns};
+
+const RunExample examples[] = {
+    {"pool_backward", "dy.npy --kind average -o dx.npy"},
+    {"pool_backward", "dy.npy --indices indices.npy -o dx.npy",
+     "of max; pool --indices gives them"},
+};
 
 }  // namespace
 

@@ -11,6 +11,8 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/run_examples.hpp"
+#include "rung/core/words.hpp"
 #include "rung/ops/reduce/reduce.hpp"
 
 namespace rung {
@@ -19,19 +21,6 @@ namespace {
 constexpr Reduction operations[] = {Reduction::sum,    Reduction::product, Reduction::min,
                                     Reduction::max,    Reduction::mean,    Reduction::argmin,
                                     Reduction::argmax, Reduction::norm};
-
-/// "02" or "0_2": a digit an axis.
-Extents parse_axes(std::string_view text) {
-  Extents axes;
-  for (const char c : text) {
-    if (c == '_') continue;
-    if (c < '0' || c > '7' || axes.rank == max_rank) {
-      reject(Reduce::name, fmt::format("axes '{}'; accepted: a digit an axis, as in 02", text));
-    }
-    axes[axes.rank++] = c - '0';
-  }
-  return axes;
-}
 
 Reduction parse_operation(std::string_view text) {
   std::string known;
@@ -99,6 +88,11 @@ constexpr std::string_view survey_patterns[] = {
     "(f32*2|bf16|i32) 1..16777216,segments=1..1048576(*2|,max|,mean)(|,offsets=i32)",
 };
 const Survey<Reduce> survey{survey_patterns};
+
+const RunExample examples[] = {
+    {"reduce", "x.npy -o y.npy", "the sum of all"},
+    {"reduce", "x.npy --operation max --axes 0,1 -o y.npy", "along two axes"},
+};
 
 }  // namespace
 
@@ -218,10 +212,11 @@ Reduce::Call Reduce::make(const Problem& problem, Inputs& inputs) {
                  {"sum", "product", "min", "max", "mean", "argmin", "argmax", "norm", "axes",
                   "keepdims", "out", "segments", "offsets", "nan"});
   Call call;
+  expect_one_of(name, problem, operations, [](Reduction one) { return to_string(one); });
   for (const Reduction operation : operations) {
     if (problem.has(to_string(operation))) call.operation = operation;
   }
-  call.axes = parse_axes(problem.text("axes", ""));
+  call.axes = parse_axis_list(name, "axes", problem.text("axes", ""));
   const Extents shape{std::span(problem.extents)};
   const DType out = problem.has("out") ? parse_dtype(problem.text("out", ""))
                                        : reduced_dtype(call.operation, problem.dtype);
@@ -262,7 +257,7 @@ std::span<const ArgumentSpec> Reduce::arguments() {
       {"offsets", Kind::tensor, false, "n + 1 ascending numbers that cut the last axis"},
       {"operation", Kind::text, false, "default sum",
        "sum|product|min|max|mean|argmin|argmax|norm"},
-      {"axes", Kind::text, false, "a digit an axis, as in 02; default all"},
+      {"axes", Kind::text, false, "as in 0,2 or -1; default all"},
       {"keepdims", Kind::flag, false, "keep reduced axes with an extent of 1"},
       {"out", Kind::text, false, "the result's type", "f32|f64|f16|bf16|i8|u8|u16|i32|i64"},
   }};
@@ -273,7 +268,7 @@ void Reduce::invoke(Context& context, Invocation& call, Pick pick) {
   const ConstTensorRef x = call.tensors.at("x");
   ReduceOptions options;
   options.operation = parse_operation(call.text("operation", "sum"));
-  options.axes = parse_axes(call.text("axes", ""));
+  options.axes = parse_axis_list(name, "axes", call.text("axes", ""));
   std::int64_t segments = -1;
   if (call.has("offsets")) {
     options.offsets = call.tensors.at("offsets");

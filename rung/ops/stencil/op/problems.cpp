@@ -11,6 +11,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/run_examples.hpp"
 #include "rung/ops/stencil/stencil.hpp"
 
 namespace rung {
@@ -66,6 +67,12 @@ constexpr std::string_view survey_patterns[] = {
     "(f32*2|u8|f64) 1..4096x1..256x1..256,mask=(3x3*2|5x5)(*2|,edge=wrap)",
 };
 const Survey<Stencil> survey{survey_patterns};
+
+const RunExample examples[] = {
+    {"stencil", "x.npy --window 3x3 --scale 0.111 -o y.npy", "the mean of 3 x 3 elements"},
+    {"stencil", "x.npy --mask mask.npy --edge clamp -o y.npy", "a mask of your own"},
+    {"stencil", "photo.png --window 3x3 --scale 0.111 -o soft.png", "each channel of a picture"},
+};
 
 }  // namespace
 
@@ -223,10 +230,22 @@ Stencil::Call Stencil::make(const Problem& problem, Inputs& inputs) {
   return call;
 }
 
+namespace {
+
+/// The H x W x C of a picture as C planes, a batch: channels are not each other's neighbors.
+void channels_first(auto& tensor) {
+  const auto moved = [](const Extents& axes) { return Extents{axes[2], axes[0], axes[1]}; };
+  tensor.shape = moved(tensor.shape);
+  tensor.strides = moved(tensor.strides);
+}
+
+}  // namespace
+
 std::span<const ArgumentSpec> Stencil::arguments() {
   using Kind = ArgumentSpec::Kind;
   static constexpr std::array<ArgumentSpec, 12> specs{{
-      {"x", Kind::tensor, true, "one array, or a batch of them along the axes in front"},
+      {"x", Kind::tensor, true,
+       "an array, or a batch along the axes in front; a .png: its channels"},
       {"mask", Kind::tensor, false, "of 1, 2 or 3 axes, f32 (f64 where x is)"},
       {"across", Kind::tensor, false, "or a mask as vectors: along the last axis,"},
       {"down", Kind::tensor, false, "along the one before it,"},
@@ -243,7 +262,7 @@ std::span<const ArgumentSpec> Stencil::arguments() {
 }
 
 void Stencil::invoke(Context& context, Invocation& call, Pick pick) {
-  const ConstTensorRef x = call.tensors.at("x");
+  ConstTensorRef x = call.tensors.at("x");
   StencilOptions options;
   if (call.has("window")) options.window = parse_extents("window", call.text("window", ""));
   if (call.has("anchor")) options.anchor = parse_extents("anchor", call.text("anchor", ""));
@@ -253,17 +272,24 @@ void Stencil::invoke(Context& context, Invocation& call, Pick pick) {
   options.iterations = static_cast<int>(call.number("iterations", 1));
   const DType out = call.has("out") ? parse_dtype(call.text("out", "")) : x.dtype;
   call.result = Tensor(out, x.shape, context.device());
+  TensorRef y = call.result;
   const auto tensor = [&](std::string_view which) {
     const auto found = call.tensors.find(which);
     return found == call.tensors.end() ? ConstTensorRef() : ConstTensorRef(found->second);
   };
+  const bool is_cube =
+      call.has("through") || tensor("mask").rank() == 3 || options.window.rank == 3;
+  if (call.has("x.picture") && x.rank() == 3 && !is_cube) {
+    channels_first(x);
+    channels_first(y);
+  }
   if (call.has("across") || call.has("down") || call.has("through")) {
     if (call.has("mask")) reject(name, "mask and vectors are given; accepted: one of them");
-    stencil_separable(context, x, tensor("across"), tensor("down"), tensor("through"), call.result,
-                      options, pick);
+    stencil_separable(context, x, tensor("across"), tensor("down"), tensor("through"), y, options,
+                      pick);
     return;
   }
-  stencil(context, x, tensor("mask"), call.result, options, pick);
+  stencil(context, x, tensor("mask"), y, options, pick);
 }
 
 }  // namespace rung

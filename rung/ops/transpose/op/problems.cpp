@@ -7,22 +7,17 @@
 #include <string_view>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/run_examples.hpp"
+#include "rung/core/words.hpp"
 #include "rung/ops/transpose/transpose.hpp"
 
 namespace rung {
 namespace {
 
 /// "0213" as axes; the operator itself judges whether they are a permutation.
-Extents parse_order(std::string_view text) {
-  if (text.size() > max_rank || text.find_first_not_of("01234567") != std::string_view::npos) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("transpose: order '{}'; accepted: a digit 0 to 7 for each axis", text));
-  }
-  Extents order;
-  order.rank = static_cast<int>(text.size());
-  for (int axis = 0; axis < order.rank; ++axis) {
-    order[axis] = text[static_cast<std::size_t>(axis)] - '0';
-  }
+Extents parse_order(std::string_view text, int rank) {
+  Extents order = parse_axis_list(Transpose::name, "order", text);
+  for (int i = 0; i < order.rank; ++i) order[i] += order[i] < 0 ? rank : 0;
   return order;
 }
 
@@ -33,7 +28,8 @@ Extents shape_of_y(const Extents& shape, const Extents& order) {
     std::swap(result[shape.rank - 2], result[shape.rank - 1]);
   }
   for (int axis = 0; axis < std::min(order.rank, shape.rank); ++axis) {
-    if (order[axis] < shape.rank) result[axis] = shape[static_cast<int>(order[axis])];
+    const bool fits = order[axis] >= 0 && order[axis] < shape.rank;
+    if (fits) result[axis] = shape[static_cast<int>(order[axis])];
   }
   return result;
 }
@@ -47,6 +43,11 @@ constexpr std::string_view survey_patterns[] = {
     "(f32*2|f16|i64|u8) 1..256x1..256x1..256x1..256,order=(0213*2|0231|0312|1302|2031|3210|3120)",
 };
 const Survey<Transpose> survey{survey_patterns};
+
+const RunExample examples[] = {
+    {"transpose", "x.npy -o y.npy"},
+    {"transpose", "x.npy --order 1,0 -o y.npy", "axis 1 first"},
+};
 
 }  // namespace
 
@@ -141,7 +142,7 @@ std::vector<Problem> Transpose::bench_problems(Backend backend) {
 Transpose::Call Transpose::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(), {"order"});
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
-  const Extents order = parse_order(problem.text("order", ""));
+  const Extents order = parse_order(problem.text("order", ""), shape.rank);
   const ConstTensorRef x = inputs.input("x", problem.dtype, shape);
   const TensorRef y = inputs.output("y", problem.dtype, shape_of_y(shape, order));
   return {.x = x, .y = y, .order = order};
@@ -152,7 +153,7 @@ std::span<const ArgumentSpec> Transpose::arguments() {
   static constexpr std::array<ArgumentSpec, 2> specs{{
       {"x", Kind::tensor, true, "the tensor, up to 8 axes"},
       {"order", Kind::text, false,
-       "the axis of x that each axis of the result is, a digit each (0213); default: the last two "
+       "the axis of x that each axis of the result is, as in 0,2,1,3; default: the last two "
        "exchanged"},
   }};
   return specs;
@@ -160,7 +161,7 @@ std::span<const ArgumentSpec> Transpose::arguments() {
 
 void Transpose::invoke(Context& context, Invocation& call, Pick pick) {
   const ConstTensorRef x = call.tensors.at("x");
-  const Extents order = parse_order(call.text("order", ""));
+  const Extents order = parse_order(call.text("order", ""), x.rank());
   call.result = Tensor(x.dtype, shape_of_y(x.shape, order), context.device());
   transpose(context, x, call.result, {.order = order}, pick);
 }
