@@ -112,6 +112,10 @@ std::string known() {
   return names;
 }
 
+/// From here on a number without a point has the minor one in its last digit, as in sm_20; 9 and 12
+/// are 9.0 and 12.0.
+constexpr int first_in_digits = 13;
+
 }  // namespace
 
 std::span<const Multiprocessor> multiprocessors() { return table; }
@@ -126,16 +130,29 @@ const Multiprocessor& find_multiprocessor(int capability) {
 }
 
 int parse_capability(std::string_view text) {
-  const std::size_t dot = text.find('.');
+  constexpr std::string_view prefixes[] = {"sm_", "compute_"};
+  std::string_view number = text;
+  for (const std::string_view prefix : prefixes) {
+    if (number.starts_with(prefix)) number.remove_prefix(prefix.size());
+  }
+  // sm_90a and sm_100f have the limits of sm_90 and sm_100.
+  if (number.ends_with('a') || number.ends_with('f')) number.remove_suffix(1);
+  const std::size_t dot = number.find('.');
   int major = 0;
-  int minor = -1;
+  int minor = 0;
   const auto reads = [&](std::string_view digits, int& number) {
     const char* const end = digits.data() + digits.size();
     const auto [stopped, error] = std::from_chars(digits.data(), end, number);
     return error == std::errc() && stopped == end;
   };
-  if (dot == std::string_view::npos || !reads(text.substr(0, dot), major) ||
-      !reads(text.substr(dot + 1), minor) || major < 1 || major > 99 || minor < 0 || minor > 9) {
+  bool good = reads(number.substr(0, dot), major);
+  if (dot != std::string_view::npos) {
+    good = good && reads(number.substr(dot + 1), minor);
+  } else if (major >= first_in_digits) {
+    minor = major % 10;
+    major /= 10;
+  }
+  if (!good || major < 1 || major > 99 || minor < 0 || minor > 9) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("compute capability: \"{}\" given; known: {}", text, known()));
   }

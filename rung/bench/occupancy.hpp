@@ -35,7 +35,7 @@ struct Multiprocessor {
 std::span<const Multiprocessor> multiprocessors();
 /// Throws Error(invalid_argument) that lists those that are known.
 const Multiprocessor& find_multiprocessor(int capability);
-/// Reads "9.0". Throws Error(invalid_argument).
+/// Reads "9.0", "9", "90", "sm_90", "sm_90a" and "compute_90". Throws Error(invalid_argument).
 int parse_capability(std::string_view text);
 /// "9.0" of 90.
 std::string capability_name(int capability);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,13 +28,30 @@ struct Options {
 /// JSON knows no infinity.
 ordered_json finite(double value) { return std::isfinite(value) ? ordered_json(value) : nullptr; }
 
+double parse_count(const char* name, const std::string& text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error == std::errc() && stopped == end && value >= 1 && value <= 1e15) return value;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: '{}' given; accepted with --measured: a number from 1 to 1e+15",
+                          name, text));
+}
+
 /// The parallel part that a measured speed-up tells of.
 int explain_measured(const Options& options) {
-  if (!options.parallel.empty() || options.processors.size() != 1 || options.processors[0] <= 1) {
+  // `--measured 5.6 8`: the only number without a name is that of processors.
+  std::vector<double> given = options.processors;
+  if (!options.parallel.empty()) given.push_back(parse_count("processors", options.parallel));
+  if (given.size() != 1 || given[0] <= 1) {
     throw Error(ErrorCode::invalid_argument,
-                "--measured: wants one number of processors, above 1, and no parallel part");
+                fmt::format("--measured: {} given; accepted: the speed-up and one number of "
+                            "processors above 1, as in `rung amdahl --measured 5.6 8`",
+                            given.empty()       ? "no number of processors"
+                            : given.size() == 1 ? fmt::format("{:g} processors", given[0])
+                                                : "several numbers of processors"));
   }
-  const double processors = options.processors.front();
+  const double processors = given.front();
   const double serial = bench::karp_flatt_serial(options.measured, processors);
   if (options.json) {
     const ordered_json json = {{"processors", processors},
@@ -120,7 +138,7 @@ CommandSpec::Action setup(Parser app) {
       "grows with them (the last column; the part is then that of the time on all of them).");
   app.example("rung amdahl 90% 1000", "9/10 of the work on 1000 processors");
   app.example("rung amdahl 0.95 2 8 64", "one line each");
-  app.example("rung amdahl --measured 5.6 -n 8", "how much was serial, by Karp and Flatt");
+  app.example("rung amdahl --measured 5.6 8", "how much was serial, by Karp and Flatt");
   app.exit_codes({{exit_good, "good"}, {exit_usage, "a number is out of its range"}});
   return [options] { return run(*options); };
 }

@@ -151,6 +151,9 @@ std::string help_text(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     if (option->get_positional()) {
       add(arguments, *option);
+      // One that has a name too may be given by it: `rung amdahl 90% -n 8`.
+      const bool is_named = !option->get_snames().empty() || !option->get_lnames().empty();
+      if (is_named) options.add(left_side(*option), "the same as " + shown_name(*option));
     } else if (option == app.get_help_ptr() || option->get_group() == "common") {
       common.push_back(option);
     } else {

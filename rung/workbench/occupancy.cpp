@@ -103,6 +103,11 @@ int run(const Options& options) {
   const bench::BlockNeeds block{.threads = options.threads,
                                 .registers = options.registers,
                                 .shared_bytes = parse_bytes("shared", options.shared)};
+  // First, so that what is refused is refused before anything is printed.
+  const std::vector<bench::BlockSize> sizes =
+      options.threads != 0
+          ? std::vector<bench::BlockSize>{{options.threads, bench::occupancy(chip, block)}}
+          : bench::every_block_size(chip, block);
   ordered_json json = {{"compute_capability", bench::capability_name(chip.capability)},
                        {"registers", block.registers},
                        {"shared_bytes", block.shared_bytes}};
@@ -114,14 +119,13 @@ int run(const Options& options) {
     fmt::print("\n");
   }
   if (options.threads != 0) {
-    const Occupancy one = bench::occupancy(chip, block);
+    const Occupancy& one = sizes.front().occupancy;
     if (!options.json) {
       print_one(chip, block, one);
       return exit_good;
     }
     json.update(to_json(block.threads, one));
   } else {
-    const auto sizes = bench::every_block_size(chip, block);
     if (!options.json) {
       print_sweep(sizes);
       return exit_good;
@@ -137,7 +141,7 @@ int run(const Options& options) {
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("--compute-capability", options->capability,
-                 "1.3 to 12.1, as in 8.6; default: 9.0")
+                 "1.3 to 12.1, as in 8.6 or sm_86; default: 9.0")
       .type_name("X.Y");
   app.add_option("--threads", options->threads, "per block; default: every size, one line each")
       .between(1, 1 << 20);

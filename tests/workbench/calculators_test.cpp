@@ -95,6 +95,33 @@ INSTANTIATE_TEST_SUITE_P(
                     // 2.0: 21 registers, 704 a warp in portions of 64: 23 a partition, 46.
                     Known{20, {192, 21, 0}, 7}));
 
+TEST(Occupancy, CapabilitiesAreReadAsNvccSpellsThem) {
+  for (const char* text : {"9.0", "9", "90", "sm_90", "sm_90a", "compute_90"}) {
+    EXPECT_EQ(bench::parse_capability(text), 90) << text;
+  }
+  EXPECT_EQ(bench::parse_capability("sm_86"), 86);
+  EXPECT_EQ(bench::parse_capability("86"), 86);
+  EXPECT_EQ(bench::parse_capability("12"), 120);
+  EXPECT_EQ(bench::parse_capability("120"), 120);
+  EXPECT_EQ(bench::parse_capability("sm_100f"), 100);
+  for (const char* text : {"", "sm_", "a", "9.", ".9", "9.0.1", "sm90", "-9", "h100"}) {
+    EXPECT_THROW(bench::parse_capability(text), Error) << text;
+  }
+}
+
+TEST(Occupancy, WhatIsRefusedIsRefusedBeforeAnythingIsPrinted) {
+  const Outcome outcome = run_rung({"occupancy", "--threads", "2000"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(Amdahl, AMeasuredSpeedUpTakesTheOneNumberForProcessors) {
+  const Outcome outcome = run_rung({"amdahl", "--measured", "5.6", "8"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, run_rung({"amdahl", "--measured", "5.6", "-n", "8"}).out);
+  EXPECT_NE(run_rung({"amdahl", "--help"}).out.find("-n, --processors NUMBER"), std::string::npos);
+}
+
 TEST(Occupancy, RefusesWhatNoLaunchMayHave) {
   EXPECT_THROW(occupancy(90, {.threads = 1025}), Error);
   EXPECT_THROW(occupancy(13, {.threads = 513}), Error);
