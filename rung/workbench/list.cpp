@@ -22,6 +22,11 @@ struct Options {
   bool json = false;
 };
 
+bool is_dtype_name(const std::string& word) {
+  const std::string names = ", " + dtype_names() + ",";
+  return !word.empty() && names.find(", " + word + ",") != std::string::npos;
+}
+
 std::string about(const RungInfo& rung) { return rung.about != nullptr ? rung.about() : ""; }
 
 ordered_json to_json(const AnyOperator& op, const RungInfo& rung) {
@@ -48,6 +53,19 @@ std::string remark(const RungInfo& rung) {
   return rung.peer ? "peer: " + about(rung) : "";
 }
 
+constexpr char no_break = '\1';  // a blank at which no line is broken
+
+/// Joins an element type to the extents behind it: an example is copied from one line.
+void keep_examples_whole(std::string& text) {
+  for (std::size_t at = text.find(' '); at < text.size() - 1; at = text.find(' ', at + 1)) {
+    const std::size_t begin = text.find_last_of(" (", at - 1) + 1;
+    const std::string word = text.substr(begin, at - begin);
+    const bool is_type = word == "TYPE" || is_dtype_name(word);
+    const char next = text[at + 1];
+    if (is_type && ((next >= '0' && next <= '9') || word == "TYPE")) text[at] = no_break;
+  }
+}
+
 /// "problems: ...", "options: ...": each wrapped behind its word. A line of the operator's that
 /// begins with blanks continues the one before.
 std::string problem_help(const AnyOperator& op) {
@@ -58,14 +76,18 @@ std::string problem_help(const AnyOperator& op) {
     if (begin == 0) {
       entries.push_back(line);
     } else {
-      entries.back() += ' ' + line.substr(begin);
+      const std::string rest = line.substr(begin);
+      const bool is_example = is_dtype_name(rest.substr(0, rest.find(' ')));
+      entries.back() += (is_example ? "   " : " ") + rest;
     }
   }
   std::string text;
-  for (const std::string& entry : entries) {
+  for (std::string& entry : entries) {
+    keep_examples_whole(entry);
     const std::size_t head = entry.find(": ") == std::string::npos ? 0 : entry.find(": ") + 2;
     text += wrapped(entry.substr(head), text_width(), entry.substr(0, head));
   }
+  std::replace(text.begin(), text.end(), no_break, ' ');
   return text;
 }
 
