@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVIDIA's data sheets say: H200 Tensor Core GPU (SXM), A100 80GB Tensor Core GPU (SXM), A40,
-// and the Ada Lovelace architecture's white paper for the RTX 4090. f32 and f64 are the ordinary
-// units' rates; tf32, f16 and bf16 the tensor cores', with sums in f32.
+// What NVIDIA's data sheets say: H200 and H100 Tensor Core GPUs (SXM), A100 80GB Tensor Core GPU
+// (SXM), A40, and the Ada Lovelace architecture's white paper for the RTX 4090. f32 and f64 are the
+// ordinary units' rates; tf32, f16 and bf16 the tensor cores', with sums in f32.
 #include "rung/bench/published.hpp"
 
 #include <vector>
@@ -21,6 +21,7 @@ struct Sheet {
 
 constexpr Sheet sheets[] = {
     {"h200", "NVIDIA H200", 90, 132, 50, 141, 4800, 67, 34, 494.5, 989.5},
+    {"h100", "NVIDIA H100", 90, 132, 50, 80, 3350, 67, 34, 494.5, 989.5},
     {"a100", "NVIDIA A100", 80, 108, 40, 80, 2039, 19.5, 9.7, 156, 312},
     {"a40", "NVIDIA A40", 86, 84, 6, 48, 696, 37.4, 0.585, 74.8, 149.7},
     {"rtx4090", "NVIDIA RTX 4090", 89, 128, 72, 24, 1008, 82.6, 1.29, 82.6, 165.2},

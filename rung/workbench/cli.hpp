@@ -53,7 +53,8 @@ std::string_view kind_of_commands(const CLI::App& app);
 
 std::string help_text(const CLI::App& app);
 
-/// Says on standard error what is wrong with the command line and what exists.
-void report_usage(const CLI::App& program, const CLI::ParseError& error);
+/// Says on standard error what is wrong with the command line and what exists; returns the exit
+/// code.
+int report_usage(const CLI::App& program, const CLI::ParseError& error);
 
 }  // namespace rung::workbench

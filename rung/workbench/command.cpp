@@ -69,6 +69,19 @@ int report_error(std::string_view message, int code) {
   return code;
 }
 
+/// CLI11 takes an empty word, most often an empty variable of a script, for a value that is not
+/// given, and the command does what it does by default: everything.
+void expect_no_empty_word(const char* const* begin, const char* const* end) {
+  const auto is_empty = [](const char* word) {
+    return std::string_view(word).find_first_not_of(' ') == std::string_view::npos;
+  };
+  const char* const* const found = std::find_if(begin, end, is_empty);
+  if (found == end || found == begin) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("'{}' given behind '{}', an empty word; leave it out for the default",
+                          *found, found[-1]));
+}
+
 /// Once, by whoever notices first.
 int report_output(std::error_code why) {
   static bool told = false;
@@ -134,7 +147,7 @@ Program::Program() : app(introduction, "rung") {
   app.formatter(std::make_shared<Formatter>());
   app.require_subcommand(1);
   add_common_options(app);
-  app.set_version_flag("--version", version_text, "print the version and what can run here");
+  app.set_version_flag("-v,--version", version_text, "print the version and what can run here");
   CommandDetails& more = details(&app);
   more.purpose = introduction;
   for (const auto& [command, comment] : examples) more.examples.emplace_back(command, comment);
@@ -158,6 +171,7 @@ int run_program(int argc, const char* const* argv) {
         std::find_if(argv, end, [](const char* word) { return std::string_view(word) == "--"; });
     behind.assign(std::min(dashes + 1, end), end);
     choose_color(Color::automatic);
+    expect_no_empty_word(argv, dashes);
     Program program;
     try {
       program.app.parse(static_cast<int>(dashes - argv), argv);
@@ -167,8 +181,7 @@ int run_program(int argc, const char* const* argv) {
     } catch (const CLI::Success& asked_for_help) {
       return program.app.exit(asked_for_help);
     } catch (const CLI::ParseError& error) {
-      report_usage(program.app, error);
-      return exit_usage;
+      return report_usage(program.app, error);
     }
     for (const auto& [app, action] : program.actions) {
       if (app->parsed()) return action();

@@ -12,17 +12,26 @@ namespace {
 
 constexpr const char* bash_script = R"(# bash completion of rung: source <(rung completion bash)
 _rung_complete() {
-  local line current="${COMP_WORDS[COMP_CWORD]}"
+  local line current="${COMP_WORDS[COMP_CWORD]}" quote=''
+  local -a words=("${COMP_WORDS[@]:1:COMP_CWORD}")
   [[ $current == '=' ]] && current=''
+  # A word that begins with a quote is completed inside it; elsewhere blanks need a backslash.
+  if [[ $current == [\'\"]* ]]; then
+    quote="${current:0:1}" current="${current:1}"
+  else
+    current="${current//\\ / }"
+  fi
+  [[ ${COMP_WORDS[COMP_CWORD]} == '=' ]] || words[COMP_CWORD-1]="$current"
   COMPREPLY=()
   while IFS= read -r line; do
     if [[ $line == ':files' ]]; then
       compopt -o filenames 2>/dev/null
       while IFS= read -r line; do COMPREPLY+=("$line"); done < <(compgen -f -- "$current")
     else
+      [[ -z $quote && $line == *' '* ]] && printf -v line '%q' "$line"
       COMPREPLY+=("$line")
     fi
-  done < <("${COMP_WORDS[0]}" complete-words -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  done < <("${COMP_WORDS[0]}" complete-words -- "${words[@]}" 2>/dev/null)
 }
 complete -F _rung_complete rung
 )";

@@ -238,7 +238,10 @@ CommandSpec::Action setup(Parser app) {
   app.add_flag("--annotate", options->annotate, "print the source with the counts of each line");
   app.add_flag("--branches", options->branches, "of no effect: branches are counted anyway");
   app.add_option("--order", options->order,
-                 "of threads and blocks: forward, reverse, random:SEED, or all in turn");
+                 "of threads and blocks: forward, reverse, random:SEED, or all in turn")
+      .completes([](const Completing&) {
+        return std::vector<std::string>{"forward", "reverse", "random:", "all"};
+      });
   app.add_option("--compute-capability", options->capability, "of the simulated GPU; default 9.0");
   app.add_option("--checks", options->checks,
                  "which launches are checked: repeated leaves out most that repeat others, N all "

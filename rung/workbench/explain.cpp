@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "rung/bench/published.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/explain_problems.hpp"
 #include "rung/workbench/annotate.hpp"
@@ -225,6 +226,13 @@ int run(Options options) {
                              : explain_one(op, find_rung(op, backend, target.rung), options);
 }
 
+std::vector<std::string> complete_gpus(const Completing&) {
+  std::vector<std::string> names = split_commas(bench::published_gpu_names());
+  for (std::string& name : names) name.erase(0, name.find_first_not_of(' '));
+  names.emplace_back("cpu");
+  return names;
+}
+
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("op", options->target, "an operator, or operator/rung")
@@ -236,7 +244,9 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--backend", options->backend, "cpu or simt; default: simt where the rung is")
       .completes(complete_backends);
   app.add_option("--gpu", options->chip.gpu,
-                 "whose roofline: h200 (default), a100, a40, rtx4090, or cpu: this one");
+                 fmt::format("whose roofline: h200 (default) or another of {}, or cpu: this one",
+                             bench::published_gpu_names()))
+      .completes(complete_gpus);
   app.add_option("--bandwidth", options->chip.bandwidth,
                  "of another chip, as in 4.8TB/s; default: that of --gpu")
       .type_name("RATE");

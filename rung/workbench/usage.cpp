@@ -9,6 +9,7 @@
 
 #include "rung/core/suggestion.hpp"
 #include "rung/workbench/cli.hpp"
+#include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
@@ -64,9 +65,25 @@ std::string unknown_option(const CLI::App& app) {
   return "";
 }
 
+/// Returns true if words are there, and none of them is a command.
+bool lacks_command(const CLI::App& app) {
+  return !shown_commands(app).empty() && app.get_subcommands().empty() && !app.remaining().empty();
+}
+
+/// Returns true if an operator is asked for that this build leaves out.
+bool is_left_out(const CLI::App& app) {
+  if (kind_of_commands(app) != "operator" || !lacks_command(app)) return false;
+  const std::vector<std::string> names = left_out_operators();
+  return std::find(names.begin(), names.end(), app.remaining().front()) != names.end();
+}
+
 std::string unknown_command(const CLI::App& app) {
-  const std::vector<std::string> words = unread(app);
+  const std::vector<std::string> words = app.remaining();
   if (words.empty()) return fmt::format("no {} given", kind_of_commands(app));
+  if (kind_of_commands(app) == "operator") {
+    const std::string why = why_no_operator(words.front());
+    return why.substr(0, why.find("; accepted"));
+  }
   std::vector<std::string> known;
   for (const CLI::App* one : shown_commands(app)) known.push_back(one->get_name());
   return fmt::format("unknown {} '{}'{}", kind_of_commands(app), words.front(),
@@ -75,6 +92,8 @@ std::string unknown_command(const CLI::App& app) {
 
 std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) return error.what();
+  // The words behind an unknown command are its own, options too.
+  if (lacks_command(app) && !app.remaining().front().starts_with("-")) return unknown_command(app);
   // First: it is often why other words are left over, or missing.
   if (std::string unknown = unknown_option(app); !unknown.empty()) return unknown;
   // CLI11 words an unknown command as an unexpected argument.
@@ -95,7 +114,7 @@ std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
 
 }  // namespace
 
-void report_usage(const CLI::App& program, const CLI::ParseError& error) {
+int report_usage(const CLI::App& program, const CLI::ParseError& error) {
   const CLI::App* app = command_at_fault(&program);
   const std::string path = command_path(app);
   // Of an option that exists, its own message says what it accepts.
@@ -104,6 +123,7 @@ void report_usage(const CLI::App& program, const CLI::ParseError& error) {
   fmt::print(stderr, "{} {}\n{}see `{} --help`\n", toned(Tone::bad, path + ":", STDERR_FILENO),
              message_of(*app, error),
              is_value ? "" : wrapped(what_exists(*app), terminal_width(STDERR_FILENO)), path);
+  return is_left_out(*app) ? exit_not_here : exit_usage;
 }
 
 }  // namespace rung::workbench

@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import sys
@@ -59,6 +60,29 @@ def on_terminal(columns, *words, **variables):
     return text[:-1].decode().replace("\r\n", "\n")
 
 
+def interrupted(mark, *words):
+    """What the program writes to a terminal where Ctrl-C is pressed once it has written `mark`, and how it ends."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+    text = ""
+    with subprocess.Popen([RUNG, *words], env=environment(), stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        killer = threading.Timer(100, process.kill)
+        killer.start()
+        try:
+            while True:
+                before = mark in text
+                text += os.read(ours, 65536).decode(errors="replace")
+                if mark in text and not before:
+                    process.send_signal(signal.SIGINT)
+        except OSError:  # the program has ended
+            pass
+        code = process.wait()
+        killer.cancel()
+    os.close(ours)
+    return text.replace("\r\n", "\n"), code
+
+
 def width(text):
     """Of the widest line as it stands at last: the progress line rewrites itself."""
     return max((len(line.split("\r")[-1]) for line in ESCAPE.sub("", text).split("\n")), default=0)
@@ -89,6 +113,40 @@ class Width(unittest.TestCase):
 
     def test_wrong_words_fit_too(self):
         self.assertLessEqual(width(on_terminal(60, "list", "--nothing")), 60)
+
+
+class Interrupt(unittest.TestCase):
+    """Ctrl-C: the program ends as killed by it, and prints what was finished."""
+
+    def ended(self, mark, *words):
+        text, code = interrupted(mark, *words)
+        self.assertEqual(code, -signal.SIGINT, text)
+        self.assertTrue(text.endswith("\n") or text.endswith("\033[K"), text)
+        self.assertIn("rung: interrupted: ", text)
+        return ESCAPE.sub("", text)
+
+    def test_bench(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a.json")
+            text = self.ended("timing softmax best on f32 64x65", "bench", "softmax", "f32 64x64", "f32 64x65",
+                              "--backend", "cpu", "--rungs", "safe,best", "--pairs", "1000", "--output", path)
+            self.assertRegex(text, r"\nsoftmax f32 64x64 on cpu")
+            self.assertRegex(text, r"\n +best +[0-9.]+ [num]s ")
+            self.assertFalse(os.path.exists(path))
+
+    def test_check(self):
+        text = self.ended("[##", "check", "softmax", "--backend", "cpu")
+        self.assertRegex(text, r"\nsoftmax +cpu +safe +[1-9]")
+        self.assertIn(" 0 failed", text)
+
+    def test_survey(self):
+        text = self.ended("  3 %", "survey", "softmax", "--backend", "cpu", "--count", "100")
+        self.assertIn("problems are timed", text)
+
+    def test_before_anything_is_finished(self):
+        text, code = interrupted("measuring", "machine", "--refresh")
+        self.assertEqual(code, -signal.SIGINT, text)
+        self.assertTrue(text.endswith("\n"), text)
 
 
 class Color(unittest.TestCase):
@@ -134,6 +192,10 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("run", "softmax", "x."), ["x.npy"])
         self.assertEqual(self.bash("emulate", "x."), ["x.npy"])
         self.assertEqual(self.bash("nothing", "x"), [])
+        self.assertEqual(self.bash("explain", "softmax", "--gpu", "a4"), ["a40"])
+        # A blank in a candidate does not end the word, and a quote that was begun is not closed twice.
+        self.assertEqual(self.bash("check", "softmax", "--variant", "plain\\ a"), ["plain\\", "adversarial"])
+        self.assertEqual(self.bash("check", "softmax", "--variant", "'plain a"), ["plain", "adversarial"])
 
     def test_other_shells_read_their_scripts(self):
         for shell, check in (("zsh", ["zsh", "-n"]), ("fish", ["fish", "--no-execute"])):
