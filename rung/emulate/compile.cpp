@@ -173,10 +173,12 @@ void compile_twice(const std::vector<std::string>& hooked, std::vector<std::stri
                    const std::string& file, const Rewritten& one, const std::string& object) {
   const std::string with = one.stem + ".s", without = one.stem + ".unhooked.s";
   for (const std::string& option : access_options(false, true)) bare.push_back(option);
-  // What it warns of has been said.
+  // The hooked compilation reports the same errors, in the user's terms: these are not shown.
   bare.insert(bare.end(),
               {"-w", "-fpreprocessed", "-x", "c++-cpp-output", "-S", one.path, "-o", without});
-  auto second = std::async(std::launch::async, [&] { return run_program(bare).exit_code; });
+  auto second = std::async(std::launch::async, [&] {
+    return run_program(bare, {}, 0, one.stem + ".unhooked.errors").exit_code;
+  });
   try {
     compile_rewritten(hooked, file, one, "-S", with);
   } catch (...) {

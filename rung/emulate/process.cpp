@@ -26,33 +26,17 @@ extern char** environ;  // NOLINT: POSIX names it so
 namespace rung::emulate {
 namespace {
 
-constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+// SIGPIPE among them: whoever reads our messages may have read enough (`| head -1`).
+constexpr int ending_signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 
 std::atomic<int> asked_to_end{0};
 
 void on_ending_signal(int signal) { asked_to_end = signal; }
 
-/// While it lives, signals that would end us do not: children are signalled, and files are removed.
-class PassSignals {
- public:
-  PassSignals() {
-    struct sigaction action = {};
-    action.sa_handler = on_ending_signal;
-    for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
-      sigaction(ending_signals[i], &action, &before_[i]);
-    }
-  }
-  ~PassSignals() {
-    for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
-      sigaction(ending_signals[i], &before_[i], nullptr);
-    }
-  }
-  PassSignals(const PassSignals&) = delete;
-  PassSignals& operator=(const PassSignals&) = delete;
-
- private:
-  struct sigaction before_[std::size(ending_signals)];
-};
+// Programs run at the same time on several threads, and handlers belong to the whole process.
+std::mutex holders_mutex;
+int holders = 0;
+struct sigaction handlers_before[std::size(ending_signals)];
 
 pid_t start(const std::vector<std::string>& command,
             const std::vector<std::pair<std::string, std::string>>& variables,
@@ -114,13 +98,37 @@ pid_t start(const std::vector<std::string>& command,
 
 int interrupted() { return asked_to_end; }
 
+HeldSignals::HeldSignals() {
+  const std::lock_guard lock(holders_mutex);
+  if (holders++ != 0) return;
+  struct sigaction action = {};
+  action.sa_handler = on_ending_signal;
+  action.sa_flags = SA_RESTART;
+  for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
+    sigaction(ending_signals[i], nullptr, &handlers_before[i]);
+    // What nohup or a shell's & has told us to ignore stays ignored.
+    if (handlers_before[i].sa_handler != SIG_IGN) sigaction(ending_signals[i], &action, nullptr);
+  }
+}
+
+HeldSignals::~HeldSignals() {
+  const std::lock_guard lock(holders_mutex);
+  if (--holders != 0) return;
+  for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
+    sigaction(ending_signals[i], &handlers_before[i], nullptr);
+  }
+}
+
 /// That a program may take to say where it was: it reads what the compiler left of lines.
 constexpr std::chrono::seconds time_to_tell{10};
 
 Ending run_program(const std::vector<std::string>& command,
                    const std::vector<std::pair<std::string, std::string>>& variables,
                    double seconds, const std::string& errors) {
-  const PassSignals pass;
+  const HeldSignals held;
+  if (const int signal = interrupted(); signal != 0) {
+    return {.exit_code = 128 + signal, .signal = signal};
+  }
   const pid_t child = start(command, variables, errors);
   const auto begin = std::chrono::steady_clock::now();
   auto alarmed = begin;

@@ -14,10 +14,12 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "rung/core/text.hpp"
 #include "rung/emulate/compile.hpp"
 #include "rung/emulate/process.hpp"
 #include "rung/simt/simulator.hpp"
 #include "rung/workbench/annotate.hpp"
+#include "rung/workbench/emulate_orders.hpp"
 #include "rung/workbench/emulate_report.hpp"
 #include "rung/workbench/emulate_words.hpp"
 #include "rung/workbench/files.hpp"
@@ -66,6 +68,16 @@ struct Outcome {
   int exit_code = 0;
   std::size_t findings = 0;
   std::string fields;
+  std::vector<std::string> texts, notes;  // of findings, and what else it told; of several orders
+
+  [[nodiscard]] nlohmann::ordered_json parsed() const {
+    return nlohmann::ordered_json::parse("{" + fields + "}");
+  }
+  void take(const nlohmann::ordered_json& report) {
+    constexpr auto utf8 = nlohmann::ordered_json::error_handler_t::replace;
+    const std::string text = report.dump(-1, ' ', false, utf8);
+    fields = text.substr(1, text.size() - 2);
+  }
 };
 Outcome read_outcome(const std::string& path) {
   Outcome outcome{.fields = "\"findings\":[],\"kernels\":[]"};
@@ -74,6 +86,13 @@ Outcome read_outcome(const std::string& path) {
   const std::size_t line = text.find('\n');
   outcome.findings = std::strtoull(text.c_str(), nullptr, 10);
   if (line != std::string::npos) outcome.fields = text.substr(line + 1);
+  if (!std::filesystem::exists(path + ".texts")) return outcome;
+  const std::string texts = read_text_file(path + ".texts");  // each ends with a null
+  for (std::size_t at = 0, end = 0; (end = texts.find('\0', at)) != std::string::npos;
+       at = end + 1) {
+    auto& list = outcome.texts.size() < outcome.findings ? outcome.texts : outcome.notes;
+    list.push_back(texts.substr(at, end - at));
+  }
   return outcome;
 }
 
@@ -97,28 +116,32 @@ Outcome read_outcomes(const std::string& path) {
   const std::vector<std::string> files = report_files(path);
   Outcome all = read_outcome(path);
   if (files.size() == 1) return all;
-  const auto parsed = [](const Outcome& one) {
-    return nlohmann::ordered_json::parse("{" + one.fields + "}");
-  };
-  nlohmann::ordered_json report = parsed(all);
+  nlohmann::ordered_json report = all.parsed();
   for (std::size_t i = 1; i < files.size(); ++i) {
     const Outcome one = read_outcome(files[i]);
     all.findings += one.findings;
-    const nlohmann::ordered_json more = parsed(one);
+    all.texts.insert(all.texts.end(), one.texts.begin(), one.texts.end());
+    all.notes.insert(all.notes.end(), one.notes.begin(), one.notes.end());
+    const nlohmann::ordered_json more = one.parsed();
     for (const char* key : {"findings", "kernels", "partly_recorded"}) {
       if (!more.contains(key)) continue;
       for (const auto& entry : more.at(key)) report[key].push_back(entry);
     }
   }
-  constexpr auto utf8 = nlohmann::ordered_json::error_handler_t::replace;
-  const std::string text = report.dump(-1, ' ', false, utf8);
-  all.fields = text.substr(1, text.size() - 2);
+  all.take(report);
   return all;
 }
 
 std::vector<std::string> orders(const std::string& given) {
   if (given == "all") return {"forward", "reverse", "random:1"};
-  (void)simt::ThreadOrder::parse(given);
+  try {
+    (void)simt::ThreadOrder::parse(given);
+  } catch (const Error&) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--order: given \"{}\", accepted are forward, reverse, random, "
+                            "random:SEED and all (forward, reverse and random:1 in turn)",
+                            printable(given)));
+  }
   return {given};
 }
 
@@ -126,7 +149,10 @@ Outcome run_once(const Options& options, const std::string& program,
                  const std::vector<std::string>& arguments, const std::string& order,
                  const std::string& folder) {
   const std::string report = folder + "/report";
-  for (const std::string& old : report_files(report)) std::filesystem::remove(old);
+  for (const std::string& old : report_files(report)) {
+    std::filesystem::remove(old);
+    std::filesystem::remove(old + ".texts");
+  }
   std::vector<std::string> command = {program};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const auto flag = [](bool on) { return std::string(on ? "1" : "0"); };
@@ -135,6 +161,7 @@ Outcome run_once(const Options& options, const std::string& program,
       {"RUNG_EMULATE_REPORT", report},
       {"RUNG_EMULATE_SOURCES", std::filesystem::path(program).parent_path().string()},
       {"RUNG_EMULATE_CAPABILITY", std::to_string(options.sources.capability)},
+      {"RUNG_EMULATE_TELL_LATER", flag(options.order == "all")},
       {"RUNG_EMULATE_CHECKS", flag(!options.no_checks)},
       {"RUNG_EMULATE_COUNTERS", flag(options.counts())},
       {"RUNG_EMULATE_RECORDED_LAUNCHES", options.checks},
@@ -182,6 +209,39 @@ void check_report_path(const std::string& path) {
   }
 }
 
+int run_in_folder(const Options& options) {
+  const emulate::TemporaryFolder folder;
+  std::string place = folder.path();
+  if (!options.keep.empty()) {
+    std::filesystem::create_directories(options.keep);
+    place = options.keep;
+  }
+  const std::string program = emulate::compile(options.sources, place);
+  Outcome worst;
+  OrderedFindings merged;
+  // One order after another, for a program that shall be right under each.
+  for (const std::string& order : orders(options.order)) {
+    Outcome outcome = run_once(options, program, words_behind(), order, folder.path());
+    if (options.order == "all") {
+      outcome.texts.insert(outcome.texts.end(), outcome.notes.begin(), outcome.notes.end());
+      merged.add(order, outcome.exit_code, outcome.parsed().at("findings"), outcome.texts);
+    }
+    const bool worse = (outcome.findings != 0 && worst.findings == 0) ||
+                       (outcome.exit_code != 0 && worst.exit_code == 0);
+    if (worse || worst.fields.empty()) worst = outcome;
+    if (emulate::interrupted() != 0) break;
+  }
+  if (options.order == "all") {
+    fmt::print(stderr, "{}", merged.text());
+    worst.findings = merged.size();
+    nlohmann::ordered_json report = worst.parsed();
+    report["findings"] = merged.json();
+    worst.take(report);
+  }
+  if (options.counts()) tell_counts(options, worst);
+  return worst.findings != 0 ? exit_findings : worst.exit_code;
+}
+
 int run(Options& options) {
   read_emulate_words(options.words, options.sources);
   if (options.sources.files.empty()) {
@@ -205,24 +265,13 @@ int run(Options& options) {
                                    {"-fsanitize-coverage=trace-pc", "-fno-optimize-sibling-calls"});
   }
 
-  const emulate::TemporaryFolder folder;
-  std::string place = folder.path();
-  if (!options.keep.empty()) {
-    std::filesystem::create_directories(options.keep);
-    place = options.keep;
+  try {
+    return run_in_folder(options);
+  } catch (const std::exception&) {
+    // Whoever sent the signal knows; and a closed pipe takes no message.
+    if (const int signal = emulate::interrupted(); signal != 0) return 128 + signal;
+    throw;
   }
-  const std::string program = emulate::compile(options.sources, place);
-  Outcome worst;
-  // One order after another, for a program that shall be right under each.
-  for (const std::string& order : orders(options.order)) {
-    const Outcome outcome = run_once(options, program, words_behind(), order, folder.path());
-    const bool worse = (outcome.findings != 0 && worst.findings == 0) ||
-                       (outcome.exit_code != 0 && worst.exit_code == 0);
-    if (worse || worst.fields.empty()) worst = outcome;
-    if (emulate::interrupted() != 0) break;
-  }
-  if (options.counts()) tell_counts(options, worst);
-  return worst.findings != 0 ? exit_findings : worst.exit_code;
 }
 
 CommandSpec::Action setup(Parser app) {
@@ -238,7 +287,7 @@ CommandSpec::Action setup(Parser app) {
   app.add_flag("--annotate", options->annotate, "print the source with the counts of each line");
   app.add_flag("--branches", options->branches, "of no effect: branches are counted anyway");
   app.add_option("--order", options->order,
-                 "of threads and blocks: forward, reverse, random:SEED, or all in turn")
+                 "of threads and blocks: forward, reverse, random, random:SEED, or all in turn")
       .completes([](const Completing&) {
         return std::vector<std::string>{"forward", "reverse", "random:", "all"};
       });

@@ -161,6 +161,11 @@ CASES = {
             "types.cu:8:", "error: cannot convert ‘std::vector<int>’ to ‘int*’"]),
     "misspelt": (KERNEL % ("  p[0] = 1;", "  kernle<<<1, 32>>>(p);"), [], 2,
                  ["misspelt.cu:6:3: error: ‘kernle’ was not declared in this scope; did you mean ‘kernel’?"]),
+    # Compiled twice, as by default: one line each, and nothing of the second compiler's.
+    "both": (KERNEL % ("  p[0] = 1;", "  kernel<<<1, 32>>>(1.5);\n  kernle<<<1, 32>>>(p);"),
+             ["--checks", "repeated"], 2,
+             ["both.cu:6:21: error: cannot convert ‘double’ to ‘int*’\nboth.cu:7:3: error: ‘kernle’ was not declared "
+              "in this scope; did you mean ‘kernel’?\nrung: both.cu: does not compile\n"]),
     "called": (KERNEL % ("  p[0] = 1;", "  cudaMalloc(&p, 64);\n  kernel(p);"), [], 66,
                ["the kernel kernel is called as a function", "called.cu:7", "kernel<<<blocks, threads>>>(...)"]),
     "extent": ("__global__ void kernel(int n) {\n  __shared__ float s[n];\n  s[threadIdx.x] = 1;\n}\nint main() {}\n",
@@ -174,6 +179,8 @@ CASES = {
         LAUNCHED % (64, 2, 1)), [], 66, ["deadlock", "crossed.cu:6"]),
     # Options: what is unknown is refused, what nvcc has is taken.
     "option": ("int main() {}\n", ["--counterz"], 2, ["--counterz"]),
+    "order": ("int main() {}\n", ["--order", "sideways"], 2,
+              ["--order: given \"sideways\", accepted are forward, reverse, random, random:SEED and all"]),
     "no_folder": ("int main() {}\n", ["--json", "missing/x.json"], 2, ["no folder missing"]),
     "opencl": ("int main() {}\n", ["other.cl"], 2, ["other.cl is OpenCL C"]),
     "metal": ("int main() {}\n", ["other.metal"], 2, ["other.metal is Metal"]),

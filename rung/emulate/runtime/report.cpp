@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -34,10 +35,11 @@ using record::Finding;
 using record::Kind;
 
 std::mutex mutex;
-std::optional<Finding> refused;              // a launch that nobody has asked about
-std::vector<Finding> ignored_calls;          // likewise
-thread_local std::string reason;             // why the last call has failed; "": not known
-std::set<std::pair<std::string, int>> told;  // places of failures, which were reported at once
+std::optional<Finding> refused;      // a launch that nobody has asked about
+std::vector<Finding> ignored_calls;  // likewise
+thread_local std::string reason;     // why the last call has failed; "": not known
+// Places of failures, which were reported at once, and how.
+std::map<std::pair<std::string, int>, std::string> told;
 
 /// The numbers of "block (1, 2, 3)" in a message of the simulator.
 simt::dialect::uint3 coordinates(const std::string& message, const char* word) {
@@ -95,7 +97,18 @@ void keep_text(const Finding& finding) {
   text_length += text.size();
 }
 
-void tell(const std::string& text) { std::fprintf(stderr, "rung: %s\n", text.c_str()); }
+/// Whether `rung emulate` itself reports what is found: once, for several runs.
+bool told_later() {
+  static const bool later = [] {
+    const char* value = std::getenv("RUNG_EMULATE_TELL_LATER");
+    return value != nullptr && value[0] == '1';
+  }();
+  return later;
+}
+
+void tell(const std::string& text) {
+  if (!told_later()) std::fprintf(stderr, "rung: %s\n", text.c_str());
+}
 
 /// Begins when the program is loaded and ends when it is left, whatever way it takes.
 class Session {
@@ -124,30 +137,41 @@ class Session {
       if (done_) return;
       done_ = true;
       if (refused.has_value()) {
-        tell(record::to_text(*refused));
+        const std::string text = record::to_text(*refused);
+        tell(text);
         record::add(*refused);
-        told.emplace(refused->file, refused->line);
+        told[{refused->file, refused->line}] = text;
       }
       for (const Finding& one : ignored_calls) record::add(one);
     }
     record::Report report = record::end();
     advise(report.findings);
     std::set<std::string> advised;
+    std::vector<std::string> texts;
     for (Finding one : report.findings) {
       if (!one.fixes.empty() && !advised.insert(one.advice).second) {
         one.advice = "the same change mends this";
       }
-      const bool known = one.kind != Kind::race && told.count({one.file, one.line}) != 0;
-      if (!known) tell(record::to_text(one));
+      const auto known = told.find({one.file, one.line});
+      const bool new_here = one.kind == Kind::race || known == told.end();
+      texts.push_back(new_here ? record::to_text(one) : std::exchange(known->second, ""));
+      if (new_here) tell(texts.back());
     }
     report.partly_recorded = partly_recorded();
-    for (const record::PartlyRecorded& one : report.partly_recorded) tell(record::to_text(one));
+    for (const record::PartlyRecorded& one : report.partly_recorded) {
+      texts.push_back(record::to_text(one));
+      tell(texts.back());
+    }
     if (path_.empty()) return;
     // Other processes of the program leave theirs beside it.
     const int descriptor = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (descriptor >= 0) close(descriptor);
-    std::ofstream file(descriptor >= 0 ? path_ : path_ + "." + std::to_string(getpid()));
+    const std::string path = descriptor >= 0 ? path_ : path_ + "." + std::to_string(getpid());
+    std::ofstream file(path);
     file << report.findings.size() << "\n" << record::to_json(report, true) << "\n";
+    if (!told_later()) return;
+    std::ofstream later(path + ".texts");
+    for (const std::string& text : texts) later << text << '\0';
   }
 
  private:
@@ -213,12 +237,12 @@ cudaError_t report_kernel_failure(const std::string& message) {
   // What the recorder has stopped it has noted itself, and knows more of.
   const bool noted = message.find("illegal address") != std::string::npos;
   std::vector<Finding> known = record::findings_so_far();
+  std::string text = message;
   if (noted && !known.empty()) {
     advise(known.back());
-    tell(record::to_text(known.back()));
-  } else {
-    tell(message);
+    text = record::to_text(known.back());
   }
+  tell(text);
   Finding finding;
   finding.kind = meaning->kind;
   finding.block = coordinates(message, "\n  block");
@@ -229,14 +253,13 @@ cudaError_t report_kernel_failure(const std::string& message) {
   std::size_t place = message.rfind("\n  at ");
   place = place == std::string::npos ? message.find(" at ") : place + 2;
   if (place != std::string::npos) {
-    const std::string text = message.substr(place + 4);
-    const std::size_t end = text.find_first_of(" \n,");
-    set_place(finding, text.substr(0, end));
+    const std::string where = message.substr(place + 4);
+    set_place(finding, where.substr(0, where.find_first_of(" \n,")));
   }
   finding.message = message.substr(0, message.find('\n'));
   const std::lock_guard lock(mutex);
-  told.emplace(finding.file, finding.line);
-  if (noted && !known.empty()) told.emplace(known.back().file, known.back().line);
+  told.try_emplace({finding.file, finding.line}, text);
+  if (noted && !known.empty()) told.try_emplace({known.back().file, known.back().line}, text);
   if (!noted) record::add(finding);
   return meaning->error;
 }
