@@ -160,6 +160,12 @@ void rewrite_launches_as_calls(TokenStream& tokens) {
     if (!tokens[i].is("<<") || !tokens[i + 1].is("<")) continue;
     const std::size_t close = closing_chevron(tokens, i + 2);
     if (close >= tokens.size()) continue;
+    std::string shape = tokens.text(i + 2, close);
+    std::replace(shape.begin(), shape.end(), '\n', ' ');  // what follows keeps its line
+    const std::size_t end = tokens.closing(close + 2);
+    if (end < tokens.size() && shape.find('#') == std::string::npos) {
+      tokens.insert_after(end, ", ::rung::cuda::launch_shape(" + shape + ")");
+    }
     for (std::size_t at = i; at <= close + 1; ++at) {
       tokens.replace(at, std::string(tokens[at].text.size(), ' '));
     }

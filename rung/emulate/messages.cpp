@@ -105,6 +105,9 @@ std::string explained(const std::string& messages, const std::string& plain_mess
   for (std::string line; std::getline(lines, line);) {
     const std::size_t mark = line.find(error_mark);
     if (mark == std::string::npos) continue;
+    // The option is ours, and the user has not chosen it.
+    constexpr std::string_view option = " [-fpermissive]";
+    if (line.ends_with(option)) line.resize(line.size() - option.size());
     const std::string place = line.substr(0, line.rfind(':', mark - 1));
     if (messages.find(place + ":") == std::string::npos) continue;
     if (std::string type = variable_extent(line); !type.empty()) types.emplace(place, type);
@@ -117,6 +120,11 @@ std::string explained(const std::string& messages, const std::string& plain_mess
     const std::string type = found != types.end() ? found->second : "";
     if (type.empty() && speaks_of_rewriting(line)) continue;
     if (!told.insert(place).second) continue;
+    if (line.find("launch_shape(") != std::string::npos) {
+      text += place + ": error: between <<< and >>> stand a grid and a block (dim3), then, where " +
+              "wanted, bytes of dynamic shared memory and a stream\n";
+      continue;
+    }
     text += type.empty() ? line + "\n"
                          : fmt::format(
                                "{}: error: a __shared__ array needs a constant extent, unlike "

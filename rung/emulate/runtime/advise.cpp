@@ -71,6 +71,14 @@ void find_dynamic(record::Object& object, const Finding& finding) {
   }
 }
 
+/// Whether the index is 32 bits of a small negative number.
+bool has_wrapped(const record::Object& object) {
+  const auto bytes = static_cast<std::int64_t>(object.element_bytes);
+  constexpr std::int64_t around = std::int64_t{1} << 32;
+  const std::int64_t index = bytes == 0 ? 0 : object.offset / bytes;
+  return index < around && index >= around - 65536;
+}
+
 std::string element_of(const record::Object& object) {
   if (object.element_bytes == 0) return object.name;
   if (object.offset < 0) {
@@ -125,9 +133,9 @@ void name_object(Finding& finding) {
   std::string text = element_of(object);
   if (finding.kind == Kind::out_of_bounds) {
     if (object.element_bytes == 0) return;
-    // Far from the nearest memory it may have been meant for any.
+    // Far from the nearest memory it may have been meant for any, unless an unsigned index wrapped.
     const auto far = static_cast<std::int64_t>(2 * object.bytes + 65536);
-    if (object.offset > far || object.offset < -65536) {
+    if ((object.offset > far && !has_wrapped(object)) || object.offset < -65536) {
       object.name.clear();
       return;
     }

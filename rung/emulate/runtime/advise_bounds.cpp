@@ -6,6 +6,8 @@
 
 #include "rung/emulate/brackets.hpp"
 #include "rung/emulate/runtime/advise.hpp"
+#include "rung/emulate/runtime/index_access.hpp"
+#include "rung/emulate/runtime/index_terms.hpp"
 
 namespace rung::cuda {
 namespace {
@@ -14,83 +16,52 @@ namespace record = simt::record;
 using emulate::TokenStream;
 using record::Finding;
 
-/// array[index], or array[a][b] of which `begin` and `end` are the brackets of the wrong one.
-struct Access {
-  std::size_t name = 0, begin = 0, end = 0;
-};
-
 struct Scene {
   const SourceTree& tree;
   const TokenStream& tokens;
-  SourceTree::Spot spot;
-  Access access;
+  const IndexAccess& access;
+  const WrongIndex& wrong;
   [[nodiscard]] std::string index() const { return tree.text(access.begin + 1, access.end); }
 };
 
-/// Where the function declares an array of this name, with its bracket; the token of the name.
-std::size_t declaration_of(const SourceTree& tree, const Function& function,
-                           std::string_view name) {
-  const TokenStream& tokens = tree.tokens();
-  for (std::size_t i = function.body.begin + 1; i < function.body.end; ++i) {
-    if (!tokens[i].is(name)) continue;
-    const bool declares = tokens[i - 1].kind == emulate::TokenKind::identifier ||
-                          tokens[i - 1].is(",") || tokens[i - 1].is(">");
-    return declares && tokens[i + 1].is("[") ? i : 0;
+/// Whether v <= bound lets through the one value that is too much: v is a coordinate of the index
+/// by itself, and the bound is the number of values that it has.
+bool lets_through(const Finding& finding, const Scene& scene, const Statement& around,
+                  std::size_t variable, TokenRange bound) {
+  const TokenStream& tokens = scene.tokens;
+  const ThreadValues values(scene.tree, *scene.access.spot.function, finding);
+  const auto first = values.first_value(tokens[variable].text, around);
+  if (first.has_value() && tokens[first->begin].is("-")) return false;  // a window around 0
+  const std::optional<std::int64_t> last = values.value(bound);
+  const auto terms = terms_of(scene.tree, finding, scene.access, scene.wrong.count);
+  for (const IndexTerm& term : terms) {
+    const bool alone = term.range.end == term.range.begin + 1 &&
+                       tokens[term.range.begin].is(tokens[variable].text);
+    if (!alone) continue;
+    if (last.has_value()) return *last == term.extent;
+    if (scene.tree.text(bound.begin, bound.end) == term.bound) return true;
+    return terms.size() == 1 && scene.wrong.index == scene.wrong.count;
   }
-  return 0;
-}
-
-/// The accesses of the array of this name; "": of those that the function declares, else of all. In
-/// their last but `inner` dimensions.
-std::vector<Access> accesses(const SourceTree& tree, const SourceTree::Spot& spot,
-                             const std::string& array, std::size_t inner) {
-  const TokenStream& tokens = tree.tokens();
-  const Statement& one = *spot.statement;
-  const bool simple = one.kind == Statement::Kind::simple;
-  const std::size_t end = simple ? one.end : one.header_end;
-  std::vector<Access> declared, others;
-  for (std::size_t i = (simple ? one.begin : one.header_begin) + 1; i < end; ++i) {
-    if (!tokens[i].is("[") || tokens[i - 1].kind != emulate::TokenKind::identifier) continue;
-    const std::string_view name = tokens[i - 1].text;
-    if (!array.empty() && name != array) continue;
-    std::vector<std::size_t> brackets = {i};
-    while (tokens[tokens.closing(brackets.back()) + 1].is("[")) {
-      brackets.push_back(tokens.closing(brackets.back()) + 1);
-    }
-    const std::size_t which = brackets[brackets.size() - std::min(inner, brackets.size())];
-    auto& list = declaration_of(tree, *spot.function, name) != 0 ? declared : others;
-    list.push_back({i - 1, which, tokens.closing(which)});
-  }
-  return declared.empty() ? others : declared;
-}
-
-/// Of several accesses the one whose index goes the way that it goes too far.
-bool find_access(const SourceTree& tree, const SourceTree::Spot& spot, const std::string& array,
-                 std::size_t inner, bool before, Access& found) {
-  const std::vector<Access> all = accesses(tree, spot, array, inner);
-  for (const Access& one : all) {
-    if (found.end == 0 || tree.mentions(one.begin, one.end, before ? "-" : "+")) found = one;
-    if (tree.mentions(one.begin, one.end, before ? "-" : "+")) break;
-  }
-  return !all.empty();
+  return false;
 }
 
 /// The comparison v <= bound of a loop or branch around, v being part of the index.
 bool advise_comparison(Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
-  for (const Statement* one = scene.spot.statement; one != nullptr; one = one->parent) {
+  if (scene.wrong.before()) return false;  // no upper bound lets an index below 0 through
+  for (const Statement* one = scene.access.spot.statement; one != nullptr; one = one->parent) {
     for (std::size_t i = one->header_begin; i < one->header_end; ++i) {
       if (!tokens[i].is("<=")) continue;
-      if (!scene.tree.mentions(scene.access.begin, scene.access.end, tokens[i - 1].text)) continue;
       std::size_t end = i + 1;
       while (end < one->header_end && !tokens[end].is(";") && !tokens[end].is("&&") &&
              !tokens[end].is("||")) {
         end = emulate::opens(tokens[end]) ? tokens.closing(end) + 1 : end + 1;
       }
+      if (!lets_through(finding, scene, *one, i - 1, {i + 1, end})) continue;
       const std::string from = scene.tree.text(i - 1, end);
       const std::string to = joined({tokens[i - 1].text, " < ", scene.tree.text(i + 1, end)});
-      finding.advice = joined({"use ", to, " instead of ", from, " in line ",
-                               std::to_string(scene.tree.line(i))});
+      finding.advice = joined(
+          {"use ", to, " instead of ", from, " in line ", std::to_string(scene.tree.line(i))});
       finding.fixes.push_back({"comparison", scene.tree.file(), scene.tree.line(i - 1), from, to});
       return true;
     }
@@ -98,76 +69,23 @@ bool advise_comparison(Finding& finding, const Scene& scene) {
   return false;
 }
 
-/// The kernel's parameter of this integer value, except of that name; "": none.
-std::string parameter_of(const Finding& finding, const SourceTree& tree, std::int64_t value,
-                         const std::string& except = "") {
-  const Function* const kernel = kernel_of(tree, finding);
-  if (kernel == nullptr) return "";
-  const std::vector<std::string> names = tree.parameters(*kernel);
-  for (const auto& [number, integer] : finding.integers) {
-    const auto which = static_cast<std::size_t>(number);
-    if (integer == value && which < names.size() && names[which] != except) return names[which];
-  }
-  return "";
-}
-/// The value of the kernel's parameter of this name; 0: it is no such integer.
-std::int64_t value_of(const Finding& finding, const SourceTree& tree, const std::string& name) {
-  const Function* const kernel = kernel_of(tree, finding);
-  if (kernel == nullptr) return 0;
-  const std::vector<std::string> names = tree.parameters(*kernel);
-  for (const auto& [number, integer] : finding.integers) {
-    const auto which = static_cast<std::size_t>(number);
-    if (which < names.size() && names[which] == name) return integer;
-  }
-  return 0;
-}
-
-std::string in_parentheses(const std::string& text) {
-  const bool plain = text.find_first_of("&|^<>?=") == std::string::npos;
-  return plain ? text : "(" + text + ")";
-}
-
-/// What the index must fulfil: row < rows && column < columns, index < n.
-std::string condition_of(const Finding& finding, const Scene& scene, std::int64_t count) {
-  const TokenStream& tokens = scene.tokens;
-  const SourceTree& tree = scene.tree;
-  const std::size_t begin = scene.access.begin + 1, end = scene.access.end;
-  if (finding.object.offset < 0) return scene.index() + " >= 0";
-  std::size_t plus = end;
-  for (std::size_t i = begin; i < end; ++i) {
-    if (tokens[i].is("+")) plus = i;
-    if (emulate::opens(tokens[i])) i = tokens.closing(i);
-  }
-  for (std::size_t star = begin; star < plus; ++star) {  // row * width + column
-    if (plus == end || !tokens[star].is("*")) continue;
-    for (const bool behind : {true, false}) {
-      const std::string width = behind ? tree.text(star + 1, plus) : tree.text(begin, star);
-      const std::int64_t columns = value_of(finding, tree, width);
-      if (columns <= 0) continue;
-      const std::string row = behind ? tree.text(begin, star) : tree.text(star + 1, plus);
-      std::string rows = parameter_of(finding, tree, count / columns, width);
-      if (rows.empty()) rows = parameter_of(finding, tree, count / columns);
-      if (rows.empty()) rows = std::to_string(count / columns);
-      return joined({in_parentheses(row), " < ", rows, " && ",
-                     in_parentheses(tree.text(plus + 1, end)), " < ", width});
-    }
-  }
-  // Of bounds of rows, say, there is one more than of rows.
-  const std::string one_less = parameter_of(finding, tree, count - 1);
-  const std::size_t length = end - begin;
-  if (!one_less.empty() && length > 2 && tokens[end - 2].is("+") && tokens[end - 1].is("1")) {
-    return in_parentheses(tree.text(begin, end - 2)) + " < " + one_less;
-  }
-  const std::string bound = parameter_of(finding, tree, count);
-  return in_parentheses(scene.index()) + " < " + (bound.empty() ? std::to_string(count) : bound);
+/// Where no condition can be given: what the index must be.
+void advise_range(Finding& finding, const Scene& scene) {
+  const std::string name(scene.tokens[scene.access.name].text);
+  finding.advice = joined({"keep the index ", scene.index(), " of ", name, " between 0 and ",
+                           std::to_string(scene.wrong.count - 1)});
 }
 
 /// An if around the statement, or a choice around what is read.
-void advise_guard(Finding& finding, const Scene& scene, std::int64_t count) {
+void advise_guard(Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
-  const std::string condition = condition_of(finding, scene, count);
+  const std::string condition = condition_of(scene.tree, finding, scene.access, scene.wrong);
+  if (condition.empty()) {
+    advise_range(finding, scene);
+    return;
+  }
   finding.advice = "guard the access: if (" + condition + ")";
-  const Statement& one = *scene.spot.statement;
+  const Statement& one = *scene.access.spot.statement;
   if (one.kind != Statement::Kind::simple) {
     // Around a loop, unless the index is its own variable.
     std::size_t own = one.header_begin;
@@ -198,7 +116,7 @@ void advise_guard(Finding& finding, const Scene& scene, std::int64_t count) {
 bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   const TokenStream& tokens = scene.tokens;
   const std::string name(tokens[scene.access.name].text);
-  const std::size_t declared = declaration_of(scene.tree, *scene.spot.function, name);
+  const std::size_t declared = declaration_of(scene.tree, *scene.access.spot.function, name);
   const std::size_t close = tokens.closing(declared + 1);
   if (declared == 0 || tokens[close + 1].is("[")) return false;
   const std::string elements = std::to_string(elements_needed(finding, index));
@@ -231,37 +149,42 @@ void advise_bounds(Finding& finding) {
   const bool indexed = read_index(finding.message, index, count);
   if (indexed) object.name.clear();  // what is there is another variable
   if (!indexed && (object.name.empty() || object.element_bytes == 0)) return;
-  Scene scene{*tree, tree->tokens(), tree->find(finding.line, object.name), {}};
-  if (scene.spot.statement == nullptr) return;
-  const auto inner =
-      static_cast<std::size_t>(std::count(finding.message.begin(), finding.message.end(), '['));
-  const bool before = indexed ? index < 0 : object.offset < 0;
-  if (!find_access(*tree, scene.spot, object.name, indexed ? inner : 1, before, scene.access)) {
-    return;
-  }
+  WrongIndex wrong{.array = object.name, .index = index, .count = count};
   if (indexed) {
-    object.name = scene.tokens[scene.access.name].text;
+    wrong.inner =
+        static_cast<std::size_t>(std::count(finding.message.begin(), finding.message.end(), '['));
+  } else {
+    const auto bytes = static_cast<std::int64_t>(object.element_bytes);
+    wrong.count = static_cast<std::int64_t>(object.bytes) / bytes;
+    const std::int64_t whole = object.offset / bytes;
+    wrong.index = whole * bytes > object.offset ? whole - 1 : whole;
+    wrong.writes = finding.message.starts_with("a write");
+  }
+  const std::optional<IndexAccess> access = find_access(*tree, finding, wrong);
+  if (!access.has_value()) return;
+  const Scene scene{*tree, tree->tokens(), *access, wrong};
+  if (indexed) {
+    object.name = scene.tokens[access->name].text;
     object.offset = index < 0 ? -1 : 0;
     finding.message = "index " + std::to_string(index) + " of " + object.name + ", which has " +
                       std::to_string(count) + " element" + (count == 1 ? "" : "s");
-    const std::size_t declared = declaration_of(*tree, *scene.spot.function, object.name);
+    const std::size_t declared = declaration_of(*tree, *access->spot.function, object.name);
     std::size_t first = declared;
     while (first > 0 && !scene.tokens[first - 1].is(";") && !scene.tokens[first - 1].is("{")) {
       --first;
     }
     if (tree->mentions(first, declared, "__shared__")) finding.space = record::Space::shared;
-  } else {
-    count = static_cast<long long>(object.bytes / object.element_bytes);
   }
   if (advise_comparison(finding, scene)) return;
-  const bool writes = scene.access.name == scene.spot.statement->begin;
+  const bool writes = access->name == access->spot.statement->begin;
   const std::int64_t threads =
       std::int64_t{1} * finding.block_extent.x * finding.block_extent.y * finding.block_extent.z;
+  const ThreadValues values(*tree, *access->spot.function, finding);
   if (indexed && index >= count && (writes || count < threads) &&
-      advise_extent(finding, scene, index)) {
+      !values.is_uniform(access->index()) && advise_extent(finding, scene, index)) {
     return;
   }
-  advise_guard(finding, scene, count);
+  advise_guard(finding, scene);
 }
 
 }  // namespace rung::cuda

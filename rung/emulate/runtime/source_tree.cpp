@@ -250,35 +250,44 @@ std::vector<std::string> SourceTree::parameters(const Function& function) const 
   return names;
 }
 
-SourceTree::Spot SourceTree::find(int line, std::string_view array) const {
-  Spot best;
-  int best_score = -1;
-  const auto consider = [&](const Function& function, const Statement& one, std::size_t begin,
-                            std::size_t end) {
-    if (begin >= end || lines_[begin] > line || lines_[end - 1] < line) return;
-    int score = 0;
-    if (mentions(begin, end, "[") || mentions(begin, end, "*")) score = 1;
-    if (!array.empty() && mentions(begin, end, array)) score = 2;
-    // Of a branch and what it does on one line the latter.
-    if (score > best_score || (score == best_score && one.kind == Statement::Kind::simple &&
-                               best.statement->kind != Statement::Kind::simple)) {
-      best = {&function, &one};
-      best_score = score;
-    }
+std::vector<SourceTree::Spot> SourceTree::spots(int line) const {
+  std::vector<Spot> found;
+  const auto in_line = [&](std::size_t begin, std::size_t end) {
+    return begin < end && lines_[begin] <= line && line <= lines_[end - 1];
   };
   for (const auto& function : functions_) {
     std::vector<const Statement*> open = {&function->body};
     while (!open.empty()) {
       const Statement& one = *open.back();
       open.pop_back();
-      if (one.begin >= one.end || lines_[one.begin] > line || lines_[one.end - 1] < line) continue;
-      if (one.kind == Statement::Kind::simple) consider(*function, one, one.begin, one.end);
-      if (one.header_end > one.header_begin) {
-        consider(*function, one, one.header_begin, one.header_end);
+      if (!in_line(one.begin, one.end)) continue;
+      if (one.kind == Statement::Kind::simple || in_line(one.header_begin, one.header_end)) {
+        found.push_back({function.get(), &one});
       }
       for (auto part = one.parts.rbegin(); part != one.parts.rend(); ++part) {
         open.push_back(part->get());
       }
+    }
+  }
+  return found;
+}
+
+SourceTree::Spot SourceTree::find(int line, std::string_view array) const {
+  Spot best;
+  int best_score = -1;
+  for (const Spot& spot : spots(line)) {
+    const Statement& one = *spot.statement;
+    const bool simple = one.kind == Statement::Kind::simple;
+    const std::size_t begin = simple ? one.begin : one.header_begin;
+    const std::size_t end = simple ? one.end : one.header_end;
+    int score = 0;
+    if (mentions(begin, end, "[") || mentions(begin, end, "*")) score = 1;
+    if (!array.empty() && mentions(begin, end, array)) score = 2;
+    // Of a branch and what it does on one line the latter.
+    if (score > best_score ||
+        (score == best_score && simple && best.statement->kind != Statement::Kind::simple)) {
+      best = spot;
+      best_score = score;
     }
   }
   return best;

@@ -51,6 +51,8 @@ class SourceTree {
   };
   /// The statement of this line; of several the one that mentions the array.
   [[nodiscard]] Spot find(int line, std::string_view array) const;
+  /// Returns all statements that have tokens in this line, as find() would give them.
+  [[nodiscard]] std::vector<Spot> spots(int line) const;
   /// The function of this name; null: there is none, or several.
   [[nodiscard]] const Function* function(std::string_view name) const;
 

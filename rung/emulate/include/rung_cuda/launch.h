@@ -63,6 +63,9 @@ struct Closure {
 /// Takes the closure over. The error is also what cudaGetLastError tells.
 cudaError_t launch(const LaunchConfig& config, Closure closure);
 
+/// Declared alone: the compiler checks what stands between <<< and >>> as its arguments.
+void launch_shape(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr);
+
 template <class Call>
 Closure make_closure(const Call& call) {
   auto* const copy = new Call(call);

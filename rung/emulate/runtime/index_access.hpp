@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The access of the source that a finding about an index is about.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rung/emulate/runtime/source_tree.hpp"
+#include "rung/emulate/runtime/thread_values.hpp"
+
+namespace rung::cuda {
+
+/// array[index], or array[a][b] of which `begin` and `end` are the brackets of the wrong one.
+struct IndexAccess {
+  SourceTree::Spot spot;
+  std::size_t name = 0, begin = 0, end = 0;
+
+  [[nodiscard]] TokenRange index() const { return {begin + 1, end}; }
+};
+
+/// What is known of the access from running it.
+struct WrongIndex {
+  std::string array;       // "": unknown
+  std::size_t inner = 1;   // which bracket, counted from the last
+  std::int64_t index = 0;  // in elements of the allocation or the array
+  std::int64_t count = 0;  // elements that there are
+  std::optional<bool> writes;
+
+  [[nodiscard]] bool before() const { return index < 0; }
+};
+
+/// Returns where the function declares an array of this name with a bracket; 0: it does not.
+std::size_t declaration_of(const SourceTree& tree, const Function& function, std::string_view name);
+
+/// Returns the access in the finding's line that goes wrong: the one whose index has the value that
+/// was seen, as far as values are known, else the likeliest. nullopt: the line has none.
+std::optional<IndexAccess> find_access(const SourceTree& tree, const simt::record::Finding& finding,
+                                       const WrongIndex& wrong);
+
+}  // namespace rung::cuda

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluating expressions of the source for one thread. What is not understood has no value.
+#include "rung/emulate/runtime/thread_values.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "rung/emulate/brackets.hpp"
+#include "rung/emulate/runtime/advise.hpp"
+
+namespace rung::cuda {
+namespace {
+
+using emulate::Token;
+using emulate::TokenKind;
+using emulate::TokenStream;
+
+constexpr int max_depth = 8;  // of variables that are set from variables
+
+bool is_builtin(std::string_view name) {
+  return name == "threadIdx" || name == "blockIdx" || name == "blockDim" || name == "gridDim";
+}
+bool is_word(const Token& token) { return token.kind == TokenKind::identifier; }
+
+bool is_type(std::string_view name) {
+  for (const char* type : {"int", "unsigned", "long", "short", "char", "size_t", "int64_t",
+                           "int32_t", "uint32_t", "uint64_t", "const"}) {
+    if (name == type) return true;
+  }
+  return false;
+}
+bool is_unsigned_type(std::string_view name) {
+  for (const char* type :
+       {"unsigned", "size_t", "uint", "uint32_t", "uint64_t", "uint16_t", "uint8_t"}) {
+    if (name == type) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+/// sum := product {(+|-) product}; product := unary {(*|/|%) unary}; unary := [-|+] primary.
+class ThreadValues::Parser {
+ public:
+  Parser(const ThreadValues& values, TokenRange range, int depth)
+      : values_(values),
+        tokens_(values.tokens_),
+        at_(range.begin),
+        end_(range.end),
+        depth_(depth) {}
+
+  std::optional<std::int64_t> all() {
+    const auto result = sum();
+    return at_ == end_ ? result : std::nullopt;
+  }
+
+ private:
+  using Value = std::optional<std::int64_t>;
+
+  [[nodiscard]] bool next_is(std::string_view symbol) const {
+    return at_ < end_ && tokens_[at_].is(symbol);
+  }
+  Value sum() {
+    Value left = product();
+    while (left.has_value() && (next_is("+") || next_is("-"))) {
+      const bool adds = tokens_[at_++].is("+");
+      const Value right = product();
+      if (!right.has_value()) return right;
+      left = adds ? *left + *right : *left - *right;
+    }
+    return left;
+  }
+  Value product() {
+    Value left = unary();
+    while (left.has_value() && (next_is("*") || next_is("/") || next_is("%"))) {
+      const std::string_view symbol = tokens_[at_++].text;
+      const Value right = unary();
+      if (!right.has_value() || (symbol != "*" && *right == 0)) return std::nullopt;
+      left = symbol == "*" ? *left * *right : symbol == "/" ? *left / *right : *left % *right;
+    }
+    return left;
+  }
+  Value unary() {
+    if (next_is("-") || next_is("+")) {
+      const bool negates = tokens_[at_++].is("-");
+      const Value value = unary();
+      return value.has_value() && negates ? Value(-*value) : value;
+    }
+    return primary();
+  }
+  Value primary() {
+    if (at_ >= end_) return std::nullopt;
+    const Token& token = tokens_[at_];
+    if (token.is("(")) return bracketed();
+    if (token.kind == TokenKind::number) {
+      ++at_;
+      const std::string text(token.text);
+      char* rest = nullptr;
+      const std::int64_t value = std::strtoll(text.c_str(), &rest, 0);
+      const bool suffix = std::string_view(rest).find_first_not_of("uUlL") == std::string::npos;
+      return suffix ? Value(value) : std::nullopt;
+    }
+    if (!is_word(token)) return std::nullopt;
+    ++at_;
+    if (token.is("static_cast") && next_is("<")) {
+      while (at_ < end_ && !tokens_[at_].is(">")) ++at_;
+      ++at_;
+      return next_is("(") ? bracketed() : std::nullopt;
+    }
+    if (is_type(token.text) && next_is("(")) return bracketed();
+    if (next_is(".") && is_builtin(token.text)) {
+      at_ += 2;
+      return values_.builtin(token.text, tokens_[at_ - 1].text);
+    }
+    // A call, an element or a member.
+    if (next_is("(") || next_is("[") || next_is(".") || next_is("->") || next_is("::")) {
+      return std::nullopt;
+    }
+    return values_.value_of(token.text, depth_);
+  }
+  /// (sum), or a cast in front of a unary expression.
+  Value bracketed() {
+    const std::size_t close = tokens_.closing(at_);
+    if (close >= end_) return std::nullopt;
+    bool cast = close > at_ + 1;
+    for (std::size_t i = at_ + 1; i < close; ++i) cast &= is_type(tokens_[i].text);
+    const TokenRange inner{at_ + 1, close};
+    at_ = close + 1;
+    return cast ? unary() : Parser(values_, inner, depth_).all();
+  }
+
+  const ThreadValues& values_;
+  const TokenStream& tokens_;
+  std::size_t at_, end_;
+  int depth_;
+};
+
+ThreadValues::ThreadValues(const SourceTree& tree, const Function& function,
+                           const simt::record::Finding& finding)
+    : tree_(tree), tokens_(tree.tokens()), function_(function), finding_(finding) {}
+
+std::optional<std::int64_t> ThreadValues::value(TokenRange range) const { return value(range, 0); }
+
+std::optional<std::int64_t> ThreadValues::value(TokenRange range, int depth) const {
+  if (range.begin >= range.end || depth > max_depth) return std::nullopt;
+  return Parser(*this, range, depth).all();
+}
+
+std::optional<std::int64_t> ThreadValues::builtin(std::string_view name,
+                                                  std::string_view axis) const {
+  const auto of = [&](const auto& v) -> std::optional<std::int64_t> {
+    if (axis == "x") return v.x;
+    if (axis == "y") return v.y;
+    if (axis == "z") return v.z;
+    return std::nullopt;
+  };
+  if (name == "threadIdx") return of(finding_.thread);
+  if (name == "blockIdx") return of(finding_.block);
+  if (name == "blockDim") return of(finding_.block_extent);
+  return std::nullopt;
+}
+
+/// The first token of the statement or parameter around this one, or of the loop's head.
+std::size_t ThreadValues::statement_begin(std::size_t token) const {
+  while (token > 0) {
+    const Token& before = tokens_[token - 1];
+    if (before.is(";") || before.is("{") || before.is("}") || before.is("(")) break;
+    if (emulate::closes(before)) {
+      const std::size_t open = tokens_.opening(token - 1);
+      if (open >= token) break;
+      token = open;
+    } else {
+      --token;
+    }
+  }
+  return token;
+}
+
+std::size_t ThreadValues::value_end(std::size_t begin) const {
+  std::size_t i = begin;
+  while (i < tokens_.size() && !tokens_[i].is(";") && !tokens_[i].is(",") &&
+         !emulate::closes(tokens_[i])) {
+    i = emulate::opens(tokens_[i]) ? tokens_.closing(i) + 1 : i + 1;
+  }
+  return i;
+}
+
+ThreadValues::Variable ThreadValues::variable(std::string_view name) const {
+  Variable found;
+  const auto declare = [&](std::size_t token, std::size_t first) {
+    for (std::size_t i = first; i < token; ++i) {
+      if (tokens_[i].is("=")) break;
+      found.is_unsigned |= is_unsigned_type(tokens_[i].text);
+      found.deduced |= tokens_[i].is("auto");
+    }
+  };
+  for (std::size_t i = function_.parameters_begin; i < function_.parameters_end; ++i) {
+    if (!tokens_[i].is(name)) continue;
+    std::size_t first = i;
+    while (first > function_.parameters_begin && !tokens_[first - 1].is(",")) --first;
+    declare(i, first);
+  }
+  const auto twice = [&](std::size_t i, const char* symbol) {
+    return tokens_[i].is(symbol) && tokens_[i + 1].is(symbol);
+  };
+  for (std::size_t i = function_.body.begin + 1; i < function_.body.end; ++i) {
+    if (!tokens_[i].is(name) || tokens_[i - 1].is(".") || tokens_[i - 1].is("->")) continue;
+    const Token& next = tokens_[i + 1];
+    const bool lowered = twice(i + 1, "-") || (i >= 2 && twice(i - 2, "-")) ||
+                         (next.is("-") && tokens_[i + 2].is("="));
+    const bool operates = next.text.size() == 1 &&
+                          std::string_view("+-*/%&|^").find(next.text[0]) != std::string_view::npos;
+    const bool compound = operates && tokens_[i + 2].is("=");
+    found.lowered |= lowered;
+    found.stepped |= lowered || compound || twice(i + 1, "+") || (i >= 2 && twice(i - 2, "+")) ||
+                     (next.is("<<") && tokens_[i + 2].is("=")) ||
+                     (next.is(">>") && tokens_[i + 2].is("="));
+    // Its address is taken: it may be set anywhere.
+    found.stepped |= tokens_[i - 1].is("&") && (tokens_[i - 2].is("(") || tokens_[i - 2].is(","));
+    if (next.is("=")) found.values.push_back({i + 2, value_end(i + 2)});
+    const std::size_t first = statement_begin(i);
+    const bool declares = is_word(tokens_[first]) && is_word(tokens_[first + 1]) &&
+                          !tokens_[first].is("return") && !tokens_[first].is("else");
+    if (declares && (is_word(tokens_[i - 1]) || tokens_[i - 1].is(","))) {
+      declare(i, first);
+      if (next.is("(") || next.is("{")) {
+        found.values.push_back({i + 2, tokens_.closing(i + 1)});
+      }
+    }
+  }
+  return found;
+}
+
+std::optional<std::int64_t> ThreadValues::value_of(std::string_view name, int depth) const {
+  if (name == "warpSize") return 32;
+  const Variable known = variable(name);
+  if (known.stepped || known.values.size() > 1) return std::nullopt;
+  if (known.values.size() == 1) return value(known.values.front(), depth + 1);
+  const std::vector<std::string> names = tree_.parameters(function_);
+  if (std::find(names.begin(), names.end(), name) == names.end()) return constant(name, depth);
+  if (kernel_of(tree_, finding_) != &function_) return std::nullopt;
+  for (const auto& [number, integer] : finding_.integers) {
+    const auto which = static_cast<std::size_t>(number);
+    if (which < names.size() && names[which] == name) return integer;
+  }
+  return std::nullopt;
+}
+
+/// const or constexpr variables outside of the function.
+std::optional<std::int64_t> ThreadValues::constant(std::string_view name, int depth) const {
+  std::optional<std::int64_t> found;
+  for (std::size_t i = 1; i + 2 < tokens_.size(); ++i) {
+    if (!tokens_[i].is(name) || !tokens_[i + 1].is("=")) continue;
+    const std::size_t first = statement_begin(i);
+    if (!tree_.mentions(first, i, "const") && !tree_.mentions(first, i, "constexpr")) continue;
+    if (found.has_value()) return std::nullopt;
+    found = value({i + 2, value_end(i + 2)}, depth + 1);
+    if (!found.has_value()) return found;
+  }
+  return found;
+}
+
+bool ThreadValues::may_be_negative(TokenRange range) const { return may_be_negative(range, 0); }
+
+bool ThreadValues::may_be_negative(TokenRange range, int depth) const {
+  if (depth > max_depth) return false;
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const Token& token = tokens_[i];
+    if (token.is("-")) return true;
+    const bool call = token.is("(") && i > range.begin && is_word(tokens_[i - 1]) &&
+                      !is_type(tokens_[i - 1].text);
+    if (call || token.is("[")) {
+      i = tokens_.closing(i);
+    } else if (is_word(token) && !tokens_[i + 1].is("(") && !tokens_[i - 1].is(".")) {
+      const Variable known = variable(token.text);
+      if (known.lowered) return true;
+      for (const TokenRange& one : known.values) {
+        const bool own = range.begin <= one.begin && one.end <= range.end;
+        if (!own && may_be_negative(one, depth + 1)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool ThreadValues::is_unsigned(TokenRange range) const { return is_unsigned(range, 0); }
+
+bool ThreadValues::is_unsigned(TokenRange range, int depth) const {
+  if (depth > max_depth || tree_.mentions(range.begin, range.end, "int") ||
+      tree_.mentions(range.begin, range.end, "long")) {
+    return false;
+  }
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const Token& token = tokens_[i];
+    if (token.is("[")) {
+      i = tokens_.closing(i);
+    } else if (is_builtin(token.text) || is_unsigned_type(token.text)) {
+      return true;
+    } else if (is_word(token) && !tokens_[i - 1].is(".")) {
+      const Variable known = variable(token.text);
+      if (known.is_unsigned) return true;
+      if (known.deduced && known.values.size() == 1 && is_unsigned(known.values[0], depth + 1)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool ThreadValues::is_uniform(TokenRange range) const {
+  const std::vector<std::string> names = tree_.parameters(function_);
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    const Token& token = tokens_[i];
+    if (token.is("(") && is_word(tokens_[i - 1])) return false;  // a call
+    if (!is_word(token) || is_type(token.text)) continue;
+    const Variable known = variable(token.text);
+    if (known.stepped || !known.values.empty() || is_builtin(token.text)) return false;
+    const bool parameter = std::find(names.begin(), names.end(), token.text) != names.end();
+    if (parameter ? !function_.kernel : !constant(token.text, 0).has_value()) return false;
+  }
+  return true;
+}
+
+std::optional<TokenRange> ThreadValues::first_value(std::string_view name,
+                                                    const Statement& loop) const {
+  for (std::size_t i = loop.header_begin; i < loop.header_end; ++i) {
+    if (tokens_[i].is(";")) break;
+    if (tokens_[i].is(name) && tokens_[i + 1].is("=")) return TokenRange{i + 2, value_end(i + 2)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace rung::cuda
