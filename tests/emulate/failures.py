@@ -133,6 +133,18 @@ CASES = {
                 [f"-D{one}='{one}'" for one in "ABCDEFGHIJKLMNOPQRSUVWXYZ"], 0, []),
     "before": (KERNEL % ("  p[(int)threadIdx.x - 1] = 1;", ALLOCATED % "cudaSuccess"), [], 66,
                ["before.cu:2", "out_of_bounds", "p[-1]: p has 16 elements"]),
+    # No condition keeps an index from being wrong that is the same for all threads.
+    "literal": ("__global__ void kernel(int* p) { __shared__ int s[33]; s[33] = 1; __syncthreads(); p[0] = s[33]; }\n"
+                + KERNEL.partition("\n}\n")[2] % (LAUNCHED % (64, 1, 1)), [], 66,
+                ["index 33 of s, which has 33 elements", "\n  keep the index 33 of s between 0 and 32\n"]),
+    "argument": (KERNEL.replace("int* p", "int* p, int n", 1) % (
+        "  p[n] = 1;", "  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p, 16);"), [], 66,
+        ["argument.cu:2", "\n  keep the index n of p between 0 and 15\n"]),
+    # A layer as long as a product.
+    "layers": (KERNEL.replace("int* p", "int* p, int h, int w", 1) % (
+        "  const int x = threadIdx.x, y = threadIdx.y, z = blockIdx.x;\n  p[(z - 1) * h * w + y * w + x] = 1;",
+        "  cudaMalloc(&p, 96);\n  kernel<<<2, dim3(4, 3)>>>(p, 3, 4);"), [], 66,
+        ["layers.cu:3", "\n  guard the access: if (z - 1 >= 0)\n"]),
     "host_pointer": (KERNEL % ("  p[threadIdx.x] = 1;", "  p = new int[32]();\n  kernel<<<1, 32>>>(p);\n"
                                "  return cudaDeviceSynchronize() == cudaErrorIllegalAddress ? 0 : 3;"), [], 66,
                      ["host_pointer.cu:2", "a write of 4 bytes of memory of the host"]),

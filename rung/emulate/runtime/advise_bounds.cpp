@@ -160,6 +160,7 @@ void advise_bounds(Finding& finding) {
     wrong.index = whole * bytes > object.offset ? whole - 1 : whole;
     wrong.writes = finding.message.starts_with("a write");
   }
+  if (wrong.before()) finding.advice = "compare the index with 0 before the access";
   const std::optional<IndexAccess> access = find_access(*tree, finding, wrong);
   if (!access.has_value()) return;
   const Scene scene{*tree, tree->tokens(), *access, wrong};

@@ -35,7 +35,7 @@ class Splitter {
     const std::int64_t columns = *values_.value(width);
     const std::string name = tree_.text(width.begin, width.end);
     split(rows, extent / columns, name_of(extent / columns, name));
-    terms.push_back({stripped(column), columns, name});
+    split(column, columns, name);
   }
 
   /// The kernel's parameter of this value, preferably not that name; else the number.
@@ -56,12 +56,6 @@ class Splitter {
   std::vector<IndexTerm> terms;
 
  private:
-  [[nodiscard]] TokenRange stripped(TokenRange range) const {
-    while (tokens_[range.begin].is("(") && tokens_.closing(range.begin) + 1 == range.end) {
-      range = {range.begin + 1, range.end - 1};
-    }
-    return range;
-  }
   /// The tokens of this symbol that stand in no bracket.
   [[nodiscard]] std::vector<std::size_t> outer(TokenRange range, std::string_view symbol) const {
     std::vector<std::size_t> list;
@@ -91,11 +85,12 @@ class Splitter {
                      : TokenRange{range.begin, pluses.back()};
       const std::vector<std::size_t> stars = outer(product, "*");
       if (stars.empty() || !outer(product, "-").empty()) continue;
-      rows = {product.begin, stars.back()};
-      width = {stars.back() + 1, product.end};
+      // One factor counts rows; a row is as long as the others say: z * (height * width).
+      rows = {product.begin, stars.front()};
+      width = {stars.front() + 1, product.end};
       if (is_width(width)) return true;
-      width = {product.begin, stars.front()};
-      rows = {stars.front() + 1, product.end};
+      width = {product.begin, stars.back()};
+      rows = {stars.back() + 1, product.end};
       if (is_width(width)) return true;
     }
     return false;
