@@ -191,6 +191,29 @@ void compile_twice(const std::vector<std::string>& hooked, std::vector<std::stri
   run_compiler({compiler(), "-c", with, "-o", object}, file, "cannot be assembled");
 }
 
+std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal(); }
+
+/// Where an object lies for good; "": nowhere.
+std::string object_of(const Sources& sources, const std::string& file) {
+  if (!sources.object_only) return "";
+  const bool named = !sources.output.empty();
+  return absolute(named ? sources.output : fs::path(file).stem().string() + ".o");
+}
+
+/// What the rewritten source says when the program begins: where its text is found.
+std::string registration(const std::string& object) {
+  std::string literal;
+  for (const char c : object)
+    literal += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  return "\nextern \"C\" void rung_emulate_source(const char*);\n"
+         "[[maybe_unused]] static const bool rung_source_known = (rung_emulate_source(\"" +
+         literal + "\"), true);\n";
+}
+
+void keep(const std::string& from, const std::string& to) {
+  fs::copy_file(from, to, fs::copy_options::overwrite_existing);
+}
+
 std::string compile_one(const Sources& sources, const Home& home, const std::string& file,
                         const std::string& stem) {
   std::vector<std::string> options = common_options(sources, home);
@@ -203,14 +226,17 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
     if (file.ends_with(".c")) std::erase(options, "-std=gnu++20");
     add(options);
     add(access_options(sources.watched, false));
+    add(sources.dependencies);
     add({"-c", file, "-o", object});
     run_compiler(command, file, "does not compile");
+    if (sources.object_only) keep(object, object_of(sources, file));
     return object;
   }
   const std::string preprocessed = stem + ".ii";
   add(options);
   add(cuda_options(sources.capability));
   const std::vector<std::string> with_options = command;
+  add(sources.dependencies);
   add({"-E", file, "-o", preprocessed});
   try {
     run_compiler(command, file, "cannot be preprocessed");
@@ -228,7 +254,9 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   const std::string source = read_file(preprocessed);
   const bool hooks = sources.watched || holds_volatile(source);
   const std::string rewritten = stem + ".rung.ii";
-  std::ofstream(rewritten, std::ios::binary) << rewrite(source);
+  const std::string kept = object_of(sources, file);
+  std::ofstream(rewritten, std::ios::binary)
+      << rewrite(source) << (kept.empty() ? "" : registration(kept));
   command = {compiler()};
   for (std::size_t i = 0; i < options.size(); ++i) {
     const bool preprocessing = options[i].starts_with("-I") || options[i].starts_with("-D");
@@ -247,13 +275,17 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   } else {
     compile_rewritten(command, file, one, "-c", object);
   }
+  if (!kept.empty()) {
+    keep(preprocessed, kept + ".ii");
+    keep(rewritten, kept + ".rung.ii");
+    keep(object, kept);
+  }
   return object;
 }
 
-}  // namespace
-
-std::string compile(const Sources& sources, const std::string& folder) {
-  const Home home = find_home();
+/// Compiles each file; the objects.
+std::vector<std::string> compile_all(const Sources& sources, const Home& home,
+                                     const std::string& folder) {
   for (const std::string& file : sources.files) {
     if (!fs::exists(file)) {
       throw Error(ErrorCode::invalid_argument,
@@ -280,9 +312,13 @@ std::string compile(const Sources& sources, const std::string& folder) {
     }
   }
   if (failure != nullptr) std::rethrow_exception(failure);
+  return objects;
+}
 
-  const std::string program = folder + "/program";
+void link(const Sources& sources, const Home& home, const std::vector<std::string>& objects,
+          const std::string& program) {
   std::vector<std::string> command = {compiler()};
+  if (sources.shared) command.emplace_back("-shared");
   command.insert(command.end(), objects.begin(), objects.end());
   for (const std::string& one : sources.options) {
     if (one == "-fopenmp" || one == "-pthread") command.push_back(one);
@@ -296,7 +332,37 @@ std::string compile(const Sources& sources, const std::string& folder) {
        "-lrung_cublas", "-lrung_hooks", "-Wl,--no-as-needed", "-lrung_emulate", "-lrung",
        "-lrung_thread", "-pthread", "-ldl", "-o", program});
   run_compiler(command, sources.files.front(), "does not link");
+}
+
+}  // namespace
+
+std::string compile(const Sources& sources, const std::string& folder) {
+  const Home home = find_home();
+  const std::string program = folder + "/program";
+  link(sources, home, compile_all(sources, home, folder), program);
   return program;
 }
+
+void build(const Sources& sources, const std::string& folder) {
+  if (sources.object_only && !sources.output.empty() && sources.files.size() > 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("-c: one source at a time where -o names its object; given {}",
+                            sources.files.size()));
+  }
+  const Home home = find_home();
+  const std::vector<std::string> objects = compile_all(sources, home, folder);
+  if (sources.object_only) return;
+  link(sources, home, objects, sources.output.empty() ? "a.out" : sources.output);
+}
+
+bool is_built(const std::string& file) {
+  std::error_code none;
+  if (is_object(file) || !fs::is_regular_file(file, none) || access(file.c_str(), X_OK) != 0)
+    return false;
+  const std::string bytes = read_file(file);
+  return bytes.starts_with("\177ELF") && bytes.find("librung_emulate.so") != std::string::npos;
+}
+
+std::string toolchain_file() { return find_home().include + "/rung/emulate/cmake/toolchain.cmake"; }
 
 }  // namespace rung::emulate

@@ -34,7 +34,8 @@ struct Options {
   emulate::Sources sources;
   std::vector<std::string> words;  // sources and options of nvcc's
   std::string json, order = "forward", capability = "9.0", keep, checks = "repeated";
-  bool no_checks = false, leaks = false, annotate = false, branches = false, counters = false;
+  bool build = false, toolchain = false, no_checks = false, leaks = false, annotate = false,
+       branches = false, counters = false;
 
   /// Whether anybody asks for what is counted.
   [[nodiscard]] bool counts() const { return !json.empty() || annotate || counters; }
@@ -153,13 +154,16 @@ Outcome run_once(const Options& options, const std::string& program,
     std::filesystem::remove(old);
     std::filesystem::remove(old + ".texts");
   }
+  // Of a program that was built before each object says where its source is.
+  const bool built = emulate::is_built(options.sources.files.front());
+  const std::string sources = built ? "" : std::filesystem::path(program).parent_path().string();
   std::vector<std::string> command = {program};
   command.insert(command.end(), arguments.begin(), arguments.end());
   const auto flag = [](bool on) { return std::string(on ? "1" : "0"); };
   std::vector<std::pair<std::string, std::string>> variables = {
       {"RUNG_SIMT_ORDER", order},
       {"RUNG_EMULATE_REPORT", report},
-      {"RUNG_EMULATE_SOURCES", std::filesystem::path(program).parent_path().string()},
+      {"RUNG_EMULATE_SOURCES", sources},
       {"RUNG_EMULATE_CAPABILITY", std::to_string(options.sources.capability)},
       {"RUNG_EMULATE_TELL_LATER", flag(options.order == "all")},
       {"RUNG_EMULATE_CHECKS", flag(!options.no_checks)},
@@ -216,7 +220,19 @@ int run_in_folder(const Options& options) {
     std::filesystem::create_directories(options.keep);
     place = options.keep;
   }
-  const std::string program = emulate::compile(options.sources, place);
+  if (options.build) {
+    emulate::build(options.sources, place);
+    return exit_good;
+  }
+  const std::string& first = options.sources.files.front();
+  const bool built = emulate::is_built(first);
+  if (built && options.sources.files.size() > 1) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} is a program: given {} files, accepted is the program alone",
+                            printable(first), options.sources.files.size()));
+  }
+  const std::string program =
+      built ? std::filesystem::absolute(first).string() : emulate::compile(options.sources, place);
   Outcome worst;
   OrderedFindings merged;
   // One order after another, for a program that shall be right under each.
@@ -243,7 +259,15 @@ int run_in_folder(const Options& options) {
 }
 
 int run(Options& options) {
+  if (options.toolchain) {
+    fmt::print("{}\n", emulate::toolchain_file());
+    return exit_good;
+  }
   read_emulate_words(options.words, options.sources);
+  if (!options.build) {  // then these do nothing
+    options.sources.dependencies.clear();
+    options.sources.object_only = options.sources.shared = false;
+  }
   if (options.sources.files.empty()) {
     throw Error(ErrorCode::invalid_argument, "rung emulate: no source file given");
   }
@@ -305,6 +329,11 @@ CommandSpec::Action setup(Parser app) {
       .between(1, 4096);
   app.add_option("--devices", options->devices, "GPUs that the program finds; default 1")
       .between(1, 64);
+  app.add_flag(
+      "--build", options->build,
+      "compile and link as nvcc does, to the file of -o, with -c to an object; run nothing");
+  app.add_flag("--toolchain-file", options->toolchain,
+               "print the path of a toolchain file for CMake, which builds by --build");
   app.add_option("--keep", options->keep, "keep the rewritten sources in this folder");
   app.leave_unknown();
   app.purpose(
@@ -313,7 +342,8 @@ CommandSpec::Action setup(Parser app) {
       "data races, accesses out of bounds, reads of uninitialised memory, misused barriers and "
       "more are "
       "findings, printed on standard error with their lines and what to change. "
-      "Sources are .cu and .cpp files. Options of nvcc may stand among them: those that concern "
+      "Sources are .cu and .cpp files, or a program that --build has linked. Options of nvcc may "
+      "stand among them: those that concern "
       "chips alone (-arch=sm_90) do nothing. What follows -- is for the program.");
   app.example("rung emulate saxpy.cu", "compile, run and check");
   app.example("rung emulate --order all saxpy.cu",
@@ -324,6 +354,8 @@ CommandSpec::Action setup(Parser app) {
               "sectors, bank conflicts and divergence of each kernel and each line");
   app.example("rung emulate --json report.json --timeout 60 -lcublas gemm.cu",
               "findings and counters for a script; stopped after a minute");
+  app.example("cmake --toolchain $(rung emulate --toolchain-file) -S . -B build",
+              "configure a CMake project for the simulated GPU; rung emulate build/app runs it");
   app.exit_codes({{exit_good, "the program returned 0, and nothing was found"},
                   {exit_usage, "the command line is wrong, or a source does not compile"},
                   {exit_not_here, "a source uses what the simulator does not support"},

@@ -36,8 +36,6 @@ const Words& ignored_with_value() {
                               "-maxrregcount",
                               "--maxrregcount",
                               "-t",
-                              "-o",
-                              "--output-file",
                               "-rdc",
                               "--relocatable-device-code",
                               "-ftz",
@@ -56,8 +54,6 @@ const Words& ignored_with_value() {
                               "--diag-suppress",
                               "-m",
                               "--machine",
-                              "-MF",
-                              "-MT",
                               "-odir",
                               "--output-directory",
                               "-split-compile"};
@@ -82,17 +78,11 @@ const Words& ignored() {
                               "-expt-extended-lambda",
                               "--expt-relaxed-constexpr",
                               "-expt-relaxed-constexpr",
-                              "-dc",
-                              "-c",
-                              "--compile",
                               "-dlto",
                               "-v",
                               "--verbose",
                               "-restrict",
                               "--restrict",
-                              "-MD",
-                              "-MMD",
-                              "-MP",
                               "-pg",
                               "-src-in-ptx",
                               "--source-in-ptx",
@@ -101,7 +91,7 @@ const Words& ignored() {
                               "--allow-unsupported-compiler",
                               "-res-usage",
                               "--resource-usage",
-                              "-shared"};
+                              "-rdynamic"};
   return words;
 }
 /// Libraries that the emulated runtime takes the place of.
@@ -155,6 +145,10 @@ class Reader {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{} is {}: `rung emulate` runs CUDA C++, in files .cu",
                               printable(file), language));
+    }
+    if (emulate::is_built(file)) {
+      sources_.files.push_back(file);
+      return;
     }
     if (!sources_.all_cuda &&
         std::find(std::begin(sources), std::end(sources), ending) == std::end(sources)) {
@@ -212,6 +206,19 @@ class Reader {
       for (std::string one; std::getline(list, one, ',');) {
         if (!one.empty()) pass(one);
       }
+    } else if (name == "-o" || name == "--output-file") {
+      sources_.output = value_of(word);
+    } else if (word == "-c" || word == "-dc" || word == "--compile" || word == "--device-c") {
+      sources_.object_only = true;
+    } else if (word == "-shared" || word == "--shared") {
+      sources_.shared = true;
+    } else if (word == "-MD" || word == "-MMD" || word == "-MP") {
+      sources_.dependencies.push_back(word);
+    } else if (word == "-MF" || word == "-MT" || word == "-MQ") {
+      const std::string value = value_of(word);
+      sources_.dependencies.insert(sources_.dependencies.end(), {word, value});
+    } else if (word.starts_with("-Wl,")) {
+      sources_.libraries.push_back(word);
     } else if (holds(ignored_with_value(), name)) {
       (void)value_of(word);
     } else if (holds(ignored(), word)) {

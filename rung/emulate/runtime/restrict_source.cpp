@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -19,7 +18,6 @@
 
 namespace rung::cuda {
 namespace {
-namespace fs = std::filesystem;
 
 using emulate::Token;
 using emulate::TokenKind;
@@ -296,12 +294,8 @@ namespace {
 const std::vector<std::unique_ptr<CompiledSource>>& compiled_sources() {
   static const auto& all = *[] {
     auto* sources = new std::vector<std::unique_ptr<CompiledSource>>;
-    const char* folder = std::getenv("RUNG_EMULATE_SOURCES");
-    std::error_code none;
-    if (folder == nullptr) return sources;
-    for (const auto& one : fs::directory_iterator(folder, none)) {
-      if (!one.path().filename().string().ends_with(".rung.ii")) continue;
-      std::ifstream file(one.path(), std::ios::binary);
+    for (const std::string& one : preprocessed_files(true)) {
+      std::ifstream file(one, std::ios::binary);
       std::stringstream text;
       text << file.rdbuf();
       sources->push_back(std::make_unique<CompiledSource>(text.str()));

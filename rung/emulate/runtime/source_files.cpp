@@ -52,18 +52,16 @@ void add_lines(const std::string& preprocessed, std::map<std::string, Lines>& fi
   }
 }
 
+/// Objects that `rung emulate --build` has left with their sources beside them.
+std::vector<std::string>& registered() {
+  static auto& objects = *new std::vector<std::string>;
+  return objects;
+}
+
 const std::map<std::string, Lines>& compiled_lines() {
   static const auto& all = *[] {
     auto* files = new std::map<std::string, Lines>;
-    const char* folder = std::getenv("RUNG_EMULATE_SOURCES");
-    std::error_code none;
-    if (folder == nullptr) return files;
-    for (const auto& one : fs::directory_iterator(folder, none)) {
-      const std::string name = one.path().filename().string();
-      if (name.ends_with(".ii") && !name.ends_with(".rung.ii")) {
-        add_lines(read_file(one.path()), *files);
-      }
-    }
+    for (const std::string& one : preprocessed_files(false)) add_lines(read_file(one), *files);
     return files;
   }();
   return all;
@@ -113,6 +111,25 @@ std::string compiled_text(std::string text, const Lines& compiled) {
 
 }  // namespace
 
+std::vector<std::string> preprocessed_files(bool rewritten) {
+  std::vector<std::string> files;
+  const char* folder = std::getenv("RUNG_EMULATE_SOURCES");
+  std::error_code none;
+  if (folder != nullptr && *folder != '\0') {
+    for (const auto& one : fs::directory_iterator(folder, none)) {
+      const std::string name = one.path().filename().string();
+      if (name.ends_with(".ii") && name.ends_with(".rung.ii") == rewritten) {
+        files.push_back(one.path());
+      }
+    }
+  }
+  for (const std::string& object : registered()) {
+    const std::string file = object + (rewritten ? ".rung.ii" : ".ii");
+    if (fs::exists(file, none)) files.push_back(file);
+  }
+  return files;
+}
+
 const SourceTree* source_tree(const std::string& file) {
   static auto& trees = *new std::map<std::string, std::unique_ptr<SourceTree>>;
   const auto compiled = compiled_lines().find(file);
@@ -127,3 +144,8 @@ const SourceTree* source_tree(const std::string& file) {
 }
 
 }  // namespace rung::cuda
+
+/// Called by each such object when the program begins.
+extern "C" __attribute__((visibility("default"))) void rung_emulate_source(const char* object) {
+  rung::cuda::registered().emplace_back(object);
+}

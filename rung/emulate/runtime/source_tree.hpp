@@ -82,6 +82,9 @@ class SourceTree {
   std::vector<std::unique_ptr<Function>> functions_;
 };
 
+/// Returns the paths of the program's preprocessed sources; `rewritten`: of what was compiled.
+std::vector<std::string> preprocessed_files(bool rewritten);
+
 /// The tree of a file of the program, by the path that findings tell; null: it cannot be read.
 const SourceTree* source_tree(const std::string& file);
 
