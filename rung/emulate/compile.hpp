@@ -27,9 +27,9 @@ struct Sources {
 /// compiler has refused a file: it has said why.
 std::string compile(const Sources& sources, const std::string& folder);
 
-/// Compiles to objects, or links to a program, that stay: as nvcc does. Beside an object x.o are left
-/// x.o.ii and x.o.rung.ii, which advice is read from when the program runs. `folder` is for temporary
-/// files.
+/// Compiles to objects, or links to a program, that stay: as nvcc does. Beside an object x.o are
+/// left x.o.ii and x.o.rung.ii, which advice is read from when the program runs. `folder` is for
+/// temporary files.
 void build(const Sources& sources, const std::string& folder);
 
 /// Whether the file is a program that build() has linked.

@@ -242,8 +242,9 @@ int run_in_folder(const Options& options) {
       outcome.texts.insert(outcome.texts.end(), outcome.notes.begin(), outcome.notes.end());
       merged.add(order, outcome.exit_code, outcome.parsed().at("findings"), outcome.texts);
     }
-    const bool worse = (outcome.findings != 0 && worst.findings == 0) ||
-                       (outcome.exit_code != 0 && worst.exit_code == 0);
+    const bool failed = outcome.exit_code != 0, failed_before = worst.exit_code != 0;
+    const bool worse =
+        failed != failed_before ? failed : outcome.findings != 0 && worst.findings == 0;
     if (worse || worst.fields.empty()) worst = outcome;
     if (emulate::interrupted() != 0) break;
   }

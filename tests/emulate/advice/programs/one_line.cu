@@ -4,9 +4,9 @@
 
 // clang-format off
 #ifdef BUG
-__global__ void twice(const int* x, int* y, int n) { const int i = blockIdx.x * blockDim.x + threadIdx.x; if (i <= n) y[i] = 2 * x[i]; }
+__global__ void twice(int* x, int* y, int n) { int i = threadIdx.x; if (i <= n) y[i] = 2 * x[i]; }
 #else
-__global__ void twice(const int* x, int* y, int n) { const int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) y[i] = 2 * x[i]; }
+__global__ void twice(int* x, int* y, int n) { int i = threadIdx.x; if (i < n) y[i] = 2 * x[i]; }
 #endif
 // clang-format on
 
@@ -15,7 +15,7 @@ int main() {
   Array<int> in(n), out(n);
   for (int i = 0; i < n; ++i) in[i] = 1 + i % 17;
   in.up();
-  twice<<<4, 64>>>(in.device, out.device, n);
+  twice<<<1, 256>>>(in.device, out.device, n);
   out.down();
   for (int i = 0; i < n; ++i) CHECK(out[i] == 2 * in[i]);
   return ok();

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel in one line, whose array is declared there, too.
+// An array that is declared in the line of the access.
 #include "check.cuh"
 
 // clang-format off
+__global__ void next(const int* in, int* out) {
+  const int t = threadIdx.x;
 #ifdef BUG
-__global__ void next(const int* in, int* out) { __shared__ int s[33]; s[threadIdx.x] = in[threadIdx.x]; __syncthreads(); out[threadIdx.x] = s[threadIdx.x] + s[threadIdx.x + 1]; }
+  __shared__ int s[33]; s[t] = in[t]; __syncthreads(); out[t] = s[t] + s[t + 1];
 #else
-__global__ void next(const int* in, int* out) { __shared__ int s[33]; s[threadIdx.x] = in[threadIdx.x]; __syncthreads(); out[threadIdx.x] = s[threadIdx.x] + (threadIdx.x < 32 ? s[threadIdx.x + 1] : 0); }
+  __shared__ int s[33]; s[t] = in[t]; __syncthreads(); out[t] = s[t] + (t < 32 ? s[t + 1] : 0);
 #endif
+}
 // clang-format on
 
 int main() {
