@@ -68,7 +68,7 @@ struct the_mdspan_is_not_strided_over_plain_elements;
 struct a_pointer_to_void_or_byte_needs_a_DType;
 struct a_container_comes_without_a_DType;
 
-/// The reason for which T are no elements of a reference; void where they are.
+/// Returns the reason for which T are no elements of a reference; void where they are.
 template <class T, class Void>
 consteval auto why_not_elements() {
   if constexpr (std::is_volatile_v<T>) {
@@ -82,7 +82,7 @@ consteval auto why_not_elements() {
   }
 }
 
-/// The same of an argument of type R&&; void also where it is nothing that has elements.
+/// Returns it for an argument of type R&&; void also where that has no elements at all.
 template <class R, class Void>
 consteval auto why_not() {
   using Given = std::remove_cvref_t<R>;
@@ -118,7 +118,7 @@ consteval auto why_not() {
   }
 }
 
-/// The same of a pointer, or an array as one, beside which a DType stands.
+/// Returns it for a pointer, or an array as one, beside which a DType stands.
 template <class R, class Void>
 consteval auto why_not_typed() {
   using Given = std::decay_t<R>;

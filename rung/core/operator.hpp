@@ -142,7 +142,7 @@ class Rung {
   using Args = typename Op::Args;
 
   explicit Rung(const RungSpec<Op>& spec,
-                // The caller's file, as std::source_location gives it where a library has that.
+                // std::source_location::current() is not in every library that users have.
                 const char* file = __builtin_FILE())
       : info{spec.name,
              spec.step,

@@ -27,8 +27,8 @@ class RUNG_API Tensor {
   operator ConstTensorRef() const { return ref_; }  // NOLINT(google-explicit-constructor)
   [[nodiscard]] const Extents& shape() const { return ref_.shape; }
   [[nodiscard]] DType dtype() const { return ref_.dtype; }
-  /// The first element. T is the tensor's type, or the unsigned one as wide, which is its bits;
-  /// throws Error otherwise. Types without a DType (void, std::byte), and unsigned bytes, fit all.
+  /// Returns the address of the first element. T is the tensor's type, unsigned and as wide (its
+  /// bits), an unsigned byte, or without a DType (void, std::byte); throws Error otherwise.
   template <class T>
   [[nodiscard]] T* data() const {
     constexpr bool bytes = std::is_same_v<std::remove_cv_t<T>, std::uint8_t>;

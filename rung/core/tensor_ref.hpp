@@ -61,8 +61,8 @@ RUNG_API void check_inside(const ConstTensorRef& tensor, std::size_t count);
 [[noreturn]] RUNG_API void throw_no_view(const ConstTensorRef& tensor, DType asked, int rank);
 [[noreturn]] RUNG_API void throw_no_data(const ConstTensorRef& tensor, DType asked);
 
-/// Whether elements of a DType may be read as T: as their own type, as unsigned numbers as wide,
-/// which are their bits, or as a type that has no DType, about which nothing is known.
+/// Returns true if elements of a DType may be read as T: their own type, unsigned numbers as wide,
+/// which are their bits, or a type without a DType, about which nothing is known.
 template <class T>
 constexpr bool reads_as(DType dtype) {
   using Element = std::remove_cv_t<T>;
@@ -74,7 +74,7 @@ constexpr bool reads_as(DType dtype) {
     return dtype == dtype_of<Element>;
   }
 }
-/// The DType of T; that of the tensor where T has none.
+/// Returns the DType of T, or that of the tensor where T has none.
 template <class T>
 constexpr DType asked_type(DType dtype) {
   if constexpr (ElementFor<std::remove_cv_t<T>, void>) {
@@ -217,8 +217,8 @@ struct BasicTensorRef {
     return false;
   }
 
-  /// The typed view. N is the rank and T the dtype, or as detail::reads_as() has it; throws Error
-  /// otherwise. A tensor that is left out (no data, no axes) gives an empty view.
+  /// Returns the typed view. N is the rank; T reads the dtype (detail::reads_as()). Throws Error
+  /// otherwise. A tensor without data and axes gives an empty view.
   template <class T, int N>
   [[nodiscard]] View<T, N> view() const {
     if ((!detail::reads_as<T>(dtype) || shape.rank != N) && data != nullptr) [[unlikely]] {
