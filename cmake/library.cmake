@@ -47,8 +47,10 @@ foreach(folder IN LISTS operator_folders)
   if(NOT EXISTS ${folder}/${operator}.hpp)
     continue()
   endif()
+  file(READ ${folder}/${operator}.hpp header)
+  string(REGEX MATCH "string_view summary =[ \n]*(\"[^\"]*\")" summary "${header}")
+  string(APPEND all_operators "    {\"${operator}\", ${CMAKE_MATCH_1}},\n")
   if(RUNG_OPERATORS AND NOT operator IN_LIST RUNG_OPERATORS)
-    string(APPEND operators_left_out "${operator} ")
     continue()
   endif()
   list(APPEND rung_operators_found ${operator})
@@ -59,9 +61,8 @@ foreach(folder IN LISTS operator_folders)
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp CONTENT "${all_headers}")
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/rung/ops/all.h CONTENT "${all_c_headers}")
-# For the messages of the workbench.
-file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/operators_left_out.hpp
-  CONTENT "inline constexpr std::string_view operators_left_out = \"${operators_left_out}\";\n")
+# Whatever is built, so that no other source depends on RUNG_OPERATORS: the workbench names what is left out.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/all_operators.inc CONTENT "${all_operators}" @ONLY)
 
 file(GLOB core_sources CONFIGURE_DEPENDS rung/core/*.cpp)
 rung_objects(rung_core ${core_sources})

@@ -154,6 +154,6 @@ if [[ -f $(compgen -G "$root/usr/lib/*/librung.a") ]]; then
 fi
 
 inside "$purge"
-expect '^nothing left$' 'find / -xdev -path /proc -prune -o -path /packages -prune -o -path /test -prune -o -path /var/lib/apt -prune \
-    -o -path /root -prune -o -name "*rung*" -print | grep . || echo nothing left'
+expect '^nothing left$' 'find / -xdev -path /proc -prune -o -path /packages -prune -o -path /test -prune \
+    -o -path /var/lib/apt -prune -o -path /root -prune -o -name "*rung*" -print | grep . || echo nothing left'
 say 'all passed'

@@ -342,14 +342,15 @@ CommandSpec::Action setup(Parser app) {
   app.example("rung bench gemm \"f32 512x512x512,ta\" --threads 1,2", "one problem, twice");
   app.example("rung bench gemm --rungs best,openblas --json", "two versions, for scripts");
   app.example("rung bench --gate", "is any shape, or any choice of a rung, slow here? a minute");
-  app.exit_codes({{exit_good, "every version was timed, or its row says why not"},
-                  {exit_failed,
-                   "a version failed its check: it is not timed, and its row says so; or, with "
-                   "--gate, a limit was exceeded"},
-                  {exit_usage, "the command line is wrong, or the file cannot be written"},
-                  {exit_not_here,
-                   "no version runs here, or the backend is not available, or the problem takes too "
-                   "long or too much memory"}});
+  app.exit_codes(
+      {{exit_good, "every version was timed, or its row says why not"},
+       {exit_failed,
+        "a version failed its check: it is not timed, and its row says so; or, with "
+        "--gate, a limit was exceeded"},
+       {exit_usage, "the command line is wrong, or the file cannot be written"},
+       {exit_not_here,
+        "no version runs here, or the backend is not available, or the problem takes too "
+        "long or too much memory"}});
   return [options] { return run(*options); };
 }
 

@@ -2,7 +2,7 @@
 // rung emulate in a build without the simulated GPU: says how to get one.
 #include "rung/workbench/command.hpp"
 
-#if !defined(RUNG_EMULATE)
+#if !defined(RUNG_WITH_SIMULATOR)
 
 namespace rung::workbench {
 namespace {

@@ -21,8 +21,8 @@ class InterruptGuard {
   [[nodiscard]] static bool interrupted() noexcept;
   /// Throws Interrupted after a SIGINT.
   static void check();
-  /// Writes what standard output holds, says on standard error what is left of the command, and ends
-  /// the program as SIGINT ends one.
+  /// Flushes standard output, says on standard error what is left of the command, and ends the
+  /// program as SIGINT ends one.
   [[noreturn]] static void end(std::string_view what);
 };
 

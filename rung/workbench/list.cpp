@@ -143,6 +143,10 @@ void print_overview(const std::vector<const AnyOperator*>& all) {
       table.add(std::move(cells));
     }
   }
+  const std::vector<LeftOutOperator> left_out = left_out_operators();
+  for (const LeftOutOperator& one : left_out) {
+    table.add({std::string(one.name), std::string(one.summary)}, Tone::faint);
+  }
   fmt::print("{}", table.text());
   if (!gradients.empty()) {
     fmt::print("{}", wrapped(join(gradients), text_width(), "gradients: "));
@@ -151,6 +155,12 @@ void print_overview(const std::vector<const AnyOperator*>& all) {
       fmt::format("{} operators, {} rungs, counted by backend. `rung list gemm` shows a ladder, "
                   "`rung list --all` every one.",
                   all.size(), rungs));
+  if (left_out.empty()) return;
+  say(
+      fmt::format("{} operators of the source tree are not in this build: their rows have no "
+                  "numbers. `./rung.sh list gemm`, in the source tree, adds the operator that it "
+                  "names.",
+                  left_out.size()));
 }
 
 /// Once, however many rungs it concerns.

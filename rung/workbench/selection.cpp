@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <string_view>
 
-#include "operators_left_out.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/suggestion.hpp"
 #include "rung/workbench/table.hpp"
@@ -37,14 +36,16 @@ void expect_no_range(const std::string& word) {
 
 }  // namespace
 
-std::vector<std::string> left_out_operators() {
-  std::vector<std::string> names;
-  for (std::string_view rest = operators_left_out; !rest.empty();) {
-    const std::size_t end = rest.find(' ');
-    names.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(std::min(end, rest.size() - 1) + 1);
-  }
-  return names;
+std::vector<LeftOutOperator> left_out_operators() {
+  std::vector<LeftOutOperator> left_out{
+#include "all_operators.inc"
+  };
+  std::erase_if(left_out, [](const LeftOutOperator& one) {
+    const auto all = operators();
+    return std::any_of(all.begin(), all.end(),
+                       [&](const AnyOperator* op) { return op->name() == one.name; });
+  });
+  return left_out;
 }
 
 std::string why_no_operator(const std::string& name) {
@@ -53,7 +54,8 @@ std::string why_no_operator(const std::string& name) {
     if (op->name() == name) return "";
     known.emplace_back(op->name());
   }
-  const std::vector<std::string> left_out = left_out_operators();
+  std::vector<std::string> left_out;
+  for (const LeftOutOperator& one : left_out_operators()) left_out.emplace_back(one.name);
   if (std::find(left_out.begin(), left_out.end(), name) != left_out.end()) {
     return fmt::format(
         "this build has no {0}, only {1}; configure it with -DRUNG_OPERATORS={0} (or "

@@ -23,8 +23,12 @@ inline constexpr std::string_view public_call = "best";
 const AnyOperator& known_operator(const std::string& name);
 /// Returns what known_operator() throws; "" where there is such an operator.
 std::string why_no_operator(const std::string& name);
-/// The operators of the source tree that this build leaves out.
-std::vector<std::string> left_out_operators();
+/// Operator of the source tree that this build leaves out.
+struct LeftOutOperator {
+  std::string_view name;
+  std::string_view summary;
+};
+std::vector<LeftOutOperator> left_out_operators();
 
 /// "gemm/packed_simd" or "gemm" or "": which operators, and which rung of them ("" for all).
 struct Target {

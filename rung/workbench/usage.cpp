@@ -73,8 +73,10 @@ bool lacks_command(const CLI::App& app) {
 /// Returns true if an operator is asked for that this build leaves out.
 bool is_left_out(const CLI::App& app) {
   if (kind_of_commands(app) != "operator" || !lacks_command(app)) return false;
-  const std::vector<std::string> names = left_out_operators();
-  return std::find(names.begin(), names.end(), app.remaining().front()) != names.end();
+  const std::string name = app.remaining().front();
+  const std::vector<LeftOutOperator> left_out = left_out_operators();
+  return std::any_of(left_out.begin(), left_out.end(),
+                     [&](const LeftOutOperator& one) { return one.name == name; });
 }
 
 std::string unknown_command(const CLI::App& app) {
