@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -22,28 +23,33 @@ class StallWatch {
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
 
-  /// Seconds by which it slept longer than asked for, in all.
-  [[nodiscard]] double stalled() const { return 1e-9 * static_cast<double>(late_.load()); }
+  /// Seconds by which it slept longer than asked for, in all; of the nap that has not ended, too.
+  [[nodiscard]] double stalled() const {
+    return 1e-9 * static_cast<double>(late_.load() + late_since(began_.load()));
+  }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Count = std::chrono::nanoseconds::rep;
+
+  static Count now() {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+  /// A timer may be late by its slack, which is no stall.
+  static Count late_since(Count began) {
+    constexpr Count nap_and_slack = 2'000'000;
+    return std::max<Count>(0, now() - began - nap_and_slack);
+  }
 
   void watch() {
-    constexpr auto nap = std::chrono::milliseconds(1);
-    for (auto before = Clock::now(); !ended_;) {
-      std::this_thread::sleep_for(nap);
-      const auto now = Clock::now();
-      // A timer may be late by its slack, which is no stall.
-      constexpr auto slack = std::chrono::milliseconds(1);
-      const auto late = now - before - nap;
-      if (late > slack) {
-        late_ += std::chrono::duration_cast<std::chrono::nanoseconds>(late).count();
-      }
-      before = now;
+    while (!ended_) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      late_ += late_since(began_);
+      began_ = now();
     }
   }
 
-  std::atomic<std::chrono::nanoseconds::rep> late_{0};
+  std::atomic<Count> late_{0};
+  std::atomic<Count> began_{now()};  // the nap
   std::atomic<bool> ended_{false};
   std::thread watcher_;  // the last: it begins at once
 };
