@@ -191,6 +191,25 @@ TEST(Explain, SharedMemoryAndL1AreRoofs) {
   EXPECT_NE(text.out.find("  shared memory\n"), std::string::npos) << text.out;
 }
 
+TEST(Explain, TensorCoresAreHeldAgainstTheirRates) {
+  const struct {
+    const char *rung, *problem;
+    double operations_per_second;
+  } cases[] = {{"gemm/fp8_wgmma", "e4m3 64x128x128,tb", 2 * 989.5e12},
+               {"gemm/int8_wgmma", "i8 64x128x128,tb", 2 * 989.5e12},
+               {"gemm/naive_bytes", "i8 8x8x8", 67e12},  // not of tensor cores
+               {"gemm/split_bf16", "f32 64x64x64,split", 989.5e12 / 6},
+               {"gemm/mma_f64", "f64 64x64x16", 2 * 34e12},
+               {"gemm/naive_coalesced", "f64 8x8x8", 34e12}};
+  for (const auto& one : cases) {
+    const json result = explained({one.rung, one.problem, "--gpu", "h200"});
+    EXPECT_TRUE(result.at("rungs").at(0).at("counted")) << one.rung;
+    EXPECT_NEAR(result.at("chip").at("operations_per_second").get<double>(),
+                one.operations_per_second, 1e9)
+        << one.rung;
+  }
+}
+
 TEST(Explain, CountsInTheLadderAreGroupedByThousands) {
   const Outcome outcome = run_rung({"explain", "gemm", "f32 256x256x64"});
   EXPECT_NE(outcome.out.find(" 4,190,208 "), std::string::npos) << outcome.out;
