@@ -441,7 +441,7 @@ commands() {
   awk '/Command self\{\{/ { match($0, /"[a-z]*"/); name = substr($0, RSTART + 1, RLENGTH - 2) }
        /\.summary = "/ && name != "" {
          match($0, /".*"/); summary = substr($0, RSTART + 1, RLENGTH - 2)
-         if (summary != "") printf "  %-12s %s\n", name, summary
+         if (summary != "" && !shown[name]++) printf "  %-12s %s\n", name, summary
          name = ""
        }' "$root"/rung/workbench/*.cpp
 }

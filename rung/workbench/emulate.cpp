@@ -2,8 +2,6 @@
 // rung emulate: an ordinary CUDA program, compiled by the system's g++, run on the simulated GPU.
 #include "rung/workbench/command.hpp"
 
-#if defined(RUNG_WITH_SIMULATOR)
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -378,5 +376,3 @@ const Command self{{.name = "emulate",
 
 }  // namespace
 }  // namespace rung::workbench
-
-#endif

@@ -2,8 +2,6 @@
 // rung emulate in a build without the simulated GPU: says how to get one.
 #include "rung/workbench/command.hpp"
 
-#if !defined(RUNG_WITH_SIMULATOR)
-
 namespace rung::workbench {
 namespace {
 
@@ -29,5 +27,3 @@ const Command self{{.name = "emulate",
 
 }  // namespace
 }  // namespace rung::workbench
-
-#endif
