@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The target `uninstall`: removes the files that MANIFEST names, and the folders of rung's own that are empty
 # then. Folders that other software shares (bin, man1, pkgconfig) stay.
+cmake_policy(VERSION 3.25)
 if(NOT EXISTS ${MANIFEST})
   message(FATAL_ERROR "uninstall: there is no ${MANIFEST}: nothing was installed from this build")
 endif()
@@ -24,12 +25,19 @@ foreach(file IN LISTS files)
   endwhile()
 endforeach()
 list(REMOVE_DUPLICATES folders)
-# Inner folders before those that hold them.
-list(SORT folders ORDER DESCENDING)
+# Installing makes folders without files, too, which the list does not name: what counts is that no file is left.
 foreach(folder IN LISTS folders)
-  file(GLOB left LIST_DIRECTORIES true ${folder}/* ${folder}/.*)
-  list(FILTER left EXCLUDE REGEX "/[.][.]?$")
-  if(IS_DIRECTORY ${folder} AND NOT left)
+  if(NOT IS_DIRECTORY ${folder})
+    continue()
+  endif()
+  set(left "")
+  file(GLOB_RECURSE entries LIST_DIRECTORIES true ${folder}/*)
+  foreach(entry IN LISTS entries)
+    if(IS_SYMLINK ${entry} OR NOT IS_DIRECTORY ${entry})
+      set(left ${entry})
+    endif()
+  endforeach()
+  if(NOT left)
     file(REMOVE_RECURSE ${folder})
   endif()
 endforeach()

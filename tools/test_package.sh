@@ -62,6 +62,7 @@ if [[ -z ${RUNG_PACKAGE_TEST_INSIDE:-} ]]; then
   compgen -G "$packages/rung_*.deb" >/dev/null || fail "there is no package rung in $packages"
   if [[ -z $root ]]; then
     root="$(mktemp -d)"
+    chmod 755 "$root" # apt's own user reads there
     trap 'rm -rf --one-file-system "$root"' EXIT
   fi
   if [[ ! -x $root/usr/bin/apt-get ]]; then

@@ -49,7 +49,7 @@ Home find_home() {
   }
   throw Error(ErrorCode::not_available,
               fmt::format("rung emulate: no CUDA headers in {}/../include/rung/emulate/include: "
-                          "rung is not installed whole",
+                          "rung is not installed whole (Debian: librung-dev has them)",
                           program.string()));
 }
 
