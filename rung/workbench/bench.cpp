@@ -114,10 +114,10 @@ bool has_any(const AnyOperator& op, Backend backend, const std::vector<std::stri
   if (backend.empty()) {
     for (const std::string& line : missing) why += "; " + line;
   }
-  if (elsewhere.empty()) elsewhere.emplace_back("no backend of this build");
+  if (elsewhere.empty()) elsewhere.emplace_back("what this build has not");
   throw Error(ErrorCode::not_available,
-              fmt::format("{}: nothing to time here: {} run on {}{}{}", op.name(), what,
-                          join(elsewhere), why,
+              fmt::format("{}: nothing to time here: {} need {}{}{}", op.name(), what,
+                          fmt::join(elsewhere, " or "), why,
                           is_simulated ? fmt::format("; `rung check {} --backend simt` checks "
                                                      "them on the simulated GPU",
                                                      op.name())
@@ -178,7 +178,7 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
   say(
       fmt::format("vs peer: speed as a multiple of the fastest peer's, the median of the ratios "
                   "within each of {} rounds{}. spread: (third quartile - first) / median of the "
-                  "times.",
+                  "times. threads: how many took part; of a library it is not known.",
                   plan.timing.rounds, options.pairs > 0 ? "" : ", fewer of slow ones"));
   if (above_ceiling) {
     say("of ceiling is blank where a version was faster than it: it does with fewer operations "

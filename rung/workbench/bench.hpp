@@ -26,7 +26,8 @@ struct BenchRow {
   Backend backend = Backend::cpu;
   bool peer = false;
   std::string problem;
-  int threads = 1;
+  int threads = 1;                   // that it may use
+  int threads_used = 0;              // most that took part; 0: not known, of peers
   double seconds = not_measured;     // median
   double spread = not_measured;      // (third quartile - first) / median
   double rate = not_measured;        // useful work a second, in `unit`

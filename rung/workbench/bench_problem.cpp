@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 
 #include "rung/bench/cpu_rates.hpp"
 #include "rung/bench/roofline.hpp"
 #include "rung/core/error.hpp"
+#include "rung/cpu/team_hooks.hpp"
 #include "rung/workbench/bench.hpp"
 #include "rung/workbench/interrupt.hpp"
 #include "rung/workbench/judge.hpp"
@@ -35,6 +39,28 @@ double bytes_held(const Instance& instance) {
   }
   return bytes;
 }
+
+/// The workers that take part in calls, each a bit.
+std::atomic<std::uint64_t> joined{0};
+void note_worker(int worker) {
+  const std::uint64_t bit = std::uint64_t{1} << (worker % 64);
+  // Read first: a write per call would cost short ones time.
+  if ((joined.load(std::memory_order_relaxed) & bit) == 0) {
+    joined.fetch_or(bit, std::memory_order_relaxed);
+  }
+}
+
+/// Notes workers for the lifetime of this object.
+class NotedWorkers {
+ public:
+  NotedWorkers() { cpu::team_hooks::before_joining = note_worker; }
+  ~NotedWorkers() { cpu::team_hooks::before_joining = nullptr; }
+  NotedWorkers(const NotedWorkers&) = delete;
+  NotedWorkers& operator=(const NotedWorkers&) = delete;
+
+  /// Returns how many threads took part since the last call of this, the caller among them.
+  static int take() { return 1 + std::popcount(joined.exchange(0, std::memory_order_relaxed)); }
+};
 
 class ProblemBench {
  public:
@@ -126,7 +152,17 @@ class ProblemBench {
     const bench::Pace pace = this->pace();
     if (pace.operations > 0) contenders.push_back(pace.contender);
     std::vector<bench::Samples> samples;
+    const NotedWorkers workers;
+    std::size_t last = timed_.size();
+    const auto note_threads = [&] {
+      const int threads = NotedWorkers::take();
+      if (context_.backend() != Backend::cpu || last >= timed_.size()) return;
+      BenchRow& row = rows_[timed_[last].row];
+      if (!row.peer) row.threads_used = std::max(row.threads_used, threads);
+    };
     const auto say = [&](std::size_t i) {
+      note_threads();
+      last = i;
       const std::string name = i < timed_.size() ? rows_[timed_[i].row].rung : "the ceiling";
       progress_.say(fmt::format("timing {} {} on {}", op_.name(), name, problem_.to_string()));
     };
@@ -137,6 +173,7 @@ class ProblemBench {
       const auto is_timed = [](const bench::Samples& one) { return one.count() > 0; };
       if (std::none_of(samples.begin(), samples.end(), is_timed)) throw;
     }
+    note_threads();
     const bench::Samples* fastest_peer = nullptr;
     for (std::size_t i = 0; i < timed_.size(); ++i) {
       if (!rows_[timed_[i].row].peer || samples[i].count() == 0) continue;

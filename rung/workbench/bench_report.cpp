@@ -36,6 +36,7 @@ ordered_json to_json(const BenchRow& row) {
           {"vs_peer", number(row.vs_peer)},
           {"step", row.step},
           {"threads", row.threads},
+          {"threads_used", row.threads_used == 0 ? ordered_json() : ordered_json(row.threads_used)},
           {"rounds", row.rounds},
           {"chosen", row.chosen},
           {"note", row.note},
@@ -54,6 +55,7 @@ std::string bench_text(const std::vector<BenchTable>& tables) {
                  {"of ceiling", true},
                  {"vs peer", true},
                  {"spread", true, Table::Fit::drop},
+                 {"threads", true, Table::Fit::drop},
                  {"note"}});
     for (const BenchRow& row : one.rows) {
       const bool timed = std::isfinite(row.seconds);
@@ -62,7 +64,9 @@ std::string bench_text(const std::vector<BenchTable>& tables) {
                  timed ? fmt::format("{} {}", format_number(row.rate), row.unit) : "",
                  percent(share_shown(row.of_ceiling)),
                  std::isfinite(row.vs_peer) ? fmt::format("{:.2f}", row.vs_peer) : "",
-                 timed ? percent(row.spread) : "", row.note},
+                 timed ? percent(row.spread) : "",
+                 row.threads > 1 && row.threads_used > 0 ? std::to_string(row.threads_used) : "",
+                 row.note},
                 row.failed                ? Tone::bad
                 : row.rung == public_call ? Tone::strong
                                           : Tone::plain);
