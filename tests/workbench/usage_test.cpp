@@ -9,6 +9,7 @@
 #include "fake_operator.hpp"
 #include "rung/core/suggestion.hpp"
 #include "rung/workbench/command.hpp"
+#include "rung/workbench/selection.hpp"
 
 namespace rung::test {
 namespace {
@@ -69,6 +70,25 @@ TEST(Usage, MistypedWordsAreAnsweredWithTheOnesMeant) {
     EXPECT_NE(outcome.err.find(one.says), std::string::npos) << outcome.err;
     EXPECT_EQ(outcome.err.find("rung: rung:"), std::string::npos) << outcome.err;
   }
+}
+
+TEST(Usage, WhatThisBuildLeavesOutIsNamedAsSuch) {
+  for (const std::string& name : workbench::left_out_operators()) {
+    for (const Words& words : {Words{"list", name},
+                               {"bench", name},
+                               {"survey", name},
+                               {"run", name, "x.npy", "-o", "y.npy"}}) {
+      const Outcome outcome = run_rung(words);
+      EXPECT_EQ(outcome.code, 3) << outcome.out;
+      EXPECT_NE(outcome.err.find("this build has no " + name + ","), std::string::npos)
+          << outcome.err;
+      EXPECT_NE(outcome.err.find("-DRUNG_OPERATORS=" + name), std::string::npos) << outcome.err;
+    }
+  }
+  if (available(Backend::simt)) return;
+  const Outcome emulate = run_rung({"emulate", "--order", "all", "x.cu"});
+  EXPECT_EQ(emulate.code, 3);
+  EXPECT_NE(emulate.err.find("-DRUNG_SIMT=ON"), std::string::npos) << emulate.err;
 }
 
 // CLI11 takes it for a value that is not given: `check --problem "$p"` would check everything.
