@@ -21,13 +21,8 @@ class InterruptGuard {
   [[nodiscard]] static bool interrupted() noexcept;
   /// Throws Interrupted after a SIGINT.
   static void check();
-<<<<<<< HEAD
-  /// Flushes standard output, says on standard error what is left of the command, and ends the
-  /// program as SIGINT ends one.
-=======
   /// Flushes standard output, says `what` on standard error, and ends the program as SIGINT ends
   /// one.
->>>>>>> 9168556b (bench: tell how many threads a version uses)
   [[noreturn]] static void end(std::string_view what);
 };
 
