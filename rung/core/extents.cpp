@@ -20,7 +20,7 @@ void check_rank(const Extents& extents) {
 }
 
 /// One axis with more than one element, as self_overlaps sees it.
-struct Axis {
+struct OverlapAxis {
   std::int64_t stride;  // magnitude
   std::int64_t reach;   // largest difference of two indices: extent - 1
 };
@@ -31,7 +31,7 @@ struct Axis {
 /// out the answer is yes, which is the safe one.
 class OverlapSearch {
  public:
-  OverlapSearch(const Axis* axes, int count) : axes_(axes), count_(count) {}
+  OverlapSearch(const OverlapAxis* axes, int count) : axes_(axes), count_(count) {}
 
   bool found(int axis, Wide target, bool nonzero) {
     if (axis == count_) return target == 0 && nonzero;
@@ -55,7 +55,7 @@ class OverlapSearch {
   static Wide floor(Wide a, Wide b) { return a / b - (a % b < 0 ? 1 : 0); }
   static Wide ceiling(Wide a, Wide b) { return a / b + (a % b > 0 ? 1 : 0); }
 
-  const Axis* axes_;
+  const OverlapAxis* axes_;
   int count_;
   int budget_ = 20000;  // some 0.1 ms
 };
@@ -152,7 +152,7 @@ ByteRange byte_range(const ConstTensorRef& tensor) {
 bool self_overlaps(const ConstTensorRef& tensor) {
   if (!tensor.consistent()) detail::check_consistent(tensor);
   if (tensor.empty()) return false;
-  Axis axes[max_rank];
+  OverlapAxis axes[max_rank];
   int count = 0;
   for (int axis = 0; axis < tensor.rank(); ++axis) {
     if (tensor.shape[axis] == 1) continue;
@@ -160,7 +160,7 @@ bool self_overlaps(const ConstTensorRef& tensor) {
     if (stride == 0) return true;
     if (stride == INT64_MIN) return true;  // has no magnitude; no tensor this long exists
     // Inserted by falling stride.
-    const Axis found{stride < 0 ? -stride : stride, tensor.shape[axis] - 1};
+    const OverlapAxis found{stride < 0 ? -stride : stride, tensor.shape[axis] - 1};
     int place = count++;
     for (; place > 0 && axes[place - 1].stride < found.stride; --place) {
       axes[place] = axes[place - 1];

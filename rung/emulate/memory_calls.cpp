@@ -7,7 +7,7 @@ namespace rung::emulate {
 namespace {
 
 /// Whether the name at `i` is called there; it may as well be declared, or another function's.
-bool is_call(const TokenStream& tokens, std::size_t i) {
+bool is_memory_call(const TokenStream& tokens, std::size_t i) {
   if (i == 0 || !tokens[i + 1].is("(")) return false;
   const Token& before = tokens[i - 1];
   if (before.is("::")) {
@@ -28,7 +28,7 @@ bool is_std(const TokenStream& tokens, std::size_t i) {
 /// Whether the program declares a function of that name itself: unqualified calls may then be its.
 bool declares(const TokenStream& tokens, std::string_view name) {
   for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
-    if (!tokens[i].is(name) || !tokens[i + 1].is("(") || is_call(tokens, i)) continue;
+    if (!tokens[i].is(name) || !tokens[i + 1].is("(") || is_memory_call(tokens, i)) continue;
     const Token& before = tokens[i - 1];
     if (!before.is(".") && !before.is("->") && !before.is("::")) return true;
   }
@@ -38,7 +38,7 @@ bool declares(const TokenStream& tokens, std::string_view name) {
 void rewrite_calls(TokenStream& tokens, std::string_view name) {
   const bool own = declares(tokens, name);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (!tokens[i].is(name) || !is_call(tokens, i)) continue;
+    if (!tokens[i].is(name) || !is_memory_call(tokens, i)) continue;
     if (own && !is_std(tokens, i)) continue;
     for (std::size_t at = i; at > 0 && (tokens[at - 1].is("::") || tokens[at - 1].is("std"));
          --at) {

@@ -9,12 +9,12 @@ namespace rung::simt {
 namespace {
 
 constexpr int registers_of_a_block = 65536;
-constexpr int granule = 8;
+constexpr int register_granule = 8;
 
 /// What a compiler gives each thread at most, where blocks do not share an SM.
 int max_at_start(const Block& block) {
   const int threads = static_cast<int>(block.warps.size()) * warp_lanes;
-  return std::min(256, registers_of_a_block / threads / granule * granule);
+  return std::min(256, registers_of_a_block / threads / register_granule * register_granule);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace rung::simt {
 namespace {
 
-constexpr std::size_t chunk_bytes = 16;
+constexpr std::size_t copy_chunk_bytes = 16;
 
 std::uint32_t row_bytes(const TensorMapFields& map) {
   return std::uint32_t{map.box[map.rank - 1]} * map.element_bytes;
@@ -54,12 +54,12 @@ void require_place(const char* operation, const CopyShape& shape, bool is_store,
   constexpr const char* consequence = "; an illegal instruction on a chip";
   const int last = shape.map.rank - 1;
   if (std::int64_t{shape.at[last]} * shape.map.element_bytes %
-          static_cast<std::int64_t>(chunk_bytes) !=
+          static_cast<std::int64_t>(copy_chunk_bytes) !=
       0) {
     running_worker(operation).fail(
         std::string(operation) + ": the last coordinate is " + std::to_string(shape.at[last]) +
-            ", accepted are multiples of " + std::to_string(chunk_bytes / shape.map.element_bytes) +
-            consequence,
+            ", accepted are multiples of " +
+            std::to_string(copy_chunk_bytes / shape.map.element_bytes) + consequence,
         place);
   }
   for (int axis = 0; is_store && axis <= last; ++axis) {
@@ -97,9 +97,10 @@ CopyShape box_of(const char* operation, const void* map, const int* at, int rank
   }
   if (is_im2col) shape.bytes *= shape.map.pixels;
   require_place(operation, shape, is_store, place);
-  const std::size_t alignment = shape.map.swizzle_chunks == 0
-                                    ? 128
-                                    : 8 * (std::size_t{shape.map.swizzle_chunks} + chunk_bytes);
+  const std::size_t alignment =
+      shape.map.swizzle_chunks == 0
+          ? 128
+          : 8 * (std::size_t{shape.map.swizzle_chunks} + copy_chunk_bytes);
   const auto offset = static_cast<std::size_t>(static_cast<const std::byte*>(shared) -
                                                here.current().block->shared);
   require_shared(operation, shared, shape.bytes, place);
@@ -140,9 +141,9 @@ void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memo
                                static_cast<std::size_t>((last - first) * map.element_bytes));
                    if (map.rounds_to_tf32) round_row(row, bytes);
                  }
-                 for (std::size_t chunk = 0; chunk < bytes; chunk += chunk_bytes) {
+                 for (std::size_t chunk = 0; chunk < bytes; chunk += copy_chunk_bytes) {
                    std::memcpy(to + (swizzled_offset(map, base + offset + chunk) - base),
-                               row + chunk, chunk_bytes);
+                               row + chunk, copy_chunk_bytes);
                  }
                });
 }
@@ -152,22 +153,23 @@ void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset
   const TensorMapFields& map = shape.map;
   const std::uint32_t bytes = row_bytes(map);
   std::byte row[256 * 8];
-  for_each_row(
-      shape, [&](std::size_t offset, std::int64_t byte, std::int64_t first, std::int64_t last) {
-        if (first == last) return;
-        for (std::size_t chunk = 0; chunk < bytes; chunk += chunk_bytes) {
-          const std::size_t at =
-              swizzled_offset(map, offset_in_block + offset + chunk) - offset_in_block;
-          std::memcpy(row + chunk, from + at, chunk_bytes);
-        }
-        // Whole pieces: a row that ends within one has what is behind it overwritten.
-        const auto end = static_cast<std::size_t>(last * map.element_bytes);
-        if (reduce != nullptr) {
-          reduce(map.data + byte, row, end);
-          return;
-        }
-        std::memcpy(map.data + byte, row, (end + chunk_bytes - 1) / chunk_bytes * chunk_bytes);
-      });
+  for_each_row(shape,
+               [&](std::size_t offset, std::int64_t byte, std::int64_t first, std::int64_t last) {
+                 if (first == last) return;
+                 for (std::size_t chunk = 0; chunk < bytes; chunk += copy_chunk_bytes) {
+                   const std::size_t at =
+                       swizzled_offset(map, offset_in_block + offset + chunk) - offset_in_block;
+                   std::memcpy(row + chunk, from + at, copy_chunk_bytes);
+                 }
+                 // Whole pieces: a row that ends within one has what is behind it overwritten.
+                 const auto end = static_cast<std::size_t>(last * map.element_bytes);
+                 if (reduce != nullptr) {
+                   reduce(map.data + byte, row, end);
+                   return;
+                 }
+                 std::memcpy(map.data + byte, row,
+                             (end + copy_chunk_bytes - 1) / copy_chunk_bytes * copy_chunk_bytes);
+               });
 }
 
 void tensor_load(void* to, const void* map, const int* at, int rank, std::uint64_t* barrier,

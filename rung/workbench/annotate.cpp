@@ -72,7 +72,7 @@ std::string shortened(std::uint64_t count) {
   return fmt::format("{:.3g}{}", scaled, units[unit]);
 }
 
-std::string ratio(std::uint64_t of, std::uint64_t by) {
+std::string ratio_text(std::uint64_t of, std::uint64_t by) {
   return by == 0 ? "" : fmt::format("{:.3g}", static_cast<double>(of) / static_cast<double>(by));
 }
 
@@ -94,9 +94,9 @@ std::string gutter(const LineCount& c) {
     note = "tex " + shortened(c.texture);
   }
   return fmt::format("{:>5} {:>4} {:>5} {:>4} {:>5} {:>9}",
-                     c.global != 0 ? shortened(c.global) : "", ratio(c.sectors, c.global),
-                     c.shared != 0 ? shortened(c.shared) : "", ratio(c.wavefronts, c.shared), lanes,
-                     note);
+                     c.global != 0 ? shortened(c.global) : "", ratio_text(c.sectors, c.global),
+                     c.shared != 0 ? shortened(c.shared) : "", ratio_text(c.wavefronts, c.shared),
+                     lanes, note);
 }
 
 /// A line of source behind its gutter; what does not fit goes on below, further in.

@@ -16,7 +16,9 @@ namespace {
 using nlohmann::ordered_json;
 
 /// What was not measured is null, not NaN, which JSON does not have.
-ordered_json number(double value) { return std::isfinite(value) ? ordered_json(value) : nullptr; }
+ordered_json json_number(double value) {
+  return std::isfinite(value) ? ordered_json(value) : nullptr;
+}
 
 std::string percent(double share) {
   return std::isfinite(share) ? fmt::format("{:.1f} %", 100 * share) : "";
@@ -28,12 +30,12 @@ ordered_json to_json(const BenchRow& row) {
           {"backend", to_string(row.backend)},
           {"peer", row.peer},
           {"problem", row.problem},
-          {"seconds", number(row.seconds)},
-          {"spread", number(row.spread)},
-          {"rate", number(row.rate)},
+          {"seconds", json_number(row.seconds)},
+          {"spread", json_number(row.spread)},
+          {"rate", json_number(row.rate)},
           {"unit", row.unit},
-          {"of_ceiling", number(share_shown(row.of_ceiling))},
-          {"vs_peer", number(row.vs_peer)},
+          {"of_ceiling", json_number(share_shown(row.of_ceiling))},
+          {"vs_peer", json_number(row.vs_peer)},
           {"step", row.step},
           {"threads", row.threads},
           {"threads_used", row.threads_used == 0 ? ordered_json() : ordered_json(row.threads_used)},

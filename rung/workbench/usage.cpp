@@ -32,7 +32,7 @@ std::vector<std::string> unread(const CLI::App& app) {
   return words;
 }
 
-std::vector<std::string> option_names(const CLI::App& app) {
+std::vector<std::string> spelled_options(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
@@ -60,7 +60,7 @@ std::string unknown_option(const CLI::App& app) {
   for (const std::string& word : unread(app)) {
     if (!word.starts_with("-") || word.size() < 2) continue;
     const std::string name = word.substr(0, word.find('='));
-    return fmt::format("unknown option '{}'{}", word, did_you_mean(name, option_names(app)));
+    return fmt::format("unknown option '{}'{}", word, did_you_mean(name, spelled_options(app)));
   }
   return "";
 }

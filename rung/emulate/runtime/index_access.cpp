@@ -20,14 +20,15 @@ bool is_keyword(const Token& token) {
   }
   return false;
 }
-bool is_word(const Token& token) {
+bool is_plain_word(const Token& token) {
   return token.kind == TokenKind::identifier && !is_keyword(token);
 }
 
 /// Whether name[...] declares the array: T name[n], or T other, name[n].
 bool declares(const TokenStream& tokens, std::size_t name, std::size_t statement) {
-  if (is_word(tokens[name - 1])) return true;
-  if (!tokens[name - 1].is(",") || !is_word(tokens[statement]) || !is_word(tokens[statement + 1])) {
+  if (is_plain_word(tokens[name - 1])) return true;
+  if (!tokens[name - 1].is(",") || !is_plain_word(tokens[statement]) ||
+      !is_plain_word(tokens[statement + 1])) {
     return false;
   }
   std::size_t i = statement;  // a comma within brackets separates arguments

@@ -15,12 +15,12 @@ namespace rung::cuda {
 namespace {
 
 constexpr int bits = 160;
-using State = std::array<unsigned, 5>;
+using XorwowState = std::array<unsigned, 5>;
 /// Column i: what a state with only bit i set becomes.
-using Matrix = std::array<State, bits>;
+using Matrix = std::array<XorwowState, bits>;
 
-State advanced(const Matrix& matrix, const State& state) {
-  State result{};
+XorwowState advanced(const Matrix& matrix, const XorwowState& state) {
+  XorwowState result{};
   for (int i = 0; i < bits; ++i) {
     if ((state[static_cast<std::size_t>(i / 32)] >> (i % 32) & 1) == 0) continue;
     for (std::size_t word = 0; word < 5; ++word) {
@@ -65,7 +65,7 @@ const Matrix& step(int power) {
 }  // namespace
 
 void skip_xorwow(unsigned* v, unsigned long long count, int power) {
-  State state{v[0], v[1], v[2], v[3], v[4]};
+  XorwowState state{v[0], v[1], v[2], v[3], v[4]};
   for (; count != 0; count >>= 1, ++power) {
     if ((count & 1) != 0) state = advanced(step(power), state);
   }
