@@ -17,8 +17,8 @@ rung.sh - builds rung if need be, then runs a command
 
   ./rung.sh peers [OPERATOR] compiles the peers that are templates (Eigen, TBB, OpenCV), which takes minutes
   ./rung.sh example digits   builds and runs a program of examples/ against an installed rung; options go to it
-  ./rung.sh build            builds the program and its library with all operators, runs nothing
-  ./rung.sh asan             the tests of what changed, under the address and undefined-behaviour
+  ./rung.sh build [OPERATOR] builds the program and its library with all operators, or one; runs nothing
+  ./rung.sh asan             the tests of what changed, under the address and undefined-behavior
                              sanitizers (--all: all tests, the long ones too)
   ./rung.sh fuzz [SECONDS]   fuzzes what reads files and text (.npy, problems, CUDA sources), 60 s each
   ./rung.sh lint             clang-tidy and shellcheck over the sources that changed (--all: over all)
@@ -192,7 +192,7 @@ duration() {
 show_progress() {
   local what=$1 line started=$SECONDS finished total shown=-1 tenth text elapsed
   while IFS= read -r line; do
-    if [[ ! $line =~ ^\[([0-9]+)/([0-9]+)\] || $line == *'Re-checking globbed'* ]]; then continue; fi
+    if [[ ! $line =~ ^\[([0-9]+)/([0-9]+)\] || $line == *Re-*ing* ]]; then continue; fi
     finished=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
     if ((shown < 0)); then
       shown=0
@@ -464,13 +464,67 @@ version() {
        END { print "rung " text }' "$root/rung/core/version.h"
 }
 
+# closest WORD: of the words on standard input, prints the one that few changes of letters make of WORD, if any.
+closest() {
+  awk -v word="$1" '
+    function least(a, b) { return a < b ? a : b }
+    function distance(a, b,   i, j, row, last) {
+      for (j = 0; j <= length(b); ++j) last[j] = j
+      for (i = 1; i <= length(a); ++i) {
+        row[0] = i
+        for (j = 1; j <= length(b); ++j) {
+          row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + (substr(a, i, 1) != substr(b, j, 1)))
+        }
+        for (j = 0; j <= length(b); ++j) last[j] = row[j]
+      }
+      return last[length(b)]
+    }
+    BEGIN { best = int(length(word) / 3) + 2 }
+    { d = distance(word, $1); if (d < best && d < length(word)) { best = d; found = $1 } }
+    END { if (found != "") printf " (did you mean \047%s\047?)", found }'
+}
+
+own_commands=(test build asan fuzz lint docs example peers packages)
+
+# require_operator NAME: refuses what is no operator.
+require_operator() {
+  if [[ ! -d $root/rung/ops/$1 ]]; then
+    fail 2 "no operator '$1'$(operators | tr -d ',' | tr ' ' '\n' | closest "$1"); accepted: $(operators)"
+  fi
+}
+
+# check_own COMMAND ARGUMENT...: answers --help of a command of this script, refuses arguments that it does not take.
+check_own() {
+  local command=$1
+  shift
+  if [[ ${1:-} == --help || ${1:-} == -h ]]; then
+    usage | awk -v command="$command" '
+      /^  [.]\/rung[.]sh / { on = $2 == command } /^$/ { on = 0 } on { print }'
+    exit 0
+  fi
+  case $command in
+    packages) if [[ $# -gt 0 ]]; then fail 2 "$command: '$1' given; it takes no argument"; fi ;;
+    build | peers)
+      if [[ $# -gt 1 ]]; then fail 2 "$command: '$2' given; it takes one operator, or none"; fi
+      if [[ $# -eq 1 ]]; then require_operator "$1"; fi
+      ;;
+    fuzz) if [[ $# -gt 0 && ! $1 =~ ^[0-9]+$ ]]; then fail 2 "fuzz: '$1' given; accepted: seconds"; fi ;;
+    docs) if [[ $# -gt 0 ]]; then fail 2 "docs: '$1' given; it takes no argument"; fi ;;
+    test | asan)
+      # ctest ignores options that it does not know.
+      if [[ ${1:-} == --a* && $1 != --all ]]; then fail 2 "$command: '$1' given; accepted: --all, options of ctest"; fi
+      ;;
+  esac
+}
+
 # run_command COMMAND ARGUMENT...: builds what the program's command needs, and runs it.
 run_command() {
   local command=$1 subject=${2:-}
   local binary="$root/build/release/bin/rung"
   if ! commands | grep -q "^  $command "; then
     if [[ $command != complete ]]; then
-      say "no command '$command'; accepted: test, build, asan, fuzz, lint, docs, example, peers, packages and"
+      say "no command '$command'$({ commands; printf '%s\n' "${own_commands[@]}"; } | closest "$command")"
+      say "accepted: ${own_commands[*]}, and"
       commands >&2
       exit 2
     fi
@@ -482,9 +536,7 @@ run_command() {
         operator=none
       elif [[ -n $subject && $subject != -* ]]; then
         operator=${subject%%/*}
-        if [[ ! -d $root/rung/ops/$operator ]]; then
-          fail 2 "no operator '$operator'; accepted: $(operators)"
-        fi
+        require_operator "$operator"
       fi
       ;;
     *) operator=none ;;
@@ -529,6 +581,7 @@ fi
 case $1 in
   -h | --help) help ;;
   -v | --version) version ;;
+  test | build | asan | fuzz | lint | docs | example | peers | packages) check_own "$@" ;;&
   test) shift; run_tests release "$@" ;;
   asan) shift; asan "$@" ;;
   fuzz) shift; fuzz "$@" ;;
@@ -536,7 +589,7 @@ case $1 in
   docs) shift; if command -v dpkg-query >/dev/null; then ensure_packages required python3 python3-venv; fi
         exec python3 "$root/tools/docs_site.py" "$@" ;;
   packages) packages ;;
-  build) simulator=ON; prepare release rung_program ;;
+  build) operator=${2:-} simulator=ON; prepare release rung_program ;;
   peers) operator=${2:-none} peers=ON; prepare release rung_program ;;
   example) shift; example "$@" ;;
   *) run_command "$@" ;;

@@ -181,11 +181,10 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
                   "times. threads: how many took part; of a library it is not known.",
                   plan.timing.rounds, options.pairs > 0 ? "" : ", fewer of slow ones"));
   if (above_ceiling) {
-    say("of ceiling is blank where a version was faster than it: it does with fewer operations "
-        "than "
-        "the definition has, which are what is counted (Winograd), or part of the data stays in a "
-        "cache, "
-        "or the machine was busy when its ceilings were measured (`rung machine --refresh`).");
+    say("of ceiling is blank where a version was faster than the ceiling. Reasons: fewer "
+        "operations "
+        "than the definition's, which are counted (Winograd); data that stay in a cache; ceilings "
+        "that were measured while the machine was busy (`rung machine --refresh`).");
   }
   if (machine.noisy()) {
     say("The ceilings were measured while the machine was busy, so that they may be too low: "
@@ -196,8 +195,15 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
 
 /// Says what was not timed, and how its kernels are run nevertheless.
 void print_missing(const AnyOperator& op, const std::vector<std::string>& missing,
-                   const Options& options) {
+                   const std::vector<std::string>& named, const Options& options) {
   for (const std::string& line : missing) say("not timed on " + line);
+  for (const RungInfo* rung : op.rungs()) {
+    const Availability here = rung_availability(*rung);
+    const bool is_named = std::find(named.begin(), named.end(), rung->name) != named.end();
+    if (is_named && available(rung->backend) && !here) {
+      say(fmt::format("not timed: {}: {}", rung->name, here.why));
+    }
+  }
   const bool is_simulated = options.backend.empty() && !available(Backend::cuda) &&
                             available(Backend::simt) && has_any(op, Backend::simt, {});
   if (!is_simulated) return;
@@ -255,6 +261,12 @@ int run(const Options& options) {
   if (options.op.empty()) {
     throw Error(ErrorCode::invalid_argument, "op: none given; accepted: an operator, or --gate");
   }
+  if (const std::size_t slash = options.op.find('/'); slash != std::string::npos) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("op: '{}' given; bench takes an operator, and rungs by --rungs: `rung "
+                            "bench {} --rungs {}`",
+                            options.op, options.op.substr(0, slash), options.op.substr(slash + 1)));
+  }
   const AnyOperator& op = known_operator(options.op);
   BenchPlan plan;
   if (options.pairs > 0) {
@@ -289,7 +301,7 @@ int run(const Options& options) {
     for (const bench::Gpu& gpu : machine.gpus) fmt::print("{}\n", gpu.name);
     fmt::print("\n{}", bench_text(tables));
     print_remarks(tables, machine, plan, options);
-    if (!is_cut) print_missing(op, missing, options);
+    if (!is_cut) print_missing(op, missing, plan.rungs, options);
   }
   if (is_cut) {
     InterruptGuard::end(
@@ -332,8 +344,10 @@ CommandSpec::Action setup(Parser app) {
       "few problems. Every version is checked before it is timed. Then they alternate: each round "
       "times each version once, so that drift of the machine hits all alike. The ceiling is what "
       "the machine was measured to do at best on a problem of this size (`rung machine`); where a "
-      "CPU's arithmetic binds, it is measured in the same rounds. Versions that would take longer "
-      "than 2.5 s per call are not timed. CUDA rungs are timed where there is a GPU; with "
+      "CPU's arithmetic binds, it is measured in the same rounds. Versions that smaller problems "
+      "predict "
+      "to take longer than 2.5 s per call are not timed. CUDA rungs are timed where there is a "
+      "GPU; with "
       "--backend "
       "simt they are checked on the simulated one, and not timed. How long all of it takes is said "
       "first; how far times spread, and whether the machine was busy, last. `rung survey` takes "

@@ -38,7 +38,7 @@ constexpr std::pair<const char*, const char*> examples[] = {
 
 constexpr const char* environment =
     "Text is as wide as the terminal (or COLUMNS); a file or a pipe gets 100 columns. NO_COLOR "
-    "switches colour off and FORCE_COLOR on, as --color does.\n"
+    "switches color off and FORCE_COLOR on, as --color does.\n"
     "`rung COMMAND --help` and `rung help COMMAND` tell more about one command.";
 
 /// Head of the list of commands; constinit, so that registration order does not matter.
@@ -136,7 +136,7 @@ void add_common_options(CLI::App& app) {
            }
            choose_color(static_cast<Color>(found - words.begin()));
          },
-         "colour the output: auto (default: on a terminal), always or never")
+         "color the output: auto (default: on a terminal), always or never")
       ->type_name("WHEN")
       ->group("common");
   details(app.get_option("--color")).candidates = [words](const Completing&) { return words; };

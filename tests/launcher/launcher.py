@@ -73,8 +73,14 @@ class Launcher(unittest.TestCase):
     def test_builds_nothing_for_help_version_and_misspelt_words(self):
         for words, status, out, err in (
                 (["--help"], 0, "bench        how fast", ""), (["-h"], 0, "./rung.sh test", ""),
-                (["--version"], 0, "rung 0.", ""), (["bnech"], 2, "", "no command 'bnech'; accepted: test"),
-                (["bench", "gmem"], 2, "", "no operator 'gmem'; accepted: activation_backward, attention"),
+                (["--version"], 0, "rung 0.", ""), (["bnch"], 2, "", "no command 'bnch' (did you mean 'bench'?)"),
+                (["xyz"], 2, "", "no command 'xyz'\n"),
+                (["bench", "gmem"], 2, "", "no operator 'gmem' (did you mean 'gemm'?); accepted: activation_backward"),
+                (["peers", "gem"], 2, "", "no operator 'gem'"), (["build", "gemm", "scan"], 2, "", "'scan' given"),
+                (["packages", "now"], 2, "", "'now' given"), (["fuzz", "abc"], 2, "", "accepted: seconds"),
+                (["test", "--al"], 2, "", "'--al' given; accepted: --all"), (["docs", "x"], 2, "", "'x' given"),
+                *((([name, "--help"], 0, f"./rung.sh {name}", "")) for name in
+                  ("test", "build", "asan", "fuzz", "lint", "docs", "example", "peers", "packages")),
                 (["check", "gmem/threads"], 2, "", "no operator 'gmem'"), (["--hepl"], 2, "", "no command '--hepl'")):
             with self.subTest(words=words):
                 code, stdout, stderr, _ = self.run_launcher(*words)
@@ -96,6 +102,7 @@ class Launcher(unittest.TestCase):
                 (["explain", "scan"], ["-DRUNG_OPERATORS=scan", "-DRUNG_SIMT=ON"]),
                 (["emulate", "a.cu"], ["-DRUNG_OPERATORS=none", "-DRUNG_SIMT=ON"]),
                 (["peers", "gemm"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_PEERS=ON"]),
+                (["build", "scan"], ["-DRUNG_OPERATORS=scan", "-DRUNG_SIMT=ON"]),
                 (["check"], ["-DRUNG_OPERATORS="])):
             with self.subTest(words=words):
                 shutil.rmtree(self.root / "build", ignore_errors=True)
@@ -103,7 +110,7 @@ class Launcher(unittest.TestCase):
                 self.assertEqual(code, 0, stderr)
                 for option in wanted:
                     self.assertIn(option, configured)
-                if words[0] != "peers":
+                if words[0] not in ("peers", "build"):
                     self.assertIn("program " + " ".join(words), stdout)
 
     def test_keeps_what_was_built(self):

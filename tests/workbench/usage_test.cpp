@@ -73,7 +73,8 @@ TEST(Usage, MistypedWordsAreAnsweredWithTheOnesMeant) {
 }
 
 TEST(Usage, WhatThisBuildLeavesOutIsNamedAsSuch) {
-  for (const std::string& name : workbench::left_out_operators()) {
+  for (const workbench::LeftOutOperator& left_out : workbench::left_out_operators()) {
+    const std::string name(left_out.name);
     for (const Words& words : {Words{"list", name},
                                {"bench", name},
                                {"survey", name},
