@@ -190,8 +190,9 @@ duration() {
 # show_progress WHAT: reads ninja's output and shows what is built and how far it is: on a terminal one line, redrawn;
 # elsewhere a line for every tenth.
 show_progress() {
-  local what=$1 line started=$SECONDS finished total shown=-1 tenth text elapsed
+  local what=$1 line started=$SECONDS finished total shown=-1 tenth text elapsed failed=''
   while IFS= read -r line; do
+    if [[ $line == FAILED:* ]]; then failed=yes; fi
     if [[ ! $line =~ ^\[([0-9]+)/([0-9]+)\] || $line == *Re-*ing* ]]; then continue; fi
     finished=${BASH_REMATCH[1]} total=${BASH_REMATCH[2]}
     if ((shown < 0)); then
@@ -211,7 +212,7 @@ show_progress() {
   done
   if ((shown < 0)); then return; fi
   if [[ -t 2 && -z ${CI:-} ]]; then printf '\r\033[K' >&2; fi
-  say "built in $(duration $((SECONDS - started)))"
+  if [[ -z $failed ]]; then say "built in $(duration $((SECONDS - started)))"; fi
 }
 
 # build DIRECTORY WHAT TARGET...: WHAT tells a reader what is built.
@@ -254,6 +255,12 @@ prepare() {
   shift
   directory="$root/build/$preset"
   mkdir -p "$directory"
+  # One at a time in a folder.
+  exec 9>"$directory/rung.sh.lock"
+  if command -v flock >/dev/null && ! flock -n 9; then
+    say "waiting for another rung.sh that builds in ${directory#"$root"/}"
+    flock 9
+  fi
   log="$directory/rung.sh.log"
   : >"$log"
   if [[ $tests == ON ]]; then packages+=("${packages_test[@]}"); fi
@@ -277,6 +284,7 @@ prepare() {
   fi
   configure "$directory" --preset "$preset" "${options[@]}"
   build "$directory" "$what" "$@"
+  exec 9>&-
 }
 
 # --- commands ---------------------------------------------------------------------------------------
@@ -543,9 +551,15 @@ run_command() {
   esac
   case $command in
     check | explain | emulate) simulator=ON ;;
+    bench | survey | run)
+      # Without an operator it is an error, which needs none.
+      if [[ (-z $subject || $subject == -*) && " $* " != *' --gate '* ]]; then operator=none; fi
+      # The program has the options of each operator.
+      if [[ $command == run && -n $subject && $subject != -* ]]; then operator=${subject%%/*}; fi
+      ;;&
     *) if [[ " $* " == *simt* ]]; then simulator=ON; fi ;;
   esac
-  if [[ " $* " == *' --help '* ]]; then simulator=OFF; fi
+  if [[ " $* " == *' --help '* && $command != emulate ]]; then simulator=OFF; fi
   if [[ " $* " =~ [[:space:],/=](eigen|opencv|tbb|std_parallel)[[:space:],] ]]; then peers=ON; fi
   case $command in
     bench | check | survey) ;;

@@ -219,7 +219,7 @@ int run(Options options) {
         "lines anyway");
   }
   ChipChoice& chip = options.chip;
-  if (chip.gpu.empty() && chip.bandwidth.empty() && chip.peak.empty()) {
+  if (chip.gpu.empty() && (chip.bandwidth.empty() || chip.peak.empty())) {
     chip.gpu = backend == Backend::cpu ? "cpu" : "h200";
   }
   return target.rung.empty() ? explain_ladder(op, backend, options)

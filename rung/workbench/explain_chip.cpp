@@ -86,10 +86,6 @@ Chip choose_chip(ChipChoice& choice, const Problem& problem, const Explained& on
     chip = this_cpu(choice, problem, one);
   } else if (!choice.gpu.empty()) {
     chip = published(choice.gpu, problem, one);
-  } else if (choice.bandwidth.empty() || choice.peak.empty()) {
-    throw Error(ErrorCode::invalid_argument,
-                "--bandwidth and --peak: one of them given; accepted: both, or one of them with "
-                "--gpu");
   } else {
     chip.name = "a chip";
     chip.ceiling.arithmetic = "operations";

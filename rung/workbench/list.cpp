@@ -177,6 +177,9 @@ void print_backends() {
     }
   }
   fmt::print("backends here: {}\n{}", join(here), missing);
+  if (!available(Backend::simt)) {
+    say("In the source tree, `./rung.sh check`, `explain` and `emulate` build the simulated GPU.");
+  }
 }
 
 int run(const Options& options) {

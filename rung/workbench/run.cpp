@@ -129,7 +129,7 @@ int run(const AnyOperator& op, const Options& options) {
         invocation.numbers[name] = options.numbers.at(name);
         break;
       case Kind::flag:
-        invocation.texts[name] = "";
+        if (options.flags.at(name)) invocation.texts[name] = "";  // --log=no is read as false
         break;
       case Kind::text:
         invocation.texts[name] = options.texts.at(name);

@@ -224,6 +224,14 @@ void expect_no_line_longer(const std::string& text, std::size_t width) {
   }
 }
 
+TEST(Explain, OneNumberGivenByHandLeavesTheOtherToTheDefaultGpu) {
+  const Outcome outcome =
+      run_rung({"explain", "gemm/shared_tile", "f32 8x8x8", "--bandwidth", "1TB/s"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("H200 (with numbers given by hand)"), std::string::npos)
+      << outcome.out;
+}
+
 TEST(Explain, NarrowTerminalsGetFewerColumnsAndSayWhich) {
   ::setenv("COLUMNS", "60", 1);
   const Outcome narrow = run_rung({"explain", "gemm", "f32 64x64x64"});
@@ -314,7 +322,7 @@ TEST(Explain, WrongInputSaysWhatIsAccepted) {
       {{"gemm/shared_tile", "f32 8x8x8", "f32 9x9x9"}, 2, "one"},
       {{"gemm/shared_tile", "f32 4096x4096x4096"}, 3, "minutes"},
       {{"gemm/shared_tile", "f32 8x8x8", "--gpu", "voodoo"}, 2, "rtx4090"},
-      {{"gemm/shared_tile", "f32 8x8x8", "--bandwidth", "1TB/s"}, 2, "--peak"},
+      {{"gemm/shared_tile", "f32 8x8x8", "--bandwidth", "fast"}, 2, "TB/s"},
       {{"gemm/shared_tile", "f32 8x8x8", "--bandwidth", "fast", "--peak", "1"}, 2, "TB/s"},
       {{"gemm/shared_tile", "f32 8x8x8", "--gpu", "a40", "--peak", "0"}, 2, "TFLOP/s"},
       {{"gemm", "f32 8x8x8", "--annotate"}, 2, "one rung"},

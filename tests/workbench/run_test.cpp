@@ -135,6 +135,15 @@ TEST_F(RunGemm, MultipliesFilesWithOptions) {
   }
 }
 
+TEST_F(RunGemm, AFlagMayBeSwitchedOff) {
+  save("a.npy", DType::f32, {4, 5});
+  save("b.npy", DType::f32, {5, 3});
+  // 4 x 5 transposed does not fit 5 x 3.
+  EXPECT_EQ(run("a.npy b.npy -o out.npy --transpose_a").code, 2);
+  const Ended off = run("a.npy b.npy -o out.npy --transpose_a=no");
+  EXPECT_EQ(off.code, 0) << off.said;
+}
+
 TEST_F(RunGemm, NumPyAgrees) {
   if (shell("/usr/bin/python3 -c 'import numpy'").code != 0) {
     GTEST_SKIP() << "NumPy is not installed for /usr/bin/python3";

@@ -225,7 +225,10 @@ void report_uninitialised(Recorder& recorder, const Request& request, std::uintp
     finding.other_file = allocated.file;
     finding.other_line = allocated.line;
   }
-  finding.advice = "write it, or copy or set it from the host, before it is read";
+  const bool is_on_chip =
+      request.target.where == Where::shared || request.target.where == Where::local;
+  finding.advice = is_on_chip ? "let a thread of the block write it before it is read"
+                              : "write it, or copy or set it from the host, before it is read";
   add(std::move(finding));
 }
 
