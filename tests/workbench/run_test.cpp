@@ -139,8 +139,8 @@ TEST_F(RunGemm, AFlagMayBeSwitchedOff) {
   save("a.npy", DType::f32, {4, 5});
   save("b.npy", DType::f32, {5, 3});
   // 4 x 5 transposed does not fit 5 x 3.
-  EXPECT_EQ(run("a.npy b.npy -o out.npy --transpose_a").code, 2);
-  const Ended off = run("a.npy b.npy -o out.npy --transpose_a=no");
+  EXPECT_EQ(run("a.npy b.npy -o out.npy --transpose-a").code, 2);
+  const Ended off = run("a.npy b.npy -o out.npy --transpose-a=no");
   EXPECT_EQ(off.code, 0) << off.said;
 }
 

@@ -113,7 +113,7 @@ std::span<const ArgumentSpec> Optimiser::arguments() {
       {"decay", Kind::number, false, "weight decay"},
       {"decoupled", Kind::flag, false, "decay apart from the gradient (AdamW)"},
       {"step", Kind::number, false, "of adam, from 1 on; default 1"},
-      {"max_norm", Kind::number, false, "clips the gradients' norm"},
+      {"max-norm", Kind::number, false, "clips the gradients' norm"},
   }};
   return specs;
 }
@@ -126,7 +126,7 @@ void Optimiser::invoke(Context& context, Invocation& call, Pick pick) {
   options.weight_decay = call.number("decay", 0);
   options.decoupled = call.has("decoupled");
   options.step = static_cast<int>(call.integer(name, "step", 1, {1, INT32_MAX}));
-  options.max_norm = call.number("max_norm", 0);
+  options.max_norm = call.number("max-norm", 0);
   const DType wide = parameters.dtype == DType::f64 ? DType::f64 : DType::f32;
   call.result = Tensor(parameters.dtype, parameters.shape, context.device());
   copy(parameters, call.result);
