@@ -93,7 +93,7 @@ consteval auto why_not() {
     } else {
       return why_not_elements<T, Void>();
     }
-  } else if constexpr (NestedArrayFor<std::remove_reference_t<R>, Void>) {
+  } else if constexpr (NestedArrayFor<std::remove_reference_t<R>, Void>) {  // NOLINT: a range, too
     return std::type_identity<void>();
   } else if constexpr (std::ranges::contiguous_range<R>) {
     using T = std::remove_reference_t<std::ranges::range_reference_t<R>>;
@@ -122,7 +122,7 @@ consteval auto why_not() {
 template <class R, class Void>
 consteval auto why_not_typed() {
   using Given = std::decay_t<R>;
-  if constexpr (UntypedPointer<Given, Void>) {
+  if constexpr (UntypedPointer<Given, Void>) {  // NOLINT: accepted before what is no pointer
     return std::type_identity<void>();
   } else if constexpr (UntypedPointer<Given, const void>) {
     return std::type_identity<the_elements_are_const_but_this_tensor_is_written>();

@@ -23,8 +23,11 @@ void expect_one_of(std::string_view op, const Problem& problem, const Range& all
     const std::string word(word_of(one));
     if (!problem.has(word)) continue;
     if (!first.empty()) {
-      reject(op, "problem '" + problem.to_string() + "' has " + first + " and " + word +
-                     "; accepted: one of them");
+      std::string why = "problem '" + problem.to_string() + "' has ";
+      why += first;
+      why += " and ";
+      why += word;
+      reject(op, why + "; accepted: one of them");
     }
     first = word;
   }

@@ -287,7 +287,7 @@ int run(const Options& options) {
     announce(op, races, plan, options);
     machine = machine_with_ceilings(options.json);
     run_races(op, races, plan, machine, tables);
-  } catch (const Interrupted&) {
+  } catch (const Interrupted&) {  // NOLINT(bugprone-empty-catch): what was timed is printed
   }
   const bool is_cut = InterruptGuard::interrupted();
   if (is_cut && tables.empty()) InterruptGuard::end("no problem is timed");

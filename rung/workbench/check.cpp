@@ -84,7 +84,7 @@ class Checker {
           if (!is_over()) check(*op, backend, progress);
         }
       }
-    } catch (const Interrupted&) {  // the cases so far are reported
+    } catch (const Interrupted&) {  // NOLINT(bugprone-empty-catch): the cases so far are reported
     }
     return std::move(report_);
   }

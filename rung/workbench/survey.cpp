@@ -143,7 +143,7 @@ int run(const Options& options) {
   int left = 0;
   try {
     left = time_problems(options, op, context, machine, survey);
-  } catch (const Interrupted&) {
+  } catch (const Interrupted&) {  // NOLINT(bugprone-empty-catch): what was timed is printed
   }
   const bool is_cut = InterruptGuard::interrupted();
   if (is_cut && survey.rows.empty()) InterruptGuard::end("no problem is timed");
