@@ -70,13 +70,14 @@ int report_error(std::string_view message, int code) {
 }
 
 /// CLI11 takes an empty word, most often an empty variable of a script, for a value that is not
-/// given, and the command does what it does by default: everything.
+/// given, and the command does what it does by default: everything. `emulate` reads its words
+/// itself.
 void expect_no_empty_word(const char* const* begin, const char* const* end) {
   const auto is_empty = [](const char* word) {
     return std::string_view(word).find_first_not_of(' ') == std::string_view::npos;
   };
   const char* const* const found = std::find_if(begin, end, is_empty);
-  if (found == end || found == begin) return;
+  if (found == end || found == begin || std::string_view(begin[1]) == "emulate") return;
   throw Error(ErrorCode::invalid_argument,
               fmt::format("'{}' given behind '{}', an empty word; leave it out for the default",
                           *found, found[-1]));
