@@ -9,6 +9,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/core/run_examples.hpp"
 #include "rung/core/words.hpp"
 
 namespace rung {
@@ -17,6 +18,8 @@ namespace {
 // Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
 constinit RungList<Transfer> rung_list;
 const Operator<Transfer> self;
+
+const RunExample example{"transfer", "x.npy --backend cuda -o y.npy", "needs a GPU"};
 
 constexpr std::array functions = {ElementwiseFunction::relu, ElementwiseFunction::sigmoid,
                                   ElementwiseFunction::tanh, ElementwiseFunction::gelu,
