@@ -342,7 +342,7 @@ TEST_P(ImageOn, ErrorsNameWhatWasGiven) {
   Floats floats({4, 6, 3});
   std::vector<std::uint16_t> words(72);
   const ImageFilter box = ImageFilter::box;
-  expect_text(message(grey, grey, {}), "C = 1; accepted: C = 3 or 4");
+  expect_text(message(grey, grey, {}), "C = 1, grey already; accepted: C = 3 or 4");
   expect_text(message(rgb, other, {}), "y is 4x6x3; accepted: 4x6x1");
   expect_text(message(rgba, other, {}), "accepted: 4x6x1, or 4x6x2");
   expect_text(message(rgb, rgba, {.filter = box}), "y is 4x6x4; accepted: 4x6x3");
