@@ -24,13 +24,14 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("docs", "examples", "python", "results", "rung", "tests", "tools")
 # The sections of the site and their pages in order, as patterns; what no pattern names comes last.
 SECTIONS = {
-    "Use": ("docs/api.md", "docs/reliability.md", "docs/stability.md", "python/**/*.md", "examples/**/*.md"),
+    "Use": ("docs/install.md", "docs/api.md", "docs/reliability.md", "docs/stability.md", "python/**/*.md",
+            "examples/**/*.md"),
     "Learn": ("docs/explain.md", "docs/simulated-gpu.md", "docs/emulate.md", "docs/survey.md", "docs/*.md"),
     "Operators": ("rung/ops/*/README.md",),
     "Work on it": ("CONTRIBUTING.md", "docs/architecture.md", "docs/add-a-rung.md", "docs/add-an-operator.md",
                    "tests/**/*.md", "tools/**/*.md", "results/**/*.md", "CHANGELOG.md", "SECURITY.md",
                    "CODE_OF_CONDUCT.md"),
-    "Experiments": ("rung/ops/*/EXPERIMENTS.md",),
+    "Experiments": ("rung/ops/*/MEASUREMENTS.md", "rung/ops/*/EXPERIMENTS.md"),
     "Decisions": ("docs/adr/*.md",),
     "More": ("**/*.md",),
 }
