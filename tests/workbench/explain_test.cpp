@@ -90,10 +90,13 @@ TEST(Explain, TextOfRungAndLadderFitsThePage) {
     const Outcome outcome = run_rung(words);
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     expect_fits_the_page(outcome.out);
-    EXPECT_NE(
-        outcome.out.find(words[1].find('/') == std::string::npos ? "naive_coalesced" : "Idea"),
-        std::string::npos)
-        << outcome.out;
+    const bool is_ladder = words[1].find('/') == std::string::npos;
+#if defined(__SANITIZE_ADDRESS__)  // kernels have no hooks: no rung of the ladder is counted
+    const char* const expected = is_ladder ? "not counted: this program was built" : "Idea";
+#else
+    const char* const expected = is_ladder ? "naive_coalesced" : "Idea";
+#endif
+    EXPECT_NE(outcome.out.find(expected), std::string::npos) << outcome.out;
   }
 }
 
