@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
   try {
     const rung::Tensor read = rung::workbench::read_png(path);
     const auto count = static_cast<std::size_t>(read.ref().size());
-    if (read.dtype() != rung::DType::u8 || read.shape().rank != 3) std::abort();
+    const bool is_picture = read.dtype() == rung::DType::u8 || read.dtype() == rung::DType::u16;
+    if (!is_picture || read.shape().rank != 3) std::abort();
     constexpr std::size_t worth_writing = 1 << 16;
     if (count <= worth_writing) {
       const int copy = memfd_create("written.png", MFD_CLOEXEC);
@@ -28,7 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* bytes, std::size_t siz
       rung::workbench::write_png(written, read);
       const rung::Tensor again = rung::workbench::read_png(written);
       if (!(again.shape() == read.shape()) ||
-          std::memcmp(again.data<void>(), read.data<void>(), count) != 0) {
+          std::memcmp(again.data<void>(), read.data<void>(), count * rung::size_of(read.dtype())) !=
+              0) {
         std::abort();
       }
       close(copy);
