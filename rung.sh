@@ -560,6 +560,7 @@ run_command() {
     *) if [[ " $* " == *simt* ]]; then simulator=ON; fi ;;
   esac
   if [[ " $* " == *' --help '* && $command != emulate ]]; then simulator=OFF; fi
+  if [[ " $* " =~ ' --backend'[\ =]cpu' ' ]]; then simulator=OFF; fi
   if [[ " $* " =~ [[:space:],/=](eigen|opencv|tbb|std_parallel)[[:space:],] ]]; then peers=ON; fi
   case $command in
     bench | check | survey) ;;

@@ -41,7 +41,7 @@ int rounds_of(double seconds, const Plan& plan);
 /// `progress` is called before each sample.
 std::vector<Samples> alternate(const std::vector<Contender>& contenders, const Plan& plan,
                                const std::function<void(std::size_t contender)>& progress = {});
-/// The same into `samples`, which has what was timed before `progress` throws.
+/// Adds to `samples` instead, which keeps the rounds that were timed before `progress` throws.
 void alternate(const std::vector<Contender>& contenders, const Plan& plan,
                const std::function<void(std::size_t contender)>& progress,
                std::vector<Samples>& samples);

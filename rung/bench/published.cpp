@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NVIDIA's data sheets say: H200 and H100 Tensor Core GPUs (SXM), A100 80GB Tensor Core GPU
+// Rates of NVIDIA's data sheets: H200 and H100 Tensor Core GPUs (SXM), A100 80GB Tensor Core GPU
 // (SXM), A40, and the Ada Lovelace architecture's white paper for the RTX 4090. f32 and f64 are the
 // ordinary units' rates; tf32, f16 and bf16 the tensor cores', with sums in f32.
 #include "rung/bench/published.hpp"

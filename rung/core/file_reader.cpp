@@ -16,9 +16,6 @@
 namespace rung {
 namespace {
 
-[[noreturn]] void fail_file(const std::string& path, const std::string& what) {
-  throw Error(ErrorCode::io, path + ": " + what);
-}
 [[noreturn]] void fail_system(const std::string& path, const char* action) {
   const int number = errno;
   fail_file(path, std::string("cannot ") + action + ": " + std::strerror(number));
@@ -27,6 +24,10 @@ namespace {
 constexpr std::size_t largest_transfer = std::size_t{1} << 30;  // Linux stops at 2 GiB
 
 }  // namespace
+
+void fail_file(const std::string& path, const std::string& what) {
+  throw Error(ErrorCode::io, path + ": " + what);
+}
 
 FileReader::FileReader(std::string path)
     : path_(std::move(path)), descriptor_(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {

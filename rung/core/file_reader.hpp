@@ -10,6 +10,9 @@
 
 namespace rung {
 
+/// Throws Error(io): "PATH: WHAT".
+[[noreturn]] void fail_file(const std::string& path, const std::string& what);
+
 class RUNG_API FileReader {
  public:
   /// Throws Error(io) that names the file, here and below.

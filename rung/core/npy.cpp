@@ -22,9 +22,6 @@ constexpr std::size_t header_alignment = 64;
 // A shape of eight axes takes some 250 characters; NumPy itself refuses more than 10,000.
 constexpr std::size_t longest_header = 10000;
 
-[[noreturn]] void fail_npy(const std::string& path, const std::string& what) {
-  throw Error(ErrorCode::io, path + ": " + what);
-}
 void swap_bytes(std::byte* data, std::size_t bytes, std::size_t size) {
   for (std::byte* element = data; element < data + bytes; element += size) {
     std::reverse(element, element + size);
@@ -43,17 +40,17 @@ Extents fortran_strides(const Extents& shape) {
 detail::NpyHeader read_header(FileReader& file, const std::string& path, std::size_t& left) {
   constexpr std::size_t preamble = magic.size() + 2;
   const auto take = [&](void* to, std::size_t bytes, const char* what) {
-    if (left < bytes) fail_npy(path, std::string("truncated within ") + what);
+    if (left < bytes) fail_file(path, std::string("truncated within ") + what);
     file.read(to, bytes);
     left -= bytes;
   };
-  if (left == 0) fail_npy(path, "the file is empty");
+  if (left == 0) fail_file(path, "the file is empty");
   unsigned char start[preamble];
   if (left < preamble)
-    fail_npy(path, "not a .npy file, or truncated: only " + std::to_string(left) + " bytes");
+    fail_file(path, "not a .npy file, or truncated: only " + std::to_string(left) + " bytes");
   take(start, preamble, "the magic string");
   if (std::memcmp(start, magic.data(), magic.size()) != 0) {
-    fail_npy(path, "not a .npy file: it does not start with \\x93NUMPY");
+    fail_file(path, "not a .npy file: it does not start with \\x93NUMPY");
   }
   const int major = start[magic.size()];
   const int minor = start[magic.size() + 1];
@@ -66,12 +63,12 @@ detail::NpyHeader read_header(FileReader& file, const std::string& path, std::si
   std::size_t length = 0;
   for (int byte = 3; byte >= 0; --byte) length = length << 8 | length_bytes[byte];
   if (length > left) {
-    fail_npy(path, "truncated: a header of " + std::to_string(length) + " bytes is announced, " +
-                       std::to_string(left) + " follow");
+    fail_file(path, "truncated: a header of " + std::to_string(length) + " bytes is announced, " +
+                        std::to_string(left) + " follow");
   }
   if (length > longest_header) {
-    fail_npy(path, "malformed .npy header: " + std::to_string(length) + " bytes; at most " +
-                       std::to_string(longest_header) + " are accepted");
+    fail_file(path, "malformed .npy header: " + std::to_string(length) + " bytes; at most " +
+                        std::to_string(longest_header) + " are accepted");
   }
   std::string text(length, '\0');
   take(text.data(), length, "the header");
@@ -89,18 +86,18 @@ Tensor read_npy(const std::string& path) {
   try {
     count = header.shape.product();
   } catch (const Error& error) {
-    fail_npy(path, error.what());
+    fail_file(path, error.what());
   }
   const std::string announced =
       "shape " + to_string(header.shape) + " of " + std::string(to_string(header.dtype));
   if (static_cast<std::uint64_t>(count) > left / size) {
-    fail_npy(path, "truncated: " + announced + " needs " + std::to_string(count) + " elements of " +
-                       std::to_string(size) + " bytes, but " + std::to_string(left) +
-                       " bytes follow the header");
+    fail_file(path, "truncated: " + announced + " needs " + std::to_string(count) +
+                        " elements of " + std::to_string(size) + " bytes, but " +
+                        std::to_string(left) + " bytes follow the header");
   }
   const std::size_t bytes = static_cast<std::size_t>(count) * size;
   if (left != bytes) {
-    fail_npy(path, std::to_string(left - bytes) + " bytes too many after " + announced);
+    fail_file(path, std::to_string(left - bytes) + " bytes too many after " + announced);
   }
   Tensor memory(header.dtype, header.shape);
   file.read(memory.data<void>(), bytes);

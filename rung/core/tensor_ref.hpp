@@ -171,7 +171,7 @@ struct BasicTensorRef {
 
 #pragma GCC diagnostic pop
 
-  // What no reference is made of. A compiler prints Why, a type whose name is the reason, in place
+  // Refuses what is no tensor. A compiler prints Why, a type whose name is the reason, in place
   // of every constructor above with its constraints: 15 lines instead of 140.
   template <class R, class Why = detail::WhyNot<R, Void>>
   requires detail::Reason<Why> BasicTensorRef(R&&, Device = {})

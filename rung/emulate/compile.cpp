@@ -193,14 +193,14 @@ void compile_twice(const std::vector<std::string>& hooked, std::vector<std::stri
 
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal(); }
 
-/// Where an object lies for good; "": nowhere.
+/// Returns the path of a kept object; "" if it is temporary.
 std::string object_of(const Sources& sources, const std::string& file) {
   if (!sources.object_only) return "";
   const bool named = !sources.output.empty();
   return absolute(named ? sources.output : fs::path(file).stem().string() + ".o");
 }
 
-/// What the rewritten source says when the program begins: where its text is found.
+/// Returns the code by which a program registers, at its start, where its source text is.
 std::string registration(const std::string& object) {
   std::string literal;
   for (const char c : object)

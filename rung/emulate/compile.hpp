@@ -32,7 +32,7 @@ std::string compile(const Sources& sources, const std::string& folder);
 /// temporary files.
 void build(const Sources& sources, const std::string& folder);
 
-/// Whether the file is a program that build() has linked.
+/// Returns true if build() linked the file.
 bool is_built(const std::string& file);
 
 /// Returns the toolchain file by which CMake builds CUDA programs for the simulated GPU.

@@ -106,7 +106,7 @@ HeldSignals::HeldSignals() {
   action.sa_flags = SA_RESTART;
   for (std::size_t i = 0; i < std::size(ending_signals); ++i) {
     sigaction(ending_signals[i], nullptr, &handlers_before[i]);
-    // What nohup or a shell's & has told us to ignore stays ignored.
+    // Signals that nohup or a shell's & ignores stay ignored.
     if (handlers_before[i].sa_handler != SIG_IGN) sigaction(ending_signals[i], &action, nullptr);
   }
 }

@@ -34,6 +34,7 @@ struct Token {
   std::string_view text;
 
   [[nodiscard]] bool is(std::string_view word) const { return text == word; }
+  [[nodiscard]] bool is_identifier() const { return kind == TokenKind::identifier; }
 };
 
 /// A place in a file of the user's.

@@ -270,7 +270,7 @@ int run(const Options& options) {
   const AnyOperator& op = known_operator(options.op);
   BenchPlan plan;
   if (options.pairs > 0) {
-    // What was asked for is done, however long it takes.
+    // --pairs overrides the limit on slow versions.
     plan.timing.rounds = options.pairs;
     plan.timing.slow_seconds = std::numeric_limits<double>::infinity();
   }

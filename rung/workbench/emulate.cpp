@@ -152,7 +152,7 @@ Outcome run_once(const Options& options, const std::string& program,
     std::filesystem::remove(old);
     std::filesystem::remove(old + ".texts");
   }
-  // Of a program that was built before each object says where its source is.
+  // Objects of a program that was built before register where their sources are.
   const bool built = emulate::is_built(options.sources.files.front());
   const std::string sources = built ? "" : std::filesystem::path(program).parent_path().string();
   std::vector<std::string> command = {program};

@@ -86,7 +86,7 @@ struct Position {
   double shared_wavefronts = 0, l1_wavefronts = 0;
   [[nodiscard]] double intensity() const { return cost.operations / cost.bytes; }
 };
-/// By the bytes that must move, by those declared, by those counted: each sector once a launch,
+/// Returns the positions by compulsory, declared and counted bytes: each sector once per launch,
 /// then as often as it was requested.
 std::vector<Position> positions(const Explained& one);
 constexpr const char* each_sector_once = "distinct";
@@ -98,7 +98,7 @@ struct AtBest {
   bool by_memory = false;
 };
 AtBest at_best(const Position& position, const Chip& chip);
-/// That of the most telling position: each sector once, where it was counted.
+/// Returns it for the most telling position: each sector once, where it was counted.
 AtBest at_best(const Explained& one);
 
 /// Everything about one rung, beside the one before where there is one.

@@ -32,8 +32,8 @@ Chip this_cpu(ChipChoice& choice, const Problem& problem, const Explained& one) 
           .remark = "measured by `rung machine`"};
 }
 
-/// Of all SMs, at the clock with which the sheet's f32 rate is reached: an SM has so many lanes of
-/// f32, each of which does a multiply-add per cycle.
+/// Returns SM-cycles per second, summed over all SMs, at the clock that reaches the sheet's f32
+/// rate: one multiply-add per lane and cycle.
 double cycles_per_second(const bench::Gpu& gpu) {
   const double lanes = gpu.compute_capability <= 80 ? 64 : 128;  // 7.x, 8.0; 8.6 and newer
   return bench::gpu_ceiling(gpu, "f32", 0).operations_per_second / (2 * lanes);

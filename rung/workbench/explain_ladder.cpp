@@ -157,7 +157,7 @@ class Ladder {
     text_ += table_that_fits(rungs, all_alike);
     chips_.push_back(first.chip.name);
   }
-  /// What the columns shown are.
+  /// Returns the meaning of the columns shown.
   [[nodiscard]] std::string legend() const {
     std::string legend;
     for (const Column& column : columns) {

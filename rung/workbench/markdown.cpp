@@ -94,7 +94,7 @@ std::string_view name_before(const json& row) {
   return "";
 }
 
-/// How many times as fast it is as the rung before, if the table has that.
+/// Returns the speedup over the rung before, if the table has that rung.
 std::string gain_of(const json& row, const json& rows) {
   if (row.at("peer") || !row.at("chosen").get<std::string>().empty()) return "";
   const std::string_view before = name_before(row);

@@ -103,6 +103,7 @@ class Launcher(unittest.TestCase):
                 (["bench", "gemm", "--backend", "simt"], ["-DRUNG_SIMT=ON"]),
                 (["bench", "gemm", "--rungs", "threads,eigen"], ["-DRUNG_PEERS=ON"]),
                 (["check", "gemm/threads"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_SIMT=ON"]),
+                (["check", "gemm", "--backend", "cpu"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_SIMT=OFF"]),
                 (["explain", "scan"], ["-DRUNG_OPERATORS=scan", "-DRUNG_SIMT=ON"]),
                 (["emulate", "a.cu"], ["-DRUNG_OPERATORS=none", "-DRUNG_SIMT=ON"]),
                 (["peers", "gemm"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_PEERS=ON"]),

@@ -24,7 +24,7 @@
 
 namespace rung::test {
 
-/// Whether long tests run.
+/// Returns true if long tests run.
 inline bool long_tests_run() {
   const char* all = std::getenv("RUNG_TEST_ALL");
   return all != nullptr && *all == '1';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the machine was busy with others while a test measured times: then it shows nothing, and
-// must not fail.
+// Detects that other programs stalled a test while it measured times: the times then show nothing,
+// and the test must not fail.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -71,7 +71,7 @@ void find_dynamic(record::Object& object, const Finding& finding) {
   }
 }
 
-/// Whether the index is 32 bits of a small negative number.
+/// Returns true if the index is a small negative number that wrapped around 32 bits.
 bool has_wrapped(const record::Object& object) {
   const auto bytes = static_cast<std::int64_t>(object.element_bytes);
   constexpr std::int64_t around = std::int64_t{1} << 32;

@@ -24,8 +24,8 @@ struct Scene {
   [[nodiscard]] std::string index() const { return tree.text(access.begin + 1, access.end); }
 };
 
-/// Whether v <= bound lets through the one value that is too much: v is a coordinate of the index
-/// by itself, and the bound is the number of values that it has.
+/// Returns true if v <= bound lets through the one value that is too much: v is a coordinate of the
+/// index by itself, and the bound is the number of values that it has.
 bool lets_through(const Finding& finding, const Scene& scene, const Statement& around,
                   std::size_t variable, TokenRange bound) {
   const TokenStream& tokens = scene.tokens;
@@ -69,7 +69,7 @@ bool advise_comparison(Finding& finding, const Scene& scene) {
   return false;
 }
 
-/// Where no condition can be given: what the index must be.
+/// Advises the range of the index, for which no condition can be given.
 void advise_range(Finding& finding, const Scene& scene) {
   const std::string name(scene.tokens[scene.access.name].text);
   finding.advice = joined({"keep the index ", scene.index(), " of ", name, " between 0 and ",

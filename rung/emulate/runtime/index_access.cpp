@@ -24,7 +24,7 @@ bool is_plain_word(const Token& token) {
   return token.kind == TokenKind::identifier && !is_keyword(token);
 }
 
-/// Whether name[...] declares the array: T name[n], or T other, name[n].
+/// Returns true if name[...] declares the array: T name[n], or T other, name[n].
 bool declares(const TokenStream& tokens, std::size_t name, std::size_t statement) {
   if (is_plain_word(tokens[name - 1])) return true;
   if (!tokens[name - 1].is(",") || !is_plain_word(tokens[statement]) ||
@@ -116,7 +116,7 @@ std::optional<IndexAccess> find_access(const SourceTree& tree, const simt::recor
       return target == *wrong.writes;
     });
   }
-  // Of several the one whose index goes the way that it goes too far.
+  // Prefers the access whose index leaves the array on the side that was left.
   prefer(all, [&](const IndexAccess& one) {
     return tree.mentions(one.begin, one.end, wrong.before() ? "-" : "+");
   });

@@ -21,7 +21,7 @@ struct IndexAccess {
   [[nodiscard]] TokenRange index() const { return {begin + 1, end}; }
 };
 
-/// What is known of the access from running it.
+/// Facts of the access, from running it.
 struct WrongIndex {
   std::string array;       // "": unknown
   std::size_t inner = 1;   // which bracket, counted from the last

@@ -65,7 +65,7 @@ class Splitter {
     }
     return list;
   }
-  /// Whether this can be the length of a row: a parameter or constant that is known.
+  /// Returns true if this can be the length of a row: a parameter or constant that is known.
   [[nodiscard]] bool is_width(TokenRange range) const {
     if (range.begin >= range.end || tokens_[range.begin].kind == TokenKind::number) return false;
     const auto value = values_.value(range);
@@ -125,7 +125,7 @@ std::string condition_of(const SourceTree& tree, const Finding& finding, const I
   // An index that is the same for all threads is wrong as it stands; that no if would tell.
   if (values.is_uniform(access.index())) return "";
   if (terms.size() == 1) {
-    // Of bounds of rows, say, there is one more than of rows: row + 1 <= rows.
+    // Row bounds, say, are one more than rows: row + 1 <= rows.
     TokenRange& range = terms[0].range;
     const Splitter names(tree, finding, *access.spot.function);
     const std::string one_less = names.name_of(wrong.count - 1);

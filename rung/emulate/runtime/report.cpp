@@ -97,7 +97,7 @@ void keep_text(const Finding& finding) {
   text_length += text.size();
 }
 
-/// Whether `rung emulate` itself reports what is found: once, for several runs.
+/// Returns true if `rung emulate` itself reports the findings: once, for several runs.
 bool told_later() {
   static const bool later = [] {
     const char* value = std::getenv("RUNG_EMULATE_TELL_LATER");

@@ -22,8 +22,6 @@ namespace {
 using emulate::Token;
 using emulate::TokenKind;
 
-bool is_word(const Token& token) { return token.kind == TokenKind::identifier; }
-
 bool is_cast(const Token& token) {
   return token.is("reinterpret_cast") || token.is("static_cast") || token.is("const_cast");
 }
@@ -114,9 +112,9 @@ std::size_t CompiledSource::base_of_read(std::size_t token, const Names& restric
   if (here.is("]") || here.is("[")) return base_before(token + (here.is("]") ? 1 : 0), true);
   if (here.is("*")) return is_operand_end(token - 1) ? 0 : base_behind(token + 1);
   const bool member = tokens_[token - 1].is(".") || tokens_[token - 1].is("->");
-  if (is_word(here) && member) return base_before(token + 1, false);
+  if (here.is_identifier() && member) return base_before(token + 1, false);
   // What is assigned or passed as it was read stands for its read.
-  const std::size_t next = is_word(here) ? token + 1 : token;
+  const std::size_t next = here.is_identifier() ? token + 1 : token;
   if (tokens_[next].is("=")) {
     std::size_t end = next + 1;
     while (end < tokens_.size() && !tokens_[end].is(";") && !tokens_[end].is(",")) {
@@ -171,7 +169,7 @@ std::size_t CompiledSource::only_access(std::size_t begin, std::size_t end,
 
 bool CompiledSource::is_operand_end(std::size_t token) const {
   const Token& one = tokens_[token];
-  if (is_word(one)) return !one.is("return");
+  if (one.is_identifier()) return !one.is("return");
   return one.kind == TokenKind::number || one.is(")") || one.is("]");
 }
 
@@ -192,11 +190,11 @@ std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
       if (tokens_[open - 1].is(">")) {
         const std::size_t angle = emulate::opening_angle(tokens_, open - 1);
         if (angle == 0 || angle >= tokens_.size() || !is_cast(tokens_[angle - 1])) return 0;
-      } else if (is_word(tokens_[open - 1])) {
+      } else if (tokens_[open - 1].is_identifier()) {
         return 0;  // of a call
       }
       return base_behind(open + 1);
-    } else if (is_word(last)) {
+    } else if (last.is_identifier()) {
       const Token& before = tokens_[end - 2];
       if (before.is("->") || before.is(".")) {
         if (follows) return 0;  // a member that points elsewhere, perhaps
@@ -226,7 +224,7 @@ std::size_t CompiledSource::base_behind(std::size_t begin) const {
     while (!tokens_[i].is("(") && !tokens_[i].is(";") && i < tokens_.size()) ++i;
     return base_behind(i + 1);
   }
-  if (!is_word(tokens_[i])) return 0;
+  if (!tokens_[i].is_identifier()) return 0;
   const Token& next = tokens_[i + 1];
   const bool plain = !next.is("(") && !next.is(".") && !next.is("->") && !next.is("::") &&
                      !next.is("<") && !next.is("?");
@@ -236,8 +234,8 @@ std::size_t CompiledSource::base_behind(std::size_t begin) const {
 /// Whether the word is an argument of swap(), exchange() and their like.
 bool CompiledSource::is_swapped(std::size_t word) const {
   std::size_t open = word;
-  while (open > 0 && (is_word(tokens_[open]) || tokens_[open].is(","))) --open;
-  if (open == 0 || !tokens_[open].is("(") || !is_word(tokens_[open - 1])) return false;
+  while (open > 0 && (tokens_[open].is_identifier() || tokens_[open].is(","))) --open;
+  if (open == 0 || !tokens_[open].is("(") || !tokens_[open - 1].is_identifier()) return false;
   const std::string_view name = tokens_[open - 1].text;
   return name.find("swap") != std::string_view::npos ||
          name.find("exchange") != std::string_view::npos;
@@ -254,7 +252,7 @@ std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, in
     if (!tokens_[i].is(word) || tokens_[i - 1].is(".") || tokens_[i - 1].is("->")) continue;
     // What else declares it, binds it or takes its address may change it unseen.
     const bool pointer = tokens_[i - 1].is("*") && is_operand_end(i - 2);  // or a product
-    const bool declares = (is_word(tokens_[i - 1]) && !tokens_[i - 1].is("return")) ||
+    const bool declares = (tokens_[i - 1].is_identifier() && !tokens_[i - 1].is("return")) ||
                           (pointer && !tokens_[i + 1].is("["));
     const bool bound = tokens_[i - 1].is("&") && !is_operand_end(i - 2) && !tokens_[i + 1].is("[");
     const bool reference = tokens_[i - 1].is("&") && is_operand_end(i - 2) &&

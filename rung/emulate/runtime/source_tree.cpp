@@ -283,7 +283,7 @@ SourceTree::Spot SourceTree::find(int line, std::string_view array) const {
     int score = 0;
     if (mentions(begin, end, "[") || mentions(begin, end, "*")) score = 1;
     if (!array.empty() && mentions(begin, end, array)) score = 2;
-    // Of a branch and what it does on one line the latter.
+    // Prefers the statement to the branch that guards it on the same line.
     if (score > best_score ||
         (score == best_score && simple && best.statement->kind != Statement::Kind::simple)) {
       best = spot;

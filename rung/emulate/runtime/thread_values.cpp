@@ -21,7 +21,6 @@ constexpr int max_depth = 8;  // of variables that are set from variables
 bool is_builtin(std::string_view name) {
   return name == "threadIdx" || name == "blockIdx" || name == "blockDim" || name == "gridDim";
 }
-bool is_identifier(const Token& token) { return token.kind == TokenKind::identifier; }
 
 bool is_type(std::string_view name) {
   for (const char* type : {"int", "unsigned", "long", "short", "char", "size_t", "int64_t",
@@ -101,7 +100,7 @@ class ThreadValues::Parser {
       const bool suffix = std::string_view(rest).find_first_not_of("uUlL") == std::string::npos;
       return suffix ? Value(value) : std::nullopt;
     }
-    if (!is_identifier(token)) return std::nullopt;
+    if (!token.is_identifier()) return std::nullopt;
     ++at_;
     if (token.is("static_cast") && next_is("<")) {
       while (at_ < end_ && !tokens_[at_].is(">")) ++at_;
@@ -220,9 +219,9 @@ ThreadValues::Variable ThreadValues::variable(std::string_view name) const {
     found.stepped |= tokens_[i - 1].is("&") && (tokens_[i - 2].is("(") || tokens_[i - 2].is(","));
     if (next.is("=")) found.values.push_back({i + 2, value_end(i + 2)});
     const std::size_t first = statement_begin(i);
-    const bool declares = is_identifier(tokens_[first]) && is_identifier(tokens_[first + 1]) &&
+    const bool declares = tokens_[first].is_identifier() && tokens_[first + 1].is_identifier() &&
                           !tokens_[first].is("return") && !tokens_[first].is("else");
-    if (declares && (is_identifier(tokens_[i - 1]) || tokens_[i - 1].is(","))) {
+    if (declares && (tokens_[i - 1].is_identifier() || tokens_[i - 1].is(","))) {
       declare(i, first);
       if (next.is("(") || next.is("{")) {
         found.values.push_back({i + 2, tokens_.closing(i + 1)});
@@ -268,11 +267,11 @@ bool ThreadValues::may_be_negative(TokenRange range, int depth) const {
   for (std::size_t i = range.begin; i < range.end; ++i) {
     const Token& token = tokens_[i];
     if (token.is("-")) return true;
-    const bool call = token.is("(") && i > range.begin && is_identifier(tokens_[i - 1]) &&
+    const bool call = token.is("(") && i > range.begin && tokens_[i - 1].is_identifier() &&
                       !is_type(tokens_[i - 1].text);
     if (call || token.is("[")) {
       i = tokens_.closing(i);
-    } else if (is_identifier(token) && !tokens_[i + 1].is("(") && !tokens_[i - 1].is(".")) {
+    } else if (token.is_identifier() && !tokens_[i + 1].is("(") && !tokens_[i - 1].is(".")) {
       const Variable known = variable(token.text);
       if (known.lowered) return true;
       for (const TokenRange& one : known.values) {
@@ -297,7 +296,7 @@ bool ThreadValues::is_unsigned(TokenRange range, int depth) const {
       i = tokens_.closing(i);
     } else if (is_builtin(token.text) || is_unsigned_type(token.text)) {
       return true;
-    } else if (is_identifier(token) && !tokens_[i - 1].is(".")) {
+    } else if (token.is_identifier() && !tokens_[i - 1].is(".")) {
       const Variable known = variable(token.text);
       if (known.is_unsigned) return true;
       if (known.deduced && known.values.size() == 1 && is_unsigned(known.values[0], depth + 1)) {
@@ -312,8 +311,8 @@ bool ThreadValues::is_uniform(TokenRange range) const {
   const std::vector<std::string> names = tree_.parameters(function_);
   for (std::size_t i = range.begin; i < range.end; ++i) {
     const Token& token = tokens_[i];
-    if (token.is("(") && is_identifier(tokens_[i - 1])) return false;  // a call
-    if (!is_identifier(token) || is_type(token.text)) continue;
+    if (token.is("(") && tokens_[i - 1].is_identifier()) return false;  // a call
+    if (!token.is_identifier() || is_type(token.text)) continue;
     const Variable known = variable(token.text);
     if (known.stepped || !known.values.empty() || is_builtin(token.text)) return false;
     const bool parameter = std::find(names.begin(), names.end(), token.text) != names.end();

@@ -305,7 +305,7 @@ class Loop {
   }
 
  private:
-  /// Whether an operation rounds.
+  /// True if an operation rounds.
   static constexpr bool blocked =
       std::is_floating_point_v<L> &&
       (std::is_same_v<Operation, ScanSum> || std::is_same_v<Operation, ScanProduct>);
