@@ -362,7 +362,8 @@ lint() {
   : >"$log"
   require_packages "${packages_build[@]}" "${packages_test[@]}" "${packages_lint[@]}"
   # Sources one by one, none built: clang-tidy reads how each would be compiled.
-  configure "$directory" --preset release -B "$directory" -DRUNG_CPU_NATIVE=ON -DRUNG_CUDA=OFF -DRUNG_TESTS=ON
+  configure "$directory" --preset release -B "$directory" -DRUNG_CPU_NATIVE=ON -DRUNG_CUDA=OFF -DRUNG_TESTS=ON \
+    -DRUNG_SPLIT=OFF
   for candidate in clang-tidy-19 clang-tidy-18 clang-tidy-17 clang-tidy-16; do
     if [[ -z $tool ]] && command -v "$candidate" >/dev/null; then tool=$candidate; fi
   done

@@ -79,6 +79,7 @@ target_link_libraries(rung_operators PRIVATE fmt::fmt OpenMP::OpenMP_CXX ${CMAKE
 # CPU rungs. Highway compiles a file once for each instruction set by including it again.
 file(GLOB cpu_sources CONFIGURE_DEPENDS rung/cpu/*.cpp)
 rung_operator_sources(cpu_rungs cpu/*.cpp cpu/detail/*.cpp)
+rung_split(cpu_rungs)
 rung_objects(rung_cpu ${cpu_sources} ${cpu_rungs})
 target_link_libraries(rung_cpu PRIVATE PkgConfig::hwy OpenMP::OpenMP_CXX)
 if(RUNG_CPU_NATIVE AND rung_native_target)

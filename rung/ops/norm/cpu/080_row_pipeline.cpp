@@ -19,6 +19,7 @@
 
 #include <hwy/cache_control.h>
 
+#include "rung/cpu/split.hpp"  // types: float double f16 bf16
 #include "rung/ops/norm/cpu/detail/columns-inl.hpp"
 #include "rung/ops/norm/cpu/detail/kernels.hpp"
 #include "rung/ops/norm/cpu/detail/row-inl.hpp"
@@ -256,23 +257,25 @@ void widen(const void* from, std::int64_t n, void* to) {
   }
 }
 
-}  // namespace
-
-Kernels kernels_of(DType dtype) {
-  return visit<float, double, f16, bf16>(dtype, []<class T>() -> Kernels {
-    return {rows<T>, statistics<T>, write_blocks<T>, widen<T>};
-  });
+Kernels kernels() {
+  using T = RUNG_SPLIT_TYPE;
+  return {rows<T>, statistics<T>, write_blocks<T>, widen<T>};
 }
 
+}  // namespace
 }  // namespace rung::norm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::norm_cpu {
-HWY_EXPORT(kernels_of);
-Kernels kernels(DType dtype) { return HWY_DYNAMIC_DISPATCH(kernels_of)(dtype); }
+HWY_EXPORT(kernels);
+template <>
+Kernels kernels_for<RUNG_SPLIT_TYPE>() {
+  return HWY_DYNAMIC_DISPATCH(kernels)();
+}
 }  // namespace rung::norm_cpu
 
+#if RUNG_SPLIT_ONCE
 namespace rung {
 namespace {
 
@@ -288,4 +291,5 @@ const Rung<Norm> self{{.name = "row_pipeline",
 
 }  // namespace
 }  // namespace rung
+#endif
 #endif

@@ -26,6 +26,10 @@ constexpr std::int64_t min_elements = 1 << 15;
 /// shares; what the system tells of it may be the sum over all of a machine's.
 constexpr double stays_in_cache = 16 << 20;
 
+Kernels kernels(DType dtype) {
+  return visit<float, double, f16, bf16>(dtype, []<class T>() { return kernels_for<T>(); });
+}
+
 /// The rows that are neighbours in memory, one element apart in all that is as large as x; 1 when
 /// there are none.
 std::int64_t adjacent_rows_of(const norm_lines::Lines& lines) {

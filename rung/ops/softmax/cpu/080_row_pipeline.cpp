@@ -25,8 +25,10 @@
 
 #include <hwy/cache_control.h>
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
+#include "rung/cpu/split.hpp"  // types: float double f16 bf16
 #include "rung/ops/softmax/cpu/detail/columns-inl.hpp"
 #include "rung/ops/softmax/cpu/detail/estimate.hpp"
 #include "rung/ops/softmax/cpu/detail/kernels.hpp"
@@ -292,23 +294,19 @@ void work_on(const Call& call, const Plan& plan, const cpu::Team& team, void* sc
   if (call.stream) hwy::FlushStream();
 }
 
-}  // namespace
-
-Work* kernel_for(DType x, DType y) {
-  switch (x) {
-    case DType::f64:
-      return work_on<double, double>;
-    case DType::f16:
-      return y == DType::f16 ? work_on<f16, f16> : work_on<f16, float>;
-    case DType::bf16:
-      return y == DType::bf16 ? work_on<bf16, bf16> : work_on<bf16, float>;
-    default:
-      return y == DType::f16    ? work_on<float, f16>
-             : y == DType::bf16 ? work_on<float, bf16>
-                                : work_on<float, float>;
+/// y has x's type; of f32 it may have two bytes, and of these it may be f32.
+Work* kernel_for(DType y) {
+  using T = RUNG_SPLIT_TYPE;
+  if constexpr (std::is_same_v<T, float>) {
+    if (y == DType::f16) return work_on<float, f16>;
+    if (y == DType::bf16) return work_on<float, bf16>;
+  } else if constexpr (sizeof(T) == 2) {
+    if (y == DType::f32) return work_on<T, float>;
   }
+  return work_on<T, T>;
 }
 
+}  // namespace
 }  // namespace rung::softmax_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -316,11 +314,13 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace softmax_cpu {
 HWY_EXPORT(kernel_for);
-Work* kernel_of(const Softmax::Args& args) {
-  return HWY_DYNAMIC_DISPATCH(kernel_for)(args.x.dtype, args.y.dtype);
+template <>
+Work* kernel_for<RUNG_SPLIT_TYPE>(DType y) {
+  return HWY_DYNAMIC_DISPATCH(kernel_for)(y);
 }
 }  // namespace softmax_cpu
 
+#if RUNG_SPLIT_ONCE
 namespace {
 
 double estimate(const Softmax::Args& args, const Context&) { return softmax_cpu::seconds(args, 1); }
@@ -334,5 +334,6 @@ const Rung<Softmax> self{{.name = "row_pipeline",
                           .run = run}};
 
 }  // namespace
+#endif
 }  // namespace rung
 #endif

@@ -97,7 +97,8 @@ void run(const Softmax::Args& args, Context& context, int threads) {
   const std::int64_t shared = plan.kind == Plan::Kind::long_rows ? shared_elements(args) * size : 0;
   auto* memory = static_cast<std::byte*>(
       context.workspace(static_cast<std::size_t>(threads * scratch + shared)));
-  Work* const work = kernel_of(args);
+  Work* const work = visit<float, double, f16, bf16>(
+      args.x.dtype, [&]<class T>() { return kernel_for<T>(args.y.dtype); });
   const auto ranks =
       plan.kind == Plan::Kind::long_rows ? cpu::Ranks::concurrent : cpu::Ranks::independent;
   cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {

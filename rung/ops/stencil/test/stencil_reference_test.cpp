@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -52,8 +53,8 @@ TEST(StencilReference, OfSomeRowsIsThatOfAll) {
   const Extents shape{2, 6, 9, 5}, taps{3, 4, 2};
   const std::vector<float> x = whole_numbers(shape, 3), mask = whole_numbers(taps, 4);
   std::vector<float> y(x.size());
-  std::vector<std::int64_t> all;
-  for (std::int64_t row = 0; row < 2 * 6 * 9; ++row) all.push_back(row);
+  std::vector<std::int64_t> all(2 * 6 * 9);
+  std::iota(all.begin(), all.end(), 0);
   for (const StencilEdge edge :
        {StencilEdge::zero, StencilEdge::clamp, StencilEdge::mirror, StencilEdge::wrap}) {
     for (const int iterations : {1, 2, 5}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm's vector kernels, for whatever processor this is: kernels.cpp compiles them once for
-// each instruction set.
+// norm's vector kernels, for whatever processor this is: 080_row_pipeline.cpp compiles them once
+// for each instruction set.
 #pragma once
 
 #include "rung/ops/norm/cpu/detail/plan.hpp"
@@ -15,8 +15,9 @@ struct Kernels {
   void (*widen)(const void* from, std::int64_t n, void* to);
 };
 
-/// Of the type that x has.
-Kernels kernels(DType dtype);
+/// For x of type T: float, double, f16 or bf16.
+template <class T>
+Kernels kernels_for();
 
 /// Plans the call and runs it on up to `threads` threads.
 void normalise(const Norm::Args& args, Context& context, int threads);

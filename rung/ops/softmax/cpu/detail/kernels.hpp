@@ -50,7 +50,9 @@ Plan plan_of(const Softmax::Args& args);
 /// set (080_row_pipeline.cpp).
 using Work = void(const Call& call, const Plan& plan, const cpu::Team& team, void* scratch,
                   void* shared);
-Work* kernel_of(const Softmax::Args& args);
+/// For x of type T: float, double, f16 or bf16.
+template <class T>
+Work* kernel_for(DType y);
 
 /// How many of `threads` the call has work for.
 int useful_threads(const Softmax::Args& args, int threads);
