@@ -5,8 +5,8 @@
 //     #include "rung/cpu/split.hpp"  // types: float double f16 bf16
 //
 // and its kernels for RUNG_SPLIT_TYPE alone. What must exist once (the rung that registers itself)
-// stands under `#if RUNG_SPLIT_ONCE`. A file that is compiled by itself, by an editor or a linter, is
-// the part for float. See rung_split() in cmake/split.cmake.
+// stands under `#if RUNG_SPLIT_ONCE`. A file that is compiled by itself, by an editor or a linter,
+// is the part for float. See rung_split() in cmake/split.cmake.
 #pragma once
 
 #ifndef RUNG_SPLIT_TYPE
