@@ -16,6 +16,7 @@ static_assert(RUNG_INVALID_ARGUMENT == static_cast<int>(ErrorCode::invalid_argum
 static_assert(RUNG_INTERNAL == static_cast<int>(ErrorCode::internal));
 static_assert(RUNG_U16 == static_cast<int>(DType::u16));
 static_assert(RUNG_SIMT == static_cast<int>(Backend::simt));
+static_assert(RUNG_OPENCL == static_cast<int>(Backend::opencl));
 
 /// The message of this thread's last failure: a copy where memory allows, else a literal. Without a
 /// destructor: where there is no memory to register one, the C library ends the process.
@@ -68,7 +69,7 @@ void require(const void* pointer, Checked name) {
 TensorRef reference(const rung_tensor* tensor, const char* name) {
   require(tensor, {name});
   const auto dtype = checked_enum(tensor->dtype, DType::u16, {"dtype", name});
-  const auto backend = checked_enum(tensor->device.backend, Backend::simt, {"backend", name});
+  const auto backend = checked_enum(tensor->device.backend, Backend::opencl, {"backend", name});
   if (tensor->rank < 0 || tensor->rank > max_rank) {
     invalid(Checked{"rank", name}.text() + " is " + std::to_string(tensor->rank) +
             "; accepted: 0 to " + std::to_string(max_rank));
@@ -112,7 +113,7 @@ const char* rung_status_name(rung_status status) {
 
 rung_status rung_backend_available(rung_backend backend) {
   return guarded([&] {
-    const auto checked = checked_enum(backend, rung::Backend::simt, {"backend"});
+    const auto checked = checked_enum(backend, rung::Backend::opencl, {"backend"});
     if (const rung::Availability here = rung::available(checked); !here) {
       throw Error(ErrorCode::not_available, here.why);
     }
@@ -124,15 +125,17 @@ rung_status rung_context_create(rung_backend backend, int device_or_threads, voi
   if (context != nullptr) *context = nullptr;
   return guarded([&] {
     require(context, {"context"});
-    const auto checked = checked_enum(backend, rung::Backend::simt, {"backend"});
+    const auto checked = checked_enum(backend, rung::Backend::opencl, {"backend"});
     if (checked != rung::Backend::cuda && stream != nullptr) {
       invalid(std::string("stream is given, but backend is ") + rung::to_string(checked) +
               "; only cuda takes one");
     }
-    rung::Context made = checked == rung::Backend::cuda
-                             ? rung::Context::cuda(device_or_threads, stream)
-                             : rung::Context::on(checked, device_or_threads);
-    *context = new rung_context{std::move(made)};
+    const auto make = [&] {
+      if (checked == rung::Backend::cuda) return rung::Context::cuda(device_or_threads, stream);
+      if (rung::in_host_memory(checked)) return rung::Context::on(checked, device_or_threads);
+      return rung::Context::on_device({checked, device_or_threads});
+    };
+    *context = new rung_context{make()};
   });
 }
 

@@ -30,7 +30,12 @@ typedef enum rung_status {
   RUNG_INTERNAL = 7 /* a bug in rung */
 } rung_status;
 
-typedef enum rung_backend { RUNG_CPU = 0, RUNG_CUDA = 1, RUNG_SIMT = 2 } rung_backend;
+typedef enum rung_backend {
+  RUNG_CPU = 0,
+  RUNG_CUDA = 1,
+  RUNG_SIMT = 2,
+  RUNG_OPENCL = 3
+} rung_backend;
 
 typedef enum rung_dtype {
   RUNG_F32 = 0,
@@ -99,9 +104,10 @@ RUNG_C_API const char* rung_status_name(rung_status status);
 /* RUNG_OK when the backend can run here; else RUNG_NOT_AVAILABLE: rung_last_error() says why. */
 RUNG_C_API rung_status rung_backend_available(rung_backend backend);
 
-/* device_or_threads: for RUNG_CUDA the index of the GPU; otherwise the number of threads, 0 for
- * every core this process may use. stream: a cudaStream_t, or NULL for the default stream; NULL for
- * other backends. *context is set to NULL on failure. */
+/* device_or_threads: for RUNG_CUDA the index of the GPU, for RUNG_OPENCL of the device, counted
+ * over all platforms; otherwise the number of threads, 0 for every core this process may use.
+ * stream: a cudaStream_t, or NULL for the default stream; NULL for other backends. *context is set
+ * to NULL on failure. */
 RUNG_C_API rung_status rung_context_create(rung_backend backend, int device_or_threads,
                                            void* stream, rung_context** context);
 /* Only what rung_context_create made, and once: destroying it twice, or using it afterwards, is

@@ -58,7 +58,7 @@ rung_status rung_tensor_create(rung_dtype dtype, int rank, const int64_t* shape,
   return guarded([&] {
     require(tensor, {"tensor"});
     const DType checked = checked_enum(dtype, DType::u16, {"dtype"});
-    const auto backend = checked_enum(device.backend, rung::Backend::simt, {"backend", "device"});
+    const auto backend = checked_enum(device.backend, rung::Backend::opencl, {"backend", "device"});
     const Extents wanted = extents(shape, "shape", rank, "rank");
     *tensor = new OwnedTensor(rung::Tensor(checked, wanted, {backend, device.index}), device);
   });

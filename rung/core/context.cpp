@@ -70,9 +70,9 @@ const DeviceApi* device_api(Backend backend) {
 
 Availability available(Backend backend) {
   if (!is_backend(backend)) {
-    throw Error(
-        ErrorCode::invalid_argument,
-        "backend is " + std::to_string(static_cast<int>(backend)) + "; accepted: cpu, cuda, simt");
+    throw Error(ErrorCode::invalid_argument, "backend is " +
+                                                 std::to_string(static_cast<int>(backend)) +
+                                                 "; accepted: " + backend_names());
   }
   const DeviceApi* api = device_api(backend);
   if (api == nullptr) {
@@ -136,10 +136,18 @@ Context Context::cuda(int device, void* stream) {
   return Context({Backend::cuda, device}, 1, stream);
 }
 Context Context::simt() { return on(Backend::simt); }
+Context Context::opencl(int platform, int device) {
+  if (const Availability here = available(Backend::opencl); !here) {
+    throw Error(ErrorCode::not_available, here.why);
+  }
+  return on_device({Backend::opencl, device_api(Backend::opencl)->index_of(platform, device)});
+}
 Context Context::on(Backend backend, int threads) {
   const int count = checked_threads(threads);
-  if (backend == Backend::cuda) return cuda();
-  return Context({backend, 0}, count, nullptr);
+  return Context({backend, 0}, in_host_memory(backend) ? count : 1, nullptr);
+}
+Context Context::on_device(Device device) {
+  return Context(device, in_host_memory(device.backend) ? checked_threads(0) : 1, nullptr);
 }
 
 Context::Context(Context&& other) noexcept { *this = std::move(other); }

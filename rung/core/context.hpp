@@ -44,6 +44,8 @@ struct DeviceApi {
   void* (*create_stream)(int device);
   void (*destroy_stream)(int device, void* stream) noexcept;
   void (*synchronize)(int device, void* stream);
+  /// The index of a platform's device; throws Error where there is none. Null without platforms.
+  int (*index_of)(int platform, int device) = nullptr;
 };
 
 /// Registers a backend during static initialisation, without allocating; one constant a backend:
@@ -80,8 +82,13 @@ class RUNG_API Context {
   /// Throws Error(not_available) without a usable GPU.
   static Context cuda(int device = 0, void* stream = nullptr);
   static Context simt();
-  /// threads: of cpu and simt; a GPU has no use for them.
+  /// Returns a context on a device of an OpenCL platform; work goes to a queue of rung's own.
+  /// device().index then counts over all platforms. Throws Error(not_available) without a device.
+  static Context opencl(int platform = 0, int device = 0);
+  /// threads: of cpu and simt; other devices have no use for them.
   static Context on(Backend backend, int threads = 0);
+  /// Returns a context where a tensor is: Context::on_device(x.device).
+  static Context on_device(Device device);
 
   /// What has been moved from may be assigned to and destroyed; calls on it throw
   /// Error(invalid_argument).

@@ -83,7 +83,7 @@ void copy_on_host(const ConstTensorRef& from, const TensorRef& to) {
   }
 }
 
-bool on_host(const Device& device) { return device.backend != Backend::cuda; }
+bool on_host(const Device& device) { return in_host_memory(device.backend); }
 
 /// A host image of the bytes that a device tensor spans, and the tensor's place in it.
 struct Mirror {

@@ -120,6 +120,10 @@ Managed* lend(const Tensor& tensor) {
     throw Error(ErrorCode::unsupported,
                 "DLPack cannot name the simulated GPU; copy the tensor to the CPU first");
   }
+  if (reference.device.backend == Backend::opencl) {
+    throw Error(ErrorCode::unsupported,
+                "an OpenCL tensor is not lent through DLPack; copy it to the CPU first");
+  }
   const TypeCode* type = nullptr;
   for (const TypeCode& known : type_codes) {
     if (known.dtype == reference.dtype) type = &known;

@@ -80,7 +80,7 @@ struct Inputs::Impl {
   bool damaged = false;       // found by damage(); the next reset() repairs inputs too
   std::int64_t reserved = 0;  // bytes that have not been touched
 
-  [[nodiscard]] bool on_host() const { return device.backend != Backend::cuda; }
+  [[nodiscard]] bool on_host() const { return in_host_memory(device.backend); }
 
   TensorRef add(std::string_view name, DType dtype, const Extents& shape, bool read, bool written,
                 double scale = 1.0, ValueMaker maker = {}) {

@@ -120,7 +120,7 @@ void write_npy(const std::string& path, const ConstTensorRef& tensor, bool fortr
       fortran_order ? fortran_strides(tensor.shape) : tensor.shape.contiguous_strides();
   Tensor gathered;
   const void* elements = tensor.data;
-  if (tensor.device.backend == Backend::cuda || !(tensor.strides == strides)) {
+  if (!in_host_memory(tensor.device.backend) || !(tensor.strides == strides)) {
     gathered = Tensor(tensor.dtype, tensor.shape);
     copy(tensor, TensorRef(gathered.data<void>(), tensor.dtype, tensor.shape, strides));
     elements = gathered.data<void>();

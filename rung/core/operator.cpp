@@ -39,7 +39,7 @@ namespace {
 std::string other_backends_of(const std::vector<Refusal>& refusals, std::string_view name,
                               Backend backend) {
   std::string list;
-  for (const Backend other : {Backend::cpu, Backend::cuda, Backend::simt}) {
+  for (const Backend other : all_backends) {
     const bool has_it = std::any_of(refusals.begin(), refusals.end(), [&](const Refusal& refusal) {
       return refusal.rung->backend == other && refusal.rung->name == name && !refusal.rung->peer;
     });

@@ -44,9 +44,8 @@ void require_here(std::string_view op, const ConstTensorRef& tensor, std::string
   if (!context.valid()) {
     reject(op, "the context has been moved from; use the one it was moved to");
   }
-  const bool on_gpu = context.backend() == Backend::cuda;
-  const bool here =
-      on_gpu ? tensor.device == context.device() : tensor.device.backend != Backend::cuda;
+  const bool here = in_host_memory(context.backend()) ? in_host_memory(tensor.device.backend)
+                                                      : tensor.device == context.device();
   if (!here) {
     reject(op, called(name) + " is on " + place(tensor.device) + ", the context runs on " +
                    place(context.device()) + "; copy it there first");

@@ -12,8 +12,6 @@
 namespace rung {
 namespace {
 
-constexpr Backend backends[] = {Backend::cpu, Backend::cuda, Backend::simt};
-
 std::size_t bytes_of(DType dtype, const Extents& shape) {
   const std::int64_t count = shape.product();
   std::int64_t bytes = 0;
@@ -35,16 +33,26 @@ const char* to_string(Backend backend) noexcept {
       return "cuda";
     case Backend::simt:
       return "simt";
+    case Backend::opencl:
+      return "opencl";
   }
   return "unknown backend";
 }
 
+std::string backend_names() {
+  std::string names;
+  for (const Backend backend : all_backends) {
+    names += (names.empty() ? "" : ", ") + std::string(to_string(backend));
+  }
+  return names;
+}
+
 Backend parse_backend(std::string_view text) {
-  for (const Backend backend : backends) {
+  for (const Backend backend : all_backends) {
     if (text == to_string(backend)) return backend;
   }
   throw Error(ErrorCode::invalid_argument,
-              "unknown backend '" + std::string(text) + "'; accepted: cpu, cuda, simt");
+              "unknown backend '" + std::string(text) + "'; accepted: " + backend_names());
 }
 
 Tensor::Tensor(DType dtype, const Extents& shape, Device device)

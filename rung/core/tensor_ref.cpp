@@ -33,11 +33,12 @@ std::string contradiction(const ConstTensorRef& tensor) {
   const Device& device = tensor.device;
   if (!is_backend(device.backend)) {
     return "the backend of its device is " + std::to_string(static_cast<int>(device.backend)) +
-           "; accepted: cpu, cuda, simt";
+           "; accepted: " + backend_names();
   }
-  if (device.index < 0 || (device.backend != Backend::cuda && device.index != 0)) {
+  const bool on_host = in_host_memory(device.backend);
+  if (device.index < 0 || (on_host && device.index != 0)) {
     return std::string(to_string(device.backend)) + " device " + std::to_string(device.index) +
-           " does not exist; accepted: 0" + (device.backend == Backend::cuda ? " or more" : "");
+           " does not exist; accepted: 0" + (on_host ? "" : " or more");
   }
   for (const Extents* extents : {&tensor.shape, &tensor.strides}) {
     if (extents->has_valid_rank()) continue;

@@ -34,13 +34,22 @@
 
 namespace rung {
 
-enum class Backend : std::uint8_t { cpu, cuda, simt };
-constexpr bool is_backend(Backend backend) noexcept { return backend <= Backend::simt; }
+enum class Backend : std::uint8_t { cpu, cuda, simt, opencl };
+inline constexpr Backend all_backends[] = {Backend::cpu, Backend::cuda, Backend::simt,
+                                           Backend::opencl};
+constexpr bool is_backend(Backend backend) noexcept { return backend <= Backend::opencl; }
+/// Returns true if the host reads and writes its tensors through their pointers.
+constexpr bool in_host_memory(Backend backend) noexcept {
+  return backend == Backend::cpu || backend == Backend::simt;
+}
 RUNG_API const char* to_string(Backend backend) noexcept;
-/// Reads "cpu", "cuda" or "simt"; throws Error(invalid_argument).
+/// Returns all names, for messages: "cpu, cuda, simt, opencl".
+RUNG_API std::string backend_names();
+/// Reads one of these names; throws Error(invalid_argument).
 RUNG_API Backend parse_backend(std::string_view text);
 
 /// Where memory lives. The simulated GPU's is host memory, which cpu shares in a build with simt.
+/// An OpenCL device's index counts the devices of all platforms in order.
 struct Device {
   Backend backend = Backend::cpu;
   int index = 0;
@@ -203,8 +212,8 @@ struct BasicTensorRef {
   /// Whether the fields describe a tensor, as the constructors see to.
   [[nodiscard]] bool consistent() const {
     return is_dtype(dtype) && shape.has_valid_rank() && shape.rank == strides.rank &&
-           (device.backend == Backend::cuda ? device.index >= 0
-                                            : is_backend(device.backend) && device.index == 0) &&
+           (in_host_memory(device.backend) ? device.index == 0
+                                           : is_backend(device.backend) && device.index >= 0) &&
            (reinterpret_cast<std::uintptr_t>(data) & (size_of(dtype) - 1)) == 0;
   }
 

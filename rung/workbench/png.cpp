@@ -286,7 +286,7 @@ void write_png(const std::string& path, const ConstTensorRef& tensor) {
   expect_picture(path, tensor);
   Tensor gathered;
   const void* pixels = tensor.data;
-  if (tensor.device.backend == Backend::cuda ||
+  if (!in_host_memory(tensor.device.backend) ||
       !(tensor.strides == tensor.shape.contiguous_strides())) {
     gathered = Tensor(tensor.dtype, tensor.shape);
     copy(tensor, gathered);

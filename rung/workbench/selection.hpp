@@ -13,8 +13,6 @@
 
 namespace rung::workbench {
 
-inline constexpr Backend all_backends[] = {Backend::cpu, Backend::cuda, Backend::simt};
-
 /// The name under which the public call is listed beside the rungs: the library's own choice.
 inline constexpr std::string_view public_call = "best";
 

@@ -27,7 +27,7 @@ static void names(void) {
 static void contexts(void) {
   rung_context* context = (rung_context*)&context;
   FAILS(rung_context_create((rung_backend)9, 0, NULL, &context), RUNG_INVALID_ARGUMENT,
-        "backend is 9", "0 to 2");
+        "backend is 9", "0 to 3");
   CHECK(context == NULL);
   FAILS(rung_context_create(RUNG_CPU, 0, NULL, NULL), RUNG_INVALID_ARGUMENT, "context", "NULL");
   FAILS(rung_context_create(RUNG_CPU, -5, NULL, &context), RUNG_INVALID_ARGUMENT, "threads is -5",
@@ -101,9 +101,9 @@ static void tensors(rung_device device) {
         "0 to 8");
   FAILS(rung_tensor_create((rung_dtype)77, 2, shape, device, &owned), RUNG_INVALID_ARGUMENT,
         "dtype is 77", "0 to 10");
-  device.backend = (rung_backend)3;
+  device.backend = (rung_backend)4;
   FAILS(rung_tensor_create(RUNG_F32, 2, shape, device, &owned), RUNG_INVALID_ARGUMENT,
-        "backend of device is 3", "0 to 2");
+        "backend of device is 4", "0 to 3");
   device.backend = RUNG_CPU;
   device.index = 5;
   FAILS(rung_tensor_create(RUNG_F32, 2, shape, device, &owned), RUNG_INVALID_ARGUMENT,

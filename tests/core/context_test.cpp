@@ -211,8 +211,8 @@ TEST(Availability, OfABackendThatDoesNotExistIsAnError) {
   const auto unknown = static_cast<Backend>(77);
   EXPECT_EQ(device_api(unknown), nullptr);
   const auto expect_unknown = [](const auto& body) {
-    expect_error(ErrorCode::invalid_argument, {"backend", "is 77; accepted: cpu, cuda, simt"},
-                 body);
+    expect_error(ErrorCode::invalid_argument,
+                 {"backend", "is 77; accepted: cpu, cuda, simt, opencl"}, body);
   };
   expect_unknown([&] { available(unknown); });
   expect_unknown([&] { Context::on(unknown); });

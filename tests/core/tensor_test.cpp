@@ -24,10 +24,10 @@ using test::random_extents;
 constexpr std::int64_t huge = std::int64_t{1} << 62;
 
 TEST(Backend, NamesRoundTrip) {
-  for (const Backend backend : {Backend::cpu, Backend::cuda, Backend::simt}) {
+  for (const Backend backend : all_backends) {
     EXPECT_EQ(parse_backend(to_string(backend)), backend);
   }
-  expect_error(ErrorCode::invalid_argument, {"'gpu'", "cpu, cuda, simt"},
+  expect_error(ErrorCode::invalid_argument, {"'gpu'", "cpu, cuda, simt, opencl"},
                [] { parse_backend("gpu"); });
 }
 

@@ -40,12 +40,14 @@ inline std::vector<WrongField> wrong_fields(const TensorRef& right) {
   add("shape has rank -1", [](auto& tensor) { tensor.shape.rank = tensor.strides.rank = -1; });
   add("strides has rank 9", [](auto& tensor) { tensor.strides.rank = 9; });
   add("dtype is 99; accepted: f32", [](auto& tensor) { tensor.dtype = static_cast<DType>(99); });
-  add("the backend of its device is 7; accepted: cpu, cuda, simt",
+  add("the backend of its device is 7; accepted: cpu, cuda, simt, opencl",
       [](auto& tensor) { tensor.device.backend = static_cast<Backend>(7); });
   add("cpu device 1 does not exist; accepted: 0", [](auto& tensor) { tensor.device.index = 1; });
   add("simt device 2 does not exist", [](auto& tensor) { tensor.device = {Backend::simt, 2}; });
   add("cuda device -1 does not exist; accepted: 0 or more",
       [](auto& tensor) { tensor.device = {Backend::cuda, -1}; });
+  add("opencl device -1 does not exist; accepted: 0 or more",
+      [](auto& tensor) { tensor.device = {Backend::opencl, -1}; });
   add("data is 0x", [](auto& tensor) { tensor.data = static_cast<std::byte*>(tensor.data) + 2; });
   return all;
 }

@@ -67,6 +67,7 @@ std::vector<Problem> ActivationBackward::check_problems(Backend backend) {
 std::vector<Problem> ActivationBackward::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 16777216,relu", "f32 262144,relu", "f32 4194304,gelu"});
     case Backend::cuda:
       return Problem::parse_all({"f32 67108864,relu", "f32 67108864,gelu", "bf16 134217728,silu"});

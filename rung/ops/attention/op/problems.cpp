@@ -180,6 +180,7 @@ std::vector<Problem> Attention::check_problems(Backend backend) {
 std::vector<Problem> Attention::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 1x8x1024x64", "f32 1x8x1024x128,causal",
                                  "bf16 1x8x1024x128,causal", "f32 8x32x1x128,kv=8,keys=4096",
                                  "bf16 8x32x1x128,kv=8,keys=4096"});

@@ -93,6 +93,7 @@ inline std::vector<Problem> check_problems(Backend backend) {
 inline std::vector<Problem> bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all(
           {"f32 4x64x56x56,out=64,k=3,p=1", "f32 4x64x56x56,out=64,k=3,p=1,nhwc",
            "f32 4x256x14x14,out=256,k=3,p=1", "f32 64x1x28x28,out=6,k=5,p=2"});

@@ -145,6 +145,7 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
 std::vector<Problem> Conv::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all(
           {"f32 4x64x56x56,out=64,k=3,p=1", "f32 4x64x56x56,out=64,k=3,p=1,winograd",
            "f32 4x64x56x56,out=64,k=3,p=1,nhwc", "f32 4x256x14x14,out=256,k=3,p=1",

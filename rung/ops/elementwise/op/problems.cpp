@@ -161,6 +161,7 @@ std::vector<Problem> Elementwise::check_problems(Backend backend) {
 std::vector<Problem> Elementwise::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 16777216,add", "f32 16777216,axpy,alpha=2",
                                  "f32 16777216,relu", "f32 16777216,gelu", "f32 262144,add",
                                  "f32 8192,add", "f32 8192,exp", "f32 8192,tanh", "f32 8192,gelu",

@@ -267,6 +267,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
 std::vector<Problem> Gemm::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 1024x1024x1024", "f32 16x16x16", "f32 128x128x128",
                                  "f32 16x4096x4096", "f32 4096x4096x16", "f32 1x4096x4096"});
     case Backend::cuda:

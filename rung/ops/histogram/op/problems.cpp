@@ -138,6 +138,7 @@ std::vector<Problem> Histogram::check_problems(Backend backend) {
 std::vector<Problem> Histogram::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"u8 268435456,uniform", "u8 268435456,skew", "u8 268435456,one",
                                  "u8 268435456,sorted", "f32 67108864,bins=1024"});
     case Backend::cuda:

@@ -152,6 +152,7 @@ std::vector<Problem> Image::check_problems(Backend backend) {
 std::vector<Problem> Image::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"u8 3000x4000x3", "u8 3000x4000x3,weights=tenths",
                                  "u8 3000x4000x4", "f32 3000x4000x3", "u8 3000x4000x3,box,radius=1",
                                  "u8 3000x4000x3,box,radius=5", "u8 3000x4000x3,box,radius=15",

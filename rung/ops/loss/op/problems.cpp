@@ -121,6 +121,7 @@ std::vector<Problem> Loss::check_problems(Backend backend) {
 std::vector<Problem> Loss::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 65536x10", "f32 4096x1000", "bf16 512x32000,smoothing=0.1"});
     case Backend::cuda:
       return Problem::parse_all({"f32 4194304x10", "f32 65536x1024",

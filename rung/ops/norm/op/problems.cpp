@@ -113,6 +113,7 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
 std::vector<Problem> Norm::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 4096x4096,gamma,beta", "f32 1024x256,gamma,beta",
                                  "f32 65536x256,gamma,beta", "f32 256x65536,gamma,beta",
                                  "f32 4096x4096,rms,gamma", "bf16 4096x4096,gamma,beta",

@@ -79,6 +79,7 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
 std::vector<Problem> NormBackward::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 4096x4096,gamma,weights,stats",
                                  "f32 1024x256,gamma,weights,stats",
                                  "f32 4096x4096,rms,gamma,weights,stats"});

@@ -63,6 +63,7 @@ std::vector<Problem> Optimiser::check_problems(Backend backend) {
 std::vector<Problem> Optimiser::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 65536,momentum=0.9", "f32 8388608,momentum=0.9",
                                  "f32 8388608,adam,decay=0.01,decoupled"});
     case Backend::cuda:

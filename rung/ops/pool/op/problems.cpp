@@ -159,6 +159,7 @@ std::vector<Problem> Pool::check_problems(Backend backend) {
 std::vector<Problem> Pool::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all(
           {"f32 64x64x112x112,k=3,s=2,p=1", "f32 64x64x112x112,k=3,s=2,p=1,nhwc",
            "f32 32x64x56x56,k=2,average", "f32 32x64x56x56,k=3,s=1,p=1,average,nhwc",

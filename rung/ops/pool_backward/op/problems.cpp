@@ -129,6 +129,7 @@ std::vector<Problem> PoolBackward::check_problems(Backend backend) {
 std::vector<Problem> PoolBackward::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 16x64x112x112,k=3,s=2,p=1", "f32 16x64x56x56,k=2,average",
                                  "f32 16x64x56x56,k=3,s=1,p=1,average,nhwc"});
     case Backend::cuda:

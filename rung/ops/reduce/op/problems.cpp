@@ -196,6 +196,7 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
 std::vector<Problem> Reduce::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 16384", "f32 1048576", "f32 134217728", "f32 16777216,max",
                                  "f32 4096x4096,axes=1", "f32 4096x4096,axes=0"});
     case Backend::cuda:

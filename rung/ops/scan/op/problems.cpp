@@ -157,6 +157,7 @@ std::vector<Problem> Scan::check_problems(Backend backend) {
 std::vector<Problem> Scan::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 134217728", "f32 4194304", "f32 131072", "f32 4096",
                                  "u8 134217728", "bf16 134217728", "f32 4096x4096",
                                  "f32 4096x4096,axis=0"});

@@ -132,6 +132,7 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
 std::vector<Problem> Softmax::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 4096x4096", "f32 1024x256", "f32 65536x256", "f32 8x1000000",
                                  "f32 4096x4096,axis=0", "f32 1024x256,log", "bf16 4096x4096",
                                  "f32 4096x4096,backward", "f32 1024x256,backward"});

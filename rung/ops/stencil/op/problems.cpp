@@ -175,6 +175,7 @@ std::vector<Problem> Stencil::check_problems(Backend backend) {
 std::vector<Problem> Stencil::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 4096x4096,mask=3x3", "f32 4096x4096,mask=5x5",
                                  "f32 4096x4096,mask=15x15", "f32 4096x4096,mask=15x15,separable",
                                  "f32 4096x4096,window=31x31", "f32 256x256x256,mask=3x3x3",

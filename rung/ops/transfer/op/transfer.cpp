@@ -27,11 +27,11 @@ constexpr std::array functions = {ElementwiseFunction::relu, ElementwiseFunction
                                   ElementwiseFunction::sign};
 
 void require_host(const ConstTensorRef& tensor, const char* which) {
-  if (tensor.device.backend == Backend::cuda) {
+  if (!in_host_memory(tensor.device.backend)) {
     reject(Transfer::name,
-           fmt::format("{} is on cuda:{}; accepted: host memory (elementwise takes tensors that "
+           fmt::format("{} is on {}:{}; accepted: host memory (elementwise takes tensors that "
                        "are on the device already)",
-                       which, tensor.device.index));
+                       which, to_string(tensor.device.backend), tensor.device.index));
   }
   const Extents dense = tensor.shape.contiguous_strides();
   for (int axis = 0; axis < tensor.rank(); ++axis) {

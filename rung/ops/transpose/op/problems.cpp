@@ -125,6 +125,7 @@ std::vector<Problem> Transpose::check_problems(Backend backend) {
 std::vector<Problem> Transpose::bench_problems(Backend backend) {
   switch (backend) {
     case Backend::cpu:
+    case Backend::opencl:
       return Problem::parse_all({"f32 8192x8192", "f32 1024x1024", "f32 8191x8193", "f64 4096x4096",
                                  "f16 8192x8192", "u8 8192x8192", "f32 2048x2048x3,order=201",
                                  "f16 16x1024x16x64,order=0213"});
