@@ -253,7 +253,8 @@ TEST(Completion, OfAnOptionAndItsValueInOneWord) {
   EXPECT_EQ(workbench::complete({"list", "--color=al"}), Words{"--color=always"});
   // As bash cuts them: it replaces what stands behind the sign.
   EXPECT_EQ(workbench::complete({"list", "--color", "=", "al"}), Words{"always"});
-  EXPECT_EQ(workbench::complete({"check", "--backend", "="}), (Words{"cpu", "cuda", "simt", "opencl"}));
+  EXPECT_EQ(workbench::complete({"check", "--backend", "="}),
+            (Words{"cpu", "cuda", "simt", "opencl"}));
   EXPECT_EQ(workbench::complete({"check", "--backend", "=", "cpu", "fak"}), Words{"fake"});
   EXPECT_EQ(workbench::complete({"list", "--nothing=al"}), Words{});
 }
