@@ -72,6 +72,7 @@ TEST(GemmBytes, ExactWithTilesOfEverySize) {
 /// below the other, by blocks that fetch halves of B for each other. k goes once around the ring of
 /// stages, so that they are released in both. The record tells that this kernel ran.
 TEST(GemmBytes, ExactInClustersThatShareB) {
+  RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(11);
   std::map<std::string, int> taken;

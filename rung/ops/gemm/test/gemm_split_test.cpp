@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "rung/ops/gemm/test/gemm_exact.hpp"
+#include "tests/support/long_test.hpp"
 
 namespace rung {
 namespace {
@@ -15,6 +16,7 @@ using namespace gemm_test;
 constexpr const char* split_rung = "split_bf16";
 
 TEST(GemmSplit, ExactProductsOfAnyShapeAndLayout) {
+  RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(21);
   const auto pick = [&](auto... values) {

@@ -79,6 +79,7 @@ TEST(GemmTensorCores, ExactForAnyNumberOfSlices) {
 
 /// Enough sums that a thread adds up all slices of its own.
 TEST(GemmTensorCores, ExactWhereManySumsAreAddedUp) {
+  RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(11);
   std::map<std::string, int> taken;
@@ -88,6 +89,7 @@ TEST(GemmTensorCores, ExactWhereManySumsAreAddedUp) {
 
 /// One more tile than stream_k makes at a time: that one is cut, the others are made whole.
 TEST(GemmTensorCores, ExactWhereOnlyTheLastWaveIsCut) {
+  RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(12);
   std::map<std::string, int> taken;
@@ -112,6 +114,7 @@ TEST(GemmTensorCores, ExactWhereBlocksTakeSeveralTiles) {
 
 /// As many tiles as SMs (or pairs of them) leave the model one width that takes a single wave.
 TEST(GemmTensorCores, ExactWithTilesOfEveryWidth) {
+  RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);
   std::mt19937 engine(10);
   std::map<std::string, int> taken;
