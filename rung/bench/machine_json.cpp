@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <utility>
 
 #include "rung/bench/machine.hpp"
 #include "rung/core/error.hpp"
@@ -142,7 +143,7 @@ Machine known_machine(bool refresh, const MachineProgress& progress,
   if (machine.noisy()) {
     Machine again = machine;
     measure(again, progress);
-    if (again.noise < machine.noise) machine = again;
+    if (again.noise < machine.noise) machine = std::move(again);
   }
   if (!machine.noisy() || !known || known->noisy()) store(machine, path);
   return machine;

@@ -16,7 +16,7 @@ namespace {
 /// What a string literal stands for, as far as PTX needs it.
 std::string literal_text(std::string_view literal) {
   const std::size_t open = literal.find('"');
-  if (literal.substr(0, open).ends_with("R")) {
+  if (literal.substr(0, open).ends_with('R')) {
     const std::size_t begin = literal.find('(', open) + 1;
     return std::string(literal.substr(begin, literal.rfind(')') - begin));
   }
@@ -90,7 +90,7 @@ class Writer : public OperandWriter {
   std::string operator()(std::string_view operand) const override {
     operand = trimmed(operand);
     if (operand == "_") return "::rung::ptx::sink()";
-    if (operand.starts_with("!")) return "!" + (*this)(operand.substr(1));
+    if (operand.starts_with('!')) return "!" + (*this)(operand.substr(1));
     if (operand.starts_with("%[")) {
       const std::string_view name = operand.substr(2, operand.find(']') - 2);
       for (std::size_t i = 0; i < assembly_.operands.size(); ++i) {
@@ -106,7 +106,7 @@ class Writer : public OperandWriter {
     std::string name(operand);
     if (name.starts_with("%%")) name.erase(0, 1);
     if (const auto local = locals_.find(name); local != locals_.end()) return local->second;
-    if (name.starts_with("%")) return special(name.substr(1));
+    if (name.starts_with('%')) return special(name.substr(1));
     return number(name);
   }
 
@@ -127,7 +127,7 @@ class Writer : public OperandWriter {
     const char first = text[text[0] == '-' && text.size() > 1 ? 1 : 0];
     if (std::isdigit(static_cast<unsigned char>(first))) {
       const bool fraction = text.find('.') != std::string::npos;
-      return fraction || text.ends_with("U") ? text : text + "ll";
+      return fraction || text.ends_with('U') ? text : text + "ll";
     }
     throw Error(ErrorCode::unsupported, "inline PTX: " + text + " is no register that is known");
   }
@@ -147,13 +147,13 @@ std::string declare(const Instruction& one, std::map<std::string, std::string>& 
   // The type stands in front of the first name: ".b32 a".
   std::string type, declaration;
   for (std::string text : one.operands) {
-    if (text.starts_with(".")) {
+    if (text.starts_with('.')) {
       const std::size_t blank = text.find_first_of(" \t");
       if (blank == std::string::npos) fail_declaration(text);
       type = text.substr(1, blank - 1);
       text = trimmed(std::string_view(text).substr(blank));
     }
-    if (type.starts_with("v")) break;
+    if (type.starts_with('v')) break;
     int count = 0;
     if (const std::size_t angle = text.find('<'); angle != std::string::npos) {
       const char* const end = text.data() + text.size();

@@ -164,7 +164,7 @@ bool template_arguments(const TokenStream& tokens, std::size_t word, std::string
     }
   }
   if (arguments.empty()) return false;
-  arguments += ">";
+  arguments += '>';
   return true;
 }
 

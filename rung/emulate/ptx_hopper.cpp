@@ -182,8 +182,8 @@ struct Hopper : PtxTranslator {
     const bool integers = kinds[0] == "s32";
     const bool halves = kinds[1] == "f16" || kinds[1] == "bf16";
     const bool known =
-        halves || kinds[1] == "tf32" || kinds[1].starts_with("e") || kinds[1].ends_with("8");
-    const bool registers = one.operands[1].starts_with("{");
+        halves || kinds[1] == "tf32" || kinds[1].starts_with('e') || kinds[1].ends_with('8');
+    const bool registers = one.operands[1].starts_with('{');
     // Which scales and which turned operands there are depends on the type.
     const std::size_t last = integers ? 4 : !halves ? 6 : registers ? 7 : 8;
     if (!known || (!integers && kinds[0] != "f32") || size() != last) return "";

@@ -38,7 +38,7 @@ Instruction read_instruction(std::string_view text) {
     one.label = text.substr(0, name);
     text = trimmed(text.substr(name + 1));
   }
-  if (text.starts_with("@")) {
+  if (text.starts_with('@')) {
     std::size_t end = 1;
     while (end < text.size() &&
            (in_name(text[end]) || text[end] == '!' || text[end] == '[' || text[end] == ']')) {
@@ -53,7 +53,7 @@ Instruction read_instruction(std::string_view text) {
     ++end;
   }
   std::string_view words = text.substr(0, end);
-  const bool directive = words.starts_with(".");
+  const bool directive = words.starts_with('.');
   if (directive) words.remove_prefix(1);
   for (std::size_t dot = 0; !words.empty(); words.remove_prefix(dot)) {
     dot = std::min(words.find('.'), words.size());

@@ -154,7 +154,7 @@ struct Translator : PtxTranslator {
   [[nodiscard]] std::string multiply() const {
     std::string shape, call;
     for (const std::string& modifier : one.modifiers) {
-      if (modifier.starts_with("m") && modifier.find('k') != std::string::npos) shape = modifier;
+      if (modifier.starts_with('m') && modifier.find('k') != std::string::npos) shape = modifier;
     }
     if (types.size() != 4) return "";
     for (std::size_t i = 0; i < 4; ++i) {

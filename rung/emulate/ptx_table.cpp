@@ -153,7 +153,7 @@ bool matches(const Instruction& one, std::string_view name) {
 std::string by_row(const Instruction& one, const Row& row, const OperandWriter& operand) {
   const Words found = types_of(one);
   if (found.empty() ||
-      one.operands.size() + 2 < row.form.size() - (row.form.ends_with("+") ? 1 : 0)) {
+      one.operands.size() + 2 < row.form.size() - (row.form.ends_with('+') ? 1 : 0)) {
     unknown(one);
   }
   const std::string& type = found.front();
