@@ -167,7 +167,11 @@ void widen_extent(Finding& finding, const std::vector<Finding>& findings) {
   const auto elements = [](const Finding& one) {
     if (one.fixes.empty() || one.fixes.front().kind != "extent") return 0;
     const std::string& text = one.fixes.front().text;
-    return std::atoi(text.c_str() + text.find('[') + 1);
+    int sum = 0;
+    for (std::size_t at = 0; (at = text.find('[', at)) != std::string::npos; ++at) {
+      sum += std::atoi(text.c_str() + at + 1);
+    }
+    return sum;
   };
   if (finding.kind != Kind::out_of_bounds) return;
   for (const Finding& other : findings) {
@@ -224,6 +228,16 @@ void advise(std::vector<Finding>& findings) {
            std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
              return other.kind == Kind::out_of_bounds && other.message.starts_with("index ") &&
                     other.line == one.line && other.file == one.file;
+           });
+  });
+  // Beyond the end of a row is the next one, which other threads write.
+  drop(findings, [&](const Finding& one) {
+    return one.kind == Kind::race &&
+           std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
+             const bool here = other.line == one.line && other.file == one.file;
+             const bool there = other.line == one.other_line && other.file == one.other_file;
+             return other.kind == Kind::out_of_bounds && other.message.starts_with("index ") &&
+                    (here || there) && other.object.name == one.object.name;
            });
   });
   // Of a race whose other side is not known it is enough to know another.

@@ -3,6 +3,8 @@
 // guard that is missing, or more elements.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <vector>
 
 #include "rung/emulate/brackets.hpp"
 #include "rung/emulate/runtime/advise.hpp"
@@ -112,13 +114,46 @@ void advise_guard(Finding& finding, const Scene& scene) {
                            "(" + condition + " ? " + access + " : 0)"});
 }
 
+/// The elements that the last thread of a row, or of a column, of the block needs where this one
+/// accesses the one of this index: of the two the direction in which index and thread agree.
+std::int64_t elements_of_axis(const Finding& finding, std::int64_t index) {
+  const auto& block = finding.block_extent;
+  const std::int64_t x = finding.thread.x, y = finding.thread.y;
+  const bool along_y = std::abs(index - y) < std::abs(index - x);
+  return index + (along_y ? block.y - y : block.x - x);
+}
+
+/// One extent of an array of several, in which a thread that writes exceeds it.
+bool advise_one_extent(Finding& finding, const Scene& scene, std::int64_t index,
+                       std::size_t declared) {
+  const TokenStream& tokens = scene.tokens;
+  std::vector<std::size_t> open;  // the bracket of each extent
+  for (std::size_t at = declared + 1; tokens[at].is("["); at = tokens.closing(at) + 1) {
+    open.push_back(at);
+  }
+  if (scene.wrong.inner == 0 || scene.wrong.inner > open.size()) return false;
+  if (scene.access.name != scene.access.spot.statement->begin) return false;
+  const std::size_t at = open[open.size() - scene.wrong.inner], close = tokens.closing(at);
+  const std::size_t end = tokens.closing(open.back()) + 1;
+  const std::string text =
+      joined({scene.tree.text(declared, at), "[", std::to_string(elements_of_axis(finding, index)),
+              scene.tree.text(close, end)});
+  finding.advice =
+      joined({"declare ", text, " (line ", std::to_string(scene.tree.line(declared)),
+              "), or keep the index ", scene.index(), " below ", scene.tree.text(at + 1, close)});
+  finding.fixes.push_back({"extent", scene.tree.file(), scene.tree.line(declared),
+                           scene.tree.text(declared, end), text});
+  return true;
+}
+
 /// The declaration of an array that is too short for the block.
 bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   const TokenStream& tokens = scene.tokens;
   const std::string name(tokens[scene.access.name].text);
   const std::size_t declared = declaration_of(scene.tree, *scene.access.spot.function, name);
+  if (declared == 0) return false;
   const std::size_t close = tokens.closing(declared + 1);
-  if (declared == 0 || tokens[close + 1].is("[")) return false;
+  if (tokens[close + 1].is("[")) return advise_one_extent(finding, scene, index, declared);
   const std::string elements = std::to_string(elements_needed(finding, index));
   finding.advice = "declare " + name + " with " + elements + " elements (line " +
                    std::to_string(scene.tree.line(declared)) + "), or keep the index " +

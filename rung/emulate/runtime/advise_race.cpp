@@ -164,6 +164,7 @@ void advise_race(Finding& race) {
   const Pair pair = find_pair(race);
   if (pair.tree == nullptr) return;
   if (race.advice.starts_with("wait for the copy") || race.advice.starts_with("fence")) return;
+  if (advise_lock(race, pair)) return;
   const record::Racers& racers = race.racers;
   const bool same = pair.first == pair.second;
   const bool atomic = race.message.find("updates atomically") != std::string::npos;

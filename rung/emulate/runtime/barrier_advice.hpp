@@ -17,6 +17,10 @@ struct Pair {
   const Statement* second = nullptr;
 };
 
+/// Advises the fence that holders of a lock leave out, by which both sides of the race are guarded.
+/// Returns false if there is no such lock.
+bool advise_lock(simt::record::Finding& race, const Pair& pair);
+
 /// A barrier of the block, or of the warp, between the sides of a race.
 class BarrierAdvice {
  public:
