@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 #include <vector>
 
+#include "rung/core/error.hpp"
 #include "rung/emulate/brackets.hpp"
 #include "rung/emulate/rewrite.hpp"
 
@@ -99,12 +101,35 @@ std::size_t semicolon_of(const TokenStream& tokens, std::size_t at) {
   return at;
 }
 
+/// Refuses `extern __shared__ s[];`, of which g++ would speak in words of the rewritten source.
+void require_type(const TokenStream& tokens, std::size_t begin, const Declarator& one) {
+  constexpr std::string_view no_types[] = {"extern",   "static",        "__rung_shared__", "const",
+                                           "volatile", "__attribute__", "alignas"};
+  for (std::size_t i = begin; i < one.name; ++i) {
+    if (opens(tokens[i])) {
+      i = tokens.closing(i);
+      continue;
+    }
+    if (tokens[i].kind == TokenKind::identifier &&
+        std::find(std::begin(no_types), std::end(no_types), tokens[i].text) == std::end(no_types)) {
+      return;
+    }
+  }
+  const std::string_view name = tokens[one.name].text;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: error: the __shared__ variable {} has no type: write one before its "
+                          "name, as in {}__shared__ float {}{}",
+                          to_string(tokens.line_of(one.name)), name, one.unbounded ? "extern " : "",
+                          name, one.unbounded ? "[];" : ""));
+}
+
 void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function) {
   const std::size_t begin = first_of_declaration(tokens, word);
   const std::size_t semicolon = semicolon_of(tokens, word);
   if (semicolon >= tokens.size()) return;
   const std::vector<Declarator> names = declarators(tokens, begin, semicolon);
   if (names.empty()) return;
+  require_type(tokens, begin, names.front());
 
   const bool dynamic = names.front().unbounded;
   if (!in_function && !dynamic) {

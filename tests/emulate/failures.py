@@ -184,6 +184,11 @@ CASES = {
                [], 2,
                ["extent.cu:2: error: a __shared__ array needs a constant extent, unlike float [n]",
                 "extern __shared__"]),
+    "untyped": ("__global__ void kernel(int* p) {\n  extern __shared__ a_s[];\n  p[0] = a_s[0];\n}\nint main() {}\n",
+                [], 2, ["untyped.cu:2: error: the __shared__ variable a_s has no type",
+                        "as in extern __shared__ float a_s[];"]),
+    "untyped_static": ("__global__ void kernel(int* p) {\n  __shared__ s[32];\n  p[0] = s[0];\n}\nint main() {}\n",
+                       [], 2, ["untyped_static.cu:2: error: the __shared__ variable s has no type"]),
     # Each block holds one lock and wants the other's.
     "crossed": (KERNEL % (
         "  const int mine = blockIdx.x;\n  while (atomicCAS(p + mine, 0, 1) != 0) {}\n  atomicAdd(p + 2, 1);\n"
