@@ -339,11 +339,12 @@ CommandSpec::Action setup(Parser app) {
       "Compiles an ordinary CUDA C++ program with the system's g++ and runs it on the simulated "
       "GPU; neither a GPU nor a CUDA toolkit is needed. While it runs its kernels are checked: "
       "data races, accesses out of bounds, reads of uninitialised memory, misused barriers and "
-      "more are "
-      "findings, printed on standard error with their lines and what to change. "
+      "more are findings, printed on standard error with their lines and what to change. "
       "Sources are .cu and .cpp files, or a program that --build has linked. Options of nvcc may "
       "stand among them: those that concern "
-      "chips alone (-arch=sm_90) do nothing. What follows -- is for the program.");
+      "chips alone (-arch=sm_90) do nothing. What follows -- is for the program. "
+      "examples/cuda (installed in share/doc/rung) has small programs to try, right (histogram.cu) "
+      "and with a planted bug each (histogram_bug.cu).");
   app.example("rung emulate saxpy.cu", "compile, run and check");
   app.example("rung emulate --order all saxpy.cu",
               "under three orders of threads and blocks, each of which must be right");

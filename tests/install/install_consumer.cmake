@@ -49,6 +49,12 @@ if(NOT manual OR NOT EXISTS ${prefix}/${DOCUMENTS}/LICENSE)
   message(FATAL_ERROR "no manual page of a version, or no LICENSE, in the prefix")
 endif()
 
+# The CUDA programs that `rung emulate --help` names.
+file(GLOB programs ${prefix}/${DOCUMENTS}/examples/cuda/*_bug.cu)
+if(NOT programs)
+  message(FATAL_ERROR "examples/cuda is not in the prefix")
+endif()
+
 # Completion, as bash reads it, knows the program's commands.
 step(${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 "PATH=${prefix}/bin:$ENV{PATH}" bash -c
   "source '${prefix}/${DATA}/bash-completion/completions/rung' && COMP_WORDS=(rung expl) && COMP_CWORD=1 &&
