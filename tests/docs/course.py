@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds docs/course to what its commands print: each row `command | figure | value` of its tables is run and compared.
 Programs take a compiler's time, so that they are a part of their own. `names` runs nothing: every rung, program and
-command that a page, or docs/glossary.md, names is there.
+command, with its options, that a page, or docs/glossary.md, names is there.
 
 usage: course.py names|counted|programs SOURCE RUNG"""
 import concurrent.futures
@@ -154,7 +154,7 @@ def check_names(source, program):
     ops = {path.name for path in (source / "rung/ops").iterdir() if path.is_dir()}
     listed = output_of([program, "--help"], source).stdout
     commands = set(re.findall(r"^  (\w+)  ", listed, re.M)) | CALCULATORS
-    seen = 0
+    helps, seen = {}, 0
     for page in [*sorted((source / "docs/course").glob("*.md")), source / "docs/glossary.md"]:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
         for span in re.findall(r"`([^`\n]+)`", text):
@@ -173,6 +173,11 @@ def check_names(source, program):
             seen += command is not None
             if command and command[1] not in commands:
                 yield f"{page.name}: there is no command '{command[1]}'"
+            elif command and command[1] not in CALCULATORS:
+                if command[1] not in helps:
+                    helps[command[1]] = output_of([program, command[1], "--help"], source).stdout
+                yield from (f"{page.name}: rung {command[1]} has no option {option}"
+                            for option in re.findall(r" (--[a-z][\w-]*)", span) if option not in helps[command[1]])
     if seen < 200:
         yield f"{seen} names are understood; 200 at least are expected"
 
