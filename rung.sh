@@ -35,10 +35,11 @@ root="$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)"
 
 # All packages, in one place. "a|b" means whichever the distribution has, the first preferred.
 packages_build=(g++ cmake ninja-build pkg-config libhwy-dev libdw-dev libfmt-dev libcli11-dev
-                nlohmann-json3-dev libpng-dev)
+                nlohmann-json3-dev libpng-dev opencl-headers)
 [[ $(uname -m) == x86_64 ]] || packages_build+=(libboost-context-dev)  # see rung/simt/jump.cpp
-packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen3-dev libtbb-dev)
-packages_test=(libgtest-dev python3 python3-numpy)
+packages_peers=(libopenblas0-openmp libblis4-openmp 'libdnnl3|libdnnl2' libeigen3-dev libtbb-dev libclblast1)
+packages_test=(libgtest-dev python3 python3-numpy ocl-icd-libopencl1 pocl-opencl-icd)
+packages_test_optional=(oclgrind)  # not in every distribution
 packages_digits=(libpng-dev python3 python3-pip)
 packages_fuzz=('clang-19|clang-18|clang-17|clang-16'
                'libclang-rt-19-dev|libclang-rt-18-dev|libclang-rt-17-dev|libclang-rt-16-dev')
@@ -113,7 +114,7 @@ ensure_packages() {
     fail 3 "could not install: ${missing[*]}"
   fi
   if [[ $need == optional ]]; then
-    say "not installed, so not compared with: ${missing[*]}"
+    say "not installed, so not used: ${missing[*]}"
     return 0
   fi
   # Named together with what else this command would like, so that one line suffices.
@@ -265,6 +266,9 @@ prepare() {
   : >"$log"
   if [[ $tests == ON ]]; then packages+=("${packages_test[@]}"); fi
   require_packages "${packages[@]}"
+  if [[ $tests == ON ]] && command -v dpkg-query >/dev/null; then
+    ensure_packages optional "${packages_test_optional[@]}"
+  fi
   operator="$(operators_to_build "$directory" "$operator")"
   # Switching back and forth would build everything again.
   if [[ $(cached "$directory" RUNG_TESTS) == ON ]]; then tests=ON; fi
@@ -578,7 +582,7 @@ run_command() {
     *) if [[ " $* " == *simt* ]]; then simulator=ON; fi ;;
   esac
   if [[ " $* " == *' --help '* && $command != emulate ]]; then simulator=OFF; fi
-  if [[ " $* " =~ ' --backend'[\ =]cpu' ' ]]; then simulator=OFF; fi
+  if [[ " $* " =~ ' --backend'[\ =](cpu|opencl)' ' ]]; then simulator=OFF; fi
   if [[ " $* " =~ [[:space:],/=](eigen|opencv|tbb|std_parallel)[[:space:],] ]]; then peers=ON; fi
   case $command in
     bench | check | survey) ;;
@@ -601,6 +605,7 @@ packages() {
   ensure_packages required "${packages_build[@]}" "${packages_test[@]}" "${packages_digits[@]}" \
     "${packages_fuzz[@]}" "${packages_lint[@]}"
   ensure_packages optional "${packages_peers[@]}"
+  ensure_packages optional "${packages_test_optional[@]}"
   rm -f "$log"
 }
 

@@ -71,7 +71,7 @@ rung_compile_together(rung_core)
 
 # What stands behind an operator's contract, its peers on the CPU, and what peers of several operators share.
 rung_operator_sources(operator_sources op/*.cpp peers/*.cpp)
-list(FILTER operator_sources EXCLUDE REGEX "/peers/cu[^/]*$")
+list(FILTER operator_sources EXCLUDE REGEX "/peers/c[ul][^/]*$")
 file(GLOB peer_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rung/peers/*.cpp)
 rung_objects(rung_operators ${operator_sources} ${peer_sources})
 target_link_libraries(rung_operators PRIVATE fmt::fmt OpenMP::OpenMP_CXX ${CMAKE_DL_LIBS})
@@ -118,6 +118,20 @@ if(RUNG_CUDA)
   set_target_properties(rung_cuda PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
   set(cuda_objects $<TARGET_OBJECTS:rung_cuda>)
 endif()
+
+# OpenCL rungs are compiled when they first run, by the device's driver: their sources are embedded.
+if(rung_has_opencl)
+  file(GLOB opencl_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rung/opencl/*.cpp)
+  list(FILTER opencl_sources EXCLUDE REGEX "/absent[.]cpp$")
+  rung_operator_sources(opencl_rungs opencl/*.cpp peers/cl*.cpp)
+  rung_operator_sources(opencl_kernels opencl/*.cl)
+  file(GLOB own_kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rung/opencl/*.cl)
+  rung_embed_kernels(${opencl_kernels} ${own_kernels})
+  rung_objects(rung_opencl ${opencl_sources} ${opencl_rungs})
+else()
+  rung_objects(rung_opencl rung/opencl/absent.cpp)
+endif()
+
 set(kernel_usage ${PROJECT_SOURCE_DIR}/cmake/kernel_usage)
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/generated/kernel_usage.cpp
   COMMAND ${CMAKE_COMMAND} -D "OBJECTS=${cuda_objects}" -D TEMPLATE=${kernel_usage}.cpp.in

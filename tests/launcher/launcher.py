@@ -104,6 +104,7 @@ class Launcher(unittest.TestCase):
                 (["bench", "gemm", "--rungs", "threads,eigen"], ["-DRUNG_PEERS=ON"]),
                 (["check", "gemm/threads"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_SIMT=ON"]),
                 (["check", "gemm", "--backend", "cpu"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_SIMT=OFF"]),
+                (["check", "gemm", "--backend=opencl"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_SIMT=OFF"]),
                 (["explain", "scan"], ["-DRUNG_OPERATORS=scan", "-DRUNG_SIMT=ON"]),
                 (["emulate", "a.cu"], ["-DRUNG_OPERATORS=none", "-DRUNG_SIMT=ON"]),
                 (["peers", "gemm"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_PEERS=ON"]),

@@ -2,7 +2,7 @@
 """Asserts that the rungs that `rung list --json` shows are exactly those that lie on disk.
 
 Rungs register themselves, so that a file that is not compiled, or that the linker drops, would simply
-be missing. usage: rungs_equal_files.py SOURCE RUNG cuda|no-cuda simt|no-simt OPERATOR...
+be missing. usage: rungs_equal_files.py SOURCE RUNG cuda|no-cuda simt|no-simt opencl|no-opencl OPERATOR...
 """
 import json
 import pathlib
@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 
-def rungs_on_disk(source, operators, cuda, simt):
+def rungs_on_disk(source, operators, cuda, simt, opencl):
     """The set of (backend, operator, rung or None, step or None, file) that should be listed."""
     expected = set()
     for path in sorted((source / "rung" / "ops").glob("*/*/*")):
@@ -21,6 +21,7 @@ def rungs_on_disk(source, operators, cuda, simt):
         name = f"{path.parent.name}/{path.name}"
         cpu = re.fullmatch(r"cpu/(\d{3})_(\w+)\.cpp", name)
         gpu = re.fullmatch(r"cuda/(\d{3})_(\w+?)(?:\.sm90a)?\.cu", name)
+        kernel = re.fullmatch(r"opencl/(\d{3})_(\w+)\.cl", name)
         peer = re.fullmatch(r"peers/(\w+)\.(?:cpp|cu)", name)
         if cpu:
             expected.add(("cpu", operator, cpu[2], int(cpu[1]), file))
@@ -29,10 +30,13 @@ def rungs_on_disk(source, operators, cuda, simt):
                 expected.add(("cuda", operator, gpu[2], int(gpu[1]), file))
             if simt:
                 expected.add(("simt", operator, gpu[2], int(gpu[1]), file))
+        elif kernel:
+            if opencl:
+                expected.add(("opencl", operator, kernel[2], int(kernel[1]), file))
         elif peer:
-            on_gpu = peer[1].startswith("cu")
-            if cuda or not on_gpu:
-                expected.add(("cuda" if on_gpu else "cpu", operator, peer[1], None, file))
+            backend = {"cu": "cuda", "cl": "opencl"}.get(peer[1][:2], "cpu")
+            if {"cuda": cuda, "opencl": opencl}.get(backend, True):
+                expected.add((backend, operator, peer[1], None, file))
     return expected
 
 
@@ -49,8 +53,8 @@ def rungs_listed(program):
 
 
 def main():
-    source, program, cuda, simt = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4]
-    expected = rungs_on_disk(source, sys.argv[5:], cuda == "cuda", simt == "simt")
+    source, program, cuda, simt, opencl = pathlib.Path(sys.argv[1]), *sys.argv[2:6]
+    expected = rungs_on_disk(source, sys.argv[6:], cuda == "cuda", simt == "simt", opencl == "opencl")
     listed = rungs_listed(program)
     for entry in sorted(expected - listed, key=str):
         print("on disk, not listed:", *entry)

@@ -7,13 +7,14 @@ import pathlib
 import re
 import sys
 
-CODE = {".cpp", ".hpp", ".h", ".c", ".cu", ".cuh"}
+CODE = {".cpp", ".hpp", ".h", ".c", ".cu", ".cuh", ".cl", ".metal", ".mm"}
 SCRIPTS = {".py", ".sh", ".cmake", ".in"}
 SKIPPED_FOLDERS = {"__pycache__", "results"}
-RUNG = re.compile(r"(cpu/\d+_\w+\.cpp|cuda/\d+_\w+(\.sm90a)?\.cu)")
+RUNG = re.compile(r"(cpu/\d+_\w+\.cpp|cuda/\d+_\w+(\.sm90a)?\.cu|opencl/\d+_\w+\.cl)")
 TELLS = ("Idea", "Changes", "Cost")
 STEP = re.compile(r"(\d+)_\w+(\.sm90a)?\.cuh?")
 NAMED = re.compile(r"(\d+)_(\w+?)(?:\.sm90a)?\.(?:cpp|cu)")
+HOST = re.compile(r"opencl/\d+_\w+\.cpp")  # of an OpenCL rung: has the constant, where the .cl has header and kernel
 
 
 def files(source):
@@ -72,6 +73,7 @@ def complaints(path):
             missing = [word for word in TELLS if not re.search(rf"^//\s+{word}\b", "\n".join(head), re.M)]
             if missing:
                 yield 1, "the rung's header does not tell: " + ", ".join(missing)
+        if HOST.fullmatch(f"{path.parent.name}/{path.name}") or (is_rung and path.suffix != ".cl"):
             yield from misnamed(path.name, text)
     if text and not text.endswith("\n"):
         yield len(lines), "no newline at the end"
@@ -92,7 +94,7 @@ def steps_taken_twice(source):
     """Rungs of one backend and operator that have one step, as (file, complaint): the ladder has no order there."""
     for folder in sorted((source / "rung" / "ops").glob("*/*")):
         first = {}
-        for path in sorted(folder.iterdir()) if folder.name in ("cpu", "cuda") else ():
+        for path in sorted(folder.iterdir()) if folder.name in ("cpu", "cuda", "opencl") else ():
             named = NAMED.fullmatch(path.name)
             if named and first.setdefault(int(named[1]), path) != path:
                 yield path, f"step {named[1]} is that of {first[int(named[1])].name}; choose a free one"
@@ -117,6 +119,19 @@ def steps_without_kernel(source):
             yield rung, "no __global__ in this step: the kernel belongs into the rung's file, or a .cuh beside it"
 
 
+def halves_apart(source):
+    """OpenCL rungs without the other half, as (file, complaint): NNN_name.cl has the kernel, NNN_name.cpp beside it
+    the constant."""
+    for path in sorted((source / "rung" / "ops").glob("*/opencl/*")):
+        if path.suffix not in (".cl", ".cpp"):
+            continue
+        other = path.with_suffix(".cpp" if path.suffix == ".cl" else ".cl")
+        if not other.exists():
+            yield path, f"there is no {other.name}: a rung's kernel is in its .cl, its constant in the .cpp beside it"
+        elif path.suffix == ".cl" and not re.search(r"^kernel\b", path.read_text(encoding="utf-8"), re.M):
+            yield path, "no line that begins with 'kernel': the kernel belongs into the rung's .cl"
+
+
 def main():
     source = pathlib.Path(sys.argv[1])
     seen = bad = 0
@@ -125,7 +140,7 @@ def main():
         for number, complaint in complaints(path):
             print(f"{path.relative_to(source)}:{number}: {complaint}")
             bad += 1
-    for path, complaint in [*steps_without_kernel(source), *steps_taken_twice(source)]:
+    for path, complaint in [*steps_without_kernel(source), *steps_taken_twice(source), *halves_apart(source)]:
         print(f"{path.relative_to(source)}:1: {complaint}")
         bad += 1
     if seen == 0:

@@ -16,7 +16,7 @@ RUNG = """// SPDX-License-Identifier: Apache-2.0
 void next(State& state) {{ state.step = state.steps; }}  // another step, which has no number
 const Rung<Gemm> self{{{{.name = "{name}", .step = {step}, .run = run}}}};
 """
-CPU, CUDA = "rung/ops/gemm/cpu/", "rung/ops/gemm/cuda/"
+CPU, CUDA, OPENCL = "rung/ops/gemm/cpu/", "rung/ops/gemm/cuda/", "rung/ops/gemm/opencl/"
 
 
 def rung(name, step, kernel=""):
@@ -39,6 +39,16 @@ CASES = [
      "025_swapped.cpp:1: step 025 is that of 025_other.cpp"),
     ({CPU + "025_swapped.cpp": rung("swapped", 25),
       CUDA + "025_swapped.cu": rung("swapped", 25, "__global__ void swapped() {}")}, None),  # a backend each
+    ({OPENCL + "025_swapped.cl": rung("swapped", 25, "kernel void swapped() {}"),
+      OPENCL + "025_swapped.cpp": rung("swapped", 25)}, None),
+    ({OPENCL + "025_swapped.cl": rung("swapped", 25, "kernel void swapped() {}"),
+      OPENCL + "025_swapped.cpp": rung("swapped", 35)},
+     "025_swapped.cpp:9: the file's name says step 25, its constant's .step is 35"),
+    ({OPENCL + "025_swapped.cpp": rung("swapped", 25)}, "025_swapped.cpp:1: there is no 025_swapped.cl"),
+    ({OPENCL + "025_swapped.cl": rung("swapped", 25), OPENCL + "025_swapped.cpp": rung("swapped", 25)},
+     "025_swapped.cl:1: no line that begins with 'kernel'"),
+    ({OPENCL + "025_swapped.cl": rung("swapped", 25, "kernel void swapped() {}").replace("Cost", "Price"),
+      OPENCL + "025_swapped.cpp": rung("swapped", 25)}, "025_swapped.cl:1: the rung's header does not tell: Cost"),
 ]
 
 
