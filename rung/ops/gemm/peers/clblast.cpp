@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / clblast: the peer CLBlast, CLBlastSgemm and CLBlastSgemv, on the context's queue.
+//
+// Kernels  CLBlast compiles its kernels for the device on first use, with parameters that it knows
+//          for the device's name, else with its defaults: a device that nobody tuned it for, PoCL
+//          on a new CPU among them, has less than its best.
+// Vectors  n = 1 and m = 1 go to gemv.
+// Limits   f32; no bias, no activation.
+#include <string>
+
+#include "rung/core/dynamic_library.hpp"
+#include "rung/opencl/device.hpp"
+#include "rung/ops/gemm/peers/call.hpp"
+
+namespace rung {
+namespace {
+
+enum Layout : int { row_major = 101 };
+enum Transpose : int { as_is = 111, transposed = 112 };
+
+using GemmFunction = int(int layout, int transpose_a, int transpose_b, std::size_t m, std::size_t n,
+                         std::size_t k, float alpha, cl_mem a, std::size_t a_start, std::size_t lda,
+                         cl_mem b, std::size_t b_start, std::size_t ldb, float beta, cl_mem c,
+                         std::size_t c_start, std::size_t ldc, cl_command_queue* queue,
+                         cl_event* event);
+using GemvFunction = int(int layout, int transpose, std::size_t rows, std::size_t columns,
+                         float alpha, cl_mem a, std::size_t a_start, std::size_t lda, cl_mem x,
+                         std::size_t x_start, std::size_t x_step, float beta, cl_mem y,
+                         std::size_t y_start, std::size_t y_step, cl_command_queue* queue,
+                         cl_event* event);
+
+struct ClBlast {
+  DynamicLibrary library{"RUNG_PEER_CLBLAST", {"libclblast.so.1"}};
+  GemmFunction* gemm;
+  GemvFunction* gemv;
+
+  ClBlast() {
+    library.require(gemm, "CLBlastSgemm");
+    library.require(gemv, "CLBlastSgemv");
+  }
+};
+
+ClBlast& clblast() {
+  static ClBlast loaded;
+  return loaded;
+}
+
+Support present() { return clblast().library.present(); }
+
+/// It has no function that says its version.
+std::string about() { return "CLBlast 1, its parameters for this device or its defaults"; }
+
+Support supports(const Gemm::Args& args, const Context&) {
+  if (args.c.dtype != DType::f32) return unsupported("this peer is called for f32");
+  return peer::supports_call(args, peer::int32_limit);
+}
+
+/// A matrix or vector as CLBlast takes it.
+struct Operand {
+  cl_mem buffer;
+  std::size_t start;  // in elements
+  Operand(int device, const void* data) {
+    const opencl::BufferPlace place = opencl::place_of(device, data);
+    buffer = place.buffer;
+    start = place.offset / sizeof(float);
+  }
+};
+
+void check(int status) {
+  if (status == 0) return;
+  throw Error(ErrorCode::device, "CLBlast: status " + std::to_string(status));
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  const ClBlast& library = clblast();
+  const int device = context.device().index;
+  cl_command_queue queue = opencl::open_device(device).queue;
+  const auto alpha = static_cast<float>(args.alpha);
+  const auto beta = static_cast<float>(args.beta);
+  const auto flag = [](const peer::Matrix& x) { return x.transposed ? transposed : as_is; };
+  const auto size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
+  peer::for_each_matrix(args, [&](const peer::Call& call) {
+    if (call.m == 1 || call.n == 1) {
+      const peer::VectorCall v = peer::vector_call(call);
+      const Operand a(device, v.matrix.data), x(device, v.x), y(device, v.y);
+      // The sizes are those of the matrix as it is stored.
+      check(library.gemv(row_major, flag(v.matrix), size(v.matrix.transposed ? v.columns : v.rows),
+                         size(v.matrix.transposed ? v.rows : v.columns), alpha, a.buffer, a.start,
+                         size(v.matrix.leading), x.buffer, x.start, size(v.x_step), beta, y.buffer,
+                         y.start, size(v.y_step), &queue, nullptr));
+      return;
+    }
+    const Operand a(device, call.a.data), b(device, call.b.data), c(device, call.c.data);
+    check(library.gemm(row_major, flag(call.a), flag(call.b), size(call.m), size(call.n),
+                       size(call.k), alpha, a.buffer, a.start, size(call.a.leading), b.buffer,
+                       b.start, size(call.b.leading), beta, c.buffer, c.start, size(call.c.leading),
+                       &queue, nullptr));
+  });
+}
+
+const Rung<Gemm> self{{.name = "clblast",
+                       .backend = Backend::opencl,
+                       .peer = true,
+                       .about = about,
+                       .present = present,
+                       .supports = supports,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung
