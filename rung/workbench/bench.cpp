@@ -57,14 +57,18 @@ std::vector<int> thread_counts(const std::string& text) {
   return counts;
 }
 
-/// Returns the backends to time. The simulated GPU, on which nothing is timed, is one only on
-/// request.
+/// Returns the backends to time. Two are there only on request: the simulated GPU, on which nothing
+/// is timed, and OpenCL, whose first device may be the CPU that is timed anyway.
 std::vector<Backend> backends_to_bench(const std::string& asked,
                                        std::vector<std::string>& missing) {
   std::vector<Backend> backends = select_backends(asked, missing);
   if (!asked.empty()) return backends;
-  std::erase(backends, Backend::simt);
-  std::erase_if(missing, [](const std::string& line) { return line.starts_with("simt"); });
+  for (const Backend backend : {Backend::simt, Backend::opencl}) {
+    std::erase(backends, backend);
+    std::erase_if(missing, [&](const std::string& line) {
+      return line.starts_with(std::string(to_string(backend)) + ":");
+    });
+  }
   return backends;
 }
 
@@ -317,7 +321,7 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("problem", options->problems, "as in \"f32 1024x1024x1024\"; default: a few")
       .type_name("PROBLEM");
   app.add_option("--backend", options->backend,
-                 "cpu or cuda, default: those that are here; simt only checks")
+                 "cpu or cuda, default: those that are here; opencl on request; simt only checks")
       .completes(complete_backends);
   app.add_option("--rungs", options->rungs,
                  "only these, as in packed_simd,openblas,best; default: all, peers too")

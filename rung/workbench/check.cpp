@@ -69,6 +69,7 @@ class Checker {
     std::int64_t steps = 0;
     for (const AnyOperator* op : target_.operators) {
       for (const Backend backend : backends_) {
+        if (rungs(*op, backend).empty()) continue;
         const std::size_t variants = options_.brief ? 1 : variants_.size();
         steps += static_cast<std::int64_t>(problems(*op, backend).size() * variants);
       }
@@ -132,14 +133,18 @@ class Checker {
     return backend != Backend::simt || variant == Variant{};
   }
 
-  /// Returns the rungs to check; the public call is the last one, null.
+  /// Returns the rungs to check; the public call is the last one, null. None where the operator has
+  /// nothing on this backend: its problems are not made for that.
   [[nodiscard]] std::vector<const RungInfo*> rungs(const AnyOperator& op, Backend backend) const {
     std::vector<const RungInfo*> rungs;
+    bool has_any = false;
     for (const RungInfo* rung : op.rungs()) {
       if (rung->backend != backend) continue;
+      has_any = true;
       if (target_.rung.empty() || rung->name == target_.rung) rungs.push_back(rung);
     }
-    if (target_.rung.empty() || target_.rung == public_call) rungs.push_back(nullptr);
+    const bool is_public = target_.rung.empty() || target_.rung == public_call;
+    if (is_public && has_any) rungs.push_back(nullptr);
     return rungs;
   }
 
@@ -149,6 +154,7 @@ class Checker {
 
   void check(const AnyOperator& op, Backend backend, Progress& progress) {
     const std::vector<const RungInfo*> rungs = this->rungs(op, backend);
+    if (rungs.empty()) return;
     std::size_t turn = 0;
     for (const Problem& problem : problems(op, backend)) {
       if (options_.brief) {
@@ -279,7 +285,8 @@ CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("op", options->target, "an operator, or operator/rung; default: everything")
       .completes(complete_targets);
-  app.add_option("--backend", options->backend, "cpu, cuda or simt; default: all that are here")
+  app.add_option("--backend", options->backend,
+                 "cpu, cuda, simt or opencl; default: all that are here")
       .completes(complete_backends);
   app.add_option("--problem", options->problem, "only this problem, as in \"f32 17x5x64,ta\"")
       .type_name("PROBLEM");

@@ -166,7 +166,7 @@ CommandSpec::Action setup(Parser app) {
         .type_name("FILE")
         .required();
     one.add_flag("--force", options->force, "overwrite an input when the output is the same file");
-    one.add_option("--backend", options->backend, "cpu, cuda or simt; default: cpu")
+    one.add_option("--backend", options->backend, "cpu, cuda, simt or opencl; default: cpu")
         .completes(complete_backends);
     one.add_option("--threads", options->threads, "CPU threads; default: every core")
         .between(1, 4096);

@@ -43,8 +43,9 @@ Backend backend_to_time(const std::string& asked) {
   std::vector<std::string> missing;
   const Backend backend = select_backends(asked, missing).front();
   if (backend == Backend::simt) {
-    throw Error(ErrorCode::invalid_argument,
-                "--backend: 'simt' given, on which nothing can be timed; accepted: cpu, cuda");
+    throw Error(
+        ErrorCode::invalid_argument,
+        "--backend: 'simt' given, on which nothing can be timed; accepted: cpu, cuda, opencl");
   }
   return backend;
 }
@@ -134,7 +135,8 @@ int run(const Options& options) {
   Context context = Context::on(survey.backend, options.threads);
   survey.threads = context.threads();
   const bench::Machine machine = machine_with_ceilings(false);
-  survey.where = survey.backend == Backend::cuda && !machine.gpus.empty()
+  survey.where = survey.backend == Backend::opencl ? context.info().name
+                 : survey.backend == Backend::cuda && !machine.gpus.empty()
                      ? machine.gpus.front().name
                      : machine.cpu;
   go_on(survey, options.json);
@@ -176,7 +178,8 @@ CommandSpec::Action setup(Parser app) {
                  "problems with ranges and alternatives, as in \"(f32|bf16) 1..4096x1..64\"; "
                  "default: the operator's own")
       .type_name("PATTERN");
-  app.add_option("--backend", options->backend, "cpu or cuda; default: cuda where there is a GPU")
+  app.add_option("--backend", options->backend,
+                 "cpu, cuda or opencl; default: cuda where there is a GPU")
       .completes(complete_backends);
   app.add_option("--count", options->count, "how many problems; default 60").between(1, 1000000);
   app.add_option("--seed", options->seed, "the same problems for the same seed; default 1")
