@@ -36,8 +36,9 @@ SECTIONS = {
     "Decisions": ("docs/adr/*.md",),
     "More": ("**/*.md",),
 }
-LANGUAGES = {".c": "c", ".cpp": "cpp", ".cu": "cpp", ".cuh": "cpp", ".h": "cpp", ".hpp": "cpp", ".py": "python",
-             ".sh": "bash", ".cmake": "cmake", ".json": "json", ".yml": "yaml", ".txt": "text"}
+LANGUAGES = {".c": "c", ".cl": "c", ".cpp": "cpp", ".cu": "cpp", ".cuh": "cpp", ".h": "cpp", ".hpp": "cpp",
+             ".metal": "cpp", ".mm": "objc", ".py": "python", ".sh": "bash", ".cmake": "cmake", ".json": "json",
+             ".yml": "yaml", ".txt": "text"}
 RAW = {".png", ".svg", ".jpg", ".gif", ".ipynb"}  # copied as they are
 LINK = re.compile(r'(\]\(|\b(?:href|src)="|^\s*\[[^\]]+\]:\s+)([^)\s"]+)')
 ITEM = re.compile(r"( *)([-*+]|\d+[.)]) +")
