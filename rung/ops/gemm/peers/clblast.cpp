@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / clblast: the peer CLBlast, CLBlastSgemm and CLBlastSgemv, on the context's queue.
+// gemm / clblast: the peer CLBlast, CLBlastSgemm, on the context's queue.
 //
 // Kernels  CLBlast compiles its kernels for the device on first use, with parameters that it knows
 //          for the device's name, else with its defaults: a device that nobody tuned it for, PoCL
 //          on a new CPU among them, has less than its best.
-// Vectors  n = 1 and m = 1 go to gemv.
+// Vectors  go to gemm, too: CLBlast 1.5's gemv reads y where beta is 0, and passes on its NaN.
 // Limits   f32; no bias, no activation.
 #include <string>
 
@@ -23,21 +23,12 @@ using GemmFunction = int(int layout, int transpose_a, int transpose_b, std::size
                          cl_mem b, std::size_t b_start, std::size_t ldb, float beta, cl_mem c,
                          std::size_t c_start, std::size_t ldc, cl_command_queue* queue,
                          cl_event* event);
-using GemvFunction = int(int layout, int transpose, std::size_t rows, std::size_t columns,
-                         float alpha, cl_mem a, std::size_t a_start, std::size_t lda, cl_mem x,
-                         std::size_t x_start, std::size_t x_step, float beta, cl_mem y,
-                         std::size_t y_start, std::size_t y_step, cl_command_queue* queue,
-                         cl_event* event);
 
 struct ClBlast {
   DynamicLibrary library{"RUNG_PEER_CLBLAST", {"libclblast.so.1"}};
   GemmFunction* gemm;
-  GemvFunction* gemv;
 
-  ClBlast() {
-    library.require(gemm, "CLBlastSgemm");
-    library.require(gemv, "CLBlastSgemv");
-  }
+  ClBlast() { library.require(gemm, "CLBlastSgemm"); }
 };
 
 ClBlast& clblast() {
@@ -51,11 +42,11 @@ Support present() { return clblast().library.present(); }
 std::string about() { return "CLBlast 1, its parameters for this device or its defaults"; }
 
 Support supports(const Gemm::Args& args, const Context&) {
-  if (args.c.dtype != DType::f32) return unsupported("this peer is called for f32");
+  if (args.a.dtype != DType::f32) return unsupported("this peer is called for f32");
   return peer::supports_call(args, peer::int32_limit);
 }
 
-/// A matrix or vector as CLBlast takes it.
+/// A matrix as CLBlast takes it.
 struct Operand {
   cl_mem buffer;
   std::size_t start;  // in elements
@@ -80,16 +71,6 @@ void run(const Gemm::Args& args, Context& context) {
   const auto flag = [](const peer::Matrix& x) { return x.transposed ? transposed : as_is; };
   const auto size = [](std::int64_t extent) { return static_cast<std::size_t>(extent); };
   peer::for_each_matrix(args, [&](const peer::Call& call) {
-    if (call.m == 1 || call.n == 1) {
-      const peer::VectorCall v = peer::vector_call(call);
-      const Operand a(device, v.matrix.data), x(device, v.x), y(device, v.y);
-      // The sizes are those of the matrix as it is stored.
-      check(library.gemv(row_major, flag(v.matrix), size(v.matrix.transposed ? v.columns : v.rows),
-                         size(v.matrix.transposed ? v.rows : v.columns), alpha, a.buffer, a.start,
-                         size(v.matrix.leading), x.buffer, x.start, size(v.x_step), beta, y.buffer,
-                         y.start, size(v.y_step), &queue, nullptr));
-      return;
-    }
     const Operand a(device, call.a.data), b(device, call.b.data), c(device, call.c.data);
     check(library.gemm(row_major, flag(call.a), flag(call.b), size(call.m), size(call.n),
                        size(call.k), alpha, a.buffer, a.start, size(call.a.leading), b.buffer,
