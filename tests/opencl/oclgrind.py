@@ -16,7 +16,7 @@ SKIPPED = 77
 # Shapes that leave groups and tiles partly filled, and several passes or groups; small, as a work-item is interpreted.
 PROBLEMS = {
     "elementwise": ["f32 300,add"],
-    "gemm": ["f32 37x41x19,beta=0.5", "f32 3x5x7,batch=2,tb"],
+    "gemm": ["f32 35x37x17,batch=2,beta=0.5"],
     "transpose": ["f32 37x41", "f32 2x5x40"],
     "reduce": ["f32 1000", "f32 4500"],
     "stencil": ["f32 19x33,mask=3x5", "f32 70,mask=4,iterations=2"],
@@ -29,7 +29,9 @@ def watched(command):
     with tempfile.TemporaryDirectory() as folder:
         log = pathlib.Path(folder, "log")
         done = subprocess.run(["oclgrind", "--data-races", "--uninitialized", "--check-api", "--max-errors", "20",
-                               "--log", str(log), *command], capture_output=True, text=True, check=False)
+                               # Oclgrind 21.10 does not know `freeze`, which the optimizer makes.
+                               "--build-options", "-cl-opt-disable", "--log", str(log),
+                               *command], capture_output=True, text=True, check=False)
         return done, log.read_text(encoding="utf-8") if log.exists() else ""
 
 
