@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,6 +83,10 @@ void measure_machine(Machine& machine, const MachineProgress& progress);
 /// damaged or cannot be written is told of on standard error, and is no error.
 Machine known_machine(bool refresh, const MachineProgress& progress,
                       void (*measure)(Machine&, const MachineProgress&) = measure_machine);
+
+/// The machine with the ceilings that known_machine would find in its file; nothing where it would
+/// measure.
+std::optional<Machine> remembered_machine();
 
 /// Where known_machine keeps what it measured.
 std::string machine_cache_path();

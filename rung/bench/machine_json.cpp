@@ -131,13 +131,18 @@ std::string machine_cache_path() {
   return base + "/.cache/rung/machine.json";
 }
 
+std::optional<Machine> remembered_machine() {
+  std::optional<Machine> known = remembered(machine_cache_path());
+  if (known && !same_machine(*known, describe_machine())) known.reset();
+  return known;
+}
+
 Machine known_machine(bool refresh, const MachineProgress& progress,
                       void (*measure)(Machine&, const MachineProgress&)) {
+  std::optional<Machine> known = remembered_machine();
+  if (known && !refresh) return *known;
   Machine machine = describe_machine();
   const fs::path path = machine_cache_path();
-  std::optional<Machine> known = remembered(path);
-  if (known && !same_machine(*known, machine)) known.reset();
-  if (known && !refresh) return *known;
 
   measure(machine, progress);
   if (machine.noisy()) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 
 #include "rung/bench/occupancy.hpp"
 #include "rung/core/error.hpp"
@@ -161,6 +162,28 @@ int parse_capability(std::string_view text) {
 
 std::string capability_name(int capability) {
   return fmt::format("{}.{}", capability / 10, capability % 10);
+}
+
+Multiprocessor own_multiprocessor(const OwnMultiprocessor& own) {
+  constexpr int warp = 32;
+  constexpr int usual_block = 1024;
+  Multiprocessor chip{.warps = own.warps,
+                      .blocks = own.blocks,
+                      .registers = own.registers,
+                      .shared_bytes = own.shared_bytes,
+                      .registers_per_block = own.registers,
+                      .shared_bytes_per_block = own.shared_bytes,
+                      .register_portion = 1,
+                      .shared_portion = 1,
+                      .partitions = 1};
+  if (own.threads > 0) {
+    const int warps = own.threads / warp;
+    chip.warps = chip.warps == 0 ? warps : std::min(chip.warps, warps);
+  }
+  chip.threads_per_block =
+      own.threads_per_block > 0 ? own.threads_per_block : std::min(usual_block, chip.warps * warp);
+  if (chip.shared_bytes == 0) chip.shared_bytes_per_block = std::numeric_limits<int>::max();
+  return chip;
 }
 
 }  // namespace rung::bench

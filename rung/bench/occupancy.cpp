@@ -18,13 +18,15 @@ constexpr int rounded_up(int value, int portion) {
 }
 
 void refuse(const char* what, int given, int most, const Multiprocessor& chip) {
+  const std::string name =
+      chip.capability == 0 ? "this SM" : "compute capability " + capability_name(chip.capability);
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("{}: {} given; a block of compute capability {} has at most {}", what,
-                          given, capability_name(chip.capability), most));
+              fmt::format("{}: {} given; a block of {} has at most {}", what, given, name, most));
 }
 
 void expect_launchable(const Multiprocessor& chip, const BlockNeeds& block) {
-  if (block.threads < 1 || block.registers < 0 || block.shared_bytes < 0) {
+  if (block.threads < 1 || block.registers < 0 || block.shared_bytes < 0 ||
+      block.registers_per_block < 0) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a block of {} threads, {} registers per thread, {} bytes of shared "
                             "memory: none may be negative, and there is at least one thread",
@@ -48,9 +50,14 @@ Occupancy occupancy(const Multiprocessor& chip, const BlockNeeds& block) {
   Occupancy result;
   result.warps_per_block = (block.threads + warp - 1) / warp;
   result.by_warps = chip.warps / result.warps_per_block;
-  result.by_blocks = chip.blocks;
+  if (chip.blocks > 0) result.by_blocks = chip.blocks;
 
-  if (block.registers > 0) {
+  if (chip.registers > 0 && block.registers_per_block > 0) {
+    result.registers_per_block = chip.registers_by_block()
+                                     ? rounded_up(block.registers_per_block, chip.register_portion)
+                                     : block.registers_per_block;
+    result.by_registers = chip.registers / result.registers_per_block;
+  } else if (chip.registers > 0 && block.registers > 0) {
     // A partition of the SM has its own registers: a warp gets all of its in one.
     const int warps = rounded_up(result.warps_per_block, chip.partitions);
     if (chip.registers_by_block()) {
@@ -63,18 +70,18 @@ Occupancy occupancy(const Multiprocessor& chip, const BlockNeeds& block) {
       const int held = chip.registers / chip.partitions / each * chip.partitions;
       result.by_registers = held / result.warps_per_block;
     }
-    if (result.registers_per_block > chip.registers_per_block) {
-      refuse("registers", result.registers_per_block, chip.registers_per_block, chip);
-    }
   }
-  if (block.shared_bytes + chip.shared_bytes_reserved > 0) {
+  if (chip.registers > 0 && result.registers_per_block > chip.registers_per_block) {
+    refuse("registers", result.registers_per_block, chip.registers_per_block, chip);
+  }
+  if (chip.shared_bytes > 0 && block.shared_bytes + chip.shared_bytes_reserved > 0) {
     result.shared_bytes_per_block =
         rounded_up(block.shared_bytes + chip.shared_bytes_reserved, chip.shared_portion);
     result.by_shared = chip.shared_bytes / result.shared_bytes_per_block;
   }
 
-  result.blocks = std::min(result.by_warps, result.by_blocks);
-  for (const int limit : {result.by_registers, result.by_shared}) {
+  result.blocks = result.by_warps;
+  for (const int limit : {result.by_blocks, result.by_registers, result.by_shared}) {
     if (limit != Occupancy::no_limit) result.blocks = std::min(result.blocks, limit);
   }
   result.warps = result.blocks * result.warps_per_block;

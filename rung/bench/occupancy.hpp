@@ -12,8 +12,9 @@ namespace rung::bench {
 
 /// What an SM of a compute capability has, and in what portions it is given away.
 struct Multiprocessor {
-  int capability = 0;  // 90 for 9.0
+  int capability = 0;  // 90 for 9.0; 0: an SM of one's own
   int warps = 0;       // resident at once
+  // 0: no limit.
   int blocks = 0;
   int registers = 0;  // of 4 bytes
   int shared_bytes = 0;
@@ -40,10 +41,19 @@ int parse_capability(std::string_view text);
 /// "9.0" of 90.
 std::string capability_name(int capability);
 
+/// What an SM of one's own has; 0: no limit. Nothing is rounded up, as textbooks reckon.
+struct OwnMultiprocessor {
+  int warps = 0, threads = 0;  // one of the two at least
+  int blocks = 0, registers = 0, shared_bytes = 0;
+  int threads_per_block = 0;  // 0: 1024, or all
+};
+Multiprocessor own_multiprocessor(const OwnMultiprocessor& own);
+
 struct BlockNeeds {
   int threads = 0;
   int registers = 0;  // a thread; 0: not known, and no limit
   int shared_bytes = 0;
+  int registers_per_block = 0;  // in place of `registers`: no warp is rounded up
 };
 
 struct Occupancy {
@@ -55,7 +65,7 @@ struct Occupancy {
   double occupancy = 0;  // warps / those that there is room for
   // Blocks that each resource alone would allow.
   int by_warps = 0;
-  int by_blocks = 0;
+  int by_blocks = no_limit;
   int by_registers = no_limit;
   int by_shared = no_limit;
   // What a block is given, which is more than it asks for.

@@ -33,4 +33,19 @@ double seconds_at_best(const Cost& cost, const Ceiling& ceiling);
 /// Whether moving the bytes takes longer than the operations.
 bool bound_by_memory(const Cost& cost, const Ceiling& ceiling);
 
+// The same on paper. Source: Williams, Waterman & Patterson, CACM 52(4), 2009.
+
+/// FLOP per byte where both operands of a multiply-add, of `element` bytes each, serve `reuse` of
+/// them once loaded: 2 reuse / (2 element).
+constexpr double intensity_of_reuse(double reuse, double element) { return reuse / element; }
+/// The intensity from which on the peak binds.
+constexpr double ridge_point(double peak, double bytes_per_second) {
+  return peak / bytes_per_second;
+}
+/// Operations per second at most: min(intensity x bandwidth, peak).
+constexpr double roofline_rate(double intensity, double bytes_per_second, double peak) {
+  const double fed = intensity * bytes_per_second;
+  return fed < peak ? fed : peak;
+}
+
 }  // namespace rung::bench
