@@ -9,9 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "rung/workbench/command.hpp"
-#include "rung/workbench/quantity.hpp"
-#include "rung/workbench/table.hpp"
+#include "rung/workbench/calculator.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -52,27 +50,32 @@ int explain_measured(const Options& options) {
                                                 : "several numbers of processors"));
   }
   const double processors = given.front();
-  const double serial = bench::karp_flatt_serial(options.measured, processors);
+  const double speedup = options.measured;
+  const double serial = bench::karp_flatt_serial(speedup, processors);
+  const double limit = serial > 0 ? 1 / serial : INFINITY;
   if (options.json) {
     const ordered_json json = {{"processors", processors},
-                               {"speedup", options.measured},
-                               {"efficiency", options.measured / processors},
+                               {"speedup", speedup},
+                               {"efficiency", speedup / processors},
                                {"serial", serial},
-                               {"limit", finite(serial > 0 ? 1 / serial : INFINITY)}};
+                               {"limit", finite(limit)}};
     fmt::print("{}\n", json.dump(2));
     return exit_good;
   }
-  std::string text =
-      fmt::format("{:.4g} times as fast on {:g}: {:.3g} % of each processor's time is well spent. ",
-                  options.measured, processors, 100 * options.measured / processors);
+  Sheet sheet;
+  sheet.input("speed-up", "s", fmt::format("{:g}", speedup), speedup);
+  sheet.input("processors", "n", fmt::format("{:g}", processors), processors);
+  sheet.result("efficiency", "{speed-up} / {processors}", speedup / processors, Unit::part);
   if (serial < 0) {
-    text += fmt::format("More than {:g} times: each processor's part fits a nearer cache, perhaps.",
-                        processors);
+    sheet.remark(fmt::format(
+        "More than {:g} times: each processor's part fits a nearer cache, perhaps.", processors));
   } else {
-    text += fmt::format("As if {:.4g} % of the work were serial (Karp and Flatt)", 100 * serial);
-    text += serial > 0 ? fmt::format(": never more than {:.4g} times.", 1 / serial) : ".";
+    sheet.result("serial", "(1 / {speed-up} - 1 / {processors}) / (1 - 1 / {processors})", serial,
+                 Unit::part);
+    if (serial > 0) sheet.result("speed-up at most", "1 / {serial}", limit);
+    sheet.remark("As if that part of the work were serial (Karp and Flatt).");
   }
-  say(text);
+  fmt::print("{}", sheet.text());
   return exit_good;
 }
 
@@ -88,11 +91,7 @@ int run(const Options& options) {
   const double limit = bench::amdahl_limit(parallel);
 
   ordered_json rows = ordered_json::array();
-  Table table({{"processors", true},
-               {"speed-up", true},
-               {"efficiency", true, Table::Fit::drop},
-               {"of the limit", true, Table::Fit::drop},
-               {"if the work grows", true}});
+  std::vector<Sheet> sheets;
   for (const double count : processors) {
     const double speedup = bench::amdahl_speedup(parallel, count);
     const double scaled = bench::gustafson_speedup(parallel, count);
@@ -100,23 +99,26 @@ int run(const Options& options) {
                     {"speedup", speedup},
                     {"efficiency", speedup / count},
                     {"gustafson", scaled}});
-    table.add({fmt::format("{:g}", count), fmt::format("{:.4g}", speedup),
-               fmt::format("{:.3g} %", 100 * speedup / count),
-               std::isfinite(limit) ? fmt::format("{:.3g} %", 100 * speedup / limit) : "",
-               fmt::format("{:.4g}", scaled)});
+    Sheet& sheet = sheets.emplace_back();
+    sheet.input("parallel", "p", format_quantity(parallel, Unit::part), parallel);
+    sheet.input("processors", "n", fmt::format("{:g}", count), count);
+    sheet.result("speed-up", "1 / ((1 - {parallel}) + {parallel} / {processors})", speedup);
+    sheet.result("efficiency", "{speed-up} / {processors}", speedup / count, Unit::part);
+    if (std::isfinite(limit)) {
+      sheet.result("of the limit", "{speed-up} x (1 - {parallel})", speedup / limit, Unit::part);
+    }
+    sheet.result("if the work grows", "(1 - {parallel}) + {parallel} x {processors}", scaled);
+    sheet.remark(fmt::format("{} of the work parallel: {}", format_quantity(parallel, Unit::part),
+                             std::isfinite(limit)
+                                 ? fmt::format("never more than {:.4g} times as fast", limit)
+                                 : "no limit but the processors"));
   }
   if (options.json) {
     const ordered_json json = {{"parallel", parallel}, {"limit", finite(limit)}, {"rows", rows}};
     fmt::print("{}\n", json.dump(2));
-    return exit_good;
-  }
-  fmt::print("{:.4g} % of the work parallel: ", 100 * parallel);
-  if (std::isfinite(limit)) {
-    fmt::print("never more than {:.4g} times as fast\n\n", limit);
   } else {
-    fmt::print("no limit but the processors\n\n");
+    fmt::print("{}", sheets.size() == 1 ? sheets.front().text() : Sheet::table(sheets));
   }
-  fmt::print("{}", table.text());
   return exit_good;
 }
 

@@ -8,8 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "rung/workbench/command.hpp"
-#include "rung/workbench/quantity.hpp"
+#include "rung/workbench/calculator.hpp"
 #include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
@@ -22,7 +21,9 @@ struct Options {
   std::string capability = "9.0";
   int threads = 0;  // 0: every size
   int registers = 32;
+  std::string registers_per_block;
   std::string shared = "0";
+  std::string sm;
   bool json = false;
 };
 
@@ -45,7 +46,7 @@ ordered_json to_json(int threads, const Occupancy& one) {
           {"limited_by", one.limited_by()},
           {"limits",
            {{"warps", one.by_warps},
-            {"blocks", one.by_blocks},
+            {"blocks", limit_to_json(one.by_blocks)},
             {"registers", limit_to_json(one.by_registers)},
             {"shared_memory", limit_to_json(one.by_shared)}}},
           {"registers_per_block", one.registers_per_block},
@@ -58,95 +59,187 @@ double best_of(const std::vector<bench::BlockSize>& sizes) {
   return best;
 }
 
-void print_one(const bench::Multiprocessor& chip, const bench::BlockNeeds& block,
-               const Occupancy& one) {
-  Table limits({{"resource"}, {"a block takes", true}, {"there are", true}, {"blocks", true}});
+std::string given_or_any(int there) { return there == 0 ? "any" : std::to_string(there); }
+
+std::string limits_table(const bench::Multiprocessor& chip, const Occupancy& one) {
+  Table limits({{"resource"}, {"per block", true}, {"per SM", true}, {"blocks", true}});
   limits.add({"warps", std::to_string(one.warps_per_block), std::to_string(chip.warps),
               allowed(one.by_warps)});
-  limits.add({"blocks", "1", std::to_string(chip.blocks), allowed(one.by_blocks)});
-  limits.add({"registers", std::to_string(one.registers_per_block), std::to_string(chip.registers),
+  limits.add({"blocks", "1", given_or_any(chip.blocks), allowed(one.by_blocks)});
+  limits.add({"registers", std::to_string(one.registers_per_block), given_or_any(chip.registers),
               allowed(one.by_registers)});
   limits.add({"bytes of shared memory", std::to_string(one.shared_bytes_per_block),
-              std::to_string(chip.shared_bytes), allowed(one.by_shared)});
-  fmt::print("{}\n", limits.text());
-  say(fmt::format("{} block{} of {} threads: {} of {} warps, occupancy {}", one.blocks,
-                  one.blocks == 1 ? "" : "s", block.threads, one.warps, chip.warps,
-                  percent(one.occupancy)));
-  say(fmt::format("limited by {}", fmt::join(one.limited_by(), " and ")));
+              given_or_any(chip.shared_bytes), allowed(one.by_shared)});
+  return limits.text();
+}
+
+void add_one(const bench::Multiprocessor& chip, const bench::BlockNeeds& block,
+             const Occupancy& one, Sheet& sheet) {
+  sheet.let("most warps", chip.warps, Unit::count, "warps per SM");
+  sheet.result("warps per block", "{threads} / 32, rounded up", one.warps_per_block, Unit::count);
+  sheet.result("blocks", "the least of the last column", one.blocks, Unit::count);
+  sheet.result("warps", "{blocks} x {warps per block}", one.warps, Unit::count);
+  sheet.result("occupancy", "{warps} / {most warps}", one.occupancy, Unit::part);
+  const std::string limits = fmt::format("{}", fmt::join(one.limited_by(), " and "));
+  sheet.plain_result("limited by", limits, limits);
+  sheet.picture(limits_table(chip, one));
   const int idle = one.warps_per_block * 32 - block.threads;
-  if (idle != 0) fmt::print("{} lanes of each block's last warp have no thread\n", idle);
+  if (idle != 0) {
+    sheet.remark(fmt::format("{} lanes of each block's last warp have no thread.", idle));
+  }
   const double best = best_of(bench::every_block_size(chip, block));
   if (best > one.occupancy) {
-    say(fmt::format("another size of block reaches {}: leave --threads out to see which",
-                    percent(best)));
+    sheet.remark(fmt::format("Another size of block reaches {}: leave --threads out to see which.",
+                             percent(best)));
   }
 }
 
-void print_sweep(const std::vector<bench::BlockSize>& sizes) {
+void add_sweep(const std::vector<bench::BlockSize>& sizes, Sheet& sheet) {
   const double best = best_of(sizes);
   Table table(
       {{"threads", true}, {"blocks", true}, {"warps", true}, {"occupancy", true}, {"limited by"}});
   std::string most;
+  std::string both;
   for (const auto& [threads, one] : sizes) {
     table.add({std::to_string(threads), std::to_string(one.blocks), std::to_string(one.warps),
                percent(one.occupancy), fmt::format("{}", fmt::join(one.limited_by(), ", "))});
     if (one.occupancy == best) most += fmt::format("{}{}", most.empty() ? "" : ", ", threads);
+    if (one.by_warps == one.blocks && one.by_blocks == one.blocks) {
+      both += fmt::format("{}{}", both.empty() ? "" : ", ", threads);
+    }
   }
-  fmt::print("{}\n", table.text());
-  fmt::print("{}",
-             wrapped(fmt::format("most, {}: {} threads", percent(best), most), terminal_width()));
+  sheet.picture(table.text());
+  sheet.remark(fmt::format("most, {}: {} threads", percent(best), most));
+  if (!both.empty()) {
+    sheet.remark(fmt::format("at the limits of warps and of blocks: {} threads", both));
+  }
+}
+
+/// "warps=32,blocks=8,registers=16K": what is left out is no limit.
+bench::Multiprocessor parse_sm(const std::string& text) {
+  bench::OwnMultiprocessor own;
+  const struct {
+    const char* key;
+    int bench::OwnMultiprocessor::*member;
+  } members[] = {{"warps", &bench::OwnMultiprocessor::warps},
+                 {"blocks", &bench::OwnMultiprocessor::blocks},
+                 {"threads", &bench::OwnMultiprocessor::threads},
+                 {"registers", &bench::OwnMultiprocessor::registers},
+                 {"shared", &bench::OwnMultiprocessor::shared_bytes},
+                 {"threads-per-block", &bench::OwnMultiprocessor::threads_per_block}};
+  const auto refuse = [](std::string_view given, std::string_view accepted) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--sm: '{}' given; accepted: {}", given, accepted));
+  };
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+    const std::size_t equals = std::min(one.find('='), one.size());
+    const auto* const found =
+        std::find_if(std::begin(members), std::end(members),
+                     [&](const auto& member) { return member.key == one.substr(0, equals); });
+    if (found == std::end(members) || equals == one.size()) {
+      refuse(one, "warps=, blocks=, threads=, registers=, shared=, threads-per-block=");
+    }
+    const std::string name = fmt::format("--sm {}", found->key);
+    const std::string_view value = one.substr(equals + 1);
+    own.*(found->member) = std::string_view(found->key) == "shared"
+                               ? std::max(1, parse_bytes(name, value))
+                               : parse_kibi_count(name, value);
+  }
+  if (own.warps == 0 && own.threads == 0) refuse(text, "warps= or threads= among others");
+  constexpr int most = 1 << 15;  // warps; a million threads
+  if (own.threads % 32 != 0 || std::max(own.warps, own.threads / 32) > most) {
+    refuse(text, "threads that are whole warps of 32, at most 2^20");
+  }
+  return bench::own_multiprocessor(own);
 }
 
 int run(const Options& options) {
-  const bench::Multiprocessor& chip =
-      bench::find_multiprocessor(bench::parse_capability(options.capability));
-  const bench::BlockNeeds block{.threads = options.threads,
-                                .registers = options.registers,
-                                .shared_bytes = parse_bytes("shared", options.shared)};
+  const bool own = !options.sm.empty();
+  const bench::Multiprocessor chip =
+      own ? parse_sm(options.sm)
+          : bench::find_multiprocessor(bench::parse_capability(options.capability));
+  bench::BlockNeeds block{.threads = options.threads,
+                          .registers = options.registers,
+                          .shared_bytes = parse_bytes("shared", options.shared)};
+  if (!options.registers_per_block.empty()) {
+    block.registers = 0;
+    block.registers_per_block =
+        parse_kibi_count("--registers-per-block", options.registers_per_block);
+  }
   // First, so that what is refused is refused before anything is printed.
   const std::vector<bench::BlockSize> sizes =
       options.threads != 0
           ? std::vector<bench::BlockSize>{{options.threads, bench::occupancy(chip, block)}}
           : bench::every_block_size(chip, block);
-  ordered_json json = {{"compute_capability", bench::capability_name(chip.capability)},
-                       {"registers", block.registers},
-                       {"shared_bytes", block.shared_bytes}};
-  if (!options.json) {
-    say(fmt::format("compute capability {}, {} registers per thread, {} of shared memory per block",
-                    bench::capability_name(chip.capability),
-                    block.registers == 0 ? "any" : std::to_string(block.registers),
-                    format_bytes(block.shared_bytes)));
-    fmt::print("\n");
+  if (options.json) {
+    ordered_json json = {{"registers", block.registers}, {"shared_bytes", block.shared_bytes}};
+    if (own) {
+      json["sm"] = options.sm;
+    } else {
+      json["compute_capability"] = bench::capability_name(chip.capability);
+    }
+    if (block.registers_per_block != 0) json["registers_per_block"] = block.registers_per_block;
+    if (options.threads != 0) {
+      json.update(to_json(block.threads, sizes.front().occupancy));
+    } else {
+      ordered_json sweep = ordered_json::array();
+      for (const auto& [threads, one] : sizes) sweep.push_back(to_json(threads, one));
+      json["sweep"] = std::move(sweep);
+    }
+    fmt::print("{}\n", json.dump(2));
+    return exit_good;
   }
+  Sheet sheet;
+  const std::string name = own ? options.sm : bench::capability_name(chip.capability);
+  sheet.input(own ? "sm" : "compute capability", "", name, name);
   if (options.threads != 0) {
-    const Occupancy& one = sizes.front().occupancy;
-    if (!options.json) {
-      print_one(chip, block, one);
-      return exit_good;
-    }
-    json.update(to_json(block.threads, one));
-  } else {
-    if (!options.json) {
-      print_sweep(sizes);
-      return exit_good;
-    }
-    ordered_json sweep = ordered_json::array();
-    for (const auto& [threads, one] : sizes) sweep.push_back(to_json(threads, one));
-    json["sweep"] = std::move(sweep);
+    sheet.input("threads", "", std::to_string(block.threads), static_cast<double>(block.threads));
   }
-  fmt::print("{}\n", json.dump(2));
+  if (block.registers_per_block != 0) {
+    sheet.input("registers per block", "", whole(block.registers_per_block), 0.0);
+  } else {
+    const std::string registers = block.registers == 0 ? "any" : std::to_string(block.registers);
+    sheet.input("registers per thread", "", registers, registers);
+  }
+  sheet.input("shared memory per block", "", format_bytes(block.shared_bytes), 0.0);
+  if (options.threads != 0) {
+    add_one(chip, block, sizes.front().occupancy, sheet);
+  } else {
+    add_sweep(sizes, sheet);
+  }
+  fmt::print("{}", sheet.text());
   return exit_good;
+}
+
+void expect_one(const char* name, const Option& option, const char* other_name,
+                const Option& other) {
+  if (!option.given() || !other.given()) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: given with {}; accepted: one of the two", name, other_name));
 }
 
 CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
-  app.add_option("--compute-capability", options->capability,
-                 "1.3 to 12.1, as in 8.6 or sm_86; default: 9.0")
-      .type_name("X.Y");
+  const Option capability = app.add_option("--compute-capability", options->capability,
+                                           "1.3 to 12.1, as in 8.6 or sm_86; default: 9.0")
+                                .type_name("X.Y");
+  const Option sm =
+      app.add_option(
+             "--sm", options->sm,
+             "in its place an SM of one's own: warps=, blocks=, threads=, registers=, shared= "
+             "with commas between; what is left out is no limit, and nothing is rounded up")
+          .type_name("LIMITS");
   app.add_option("--threads", options->threads, "per block; default: every size, one line each")
       .between(1, 1 << 20);
-  app.add_option("--registers", options->registers,
-                 "per thread, as nvcc -Xptxas -v reports; 0: no limit; default: 32");
+  const Option registers =
+      app.add_option("--registers", options->registers,
+                     "per thread, as nvcc -Xptxas -v reports; 0: no limit; default: 32");
+  const Option per_block = app.add_option("--registers-per-block", options->registers_per_block,
+                                          "in place of --registers, as in 6K")
+                               .type_name("N");
   app.add_option("--shared", options->shared,
                  "bytes of shared memory per block, as in 48K; default: 0")
       .type_name("BYTES");
@@ -159,8 +252,13 @@ CommandSpec::Action setup(Parser app) {
       "not always faster: a thread with more registers reuses more.");
   app.example("rung occupancy --compute-capability 8.6 --registers 40", "each block size");
   app.example("rung occupancy --threads 256 --registers 128 --shared 96K", "one block size");
+  app.example("rung occupancy --sm threads=1536,blocks=16", "which size reaches both limits?");
   app.exit_codes({{exit_good, "good"}, {exit_usage, "no launch may have such blocks"}});
-  return [options] { return run(*options); };
+  return [=] {
+    expect_one("--sm", sm, "--compute-capability", capability);
+    expect_one("--registers-per-block", per_block, "--registers", registers);
+    return run(*options);
+  };
 }
 
 const Command self{{.name = "occupancy",

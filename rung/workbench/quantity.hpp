@@ -9,7 +9,7 @@
 
 namespace rung::workbench {
 
-/// "4096", "48K", "48 KiB", "1M": multiples of 1024.
+/// "4096", "48K", "48 KiB", "1M": multiples of 1024. "48KB": of 1000.
 int parse_bytes(std::string_view option, std::string_view text);
 /// The same where it may be more than 2 GiB: "4G"; at least one.
 std::int64_t parse_many_bytes(std::string_view option, std::string_view text);
@@ -17,5 +17,30 @@ std::int64_t parse_many_bytes(std::string_view option, std::string_view text);
 double parse_fraction(std::string_view option, std::string_view text);
 /// "4.8TB/s", "67 TFLOP/s", "3e12": a rate of 1 to 1e24, in multiples of 1000, and `unit` or none.
 double parse_rate(std::string_view option, std::string_view text, std::string_view unit);
+
+/// What a calculator's numbers are of, and so how they are read and printed. Without a unit a
+/// number is of the first below: bytes, seconds, bytes per second ...
+enum class Unit : unsigned char {
+  count,  // a whole number, to 2^53: "1024", "1e6"
+  number,
+  bytes,                  // "4096", "32K" and "32KiB" of 1024, "32KB" of 1000
+  seconds,                // "500ns", "1.5 ms"
+  bytes_per_second,       // "204.8GB/s", "3TB/s", "900GiB/s"
+  operations_per_second,  // "37.4TFLOP/s"
+  hertz,                  // "1.98GHz"
+  part,                   // "0.5", "50%"
+};
+/// From `least`, or above 0 where that is 0 and `zero` is not allowed.
+struct Accepted {
+  double least = 0;
+  double most = 1e30;
+  bool zero = false;
+};
+double parse_quantity(std::string_view option, std::string_view text, Unit unit,
+                      const Accepted& accepted = {});
+/// "16K": a whole number of registers, say; K and Ki are 1024.
+int parse_kibi_count(std::string_view option, std::string_view text);
+/// "6,912 bytes", "1.5 MB/s", "412.5 ns": four significant digits, whole numbers exactly.
+std::string format_quantity(double value, Unit unit);
 
 }  // namespace rung::workbench

@@ -151,7 +151,7 @@ TEST(Occupancy, JsonAndText) {
 
   const Outcome text = run_rung({"occupancy", "--threads", "200", "--shared", "100K"});
   EXPECT_EQ(text.code, 0) << text.err;
-  for (const char* says : {"limited by shared memory", "24 lanes", "another size of block"}) {
+  for (const char* says : {"  shared memory\n", "24 lanes", "Another size of block"}) {
     EXPECT_NE(text.out.find(says), std::string::npos) << says << "\n" << text.out;
   }
   expect_fits_the_page(text.out);

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the calculators (`rung burst`, `rung waves` ...) share. A calculator declares its inputs and
+// fills in a Sheet; numbers with units, the page, the table over lists and the JSON are made here.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "rung/workbench/command.hpp"
+#include "rung/workbench/quantity.hpp"
+
+namespace rung::workbench {
+
+enum class InputKind : unsigned char { quantity, shape, word };
+
+/// An option, or a positional argument where the name has no dashes. Several values with commas
+/// between make a table.
+struct InputSpec {
+  std::string name;        // "--tile"
+  std::string alias = "";  // "--t"
+  Unit unit = Unit::count;
+  std::string help;
+  std::string fallback = "";  // the value where none is given
+  bool optional = false;      // else, without a fallback, it must be given
+  std::string symbol = "";    // in formulas; "": the name
+  Accepted accepted = {};
+  InputKind kind = InputKind::quantity;   // a shape is "16x16", of `unit`
+  std::vector<std::size_t> extents = {};  // how many a shape may have; empty: any number
+  std::vector<std::string> words = {};    // that a word may be; empty: any
+  bool takes_commas = false;              // they are part of its value, which is a word
+};
+
+/// The inputs of one calculation, by their names without dashes.
+class Given {
+ public:
+  struct Value {
+    std::string text;  // "32 KiB"
+    std::vector<double> numbers;
+  };
+
+  [[nodiscard]] bool has(const std::string& name) const { return values_.count(name) != 0; }
+  [[nodiscard]] double operator[](const std::string& name) const;
+  [[nodiscard]] double value_or(const std::string& name, double otherwise) const;
+  [[nodiscard]] const std::vector<double>& shape(const std::string& name) const;
+  [[nodiscard]] const std::string& word(const std::string& name) const;
+  void set(const std::string& name, Value value) { values_[name] = std::move(value); }
+
+ private:
+  [[nodiscard]] const Value& at(const std::string& name) const;
+  std::map<std::string, Value> values_;
+};
+
+/// A number with a unit, a word, or yes and no.
+using Figure = std::variant<double, std::string, bool>;
+
+/// One calculation: its inputs, and what follows from them.
+class Sheet {
+ public:
+  struct Line {
+    std::string name;     // "bytes in flight"
+    std::string formula;  // "latency x bandwidth"; "": none
+    std::string numbers;  // "500 ns x 3 TB/s"
+    std::string text;     // "1.5 MB"
+    Figure value;
+  };
+
+  void input(const std::string& name, const std::string& symbol, const std::string& text,
+             Figure value);
+  /// A name that formulas use and that is not printed by itself.
+  void let(const std::string& name, double value, Unit unit = Unit::count,
+           const std::string& symbol = "");
+  /// In a formula, "{bytes in flight}" is an input or an earlier result: printed once as its symbol
+  /// and once as its value.
+  void result(const std::string& name, std::string_view formula, double value,
+              Unit unit = Unit::number);
+  /// One without a formula.
+  void plain_result(const std::string& name, const std::string& text, Figure value);
+  /// A sentence for the page, not for the table.
+  void remark(const std::string& sentence) { remarks_.push_back(sentence); }
+  /// Lines that are printed as they are, below the results.
+  void picture(const std::string& lines) { picture_ += lines; }
+  /// A command that counts or measures the same.
+  void counted_by(const std::string& command) { counted_by_.push_back(command); }
+  void measured_by(const std::string& command) { measured_by_.push_back(command); }
+
+  /// The page: inputs, results with their formulas, remarks.
+  [[nodiscard]] std::string text() const;
+  /// A table, a line for each sheet. The sheets have the same inputs.
+  static std::string table(const std::vector<Sheet>& sheets);
+  static std::string json(const std::string& calculator, const std::vector<Sheet>& sheets);
+
+ private:
+  struct Symbol {
+    std::string symbol, text;
+  };
+  [[nodiscard]] std::string filled(std::string_view formula, bool with_numbers) const;
+
+  std::vector<Line> inputs_;
+  std::vector<Line> results_;
+  std::vector<std::string> remarks_;
+  std::vector<std::string> counted_by_;
+  std::vector<std::string> measured_by_;
+  std::string picture_;
+  std::map<std::string, Symbol, std::less<>> symbols_;
+};
+
+/// The inputs of a command, and the loop over their lists.
+class Calculator {
+ public:
+  using Compute = std::function<void(const Given&, Sheet&)>;
+
+  /// Adds the inputs and --json to a command. `title` is in the JSON: "reuse stencil".
+  Calculator(Parser app, std::string title, std::vector<InputSpec> inputs);
+  /// Reads the inputs, computes a sheet for each combination of values, and prints.
+  [[nodiscard]] CommandSpec::Action action(Compute compute) const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace rung::workbench

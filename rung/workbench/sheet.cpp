@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// A calculation as a page, as a line of a table, and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "rung/workbench/calculator.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+using nlohmann::ordered_json;
+
+/// JSON knows no infinity; whole numbers are written as such.
+ordered_json figure_to_json(const Figure& figure) {
+  if (const auto* word = std::get_if<std::string>(&figure)) return *word;
+  if (const auto* yes = std::get_if<bool>(&figure)) return *yes;
+  const double value = std::get<double>(figure);
+  if (!std::isfinite(value)) return nullptr;
+  if (value == std::floor(value) && std::abs(value) < 0x1p53) {
+    return static_cast<std::int64_t>(value);
+  }
+  return value;
+}
+
+/// "blocks per SM" as blocks_per_sm.
+std::string key_of(const std::string& name) {
+  std::string key;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else if (!key.empty() && key.back() != '_') {
+      key += '_';
+    }
+  }
+  if (key.ends_with('_')) key.pop_back();
+  return key;
+}
+
+std::string formula_of(const Sheet::Line& line) {
+  const bool says_more = line.numbers != line.formula && line.numbers != line.text;
+  return says_more ? fmt::format("{} = {}", line.formula, line.numbers) : line.formula;
+}
+
+const Sheet::Line* find_line(const std::vector<Sheet::Line>& lines, const std::string& name) {
+  const auto found = std::find_if(lines.begin(), lines.end(),
+                                  [&](const Sheet::Line& line) { return line.name == name; });
+  return found == lines.end() ? nullptr : &*found;
+}
+
+std::size_t widest_name(const std::vector<Sheet::Line>& lines, std::size_t least) {
+  for (const Sheet::Line& line : lines) least = std::max(least, shown_width(line.name));
+  return least;
+}
+
+std::string name_column(const std::string& name, std::size_t width) {
+  return name + std::string(width - shown_width(name) + 2, ' ');
+}
+
+std::string commands_text(const char* title, const std::vector<std::string>& commands) {
+  std::string text;
+  for (const std::string& command : commands) {
+    text += (text.empty() ? fmt::format("\n{}:\n", title) : "") + "  " + command + '\n';
+  }
+  return text;
+}
+
+constexpr const char* counted_title = "Counted on the simulated GPU by";
+constexpr const char* measured_title = "Measured by";
+
+/// Those of all sheets, each once.
+std::vector<std::string> distinct_commands(const std::vector<Sheet>& sheets,
+                                           std::vector<std::string> Sheet::*commands) {
+  std::vector<std::string> all;
+  for (const Sheet& sheet : sheets) {
+    for (const std::string& one : sheet.*commands) {
+      if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void Sheet::input(const std::string& name, const std::string& symbol, const std::string& text,
+                  Figure value) {
+  const bool has_symbol = !symbol.empty() && symbol != name;
+  inputs_.push_back({has_symbol ? name + " " + symbol : name, "", "", text, std::move(value)});
+  symbols_[name] = {has_symbol ? symbol : name, text};
+}
+
+void Sheet::let(const std::string& name, double value, Unit unit, const std::string& symbol) {
+  symbols_[name] = {symbol.empty() ? name : symbol, format_quantity(value, unit)};
+}
+
+void Sheet::result(const std::string& name, std::string_view formula, double value, Unit unit) {
+  const std::string text = format_quantity(value, unit);
+  results_.push_back({name, filled(formula, false), filled(formula, true), text, value});
+  symbols_[name] = {name, text};
+}
+
+void Sheet::plain_result(const std::string& name, const std::string& text, Figure value) {
+  results_.push_back({name, "", "", text, std::move(value)});
+}
+
+std::string Sheet::filled(std::string_view formula, bool with_numbers) const {
+  std::string text;
+  while (!formula.empty()) {
+    const std::size_t open = std::min(formula.find('{'), formula.size());
+    text += formula.substr(0, open);
+    formula.remove_prefix(open);
+    if (formula.empty()) break;
+    const std::size_t close = formula.find('}');
+    const auto found = symbols_.find(formula.substr(1, close - 1));
+    if (found == symbols_.end()) {
+      throw std::logic_error(fmt::format("a formula names {}", formula));
+    }
+    text += with_numbers ? found->second.text : found->second.symbol;
+    formula.remove_prefix(close + 1);
+  }
+  return text;
+}
+
+std::string Sheet::text() const {
+  const std::size_t width = widest_name(results_, widest_name(inputs_, 0));
+  std::string text;
+  for (const Line& line : inputs_)
+    text += wrapped(line.text, text_width(), name_column(line.name, width));
+  text += '\n';
+  for (const Line& line : results_) {
+    const std::string formula = line.formula.empty() ? "" : formula_of(line) + " = ";
+    text += wrapped(formula + line.text, text_width(), name_column(line.name, width));
+  }
+  if (!picture_.empty()) text += (results_.empty() ? "" : "\n") + picture_;
+  if (!remarks_.empty()) text += '\n';
+  for (const std::string& sentence : remarks_) text += wrapped(sentence, text_width());
+  return text + commands_text(counted_title, counted_by_) +
+         commands_text(measured_title, measured_by_);
+}
+
+std::string Sheet::table(const std::vector<Sheet>& sheets) {
+  const Sheet& first = sheets.front();
+  std::vector<Table::Column> columns;
+  std::vector<std::size_t> varied;
+  std::string text;
+  std::size_t width = 0;
+  for (const Sheet& sheet : sheets) {
+    width = widest_name(sheet.results_, widest_name(sheet.inputs_, width));
+  }
+  for (std::size_t i = 0; i < first.inputs_.size(); ++i) {
+    const Line& line = first.inputs_[i];
+    const bool same = std::all_of(sheets.begin(), sheets.end(), [&](const Sheet& sheet) {
+      return sheet.inputs_[i].text == line.text;
+    });
+    if (same) {
+      text += wrapped(line.text, text_width(), name_column(line.name, width));
+    } else {
+      varied.push_back(i);
+      columns.push_back({line.name, true});
+    }
+  }
+  // A sheet may lack a result that others have.
+  std::vector<Line> results;
+  for (const Sheet& sheet : sheets) {
+    for (const Line& line : sheet.results_) {
+      if (find_line(results, line.name) == nullptr) results.push_back(line);
+    }
+  }
+  for (const Line& line : results) columns.push_back({line.name, true, Table::Fit::drop});
+  Table table(std::move(columns));
+  for (const Sheet& sheet : sheets) {
+    std::vector<std::string> cells;
+    for (const std::size_t i : varied) cells.push_back(sheet.inputs_[i].text);
+    for (const Line& line : results) {
+      const Line* const own = find_line(sheet.results_, line.name);
+      cells.push_back(own == nullptr ? "" : own->text);
+    }
+    table.add(std::move(cells));
+  }
+  text += (text.empty() ? "" : "\n") + table.text() + '\n';
+  for (const Line& line : results) {
+    std::vector<std::string> formulas;  // one for n of a power of two, say, and one for others
+    for (const Sheet& sheet : sheets) {
+      const Line* const own = find_line(sheet.results_, line.name);
+      if (own == nullptr || own->formula.empty()) continue;
+      if (std::find(formulas.begin(), formulas.end(), own->formula) != formulas.end()) continue;
+      formulas.push_back(own->formula);
+      text += wrapped(own->formula, text_width(), name_column(line.name, width));
+    }
+  }
+  // What one sheet alone says is on its own page.
+  const auto in_all = [&](const std::string& sentence) {
+    return std::all_of(sheets.begin(), sheets.end(), [&](const Sheet& sheet) {
+      const auto& said = sheet.remarks_;
+      return std::find(said.begin(), said.end(), sentence) != said.end();
+    });
+  };
+  std::string remarks;
+  for (const std::string& sentence : first.remarks_) {
+    if (in_all(sentence)) remarks += wrapped(sentence, text_width());
+  }
+  if (std::all_of(sheets.begin(), sheets.end(), [&](const Sheet& sheet) {
+        return !sheet.picture_.empty() && sheet.picture_ == first.picture_;
+      })) {
+    text += '\n' + first.picture_;
+  }
+  if (!remarks.empty()) text += '\n' + remarks;
+  return text + commands_text(counted_title, distinct_commands(sheets, &Sheet::counted_by_)) +
+         commands_text(measured_title, distinct_commands(sheets, &Sheet::measured_by_));
+}
+
+std::string Sheet::json(const std::string& calculator, const std::vector<Sheet>& sheets) {
+  ordered_json rows = ordered_json::array();
+  for (const Sheet& sheet : sheets) {
+    ordered_json inputs = ordered_json::object();
+    ordered_json results = ordered_json::object();
+    ordered_json formulas = ordered_json::object();
+    for (const Line& line : sheet.inputs_) {
+      inputs[key_of(line.name.substr(0, line.name.find(' ')))] = figure_to_json(line.value);
+    }
+    for (const Line& line : sheet.results_) {
+      results[key_of(line.name)] = figure_to_json(line.value);
+      if (!line.formula.empty()) formulas[key_of(line.name)] = formula_of(line);
+    }
+    rows.push_back({{"inputs", inputs}, {"results", results}, {"formulas", formulas}});
+  }
+  return ordered_json{{"calculator", calculator},
+                      {"rows", rows},
+                      {"counted_by", distinct_commands(sheets, &Sheet::counted_by_)},
+                      {"measured_by", distinct_commands(sheets, &Sheet::measured_by_)}}
+      .dump(2);
+}
+
+}  // namespace rung::workbench
