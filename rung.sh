@@ -468,7 +468,7 @@ fuzz() {
 
 # Prints the program's commands, a line each: name and summary.
 commands() {
-  awk '/Command self\{\{/ { match($0, /"[a-z]*"/); name = substr($0, RSTART + 1, RLENGTH - 2) }
+  awk '/Command self\{\{/ { match($0, /"[a-z-]*"/); name = substr($0, RSTART + 1, RLENGTH - 2) }
        /\.summary = "/ && name != "" {
          match($0, /".*"/); summary = substr($0, RSTART + 1, RLENGTH - 2)
          if (summary != "" && !shown[name]++) printf "  %-12s %s\n", name, summary

@@ -74,7 +74,8 @@ class Launcher(unittest.TestCase):
         for words, status, out, err in (
                 (["--help"], 0, "bench        how fast", ""), (["-h"], 0, "./rung.sh test", ""),
                 (["--version"], 0, "rung 0.", ""), (["bnch"], 2, "", "no command 'bnch' (did you mean 'bench'?)"),
-                (["xyz"], 2, "", "no command 'xyz'\n"),
+                (["xyz"], 2, "", "no command 'xyz'\n"), (["rouse"], 2, "", "(did you mean 'reuse'?)"),
+                (["litles-law"], 2, "", "(did you mean 'littles-law'?)"), (["--help"], 0, "littles-law  how many", ""),
                 (["bench", "gmem"], 2, "", "no operator 'gmem' (did you mean 'gemm'?); accepted: activation_backward"),
                 (["peers", "gem"], 2, "", "no operator 'gem'"), (["build", "gemm", "scan"], 2, "", "'scan' given"),
                 (["packages", "now"], 2, "", "'now' given"), (["fuzz", "abc"], 2, "", "accepted: seconds"),
@@ -93,7 +94,9 @@ class Launcher(unittest.TestCase):
     def test_builds_what_a_command_needs(self):
         for words, wanted in (
                 (["list"], ["-DRUNG_OPERATORS=none", "-DRUNG_SIMT=OFF", "-DRUNG_CPU_NATIVE=ON", "-DRUNG_TESTS=OFF"]),
-                (["machine"], ["-DRUNG_OPERATORS=none", "-DRUNG_SIMT=OFF"]),
+                *(([*words], ["-DRUNG_OPERATORS=none", "-DRUNG_SIMT=OFF"]) for words in
+                  (["machine"], ["reuse", "register", "4x8", "--n", "64"], ["littles-law", "--latency", "1ns"],
+                   ["conv-shape", "1x1x8x8"], ["work", "tree", "--n", "8"], ["occupancy"])),
                 (["bench", "--help"], ["-DRUNG_OPERATORS=none", "-DRUNG_SIMT=OFF"]),
                 (["run"], ["-DRUNG_OPERATORS=none"]),
                 (["run", "softmax", "--help"], ["-DRUNG_OPERATORS=softmax", "-DRUNG_SIMT=OFF"]),

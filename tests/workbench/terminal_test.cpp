@@ -122,8 +122,10 @@ TEST(Terminal, ColumnsDecideElseAPage) {
 TEST(Terminal, HelpAndTablesOfEveryCommandFit) {
   for (const char* width : {"60", "80", "200"}) {
     const Variable columns("COLUMNS", width);
-    for (const char* command : {"list", "check", "bench", "machine", "run", "report", "occupancy",
-                                "amdahl", "help", "completion"}) {
+    for (const char* command :
+         {"list",    "check", "bench",      "machine", "run",      "report",    "occupancy",
+          "amdahl",  "help",  "completion", "reuse",   "roofline", "waves",     "littles-law",
+          "mixture", "work",  "conv-shape", "burst",   "pcie",     "divergence"}) {
       const Outcome help = run_rung({command, "--help"});
       EXPECT_EQ(help.code, 0);
       EXPECT_LE(widest_line(help.out), std::strtoul(width, nullptr, 10)) << help.out;
@@ -132,7 +134,12 @@ TEST(Terminal, HelpAndTablesOfEveryCommandFit) {
       }
     }
     for (const std::vector<std::string>& words :
-         {std::vector<std::string>{"list"}, {"list", "fake"}, {"occupancy"}, {"amdahl", "0.9"}}) {
+         {std::vector<std::string>{"list"},
+          {"list", "fake"},
+          {"occupancy"},
+          {"amdahl", "0.9"},
+          {"waves", "--grid", "900", "--blocks-per-sm", "2"},
+          {"pcie", "--lanes", "1,2,4"}}) {
       const Outcome outcome = run_rung(words);
       EXPECT_LE(widest_line(outcome.out), std::strtoul(width, nullptr, 10)) << outcome.out;
     }

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung roofline: what a kernel of some intensity can reach, and which intensity reaches the ridge.
+#include "rung/bench/roofline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "rung/bench/published.hpp"
+#include "rung/workbench/calculator.hpp"
+
+namespace rung::workbench {
+namespace {
+
+struct Roof {
+  double bandwidth = 0;
+  double peak = 0;
+};
+
+Roof roof_of(const Given& given) {
+  Roof roof;
+  if (given.has("gpu")) {
+    const bench::Gpu* const gpu = bench::published_gpu(given.word("gpu"));
+    roof = {gpu->read_bytes_per_second, bench::gpu_ceiling(*gpu, "f32", 0).operations_per_second};
+  }
+  roof = {given.value_or("bandwidth", roof.bandwidth), given.value_or("peak", roof.peak)};
+  const std::pair<const char*, double> rates[] = {{"--bandwidth", roof.bandwidth},
+                                                  {"--peak", roof.peak}};
+  for (const auto& [name, rate] : rates) {
+    if (rate == 0) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("{}: not given; accepted: a rate, or --gpu {}", name,
+                              bench::published_gpu_names()));
+    }
+  }
+  return roof;
+}
+
+/// The roof on two logarithmic axes, and the kernel below it.
+std::string picture(double intensity, const Roof& roof) {
+  constexpr int columns = 61;
+  constexpr int rows = 9;
+  constexpr double per_decade = 20;  // columns; half as many rows show the same slope as 1
+  const double ridge = bench::ridge_point(roof.peak, roof.bandwidth);
+  // The ridge is in the middle, unless the kernel would then be outside.
+  const double middle = std::sqrt(ridge * std::clamp(intensity, ridge / 300, ridge * 300));
+  const double left = std::log10(middle) - columns / per_decade / 2;
+  const auto column = [&](double x) {
+    return static_cast<int>(std::lround((std::log10(x) - left) * per_decade));
+  };
+  const auto row = [&](double rate) {  // from the top
+    return 1 + static_cast<int>(std::lround(std::log10(roof.peak / rate) * per_decade / 8));
+  };
+  std::vector<std::string> lines(rows, std::string(columns, ' '));
+  for (int at = 0; at < columns; ++at) {
+    const double x = std::pow(10, left + at / per_decade);
+    const int y = row(bench::roofline_rate(x, roof.bandwidth, roof.peak));
+    if (y < rows) lines[y][at] = x < ridge ? '/' : '-';
+  }
+  const int x = std::clamp(column(intensity), 0, columns - 1);
+  const int y = std::min(row(bench::roofline_rate(intensity, roof.bandwidth, roof.peak)), rows - 1);
+  lines[y][x] = 'o';
+  std::string text = "  FLOP/s (log)    o: this kernel, at best\n";
+  for (std::string& line : lines) {
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += "  |" + line + '\n';
+  }
+  text += "  +" + std::string(columns, '-') + " FLOP/byte (log)\n";
+  std::string ticks(columns + 3, ' ');
+  const std::string mark = fmt::format("^ ridge {:.4g}", ridge);
+  ticks.replace(3 + std::clamp(column(ridge), 0, columns - 1), 1, mark);
+  ticks.erase(ticks.find_last_not_of(' ') + 1);
+  return text + ticks + '\n';
+}
+
+void add_tile(const Given& given, double ridge, Sheet& sheet) {
+  const double needed = ridge * given["element"];
+  sheet.result("reuse at the ridge", "{ridge} x {element size}", needed);
+  const double tile = std::exp2(std::ceil(std::log2(needed)));
+  sheet.result("tile at the ridge", "the reuse, up to a power of 2", tile, Unit::count);
+  for (const double threads : {1024.0, 512.0}) {
+    sheet.let("threads", threads);
+    sheet.result(fmt::format("FMA per thread ({:.0f})", threads),
+                 "({tile at the ridge})^2 / {threads}", tile * tile / threads);
+  }
+}
+
+void compute(const Given& given, Sheet& sheet) {
+  const Roof roof = roof_of(given);
+  if (given.has("intensity") == given.has("reuse")) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--intensity: {}; accepted: one of --intensity and --reuse",
+                            given.has("reuse") ? "given with --reuse" : "not given"));
+  }
+  sheet.let("element size", given["element"], Unit::number, "element");
+  sheet.let("bandwidth", roof.bandwidth, Unit::bytes_per_second);
+  sheet.let("peak", roof.peak, Unit::operations_per_second);
+  double intensity = 0;
+  if (given.has("reuse")) {
+    intensity = bench::intensity_of_reuse(given["reuse"], given["element"]);
+    sheet.result("FLOP per byte", "2 x {reuse} / (2 x {element size})", intensity);
+  } else {
+    intensity = given["intensity"];
+    sheet.let("FLOP per byte", intensity, Unit::number, "intensity");
+  }
+  const double ridge = bench::ridge_point(roof.peak, roof.bandwidth);
+  const double rate = bench::roofline_rate(intensity, roof.bandwidth, roof.peak);
+  sheet.result("fed by memory", "{FLOP per byte} x {bandwidth}", intensity * roof.bandwidth,
+               Unit::operations_per_second);
+  sheet.result("at most", "min({fed by memory}, {peak})", rate, Unit::operations_per_second);
+  sheet.result("of the peak", "{at most} / {peak}", rate / roof.peak, Unit::part);
+  const std::string bound = intensity < ridge ? "memory" : "arithmetic";
+  sheet.plain_result("bound by", bound, bound);
+  sheet.result("ridge", "{peak} / {bandwidth}", ridge);
+  add_tile(given, ridge, sheet);
+  sheet.picture(picture(intensity, roof));
+  sheet.remark(
+      "A tile of W x W elements of C uses each element of A and B that it loads W times. FMA per "
+      "thread are those of a block of so many threads for one step of k.");
+  sheet.counted_by("rung explain gemm --gpu a40  # bytes and operations of each rung");
+}
+
+CommandSpec::Action setup(Parser app) {
+  app.purpose(
+      "Computes what a kernel can reach at most on a chip, by its arithmetic intensity (operations "
+      "per byte of memory traffic), and which intensity, reuse and tile reach the ridge, from "
+      "where on the peak is the limit. The intensity may be given as reuse: how many multiply-adds "
+      "use an operand that was loaded once.");
+  app.example("rung roofline --reuse 32 --gpu a40", "a 32x32 tiled product on an A40");
+  app.example("rung roofline --intensity 2 --bandwidth 2TB/s --peak 9e12");
+  app.example("rung roofline --gpu h100 --reuse 1,16,32,64,128", "a line per reuse");
+  std::vector<std::string> gpus;
+  for (std::string names = bench::published_gpu_names() + ", "; !names.empty();
+       names.erase(0, names.find(", ") + 2)) {
+    gpus.push_back(names.substr(0, names.find(", ")));
+  }
+  return Calculator(app, "roofline",
+                    {{.name = "--intensity",
+                      .unit = Unit::number,
+                      .help = "operations per byte",
+                      .optional = true},
+                     {.name = "--reuse",
+                      .unit = Unit::number,
+                      .help = "multiply-adds per operand loaded, in place of --intensity",
+                      .optional = true},
+                     {.name = "--bandwidth",
+                      .unit = Unit::bytes_per_second,
+                      .help = "of the memory, as in 696GB/s",
+                      .optional = true},
+                     {.name = "--peak",
+                      .unit = Unit::operations_per_second,
+                      .help = "of the arithmetic, as in 37.4TFLOP/s",
+                      .optional = true},
+                     {.name = "--gpu",
+                      .help = "rates of its data sheet, of f32",
+                      .optional = true,
+                      .kind = InputKind::word,
+                      .words = gpus},
+                     {.name = "--element",
+                      .unit = Unit::bytes,
+                      .help = "bytes per element",
+                      .fallback = "4",
+                      .accepted = {.least = 1, .most = 64}}})
+      .action(compute);
+}
+
+const Command self{{.name = "roofline",
+                    .order = 79,
+                    .summary = "what a kernel of some intensity can reach at most",
+                    .setup = setup}};
+
+}  // namespace
+}  // namespace rung::workbench

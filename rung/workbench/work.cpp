@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung work: additions and steps of parallel scans and sums, against sequential ones.
+#include "rung/bench/work.hpp"
+
+#include <cmath>
+
+#include "rung/workbench/calculator.hpp"
+
+namespace rung::workbench {
+namespace {
+
+bool is_power_of_two(double n) { return std::exp2(bench::ceil_log2(n)) == n; }
+
+/// The formula of powers of two where it holds, else that of any n.
+void add_work(const std::string& algorithm, double n, Sheet& sheet) {
+  sheet.let("log", bench::ceil_log2(n), Unit::count,
+            is_power_of_two(n) ? "log2 n" : "ceil(log2 n)");
+  const auto add = [&](const bench::ParallelWork& work, const char* additions,
+                       const char* in_steps) {
+    sheet.result("additions", additions, work.additions, Unit::count);
+    sheet.result("steps", in_steps, work.steps, Unit::count);
+  };
+  if (algorithm == "kogge-stone") {
+    add(bench::kogge_stone(n),
+        is_power_of_two(n) ? "{n} x {log} - ({n} - 1)" : "{n} x {log} - (2^{log} - 1)", "{log}");
+    sheet.counted_by("rung explain scan/kogge_stone --annotate  # lanes and barriers of each step");
+  } else if (algorithm == "brent-kung") {
+    const bool exact = is_power_of_two(n) && n > 1;
+    add(bench::brent_kung(n),
+        exact ? "2 x ({n} - 1) - {log}"
+              : "sum over s = 1, 2, 4 ...: floor(n / 2s) + floor((n - s) / 2s)",
+        exact ? "2 x {log} - 1" : "strides with an addition, up and down");
+    sheet.counted_by("rung explain scan/brent_kung --annotate  # lanes and barriers of each step");
+  } else {
+    add(bench::tree_sum(n), "{n} - 1", "{log}");
+    sheet.counted_by("rung explain reduce/sequential_addressing --annotate  # lanes of each step");
+  }
+}
+
+void compute(const Given& given, Sheet& sheet) {
+  const double n = given["n"];
+  const std::string& algorithm = given.word("algorithm");
+  add_work(algorithm, n, sheet);
+  sheet.result("sequential", "{n} - 1", n - 1, Unit::count);
+  if (n > 1) {
+    const double work = algorithm == "kogge-stone"  ? bench::kogge_stone(n).additions
+                        : algorithm == "brent-kung" ? bench::brent_kung(n).additions
+                                                    : bench::tree_sum(n).additions;
+    sheet.result("work against sequential", "{additions} / {sequential}", work / (n - 1));
+    sheet.result("log2 of n", "log2 {n}", std::log2(n));
+  }
+  if (!given.has("coarsening")) return;
+  if (algorithm != "tree") {
+    throw Error(ErrorCode::invalid_argument,
+                "--coarsening: given with " + algorithm + "; accepted with: tree");
+  }
+  const double c = given["coarsening"];
+  sheet.result("steps, blocks in turn", "{coarsening} x {log}", bench::serialized_steps(n, c),
+               Unit::count);
+  sheet.result("steps, coarsened", "2 x ({coarsening} - 1) + {log}", bench::coarsened_steps(n, c),
+               Unit::count);
+}
+
+CommandSpec::Action setup(Parser app) {
+  app.purpose(
+      "Computes how many additions a parallel scan or sum makes, and in how many steps, against "
+      "the N - 1 additions of a loop. Kogge and Stone's scan takes the fewest steps and makes some "
+      "log2 N times the additions; Brent and Kung's makes fewer than twice as many in twice the "
+      "steps; a tree sums with no addition too many. N need not be a power of two: an algorithm "
+      "leaves out elements beyond the end. With --coarsening, a sum of C sections of N elements: "
+      "one block after another, against threads that first add 2 C elements each.");
+  app.example("rung work kogge-stone --n 16,128,1024", "a line per size");
+  app.example("rung work brent-kung --n 2048");
+  app.example("rung work tree --n 1024 --coarsening 2,4,8");
+  return Calculator(app, "work",
+                    {{.name = "algorithm",
+                      .help = "which",
+                      .kind = InputKind::word,
+                      .words = {"kogge-stone", "brent-kung", "tree"}},
+                     {.name = "--n", .help = "elements; with --coarsening, per section"},
+                     {.name = "--coarsening",
+                      .help = "sections that one block sums",
+                      .optional = true,
+                      .symbol = "C",
+                      .accepted = {.most = 1e9}}})
+      .action(compute);
+}
+
+const Command self{{.name = "work",
+                    .order = 84,
+                    .summary = "additions and steps of parallel scans and sums",
+                    .setup = setup}};
+
+}  // namespace
+}  // namespace rung::workbench

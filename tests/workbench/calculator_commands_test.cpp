@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the calculators' command lines have in common: pages, tables, units, wrong input; and the
+// times of `rung reuse both`.
+#include <cmath>
+#include <filesystem>
+
+#include "command_line.hpp"
+#include "rung/workbench/command.hpp"
+
+namespace rung::test {
+namespace {
+
+// --- times of this machine -----------------------------------------------------------------------
+
+TEST(ReuseBoth, PredictsFromWhatTheMachineRemembers) {
+  const KnownMachine known(1e11);  // 100 GB/s everywhere
+  const std::string line = "reuse both 64x64 4x8 --n 1024";
+  const double far = (std::pow(1024, 2) + std::pow(1024, 3) / 64) * 4;
+  const double near = (std::pow(1024, 3) / 8 + std::pow(1024, 3) / 4) * 4;
+  EXPECT_EQ(figure(line, "bytes_to_l1"), far);
+  EXPECT_EQ(figure(line, "bytes_to_registers"), near);
+  EXPECT_DOUBLE_EQ(figure(line, "time_of_l1"), near / 1e11);
+  EXPECT_DOUBLE_EQ(figure(line, "time_of_arithmetic"), 2 * std::pow(1024, 3) / 1e11);
+  EXPECT_DOUBLE_EQ(figure(line, "at_best"), 2 * std::pow(1024, 3) / 1e11);
+  EXPECT_DOUBLE_EQ(figure(line + " --bandwidth 1GB/s", "at_best"), far / 1e9);
+}
+
+TEST(ReuseBoth, SaysHowToMeasureWhereNothingIsKnown) {
+  const KnownMachine known;
+  std::filesystem::remove_all(known.folder);
+  const std::string text = page_of("reuse both 64x64 4x8 --n 1024");
+  EXPECT_NE(text.find("`rung machine` measures"), std::string::npos) << text;
+  EXPECT_EQ(text.find("at best "), std::string::npos) << text;
+  EXPECT_FALSE(std::filesystem::exists(known.folder)) << "a calculator measures nothing";
+}
+
+// --- the style of all ----------------------------------------------------------------------------
+
+constexpr const char* all_lines[] = {
+    "reuse register 4x8x1 --n 1024",
+    "reuse cache 8x8 --n 100 --l1 32K",
+    "reuse both 64x64 4x8 --n 1000 --bandwidth 20GB/s --l1-bandwidth 200GB/s --peak 100GFLOP/s",
+    "reuse shared 128x64x16x8x4 --n 1000",
+    "reuse stencil --tile 8x16x32 --mask 3x5x7 --loads-per-thread 10",
+    "roofline --reuse 32 --gpu a40",
+    "waves --grid 900 --blocks-per-sm 2",
+    "littles-law --latency 500ns --bandwidth 3TB/s --blocks 100 --sms 132",
+    "burst --stride 3 --peak 1TB/s",
+    "pcie --bytes 1GiB",
+    "mixture 90%=5ns 10%=500ns --target 20ns",
+    "work brent-kung --n 1000",
+    "conv-shape 2x4x8x9 --out 8 --kernel 3x2 --stride 2x1 --padding 1 --dilation 2 --groups 2",
+    "divergence --paths 1us,2us,3us --divergent 50%",
+    "occupancy --sm warps=48 --threads 100",
+    "amdahl 90% 8",
+    "amdahl --measured 5 8",
+};
+
+TEST(Calculators, PagesFitAndShowInputsFormulasAndResults) {
+  const KnownMachine known;
+  for (const char* line : all_lines) {
+    for (const char* width : {"60", "80", "100"}) {
+      setenv("COLUMNS", width, 1);
+      const Outcome outcome = run_line(line);
+      unsetenv("COLUMNS");
+      EXPECT_EQ(outcome.code, 0) << line << outcome.err;
+      EXPECT_NE(outcome.out.find(" = "), std::string::npos) << outcome.out;
+      EXPECT_EQ(outcome.out.find("{"), std::string::npos) << outcome.out;
+      EXPECT_EQ(outcome.out.find("nan"), std::string::npos) << outcome.out;
+      EXPECT_EQ(outcome.out.find("inf"), std::string::npos) << outcome.out;
+    }
+    EXPECT_TRUE(json_of(line).is_object()) << line;
+  }
+}
+
+TEST(Calculators, ListsMakeTables) {
+  const std::string text = page_of("reuse stencil --tile 8,16 --mask 3,5 --dims 2");
+  EXPECT_EQ(figures("reuse stencil --tile 8,16 --mask 3,5 --dims 2", "loads"),
+            (Figures{100, 144, 324, 400}));
+  EXPECT_NE(text.find("tile T  mask M"), std::string::npos) << text;
+  EXPECT_EQ(page_of("burst --stride 1,2,4").find("Counted"),
+            page_of("burst --stride 1,2,4").rfind("Counted"));
+}
+
+TEST(Calculators, LargeNumbersStayFiniteOrAreRefused) {
+  EXPECT_EQ(figure("work kogge-stone --n 9007199254740992", "steps"), 53);
+  EXPECT_GT(figure("reuse register 4x8 --n 1e7", "loads"), 1e20);
+  for (const char* line : {"work tree --n 9007199254740994", "reuse register 4x8 --n 1e8"}) {
+    EXPECT_EQ(run_line(line).code, 2) << line;
+  }
+}
+
+TEST(Calculators, UnitsAreUnderstood) {
+  const auto bytes = [](const std::string& text) {
+    return json_of("pcie --bytes " + text).at("rows")[0].at("inputs").at("bytes").get<double>();
+  };
+  EXPECT_EQ(bytes("4096"), 4096);
+  EXPECT_EQ(bytes("4K"), 4096);
+  EXPECT_EQ(bytes("4KiB"), 4096);
+  EXPECT_EQ(bytes("4KB"), 4000);
+  EXPECT_EQ(bytes("1.5GB"), 1.5e9);
+  const auto latency = [](const std::string& text) {
+    const nlohmann::json rows =
+        json_of("littles-law --bandwidth 1e12 --latency " + text).at("rows");
+    return rows[0].at("inputs").at("latency").get<double>();
+  };
+  EXPECT_EQ(latency("500ns"), 500e-9);
+  EXPECT_EQ(latency("0.5us"), 500e-9);
+  EXPECT_EQ(latency("5e-7"), 500e-9);
+  EXPECT_EQ(latency("2ms"), 2e-3);
+  const auto peak = [](const std::string& text) {
+    return json_of("roofline --reuse 1 --bandwidth 1e9 --peak " + text)
+        .at("rows")[0]
+        .at("inputs")
+        .at("peak")
+        .get<double>();
+  };
+  EXPECT_EQ(peak("37.4TFLOP/s"), 37.4e12);
+  EXPECT_EQ(peak("100GFLOP/s"), 1e11);
+  EXPECT_EQ(peak("1e9"), 1e9);
+}
+
+TEST(Calculators, WrongInputNamesOptionValueAndWhatIsAccepted) {
+  const struct {
+    const char* line;
+    const char* says;
+  } cases[] = {
+      {"reuse", "register cache both shared stencil"},
+      {"reuse registre 4x8 --n 9", "did you mean 'register'?"},
+      {"rouse", "did you mean 'reuse'?"},
+      {"litles-law", "did you mean 'littles-law'?"},
+      {"reuse register 4x8", "--n: not given"},
+      {"reuse register --n 4", "tile: not given"},
+      {"reuse register 4 --n 9", "tile: '4' given; accepted: whole numbers with x between"},
+      {"reuse register 0x8 --n 9", "tile: '0x8' given"},
+      {"reuse register 4x8 --n 0", "--n: '0' given; accepted: a whole number from 1"},
+      {"reuse register 4x8 --n -5", "--n: '-5' given"},
+      {"reuse register 4x8 --n 1.5", "--n: '1.5' given"},
+      {"reuse register 4x8 --n nan", "--n: 'nan' given"},
+      {"reuse cache 8x8 --n 9 --l1 0", "--l1: '0' given; accepted: bytes above 0"},
+      {"reuse shared 128x8x7 --n 9", "a thread's tile that divides the block's"},
+      {"reuse stencil --tile 8 --mask 4", "--mask: '4' given; accepted: odd extents"},
+      {"reuse stencil --mask 5", "one of --tile and --input-tile"},
+      {"reuse stencil --input-tile 4 --mask 5", "the mask fits into"},
+      {"reuse stencil --tile 8x8 --mask 5 --dims 3", "1 or 3 extents"},
+      {"reuse stencil --tile 8 --mask 5 --dims 4",
+       "--dims: '4' given; accepted: a whole number "
+       "from 1 to 3"},
+      {"roofline --reuse 2", "--bandwidth: not given; accepted: a rate, or --gpu h200"},
+      {"roofline --gpu a40", "one of --intensity and --reuse"},
+      {"roofline --gpu a41 --reuse 2", "did you mean 'a40'?"},
+      {"roofline --reuse 2 --peak 1 --bandwidth 3parsecs", "as in 204.8GB/s"},
+      {"roofline --reuse 0 --gpu a40", "--reuse: '0' given; accepted: a number above 0"},
+      {"waves --grid 0 --blocks-per-sm 2", "--grid: '0' given"},
+      {"littles-law --latency 5parsecs --bandwidth 1e9", "as in 500ns"},
+      {"littles-law --latency 0 --bandwidth 1e9", "--latency: '0' given; accepted: a time above 0"},
+      {"burst --threads 2e6",
+       "--threads: '2e6' given; accepted: a whole number from 1 to 1,048,576"},
+      {"pcie --generation 7", "--generation: '7' given; accepted: a whole number from 1 to 6"},
+      {"mixture", "part: 'nothing' given"},
+      {"mixture 50%=1ns 40%=2ns", "part: '90 %' given; accepted: shares and times that add up"},
+      {"mixture 50%=1ns 50%=2ns --target 5ns", "a mean between"},
+      {"mixture 100%=1ns --target 5ns", "only with two parts"},
+      {"mixture 100%=1ns --target 1GFLOP/s", "a rate only with --plus"},
+      {"work kogge --n 4", "algorithm: 'kogge' given"},
+      {"work kogge-stone --n 4 --coarsening 2",
+       "--coarsening: given with kogge-stone; accepted "
+       "with: tree"},
+      {"conv-shape 3x4 --out 2 --k 3", "input: '3x4' given"},
+      {"conv-shape 1x1x4x4 --out 2 --k 5",
+       "--kernel: a window of 5 elements given; accepted: at "
+       "most 4"},
+      {"conv-shape 1x4x9x9 --out 2 --k 3 --groups 3", "--groups: 3 given"},
+      {"divergence --paths 1ms,soon", "--paths: 'soon' given"},
+      {"occupancy --sm blocks=16", "warps= or threads="},
+      {"occupancy --sm warp=16", "--sm: 'warp=16' given; accepted: warps="},
+      {"occupancy --sm threads=100", "whole warps of 32"},
+      {"occupancy --sm warps=0", "--sm warps: '0' given"},
+      {"occupancy --sm warps=8 --threads 512", "a block of this SM has at most 256"},
+      {"occupancy --sm warps=8 --compute-capability 9.0", "accepted: one of the two"},
+      {"occupancy --registers 3 --registers-per-block 4K", "accepted: one of the two"},
+      {"occupancy --registers-per-block 0", "--registers-per-block: '0' given"},
+      {"work tree --n 1,2,x", "--n: 'x' given"},
+      {"work tree --n 1,,2", "--n: '' given"},
+  };
+  for (const auto& [line, says] : cases) {
+    const Outcome outcome = run_line(line);
+    EXPECT_EQ(outcome.code, 2) << line << outcome.out;
+    EXPECT_EQ(outcome.out, "") << line;
+    EXPECT_NE(outcome.err.find(says), std::string::npos) << line << ": " << outcome.err;
+  }
+}
+
+TEST(Calculators, ShellsCompleteThem) {
+  EXPECT_EQ(workbench::complete({"reuse", "st"}), std::vector<std::string>{"stencil"});
+  EXPECT_EQ(workbench::complete({"littl"}), std::vector<std::string>{"littles-law"});
+  EXPECT_EQ(workbench::complete({"work", ""}),
+            (std::vector<std::string>{"kogge-stone", "brent-kung", "tree"}));
+  EXPECT_EQ(workbench::complete({"roofline", "--gpu", "h2"}), std::vector<std::string>{"h200"});
+}
+
+TEST(Calculators, TooManyLinesAreRefused) {
+  std::string list = "1";
+  for (int i = 2; i < 40; ++i) list += "," + std::to_string(i);
+  const Outcome outcome = run_rung({"conv-shape", "1x1x64x64", "--out", list, "--k", list});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("more than 1000 lines"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace rung::test
