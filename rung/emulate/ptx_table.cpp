@@ -12,6 +12,7 @@
 
 #include "rung/core/error.hpp"
 #include "rung/emulate/ptx.hpp"
+#include "rung/emulate/ptx_translator.hpp"
 
 namespace rung::emulate {
 namespace {
@@ -118,10 +119,6 @@ constexpr TypeName types[] = {
     {"e4m3x2", "::rung::ptx::e4m3x2"},
     {"e5m2x2", "::rung::ptx::e5m2x2"},
 };
-
-std::string get(std::string_view type, const std::string& value) {
-  return fmt::format("::rung::ptx::get<{}>({})", type, value);
-}
 
 [[noreturn]] void unknown(const Instruction& one) {
   throw Error(ErrorCode::unsupported,

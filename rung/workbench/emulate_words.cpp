@@ -115,9 +115,9 @@ void expect_macro(const std::string& definition) {
                           printable(definition)));
 }
 
-class Reader {
+class WordReader {
  public:
-  Reader(const std::vector<std::string>& words, emulate::Sources& sources)
+  WordReader(const std::vector<std::string>& words, emulate::Sources& sources)
       : words_(words), sources_(sources) {}
 
   void read() {
@@ -258,7 +258,7 @@ void read_emulate_words(const std::vector<std::string>& words, emulate::Sources&
   for (std::size_t i = 0; i < words.size(); ++i) {
     sources.all_cuda |= words[i] == "-x" && i + 1 < words.size() && words[i + 1] == "cu";
   }
-  Reader(words, sources).read();
+  WordReader(words, sources).read();
 }
 
 }  // namespace rung::workbench

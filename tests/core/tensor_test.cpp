@@ -21,7 +21,7 @@ using test::gpu;
 using test::offset_of;
 using test::random_extents;
 
-constexpr std::int64_t huge = std::int64_t{1} << 62;
+constexpr std::int64_t too_many = std::int64_t{1} << 62;
 
 TEST(Backend, NamesRoundTrip) {
   for (const Backend backend : all_backends) {
@@ -132,12 +132,14 @@ TEST(Copy, RefusesWhatIsAmbiguous) {
   const auto tensor = [&](int offset, const Extents& shape, const Extents& strides) {
     return TensorRef(memory + offset, DType::f32, shape, strides);
   };
-  expect_error(ErrorCode::invalid_argument, {"shapes differ", "2x3", "3x2"},
-               [&] { copy(tensor(0, {2, 3}, {3, 1}), tensor(8, {3, 2}, {2, 1})); });
+  expect_error(ErrorCode::invalid_argument, {"shapes differ", "2x3", "3x2"}, [&] {
+    copy(tensor(0, {2, 3}, {3, 1}), tensor(8, {3, 2}, {2, 1}));
+  });
   expect_error(ErrorCode::invalid_argument, {"dtypes differ", "i32", "f32"},
                [&] { copy(ConstTensorRef(integers, DType::i32, {2}), tensor(8, {2}, {1})); });
-  expect_error(ErrorCode::invalid_argument, {"one place"},
-               [&] { copy(tensor(0, {2, 3}, {3, 1}), tensor(8, {2, 3}, {0, 1})); });
+  expect_error(ErrorCode::invalid_argument, {"one place"}, [&] {
+    copy(tensor(0, {2, 3}, {3, 1}), tensor(8, {2, 3}, {0, 1}));
+  });
   expect_error(ErrorCode::invalid_argument, {"overlap"},
                [&] { copy(tensor(0, {4}, {1}), tensor(3, {4}, {1})); });
   expect_error(ErrorCode::invalid_argument, {"from (4) has a null data"},
@@ -204,8 +206,9 @@ TEST(Fill, LeavesGapsAlone) {
   std::vector<float> memory(12, 1.0f);
   fill(TensorRef(memory, {3, 2}, {4, 2}), 9);
   EXPECT_EQ(memory, (std::vector<float>{9, 1, 9, 1, 9, 1, 9, 1, 9, 1, 9, 1}));
-  expect_error(ErrorCode::invalid_argument, {"fill: to (2x3", "overlaps itself"},
-               [&] { fill(TensorRef(memory, {2, 3}, {0, 1}), 0); });
+  expect_error(ErrorCode::invalid_argument, {"fill: to (2x3", "overlaps itself"}, [&] {
+    fill(TensorRef(memory, {2, 3}, {0, 1}), 0);
+  });
   expect_error(ErrorCode::invalid_argument, {"fill: to (4) has a null data pointer"},
                [] { fill(TensorRef(nullptr, DType::f32, {4}), 0); });
 }
@@ -223,16 +226,19 @@ TEST(Tensor, ReleasesDeviceMemoryOnce) {
 }
 
 TEST(Tensor, RefusesWhatCannotBe) {
-  expect_error(ErrorCode::invalid_argument, {"2^63 - 1 bytes"}, [] { Tensor(DType::f64, {huge}); });
+  expect_error(ErrorCode::invalid_argument, {"2^63 - 1 bytes"},
+               [] { Tensor(DType::f64, {too_many}); });
   expect_error(ErrorCode::invalid_argument, {"negative"}, [] { Tensor(DType::f64, {-1}); });
 #if !defined(__SANITIZE_ADDRESS__)  // whose allocator ends the program instead
-  expect_error(ErrorCode::out_of_memory, {"bytes"}, [] { Tensor(DType::u8, {huge}); });
+  expect_error(ErrorCode::out_of_memory, {"bytes"}, [] { Tensor(DType::u8, {too_many}); });
 #endif
-  expect_error(ErrorCode::out_of_memory, {"fake"}, [] { Tensor(DType::u8, {huge}, gpu); });
-  expect_error(ErrorCode::invalid_argument, {"cuda device 2", "0 to 1"},
-               [] { Tensor(DType::u8, {1}, {Backend::cuda, 2}); });
-  expect_error(ErrorCode::invalid_argument, {"cpu device -1"},
-               [] { Tensor(DType::u8, {1}, {Backend::cpu, -1}); });
+  expect_error(ErrorCode::out_of_memory, {"fake"}, [] { Tensor(DType::u8, {too_many}, gpu); });
+  expect_error(ErrorCode::invalid_argument, {"cuda device 2", "0 to 1"}, [] {
+    Tensor(DType::u8, {1}, {Backend::cuda, 2});
+  });
+  expect_error(ErrorCode::invalid_argument, {"cpu device -1"}, [] {
+    Tensor(DType::u8, {1}, {Backend::cpu, -1});
+  });
 }
 
 TEST(TensorRef, ConvertsFromViews) {
