@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <string>
@@ -30,16 +31,22 @@ struct stat status_of(const std::string& path) {
   return status;
 }
 
-/// Runs body in a child process; its wait status.
+/// Runs body in a child process; its wait status. Signals end it, also where this process was
+/// started with some of them ignored, as a shell script starts what it leaves in the background.
 template <class Body>
 int in_child(const Body& body) {
   const pid_t child = fork();
   if (child == 0) {
+    sigset_t none;
+    sigemptyset(&none);
+    pthread_sigmask(SIG_SETMASK, &none, nullptr);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_DFL);
     body();
     _exit(0);
   }
   int status = 0;
-  waitpid(child, &status, 0);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   return status;
 }
 
