@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/option_effect.hpp"
 #include "rung/core/require.hpp"
 #include "rung/core/run_examples.hpp"
 #include "rung/core/words.hpp"
@@ -217,7 +218,14 @@ std::span<const ArgumentSpec> Image::arguments() {
 void Image::invoke(Context& context, Invocation& call, Pick pick) {
   const Tensor& x = call.tensors.at("x");
   ImageOptions options;
-  options.filter = parse_word<ImageFilter>("filter", call.text("filter", "grey"), filters);
+  const std::string_view filter = call.text("filter", "grey");
+  expect_effect(name, call, "filter", filter,
+                {{"weights", "grey"},
+                 {"opaque", "grey"},
+                 {"radius", "box|gaussian|unsharp"},
+                 {"sigma", "gaussian|unsharp"},
+                 {"amount", "unsharp"}});
+  options.filter = parse_word<ImageFilter>("filter", filter, filters);
   options.weights = parse_word<GreyWeights>("weights", call.text("weights", "bt601"), weights);
   options.radius =
       static_cast<int>(call.integer(name, "radius", options.radius, {.min = 0, .max = max_radius}));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/option_effect.hpp"
 #include "rung/ops/loss/loss.hpp"
 
 namespace rung {
@@ -197,6 +198,11 @@ void Loss::invoke(Context& context, Invocation& call, Pick pick) {
   const ConstTensorRef x = call.tensors.at("x");
   LossOptions options;
   const std::string_view kind = call.text("kind", "cross_entropy");
+  expect_effect(name, call, "kind", kind,
+                {{"axis", "cross_entropy|hinge"},
+                 {"smoothing", "cross_entropy"},
+                 {"margin", "hinge"},
+                 {"ignored", "cross_entropy|hinge"}});
   options.kind = kind == "squared" ? LossKind::squared
                  : kind == "hinge" ? LossKind::hinge
                                    : LossKind::cross_entropy;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/option_effect.hpp"
 #include "rung/core/tensor.hpp"
 #include "rung/ops/optimiser/optimiser.hpp"
 
@@ -122,6 +123,12 @@ std::span<const ArgumentSpec> Optimiser::arguments() {
 void Optimiser::invoke(Context& context, Invocation& call, Pick pick) {
   const ConstTensorRef parameters = call.tensors.at("parameters");
   OptimiserOptions options;
+  expect_effect(name, call, "kind", call.text("kind", "sgd"), {{"step", "adam"}});
+  if (call.has("decoupled") && !call.has("decay")) {
+    reject(name,
+           "--decoupled is given and has no effect without a weight decay; accepted: with "
+           "--decay");
+  }
   if (call.text("kind", "sgd") == "adam") options.kind = OptimiserKind::adam;
   options.learning_rate = call.number("rate", 1e-3);
   options.weight_decay = call.number("decay", 0);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/option_effect.hpp"
 #include "rung/core/problem.hpp"
 #include "rung/core/require.hpp"
 #include "rung/core/words.hpp"
@@ -64,9 +65,11 @@ void read_windows(std::string_view op, const Problem& problem, Options& options)
 }
 template <class Options>
 void read_windows(std::string_view op, const Invocation& call, Options& options) {
+  const std::string_view given = call.text("kind", "max");
+  expect_effect(op, call, "kind", given, {{"valid", "average|weighted"}});
   read(op, call, {"kernel", "stride", "padding", "dilation"}, options);
   for (const auto& [word, kind] : kinds) {
-    if (call.text("kind", "max") == word) options.kind = kind;
+    if (given == word) options.kind = kind;
   }
 }
 
