@@ -21,6 +21,7 @@
 #include "rung/workbench/emulate_report.hpp"
 #include "rung/workbench/emulate_words.hpp"
 #include "rung/workbench/files.hpp"
+#include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -174,9 +175,10 @@ Outcome run_once(const Options& options, const std::string& program,
   }
   const emulate::Ending ending = emulate::run_program(command, variables, options.timeout);
   if (ending.timed_out) {
-    fmt::print(stderr, "rung: the program did not end within {} seconds and was stopped\n",
-               options.timeout);
-  } else if (ending.signal != 0 && emulate::interrupted() == 0) {
+    fmt::print(stderr, "rung: the program did not end within {} and was stopped\n",
+               count_of(fmt::format("{}", options.timeout), "second"));
+    // A closed pipe, as behind `| head`, is no failure of the program's.
+  } else if (ending.signal != 0 && ending.signal != SIGPIPE && emulate::interrupted() == 0) {
     fmt::print(stderr, "rung: the program was ended by signal {} ({})\n", ending.signal,
                strsignal(ending.signal));
     if (ending.signal == SIGKILL) fmt::print(stderr, "rung: perhaps for want of memory\n");
@@ -201,6 +203,7 @@ void tell_counts(const Options& options, const Outcome& outcome) {
 /// So that nothing runs in vain.
 void check_report_path(const std::string& path) {
   if (path.empty()) return;
+  refuse_dash("--json", path);
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder)) {
     throw Error(ErrorCode::io,
@@ -226,8 +229,8 @@ int run_in_folder(const Options& options) {
   const bool built = emulate::is_built(first);
   if (built && options.sources.files.size() > 1) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} is a program: given {} files, accepted is the program alone",
-                            printable(first), options.sources.files.size()));
+                fmt::format("{} is a program: given {}, accepted is the program alone",
+                            printable(first), count_of(options.sources.files.size(), "file")));
   }
   const std::string program =
       built ? std::filesystem::absolute(first).string() : emulate::compile(options.sources, place);

@@ -51,6 +51,18 @@ def wrong_after_closed_pipe(bench):
     return wrong
 
 
+def wrong_behind_head(bench):
+    """A program whose reader has gone is no failure: nothing is said, and the exit code is that of SIGPIPE."""
+    with bench.start(LOUD, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        line = run.stdout.readline()
+        run.stdout.close()
+        told = run.stderr.read()
+        run.wait(100)
+    if (line, told, run.returncode) == ("a line of the program\n", "", 128 + signal.SIGPIPE):
+        return bench.left("behind head")
+    return [f"behind head: exit code {run.returncode}\n{line}{told}"]
+
+
 def wrong_after_signal(bench):
     """SIGTERM, SIGHUP and SIGINT at several moments: while the source is read, compiled, linked, and while it runs."""
     wrong = []
@@ -80,9 +92,14 @@ def wrong_when_ignored(bench):
 
 
 def main():
+    # A script's background jobs ignore some, and what they start inherits that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(os.path.abspath(sys.argv[1]), folder)
-        wrong = wrong_after_closed_pipe(bench) + wrong_after_signal(bench) + wrong_when_ignored(bench)
+        wrong = []
+        for one in (wrong_after_closed_pipe, wrong_behind_head, wrong_after_signal, wrong_when_ignored):
+            wrong += one(bench)
     print("\n".join([*wrong, f"{len(wrong)} wrong"]))
     sys.exit(1 if wrong else 0)
 

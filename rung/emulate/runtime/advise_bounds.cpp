@@ -71,6 +71,48 @@ bool advise_comparison(Finding& finding, const Scene& scene) {
   return false;
 }
 
+/// Returns true if the index runs over a window around an element: by a loop that begins below 0,
+/// or by constants of both signs in one statement.
+bool is_of_window(const Finding& finding, const Scene& scene) {
+  const TokenStream& tokens = scene.tokens;
+  const ThreadValues values(scene.tree, *scene.access.spot.function, finding);
+  const TokenRange index = scene.access.index();
+  for (const Statement* one = scene.access.spot.statement; one != nullptr; one = one->parent) {
+    if (one->kind != Statement::Kind::loop) continue;
+    std::size_t own = one->header_begin;
+    while (own < one->header_end && !tokens[own + 1].is("=")) ++own;
+    if (own == one->header_end) continue;
+    const std::string_view variable = tokens[own].text;
+    if (!scene.tree.mentions(index.begin, index.end, variable)) continue;
+    const auto first = values.first_value(variable, *one);
+    if (first.has_value() && tokens[first->begin].is("-")) return true;
+  }
+  bool below = false, above = false;
+  const Statement& statement = *scene.access.spot.statement;
+  for (std::size_t i = statement.begin; i + 1 < statement.end; ++i) {
+    if (!tokens[i].is(tokens[scene.access.name].text) || !tokens[i + 1].is("[")) continue;
+    const std::size_t close = tokens.closing(i + 1);
+    below = below || tokens[close - 2].is("-");
+    above = above || tokens[close - 2].is("+");
+  }
+  return below && above;
+}
+
+/// Advises elements of neighboring blocks, for a window that leaves the block's tile: a guard would
+/// leave them out of the sum.
+bool advise_halo(Finding& finding, const Scene& scene) {
+  const bool reads = scene.access.name != scene.access.spot.statement->begin;
+  if (finding.space != record::Space::shared || !reads || !is_of_window(finding, scene)) {
+    return false;
+  }
+  const std::string name(scene.tokens[scene.access.name].text);
+  finding.advice = joined({"give ", name, " a halo: the window ", name, "[", scene.index(),
+                           "] reaches elements of neighboring blocks; declare ", name,
+                           " that much longer on both sides, and load those, too, before the "
+                           "barrier"});
+  return true;
+}
+
 /// Advises the range of the index, for which no condition can be given.
 void advise_range(Finding& finding, const Scene& scene) {
   const std::string name(scene.tokens[scene.access.name].text);
@@ -211,7 +253,7 @@ void advise_bounds(Finding& finding) {
     }
     if (tree->mentions(first, declared, "__shared__")) finding.space = record::Space::shared;
   }
-  if (advise_comparison(finding, scene)) return;
+  if (advise_comparison(finding, scene) || advise_halo(finding, scene)) return;
   const bool writes = access->name == access->spot.statement->begin;
   const std::int64_t threads =
       std::int64_t{1} * finding.block_extent.x * finding.block_extent.y * finding.block_extent.z;

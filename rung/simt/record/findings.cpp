@@ -65,7 +65,7 @@ std::string access_of(const Step& step) {
 }
 
 std::string name_of(const Memory& memory) {
-  return std::to_string(memory.bytes) + " bytes of " +
+  return std::to_string(memory.bytes) + (memory.bytes == 1 ? " byte of " : " bytes of ") +
          (memory.name.empty() ? "global memory" : memory.name);
 }
 
@@ -146,6 +146,7 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   const auto shared_begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
   const bool in_shared = address - shared_begin <= shared_bytes - bytes && bytes <= shared_bytes;
   bool harms = false;
+  bool of_host = false;
   Kind kind = Kind::out_of_bounds;
   std::string message = access_of(step);
   std::string advice = "compare the index with the size before the access";
@@ -166,9 +167,12 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
     message += " " + shared;
     harms = address - shared_begin > shared_bytes + harmless;
   } else if (is_host_memory(address, nearest)) {
-    message += " of memory of the host";
-    advice = "allocate memory of the device (cudaMalloc), copy it there (cudaMemcpy), pass that";
-    harms = true;
+    message += std::string(" of memory of the host, which the GPU cannot ") +
+               (writes(step.access) ? "write" : "read");
+    advice =
+        "pass memory of the device: allocate it by cudaMalloc and copy by cudaMemcpy; arrays on "
+        "the stack and those of malloc and new are the host's alone";
+    harms = of_host = true;
   } else if (nearest != nullptr && pointer >= nearest->begin()) {
     const auto behind =
         static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - nearest->begin());
@@ -188,7 +192,8 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   Finding finding = describe(kind, recorder, step, Where::global, thread.block->record->number,
                              linear_thread(thread));
   if (!shared.empty() || in_shared) finding.space = Space::shared;
-  const Region* const about = shared.empty() ? nearest : nullptr;
+  // No array of the device has anything to do with an address of the host.
+  const Region* const about = shared.empty() && !of_host ? nearest : nullptr;
   if (about != nullptr || finding.space == Space::shared) {
     name_object(recorder.launch().launch, finding, address, about, *thread.block);
   }

@@ -272,10 +272,12 @@ std::string to_text(const Finding& f) {
 }
 
 std::string to_text(const PartlyRecorded& kernel) {
+  const auto later = kernel.recorded - kernel.first;
   return "kernel " + kernel.kernel + ": " + std::to_string(kernel.recorded) + " of " +
          std::to_string(kernel.launches) + " launches were checked, the first " +
-         std::to_string(kernel.first) + " and " + std::to_string(kernel.recorded - kernel.first) +
-         " later ones; " + std::to_string(kernel.launches - kernel.recorded) +
+         std::to_string(kernel.first) + " and " + std::to_string(later) +
+         (later == 1 ? " later one; " : " later ones; ") +
+         std::to_string(kernel.launches - kernel.recorded) +
          " that repeated them ran unchecked (--checks always checks all)";
 }
 
