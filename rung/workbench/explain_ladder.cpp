@@ -77,9 +77,10 @@ constexpr Column columns[] = {
      },
      "the rate that sets it: of arithmetic, memory, L1 or shared memory"},
 };
-/// Left out one after the other where the terminal is too narrow for all.
-constexpr const char* dispensable[] = {"lanes",  "declared",  "barriers",   "stores",
-                                       "div. %", bound_title, at_best_title};
+/// Left out one after the other where the terminal is too narrow for all; what a rung takes at best
+/// never is.
+constexpr const char* dispensable[] = {"lanes",     "declared", "barriers",  "stores", "div. %",
+                                       bound_title, "counted",  "conflicts", "loads"};
 
 bool contains(std::span<const char* const> titles, std::string_view title) {
   return std::any_of(titles.begin(), titles.end(), [&](const char* one) { return one == title; });
@@ -134,8 +135,9 @@ class Ladder {
 
   void add(const std::vector<const Explained*>& rungs, const std::string& remark) {
     const Explained& first = *rungs.front();
-    text_ += fmt::format("{}{} {}: {} bytes must move{}\n", text_.empty() ? "" : "\n", op_,
-                         first.problem.to_string(), whole(first.compulsory.bytes), remark);
+    text_ += fmt::format("{}{} {}: {} must move{}\n", text_.empty() ? "" : "\n", op_,
+                         first.problem.to_string(), count_of(whole(first.compulsory.bytes), "byte"),
+                         remark);
     const AtBest best = at_best(first);
     const bool all_alike = rungs.size() > 1 && best.seconds > 0 &&
                            std::all_of(rungs.begin(), rungs.end(), [&](const Explained* one) {

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "rung/workbench/files.hpp"
 
@@ -31,7 +32,16 @@ std::string_view trimmed(std::string_view text) {
 std::optional<std::string> find_source(const std::string& file) {
   std::error_code failed;
   const fs::path program = fs::read_symlink("/proc/self/exe", failed).parent_path();
-  for (const fs::path& path : {fs::path(file), program.parent_path() / "include" / file}) {
+  const fs::path include = program.parent_path() / "include";
+  std::vector<fs::path> paths = {file, include / file};
+  // A compiler behind ccache may have been told a path from the build's folder on.
+  const fs::path normal = fs::path(file).lexically_normal();
+  for (auto part = normal.begin(); part != normal.end(); ++part) {
+    if (*part != "rung") continue;
+    paths.push_back(include);
+    for (auto rest = part; rest != normal.end(); ++rest) paths.back() /= *rest;
+  }
+  for (const fs::path& path : paths) {
     if (fs::is_regular_file(path, failed)) return read_text_file(path.string());
   }
   return std::nullopt;

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,30 @@ WIDTH = 90
 EXPECTED = {4: "2 32 32", 5: "2 32 32", 6: "bar 2", 8: "2 1 2 8 8 br 0%"}
 
 
+def wrong_behind_ccache(rung):
+    """A compiler that is ccache, told to name files from the folder on: the second of two folders with the same program
+    is not shown what the first one's object says, which has gone."""
+    if not shutil.which("ccache"):
+        return []
+    with tempfile.TemporaryDirectory() as base:
+        tools = pathlib.Path(base, "tools")
+        tools.mkdir()
+        (tools / "g++").symlink_to(shutil.which("ccache"))
+        environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}", CCACHE_DIR=f"{base}/cache",
+                           CCACHE_BASEDIR="/", CCACHE_NOHASHDIR="1", CCACHE_CONFIGPATH="/dev/null")
+        environment.pop("CXX", None)
+        for name in ("first", "second"):
+            folder = pathlib.Path(base, name)
+            folder.mkdir()
+            (folder / "prog.cu").write_text(SOURCE)
+            run = subprocess.run([rung, "emulate", "--annotate", "prog.cu"], cwd=folder, env=environment,
+                                 capture_output=True, text=True, timeout=100, check=False)
+            if f"{SOURCE.splitlines()[3].strip()}\n" not in run.stdout or "not here" in run.stdout:
+                return [f"behind ccache, {name}:\n{run.stdout}{run.stderr}"]
+            shutil.rmtree(folder)
+    return []
+
+
 def main():
     rung = os.path.abspath(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -66,6 +91,7 @@ def main():
     # It stands in each listing.
     if "".join(re.findall(r"(?<=[/* ])x+(?=$|\*)", run.stdout, re.M)) != 3 * LONG:
         wrong.append("the long word is not whole")
+    wrong += wrong_behind_ccache(rung)
     wrong += [f"too wide: {line!r}" for line in run.stdout.splitlines() if len(line) > WIDTH]
     if wrong:
         sys.exit("\n".join(wrong) + "\n" + run.stdout + run.stderr)

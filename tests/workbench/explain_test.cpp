@@ -239,10 +239,13 @@ TEST(Explain, NarrowTerminalsGetFewerColumnsAndSayWhich) {
   ::setenv("COLUMNS", "60", 1);
   const Outcome narrow = run_rung({"explain", "gemm", "f32 64x64x64"});
   const Outcome one = run_rung({"explain", "gemm/shared_tile", "f32 64x64x64"});
+  ::setenv("COLUMNS", "44", 1);
+  const Outcome narrower = run_rung({"explain", "gemm", "f32 64x64x64"});
   ::setenv("COLUMNS", std::to_string(workbench::page_width).c_str(), 1);
   EXPECT_NE(narrow.out.find("\nNo room in some table for: declared, stores"), std::string::npos)
       << narrow.out;
   expect_no_line_longer(narrow.out, 60);
+  EXPECT_NE(narrower.out.find(" at best\n"), std::string::npos) << "the column of all columns";
   EXPECT_EQ(narrow.out.find("lanes: active"), std::string::npos) << "explains what is not there";
   EXPECT_NE(narrow.out.find("conflicts: bank"), std::string::npos) << narrow.out;
   expect_no_line_longer(one.out, 60);
@@ -340,6 +343,17 @@ TEST(Explain, WrongInputSaysWhatIsAccepted) {
     EXPECT_EQ(outcome.code, one.code) << said << outcome.out;
     EXPECT_NE(outcome.err.find(one.says), std::string::npos) << said << ": " << outcome.err;
   }
+}
+
+// A compiler behind ccache, with its base_dir, is told paths from the build's folder on.
+TEST(Annotate, FilesNamedFromTheBuildFolderOnAreFound) {
+  const char* const file = "rung/core/version.hpp";
+  ASSERT_TRUE(workbench::find_source(file).has_value());
+  for (const char* folder : {"../../", "build/dev/../../", "../../../home/somebody/src/"}) {
+    EXPECT_EQ(workbench::find_source(std::string(folder) + file), workbench::find_source(file))
+        << folder;
+  }
+  EXPECT_FALSE(workbench::find_source("../../rung/core/none.hpp").has_value());
 }
 
 TEST(Annotate, FilesThatAreNotHereGiveTheirLines) {

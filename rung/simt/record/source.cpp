@@ -215,7 +215,10 @@ std::string shown_path(std::string_view file) {
   const std::filesystem::path full =
       (std::filesystem::path(start_folder()) / file).lexically_normal();
   std::error_code none;
-  if (!std::filesystem::exists(full, none)) return std::string(file);  // as the compiler names it
+  // As the compiler names it, "build/../rung/..." where it was told a path from its folder on.
+  if (!std::filesystem::exists(full, none)) {
+    return std::filesystem::path(file).lexically_normal().string();
+  }
   const std::string path = full.string(), folder = start_folder() + "/";
   return path.starts_with(folder) ? path.substr(folder.size()) : path;
 }
