@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "rung/bench/json_text.hpp"
 #include "rung/bench/machine.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/file_writer.hpp"
@@ -119,7 +120,7 @@ Machine machine_from_json(const std::string& text) {
   try {
     return nlohmann::json::parse(text).get<Machine>();
   } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorCode::io, fmt::format("not the JSON of a machine: {}", error.what()));
+    throw Error(ErrorCode::io, json_fault(error, text, "rung machine"));
   }
 }
 

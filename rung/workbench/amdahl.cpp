@@ -9,6 +9,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "rung/bench/json_text.hpp"
 #include "rung/workbench/calculator.hpp"
 
 namespace rung::workbench {
@@ -22,9 +23,6 @@ struct Options {
   double measured = 0;  // 0: not given
   bool json = false;
 };
-
-/// JSON knows no infinity.
-ordered_json finite(double value) { return std::isfinite(value) ? ordered_json(value) : nullptr; }
 
 double parse_count(const char* name, const std::string& text) {
   double value = 0;
@@ -42,12 +40,13 @@ int explain_measured(const Options& options) {
   std::vector<double> given = options.processors;
   if (!options.parallel.empty()) given.push_back(parse_count("processors", options.parallel));
   if (given.size() != 1 || given[0] <= 1) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("--measured: {} given; accepted: the speed-up and one number of "
-                            "processors above 1, as in `rung amdahl --measured 5.6 8`",
-                            given.empty()       ? "no number of processors"
-                            : given.size() == 1 ? fmt::format("{:g} processors", given[0])
-                                                : "several numbers of processors"));
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("--measured: {} given; accepted: the speed-up and one number of "
+                    "processors above 1, as in `rung amdahl --measured 5.6 8`",
+                    given.empty()       ? "no number of processors"
+                    : given.size() == 1 ? count_of(fmt::format("{:g}", given[0]), "processor")
+                                        : "several numbers of processors"));
   }
   const double processors = given.front();
   const double speedup = options.measured;
@@ -58,7 +57,7 @@ int explain_measured(const Options& options) {
                                {"speedup", speedup},
                                {"efficiency", speedup / processors},
                                {"serial", serial},
-                               {"limit", finite(limit)}};
+                               {"limit", bench::json_number(limit)}};
     fmt::print("{}\n", json.dump(2));
     return exit_good;
   }
@@ -114,7 +113,8 @@ int run(const Options& options) {
                                  : "no limit but the processors"));
   }
   if (options.json) {
-    const ordered_json json = {{"parallel", parallel}, {"limit", finite(limit)}, {"rows", rows}};
+    const ordered_json json = {
+        {"parallel", parallel}, {"limit", bench::json_number(limit)}, {"rows", rows}};
     fmt::print("{}\n", json.dump(2));
   } else {
     fmt::print("{}", sheets.size() == 1 ? sheets.front().text() : Sheet::table(sheets));

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <vector>
 
+#include "rung/bench/json_text.hpp"
 #include "rung/core/any_operator.hpp"
 #include "rung/core/error.hpp"
 #include "rung/workbench/bench.hpp"
@@ -54,18 +55,18 @@ std::string table_title(const json& row) {
   const auto backend = row.at("backend").get<std::string>();
   std::string title = fmt::format("`{}` on {}", row.at("problem").get<std::string>(), backend);
   if (const int threads = row.at("threads"); backend == "cpu") {
-    title += fmt::format(", {} thread{}", threads, threads == 1 ? "" : "s");
+    title += ", " + count_of(threads, "thread");
   }
   return title;
 }
 
 std::string machine_title(const json& machine, const json& row) {
   const auto& gpus = machine.at("gpus");
-  const std::string name =
-      row.at("backend") == "cuda" && !gpus.empty()
-          ? gpus.at(0).at("name").get<std::string>()
-          : fmt::format("{}, {} cores, {}", machine.at("cpu").get<std::string>(),
-                        machine.at("cores").get<int>(), machine.at("isa").get<std::string>());
+  const std::string name = row.at("backend") == "cuda" && !gpus.empty()
+                               ? gpus.at(0).at("name").get<std::string>()
+                               : fmt::format("{}, {}, {}", machine.at("cpu").get<std::string>(),
+                                             count_of(machine.at("cores").get<int>(), "core"),
+                                             machine.at("isa").get<std::string>());
   return fmt::format("{}, {}", name, machine.at("date").get<std::string>());
 }
 
@@ -214,7 +215,8 @@ std::string results_to_markdown(const std::string& text, const std::string& filt
       markdown += tables;
     }
   } catch (const json::exception& error) {
-    throw Error(ErrorCode::io, fmt::format("not the JSON of `rung bench`: {}", error.what()));
+    throw Error(ErrorCode::io,
+                bench::json_fault(error, text, "rung bench --output` or `rung survey --json"));
   }
   if (markdown.empty()) {
     throw Error(ErrorCode::invalid_argument,
@@ -260,7 +262,12 @@ std::string with_tables(const std::string& document,
     words >> name;
     std::getline(words, filter);
     text += document.substr(at, marker_end + closes_marker.size() - at);
-    text += "\n" + results_to_markdown(results(name), filter);
+    const std::string result = results(name);
+    try {
+      text += "\n" + results_to_markdown(result, filter);
+    } catch (const Error& error) {
+      throw Error(error.code(), fmt::format("the table {}{}: {}", name, filter, error.what()));
+    }
     at = end;
   }
   return text + document.substr(at);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "rung/bench/json_text.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/files.hpp"
 #include "rung/workbench/markdown.hpp"
@@ -23,10 +24,21 @@ struct Options {
   bool check = false;
 };
 
+/// Throws an error that names the file unless it is JSON.
+std::string read_json_file(const std::string& path) {
+  std::string text = read_text_file(path);
+  try {
+    bench::expect_json(text, "rung bench --output` or `rung survey --json");
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", path, error.what()));
+  }
+  return text;
+}
+
 /// The results of a marker's name, in which a * stands for anything: then those of all such files.
 std::string results_of(const std::string& folder, const std::string& name) {
   const std::size_t star = name.find('*');
-  if (star == std::string::npos) return read_text_file(fmt::format("{}/{}.json", folder, name));
+  if (star == std::string::npos) return read_json_file(fmt::format("{}/{}.json", folder, name));
   const std::filesystem::path pattern(fmt::format("{}/{}.json", folder, name));
   const std::string file = pattern.filename().string();
   const std::string front = file.substr(0, file.find('*'));
@@ -45,7 +57,7 @@ std::string results_of(const std::string& folder, const std::string& name) {
   }
   std::sort(paths.begin(), paths.end());
   std::string all;
-  for (const std::string& path : paths) all += (all.empty() ? "[" : ",") + read_text_file(path);
+  for (const std::string& path : paths) all += (all.empty() ? "[" : ",") + read_json_file(path);
   return all + "]";
 }
 

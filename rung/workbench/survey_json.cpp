@@ -2,9 +2,9 @@
 // A survey as a file, from which it goes on.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "rung/bench/json_text.hpp"
 #include "rung/core/error.hpp"
 #include "rung/workbench/survey.hpp"
 
@@ -13,27 +13,26 @@ namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json number(double value) { return std::isfinite(value) ? ordered_json(value) : nullptr; }
-double number(const ordered_json& value) {
+double read_number(const ordered_json& value) {
   return value.is_null() ? not_measured : value.get<double>();
 }
 
 ordered_json to_json(const SurveyRow& row) {
   ordered_json times = ordered_json::object();
-  for (const auto& [name, seconds] : row.times) times[name] = number(seconds);
+  for (const auto& [name, seconds] : row.times) times[name] = bench::json_number(seconds);
   return {{"seed", row.seed},
           {"index", row.index},
           {"problem", row.problem},
-          {"seconds", number(row.seconds)},
-          {"floor", number(row.floor)},
-          {"of_floor", number(row.of_floor)},
+          {"seconds", bench::json_number(row.seconds)},
+          {"floor", bench::json_number(row.floor)},
+          {"of_floor", bench::json_number(row.of_floor)},
           {"chosen", row.chosen},
           {"fastest", row.fastest},
-          {"of_fastest", number(row.of_fastest)},
+          {"of_fastest", bench::json_number(row.of_fastest)},
           {"teaching", row.teaching},
-          {"of_teaching", number(row.of_teaching)},
+          {"of_teaching", bench::json_number(row.of_teaching)},
           {"peer", row.peer},
-          {"vs_peer", number(row.vs_peer)},
+          {"vs_peer", bench::json_number(row.vs_peer)},
           {"fault", fault_of(row)},
           {"note", row.note},
           {"failed", row.failed},
@@ -45,20 +44,20 @@ SurveyRow row_from_json(const ordered_json& json) {
   json.at("seed").get_to(row.seed);
   json.at("index").get_to(row.index);
   json.at("problem").get_to(row.problem);
-  row.seconds = number(json.at("seconds"));
-  row.floor = number(json.at("floor"));
-  row.of_floor = number(json.at("of_floor"));
+  row.seconds = read_number(json.at("seconds"));
+  row.floor = read_number(json.at("floor"));
+  row.of_floor = read_number(json.at("of_floor"));
   json.at("chosen").get_to(row.chosen);
   json.at("fastest").get_to(row.fastest);
-  row.of_fastest = number(json.at("of_fastest"));
+  row.of_fastest = read_number(json.at("of_fastest"));
   json.at("teaching").get_to(row.teaching);
-  row.of_teaching = number(json.at("of_teaching"));
+  row.of_teaching = read_number(json.at("of_teaching"));
   json.at("peer").get_to(row.peer);
-  row.vs_peer = number(json.at("vs_peer"));
+  row.vs_peer = read_number(json.at("vs_peer"));
   json.at("note").get_to(row.note);
   json.at("failed").get_to(row.failed);
   for (const auto& [name, seconds] : json.at("times").items()) {
-    row.times.emplace_back(name, number(seconds));
+    row.times.emplace_back(name, read_number(seconds));
   }
   return row;
 }
@@ -106,7 +105,7 @@ SurveyResults survey_from_json(const std::string& text) {
     head.at("patterns").get_to(survey.draw.patterns);
     for (const ordered_json& row : all.at("rows")) survey.rows.push_back(row_from_json(row));
   } catch (const nlohmann::json::exception& error) {
-    throw Error(ErrorCode::io, fmt::format("not the JSON of `rung survey`: {}", error.what()));
+    throw Error(ErrorCode::io, bench::json_fault(error, text, "rung survey --json"));
   }
   return survey;
 }

@@ -278,6 +278,31 @@ TEST(Report, ErrorsNameWhatIsWrong) {
   EXPECT_EQ(run_rung({"report", machine.folder + "/none.json"}).code, 2);
   EXPECT_EQ(run_rung({"report"}).code, 2);
   const std::string readme = machine.folder + "/README.md";
+  const struct {
+    const char* content;
+    const char* says;
+  } damaged[] = {
+      {"", "the file is empty; accepted: what `rung bench --output` or `rung survey --json` wri"},
+      {"{\n  \"rows\": [\n    1, 2", "cut off: it ends within line 3, at byte 22"},
+      {"{\n  \"rows\": [1,]\n}", "line 2 is no JSON from byte 15 of the file on, ']'"},
+      {"{\"rows\": [{}]}", "'problem' is missing"},
+      {"{\"rows\": [{\"backend\": 5}]}", "'problem' is missing"},
+      {"{\"rows\": 5}", "a value is of another kind: "},
+      {"{}", "'rows' is missing"},
+  };
+  for (const auto& one : damaged) {
+    std::ofstream(path) << one.content;
+    std::ofstream(readme) << "<!-- rung:table bad -->\n<!-- rung:end -->\n";
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"report", path},
+          {"report", "--into", readme, "--results", machine.folder}}) {
+      const Outcome outcome = run_rung(words);
+      EXPECT_EQ(outcome.code, 2) << one.content;
+      EXPECT_NE(outcome.err.find(one.says), std::string::npos) << one.content << outcome.err;
+      EXPECT_NE(outcome.err.find("bad"), std::string::npos) << outcome.err;
+      EXPECT_EQ(outcome.err.find("json.exception"), std::string::npos) << outcome.err;
+    }
+  }
   std::ofstream(readme) << "<!-- rung:table here/fake -->\nno end\n";
   EXPECT_EQ(run_rung({"report", "--into", readme}).code, 2);
 }

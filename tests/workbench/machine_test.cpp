@@ -99,6 +99,7 @@ TEST(Machine, ADamagedCacheIsToldOfOnceAndMeasuredAgain) {
     EXPECT_EQ(first.times, 1) << text.substr(0, 100);
     EXPECT_NE(first.err.find("damaged, and measured again: "), std::string::npos) << first.err;
     EXPECT_EQ(std::count(first.err.begin(), first.err.end(), '\n'), 1) << first.err;
+    EXPECT_EQ(first.err.find("json.exception"), std::string::npos) << first.err;
     EXPECT_EQ(first.err.find('\x1b'), std::string::npos) << first.err;
     const Measured second = measured_quietly();
     EXPECT_EQ(second.times, 0) << "it was written anew: " << text.substr(0, 100);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a damaged JSON file.
+#include "rung/bench/json_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rung/core/error.hpp"
+#include "rung/core/text.hpp"
+
+namespace rung::bench {
+namespace {
+
+constexpr int no_such_key = 403;
+
+/// "type must be string, but is null" of "[json.exception.type_error.302] type must be ...".
+std::string without_number(std::string_view message) {
+  const std::size_t end = message.find("] ");
+  return std::string(end == std::string_view::npos ? message : message.substr(end + 2));
+}
+
+std::string syntax_fault(std::string_view text, std::size_t byte) {
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return "the file is empty";
+  const std::string_view before = text.substr(0, std::min(byte, text.size()));
+  const auto line = std::count(before.begin(), before.end(), '\n') + 1;
+  if (byte > text.size()) {
+    return fmt::format("the file is cut off: it ends within line {}, at byte {}", line,
+                       text.size());
+  }
+  // The last byte that was read is the one that does not fit.
+  const std::string_view wrong = text.substr(byte == 0 ? 0 : byte - 1, 1);
+  return fmt::format("line {} is no JSON from byte {} of the file on, '{}'", line, byte,
+                     printable(valid_utf8(wrong)));
+}
+
+}  // namespace
+
+std::string json_fault(const nlohmann::json::exception& error, std::string_view text,
+                       std::string_view command) {
+  const std::string written = fmt::format("; accepted: what `{}` writes", command);
+  if (const auto* syntax = dynamic_cast<const nlohmann::json::parse_error*>(&error)) {
+    return syntax_fault(text, syntax->byte) + written;
+  }
+  const std::string message = without_number(error.what());
+  const std::size_t quote = message.find('\'');
+  if (error.id == no_such_key && quote != std::string::npos) {
+    return message.substr(quote, message.find('\'', quote + 1) + 1 - quote) + " is missing" +
+           written;
+  }
+  return "a value is of another kind: " + message + written;
+}
+
+void expect_json(std::string_view text, std::string_view command) {
+  try {
+    (void)nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorCode::io, json_fault(error, text, command));
+  }
+}
+
+}  // namespace rung::bench
