@@ -166,9 +166,8 @@ void announce(const AnyOperator& op, const std::vector<Race>& races, const Bench
                    "fewer --rungs or a smaller problem take less");
   }
   if (quiet || all.versions == 0) return;
-  fmt::print(to, "{} version{} on {} problem{}: takes {}\n", all.versions,
-             all.versions == 1 ? "" : "s", races.size(), races.size() == 1 ? "" : "s",
-             format_estimate(all.seconds));
+  fmt::print(to, "{} on {}: takes {}\n", count_of(all.versions, "version"),
+             count_of(races.size(), "problem"), format_estimate(all.seconds));
   std::fflush(to);
 }
 
@@ -179,11 +178,9 @@ void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& 
   for (const BenchTable& table : tables) {
     for (const BenchRow& row : table.rows) above_ceiling |= row.of_ceiling > 1 + ceiling_spread;
   }
-  say(
-      fmt::format("vs peer: speed as a multiple of the fastest peer's, the median of the ratios "
-                  "within each of {} rounds{}. spread: (third quartile - first) / median of the "
-                  "times. threads: how many took part; of a library it is not known.",
-                  plan.timing.rounds, options.pairs > 0 ? "" : ", fewer of slow ones"));
+  const std::string rounds =
+      count_of(plan.timing.rounds, "round") + (options.pairs > 0 ? "" : ", fewer of slow ones");
+  if (const std::string legend = bench_legend(tables, rounds); !legend.empty()) say(legend);
   if (above_ceiling) {
     say("of ceiling is blank where a version was faster than the ceiling. Reasons: fewer "
         "operations "
@@ -301,7 +298,7 @@ int run(const Options& options) {
   if (options.json) {
     fmt::print("{}\n", json);
   } else {
-    fmt::print("{}, {} cores, {}\n", machine.cpu, machine.cores, machine.isa);
+    fmt::print("{}, {}, {}\n", machine.cpu, count_of(machine.cores, "core"), machine.isa);
     for (const bench::Gpu& gpu : machine.gpus) fmt::print("{}\n", gpu.name);
     fmt::print("\n{}", bench_text(tables));
     print_remarks(tables, machine, plan, options);
@@ -309,7 +306,7 @@ int run(const Options& options) {
   }
   if (is_cut) {
     InterruptGuard::end(
-        fmt::format("{} of {} problems are timed{}", tables.size(), races.size(),
+        fmt::format("{} of {} timed{}", tables.size(), count_of(races.size(), "problem"),
                     options.output.empty() ? "" : ", and " + options.output + " is not written"));
   }
   return exit_code_of(tables);

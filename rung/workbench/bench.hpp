@@ -89,6 +89,9 @@ bench::Contender contender(const std::vector<Instance*>& sets, const RungInfo* r
 bool is_wanted(const BenchPlan& plan, std::string_view rung);
 
 std::string bench_text(const std::vector<BenchTable>& tables);
+/// The meaning of the columns that bench_text() has at this width of the terminal. `rounds`: "15
+/// rounds", and what else is to be said of their number.
+std::string bench_legend(const std::vector<BenchTable>& tables, const std::string& rounds);
 std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine);
 
 /// How long a rung may take on a problem.

@@ -223,7 +223,7 @@ class ProblemBench {
     std::string text =
         fmt::format("{} {} on {}", op_.name(), problem_.to_string(), to_string(context_.backend()));
     if (context_.backend() == Backend::cpu) {
-      text += fmt::format(", {} thread{}", context_.threads(), context_.threads() == 1 ? "" : "s");
+      text += ", " + count_of(context_.threads(), "thread");
     }
     const double at_best = bench::seconds_at_best(cost_, ceiling_);
     if (at_best <= 0 || context_.backend() == Backend::simt) return text;

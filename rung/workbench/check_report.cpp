@@ -133,14 +133,14 @@ void CheckReport::print_text() const {
                failure.message, where.command());
   }
   if (failures_.size() > shown_failures) {
-    fmt::print("\n... and {} more failures (--json lists all)\n",
-               failures_.size() - shown_failures);
+    fmt::print("\n... and {} (--json lists all)\n",
+               count_of(failures_.size() - shown_failures, "more failure"));
   }
   print_mistrusted();
   const RungTally sum = total();
-  fmt::print("\n{} cases: {} passed, {} failed, {} skipped, {} s\n",
-             sum.passed + sum.failed + sum.skipped, sum.passed, sum.failed, sum.skipped,
-             format_number(sum.seconds));
+  fmt::print("\n{}: {} passed, {} failed, {} skipped, {} s\n",
+             count_of(sum.passed + sum.failed + sum.skipped, "case"), sum.passed, sum.failed,
+             sum.skipped, format_number(sum.seconds));
 }
 
 void CheckReport::print_json(const std::vector<std::string>& missing) const {

@@ -69,18 +69,37 @@ int report_error(std::string_view message, int code) {
   return code;
 }
 
+/// The option that the word behind the program's name and these commands is; null: none.
+const CLI::Option* option_named(const CLI::App& program, const char* const* begin,
+                                const char* const* word) {
+  const CLI::App* app = &program;
+  for (const char* const* one = begin + 1; one < word; ++one) {
+    const auto below =
+        app->get_subcommands([&](const CLI::App* command) { return command->get_name() == *one; });
+    if (!below.empty()) app = below.front();
+  }
+  return **word == '-' ? app->get_option_no_throw(*word) : nullptr;
+}
+
 /// CLI11 takes an empty word, most often an empty variable of a script, for a value that is not
 /// given, and the command does what it does by default: everything. `emulate` reads its words
 /// itself.
-void expect_no_empty_word(const char* const* begin, const char* const* end) {
+void expect_no_empty_word(const CLI::App& program, const char* const* begin,
+                          const char* const* end) {
   const auto is_empty = [](const char* word) {
     return std::string_view(word).find_first_not_of(' ') == std::string_view::npos;
   };
   const char* const* const found = std::find_if(begin, end, is_empty);
   if (found == end || found == begin || std::string_view(begin[1]) == "emulate") return;
+  const CLI::Option* const option = option_named(program, begin, found - 1);
+  if (option != nullptr && option->get_required()) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: '{}' given, an empty word; accepted: a {}", found[-1], *found,
+                            option->get_type_name()));
+  }
   throw Error(ErrorCode::invalid_argument,
-              fmt::format("'{}' given behind '{}', an empty word; leave it out for the default",
-                          *found, found[-1]));
+              fmt::format("'{}' given behind '{}', an empty word; leave {} out for the default",
+                          *found, found[-1], option != nullptr ? "both" : "it"));
 }
 
 /// Once, by whoever notices first.
@@ -172,8 +191,8 @@ int run_program(int argc, const char* const* argv) {
         std::find_if(argv, end, [](const char* word) { return std::string_view(word) == "--"; });
     behind.assign(std::min(dashes + 1, end), end);
     choose_color(Color::automatic);
-    expect_no_empty_word(argv, dashes);
     Program program;
+    expect_no_empty_word(program.app, argv, dashes);
     try {
       program.app.parse(static_cast<int>(dashes - argv), argv);
     } catch (const CLI::CallForVersion&) {

@@ -12,6 +12,7 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/parallel.hpp"
+#include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -135,10 +136,10 @@ std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Out
   if (wrong.count == 0) return "";
   const Judged first = look(wrong.first);
   return fmt::format(
-      "{} is {:.9g}, expected {:.9g}, off by {:.3g}, allowed {:.3g} ({} of {} judged elements are "
-      "wrong)",
+      "{} is {:.9g}, expected {:.9g}, off by {:.3g}, allowed {:.3g} (wrong: {} of {})",
       position(name, got.shape(), first.index), first.value, first.want,
-      std::abs(first.value - first.want), first.bound, wrong.count, judged);
+      std::abs(first.value - first.want), first.bound, wrong.count,
+      count_of(judged, "judged element"));
 }
 
 bool zeros_pass(DType dtype, const Oracle::Output& expected, const Tolerance& tolerance) {
@@ -164,8 +165,9 @@ std::string unwritten(std::string_view name, const Tensor& before, const Tensor&
     return !floating || std::isnan(load_as_double(before.dtype(), element(before, index)));
   });
   if (same.count == 0) return "";
-  return fmt::format("{} was never written ({} of {} elements hold what they held before the run)",
-                     position(name, after.shape(), same.first * step), same.count * step, elements);
+  return fmt::format("{} was never written (as before the run: {} of {})",
+                     position(name, after.shape(), same.first * step), same.count * step,
+                     count_of(elements, "element"));
 }
 
 std::string difference(std::string_view name, const Tensor& first, const Tensor& second) {

@@ -54,41 +54,48 @@ std::string one_summary(const ordered_json& kernel) {
   };
   const ordered_json& level = kernel.at("bytes");
   const ordered_json& total = kernel.at("totals");
+  const auto per_request = [&](const char* name, const char* noun) {
+    return count_of(number(kernel.at(name)), noun) + " per request";
+  };
   std::string text = fmt::format(
-      "{}\n  {} launch{}, {} blocks of {} threads at most, {} warps, of which {} diverged\n"
+      "{}\n  {}, {} of {} at most, {}, of which {} diverged\n"
       "  active lanes {} per request, {} per instruction; branch efficiency {}\n"
-      "  global memory: {} bytes loaded, {} sectors per request\n"
-      "                 {} bytes stored, {} sectors per request\n"
-      "                 {} bytes moved in sectors, {} of them distinct\n",
-      kernel.at("name").get<std::string>(), count("launches"), count("launches") == 1 ? "" : "es",
-      count("blocks"), count("block_threads"), count("warps"), count("divergent_warps"),
-      number(kernel.at("active_lanes")),
+      "  global memory: {} loaded, {}\n"
+      "                 {} stored, {}\n"
+      "                 {} moved in sectors, {} of them distinct\n",
+      kernel.at("name").get<std::string>(), count_of(count("launches"), "launch"),
+      count_of(count("blocks"), "block"), count_of(count("block_threads"), "thread"),
+      count_of(count("warps"), "warp"), count("divergent_warps"), number(kernel.at("active_lanes")),
       number(kernel.at("thread_inst_executed_per_inst_executed")),
-      number(kernel.at("branch_efficiency")), exact(total, "global_load_bytes"),
-      number(kernel.at("global_load_sectors_per_request")), exact(total, "global_store_bytes"),
-      number(kernel.at("global_store_sectors_per_request")), exact(level, "global_moved"),
-      exact(level, "global_distinct"));
+      number(kernel.at("branch_efficiency")), count_of(exact(total, "global_load_bytes"), "byte"),
+      per_request("global_load_sectors_per_request", "sector"),
+      count_of(exact(total, "global_store_bytes"), "byte"),
+      per_request("global_store_sectors_per_request", "sector"),
+      count_of(exact(level, "global_moved"), "byte"), exact(level, "global_distinct"));
   if (level.at("shared") != 0) {
     text += fmt::format(
-        "  shared memory: {} bytes loaded, {} bank conflicts\n"
-        "                 {} bytes stored, {} bank conflicts\n"
-        "                 {} wavefronts per request; reuse {}\n",
-        exact(total, "shared_load_bytes"), exact(total, "shared_load_conflicts"),
-        exact(total, "shared_store_bytes"), exact(total, "shared_store_conflicts"),
-        number(kernel.at("shared_wavefronts_per_request")), number(kernel.at("reuse")));
+        "  shared memory: {} loaded, {}\n"
+        "                 {} stored, {}\n"
+        "                 {}; reuse {}\n",
+        count_of(exact(total, "shared_load_bytes"), "byte"),
+        count_of(exact(total, "shared_load_conflicts"), "bank conflict"),
+        count_of(exact(total, "shared_store_bytes"), "byte"),
+        count_of(exact(total, "shared_store_conflicts"), "bank conflict"),
+        per_request("shared_wavefronts_per_request", "wavefront"), number(kernel.at("reuse")));
   }
   if (total.at("bulk_copies") != 0) {
-    text +=
-        fmt::format("  {} bulk copies: {} bytes loaded, {} stored\n", exact(total, "bulk_copies"),
-                    exact(total, "bulk_load_bytes"), exact(total, "bulk_store_bytes"));
+    text += fmt::format("  bulk copies: {}, {} loaded, {} stored\n", exact(total, "bulk_copies"),
+                        count_of(exact(total, "bulk_load_bytes"), "byte"),
+                        exact(total, "bulk_store_bytes"));
   }
   if (total.at("matrix_products") != 0) {
-    text += fmt::format("  tensor cores: {} products, {} operations\n",
-                        exact(total, "matrix_products"), exact(total, "matrix_operations"));
+    text += fmt::format("  tensor cores: {}, {}\n",
+                        count_of(exact(total, "matrix_products"), "product"),
+                        count_of(exact(total, "matrix_operations"), "operation"));
   }
   if (const std::uint64_t recorded = count("recorded_launches"); recorded < count("launches")) {
-    text += fmt::format("  all but the first figure are of the {} launches that were recorded\n",
-                        recorded);
+    text += fmt::format("  all but the first figure are of the {} recorded\n",
+                        count_of(recorded, "launch"));
   }
   const ordered_json& held = kernel.at("occupancy");
   if (held.is_null()) return text;
@@ -96,11 +103,11 @@ std::string one_summary(const ordered_json& kernel) {
   for (const ordered_json& limit : held.at("limited_by")) {
     limits += (limits.empty() ? "" : ", ") + limit.get<std::string>();
   }
-  return text + fmt::format(
-                    "  occupancy {:.3g} %: {} blocks, {} warps; limited by {} (registers "
-                    "are not known)\n",
-                    100 * held.at("occupancy").get<double>(), held.at("blocks").get<int>(),
-                    held.at("warps").get<int>(), limits);
+  return text +
+         fmt::format("  occupancy {:.3g} %: {}, {}; limited by {} (registers are not known)\n",
+                     100 * held.at("occupancy").get<double>(),
+                     count_of(held.at("blocks").get<int>(), "block"),
+                     count_of(held.at("warps").get<int>(), "warp"), limits);
 }
 
 }  // namespace

@@ -172,12 +172,12 @@ std::string occupancy_text(const Explained& one) {
         .registers = usage != nullptr ? usage->registers : 0,
         .shared_bytes = static_cast<int>(kernel.shared_bytes)};
     std::string line = fmt::format("{}: ", short_name(kernel.name));
-    if (usage != nullptr) line += fmt::format("{} registers per thread, ", usage->registers);
+    if (usage != nullptr) line += count_of(usage->registers, "register") + " per thread, ";
     try {
       const bench::Occupancy fits = bench::occupancy(*chip.multiprocessor, block);
-      line += fmt::format("{} block{} of {} threads per SM, occupancy {:.3g} % by {}", fits.blocks,
-                          fits.blocks == 1 ? "" : "s", block.threads, 100 * fits.occupancy,
-                          fmt::join(fits.limited_by(), " and "));
+      line += fmt::format("{} of {} per SM, occupancy {:.3g} % by {}",
+                          count_of(fits.blocks, "block"), count_of(block.threads, "thread"),
+                          100 * fits.occupancy, fmt::join(fits.limited_by(), " and "));
     } catch (const Error& error) {
       line += error.what();
     }

@@ -27,7 +27,16 @@ std::string read_text_file(const std::string& path) {
   throw Error(ErrorCode::io, fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
 }
 
+void refuse_dash(std::string_view option, const std::string& path) {
+  if (path != "-") return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: '-' given; accepted: a file, ./- for one of that name, or "
+                          "/dev/stdout",
+                          option));
+}
+
 void expect_folder_of(std::string_view option, const std::string& path) {
+  refuse_dash(option, path);
   std::error_code failed;
   const fs::path folder = fs::path(path).parent_path();
   if (folder.empty() || fs::is_directory(folder, failed)) return;

@@ -9,7 +9,10 @@ namespace rung::workbench {
 
 /// Throws Error(io) when the file cannot be read.
 std::string read_text_file(const std::string& path);
-/// Throws Error(io) that names `option` and the folder of `path` unless that folder exists.
+/// Throws Error(invalid_argument) for "-", which means standard output to other programs.
+void refuse_dash(std::string_view option, const std::string& path);
+/// Throws Error(io) that names `option` and the folder of `path` unless that folder exists, and
+/// refuses "-".
 void expect_folder_of(std::string_view option, const std::string& path);
 /// Writes aside and renames: the file is either the old one or the new one, never half of it. Its
 /// folder must exist. Throws Error(io).

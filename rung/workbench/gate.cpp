@@ -163,8 +163,9 @@ std::string gate_text(const std::vector<GateRow>& rows) {
   }
   const auto failed =
       std::count_if(rows.begin(), rows.end(), [](const GateRow& row) { return !row.good(); });
-  return fmt::format("{}\n{} comparisons: {} within their limits, {} above\n", table.text(),
-                     rows.size(), static_cast<std::ptrdiff_t>(rows.size()) - failed, failed);
+  return fmt::format("{}\n{}: {} within their limits, {} above\n", table.text(),
+                     count_of(rows.size(), "comparison"),
+                     static_cast<std::ptrdiff_t>(rows.size()) - failed, failed);
 }
 
 std::string gate_json(const std::vector<GateRow>& rows) {

@@ -14,6 +14,7 @@
 #include "rung/core/error.hpp"
 #include "rung/cpu/team_hooks.hpp"
 #include "rung/workbench/compare.hpp"
+#include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
 
@@ -134,8 +135,8 @@ std::string Judge::run_and_compare(const RungInfo* rung, Context& context, bool 
     if (!entry.written) continue;
     std::string why = difference(entry.name, after[output], again[output]);
     if (!why.empty() && other) {
-      return fmt::format("{} with {} threads, the second time with {}", why, context.threads(),
-                         other->threads());
+      return fmt::format("{} with {}, the second time with {}", why,
+                         count_of(context.threads(), "thread"), other->threads());
     }
     if (!why.empty()) return why;
     ++output;

@@ -119,7 +119,7 @@ bool is_gradient(const AnyOperator& op) { return op.name().find("_backward") != 
 void print_overview(const std::vector<const AnyOperator*>& all) {
   std::vector<Table::Column> columns{{"operator"}, {"what it computes", false, Table::Fit::cut}};
   for (const Backend backend : all_backends) columns.push_back({to_string(backend), true});
-  columns.push_back({"peers here", false, Table::Fit::cut});
+  columns.push_back({"peers here", false, Table::Fit::yield});
   Table table(std::move(columns));
   std::size_t rungs = 0;
   std::vector<std::string> gradients;
@@ -151,16 +151,21 @@ void print_overview(const std::vector<const AnyOperator*>& all) {
   if (!gradients.empty()) {
     fmt::print("{}", wrapped(join(gradients), text_width(), "gradients: "));
   }
-  say(
-      fmt::format("{} operators, {} rungs, counted by backend. `rung list gemm` shows a ladder, "
-                  "`rung list --all` every one.",
-                  all.size(), rungs));
+  if (all.empty()) {
+    say("No operator is built here yet: no row has numbers. `./rung.sh list gemm`, in the source "
+        "tree, builds gemm and shows its ladder.");
+    return;
+  }
+  const bool has_gemm = std::any_of(all.begin(), all.end(),
+                                    [](const AnyOperator* op) { return op->name() == "gemm"; });
+  say(fmt::format("{}, {}. `rung list {}` shows a ladder, `--all` every one.",
+                  count_of(all.size(), "operator"), count_of(rungs, "rung"),
+                  has_gemm ? "gemm" : all.front()->name()));
   if (left_out.empty()) return;
   say(
-      fmt::format("{} operators of the source tree are not in this build: their rows have no "
-                  "numbers. `./rung.sh list gemm`, in the source tree, adds the operator that it "
-                  "names.",
-                  left_out.size()));
+      fmt::format("Without numbers: {} of the source tree that this build leaves out. "
+                  "`./rung.sh list {}`, in the source tree, adds one.",
+                  count_of(left_out.size(), "operator"), left_out.front().name));
 }
 
 /// Once, however many rungs it concerns.

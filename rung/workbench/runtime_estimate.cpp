@@ -14,6 +14,7 @@
 #include "rung/workbench/bench.hpp"
 #include "rung/workbench/compare.hpp"
 #include "rung/workbench/selection.hpp"
+#include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -337,12 +338,11 @@ bool is_quick(const AnyOperator& op, const Problem& problem, const Context& cont
 void expect_in_time(const AnyOperator& op, std::string_view problems, std::string_view what,
                     const BenchEstimate& estimate, double max_seconds, std::string_view less) {
   if (estimate.seconds <= max_seconds) return;
-  throw Error(
-      ErrorCode::unsupported,
-      fmt::format("problem: {} of {} takes {} to {} ({} version{}); accepted: {} s, or what "
-                  "--max-seconds says; {}",
-                  problems, op.name(), format_estimate(estimate.seconds), what, estimate.versions,
-                  estimate.versions == 1 ? "" : "s", max_seconds, less));
+  throw Error(ErrorCode::unsupported,
+              fmt::format("problem: {} of {} takes {} to {} ({}); accepted: {} s, or what "
+                          "--max-seconds says; {}",
+                          problems, op.name(), format_estimate(estimate.seconds), what,
+                          count_of(estimate.versions, "version"), max_seconds, less));
 }
 
 std::string format_estimate(double seconds) {

@@ -151,10 +151,8 @@ int run(const Options& options) {
   if (is_cut && survey.rows.empty()) InterruptGuard::end("no problem is timed");
   fmt::print("{}", survey_text(survey));
   if (left > 0) {
-    say(
-        fmt::format("{} of {} problems are left, because {} s were over, or are too few for one "
-                    "(--seconds){}.",
-                    left, options.count, options.seconds,
+    say(fmt::format("{} of {} left: {} s were over, or are too few for one (--seconds){}.", left,
+                    count_of(options.count, "problem"), options.seconds,
                     options.json.empty() ? "; with --json FILE a survey can go on"
                                          : "; the same command goes on with them"));
   }
@@ -164,7 +162,7 @@ int run(const Options& options) {
   }
   if (is_cut) {
     InterruptGuard::end(
-        fmt::format("{} problems are timed{}", survey.rows.size(),
+        fmt::format("{} timed{}", count_of(survey.rows.size(), "problem"),
                     options.json.empty() ? "" : "; the same command goes on with the others"));
   }
   const auto failed = [](const SurveyRow& row) { return row.failed; };

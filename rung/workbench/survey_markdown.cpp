@@ -17,10 +17,8 @@ std::string mean_and_worst(const SurveyMean& mean) {
 }
 
 std::string place_of(const SurveyResults& survey) {
-  return survey.backend == Backend::cpu
-             ? fmt::format("{}, {} thread{}", survey.where, survey.threads,
-                           survey.threads == 1 ? "" : "s")
-             : survey.where;
+  return survey.backend == Backend::cpu ? survey.where + ", " + count_of(survey.threads, "thread")
+                                        : survey.where;
 }
 
 }  // namespace

@@ -75,13 +75,13 @@ std::string ratio_text(double ratio) {
 std::string survey_text(const SurveyResults& survey) {
   const std::vector<SurveyRow>& rows = survey.rows;
   const std::string where = survey.backend == Backend::cpu
-                                ? fmt::format("{}, {} thread{}", survey.where, survey.threads,
-                                              survey.threads == 1 ? "" : "s")
+                                ? survey.where + ", " + count_of(survey.threads, "thread")
                                 : survey.where;
-  std::string text = wrapped(fmt::format("{} on {} ({}): {} random problems of up to {}, {}",
-                                         survey.op, to_string(survey.backend), where, rows.size(),
-                                         format_bytes(survey.draw.max_bytes), seeds_of(rows)),
-                             text_width());
+  std::string text =
+      wrapped(fmt::format("{} on {} ({}): {} of up to {}, {}", survey.op, to_string(survey.backend),
+                          where, count_of(rows.size(), "random problem"),
+                          format_bytes(survey.draw.max_bytes), seeds_of(rows)),
+              text_width());
   const struct {
     const char* what;
     double SurveyRow::*ratio;
@@ -94,19 +94,18 @@ std::string survey_text(const SurveyResults& survey) {
     }
   }
   const auto count = [&](auto holds) { return std::count_if(rows.begin(), rows.end(), holds); };
-  text += fmt::format("{} wrong choice{}, {} missing kernel{}\n", count(is_wrong_choice),
-                      count(is_wrong_choice) == 1 ? "" : "s", count(is_missing_kernel),
-                      count(is_missing_kernel) == 1 ? "" : "s");
+  text += fmt::format("{}, {}\n", count_of(count(is_wrong_choice), "wrong choice"),
+                      count_of(count(is_missing_kernel), "missing kernel"));
   if (rows.empty()) return text;
 
   Table table({{"problem"},
                {"time", true},
                {"of floor", true, Table::Fit::drop},
-               {"vs peer", true},
+               {"vs peer", true, Table::Fit::drop},
                {"peer", false, Table::Fit::drop},
-               {"of fastest", true},
-               {"chosen"},
-               {"fastest"},
+               {"of fastest", true, Table::Fit::drop},
+               {"chosen", false, Table::Fit::cut},
+               {"fastest", false, Table::Fit::drop},
                {"fault"}});
   for (const std::size_t i : worst_of(rows, worst_shown)) {
     const SurveyRow& row = rows[i];

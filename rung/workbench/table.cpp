@@ -43,13 +43,20 @@ class Table::Layout {
     widths_ = natural_;
     const std::size_t min_remark = std::max(mark_size, shown_width(column.title));
     if (has_remarks_) widths_[last] = std::min(widths_[last], min_remark);
-    drop_columns();
+    cut_yielding_columns();
+    drop_columns(Fit::yield);
+    drop_columns(Fit::drop);
     cut_columns();
     if (has_remarks_) {
       const std::size_t before = sum(widths_, shown_) - widths_[last];
       const std::size_t room = width > before ? width - before : 0;
       widths_[last] = std::max(min_remark, std::min(natural_[last], room));
     }
+  }
+
+  [[nodiscard]] bool shows(std::string_view title) const {
+    return std::any_of(shown_.begin(), shown_.end(),
+                       [&](std::size_t c) { return table_.columns_[c].title == title; });
   }
 
   [[nodiscard]] std::string text() {
@@ -76,10 +83,20 @@ class Table::Layout {
     return std::min(most, std::max(limit, min_cell));
   }
 
-  void drop_columns() {
+  void cut_yielding_columns() {
+    for (const std::size_t c : shown_) {
+      const Column& column = table_.columns_[c];
+      const std::size_t all = sum(widths_, shown_);
+      const std::size_t least = std::max(min_cell, shown_width(column.title));
+      if (column.fit != Fit::yield || all <= width_ || widths_[c] <= least) continue;
+      widths_[c] -= std::min(all - width_, widths_[c] - least);
+    }
+  }
+
+  void drop_columns(Fit fit) {
     for (std::size_t i = shown_.size(); i-- > 0 && sum(widths_, shown_) > width_;) {
       const Column& column = table_.columns_[shown_[i]];
-      if (column.fit != Fit::drop) continue;
+      if (column.fit != fit) continue;
       dropped_ = column.title + (dropped_.empty() ? "" : ", " + dropped_);
       shown_.erase(shown_.begin() + static_cast<std::ptrdiff_t>(i));
     }
@@ -142,6 +159,10 @@ void Table::add(std::vector<std::string> cells, Tone tone) {
 }
 
 std::string Table::text(std::size_t width) const { return Layout(*this, width).text(); }
+
+bool Table::shows(std::string_view title, std::size_t width) const {
+  return Layout(*this, width).shows(title);
+}
 
 std::size_t shown_width(std::string_view text) {
   // Every byte but those that continue a character.
@@ -220,6 +241,14 @@ std::string format_bytes(double bytes) {
   int unit = 0;
   for (; bytes >= 1024 && unit < 4; ++unit) bytes /= 1024;
   return fmt::format("{:.3g} {}", bytes, units[unit]);
+}
+
+std::string count_of(const std::string& number, std::string_view noun) {
+  std::string text = number + ' ' + std::string(noun);
+  if (number == "1") return text;
+  const bool hisses =
+      noun.ends_with("s") || noun.ends_with("x") || noun.ends_with("ch") || noun.ends_with("sh");
+  return text + (hisses ? "es" : "s");
 }
 
 }  // namespace rung::workbench

@@ -3,6 +3,7 @@
 // suffice, remarks go below the table as footnotes, then columns are left out, then cells are cut.
 #pragma once
 
+#include <concepts>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,9 @@ namespace rung::workbench {
 
 class Table {
  public:
-  /// What happens to a column for which there is no room.
-  enum class Fit : unsigned char { keep, cut, drop };
+  /// What happens to a column for which there is no room. `yield`: it is cut before any other is
+  /// dropped, and is then the first to go.
+  enum class Fit : unsigned char { keep, cut, drop, yield };
   struct Column {
     std::string title;
     bool right = false;  // numbers align right
@@ -30,6 +32,8 @@ class Table {
   [[nodiscard]] bool empty() const { return rows_.empty(); }
   /// Columns that are empty in every row are left out; those dropped are named below.
   [[nodiscard]] std::string text(std::size_t width = terminal_width()) const;
+  /// Returns true if text() has this column: a legend explains no other.
+  [[nodiscard]] bool shows(std::string_view title, std::size_t width = terminal_width()) const;
 
  private:
   struct Row {
@@ -61,5 +65,11 @@ std::string format_number(double value);
 std::string whole(double value);
 /// "48 KiB", "32 MiB".
 std::string format_bytes(double bytes);
+/// "1 rung", "2 rungs", "0 launches": a number as it is to be printed, and what it counts.
+std::string count_of(const std::string& number, std::string_view noun);
+template <std::integral Number>
+std::string count_of(Number number, std::string_view noun) {
+  return count_of(std::to_string(number), noun);
+}
 
 }  // namespace rung::workbench

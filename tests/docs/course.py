@@ -17,8 +17,6 @@ import tempfile
 ROW = re.compile(r"^\| `rung (explain|emulate|occupancy|amdahl) ([^`]+)` \| ([^|]+) \| ([^|]+) \|$", re.M)
 HEAD = "| command | figure | value |\n"
 LEAST = {"counted": 100, "programs": 20}  # rows
-# Of docs/calculators.md, which their own tests hold to what they print.
-CALCULATORS = set("reuse roofline waves littles-law burst pcie mixture work conv-shape divergence".split())
 
 
 def output_of(words, source, *, code=(0,)):
@@ -153,7 +151,7 @@ def check_names(source, program):
     """Of code spans: operator/rung, program.cu, and `rung command`."""
     ops = {path.name for path in (source / "rung/ops").iterdir() if path.is_dir()}
     listed = output_of([program, "--help"], source).stdout
-    commands = set(re.findall(r"^  (\w+)  ", listed, re.M)) | CALCULATORS
+    commands = set(re.findall(r"^  ([\w-]+)  ", listed, re.M))
     helps, seen = {}, 0
     for page in [*sorted((source / "docs/course").glob("*.md")), source / "docs/glossary.md"]:
         text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.S)
@@ -173,7 +171,7 @@ def check_names(source, program):
             seen += command is not None
             if command and command[1] not in commands:
                 yield f"{page.name}: there is no command '{command[1]}'"
-            elif command and command[1] not in CALCULATORS:
+            elif command:
                 if command[1] not in helps:
                     helps[command[1]] = output_of([program, command[1], "--help"], source).stdout
                 yield from (f"{page.name}: rung {command[1]} has no option {option}"

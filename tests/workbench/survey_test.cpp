@@ -221,7 +221,7 @@ TEST(Survey, GoesOnWhereItStopped) {
   const std::string path = machine.folder + "/survey.json";
   const Outcome none = run_rung(with(small_survey, {"--count", "3", "--seconds", "1e-9"}));
   EXPECT_EQ(none.code, 0) << none.err;
-  EXPECT_NE(none.out.find("3 of 3 problems are left"), std::string::npos) << none.out;
+  EXPECT_NE(none.out.find("3 of 3 problems left: "), std::string::npos) << none.out;
   ASSERT_EQ(run_rung(with(small_survey, {"--count", "3", "--json", path})).code, 0);
   const json before = json::parse(file_text(path)).at("rows");
   ASSERT_EQ(before.size(), 3u);
@@ -286,6 +286,26 @@ TEST(Survey, ReportMakesTablesOfSurveys) {
   EXPECT_EQ(run_rung({"report", "--into", document, "--results", machine.folder}).code, 2);
 }
 
+TEST(Survey, FitsANarrowTerminal) {
+  SurveyResults survey;
+  survey.op = "one";
+  survey.where = "a CPU of a rather long name";
+  survey.draw = {{"f32 1..4x1"}, 1 << 20};
+  survey.rows = {row_of(0.5, 1, 0.1)};
+  SurveyRow& row = survey.rows.front();
+  row.problem = "f32 31x1021x16,along_the_first";
+  row.chosen = "threads_with_a_long_name";
+  row.fastest = "another_with_a_long_name";
+  ::setenv("COLUMNS", "60", 1);
+  const std::string text = workbench::survey_text(survey);
+  ::unsetenv("COLUMNS");
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 60u) << text;
+  EXPECT_NE(text.find(row.problem), std::string::npos) << "it is to be copied\n" << text;
+  EXPECT_NE(text.find("no room for: "), std::string::npos) << text;
+  EXPECT_NE(text.find(": 1 random problem of up to 1 MiB"), std::string::npos) << text;
+}
+
 TEST(Survey, ListsProblemsAlone) {
   const Outcome outcome = run_rung(with(small_survey, {"--count", "5", "--list"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
@@ -298,6 +318,8 @@ TEST(Survey, WrongUsageSaysWhatIsAccepted) {
   const KnownMachine machine;
   const std::string path = machine.folder + "/other.json";
   std::ofstream(path) << "{\"rows\": []}";
+  const std::string cut = machine.folder + "/cut.json";
+  std::ofstream(cut) << "{\"machine\": {";
   const struct {
     std::vector<std::string> words;
     const char* says;
@@ -316,7 +338,10 @@ TEST(Survey, WrongUsageSaysWhatIsAccepted) {
       {{"survey", "fake", "f99 1..4x1", "--list"}, "not with a dtype"},
       {{"survey", "fake", "f32 1..4x1,axis=1", "--list"}, "fake has no option 'axis'"},
       {{"survey", "fake", "--again"}, "--json"},
-      {{"survey", "fake", "--backend", "cpu", "--json", path}, "not the JSON of `rung survey`"},
+      {{"survey", "fake", "--backend", "cpu", "--json", path},
+       "other.json: 'survey' is missing; accepted: what `rung survey --json` writes"},
+      {{"survey", "fake", "--backend", "cpu", "--json", cut}, "cut.json: the file is cut off: it "},
+      {{"survey", "fake", "--json", "-"}, "--json: '-' given; accepted: a file"},
       {{"survey", "fake", "--backend", "cpu", "--json", path + "/x.json", "--count", "1"},
        "other.json/x.json"},
   };

@@ -87,6 +87,37 @@ TEST(Table, ColumnsAreLeftOutFromTheRightThenCellsAreCut) {
   EXPECT_NE(narrower.find("12.3 ms"), std::string::npos) << "the figures are never cut";
 }
 
+TEST(Table, AYieldingColumnIsCutFirstAndGoesBeforeOthersAreCut) {
+  Table table({{"operator"}, {"what it computes", false, Fit::cut}, {"peers", false, Fit::yield}});
+  table.add({"gemm", "the product of two matrices", "openblas, blis, mkl, eigen"});
+  const std::size_t all = widest_line(table.text(200));
+  const std::string narrower = table.text(all - 5);
+  EXPECT_NE(narrower.find("two matrices"), std::string::npos) << narrower;
+  EXPECT_NE(narrower.find("mkl..."), std::string::npos) << narrower;
+  EXPECT_FALSE(table.shows("peers", 45));
+  EXPECT_NE(table.text(45).find("two matrices"), std::string::npos) << table.text(45);
+  EXPECT_NE(table.text(45).find("no room for: peers"), std::string::npos) << table.text(45);
+  EXPECT_NE(table.text(30).find("the product..."), std::string::npos) << table.text(30);
+}
+
+TEST(Table, TellsWhichColumnsItShows) {
+  EXPECT_TRUE(rungs().shows("spread", 200));
+  EXPECT_FALSE(rungs().shows("spread", 80)) << "no room";
+  EXPECT_FALSE(rungs().shows("rate", 200)) << "there is none";
+  Table table({{"rung"}, {"vs peer", true}});
+  table.add({"naive"});
+  EXPECT_FALSE(table.shows("vs peer", 200)) << "empty in every row";
+}
+
+TEST(Table, OneIsNoPlural) {
+  EXPECT_EQ(workbench::count_of(1, "operator"), "1 operator");
+  EXPECT_EQ(workbench::count_of(0, "operator"), "0 operators");
+  EXPECT_EQ(workbench::count_of(21, "operator"), "21 operators");
+  EXPECT_EQ(workbench::count_of(2, "launch"), "2 launches");
+  EXPECT_EQ(workbench::count_of("1,024", "byte"), "1,024 bytes");
+  EXPECT_EQ(workbench::count_of("1", "byte"), "1 byte");
+}
+
 TEST(Table, CountsCharactersNotBytesAndCutsBetweenThem) {
   EXPECT_EQ(workbench::shown_width("\xc3\xa4"
                                    "b"),
@@ -144,6 +175,42 @@ TEST(Terminal, HelpAndTablesOfEveryCommandFit) {
       EXPECT_LE(widest_line(outcome.out), std::strtoul(width, nullptr, 10)) << outcome.out;
     }
   }
+}
+
+TEST(Terminal, NarrowListsKeepWhatOperatorsCompute) {
+  const auto at = [](const char* width) {
+    const Variable columns("COLUMNS", width);
+    return run_rung({"list"}).out;
+  };
+  EXPECT_NE(at("200").find("peers here"), std::string::npos) << at("200");
+  const std::string narrow = at("60");
+  EXPECT_NE(narrow.find("no room for: peers here\n"), std::string::npos) << narrow;
+  EXPECT_NE(narrow.find("y = 2 x"), std::string::npos) << narrow;
+  std::istringstream lines(narrow);
+  for (std::string line; std::getline(lines, line);) {
+    // Wide enough for a reader: 60 less the names and the three numbers.
+    const std::size_t dots = line.find("...");
+    if (dots != std::string::npos) {
+      EXPECT_GE(dots, 30u) << line;
+    }
+  }
+}
+
+TEST(Terminal, ALegendExplainsNoColumnThatWasDropped) {
+  const KnownMachine machine;
+  const auto at = [](const char* width) {
+    const Variable columns("COLUMNS", width);
+    return run_rung({"bench", "fake", "f32 4x16", "--backend", "cpu", "--rungs",
+                     "right,peer_two,best", "--pairs", "1", "--threads", "1"})
+        .out;
+  };
+  const std::string wide = at("200");
+  EXPECT_NE(wide.find("spread: (third quartile"), std::string::npos) << wide;
+  EXPECT_NE(wide.find("each of 1 round."), std::string::npos) << wide;
+  const std::string narrow = at("40");
+  EXPECT_NE(narrow.find("no room for: "), std::string::npos) << narrow;
+  EXPECT_EQ(narrow.find("spread: ("), std::string::npos) << narrow;
+  EXPECT_EQ(narrow.find("threads: how"), std::string::npos) << narrow;
 }
 
 TEST(Color, OptionBeatsVariablesAndNoColorBeatsForceColor) {

@@ -104,6 +104,31 @@ TEST(Usage, AnEmptyWordIsRefused) {
   }
 }
 
+TEST(Usage, AnEmptyWordIsNoDefaultOfWhatIsRequired) {
+  for (const char* option : {"-o", "--output"}) {
+    const Outcome outcome = run_rung({"run", "fake", "x.npy", option, ""});
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_NE(
+        outcome.err.find(std::string(option) + ": '' given, an empty word; accepted: a FILE\n"),
+        std::string::npos)
+        << outcome.err;
+  }
+  const Outcome rungs = run_rung({"run", "fake", "x.npy", "-o", "y.npy", "--rung", ""});
+  EXPECT_NE(rungs.err.find("leave both out for the default"), std::string::npos) << rungs.err;
+}
+
+TEST(Usage, StandardOutputIsNotCalledDash) {
+  for (const Words& words : {Words{"bench", "fake", "--output", "-"},
+                             {"survey", "fake", "--json", "-"},
+                             {"run", "fake", "x.npy", "-o", "-"},
+                             {"emulate", "--json", "-", "x.cu"}}) {
+    if (words.front() == "emulate" && !available(Backend::simt)) continue;
+    const Outcome outcome = run_rung(words);
+    EXPECT_EQ(outcome.code, 2) << outcome.out;
+    EXPECT_NE(outcome.err.find("'-' given; accepted: a file"), std::string::npos) << outcome.err;
+  }
+}
+
 TEST(Usage, ARangeOfProblemsIsForSurvey) {
   for (const char* command : {"bench", "explain"}) {
     const Outcome outcome = run_rung({command, "fake", "f32 4..64x16"});
