@@ -21,12 +21,12 @@ std::string without_number(std::string_view message) {
 }
 
 std::string syntax_fault(std::string_view text, std::size_t byte) {
-  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return "the file is empty";
-  const std::string_view before = text.substr(0, std::min(byte, text.size()));
+  const std::size_t end = text.find_last_not_of(" \t\r\n") + 1;
+  if (end == 0) return "the file is empty";
+  const std::string_view before = text.substr(0, std::min(byte, end));
   const auto line = std::count(before.begin(), before.end(), '\n') + 1;
-  if (byte > text.size()) {
-    return fmt::format("the file is cut off: it ends within line {}, at byte {}", line,
-                       text.size());
+  if (byte > end) {
+    return fmt::format("the file is cut off: it ends within line {}, at byte {}", line, end);
   }
   // The last byte that was read is the one that does not fit.
   const std::string_view wrong = text.substr(byte == 0 ? 0 : byte - 1, 1);
@@ -53,7 +53,7 @@ std::string json_fault(const nlohmann::json::exception& error, std::string_view 
 
 void expect_json(std::string_view text, std::string_view command) {
   try {
-    (void)nlohmann::json::parse(text);
+    [[maybe_unused]] const auto parsed = nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::io, json_fault(error, text, command));
   }

@@ -13,6 +13,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <future>
 #include <mutex>
 #include <utility>
@@ -217,6 +218,10 @@ void keep(const std::string& from, const std::string& to) {
 std::string compile_one(const Sources& sources, const Home& home, const std::string& file,
                         const std::string& stem) {
   std::vector<std::string> options = common_options(sources, home);
+  // A compiler behind ccache may give the object of an equal source in another folder, whose debug
+  // information names files there (hash_dir = false). This option is part of what ccache compares.
+  options.insert(options.begin(),
+                 fmt::format("-frandom-seed={:x}", std::hash<std::string>()(absolute(file))));
   const std::string object = stem + ".o";
   std::vector<std::string> command = {compiler()};
   const auto add = [&](const std::vector<std::string>& more) {

@@ -162,10 +162,10 @@ void print_overview(const std::vector<const AnyOperator*>& all) {
                   count_of(all.size(), "operator"), count_of(rungs, "rung"),
                   has_gemm ? "gemm" : all.front()->name()));
   if (left_out.empty()) return;
-  say(
-      fmt::format("Without numbers: {} of the source tree that this build leaves out. "
-                  "`./rung.sh list {}`, in the source tree, adds one.",
-                  count_of(left_out.size(), "operator"), left_out.front().name));
+  say(fmt::format(
+      "Without numbers: {} of the source tree that this build leaves out. "
+      "`./rung.sh list {}`, in the source tree, adds one.",
+      count_of(left_out.size(), "operator"), has_gemm ? left_out.front().name : "gemm"));
 }
 
 /// Once, however many rungs it concerns.

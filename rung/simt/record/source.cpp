@@ -215,9 +215,12 @@ std::string shown_path(std::string_view file) {
   const std::filesystem::path full =
       (std::filesystem::path(start_folder()) / file).lexically_normal();
   std::error_code none;
-  // As the compiler names it, "build/../rung/..." where it was told a path from its folder on.
+  // As the compiler names it: "../../rung/..." where it was told a path from the build's folder on,
+  // which is not known here.
   if (!std::filesystem::exists(full, none)) {
-    return std::filesystem::path(file).lexically_normal().string();
+    std::string name = std::filesystem::path(file).lexically_normal().string();
+    while (name.starts_with("../")) name.erase(0, 3);
+    return name;
   }
   const std::string path = full.string(), folder = start_folder() + "/";
   return path.starts_with(folder) ? path.substr(folder.size()) : path;
