@@ -266,7 +266,7 @@ std::string with_tables(const std::string& document,
     try {
       text += "\n" + results_to_markdown(result, filter);
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("the table {}{}: {}", name, filter, error.what()));
+      throw Error(error.code(), fmt::format("the table {}: {}", name, error.what()));
     }
     at = end;
   }

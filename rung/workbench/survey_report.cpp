@@ -13,9 +13,11 @@ namespace rung::workbench {
 namespace {
 
 std::string line_of(std::string_view what, const SurveyMean& mean) {
-  return fmt::format(
-      "{:<24} geometric mean {:.2f}, worst {:.2f}, {} of {} below {:.1f} ({:.0f} %)\n", what,
-      mean.mean, mean.worst, mean.bad, mean.count, good_enough, 100.0 * mean.bad / mean.count);
+  return wrapped(
+      fmt::format("geometric mean {:.2f}, worst {:.2f}, {} of {} below {:.1f} ({:.0f} %)",
+                  mean.mean, mean.worst, mean.bad, mean.count, good_enough,
+                  100.0 * mean.bad / mean.count),
+      text_width(), fmt::format("{:<24} ", what));
 }
 
 }  // namespace

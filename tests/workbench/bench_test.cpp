@@ -284,9 +284,9 @@ TEST(Report, ErrorsNameWhatIsWrong) {
   } damaged[] = {
       {"", "the file is empty; accepted: what `rung bench --output` or `rung survey --json` wri"},
       {"{\n  \"rows\": [\n    1, 2", "cut off: it ends within line 3, at byte 22"},
-      {"{\n  \"rows\": [1,]\n}", "line 2 is no JSON from byte 15 of the file on, ']'"},
-      {"{\"rows\": [{}]}", "'problem' is missing"},
-      {"{\"rows\": [{\"backend\": 5}]}", "'problem' is missing"},
+      {"{\n  \"rows\": [1,]\n}", "line 2 is no JSON from byte 16 of the file on, ']'"},
+      {"{\"rows\": [{}]}", "'backend' is missing"},
+      {"{\"rows\": [{\"backend\": 5}]}", "of another kind: type must be string, but is number"},
       {"{\"rows\": 5}", "a value is of another kind: "},
       {"{}", "'rows' is missing"},
   };

@@ -93,11 +93,11 @@ TEST(Table, AYieldingColumnIsCutFirstAndGoesBeforeOthersAreCut) {
   const std::size_t all = widest_line(table.text(200));
   const std::string narrower = table.text(all - 5);
   EXPECT_NE(narrower.find("two matrices"), std::string::npos) << narrower;
-  EXPECT_NE(narrower.find("mkl..."), std::string::npos) << narrower;
+  EXPECT_NE(narrower.find("blis, mk..."), std::string::npos) << narrower;
   EXPECT_FALSE(table.shows("peers", 45));
   EXPECT_NE(table.text(45).find("two matrices"), std::string::npos) << table.text(45);
   EXPECT_NE(table.text(45).find("no room for: peers"), std::string::npos) << table.text(45);
-  EXPECT_NE(table.text(30).find("the product..."), std::string::npos) << table.text(30);
+  EXPECT_NE(table.text(30).find("the product of tw..."), std::string::npos) << table.text(30);
 }
 
 TEST(Table, TellsWhichColumnsItShows) {
