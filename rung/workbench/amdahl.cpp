@@ -11,6 +11,7 @@
 
 #include "rung/bench/json_text.hpp"
 #include "rung/workbench/calculator.hpp"
+#include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
 namespace {

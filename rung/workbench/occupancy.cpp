@@ -85,7 +85,8 @@ void add_one(const bench::Multiprocessor& chip, const bench::BlockNeeds& block,
   sheet.picture(limits_table(chip, one));
   const int idle = one.warps_per_block * 32 - block.threads;
   if (idle != 0) {
-    sheet.remark(fmt::format("Without a thread: {} of each block's last warp.", count_of(idle, "lane")));
+    sheet.remark(
+        fmt::format("Without a thread: {} of each block's last warp.", count_of(idle, "lane")));
   }
   const double best = best_of(bench::every_block_size(chip, block));
   if (best > one.occupancy) {
