@@ -195,6 +195,12 @@ foreach(source IN LISTS workbench_sources)
 endforeach()
 list(REMOVE_ITEM workbench_sources ${simulator_sources})
 add_library(rung_workbench OBJECT ${workbench_sources})
+# It prints: compiled with less effort, in two thirds of the time. But for the loops that are measured, and the one over
+# every element of a result.
+set(workbench_loops ${workbench_sources})
+list(FILTER workbench_loops INCLUDE REGEX "/(bench/cpu_[^/]*|workbench/compare)[.]cpp$")
+set_source_files_properties(${workbench_loops} PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O3>)
+target_compile_options(rung_workbench PRIVATE $<$<CONFIG:Release>:-O1>)
 rung_compile_together(rung_workbench)
 target_link_libraries(rung_workbench
   PRIVATE rung_options
