@@ -141,9 +141,9 @@ int parse_capability(std::string_view text) {
   const std::size_t dot = number.find('.');
   int major = 0;
   int minor = 0;
-  const auto reads = [&](std::string_view digits, int& number) {
+  const auto reads = [&](std::string_view digits, int& value) {
     const char* const end = digits.data() + digits.size();
-    const auto [stopped, error] = std::from_chars(digits.data(), end, number);
+    const auto [stopped, error] = std::from_chars(digits.data(), end, value);
     return error == std::errc() && stopped == end;
   };
   bool good = reads(number.substr(0, dot), major);

@@ -74,6 +74,11 @@ class Checker {
         steps += static_cast<std::int64_t>(problems(*op, backend).size() * variants);
       }
     }
+    if (steps == 0) {
+      throw Error(ErrorCode::not_available,
+                  fmt::format("{} has no rung on {}", target_.operators.front()->name(),
+                              to_string(backends_.front())));
+    }
     for (const Backend backend : backends_) {
       expect_valid(Context::on(backend));
     }

@@ -185,6 +185,18 @@ TEST(Check, ARungThatNoProblemReachesHasFailed) {
   EXPECT_EQ(failures.at(0).at("command"), "rung check fake/unreached --backend cpu");
 }
 
+// Zero cases, none of them failed, would pass for a check.
+TEST(Check, ABackendOnWhichNothingIsImplementedIsNoPass) {
+  for (const Backend backend : {Backend::simt, Backend::opencl}) {
+    const Outcome outcome = run_rung({"check", "fake", "--backend", to_string(backend)});
+    EXPECT_EQ(outcome.code, workbench::exit_not_here) << outcome.out;
+    if (!available(backend)) continue;
+    EXPECT_NE(outcome.err.find(std::string("fake has no rung on ") + to_string(backend)),
+              std::string::npos)
+        << outcome.err;
+  }
+}
+
 // 2.001 x is 2 x where x is 0, and so is nothing at all.
 TEST(Check, MistrustsAPassThatZerosWouldGet) {
   const std::vector<std::string> words{"check", "fake/wrong", "--problem", "f32 5x7,zero"};
