@@ -12,7 +12,9 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <string_view>
 
+#include <dlfcn.h>
 #include <execinfo.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -58,8 +60,19 @@ const char* what(int signal) {
   }
 }
 
+/// The line of code of the program. Empty for the system's libraries: where their debug information
+/// is installed, their lines are known, too.
+std::string program_line(const void* code) {
+  Dl_info object;
+  if (dladdr(code, &object) != 0 && object.dli_fname != nullptr) {
+    const std::string_view name = object.dli_fname;
+    if (name.starts_with("/usr/lib") || name.starts_with("/lib")) return "";
+  }
+  return simt::source_line(code);
+}
+
 std::string place_of(const void* code) {
-  const std::string line = simt::source_line(code);
+  const std::string line = program_line(code);
   return line.empty() ? "" : "\n  at " + line;
 }
 
@@ -68,7 +81,7 @@ std::string place_of_caller() {
   void* frames[64];
   const int count = backtrace(frames, 64);
   for (int i = 0; i < count; ++i) {
-    const std::string line = simt::source_line(static_cast<char*>(frames[i]) - 1);
+    const std::string line = program_line(static_cast<char*>(frames[i]) - 1);
     // Neither ours nor the system's.
     bool foreign = line.empty() || line.starts_with("..");
     for (const char* folder :
