@@ -179,7 +179,7 @@ static void provoke_errors(rung_context* context) {
   bad = a;
   bad.device.backend = (rung_backend)7;
   FAILS(rung_gemm(context, &bad, &b, &c, NULL), RUNG_INVALID_ARGUMENT, "backend of a is 7",
-        "0 to 2");
+        "0 to 3");
   const int64_t negative[2] = {-3, K};
   bad = a;
   bad.shape = negative;
