@@ -44,6 +44,7 @@ packages_digits=(libpng-dev python3 python3-pip)
 packages_fuzz=('clang-19|clang-18|clang-17|clang-16'
                'libclang-rt-19-dev|libclang-rt-18-dev|libclang-rt-17-dev|libclang-rt-16-dev')
 packages_lint=(shellcheck python3 python3-venv)
+packages_lint_instead=('clang-tidy-19|clang-tidy-18|clang-tidy-17|clang-tidy-16')  # where pip has no clang-tidy
 
 say() { printf 'rung.sh: %s\n' "$*" >&2; }
 fail() {
@@ -359,7 +360,7 @@ asan() {
 }
 
 # find_clang_tidy: sets `tool` to the clang-tidy that lint_requirements.txt names, which pip installs: it passes over
-# what the system's headers declare, and takes half as long as Debian 12's. Without pip it is one that is installed.
+# what the system's headers declare, and takes half as long as Debian 12's, which is taken where pip fails.
 find_clang_tidy() {
   local venv="$root/build/lint/venv" wanted="$root/tests/style/lint_requirements.txt" candidate
   if ! cmp -s "$wanted" "$venv/installed"; then
@@ -367,6 +368,9 @@ find_clang_tidy() {
     if { python3 -m venv --clear "$venv" && "$venv/bin/pip" install --disable-pip-version-check -q -r "$wanted"; } \
       >>"$log" 2>&1; then
       cp "$wanted" "$venv/installed"
+    else
+      say "pip could not install it (log: ${log#"$root"/}): taking the distribution's"
+      require_packages "${packages_lint_instead[@]}"
     fi
   fi
   for candidate in "$venv/bin/clang-tidy" clang-tidy-{23,22,21,20,19,18,17,16}; do
@@ -375,7 +379,7 @@ find_clang_tidy() {
       return
     fi
   done
-  fail 3 "clang-tidy 16 or newer is not installed, and pip could not install it (log: ${log#"$root"/})"
+  fail 3 'clang-tidy 16 or newer is not installed'
 }
 
 lint() {
