@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <deque>
 #include <iterator>
 #include <stdexcept>
@@ -38,12 +39,15 @@ std::vector<std::string> split_at(const std::string& text, char at) {
 
 std::string accepted_shape(const InputSpec& input) {
   static const char* const examples[] = {"16", "16x8", "8x8x4", "4x64x56x56", "64x64x8x8x4"};
+  std::string counts;
   std::string text;
   for (const std::size_t count : input.extents) {
+    counts += fmt::format("{}{}", text.empty() ? "" : " or ", count);
     text += fmt::format("{}{}", text.empty() ? "" : " or ",
                         examples[std::min(count, std::size(examples)) - 1]);
   }
-  return "whole numbers with x between, as in " + (text.empty() ? "16x16" : text);
+  return (counts.empty() ? "" : counts + " ") +
+         "whole numbers of 1 or more with x between, as in " + (text.empty() ? "16x16" : text);
 }
 
 Given::Value read_shape(const InputSpec& input, const std::string& text) {
@@ -70,12 +74,15 @@ Given::Value read_value(const InputSpec& input, const std::string& text) {
     return {format_quantity(number, input.unit), {number}};
   }
   const std::vector<std::string>& words = input.words;
-  if (!words.empty() && std::find(words.begin(), words.end(), text) == words.end()) {
+  if (words.empty()) return {text, {}};
+  std::string small = text;  // as words are written: H100 is h100
+  for (char& c : small) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (std::find(words.begin(), words.end(), small) == words.end()) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{}: '{}' given{}; accepted: {}", input.name, text,
                             did_you_mean(text, words), fmt::join(words, ", ")));
   }
-  return {text, {}};
+  return {small, {}};
 }
 
 Figure figure_of(const InputSpec& input, const Given::Value& value) {
@@ -185,6 +192,7 @@ Calculator::Calculator(Parser app, std::string title, std::vector<InputSpec> inp
     std::string& text = state_->texts.emplace_back(input.fallback);
     std::string help = input.help;
     if (!input.words.empty()) help += fmt::format(": {}", fmt::join(input.words, ", "));
+    if (input.unit == Unit::seconds) help += "; without a unit, seconds";
     if (!input.fallback.empty()) help += "; default: " + input.fallback;
     const std::string names = input.name + (input.alias.empty() ? "" : "," + input.alias);
     const Option option = app.add_option(names, text, help).type_name(input_type_name(input));

@@ -82,6 +82,11 @@ class Sheet {
   void plain_result(const std::string& name, const std::string& text, Figure value);
   /// A sentence for the page, not for the table.
   void remark(const std::string& sentence) { remarks_.push_back(sentence); }
+  /// A sentence for the page, and for a table of which it is about a line.
+  void warn(const std::string& sentence) {
+    remark(sentence);
+    warnings_.push_back(sentence);
+  }
   /// Lines that are printed as they are, below the results.
   void picture(const std::string& lines) { picture_ += lines; }
   /// A command that counts or measures the same.
@@ -103,6 +108,7 @@ class Sheet {
   std::vector<Line> inputs_;
   std::vector<Line> results_;
   std::vector<std::string> remarks_;
+  std::vector<std::string> warnings_;
   std::vector<std::string> counted_by_;
   std::vector<std::string> measured_by_;
   std::string picture_;

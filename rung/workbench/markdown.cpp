@@ -240,7 +240,7 @@ std::size_t find_marker(const std::string& document, std::string_view marker, st
 
 std::string with_tables(const std::string& document,
                         const std::function<std::string(const std::string&)>& results) {
-  constexpr std::string_view opening = "<!-- rung:table ";
+  constexpr std::string_view opening = table_marker;
   constexpr std::string_view closing = "<!-- rung:end -->";
   constexpr std::string_view closes_marker = "-->";
   std::string text;

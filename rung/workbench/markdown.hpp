@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 namespace rung::workbench {
 
@@ -14,6 +15,9 @@ namespace rung::workbench {
 /// Throws Error(io) when the text is no such JSON, Error(invalid_argument) when the filter leaves
 /// nothing.
 std::string results_to_markdown(const std::string& json, const std::string& filter);
+
+/// What a document's marker begins with.
+inline constexpr std::string_view table_marker = "<!-- rung:table ";
 
 /// Replaces what stands between each  <!-- rung:table NAME FILTER -->  and the next
 /// <!-- rung:end -->  by the tables of results(NAME). Throws Error(invalid_argument) for a marker

@@ -158,7 +158,7 @@ bool read_header(png_structp png, png_infop info, Source* source, Header* header
   header->width = png_get_image_width(png, info);
   header->height = png_get_image_height(png, info);
   header->in_a_row = png_get_rowbytes(png, info);
-  png_set_expand(png);  // palettes, few bits, transparent colours
+  png_set_expand(png);  // palettes, few bits, transparent colors
   set_byte_order(png, png_get_bit_depth(png, info));
   header->passes = png_set_interlace_handling(png);
   source->rows_left = rows_to_decode(header);

@@ -73,6 +73,11 @@ std::string tables_of_file(const std::string& path, const std::string& filter) {
 
 int update(const Options& options) {
   const std::string before = read_text_file(options.into);
+  if (before.find(table_marker) == std::string::npos) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: no line begins with '{}'; `rung report --help` shows one",
+                            options.into, table_marker));
+  }
   const std::string after = with_tables(
       before, [&](const std::string& name) { return results_of(options.results, name); });
   if (options.check) {
@@ -124,8 +129,8 @@ CommandSpec::Action setup(Parser app) {
       "Behind the name may stand a problem, backend=B, threads=N, and rung=R for one table of that "
       "rung over all problems; of a survey, worst. A * in the name stands for anything: "
       "h200/*_survey makes one table of all surveys there.");
-  app.example("rung bench gemm --output results/here/gemm.json", "first measure");
-  app.example("rung report results/here/gemm.json", "every table of it");
+  app.example("rung bench gemm --output gemm.json", "first measure");
+  app.example("rung report gemm.json", "every table of it");
   app.example("rung report --into rung/ops/gemm/README.md", "the document's tables, renewed");
   app.exit_codes({{exit_good, "written, or up to date"},
                   {exit_failed, "--check: the document differs from the results"},

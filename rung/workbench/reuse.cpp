@@ -214,7 +214,7 @@ void compute_shared(const Given& given, Sheet& sheet) {
   sheet.result("operations of all threads", "2 x extents rounded up to whole tiles",
                tile.launched_operations(shape), Unit::count);
   if (tile.threads() > max_threads) {
-    sheet.remark("No block has more than 1,024 threads: let a thread make more of C.");
+    sheet.warn("No block has more than 1,024 threads: let a thread make more of C.");
   }
   name_shared_rungs(tile, shape, sheet);
 }

@@ -112,7 +112,7 @@ void add_block_needs(const StencilAxes& axes, const Given& given, Sheet& sheet) 
   sheet.result("shared memory in use", "{blocks per SM} x {shared memory}", blocks * bytes,
                Unit::bytes);
   if (threads > max_threads_per_block) {
-    sheet.remark("No block has more than 1,024 threads: raise --loads-per-thread.");
+    sheet.warn("No block has more than 1,024 threads: raise --loads-per-thread.");
   }
 }
 

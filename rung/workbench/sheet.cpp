@@ -204,6 +204,16 @@ std::string Sheet::table(const std::vector<Sheet>& sheets) {
   for (const std::string& sentence : first.remarks_) {
     if (in_all(sentence)) remarks += wrapped(sentence, text_width());
   }
+  std::vector<std::string> warned;
+  for (const Sheet& sheet : sheets) {
+    for (const std::string& sentence : sheet.warnings_) {
+      if (in_all(sentence) || std::find(warned.begin(), warned.end(), sentence) != warned.end()) {
+        continue;
+      }
+      warned.push_back(sentence);
+      remarks += wrapped("In part of the lines: " + sentence, text_width());
+    }
+  }
   if (std::all_of(sheets.begin(), sheets.end(), [&](const Sheet& sheet) {
         return !sheet.picture_.empty() && sheet.picture_ == first.picture_;
       })) {

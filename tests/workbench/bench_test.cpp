@@ -305,6 +305,10 @@ TEST(Report, ErrorsNameWhatIsWrong) {
   }
   std::ofstream(readme) << "<!-- rung:table here/fake -->\nno end\n";
   EXPECT_EQ(run_rung({"report", "--into", readme}).code, 2);
+  std::ofstream(readme) << "no marker\n";
+  const Outcome outcome = run_rung({"report", "--into", readme});
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  EXPECT_NE(outcome.err.find("'<!-- rung:table '"), std::string::npos) << outcome.err;
 }
 
 }  // namespace

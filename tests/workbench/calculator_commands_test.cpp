@@ -56,6 +56,19 @@ constexpr const char* all_lines[] = {
     "amdahl --measured 5 8",
 };
 
+TEST(Calculators, ATableWarnsOfALineThatNoGpuCanRun) {
+  const std::string possible = page_of("reuse stencil --tile 8,16 --mask 5 --dims 2");
+  EXPECT_EQ(possible.find("1,024 threads"), std::string::npos) << possible;
+  const std::string table = page_of("reuse stencil --tile 16,32 --mask 9 --dims 2");
+  EXPECT_NE(table.find("In part of the lines: No block has more than 1,024 threads"),
+            std::string::npos)
+      << table;
+}
+
+TEST(Calculators, WordsAreReadInCapitalsToo) {
+  EXPECT_EQ(page_of("roofline --reuse 2 --gpu H100"), page_of("roofline --reuse 2 --gpu h100"));
+}
+
 TEST(Calculators, PagesFitAndShowInputsFormulasAndResults) {
   const KnownMachine known;
   for (const char* line : all_lines) {
@@ -131,7 +144,8 @@ TEST(Calculators, WrongInputNamesOptionValueAndWhatIsAccepted) {
       {"litles-law", "did you mean 'littles-law'?"},
       {"reuse register 4x8", "--n: not given"},
       {"reuse register --n 4", "tile: not given"},
-      {"reuse register 4 --n 9", "tile: '4' given; accepted: whole numbers with x between"},
+      {"reuse register 4 --n 9",
+       "tile: '4' given; accepted: 2 or 3 whole numbers of 1 or more with x between, as in 16x8"},
       {"reuse register 0x8 --n 9", "tile: '0x8' given"},
       {"reuse register 4x8 --n 0", "--n: '0' given; accepted: a whole number from 1"},
       {"reuse register 4x8 --n -5", "--n: '-5' given"},
