@@ -73,7 +73,10 @@ double scale_of(std::string_view text, Unit unit) {
     case Unit::bytes_per_second:
       return rate_scale(text, "B/s");
     case Unit::operations_per_second:
-      return rate_scale(text, text.ends_with("FLOP/s") ? "FLOP/s" : "OP/s");
+      for (const std::string_view name : {"FLOP/s", "FLOPS", "FLOPs"}) {
+        if (text.ends_with(name)) return rate_scale(text, name);
+      }
+      return rate_scale(text, "OP/s");
     case Unit::hertz:
       return rate_scale(text, "Hz");
     case Unit::part:

@@ -140,7 +140,7 @@ void name_shared_rungs(const bench::SharedTile& tile, const bench::ProductShape&
     if (own.rows == tile.rows && own.columns == tile.columns && own.step == tile.step &&
         own.thread_rows == tile.thread_rows && own.thread_columns == tile.thread_columns) {
       sheet.counted_by(fmt::format("rung explain gemm/{} \"f32 {:.0f}x{:.0f}x{:.0f}\"", rung,
-                                   shape.m, shape.k, shape.n));
+                                   shape.m, shape.n, shape.k));
     }
   }
 }

@@ -19,11 +19,15 @@ struct Roof {
   double peak = 0;
 };
 
+/// The type whose peak a chip's sheet is asked for.
+const char* type_of(const Given& given) { return given["element"] == 8 ? "f64" : "f32"; }
+
 Roof roof_of(const Given& given) {
   Roof roof;
   if (given.has("gpu")) {
     const bench::Gpu* const gpu = bench::published_gpu(given.word("gpu"));
-    roof = {gpu->read_bytes_per_second, bench::gpu_ceiling(*gpu, "f32", 0).operations_per_second};
+    roof = {gpu->read_bytes_per_second,
+            bench::gpu_ceiling(*gpu, type_of(given), 0).operations_per_second};
   }
   roof = {given.value_or("bandwidth", roof.bandwidth), given.value_or("peak", roof.peak)};
   const std::pair<const char*, double> rates[] = {{"--bandwidth", roof.bandwidth},
@@ -97,6 +101,12 @@ void compute(const Given& given, Sheet& sheet) {
   sheet.let("element size", given["element"], Unit::number, "element");
   sheet.let("bandwidth", roof.bandwidth, Unit::bytes_per_second);
   sheet.let("peak", roof.peak, Unit::operations_per_second);
+  if (given.has("gpu")) {
+    sheet.plain_result("bandwidth", format_quantity(roof.bandwidth, Unit::bytes_per_second),
+                       roof.bandwidth);
+    sheet.plain_result(given.has("peak") ? "peak" : fmt::format("{} peak", type_of(given)),
+                       format_quantity(roof.peak, Unit::operations_per_second), roof.peak);
+  }
   double intensity = 0;
   if (given.has("reuse")) {
     intensity = bench::intensity_of_reuse(given["reuse"], given["element"]);
@@ -119,7 +129,8 @@ void compute(const Given& given, Sheet& sheet) {
   sheet.remark(
       "A tile of W x W elements of C uses each element of A and B that it loads W times. FMA per "
       "thread are those of a block of so many threads for one step of k.");
-  sheet.counted_by("rung explain gemm --gpu a40  # bytes and operations of each rung");
+  sheet.counted_by("rung explain gemm" + (given.has("gpu") ? " --gpu " + given.word("gpu") : "") +
+                   "  # bytes and operations of each rung");
 }
 
 CommandSpec::Action setup(Parser app) {

@@ -65,6 +65,20 @@ TEST(Calculators, ATableWarnsOfALineThatNoGpuCanRun) {
       << table;
 }
 
+TEST(Calculators, ARooflineNamesTheChipsRatesForTheTypeOfItsElements) {
+  const std::string line = "roofline --intensity 1 --gpu h100";
+  const std::string page = page_of(line);
+  for (const char* text : {"3.35 TB/s", "67 TFLOP/s", "rung explain gemm --gpu h100"}) {
+    EXPECT_NE(page.find(text), std::string::npos) << page;
+  }
+  EXPECT_NE(page_of(line + " --element 8").find("34 TFLOP/s"), std::string::npos);
+}
+
+TEST(Calculators, TheCommandThatCountsHasTheSameExtents) {
+  const std::string page = page_of("reuse shared 32x32x32 --shape 100x141x92");
+  EXPECT_NE(page.find("explain gemm/shared_tile \"f32 100x92x141\""), std::string::npos) << page;
+}
+
 TEST(Calculators, WordsAreReadInCapitalsToo) {
   EXPECT_EQ(page_of("roofline --reuse 2 --gpu H100"), page_of("roofline --reuse 2 --gpu h100"));
 }
@@ -129,6 +143,7 @@ TEST(Calculators, UnitsAreUnderstood) {
         .get<double>();
   };
   EXPECT_EQ(peak("37.4TFLOP/s"), 37.4e12);
+  EXPECT_EQ(peak("37.4TFLOPS"), 37.4e12);
   EXPECT_EQ(peak("100GFLOP/s"), 1e11);
   EXPECT_EQ(peak("1e9"), 1e9);
 }
