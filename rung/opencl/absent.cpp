@@ -15,8 +15,7 @@ const DeviceRegistration self{
     {.backend = Backend::opencl,
      .device_count = [] { return 0; },
      .why_not = []() -> const char* {
-       return "this build of rung has no opencl backend: it found no <CL/cl.h> (opencl-headers), "
-              "or was configured with -DRUNG_OPENCL=OFF";
+       return "built without opencl-headers or with -DRUNG_OPENCL=OFF";
      },
      .info = [](int) -> DeviceInfo { refuse(); },
      .allocate = [](int, std::size_t) -> void* { refuse(); },

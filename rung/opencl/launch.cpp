@@ -111,9 +111,9 @@ class Setter {
     const BufferPlace place = place_of(index_, argument.data);
     if (argument.kind == Kind::constant) {
       cl_mem copy = own.copy_of(device_, place, argument.bytes);
-      return put(&copy, sizeof copy);
+      return put(&copy, sizeof(cl_mem));
     }
-    put(&place.buffer, sizeof place.buffer);
+    put(&place.buffer, sizeof(cl_mem));
     // Tensors are aligned to their elements, and buffers to pages.
     const cl_ulong first = place.offset / argument.bytes;
     put(&first, sizeof first);

@@ -108,8 +108,8 @@ bool advise_halo(Finding& finding, const Scene& scene) {
   const std::string name(scene.tokens[scene.access.name].text);
   finding.advice = joined({"give ", name, " a halo: the window ", name, "[", scene.index(),
                            "] reaches elements of neighboring blocks; declare ", name,
-                           " that much longer on both sides, and load those, too, before the "
-                           "barrier"});
+                           " that much longer on both sides, and load those,",
+                           " too, before the barrier"});
   return true;
 }
 
