@@ -106,10 +106,10 @@ bool advise_halo(Finding& finding, const Scene& scene) {
     return false;
   }
   const std::string name(scene.tokens[scene.access.name].text);
-  finding.advice = joined({"give ", name, " a halo: the window ", name, "[", scene.index(),
-                           "] reaches elements of neighboring blocks; declare ", name,
-                           " that much longer on both sides, and load those,",
-                           " too, before the barrier"});
+  finding.advice =
+      joined({"give ", name, " a halo: the window ", name, "[", scene.index(),
+              "] reaches elements of neighboring blocks; declare ", name,
+              " that much longer on both sides, and load those,", " too, before the barrier"});
   return true;
 }
 
