@@ -32,10 +32,16 @@ inline void expect_effect(std::string_view op, const Invocation& call, std::stri
       accepted += value;
     }
     if (has_effect) continue;
-    const std::string other = "--" + std::string(choice);
-    reject(op, "--" + std::string(effect.option) + " is given and has no effect with " + other +
-                   " " + std::string(chosen) + (call.has(choice) ? "" : ", the default") +
-                   "; accepted: with " + other + " " + accepted);
+    std::string why("--");
+    for (const std::string_view part :
+         {effect.option, std::string_view(" is given and has no effect with --"), choice,
+          std::string_view(" "), chosen,
+          std::string_view(call.has(choice) ? "; accepted: with --"
+                                            : ", the default; accepted: with --"),
+          choice, std::string_view(" "), std::string_view(accepted)}) {
+      why += part;
+    }
+    reject(op, why);
   }
 }
 
