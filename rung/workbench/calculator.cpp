@@ -17,7 +17,9 @@ namespace {
 
 constexpr std::size_t max_lines = 1000;
 
-std::string without_dashes(std::string name) { return name.substr(name.find_first_not_of('-')); }
+std::string without_dashes(const std::string& name) {
+  return name.substr(name.find_first_not_of('-'));
+}
 
 [[noreturn]] void refuse_input(const std::string& option, const std::string& text,
                                const std::string& accepted) {

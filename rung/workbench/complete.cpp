@@ -15,7 +15,7 @@ constexpr const char* files = ":files";
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
 const CLI::Option* find_option(const CLI::App& app, const std::string& word) {
-  if (!word.starts_with("-") || word == "-") return nullptr;
+  if (!word.starts_with('-') || word == "-") return nullptr;
   return app.get_option_no_throw(word);
 }
 
@@ -25,7 +25,7 @@ bool join_cut_words(std::vector<std::string>& words) {
   for (std::size_t i = 1; i < words.size(); ++i) {
     last_was_cut = false;
     if (words[i] != "=" || !words[i - 1].starts_with("--")) continue;
-    words[i - 1] += "=";
+    words[i - 1] += '=';
     words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
     if (i < words.size()) {
       words[i - 1] += words[i];
@@ -53,7 +53,7 @@ Place place_of(const CLI::App& program, const std::vector<std::string>& before) 
     }
     if (const CLI::Option* option = find_option(*place.app, word)) {
       if (takes_value(*option)) place.value_of = option;
-    } else if (!word.starts_with("-")) {
+    } else if (!word.starts_with('-')) {
       const auto below = shown_commands(*place.app);
       const auto found = std::find_if(below.begin(), below.end(),
                                       [&](const CLI::App* one) { return one->get_name() == word; });
@@ -95,7 +95,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 std::vector<std::string> candidates_at(const Place& place, const Completing& completing) {
   if (place.value_of != nullptr) return values(*place.value_of, completing);
-  if (completing.word.starts_with("-")) return option_names(*place.app);
+  if (completing.word.starts_with('-')) return option_names(*place.app);
   std::vector<std::string> names;
   for (const CLI::App* one : shown_commands(*place.app)) names.push_back(one->get_name());
   if (!names.empty()) return names;

@@ -138,7 +138,7 @@ std::vector<GateRow> measure(const std::vector<const AnyOperator*>& ops) {
   std::vector<GateRow> rows;
   Progress progress(static_cast<std::int64_t>(ops.size()));
   for (const AnyOperator* op : ops) {
-    progress.step(std::string(op->name()));
+    progress.step(op->name());
     for (const AwkwardAndPlain& pair : shapes) {
       if (op->name() == pair.op) rows.push_back(gate_shape(pair, context));
     }

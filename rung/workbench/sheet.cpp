@@ -175,6 +175,7 @@ std::string Sheet::table(const std::vector<Sheet>& sheets) {
   Table table(std::move(columns));
   for (const Sheet& sheet : sheets) {
     std::vector<std::string> cells;
+    cells.reserve(varied.size() + results.size());
     for (const std::size_t i : varied) cells.push_back(sheet.inputs_[i].text);
     for (const Line& line : results) {
       const Line* const own = find_line(sheet.results_, line.name);

@@ -247,7 +247,7 @@ std::string count_of(const std::string& number, std::string_view noun) {
   std::string text = number + ' ' + std::string(noun);
   if (number == "1") return text;
   const bool hisses =
-      noun.ends_with("s") || noun.ends_with("x") || noun.ends_with("ch") || noun.ends_with("sh");
+      noun.ends_with('s') || noun.ends_with('x') || noun.ends_with("ch") || noun.ends_with("sh");
   return text + (hisses ? "es" : "s");
 }
 

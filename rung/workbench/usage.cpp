@@ -28,7 +28,7 @@ const CLI::App* command_at_fault(const CLI::App* app) {
 std::vector<std::string> unread(const CLI::App& app) {
   std::vector<std::string> words = app.remaining();
   // The parser works from the end.
-  if (words.size() > 1 && words.back().starts_with("-")) std::reverse(words.begin(), words.end());
+  if (words.size() > 1 && words.back().starts_with('-')) std::reverse(words.begin(), words.end());
   return words;
 }
 
@@ -58,7 +58,7 @@ std::string what_exists(const CLI::App& app) {
 /// "" when there is none.
 std::string unknown_option(const CLI::App& app) {
   for (const std::string& word : unread(app)) {
-    if (!word.starts_with("-") || word.size() < 2) continue;
+    if (!word.starts_with('-') || word.size() < 2) continue;
     const std::string name = word.substr(0, word.find('='));
     return fmt::format("unknown option '{}'{}", word, did_you_mean(name, spelled_options(app)));
   }
@@ -95,7 +95,7 @@ std::string unknown_command(const CLI::App& app) {
 std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ValidationError*>(&error) != nullptr) return error.what();
   // The words behind an unknown command are its own, options too.
-  if (lacks_command(app) && !app.remaining().front().starts_with("-")) return unknown_command(app);
+  if (lacks_command(app) && !app.remaining().front().starts_with('-')) return unknown_command(app);
   // First: it is often why other words are left over, or missing.
   if (std::string unknown = unknown_option(app); !unknown.empty()) return unknown;
   // CLI11 words an unknown command as an unexpected argument.
