@@ -360,7 +360,7 @@ asan() {
 }
 
 # find_clang_tidy: sets `tool` to the clang-tidy that lint_requirements.txt names, which pip installs: it passes over
-# what the system's headers declare, and takes half as long as Debian 12's, which is taken where pip fails.
+# what the system's headers declare, and takes under half the time of Debian 12's, which is taken where pip fails.
 find_clang_tidy() {
   local venv="$root/build/lint/venv" wanted="$root/tests/style/lint_requirements.txt" candidate
   if ! cmp -s "$wanted" "$venv/installed"; then

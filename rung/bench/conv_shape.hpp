@@ -6,8 +6,8 @@
 
 namespace rung::bench {
 
-/// What one axis has: `input` elements, a window of `window` of which neighbors are `dilation`
-/// apart, `padding` zeros on either side.
+/// An axis of `input` elements with `padding` zeros on either side, and a window of `window`
+/// elements that are `dilation` apart.
 struct ConvAxis {
   double input = 0;
   double window = 0;
@@ -27,7 +27,7 @@ struct ConvLayer {
   double images = 0, channels = 0, filters = 0, groups = 1;
   ConvAxis rows, columns;
 
-  /// Of one output element: the window over the channels of its group.
+  /// Returns the elements that one output is computed from: the window in its group's channels.
   [[nodiscard]] double window_elements() const {
     return channels / groups * rows.window * columns.window;
   }

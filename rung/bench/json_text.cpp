@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a damaged JSON file.
+// Says why a file is not the JSON that a command writes.
 #include "rung/bench/json_text.hpp"
 
 #include <fmt/format.h>

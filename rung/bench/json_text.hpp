@@ -10,7 +10,7 @@
 
 namespace rung::bench {
 
-/// What was not measured is null, not NaN, which JSON does not have.
+/// Returns null for a number that was not measured (NaN, which JSON does not have) or infinite.
 inline nlohmann::ordered_json json_number(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nullptr;
 }

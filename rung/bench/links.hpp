@@ -17,7 +17,7 @@ struct PcieGeneration {
   int coded = 0;
 
   [[nodiscard]] constexpr bool has_flits() const { return coded > 130; }
-  /// Of `lanes` lanes in one direction.
+  /// Returns the rate of `lanes` lanes in one direction.
   [[nodiscard]] constexpr double bytes_per_second(double lanes) const {
     return lanes * transfers_per_second * payload / coded / 8;
   }

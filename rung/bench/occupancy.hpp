@@ -41,7 +41,8 @@ int parse_capability(std::string_view text);
 /// "9.0" of 90.
 std::string capability_name(int capability);
 
-/// What an SM of one's own has; 0: no limit. Nothing is rounded up, as textbooks reckon.
+/// Limits of a multiprocessor that no chip has; 0: no limit. Nothing is rounded up, as in the
+/// exercises of textbooks.
 struct OwnMultiprocessor {
   int warps = 0, threads = 0;  // one of the two at least
   int blocks = 0, registers = 0, shared_bytes = 0;

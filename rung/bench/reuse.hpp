@@ -67,7 +67,7 @@ struct StencilAxis {
   [[nodiscard]] double reads_beyond() const;
   /// T M / (T + M - 1): reads per load of a tile with its halo.
   [[nodiscard]] double reuse() const { return reads() / input_tile(); }
-  /// The same where the array ends with the tile, and nothing is read or loaded beyond it:
+  /// Reads per load of a tile at the end of the array, beyond which nothing is read or loaded:
   /// (T M - r (r + 1) / 2) / (T + r).
   [[nodiscard]] double boundary_reuse() const;
 };

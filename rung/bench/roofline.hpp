@@ -33,7 +33,8 @@ double seconds_at_best(const Cost& cost, const Ceiling& ceiling);
 /// Whether moving the bytes takes longer than the operations.
 bool bound_by_memory(const Cost& cost, const Ceiling& ceiling);
 
-// The same on paper. Source: Williams, Waterman & Patterson, CACM 52(4), 2009.
+// The roofline model for numbers given by hand. Source: Williams, Waterman & Patterson, CACM 52(4),
+// 2009.
 
 /// FLOP per byte where both operands of a multiply-add, of `element` bytes each, serve `reuse` of
 /// them once loaded: 2 reuse / (2 element).

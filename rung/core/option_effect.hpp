@@ -32,15 +32,10 @@ inline void expect_effect(std::string_view op, const Invocation& call, std::stri
       accepted += value;
     }
     if (has_effect) continue;
-    std::string why("--");
-    for (const std::string_view part :
-         {effect.option, std::string_view(" is given and has no effect with --"), choice,
-          std::string_view(" "), chosen,
-          std::string_view(call.has(choice) ? "; accepted: with --"
-                                            : ", the default; accepted: with --"),
-          choice, std::string_view(" "), std::string_view(accepted)}) {
-      why += part;
-    }
+    std::string why = "--";
+    why.append(effect.option).append(" is given and has no effect with --").append(choice);
+    why.append(" ").append(chosen).append(call.has(choice) ? "" : ", the default");
+    why.append("; accepted: with --").append(choice).append(" ").append(accepted);
     reject(op, why);
   }
 }

@@ -30,7 +30,7 @@ const FoundDevices& found_devices();
 /// Text of a device, "Portable Computing Language" or so.
 std::string device_text(cl_device_id device, cl_device_info what);
 
-/// What is open of a device until the process ends.
+/// A device with its context and queue, which stay open until the process ends.
 struct OpenDevice {
   cl_device_id id = nullptr;
   std::string name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host side of an OpenCL rung says: which kernel, over which work-groups, with which
-// arguments. The source is compiled on first use and kept; a compiler's error shows the .cl file's
+// Launches for the host side of OpenCL rungs: a kernel, its work-groups and its arguments. The
+// source is compiled on first use and kept; a compiler's error shows the .cl file's
 // line.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an OpenCL device allows a work-group, and the sizes that rungs choose by it.
+// Limits of an OpenCL device's work-groups, and the sizes that rungs choose by them.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ struct Limits {
   int compute_units = 1;
 };
 
-/// Of the context's device; usual ones where that is not an OpenCL device.
+/// Returns the limits of the context's device, or usual ones if it is no OpenCL device.
 RUNG_API const Limits& limits(const Context& context);
 
 /// The largest power of two up to `most` so that groups of side x side work-items are allowed that

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calculators (`rung burst`, `rung waves` ...) share. A calculator declares its inputs and
-// fills in a Sheet; numbers with units, the page, the table over lists and the JSON are made here.
+// The mechanism of the calculators (`rung burst`, `rung waves` ...). A calculator declares its
+// inputs and fills in a Sheet; numbers with units, the page, the table over lists and the JSON are
+// made here.
 #pragma once
 
 #include <functional>

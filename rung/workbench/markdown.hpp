@@ -16,7 +16,7 @@ namespace rung::workbench {
 /// nothing.
 std::string results_to_markdown(const std::string& json, const std::string& filter);
 
-/// What a document's marker begins with.
+/// The begin of a marker in a document.
 inline constexpr std::string_view table_marker = "<!-- rung:table ";
 
 /// Replaces what stands between each  <!-- rung:table NAME FILTER -->  and the next

@@ -36,7 +36,7 @@ Parts parse_parts(const std::vector<std::string>& words) {
   return parts;
 }
 
-/// What an operation does beside its accesses: a time, or so many operations at a rate.
+/// Work of an operation beside its accesses: a time, or so many operations at a rate.
 struct Beside {
   double seconds = 0;
   double operations = 0;  // 0: not told

@@ -33,7 +33,7 @@ bool take_number(std::string_view& text, double& number) {
   return true;
 }
 
-/// What a prefix multiplies by: "" by 1, "G" by bare^3, "Gi" by 1024^3. 0: it is none.
+/// Returns the factor of a prefix: "" by 1, "G" by bare^3, "Gi" by 1024^3. 0: it is none.
 double prefix_scale(std::string_view prefix, double bare) {
   if (prefix.empty()) return 1;
   constexpr std::string_view letters = "KMGTPE";
@@ -43,7 +43,7 @@ double prefix_scale(std::string_view prefix, double bare) {
   return std::pow(binary ? 1024 : bare, static_cast<double>(at + 1));
 }
 
-/// The same of a whole unit, of which `name` may be left out: "GB/s", "G".
+/// Returns the factor of a rate's unit, whose `name` may be left out: "GB/s", "G".
 double rate_scale(std::string_view text, std::string_view name) {
   if (text.ends_with(name)) text.remove_suffix(name.size());
   return prefix_scale(text, 1000);

@@ -18,7 +18,7 @@ double parse_fraction(std::string_view option, std::string_view text);
 /// "4.8TB/s", "67 TFLOP/s", "3e12": a rate of 1 to 1e24, in multiples of 1000, and `unit` or none.
 double parse_rate(std::string_view option, std::string_view text, std::string_view unit);
 
-/// What a calculator's numbers are of, and so how they are read and printed. Without a unit a
+/// The unit of a calculator's number: how it is read and printed. Without a unit a
 /// number is of the first below: bytes, seconds, bytes per second ...
 enum class Unit : unsigned char {
   count,  // a whole number, to 2^53: "1024", "1e6"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands below `rung reuse` share.
+// Inputs that the commands below `rung reuse` share.
 #pragma once
 
 #include "rung/workbench/calculator.hpp"

@@ -15,7 +15,7 @@
 namespace rung::workbench {
 namespace {
 
-/// What is known of this CPU: 0 where it is not.
+/// Measured rates of this CPU; 0: not known.
 struct CpuRates {
   double far = 0;  // where three matrices fit: bytes per second
   double near = 0;

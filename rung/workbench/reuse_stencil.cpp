@@ -22,7 +22,7 @@ constexpr double max_blocks_per_sm = 32;
               fmt::format("{}: '{}' given; accepted: {}", option, given, accepted));
 }
 
-/// As many extents as there are axes: all of them, or one for all.
+/// Returns one extent per axis; a single one that was given is repeated.
 std::vector<double> extents_of(const Given& given, const std::string& name, std::size_t axes) {
   const std::vector<double>& shape = given.shape(name);
   if (shape.size() == axes) return shape;

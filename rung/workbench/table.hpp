@@ -14,7 +14,7 @@ namespace rung::workbench {
 
 class Table {
  public:
-  /// What happens to a column for which there is no room. `yield`: it is cut before any other is
+  /// The fate of a column for which there is no room. `yield`: it is cut before any other is
   /// dropped, and is then the first to go.
   enum class Fit : unsigned char { keep, cut, drop, yield };
   struct Column {

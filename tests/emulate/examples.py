@@ -16,7 +16,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ORDERS = 3  # of --order all
 HEAD = re.compile(r"^// Bug: .*\n// rung emulate: (?:(\w+) in line (\d+)$|nothing; )", re.M)
-# What the advice says; "": the finding has none.
+# A part of the advice; "": the finding has none.
 ADVICE = {
     "aliasing": "", "block_order": "let the index depend on blockIdx", "box_blur": "y + dy >= 0 && y + dy < height",
     "convolution_1d": "", "convolution_2d": "declare tile[", "divergence": "", "graph_update": "atomicMin(",

@@ -16,7 +16,7 @@ LIBRARIES = {
     "rung_simt": (["rung/simt/*.cpp", "rung/simt/record/*.cpp"], ["rung/simt/*.hpp", "rung/simt/record/*.hpp"]),
     "rung_emulate": (["rung/emulate/runtime/*.cpp"], ["rung/emulate/runtime/*.hpp"]),
 }
-# What cmake/unity.cmake compiles alone.
+# Sources that cmake/unity.cmake compiles alone.
 ALONE = re.compile(r"^const .* self[{(]|foreach_target", re.M)
 TOGETHER = re.compile(r"^\s*rung_compile_together\(([^)]+)\)", re.M)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calculators' command lines have in common: pages, tables, units, wrong input; and the
+// Properties of all calculators' command lines: pages, tables, units, wrong input; and the
 // times of `rung reuse both`.
 #include <cmath>
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same with a lock that is acquired and freed by functions.
+// lock_no_fence with a lock that is acquired and freed by functions.
 #include "check.cuh"
 
 struct Lock {
