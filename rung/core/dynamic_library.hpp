@@ -61,6 +61,7 @@ class DynamicLibrary {
       if (handle_ != nullptr) {
         name_ = candidate;
         why_.clear();
+        mark_loaded();
         return;
       }
       // A file that exists but does not load (wrong architecture, say) deserves the loader's words.
@@ -93,6 +94,9 @@ class DynamicLibrary {
   }
 
  private:
+  /// Tells the leak detector, where there is one: see dynamic_library.cpp.
+  static void mark_loaded();
+
   void* handle_ = nullptr;
   std::string name_;
   std::string why_;

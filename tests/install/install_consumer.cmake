@@ -56,7 +56,7 @@ if(NOT programs)
 endif()
 
 # Completion, as bash reads it, knows the program's commands.
-step(${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 "PATH=${prefix}/bin:$ENV{PATH}" bash -c
+step(${CMAKE_COMMAND} -E env "PATH=${prefix}/bin:$ENV{PATH}" bash -c
   "source '${prefix}/${DATA}/bash-completion/completions/rung' && COMP_WORDS=(rung expl) && COMP_CWORD=1 &&
    _rung_complete && echo \"\${COMPREPLY[*]}\"")
 if(NOT output MATCHES "explain" OR NOT EXISTS "${prefix}/${DATA}/zsh/site-functions/_rung"
@@ -64,15 +64,13 @@ if(NOT output MATCHES "explain" OR NOT EXISTS "${prefix}/${DATA}/zsh/site-functi
   message(FATAL_ERROR "the installed completion does not make 'explain' of 'expl':\n${output}")
 endif()
 
-# The installed program finds its library, and with it the modules of the peers, on whose threads the leak
-# detector crashes (see tests/CMakeLists.txt).
-step(${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 ${prefix}/bin/rung list gemm --json)
+# The installed program finds its library, and with it the modules of the peers.
+step(${prefix}/bin/rung list gemm --json)
 if(NOT output MATCHES "rung/ops/gemm/cpu/")
   message(FATAL_ERROR "the installed program lists no cpu rung of gemm:\n${output}")
 endif()
 # It reads what rungs say of themselves where their sources were installed.
-step(${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 ${prefix}/bin/rung explain gemm/naive_ijk --gpu a40
-  "f32 8x8x8")
+step(${prefix}/bin/rung explain gemm/naive_ijk --gpu a40 "f32 8x8x8")
 if(NOT output MATCHES "Idea ")
   message(FATAL_ERROR "the installed program does not find the source of a rung:\n${output}")
 endif()

@@ -81,10 +81,6 @@ TEST(CheckProblem, OfNothingLeavesNothingToTimeOrExplain) {
 
 // From what smaller problems take, whatever multiplies the work: iterations, batches, extents.
 TEST(CheckProblem, TakingTooLongIsRefusedBeforeItBegins) {
-#if defined(__SANITIZE_ADDRESS__)
-  // The leak detector crashes on the threads of the vendors' libraries that the program loads.
-  setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
-#endif
   constexpr const char* accepted = "accepted: 600 s, or what --max-seconds says";
   expect_refused({"check"}, {{"stencil", "f32 64x64,mask=3x3,iterations=2147483647", 3, accepted},
                              {"gemm", "f32 8192x8192x8192", 3, accepted}});
@@ -106,9 +102,7 @@ TEST(Output, CutShortByAFullDiskIsAFailureOfEveryCommand) {
        {"--help", "--version", "list", "list --json", "amdahl 0.9 4", "occupancy --json",
         "check transpose --backend cpu --problem 'f32 2x3'",
         "check transpose --backend cpu --problem 'f32 2x3' --json", "help check"}) {
-    // `list` opens the peers' libraries, where the leak detector crashes.
-    const Ended ended =
-        shell("{ ASAN_OPTIONS=detect_leaks=0 " RUNG_BINARY " " + words + " 2>&1 >/dev/full; }");
+    const Ended ended = shell("{ " RUNG_BINARY " " + words + " 2>&1 >/dev/full; }");
     EXPECT_EQ(ended.code, 1) << words;
     EXPECT_EQ(ended.said, "rung: standard output cannot be written: No space left on device\n")
         << words;
