@@ -38,6 +38,14 @@ enum class Access { read, copy };
 /// them source, half destination). `streaming`: stores are non-temporal.
 Rate bandwidth_rate(Access access, std::size_t bytes_each, int threads, bool streaming);
 
+/// Loads per second of one thread that follows a chain through `bytes`, rounded down to a power of
+/// two of lines: one over the latency of a level.
+Rate latency_rate(std::size_t bytes);
+
+/// Atomic additions per second of `threads` threads together, to one address or each to a line of
+/// its own.
+Rate atomic_rate(bool one_address, int threads);
+
 /// From samples of so many seconds per repeat, each of which did `work`.
 Rate best_rate(const std::vector<double>& seconds, double work);
 

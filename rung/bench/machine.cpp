@@ -22,6 +22,7 @@ namespace {
 constexpr double mebibyte = 1024.0 * 1024.0;
 
 GpuMeter::Measure gpu_meter = nullptr;
+GpuMeter::Measure gpu_latency_meter = nullptr;
 
 /// The first value of a key in /proc/cpuinfo and the like: "model name : AMD EPYC".
 std::string value_of(const char* path, std::string_view key) {
@@ -82,27 +83,31 @@ void measure_arithmetic(Machine& machine, const MachineProgress& progress,
   }
 }
 
+struct MemoryLevel {
+  std::string name;
+  double bytes = 0;  // of a buffer that lies in it
+};
+
+/// Half of a cache, which the rest of the program shares; L3 is one for all cores, as memory is.
+/// Memory: far more than the last cache holds.
+std::vector<MemoryLevel> memory_levels(const Machine& machine) {
+  const double last = std::max({machine.l3_bytes, machine.l2_bytes, 1 * mebibyte});
+  return {{"L1", machine.l1_bytes / 2},
+          {"L2", machine.l2_bytes / 2},
+          {"L3", machine.l3_bytes / 2},
+          {"memory", std::min(std::max(8 * last, 256 * mebibyte), machine.memory_bytes / 4)}};
+}
+
 void measure_bandwidth(Machine& machine, const MachineProgress& progress,
                        std::vector<double>& noise) {
   for (const int threads : thread_counts(machine.cores)) {
-    // Half of a cache, which the rest of the program shares; L3 is one for all. Memory: far more
-    // than the last cache holds.
-    const double last = std::max({machine.l3_bytes, machine.l2_bytes, 1 * mebibyte});
-    const struct {
-      const char* name;
-      double each;
-    } levels[] = {
-        {"L1", machine.l1_bytes / 2},
-        {"L2", machine.l2_bytes / 2},
-        {"L3", machine.l3_bytes / 2 / threads},
-        {"memory",
-         std::min(std::max(8 * last, 256 * mebibyte), machine.memory_bytes / 4) / threads}};
-    for (const auto& [name, each] : levels) {
+    for (const auto& [name, bytes] : memory_levels(machine)) {
+      const double each = name == "L1" || name == "L2" ? bytes : bytes / threads;
       if (each == 0) continue;
       for (const Access access : {Access::read, Access::copy}) {
         const char* word = access == Access::read ? "read" : "copy";
         progress(fmt::format("{} of {}", word, name));
-        const bool streaming = std::string_view(name) == "memory";
+        const bool streaming = name == "memory";
         const Rate rate =
             bandwidth_rate(access, static_cast<std::size_t>(each), threads, streaming);
         machine.bandwidth.push_back({name, word, threads, each * threads, rate.per_second});
@@ -112,9 +117,25 @@ void measure_bandwidth(Machine& machine, const MachineProgress& progress,
   }
 }
 
+/// A GPU too full or too odd to be measured has no rates, which `forget` sees to; its rungs can be
+/// timed all the same.
+template <class Forget>
+void for_each_gpu(Machine& machine, const MachineProgress& progress, GpuMeter::Measure measure,
+                  Forget forget) {
+  for (std::size_t device = 0; device < machine.gpus.size() && measure != nullptr; ++device) {
+    progress(machine.gpus[device].name);
+    try {
+      measure(static_cast<int>(device), machine.gpus[device]);
+    } catch (const Error&) {
+      forget(machine.gpus[device]);
+    }
+  }
+}
+
 }  // namespace
 
 GpuMeter::GpuMeter(Measure measure) { gpu_meter = measure; }
+GpuLatencyMeter::GpuLatencyMeter(GpuMeter::Measure measure) { gpu_latency_meter = measure; }
 
 Machine describe_machine() {
   Machine machine;
@@ -156,16 +177,31 @@ void measure_machine(Machine& machine, const MachineProgress& progress) {
   measure_arithmetic(machine, progress, noise);
   measure_bandwidth(machine, progress, noise);
   machine.noise = median(noise);
-  for (std::size_t device = 0; device < machine.gpus.size() && gpu_meter != nullptr; ++device) {
-    progress(machine.gpus[device].name);
-    try {
-      gpu_meter(static_cast<int>(device), machine.gpus[device]);
-    } catch (const Error&) {
-      // A GPU too full or too odd to be measured has no ceilings; its rungs can be timed all the
-      // same.
-      machine.gpus[device].arithmetic.clear();
+  for_each_gpu(machine, progress, gpu_meter, [](Gpu& gpu) { gpu.arithmetic.clear(); });
+}
+
+void measure_latencies(Machine& machine, const MachineProgress& progress) {
+  machine.latencies.clear();
+  machine.atomics.clear();
+  for (const auto& [name, bytes] : memory_levels(machine)) {
+    progress("latency of " + name);
+    // Twice the last cache is enough, and linked in a fraction of the time.
+    const double each = name == "memory" ? std::max(bytes / 4, 256 * mebibyte) : bytes;
+    const Rate rate = latency_rate(static_cast<std::size_t>(each));
+    if (rate.per_second > 0) machine.latencies.push_back({name, each, 1 / rate.per_second, 0});
+  }
+  progress("atomic additions");
+  for (const int threads : thread_counts(machine.cores)) {
+    for (const bool one_address : {true, false}) {
+      machine.atomics.push_back({one_address ? "one address" : "an address per thread", threads,
+                                 atomic_rate(one_address, threads).per_second});
     }
   }
+  for_each_gpu(machine, progress, gpu_latency_meter, [](Gpu& gpu) {
+    gpu.latencies.clear();
+    gpu.atomics.clear();
+    gpu.link.clear();
+  });
 }
 
 }  // namespace rung::bench

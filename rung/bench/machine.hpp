@@ -30,6 +30,29 @@ struct BandwidthRate {
   double bytes_per_second = 0;
 };
 
+/// Time of one step of a chain of dependent accesses: each address is what the one before it read.
+struct LatencyRate {
+  std::string level;  // L1, L2, L3, memory; of a GPU also shared memory, host memory, atomics
+  double bytes = 0;   // that the chain goes through, in an order that no prefetcher foresees
+  double seconds = 0;
+  double cycles = 0;  // of the multiprocessor; 0 for a CPU
+};
+
+/// Atomic additions that do not wait for each other.
+struct AtomicRate {
+  std::string target;  // one address, an address per thread
+  int threads = 1;
+  double operations_per_second = 0;  // of all threads together
+};
+
+/// Copies between the host's memory and a GPU's.
+struct LinkRate {
+  std::string memory;     // of the host: pageable, pinned
+  std::string direction;  // to the GPU, from the GPU
+  double bytes_per_second = 0;
+  double seconds = 0;  // of a copy of 4 bytes
+};
+
 struct GpuRate {
   std::string element;  // f32: without tensor cores; tf32, f16, bf16: with them
   double operations_per_second = 0;
@@ -44,6 +67,9 @@ struct Gpu {
   double read_bytes_per_second = 0;
   double copy_bytes_per_second = 0;  // bytes read plus bytes written
   std::vector<GpuRate> arithmetic;
+  std::vector<LatencyRate> latencies;
+  std::vector<AtomicRate> atomics;
+  std::vector<LinkRate> link;
 };
 
 struct Machine {
@@ -64,6 +90,9 @@ struct Machine {
   double noise = 0;
   std::vector<ArithmeticRate> arithmetic;
   std::vector<BandwidthRate> bandwidth;
+  /// Latencies and atomics, of the GPUs too, are measured by measure_latencies() alone.
+  std::vector<LatencyRate> latencies;
+  std::vector<AtomicRate> atomics;
 
   /// Whether something else ran while it was measured, so that its rates may be too low.
   [[nodiscard]] bool noisy() const { return noise > max_noise; }
@@ -77,12 +106,18 @@ using MachineProgress = std::function<void(std::string_view)>;
 /// Measures every ceiling; a few seconds. `progress` hears what is being measured.
 void measure_machine(Machine& machine, const MachineProgress& progress);
 
+/// Measures latencies, atomic additions and the GPUs' links to the host; a few seconds more.
+void measure_latencies(Machine& machine, const MachineProgress& progress);
+
 /// The machine with its ceilings: from the cache file when that is of this machine and version,
 /// else measured - twice when it was busy the first time - and cached. A noisy() measurement is
 /// cached too, as such, but never in place of a quiet one of the same machine. A cache that is
 /// damaged or cannot be written is told of on standard error, and is no error.
 Machine known_machine(bool refresh, const MachineProgress& progress,
                       void (*measure)(Machine&, const MachineProgress&) = measure_machine);
+
+/// known_machine, with latencies: measured and cached too where they are missing.
+Machine known_machine_with_latencies(bool refresh, const MachineProgress& progress);
 
 /// The machine with the ceilings that known_machine would find in its file; nothing where it would
 /// measure.
@@ -102,6 +137,11 @@ class GpuMeter {
   /// Fills in the rates of GPU `device`.
   using Measure = void (*)(int device, Gpu& gpu);
   explicit GpuMeter(Measure measure);
+};
+/// The same for what measure_latencies() measures.
+class GpuLatencyMeter {
+ public:
+  explicit GpuLatencyMeter(GpuMeter::Measure measure);
 };
 
 }  // namespace rung::bench

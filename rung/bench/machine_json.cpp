@@ -23,13 +23,16 @@ namespace rung::bench {
 // One list of members for both directions; found by the JSON library through their arguments.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ArithmeticRate, isa, element, threads, operations_per_second)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(BandwidthRate, level, access, threads, bytes, bytes_per_second)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LatencyRate, level, bytes, seconds, cycles)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AtomicRate, target, threads, operations_per_second)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LinkRate, memory, direction, bytes_per_second, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuRate, element, operations_per_second)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Gpu, name, compute_capability, multiprocessors, l2_bytes,
                                    memory_bytes, read_bytes_per_second, copy_bytes_per_second,
-                                   arithmetic)
+                                   arithmetic, latencies, atomics, link)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Machine, cpu, cores, isa, l1_bytes, l2_bytes, l3_bytes,
                                    memory_bytes, gpus, compiler, version, date, noise, arithmetic,
-                                   bandwidth)
+                                   bandwidth, latencies, atomics)
 
 namespace {
 
@@ -64,6 +67,13 @@ void store(const Machine& machine, const fs::path& path) {
 
 bool is_rate(double rate) { return std::isfinite(rate) && rate > 0; }
 
+bool plausible(const std::vector<LatencyRate>& latencies, const std::vector<AtomicRate>& atomics) {
+  bool good = true;
+  for (const LatencyRate& one : latencies) good = good && is_rate(one.seconds) && one.cycles >= 0;
+  for (const AtomicRate& one : atomics) good = good && is_rate(one.operations_per_second);
+  return good;
+}
+
 /// What no measurement has written, though it is the JSON of a machine; "" for a good one.
 std::string implausible(const Machine& machine) {
   if (machine.arithmetic.empty() || machine.bandwidth.empty()) return "a list of rates is empty";
@@ -77,7 +87,11 @@ std::string implausible(const Machine& machine) {
   for (const BandwidthRate& one : machine.bandwidth) {
     good = good && is_rate(one.bytes_per_second) && is_rate(one.bytes) && one.threads > 0;
   }
+  good = good && plausible(machine.latencies, machine.atomics);
   for (const Gpu& gpu : machine.gpus) {
+    good = good && plausible(gpu.latencies, gpu.atomics);
+    for (const LinkRate& one : gpu.link)
+      good = good && is_rate(one.bytes_per_second) && is_rate(one.seconds);
     good = good && gpu.read_bytes_per_second >= 0 && gpu.copy_bytes_per_second >= 0;
     for (const GpuRate& one : gpu.arithmetic) good = good && is_rate(one.operations_per_second);
   }
@@ -118,7 +132,18 @@ std::string machine_to_json(const Machine& machine) { return nlohmann::json(mach
 
 Machine machine_from_json(const std::string& text) {
   try {
-    return nlohmann::json::parse(text).get<Machine>();
+    nlohmann::json machine = nlohmann::json::parse(text);
+    // A file of ceilings alone, without what measure_latencies() measures.
+    const auto add_lists = [](nlohmann::json& to, std::initializer_list<const char*> names) {
+      for (const char* name : names) {
+        if (!to.contains(name)) to[name] = nlohmann::json::array();
+      }
+    };
+    add_lists(machine, {"latencies", "atomics"});
+    for (nlohmann::json& gpu : machine.at("gpus")) {
+      add_lists(gpu, {"latencies", "atomics", "link"});
+    }
+    return machine.get<Machine>();
   } catch (const nlohmann::json::exception& error) {
     throw Error(ErrorCode::io, json_fault(error, text, "rung machine"));
   }
@@ -152,6 +177,15 @@ Machine known_machine(bool refresh, const MachineProgress& progress,
     if (again.noise < machine.noise) machine = std::move(again);
   }
   if (!machine.noisy() || !known || known->noisy()) store(machine, path);
+  return machine;
+}
+
+Machine known_machine_with_latencies(bool refresh, const MachineProgress& progress) {
+  Machine machine = known_machine(refresh, progress);
+  if (refresh || machine.latencies.empty()) {
+    measure_latencies(machine, progress);
+    store(machine, machine_cache_path());
+  }
   return machine;
 }
 

@@ -22,6 +22,24 @@ std::string rate(double per_second, const char* unit) {
   return fmt::format("{} G{}", format_number(per_second * 1e-9), unit);
 }
 
+void print_latencies(const std::vector<bench::LatencyRate>& latencies,
+                     const std::vector<bench::AtomicRate>& atomics) {
+  if (latencies.empty()) return;
+  Table latency(
+      {{"one access after another"}, {"buffer", true}, {"latency", true}, {"cycles", true}});
+  for (const bench::LatencyRate& one : latencies) {
+    latency.add({one.level, one.bytes > 0 ? format_bytes(one.bytes) : "",
+                 format_seconds(one.seconds), one.cycles > 0 ? format_number(one.cycles) : ""});
+  }
+  fmt::print("\n{}", latency.text());
+  Table additions({{"atomic additions"}, {"threads", true}, {"rate", true}});
+  for (const bench::AtomicRate& one : atomics) {
+    additions.add(
+        {one.target, std::to_string(one.threads), rate(one.operations_per_second, "op/s")});
+  }
+  fmt::print("\n{}", additions.text());
+}
+
 void print_cpu(const bench::Machine& machine) {
   Table arithmetic({{"multiply-adds"}, {"type"}, {"threads", true}, {"rate", true}});
   for (const bench::ArithmeticRate& one : machine.arithmetic) {
@@ -35,6 +53,7 @@ void print_cpu(const bench::Machine& machine) {
                    rate(one.bytes_per_second, "B/s")});
   }
   fmt::print("\n{}", bandwidth.text());
+  print_latencies(machine.latencies, machine.atomics);
 }
 
 void print_gpu(const bench::Gpu& gpu) {
@@ -49,6 +68,14 @@ void print_gpu(const bench::Gpu& gpu) {
     rates.add({one.element, rate(one.operations_per_second, "FLOP/s")});
   }
   fmt::print("{}", rates.text());
+  print_latencies(gpu.latencies, gpu.atomics);
+  if (gpu.link.empty()) return;
+  Table link({{"copies of 256 MiB"}, {"host memory"}, {"rate", true}, {"of 4 bytes", true}});
+  for (const bench::LinkRate& one : gpu.link) {
+    link.add({one.direction, one.memory, rate(one.bytes_per_second, "B/s"),
+              format_seconds(one.seconds)});
+  }
+  fmt::print("\n{}", link.text());
 }
 
 /// On a busy machine every rate comes out too low.
@@ -72,7 +99,7 @@ int run(const Options& options) {
     Progress progress(1);
     bool measured = false;
     const auto known = [&](bool refresh) {
-      return bench::known_machine(refresh, [&](std::string_view doing) {
+      return bench::known_machine_with_latencies(refresh, [&](std::string_view doing) {
         measured = true;
         progress.say(fmt::format("measuring this machine once: {}", doing));
       });
@@ -103,8 +130,11 @@ CommandSpec::Action setup(Parser app) {
   app.purpose(
       "Measures the ceilings that `rung bench` holds kernels against: multiply-adds per second for "
       "each instruction set, bytes per second from each level of memory (copy counts what is read "
-      "and what is written), and the same of each GPU. It takes seconds, and the result is "
-      "remembered. Samples that are far apart mean that something else was running: then it says "
+      "and what is written), and the same of each GPU. And what they do not tell: the latency of "
+      "each level, of accesses that wait for each other, with the translation of their addresses; "
+      "atomic additions to one address and to several; copies between host and GPU. It takes "
+      "seconds, and the result is remembered. Samples that are far apart mean that something else "
+      "was running: then it says "
       "so, and measures again at the next call.");
   app.example("rung machine", "what is remembered, or else measured now");
   app.example("rung machine --refresh", "after a change of the machine, or a busy time");

@@ -152,5 +152,33 @@ TEST(Machine, CommandTellsWhatIsRemembered) {
   EXPECT_NE(run_rung({"machine"}).out.find("100 GFLOP/s"), std::string::npos);
 }
 
+// A chain in L1 takes a few cycles a step; in more than the caches, many times that.
+TEST(Latency, OfLoadsGrowsWithTheBuffer) {
+  const double l1 = bench::latency_rate(16 << 10).per_second;
+  const double memory = bench::latency_rate(std::size_t{256} << 20).per_second;
+  EXPECT_GT(l1, 0);
+  EXPECT_GT(l1, 2 * memory);
+  EXPECT_EQ(bench::latency_rate(64).per_second, 0) << "a line alone is no chain";
+}
+
+TEST(Latency, IsMeasuredWhereItIsMissingAndRemembered) {
+  const KnownMachine known;  // whose file has ceilings alone
+  EXPECT_TRUE(bench::remembered_machine()->latencies.empty());
+  int measured = 0;
+  const auto count = [&](std::string_view) { ++measured; };
+  const bench::Machine first = bench::known_machine_with_latencies(false, count);
+  EXPECT_GT(measured, 0);
+  ASSERT_FALSE(first.latencies.empty());
+  ASSERT_FALSE(first.atomics.empty());
+  measured = 0;
+  const bench::Machine again = bench::known_machine_with_latencies(false, count);
+  EXPECT_EQ(measured, 0);
+  EXPECT_EQ(again.latencies.front().seconds, first.latencies.front().seconds);
+  EXPECT_EQ(again.bandwidth.size(), first.bandwidth.size());
+  const Outcome told = run_rung({"machine"});
+  EXPECT_NE(told.out.find("one access after another"), std::string::npos) << told.out;
+  EXPECT_NE(told.out.find("atomic additions"), std::string::npos) << told.out;
+}
+
 }  // namespace
 }  // namespace rung::test
