@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <ctime>
 #include <fstream>
 
@@ -186,9 +187,11 @@ void measure_latencies(Machine& machine, const MachineProgress& progress) {
   for (const auto& [name, bytes] : memory_levels(machine)) {
     progress("latency of " + name);
     // Twice the last cache is enough, and linked in a fraction of the time.
-    const double each = name == "memory" ? std::max(bytes / 4, 256 * mebibyte) : bytes;
-    const Rate rate = latency_rate(static_cast<std::size_t>(each));
-    if (rate.per_second > 0) machine.latencies.push_back({name, each, 1 / rate.per_second, 0});
+    const double enough = name == "memory" ? std::max(bytes / 4, 256 * mebibyte) : bytes;
+    const std::size_t chain = std::bit_floor(static_cast<std::size_t>(enough));
+    const Rate rate = latency_rate(chain);
+    if (rate.per_second <= 0) continue;
+    machine.latencies.push_back({name, static_cast<double>(chain), 1 / rate.per_second, 0});
   }
   progress("atomic additions");
   for (const int threads : thread_counts(machine.cores)) {
