@@ -51,7 +51,7 @@ Rate latency_rate(std::size_t bytes) {
   if (lines < 2) return {};
   std::vector<Line> chain(lines);
   // A linear congruential generator whose period is `lines`: every line comes once, at distances
-  // that no prefetcher foresees.
+  // that no prefetcher predicts.
   for (std::size_t i = 0; i < lines; ++i) {
     chain[i].next = &chain[(i * 1664525 + 1013904223) & (lines - 1)];
   }

@@ -12,7 +12,7 @@ namespace rung::bench {
 constexpr unsigned words_per_line = 32;  // 128 bytes
 
 /// Returns the line after `line`, of `lines`, a power of two. A linear congruential generator:
-/// every line comes once, at distances that no prefetcher foresees.
+/// every line comes once, at distances that no prefetcher predicts.
 RUNG_HD constexpr unsigned line_after(unsigned line, unsigned lines) {
   return (line * 1664525u + 1013904223u) & (lines - 1);
 }

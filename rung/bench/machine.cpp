@@ -86,7 +86,7 @@ void measure_arithmetic(Machine& machine, const MachineProgress& progress,
 
 struct MemoryLevel {
   std::string name;
-  double bytes = 0;  // of a buffer that lies in it
+  double bytes = 0;  // of a buffer of that level
 };
 
 /// Half of a cache, which the rest of the program shares; L3 is one for all cores, as memory is.

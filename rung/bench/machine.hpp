@@ -33,7 +33,7 @@ struct BandwidthRate {
 /// Time of one step of a chain of dependent accesses: each address is what the one before it read.
 struct LatencyRate {
   std::string level;  // L1, L2, L3, memory; of a GPU also shared memory, host memory, atomics
-  double bytes = 0;   // that the chain goes through, in an order that no prefetcher foresees
+  double bytes = 0;   // that the chain goes through, in an order that no prefetcher predicts
   double seconds = 0;
   double cycles = 0;  // of the multiprocessor; 0 for a CPU
 };

@@ -33,8 +33,11 @@ void compute(const Given& given, Sheet& sheet) {
   sheet.remark(
       "Bursts are what DRAM delivers, sectors what the GPU's caches do; a warp's request counts "
       "each of its sectors once.");
-  sheet.counted_by(
-      "rung explain transpose/naive_read_coalesced \"f32 64x64\"  # sectors of strided stores");
+  sheet.counted_by({.op = "transpose",
+                    .rung = "naive_read_coalesced",
+                    .problem = "f32 64x64",
+                    .remark = "stores 64 elements apart",
+                    .figures = {{"sectors of a warp's store", counted::sectors_per_store}}});
 }
 
 CommandSpec::Action setup(Parser app) {

@@ -207,7 +207,8 @@ Calculator::Calculator(Parser app, std::string title, std::vector<InputSpec> inp
 
 CommandSpec::Action Calculator::action(Compute compute) const {
   return [state = state_, compute = std::move(compute)]() -> int {
-    const std::vector<Sheet> sheets = state->sheets(compute);
+    std::vector<Sheet> sheets = state->sheets(compute);
+    if (sheets.size() == 1) sheets.front().count();
     if (state->json) {
       fmt::print("{}\n", Sheet::json(state->title, sheets));
     } else {

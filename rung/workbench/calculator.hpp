@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rung/workbench/command.hpp"
+#include "rung/workbench/counting.hpp"
 #include "rung/workbench/quantity.hpp"
 
 namespace rung::workbench {
@@ -91,8 +92,16 @@ class Sheet {
   /// Lines that are printed as they are, below the results.
   void picture(const std::string& lines) { picture_ += lines; }
   /// A command that counts or measures the same.
-  void counted_by(const std::string& command) { counted_by_.push_back(command); }
+  void counted_by(const std::string& command) { counted_by_.push_back({command, {}, {}}); }
+  /// The same, and its figures, which count() adds to the page.
+  void counted_by(Counting counting) {
+    std::string command = counting.command();
+    counted_by_.push_back({std::move(command), std::move(counting), {}});
+  }
   void measured_by(const std::string& command) { measured_by_.push_back(command); }
+
+  /// Runs what has figures to count.
+  void count();
 
   /// The page: inputs, results with their formulas, remarks.
   [[nodiscard]] std::string text() const;
@@ -101,16 +110,24 @@ class Sheet {
   static std::string json(const std::string& calculator, const std::vector<Sheet>& sheets);
 
  private:
+  struct CountedBy {
+    std::string command;
+    Counting counting;
+    Counted counted;
+  };
   struct Symbol {
     std::string symbol, text;
   };
+  [[nodiscard]] std::vector<std::string> counting_commands() const;
+  [[nodiscard]] std::vector<std::string> measuring_commands() const { return measured_by_; }
+  [[nodiscard]] std::string counted_text() const;
   [[nodiscard]] std::string filled(std::string_view formula, bool with_numbers) const;
 
   std::vector<Line> inputs_;
   std::vector<Line> results_;
   std::vector<std::string> remarks_;
   std::vector<std::string> warnings_;
-  std::vector<std::string> counted_by_;
+  std::vector<CountedBy> counted_by_;
   std::vector<std::string> measured_by_;
   std::string picture_;
   std::map<std::string, Symbol, std::less<>> symbols_;

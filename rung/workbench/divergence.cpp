@@ -32,7 +32,11 @@ void compute(const Given& given, Sheet& sheet) {
                  share * both + (1 - share) * slowest, Unit::seconds);
   }
   sheet.remark("A warp without a lane on a path skips it: branch by warp, not by lane.");
-  sheet.counted_by("rung explain reduce/interleaved_modulo  # column \"div. %\"");
+  sheet.counted_by({.op = "reduce",
+                    .rung = "interleaved_modulo",
+                    .problem = "f32 4096",
+                    .remark = "lanes part at every step",
+                    .figures = {{"divergent warps", counted::divergent_share, Unit::part}}});
 }
 
 CommandSpec::Action setup(Parser app) {

@@ -139,8 +139,18 @@ void name_shared_rungs(const bench::SharedTile& tile, const bench::ProductShape&
   for (const auto& [rung, own] : rungs) {
     if (own.rows == tile.rows && own.columns == tile.columns && own.step == tile.step &&
         own.thread_rows == tile.thread_rows && own.thread_columns == tile.thread_columns) {
-      sheet.counted_by(fmt::format("rung explain gemm/{} \"f32 {:.0f}x{:.0f}x{:.0f}\"", rung,
-                                   shape.m, shape.n, shape.k));
+      Counting counting{
+          .op = "gemm",
+          .rung = rung,
+          .problem = fmt::format("f32 {:.0f}x{:.0f}x{:.0f}", shape.m, shape.n, shape.k),
+          .figures = {{"from global memory", counted::bytes_from_global_memory, Unit::bytes},
+                      {"in sectors of 32 bytes", counted::sector_bytes, Unit::bytes},
+                      {"from shared memory", counted::bytes_from_shared_memory, Unit::bytes},
+                      {"threads per block", counted::threads_per_block},
+                      {"shared memory", counted::shared_bytes_per_block, Unit::bytes},
+                      {"barriers per block", counted::barriers_per_block}}};
+      if (own.rows == 1) counting.figures.resize(2);  // it has no tile
+      sheet.counted_by(std::move(counting));
     }
   }
 }

@@ -130,26 +130,42 @@ void add_halo_outside(const StencilAxes& axes, Sheet& sheet) {
   sheet.result("without halo: from global memory", "reads - those", all - from_shared, Unit::count);
 }
 
+double shared_elements(const simt::record::Kernel& kernel) {
+  return counted::bytes_from_shared_memory(kernel) / sizeof(float);
+}
+
 /// Rungs that have this tile.
 void name_rungs(const StencilAxes& axes, Sheet& sheet) {
   const double tile = axes[0].tile;
   const double mask = axes[0].mask;
   constexpr double rung_tile = 16;
   constexpr double coarsened_tile = 40;
+  const std::vector<CountedFigure> tile_figures = {
+      {"reuse", counted::shared_bytes_per_global_byte, Unit::number},
+      {"threads", counted::threads_per_block},
+      {"shared memory", counted::shared_bytes_per_block, Unit::bytes}};
   if (axes.size() == 1 && ((tile == 8 && mask < tile) || tile == 256)) {
-    sheet.counted_by(fmt::format(
-        "rung explain stencil/window_sum_shared \"f32 {:.0f},window={:.0f},edge=clamp\"", tile,
-        mask));
+    sheet.counted_by({.op = "stencil",
+                      .rung = "window_sum_shared",
+                      .problem = fmt::format("f32 {:.0f},window={:.0f},edge=clamp", tile, mask),
+                      .figures = {{"reuse", counted::shared_bytes_per_global_byte, Unit::number}}});
   } else if (axes.size() == 2 && tile == rung_tile && axes[1].tile == rung_tile) {
     const std::string masks = fmt::format("{:.0f}x{:.0f}", axes[0].mask, axes[1].mask);
-    sheet.counted_by(
-        fmt::format("rung explain stencil/tile_input \"f32 32x32,mask={},edge=clamp\"", masks));
-    sheet.counted_by(fmt::format(
-        "rung explain stencil/halo_from_cache \"f32 16x16,mask={},edge=clamp\"  # without halo",
-        masks));
+    sheet.counted_by({.op = "stencil",
+                      .rung = "tile_input",
+                      .problem = fmt::format("f32 32x32,mask={},edge=clamp", masks),
+                      .figures = tile_figures});
+    sheet.counted_by({.op = "stencil",
+                      .rung = "halo_from_cache",
+                      .problem = fmt::format("f32 16x16,mask={},edge=clamp", masks),
+                      .remark = "without halo",
+                      .figures = {{"from shared memory", shared_elements}}});
   } else if (axes.size() == 2 && tile == coarsened_tile && axes[1].tile == tile && mask == 9 &&
              axes[1].mask == mask) {
-    sheet.counted_by("rung explain stencil/tile_input_coarsened \"f32 40x40,mask=9x9,edge=clamp\"");
+    sheet.counted_by({.op = "stencil",
+                      .rung = "tile_input_coarsened",
+                      .problem = "f32 40x40,mask=9x9,edge=clamp",
+                      .figures = tile_figures});
   }
 }
 

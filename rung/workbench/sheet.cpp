@@ -75,10 +75,10 @@ constexpr const char* measured_title = "Measured by";
 
 /// Those of all sheets, each once.
 std::vector<std::string> distinct_commands(const std::vector<Sheet>& sheets,
-                                           std::vector<std::string> Sheet::*commands) {
+                                           std::vector<std::string> (Sheet::*commands)() const) {
   std::vector<std::string> all;
   for (const Sheet& sheet : sheets) {
-    for (const std::string& one : sheet.*commands) {
+    for (const std::string& one : (sheet.*commands)()) {
       if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
     }
   }
@@ -139,8 +139,37 @@ std::string Sheet::text() const {
   if (!picture_.empty()) text += (results_.empty() ? "" : "\n") + picture_;
   if (!remarks_.empty()) text += '\n';
   for (const std::string& sentence : remarks_) text += wrapped(sentence, text_width());
-  return text + commands_text(counted_title, counted_by_) +
-         commands_text(measured_title, measured_by_);
+  return text + counted_text() + commands_text(measured_title, measured_by_);
+}
+
+void Sheet::count() {
+  for (CountedBy& one : counted_by_) {
+    if (!one.counting.figures.empty()) one.counted = workbench::count(one.counting);
+  }
+}
+
+std::vector<std::string> Sheet::counting_commands() const {
+  std::vector<std::string> commands;
+  for (const CountedBy& one : counted_by_) commands.push_back(one.command);
+  return commands;
+}
+
+std::string Sheet::counted_text() const {
+  std::string text;
+  for (const CountedBy& one : counted_by_) {
+    text += (text.empty() ? fmt::format("\n{}:\n", counted_title) : "") + "  " + one.command + '\n';
+    const std::vector<CountedFigure>& figures = one.counting.figures;
+    if (!one.counted.why_not.empty()) {
+      text += wrapped("not counted here: " + one.counted.why_not, text_width(), "    ");
+    }
+    std::size_t width = 0;
+    for (const CountedFigure& figure : figures) width = std::max(width, shown_width(figure.name));
+    for (std::size_t i = 0; i < one.counted.values.size(); ++i) {
+      text += fmt::format("    {}{}\n", name_column(figures[i].name, width),
+                          format_quantity(one.counted.values[i], figures[i].unit));
+    }
+  }
+  return text;
 }
 
 std::string Sheet::table(const std::vector<Sheet>& sheets) {
@@ -221,12 +250,13 @@ std::string Sheet::table(const std::vector<Sheet>& sheets) {
     text += '\n' + first.picture_;
   }
   if (!remarks.empty()) text += '\n' + remarks;
-  return text + commands_text(counted_title, distinct_commands(sheets, &Sheet::counted_by_)) +
-         commands_text(measured_title, distinct_commands(sheets, &Sheet::measured_by_));
+  return text + commands_text(counted_title, distinct_commands(sheets, &Sheet::counting_commands)) +
+         commands_text(measured_title, distinct_commands(sheets, &Sheet::measuring_commands));
 }
 
 std::string Sheet::json(const std::string& calculator, const std::vector<Sheet>& sheets) {
   ordered_json rows = ordered_json::array();
+  ordered_json counted = ordered_json::array();
   for (const Sheet& sheet : sheets) {
     ordered_json inputs = ordered_json::object();
     ordered_json results = ordered_json::object();
@@ -239,11 +269,19 @@ std::string Sheet::json(const std::string& calculator, const std::vector<Sheet>&
       if (!line.formula.empty()) formulas[key_of(line.name)] = formula_of(line);
     }
     rows.push_back({{"inputs", inputs}, {"results", results}, {"formulas", formulas}});
+    for (const CountedBy& one : sheet.counted_by_) {
+      ordered_json figures = ordered_json::object();
+      for (std::size_t i = 0; i < one.counted.values.size(); ++i) {
+        figures[key_of(one.counting.figures[i].name)] = one.counted.values[i];
+      }
+      if (!figures.empty()) counted.push_back({{"command", one.command}, {"figures", figures}});
+    }
   }
   return ordered_json{{"calculator", calculator},
                       {"rows", rows},
-                      {"counted_by", distinct_commands(sheets, &Sheet::counted_by_)},
-                      {"measured_by", distinct_commands(sheets, &Sheet::measured_by_)}}
+                      {"counted_by", distinct_commands(sheets, &Sheet::counting_commands)},
+                      {"counted", counted},
+                      {"measured_by", distinct_commands(sheets, &Sheet::measuring_commands)}}
       .dump(2);
 }
 

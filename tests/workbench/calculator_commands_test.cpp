@@ -79,6 +79,32 @@ TEST(Calculators, TheCommandThatCountsHasTheSameExtents) {
   EXPECT_NE(page.find("explain gemm/shared_tile \"f32 100x92x141\""), std::string::npos) << page;
 }
 
+TEST(Calculators, WhatIsCountedEqualsWhatIsComputed) {
+  const struct {
+    const char* line;
+    std::vector<std::string> equal;
+  } rows[] = {
+      {"reuse shared 128x128x8x8x8 --n 256",
+       {"from_global_memory", "from_shared_memory", "threads_per_block", "barriers_per_block"}},
+      {"reuse shared 32x32x1 --shape 100x141x92",
+       {"from_global_memory", "threads_per_block", "shared_memory", "barriers_per_block"}},
+      {"reuse stencil --tile 16 --mask 9x5 --dims 2", {"reuse", "threads", "shared_memory"}},
+      {"reuse stencil --tile 8 --mask 5 --dims 1", {"reuse"}}};
+  for (const auto& [line, equal] : rows) {
+    if (page_of(line).find("not counted here") != std::string::npos) {
+      GTEST_SKIP() << "this build does not count";
+    }
+    const nlohmann::json page = json_of(line);
+    for (const std::string& name : equal) {
+      EXPECT_DOUBLE_EQ(page["counted"][0]["figures"].at(name).get<double>(),
+                       page["rows"][0]["results"].at(name).get<double>())
+          << line << ' ' << name;
+    }
+  }
+  const nlohmann::json halo = json_of("reuse stencil --tile 16 --mask 9x5 --dims 2");
+  EXPECT_EQ(halo["counted"][1]["figures"]["from_shared_memory"], 9176);  // quiz, row 12
+}
+
 TEST(Calculators, WordsAreReadInCapitalsToo) {
   EXPECT_EQ(page_of("roofline --reuse 2 --gpu H100"), page_of("roofline --reuse 2 --gpu h100"));
 }
