@@ -180,5 +180,22 @@ TEST(Latency, IsMeasuredWhereItIsMissingAndRemembered) {
   EXPECT_NE(told.out.find("atomic additions"), std::string::npos) << told.out;
 }
 
+TEST(Crossover, TimesADeviceWithCopiesAndWithout) {
+  const Outcome refused = run_rung({"crossover", "fake", "--backend", "cpu"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("accepted: cuda, opencl"), std::string::npos) << refused.err;
+  if (const Availability here = available(Backend::opencl); !here) {
+    EXPECT_EQ(run_rung({"crossover", "fake", "--backend", "opencl"}).code, 3);
+    return;
+  }
+  const Outcome timed =
+      run_rung({"crossover", "elementwise", "f32 1000,add", "--backend", "opencl", "--json"});
+  ASSERT_EQ(timed.code, 0) << timed.err;
+  const json row = json::parse(timed.out)["rows"][0];
+  EXPECT_EQ(row["problem"], "f32 1000,add");
+  EXPECT_GT(row["cpu_seconds"], 0);
+  EXPECT_GT(row["with_copies_seconds"], row["cpu_seconds"]) << "an addition of 4 KB";
+}
+
 }  // namespace
 }  // namespace rung::test

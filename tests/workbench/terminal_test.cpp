@@ -154,9 +154,9 @@ TEST(Terminal, HelpAndTablesOfEveryCommandFit) {
   for (const char* width : {"60", "80", "200"}) {
     const Variable columns("COLUMNS", width);
     for (const char* command :
-         {"list",    "check", "bench",      "machine", "run",      "report",    "occupancy",
-          "amdahl",  "help",  "completion", "reuse",   "roofline", "waves",     "littles-law",
-          "mixture", "work",  "conv-shape", "burst",   "pcie",     "divergence"}) {
+         {"list",    "check", "bench",      "machine", "run",      "report",     "occupancy",
+          "amdahl",  "help",  "completion", "reuse",   "roofline", "waves",      "littles-law",
+          "mixture", "work",  "conv-shape", "burst",   "pcie",     "divergence", "crossover"}) {
       const Outcome help = run_rung({command, "--help"});
       EXPECT_EQ(help.code, 0);
       EXPECT_LE(widest_line(help.out), std::strtoul(width, nullptr, 10)) << help.out;
