@@ -120,6 +120,15 @@ void visit_taught(const Histogram::Args& args, F&& f) {
     }
   });
 }
+/// Calls f with the counts as unsigned words of the types that CUDA's atomics take.
+template <class F>
+void visit_count_words(const Histogram::Args& args, F&& f) {
+  if (args.counts.dtype == DType::i64) {
+    f(static_cast<unsigned long long*>(args.counts.data));
+  } else {
+    f(static_cast<unsigned*>(args.counts.data));
+  }
+}
 inline Support supports_taught(const Histogram::Args& args, const Context&) {
   if (args.x.dtype != DType::f32 && args.x.dtype != DType::u8) {
     return unsupported("only f32 and u8 values");

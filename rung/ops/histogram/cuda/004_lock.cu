@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// histogram / lock
+//
+// Idea     a lock per bin: a thread spins until atomicCAS changes the lock from 0 to 1, adds one to
+//          the count by a load and a store, and frees the lock. Fences keep the count's load behind
+//          the locking and its store in front of the freeing.
+// Changes  baseline.
+// Cost     per element two atomics, two fences, a load and a store in global memory, one after
+//          another; while one thread has the lock, the others spin: 32 lanes of one bin take 32
+//          rounds and 32 + 31 + ... + 1 = 528 attempts.
+// Limits   f32 and u8, bins of equal width. The lanes of a warp spin in one loop: the work is
+//          inside the `if`, so that a lane that has the lock frees it before the others try again.
+//          GPUs before compute capability 7.0 never leave a loop that waits before it.
+// Source   J. Sanders and E. Kandrot, CUDA by Example, appendix A.
+#include "rung/ops/histogram/cuda/detail/histogram.hpp"
+
+namespace rung {
+namespace {
+using namespace histogram_cuda;
+
+constexpr int threads = 256;
+
+__global__ void __launch_bounds__(threads) histogram_lock_clear(unsigned* locks, std::int32_t n) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (i < n) locks[i] = 0;
+}
+
+template <class Word, class T, class Bins>
+__global__ void __launch_bounds__(threads)
+    histogram_lock(Elements<T> x, Bins bins, Word* counts, std::int64_t stride, unsigned* locks) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (i >= x.size()) return;
+  const std::int32_t bin = bins(x[i]);
+  bool done = bin < 0;
+  while (!done) {
+    if (atomicCAS(&locks[bin], 0, 1) == 0) {
+      __threadfence();  // sees what the last holder stored
+      counts[bin * stride] += 1;
+      __threadfence();  // the count is visible before the lock is free
+      atomicExch(&locks[bin], 0);
+      done = true;
+    }
+  }
+}
+
+void run(const Histogram::Args& args, Context& context) {
+  const auto bins = static_cast<std::int32_t>(args.bins());
+  auto* const locks = static_cast<unsigned*>(
+      context.workspace(static_cast<std::size_t>(args.bins()) * sizeof(unsigned)));
+  launch(context, {.grid = ceil_div(args.bins(), threads), .block = threads}, histogram_lock_clear,
+         locks, bins);
+  clear_counts(args, context);
+  visit_taught(args, [&]<class T, class Bins>(const Elements<T>& x, const Bins& in_bins) {
+    visit_count_words(args, [&]<class Word>(Word* counts) {
+      launch(context, {.grid = ceil_div(args.size(), threads), .block = threads},
+             histogram_lock<Word, T, Bins>, x, in_bins, counts, args.counts.strides[0], locks);
+    });
+  });
+}
+
+const Rung<Histogram> self{{.name = "lock",
+                            .step = 4,
+                            .backend = device_backend,
+                            .teaching = true,
+                            .supports = supports_taught,
+                            .passes = {.loads = 1, .stores = 1},
+                            .run = run}};
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// histogram / loop of compare and swap
+//
+// Idea     an atomic addition made of atomicCAS: read the count, store one more if it is still what
+//          was read, else try again with what is there now. Any function of one word can be made
+//          atomic so.
+// Changes  against lock: no lock and no fence. The count itself tells whether another thread was
+//          faster, and of those that compete one always succeeds.
+// Cost     a load and an atomic per element where nothing competes. Of 32 lanes in one bin, one
+//          succeeds per round: 32 rounds, 528 attempts in place of 32 additions.
+// Limits   f32 and u8, bins of equal width.
+// Source   CUDA C++ Programming Guide, "Atomic functions".
+#include "rung/ops/histogram/cuda/detail/histogram.hpp"
+
+namespace rung {
+namespace {
+using namespace histogram_cuda;
+
+constexpr int threads = 256;
+
+template <class Word, class T, class Bins>
+__global__ void __launch_bounds__(threads)
+    histogram_cas_loop(Elements<T> x, Bins bins, Word* counts, std::int64_t stride) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (i >= x.size()) return;
+  const std::int32_t bin = bins(x[i]);
+  if (bin < 0) return;
+  Word* const count = counts + bin * stride;
+  Word seen = *count;  // a guess: atomicCAS finds out
+  Word assumed;
+  do {
+    assumed = seen;
+    seen = atomicCAS(count, assumed, assumed + 1);
+  } while (seen != assumed);
+}
+
+void run(const Histogram::Args& args, Context& context) {
+  clear_counts(args, context);
+  visit_taught(args, [&]<class T, class Bins>(const Elements<T>& x, const Bins& bins) {
+    visit_count_words(args, [&]<class Word>(Word* counts) {
+      launch(context, {.grid = ceil_div(args.size(), threads), .block = threads},
+             histogram_cas_loop<Word, T, Bins>, x, bins, counts, args.counts.strides[0]);
+    });
+  });
+}
+
+const Rung<Histogram> self{{.name = "cas_loop",
+                            .step = 7,
+                            .after = "lock",
+                            .backend = device_backend,
+                            .teaching = true,
+                            .supports = supports_taught,
+                            .passes = {.loads = 1, .stores = 1},
+                            .run = run}};
+}  // namespace
+}  // namespace rung
