@@ -5,13 +5,12 @@
 //          comes into shared memory once, and is then of use to several planes of y: to each with
 //          another layer of the mask. A thread keeps the sums of those planes in registers, a
 //          queue: with every plane of x the oldest is complete and leaves, and an empty one enters.
-// Changes  against halo_from_cache: three axes. Of the halo, the part along the depth costs
-//          nothing: x is read once, but for the halo of rows and columns. A weight is read from
-//          shared memory for four rows at a time.
+// Changes  against halo_from_cache_3d: one plane of x is in shared memory instead of a cube. The
+//          halo along the depth costs nothing: x is read once, but for the halo of rows and
+//          columns. A weight is read from shared memory for four rows at a time.
 // Cost     m n / 4 weights and m n elements from shared memory for 4 rows of every layer; x from
 //          global memory (15 + m)(31 + n) / 512 times.
 // Limits   f32; three axes, up to 7 planes in the mask; contiguous rows.
-// Tried    -
 // Source   P. Micikevicius, 3D finite difference computation on GPUs using CUDA, 2009 (which keeps
 //          the planes of x in the queue: for masks that are a cross).
 #include "rung/ops/stencil/cuda/detail/arrays.hpp"
@@ -140,7 +139,7 @@ void run(const Stencil::Args& args, Context& context) {
 
 const Rung<Stencil> self{{.name = "register_queue_3d",
                           .step = 70,
-                          .after = "halo_from_cache",
+                          .after = "halo_from_cache_3d",
                           .backend = device_backend,
                           .supports = supports,
                           .traffic = traffic,

@@ -370,6 +370,15 @@ TEST(StencilReuse, IsWhatCoursesPublish) {
   const auto cached = counted("halo_from_cache", {16, 16}, {9, 5}, StencilEdge::clamp);
   EXPECT_EQ(cached.shared_load_bytes, 9176 * sizeof(float));
   EXPECT_EQ(cached.global_load_bytes, (2344 + 256) * sizeof(float));
+  // In three axes: 8 x 8 x 8 under 3 x 3 x 3 from 10 x 10 x 10; of 24 x 24 x 24 taps 22 x 22 x 22
+  // are within the tile.
+  const Extents cube = {16, 16, 16};
+  for (const char* rung : {"tile_output_load_halo_3d", "tile_input_3d"}) {
+    EXPECT_DOUBLE_EQ(reuse(counted(rung, cube, {3, 3, 3}, StencilEdge::clamp)), 13.824) << rung;
+  }
+  const auto cube_cached = counted("halo_from_cache_3d", {8, 8, 8}, {3, 3, 3}, StencilEdge::clamp);
+  EXPECT_EQ(cube_cached.shared_load_bytes, 10648 * sizeof(float));
+  EXPECT_EQ(cube_cached.global_load_bytes, (3176 + 512) * sizeof(float));
 }
 
 }  // namespace
