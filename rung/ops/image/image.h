@@ -22,8 +22,14 @@ typedef enum rung_image_filter {
 typedef enum rung_grey_weights {
   RUNG_GREY_TENTHS = 0, /* 3/10, 6/10, 1/10 */
   RUNG_GREY_BT601 = 1,
-  RUNG_GREY_BT709 = 2
+  RUNG_GREY_BT709 = 2,
+  RUNG_GREY_TENTHS_BY_TERM = 3 /* as tenths; of u8 each term is rounded down */
 } rung_grey_weights;
+
+typedef enum rung_image_edge {
+  RUNG_IMAGE_EDGE_CLAMP = 0, /* the nearest pixel of the border */
+  RUNG_IMAGE_EDGE_ZERO = 1
+} rung_image_edge;
 
 /* May grow at its end; `size` tells a library how much of it the program knows. */
 typedef struct rung_image_options {
@@ -35,10 +41,12 @@ typedef struct rung_image_options {
   double amount;             /* of unsharp */
   int planar;                /* not 0: pictures are C x H x W */
   const char* rung;          /* one rung by name; NULL: the best */
+  rung_image_edge edge;      /* of box: pixels outside of the picture */
+  int truncate;              /* of box of u8; not 0: means are rounded down */
 } rung_image_options;
 
 /* Sets the first `size` bytes - sizeof(rung_image_options) - to defaults: grey by BT.601, radius 2,
- * sigma 0, amount 1, H x W x C. */
+ * sigma 0, amount 1, H x W x C, edges clamped, means rounded to nearest. */
 RUNG_C_API rung_status rung_image_options_init(rung_image_options* options, size_t size);
 
 /* y = the filtered pictures x. NULL options are the defaults. */

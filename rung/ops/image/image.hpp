@@ -6,6 +6,7 @@
 //               tenths  3/10, 6/10, 1/10
 //               bt601   0.299, 0.587, 0.114     (standard definition television, JPEG)
 //               bt709   0.2126, 0.7152, 0.0722  (high definition television, sRGB)
+//               tenths_by_term  as tenths; u8 rounds each term down
 //   box       y = sum_kl x[i + k, j + l] / T^2
 //   gaussian  y = sum_kl g[k] g[l] x[i + k, j + l], g[k] = exp(-k^2 / (2 sigma^2)) divided by the
 //             sum of all of these
@@ -20,14 +21,18 @@
 //          3 or 4 channels, y has 1, or 2 where x has 4 and alpha is to be kept.
 // Alpha    grey, unsharp and sobel copy it. Blurs treat it as one more channel: what is right at
 //          the rim of something transparent only where colours are premultiplied by alpha.
-// Edges    outside of the picture lies the nearest pixel of its border.
+// Edges    outside of the picture lies the nearest pixel of its border; for box, on request, 0
+//          (edge = zero): such pixels count in T^2, so that the border of y is darker.
 // Strides  any, zero (broadcast) in x too; y must not overlap itself.
 // Types    u8 or f32, x and y alike.
 // u8       Every result is a whole number that does not depend on how it is computed:
-//            grey      tenths: (3 R + 6 G + B) / 10, rounded down, as courses have it. bt601 and
-//                      bt709: (wr R + wg G + wb B + 2^14) / 2^15 rounded down; wr wg wb are 9798
-//                      19235 3735, and 6966 23436 2366
-//            box       the mean rounded to nearest (T^2 is odd: there are no ties)
+//            grey      tenths: (3 R + 6 G + B) / 10, rounded down, as courses have it;
+//                      tenths_by_term: 3 R / 10 + 6 G / 10 + B / 10, each rounded down, as other
+//                      courses have it: white, 255 255 255, becomes 254. bt601 and bt709:
+//                      (wr R + wg G + wb B + 2^14) / 2^15 rounded down; wr wg wb are 9798 19235
+//                      3735, and 6966 23436 2366
+//            box       the mean rounded to nearest (T^2 is odd: there are no ties), or, with
+//                      truncate, rounded down
 //            gaussian  (sum_kl w[k] w[l] x + 2^15) / 2^16 rounded down. w are the g in units of
 //                      1/256, w[radius] first: w[k] = 256 g[k] and what rounding w[k + 1] left
 //                      over, rounded to nearest (half up); w[0] is what is left of 256
@@ -47,7 +52,8 @@
 //          refused.
 // Repeats  the same bits from run to run and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, aliasing, radius < 0 or > 15, a sigma below 0
-//          or not finite, an amount beyond -64 to 64.
+//          or not finite, an amount beyond -64 to 64, edge = zero or truncate with another filter
+//          than box, truncate with f32.
 // Source   ITU-R BT.601 and BT.709; I. Sobel & G. Feldman, A 3x3 Isotropic Gradient Operator for
 //          Image Processing, 1968; D. Kirk, W. Hwu & I. El Hajj, Programming Massively Parallel
 //          Processors, chapter 3 (grey, blur).
@@ -67,7 +73,8 @@
 namespace rung {
 
 enum class ImageFilter : std::uint8_t { grey, box, gaussian, unsharp, sobel };
-enum class GreyWeights : std::uint8_t { tenths, bt601, bt709 };
+enum class GreyWeights : std::uint8_t { tenths, bt601, bt709, tenths_by_term };
+enum class ImageEdge : std::uint8_t { clamp, zero };
 
 struct ImageOptions {
   ImageFilter filter = ImageFilter::grey;    // the operation
@@ -76,6 +83,8 @@ struct ImageOptions {
   double sigma = 0;                          // of gaussian, unsharp; 0: 0.3 (radius - 1) + 0.8
   double amount = 1;                         // of unsharp
   bool planar = false;                       // C x H x W
+  ImageEdge edge = ImageEdge::clamp;         // of box: pixels outside of the picture
+  bool truncate = false;                     // of box of u8: means are rounded down
   bool operator==(const ImageOptions&) const = default;
 };
 
@@ -85,8 +94,9 @@ struct RUNG_API Image {
   static constexpr std::string_view problem_help =
       "TYPE HxWxC[,options]: u8 1080x1920x3   u8 4x3x480x640,planar,gaussian,radius=3\n"
       "options: grey (default) | box | gaussian | unsharp | sobel, planar (CxHxW),\n"
-      "         weights=bt601|bt709|tenths and opaque (y without alpha) of grey,\n"
-      "         radius=N (0 to 15, default 2), sigma=X, amount=X (of unsharp)";
+      "         weights=bt601|bt709|tenths|tenths_by_term and opaque (y without alpha) of grey,\n"
+      "         radius=N (0 to 15, default 2), sigma=X, amount=X (of unsharp),\n"
+      "         edge=clamp|zero and truncate (of box)";
 
   static constexpr int max_radius = 15;
 

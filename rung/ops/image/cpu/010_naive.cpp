@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / naive
 //
-// Idea     the formulas, one pixel and channel at a time; for each neighbour, the nearest pixel of
-//          the border is asked for where it is outside.
+// Idea     the formulas, one pixel and channel at a time; in place of a neighbor outside of the
+//          picture, the nearest pixel of the border is read, or 0 taken.
 // Changes  nothing yet: this is where the ladder stands.
 // Cost     T^2 loads, multiplications and additions per result of a blur.
 // Limits   every valid call; one thread.
@@ -27,6 +27,9 @@ struct Picture {
   T* y;
 
   [[nodiscard]] T at(std::int64_t row, std::int64_t column, int channel) const {
+    if (args.options.edge == ImageEdge::zero) {
+      if (row < 0 || row >= args.rows || column < 0 || column >= args.columns) return 0;
+    }
     row = std::clamp<std::int64_t>(row, 0, args.rows - 1);
     column = std::clamp<std::int64_t>(column, 0, args.columns - 1);
     return x[row * args.from.row + column * args.from.column + channel * args.from.channel];
@@ -42,13 +45,16 @@ struct Picture {
     const GreyWeights weights = args.options.weights;
     if constexpr (is_u8) {
       if (weights == GreyWeights::tenths) return static_cast<T>((3 * r + 6 * g + b) / 10);
+      if (weights == GreyWeights::tenths_by_term) {
+        return static_cast<T>(3 * r / 10 + 6 * g / 10 + b / 10);
+      }
       const Sum sum = weights == GreyWeights::bt601 ? 9798 * r + 19235 * g + 3735 * b
                                                     : 6966 * r + 23436 * g + 2366 * b;
       return static_cast<T>((sum + (1 << 14)) >> 15);
     } else {
-      if (weights == GreyWeights::tenths) return 0.3F * r + 0.6F * g + 0.1F * b;
       if (weights == GreyWeights::bt601) return 0.299F * r + 0.587F * g + 0.114F * b;
-      return 0.2126F * r + 0.7152F * g + 0.0722F * b;
+      if (weights == GreyWeights::bt709) return 0.2126F * r + 0.7152F * g + 0.0722F * b;
+      return 0.3F * r + 0.6F * g + 0.1F * b;
     }
   }
 
@@ -68,8 +74,9 @@ struct Picture {
     }
     const int area = args.taps() * args.taps();
     const bool is_box = args.filter() == ImageFilter::box;
+    const int rounding = args.options.truncate ? 0 : area / 2;
     if constexpr (is_u8)
-      return static_cast<T>(is_box ? (sum + area / 2) / area : (sum + (1 << 15)) >> 16);
+      return static_cast<T>(is_box ? (sum + rounding) / area : (sum + (1 << 15)) >> 16);
     if constexpr (!is_u8) return is_box ? sum * (1.0F / static_cast<float>(area)) : sum;
   }
 

@@ -35,8 +35,11 @@ __global__ void __launch_bounds__(lanes* warps)
 
   for (int r = warp; r < tile_rows + 2 * reach; r += warps) {
     const T* const from = plane.x + p.inside_row(first_row + r - reach) * p.x_row;
+    const bool is_row = p.is_row(first_row + r - reach);
     for (int c = lane; c < pitch; c += lanes) {
-      tile[r * pitch + c] = from[p.inside(first + c - halo) * p.x_step];
+      const int element = first + c - halo;
+      const bool is_zero = p.filter.zero_edges && !(is_row && p.is_element(element));
+      tile[r * pitch + c] = is_zero ? T{0} : from[p.inside(element) * p.x_step];
     }
   }
   __syncthreads();

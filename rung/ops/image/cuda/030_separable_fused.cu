@@ -9,8 +9,8 @@
 //          of a column are summed in the halves of one register.
 // Cost     (32 + 2 r)(240 + 2 r C) elements loaded per 32 x 240 results. In shared memory, for
 //          radius 2: an element of x is read twice, one between the passes twice.
-// Limits   box, gaussian, unsharp; contiguous rows. For u8 it is integer instructions, not memory,
-//          that limit it from radius 2 on.
+// Limits   box with clamped edges, gaussian, unsharp; contiguous rows. For u8 it is integer
+//          instructions, not memory, that limit it from radius 2 on.
 // Source   V. Podlozhnyuk, Image Convolution with CUDA, 2007.
 #include "rung/device/load_anywhere.hpp"
 #include "rung/ops/image/cuda/detail/rows.hpp"
@@ -222,6 +222,7 @@ void launch_of(const Image::Args& args, Context& context) {
 
 Support supports(const Image::Args& args, const Context&) {
   if (args.filter() == ImageFilter::sobel) return unsupported("takes blurs and unsharp");
+  if (args.options.edge == ImageEdge::zero) return unsupported("takes clamped edges");
   const bool contiguous =
       is_interleaved(args) || args.columns == 1 || (args.from.column == 1 && args.to.column == 1);
   if (!contiguous) return unsupported("the rows must be contiguous, interleaved or planar");

@@ -10,6 +10,7 @@ using namespace rung::c_api;
 using C = rung_image_options;
 using Cpp = rung::ImageOptions;
 using rung::GreyWeights;
+using rung::ImageEdge;
 using rung::ImageFilter;
 
 static_assert(same(RUNG_IMAGE_GREY, ImageFilter::grey) && same(RUNG_IMAGE_BOX, ImageFilter::box));
@@ -19,12 +20,17 @@ static_assert(same(RUNG_IMAGE_SOBEL, ImageFilter::sobel));
 static_assert(same(RUNG_GREY_TENTHS, GreyWeights::tenths));
 static_assert(same(RUNG_GREY_BT601, GreyWeights::bt601));
 static_assert(same(RUNG_GREY_BT709, GreyWeights::bt709));
+static_assert(same(RUNG_GREY_TENTHS_BY_TERM, GreyWeights::tenths_by_term));
+static_assert(same(RUNG_IMAGE_EDGE_CLAMP, ImageEdge::clamp));
+static_assert(same(RUNG_IMAGE_EDGE_ZERO, ImageEdge::zero));
 
 constexpr auto table = options_table<C, Cpp>(
     "rung_image_options", choice("filter", &C::filter, &Cpp::filter, ImageFilter::sobel),
-    choice("weights", &C::weights, &Cpp::weights, GreyWeights::bt709),
+    choice("weights", &C::weights, &Cpp::weights, GreyWeights::tenths_by_term),
     field("radius", &C::radius, &Cpp::radius), field("sigma", &C::sigma, &Cpp::sigma),
-    field("amount", &C::amount, &Cpp::amount), field("planar", &C::planar, &Cpp::planar));
+    field("amount", &C::amount, &Cpp::amount), field("planar", &C::planar, &Cpp::planar),
+    choice("edge", &C::edge, &Cpp::edge, ImageEdge::zero),
+    field("truncate", &C::truncate, &Cpp::truncate));
 
 }  // namespace
 

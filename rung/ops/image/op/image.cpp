@@ -61,9 +61,21 @@ void require_shapes(const Image::Args& args, const Axes& axes) {
   require_shape(Image::name, args.y, "y", wanted);
 }
 
+/// Filters other than box know neither option, and must not ignore them.
+void require_box_options(const Image::Args& args) {
+  const ImageOptions& options = args.options;
+  if (options.filter != ImageFilter::box && options.edge != ImageEdge::clamp) {
+    reject(Image::name, "edge is zero; accepted: zero for box, clamp for the other filters");
+  }
+  if (options.truncate && (options.filter != ImageFilter::box || args.x.dtype != DType::u8)) {
+    reject(Image::name, "truncate is set; accepted: for box of u8 pictures");
+  }
+}
+
 void require_numbers(const ImageOptions& options) {
   require_choice(Image::name, options.filter, ImageFilter::sobel, "filter");
-  require_choice(Image::name, options.weights, GreyWeights::bt709, "weights");
+  require_choice(Image::name, options.weights, GreyWeights::tenths_by_term, "weights");
+  require_choice(Image::name, options.edge, ImageEdge::zero, "edge");
   if (options.radius < 0 || options.radius > Image::max_radius) {
     reject(Image::name,
            fmt::format("radius is {}; accepted: 0 to {}", options.radius, Image::max_radius));
@@ -116,6 +128,7 @@ void Image::bind(Args& args) {
   require_numbers(args.options);
   require_dtype(name, args.x, "x", {DType::u8, DType::f32});
   require_dtype(name, args.y, "y", {args.x.dtype});
+  require_box_options(args);
   constexpr int picture_axes = 3;
   if (args.x.rank() < picture_axes) {
     reject(name,

@@ -91,9 +91,13 @@ class Reference {
   }
   static Value copy(Real value) { return {value, 0}; }
 
-  /// Of a neighbour, or of the nearest pixel of the border.
+  [[nodiscard]] bool is_zero(std::int64_t index, std::int64_t extent) const {
+    return options_.edge == ImageEdge::zero && (index < 0 || index >= extent);
+  }
+  /// Returns a neighbor, or what the edge puts in its place.
   [[nodiscard]] Real x(const Pixel& pixel, std::int64_t down, std::int64_t across,
                        int channel) const {
+    if (is_zero(pixel.row + down, args_.rows)) return 0;
     const std::int64_t row = std::clamp<std::int64_t>(pixel.row + down, 0, args_.rows - 1);
     const std::int64_t column =
         std::clamp<std::int64_t>(pixel.column + across, 0, args_.columns - 1);
@@ -104,10 +108,18 @@ class Reference {
   }
 
   [[nodiscard]] Value grey(const Pixel& pixel) const {
-    static constexpr Real exact[3][3] = {
-        {0.3L, 0.6L, 0.1L}, {0.299L, 0.587L, 0.114L}, {0.2126L, 0.7152L, 0.0722L}};
-    static constexpr int whole[3][3] = {{3, 6, 1}, {9798, 19235, 3735}, {6966, 23436, 2366}};
+    static constexpr Real exact[4][3] = {{0.3L, 0.6L, 0.1L},
+                                         {0.299L, 0.587L, 0.114L},
+                                         {0.2126L, 0.7152L, 0.0722L},
+                                         {0.3L, 0.6L, 0.1L}};
+    static constexpr int whole[4][3] = {
+        {3, 6, 1}, {9798, 19235, 3735}, {6966, 23436, 2366}, {3, 6, 1}};
     const auto which = static_cast<std::size_t>(options_.weights);
+    if (is_u8_ && options_.weights == GreyWeights::tenths_by_term) {
+      Real terms = 0;
+      for (int c = 0; c < 3; ++c) terms += std::floor(whole[which][c] * x(pixel, 0, 0, c) / 10);
+      return copy(terms);
+    }
     Sum sum;
     for (int c = 0; c < 3; ++c) {
       sum.add(is_u8_ ? whole[which][c] : exact[which][c], x(pixel, 0, 0, c));
@@ -128,7 +140,7 @@ class Reference {
     const bool is_box = options_.filter == ImageFilter::box;
     const Real taps = 2 * radius + 1;
     if (is_u8_) {
-      return copy(is_box ? std::floor(sum.value / (taps * taps) + 0.5L)
+      return copy(is_box ? std::floor(sum.value / (taps * taps) + (options_.truncate ? 0 : 0.5L))
                          : std::floor((sum.value + 32768) / 65536));
     }
     const Real scale = is_box ? 1 / (taps * taps) : 1;
@@ -138,6 +150,8 @@ class Reference {
 
   /// What the window's column at distance `across` sums to: neighbours in a row share it.
   [[nodiscard]] const Sum& column_sum(const Pixel& pixel, std::int64_t across, int channel) const {
+    static const Sum nothing;
+    if (is_zero(pixel.column + across, args_.columns)) return nothing;
     if (columns_of_.picture != pixel.picture || columns_of_.row != pixel.row) {
       columns_of_ = pixel;
       column_sums_.assign(static_cast<std::size_t>(args_.columns * args_.channels), {});

@@ -20,7 +20,8 @@ namespace rung {
 namespace {
 
 constexpr std::string_view filters[] = {"grey", "box", "gaussian", "unsharp", "sobel"};
-constexpr std::string_view weights[] = {"tenths", "bt601", "bt709"};
+constexpr std::string_view weights[] = {"tenths", "bt601", "bt709", "tenths_by_term"};
+constexpr std::string_view edges[] = {"clamp", "zero"};
 
 template <class Enum, std::size_t N>
 Enum parse_word(std::string_view option, std::string_view text,
@@ -79,6 +80,9 @@ std::vector<Problem> Image::check_problems(Backend backend) {
       "u8 6x64x4",
       "u8 6x37x4,opaque",
       "u8 6x37x4,weights=tenths",
+      "u8 7x83x3,weights=tenths_by_term",
+      "u8 4x9x71,planar,weights=tenths_by_term",
+      "f32 5x20x4,weights=tenths_by_term",
       "u8 3x9x70,planar",
       "u8 4x9x71,planar,weights=bt709",
       "u8 4x9x71,planar,opaque,weights=tenths",
@@ -96,6 +100,13 @@ std::vector<Problem> Image::check_problems(Backend backend) {
       "u8 40x31x1,box,radius=8",
       "u8 35x33x3,box,radius=15",
       "u8 9x20x2,box,radius=0",
+      "u8 1x1x1,box,radius=15,edge=zero,truncate",
+      "u8 17x70x3,box,edge=zero,truncate",
+      "u8 20x31x4,box,radius=1,truncate",
+      "u8 35x33x1,box,radius=9,edge=zero",
+      "u8 3x12x40,planar,box,radius=5,edge=zero,truncate",
+      "u8 13x40x2,box,radius=11,truncate",
+      "f32 17x70x3,box,edge=zero",
       "u8 17x70x3,gaussian",
       "u8 17x33x4,gaussian,radius=1",
       "u8 35x40x1,gaussian,radius=15",
@@ -134,6 +145,7 @@ std::vector<Problem> Image::check_problems(Backend backend) {
       "f32 300x701x3",
       "u8 270x701x3,box",
       "u8 140x41x4,box,radius=11",
+      "u8 270x701x3,box,edge=zero,truncate",
       "u8 25x1101x4,box,radius=11",
       "u8 3x140x2101,planar,gaussian",
       "u8 150x90x3,gaussian,radius=9",
@@ -177,7 +189,7 @@ std::vector<Problem> Image::bench_problems(Backend backend) {
 Image::Call Image::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
                  {"grey", "box", "gaussian", "unsharp", "sobel", "weights", "opaque", "radius",
-                  "sigma", "amount", "planar"});
+                  "sigma", "amount", "planar", "edge", "truncate"});
   ImageOptions options;
   expect_one_of(name, problem, filters, [](std::string_view one) { return one; });
   for (std::size_t i = 0; i < std::size(filters); ++i) {
@@ -189,6 +201,8 @@ Image::Call Image::make(const Problem& problem, Inputs& inputs) {
   options.sigma = problem.number("sigma", options.sigma);
   options.amount = problem.number("amount", options.amount);
   options.planar = problem.has("planar");
+  options.edge = parse_word<ImageEdge>("edge", problem.text("edge", "clamp"), edges);
+  options.truncate = problem.has("truncate");
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
   // Of u8, every value alike; the other kinds of value are what they are for every operator.
   const bool is_picture = problem.dtype == DType::u8 && inputs.variant().values == Values::normal;
@@ -202,15 +216,17 @@ Image::Call Image::make(const Problem& problem, Inputs& inputs) {
 
 std::span<const ArgumentSpec> Image::arguments() {
   using Kind = ArgumentSpec::Kind;
-  static constexpr std::array<ArgumentSpec, 8> specs{{
+  static constexpr std::array<ArgumentSpec, 10> specs{{
       {"x", Kind::tensor, true, "H x W x C, u8 or f32; a batch of pictures along axes in front"},
       {"filter", Kind::text, false, "default grey", "grey|box|gaussian|unsharp|sobel"},
-      {"weights", Kind::text, false, "of grey; default bt601", "bt601|bt709|tenths"},
+      {"weights", Kind::text, false, "of grey; default bt601", "bt601|bt709|tenths|tenths_by_term"},
       {"opaque", Kind::flag, false, "grey without the alpha channel"},
       {"radius", Kind::number, false, "of blurs and unsharp, 0 to 15; default 2"},
       {"sigma", Kind::number, false, "of gaussian and unsharp; default: one that fits the radius"},
       {"amount", Kind::number, false, "of unsharp; default 1"},
       {"planar", Kind::flag, false, "pictures are C x H x W"},
+      {"edge", Kind::text, false, "of box: pixels outside; default clamp", "clamp|zero"},
+      {"truncate", Kind::flag, false, "of box: means are rounded down, not to nearest"},
   }};
   return specs;
 }
@@ -224,7 +240,9 @@ void Image::invoke(Context& context, Invocation& call, Pick pick) {
                  {"opaque", "grey"},
                  {"radius", "box|gaussian|unsharp"},
                  {"sigma", "gaussian|unsharp"},
-                 {"amount", "unsharp"}});
+                 {"amount", "unsharp"},
+                 {"edge", "box"},
+                 {"truncate", "box"}});
   options.filter = parse_word<ImageFilter>("filter", filter, filters);
   options.weights = parse_word<GreyWeights>("weights", call.text("weights", "bt601"), weights);
   options.radius =
@@ -232,6 +250,8 @@ void Image::invoke(Context& context, Invocation& call, Pick pick) {
   options.sigma = call.number("sigma", options.sigma);
   options.amount = call.number("amount", options.amount);
   options.planar = call.has("planar");
+  options.edge = parse_word<ImageEdge>("edge", call.text("edge", "clamp"), edges);
+  options.truncate = call.has("truncate");
   call.result =
       Tensor(x.dtype(), result_shape(x.shape(), options, call.has("opaque")), context.device());
   image(context, x, call.result, options, pick);

@@ -28,12 +28,18 @@ void check_image(rung_context* context) {
   options.weights = RUNG_GREY_TENTHS;
   CHECK(rung_image(context, &tx, &ty, &options) == RUNG_OK);
   CHECK(memcmp(grey, tenths, 4) == 0);
+  uint8_t white[12];
+  memset(white, 255, sizeof white);
+  const rung_tensor twhite = tensor_of(white, RUNG_U8, 3, rgb_shape);
+  options.weights = RUNG_GREY_TENTHS_BY_TERM;
+  CHECK(rung_image(context, &twhite, &ty, &options) == RUNG_OK);
+  CHECK(grey[0] == 254 && grey[3] == 254);
   options.weights = RUNG_GREY_BT709;
   CHECK(rung_image(context, &tx, &ty, &options) == RUNG_OK);
   CHECK(memcmp(grey, bt709, 4) == 0);
 
   float row[4] = {0, 9, 0, 3}, blurred[4];
-  const float box[4] = {3, 3, 4, 2};
+  const float box[4] = {3, 3, 4, 2}, zero_outside[4] = {1, 1, 4.0F / 3, 1.0F / 3};
   const int64_t planar[3] = {1, 1, 4};
   const rung_tensor trow = tensor_of(row, RUNG_F32, 3, planar);
   const rung_tensor tblurred = tensor_of(blurred, RUNG_F32, 3, planar);
@@ -42,6 +48,13 @@ void check_image(rung_context* context) {
   options.planar = 1;
   CHECK(rung_image(context, &trow, &tblurred, &options) == RUNG_OK);
   SAME(blurred, box, 4, 1e-5);
+  options.edge = RUNG_IMAGE_EDGE_ZERO;
+  CHECK(rung_image(context, &trow, &tblurred, &options) == RUNG_OK);
+  SAME(blurred, zero_outside, 4, 1e-5);
+  options.truncate = 1;
+  FAILS(rung_image(context, &trow, &tblurred, &options), RUNG_INVALID_ARGUMENT, "truncate", "u8");
+  options.edge = RUNG_IMAGE_EDGE_CLAMP;
+  options.truncate = 0;
 
   CHECK_OPTIONS(rung_image_options, rung_image(context, &tx, &ty, options));
   options.radius = 16;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of image that `rung check` does not state: what filters mean, that layouts are layouts
 // and no more, rows with gaps at odd addresses, how far an infinity reaches, and errors.
-#include "rung/ops/image/image.hpp"
+#include "rung/ops/image/test/image_test.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,55 +12,13 @@
 #include <string>
 #include <vector>
 
-#include "rung/core/tensor.hpp"
-#include "tests/support/operators.hpp"
-
 namespace rung {
 namespace {
 
-using namespace test;
-
-/// A dense array of either type.
-template <class T>
-struct Pixels {
-  Extents shape;
-  std::vector<T> values;
-
-  explicit Pixels(const Extents& extents, T value = 0)
-      : shape(extents), values(static_cast<std::size_t>(extents.product()), value) {}
-  operator TensorRef() { return {values.data(), shape}; }             // NOLINT
-  operator ConstTensorRef() const { return {values.data(), shape}; }  // NOLINT
-  T& operator()(std::int64_t row, std::int64_t column, std::int64_t channel = 0) {
-    return values[static_cast<std::size_t>((row * shape[1] + column) * shape[2] + channel)];
-  }
-};
-using Bytes = Pixels<std::uint8_t>;
-using Floats = Pixels<float>;
-
-Bytes random_bytes(const Extents& shape, unsigned seed) {
-  Bytes bytes(shape);
-  std::mt19937 engine(seed);
-  for (std::uint8_t& value : bytes.values) value = static_cast<std::uint8_t>(engine());
-  return bytes;
-}
+using namespace image_test;
 
 constexpr ImageFilter neighbourhoods[] = {ImageFilter::box, ImageFilter::gaussian,
                                           ImageFilter::unsharp, ImageFilter::sobel};
-
-class ImageOn : public OnBackend {
- protected:
-  /// Calls f() after every rung of the backend that takes the call has run on it.
-  template <class F>
-  void for_each_rung(const ConstTensorRef& x, const TensorRef& y, const ImageOptions& options,
-                     F&& f) {
-    const auto args = bind<Image>({.x = x, .y = y, .options = options});
-    for (const std::string_view name : rungs_that_take<Image>(args, context)) {
-      SCOPED_TRACE(std::string(name));
-      image(context, x, y, options, {name});
-      f();
-    }
-  }
-};
 
 TEST_P(ImageOn, GreyOfKnownColours) {
   // The corners of the cube, what rounds down and up, and halves.
@@ -71,6 +29,7 @@ TEST_P(ImageOn, GreyOfKnownColours) {
     GreyWeights weights;
     std::vector<std::uint8_t> wanted;
   } cases[] = {{GreyWeights::tenths, {0, 76, 153, 25, 229, 178, 102, 255, 1, 1}},
+               {GreyWeights::tenths_by_term, {0, 76, 153, 25, 229, 178, 101, 254, 0, 0}},
                {GreyWeights::bt601, {0, 76, 150, 29, 226, 179, 105, 255, 1, 1}},
                {GreyWeights::bt709, {0, 54, 182, 18, 237, 201, 73, 255, 1, 1}}};
   Bytes x({1, 10, 3});
@@ -280,39 +239,6 @@ TEST_P(ImageOn, AnInfinityReachesItsWindowsAlone) {
   }
 }
 
-// Divisions by multiplication have to be exact, above all where a sum is half an area more than a
-// multiple of it.
-TEST_P(ImageOn, MeansAreRoundedToNearest) {
-  for (int radius = 1; radius <= Image::max_radius; ++radius) {
-    const int taps = 2 * radius + 1;
-    const int area = taps * taps;
-    // Adjacent blocks of T x T; the middle of each is the mean of that block alone.
-    constexpr int blocks = 40;
-    std::mt19937 engine(static_cast<unsigned>(radius));
-    Bytes x({taps, taps * blocks, 1});
-    std::vector<int> sums(blocks);
-    for (int block = 0; block < blocks; ++block) {
-      // Just below and above what rounds up.
-      const int mean = static_cast<int>(engine() % 255);
-      int left = mean * area + area / 2 + block % 2;
-      sums[static_cast<std::size_t>(block)] = left;
-      for (int i = 0; i < area; ++i) {
-        const int value = std::min(255, (left + area - i - 1) / (area - i));
-        x(i / taps, block * taps + i % taps) = static_cast<std::uint8_t>(value);
-        left -= value;
-      }
-      ASSERT_EQ(left, 0);
-    }
-    Bytes y(x.shape);
-    for_each_rung(x, y, {.filter = ImageFilter::box, .radius = radius}, [&] {
-      for (int block = 0; block < blocks; ++block) {
-        const int sum = sums[static_cast<std::size_t>(block)];
-        ASSERT_EQ(y(radius, block * taps + radius), (2 * sum + area) / (2 * area)) << radius;
-      }
-    });
-  }
-}
-
 TEST_P(ImageOn, TheNumberOfThreadsChangesNoBit) {
   if (GetParam() != Backend::cpu) GTEST_SKIP() << "threads of a CPU";
   std::mt19937 engine(12);
@@ -361,7 +287,14 @@ TEST_P(ImageOn, ErrorsNameWhatWasGiven) {
   expect_text(message(rgb, other, {.filter = box, .sigma = std::nan("")}), "sigma is nan");
   expect_text(message(rgb, other, {.filter = box, .amount = 65}), "amount is 65");
   expect_text(message(rgb, other, {.filter = static_cast<ImageFilter>(5)}), "filter is 5");
-  expect_text(message(rgb, grey, {.weights = static_cast<GreyWeights>(3)}), "weights is 3");
+  expect_text(message(rgb, grey, {.weights = static_cast<GreyWeights>(4)}), "weights is 4");
+  expect_text(message(rgb, other, {.filter = box, .edge = static_cast<ImageEdge>(2)}), "edge is 2");
+  expect_text(message(rgb, other, {.filter = ImageFilter::gaussian, .edge = ImageEdge::zero}),
+              "edge is zero; accepted: zero for box");
+  expect_text(message(rgb, grey, {.truncate = true}), "truncate is set; accepted: for box of u8");
+  Floats blurred({4, 6, 3});
+  expect_text(message(floats, blurred, {.filter = box, .truncate = true}),
+              "truncate is set; accepted: for box of u8");
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, ImageOn, backends, name_of_backend);

@@ -18,16 +18,26 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::image_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Grey of one vector of i16 pixels. By tenths: n / 10 is n 6554 / 2^16 for every n up to 2550.
+/// n / 10, rounded down: n 6554 / 2^16 for every n up to 2550.
+HWY_INLINE I16 tenth_of(I16 n) {
+  return hn::BitCast(di16, hn::MulHigh(hn::BitCast(du16, n), hn::Set(du16, 6554)));
+}
+HWY_INLINE I16 three_times(I16 n) { return hn::Add(n, hn::Add(n, n)); }
+
+/// Grey of one vector of i16 pixels.
 struct GreyOf16 {
-  bool tenths;
+  GreyWeights weights;
   PairOfWeights rg, b1;  // of 2^15; the last one is what rounds to nearest
 
   HWY_INLINE I16 operator()(I16 red, I16 green, I16 blue) const {
-    if (tenths) {
+    if (weights == GreyWeights::tenths) {
       const I16 sum = hn::Add(red, hn::Add(green, green));
-      const U16 tens = hn::BitCast(du16, hn::Add(hn::Add(sum, hn::Add(sum, sum)), blue));
-      return hn::BitCast(di16, hn::MulHigh(tens, hn::Set(du16, 6554)));
+      return tenth_of(hn::Add(three_times(sum), blue));
+    }
+    if (weights == GreyWeights::tenths_by_term) {
+      const I16 rg_terms =
+          hn::Add(tenth_of(three_times(red)), tenth_of(three_times(hn::Add(green, green))));
+      return hn::Add(rg_terms, tenth_of(blue));
     }
     WideSums sums(0);
     sums.add(red, green, rg);
@@ -38,9 +48,9 @@ struct GreyOf16 {
 
 HWY_INLINE GreyOf16 grey_of_16(GreyWeights weights) {
   constexpr std::int32_t half = 1 << 14;
-  if (weights == GreyWeights::bt601) return {false, {9798, 19235}, {3735, half}};
-  if (weights == GreyWeights::bt709) return {false, {6966, 23436}, {2366, half}};
-  return {true, {0, 0}, {0, 0}};
+  if (weights == GreyWeights::bt601) return {weights, {9798, 19235}, {3735, half}};
+  if (weights == GreyWeights::bt709) return {weights, {6966, 23436}, {2366, half}};
+  return {weights, {0, 0}, {0, 0}};
 }
 
 template <class D8, class V8>

@@ -39,9 +39,9 @@ void slide(std::uint16_t* sums, const std::uint8_t* entering, const std::uint8_t
            std::int64_t count, const std::uint8_t* next) {
   HWY_DYNAMIC_DISPATCH(slide_u8)(sums, entering, leaving, count, next);
 }
-void mean_along(const std::uint16_t* sums, int group, int radius, std::uint16_t* scratch,
-                std::uint8_t* out, std::int64_t count) {
-  HWY_DYNAMIC_DISPATCH(mean_along_u8)(sums, group, radius, scratch, out, count);
+void mean_along(const std::uint16_t* sums, int group, int radius, bool truncate,
+                std::uint16_t* scratch, std::uint8_t* out, std::int64_t count) {
+  HWY_DYNAMIC_DISPATCH(mean_along_u8)(sums, group, radius, truncate, scratch, out, count);
 }
 void weigh(const float* const* lines, const float* weights, int count, float scale, float* out,
            std::int64_t length) {

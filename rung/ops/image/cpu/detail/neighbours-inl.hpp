@@ -124,7 +124,7 @@ inline Window window_of(int taps) {
 }
 
 /// Of windows up to 15 x 15 everything fits 16 bits, the division as well: n / area, n being the
-/// sum and half of the area, is (n factor) / 2^(16 + shift) rounded down.
+/// sum and, to round to nearest, half of the area, is (n factor) / 2^(16 + shift) rounded down.
 template <int radius>
 struct Division {
   static constexpr std::uint32_t area = (2 * radius + 1) * (2 * radius + 1);
@@ -137,10 +137,10 @@ struct Division {
   static_assert(max_n * (factor * area - one) < one);
 };
 template <int radius, class Sum>
-HWY_INLINE void mean_of_16(const Sum& sum, std::uint8_t* out, std::int64_t count) {
+HWY_INLINE void mean_of_16(const Sum& sum, bool truncate, std::uint8_t* out, std::int64_t count) {
   using By = Division<radius>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
-  const auto half = hn::Set(du16, By::area / 2);
+  const auto half = hn::Set(du16, truncate ? 0 : By::area / 2);
   const auto factor = hn::Set(du16, By::factor);
   for (std::int64_t j = 0; j < count; j += lanes) {
     const U16 quotient = hn::ShiftRight<By::shift>(hn::MulHigh(hn::Add(sum(j), half), factor));
@@ -158,8 +158,8 @@ HWY_INLINE U16 sum_of(const std::uint16_t* from, std::int64_t step, int count) {
   return sum;
 }
 
-inline void mean_along_u8(const std::uint16_t* sums, int group, int radius, std::uint16_t* scratch,
-                          std::uint8_t* out, std::int64_t count) {
+inline void mean_along_u8(const std::uint16_t* sums, int group, int radius, bool truncate,
+                          std::uint16_t* scratch, std::uint8_t* out, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   const int taps = 2 * radius + 1;
   const int area = taps * taps;
@@ -172,13 +172,13 @@ inline void mean_along_u8(const std::uint16_t* sums, int group, int radius, std:
       return;
     case 1:
       return mean_of_16<1>([&](std::int64_t j) HWY_ATTR { return sum_of<3>(sums + j, near, 3); },
-                           out, count);
+                           truncate, out, count);
     case 2:
       return mean_of_16<2>([&](std::int64_t j) HWY_ATTR { return sum_of<5>(sums + j, near, 5); },
-                           out, count);
+                           truncate, out, count);
     case 3:
       return mean_of_16<3>([&](std::int64_t j) HWY_ATTR { return sum_of<7>(sums + j, near, 7); },
-                           out, count);
+                           truncate, out, count);
     default:
       break;
   }
@@ -195,24 +195,26 @@ inline void mean_along_u8(const std::uint16_t* sums, int group, int radius, std:
   };
   switch (radius) {
     case 4:
-      return mean_of_16<4>(sum_of_16, out, count);
+      return mean_of_16<4>(sum_of_16, truncate, out, count);
     case 5:
-      return mean_of_16<5>(sum_of_16, out, count);
+      return mean_of_16<5>(sum_of_16, truncate, out, count);
     case 6:
-      return mean_of_16<6>(sum_of_16, out, count);
+      return mean_of_16<6>(sum_of_16, truncate, out, count);
     case 7:
-      return mean_of_16<7>(sum_of_16, out, count);
+      return mean_of_16<7>(sum_of_16, truncate, out, count);
     default:
       break;
   }
-  // In 32 bits; in f32 what a sum is from the next multiple of area / 2 is more than it rounds off.
+  // In 32 bits, rounded down. (n + 1/2) / area is at least 1 / 1922 from any whole number, which is
+  // more than f32 rounds off.
+  const auto half = hn::Set(df, static_cast<float>(truncate ? 0 : area / 2) + 0.5F);
   const auto scale = hn::Set(df, 1.0F / static_cast<float>(area));
   for (std::int64_t j = 0; j < count; j += lanes) {
     WideSums sum(0);
     for (int k = 0; k < window.wide; ++k) sum.add(hn::LoadU(du16, scratch + j + k * step));
     for (int k = 0; k < window.narrow; ++k) sum.add(hn::LoadU(du16, rest + j + k * near));
     const auto mean = [&](I32 wide) HWY_ATTR {
-      return hn::NearestInt(hn::Mul(hn::ConvertTo(df, wide), scale));
+      return hn::ConvertTo(di32, hn::Mul(hn::Add(hn::ConvertTo(df, wide), half), scale));
     };
     store_bytes(sum.narrow(mean), out + j);
   }

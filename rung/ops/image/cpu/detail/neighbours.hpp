@@ -2,7 +2,7 @@
 // Filters with a neighbourhood on a CPU. A unit of work is a band of rows, a panel of elements
 // wide, of one picture - of one channel of it, where channels are planes. Its rows are lines
 // (kernels.hpp), each once per band: as they are in x, or copied or gathered, with the nearest
-// pixels of the border around the picture.
+// pixels of the border, or zeros, around the picture.
 #pragma once
 
 #include <algorithm>
@@ -107,6 +107,11 @@ class Neighbours {
     const std::int64_t halo = std::int64_t{reach_} * group_;
     const std::int64_t length = count_ + 2 * halo;
     const std::int64_t first = first_ - halo;
+    const bool is_zero = args_.options.edge == ImageEdge::zero;
+    if (is_zero && (row < 0 || row >= args_.rows)) {
+      std::fill_n(buffer, length, T{0});
+      return buffer;
+    }
     const T* const from = x_ + std::clamp<std::int64_t>(row, 0, args_.rows - 1) * args_.from.row;
     if (reads_in_place(first, length)) return from + first;
     const std::int64_t begin = std::max<std::int64_t>(-first, 0);
@@ -122,8 +127,13 @@ class Neighbours {
         for (int c = 0; c < group_; ++c) buffer[i++] = pixel[c * args_.from.channel];
       }
     }
-    for (std::int64_t i = begin - 1; i >= 0; --i) buffer[i] = buffer[i + group_];
-    for (std::int64_t i = end; i < length; ++i) buffer[i] = buffer[i - group_];
+    if (is_zero) {
+      std::fill_n(buffer, begin, T{0});
+      std::fill(buffer + end, buffer + length, T{0});
+    } else {
+      for (std::int64_t i = begin - 1; i >= 0; --i) buffer[i] = buffer[i + group_];
+      for (std::int64_t i = end; i < length; ++i) buffer[i] = buffer[i - group_];
+    }
     return buffer;
   }
   [[nodiscard]] bool reads_in_place(std::int64_t first, std::int64_t length) const {
@@ -230,7 +240,7 @@ class Neighbours {
         slide(sums_, lines[slot], row == 0 ? nullptr : lines[(row - 1) % (taps + 1)], length,
               next_line(lines[slot], buffer, from));
       }
-      mean_along(sums_, group_, args_.radius, other_sums_, out_, count_);
+      mean_along(sums_, group_, args_.radius, args_.options.truncate, other_sums_, out_, count_);
       store_row(first_row + row, out_);
     }
   }

@@ -21,13 +21,18 @@ struct Filter {
   int radius;
   Sum weight[Image::max_radius + 1];  // of blurs, by distance; u8: in units of 1/256
   Sum grey_weight[3];                 // u8: in units of 1/2^15, or 1/10
-  bool tenths;
+  bool tenths, by_term;
+  bool zero_edges;      // of box; the caller's loads follow it
   unsigned area;        // of box
+  unsigned rounding;    // u8: area / 2, or 0 to truncate
   unsigned reciprocal;  // u8: 2^32 / area, rounded up
   float scale;          // f32: 1 / area, or 1
   Sum amount;           // of unsharp; u8: in units of 1/256
 
   [[nodiscard]] __device__ __forceinline__ T grey(Sum r, Sum g, Sum b) const {
+    if constexpr (is_u8) {
+      if (by_term) return static_cast<T>(3 * r / 10 + 6 * g / 10 + b / 10);
+    }
     const Sum sum = grey_weight[0] * r + grey_weight[1] * g + grey_weight[2] * b;
     if constexpr (is_u8) return static_cast<T>(tenths ? sum / 10 : (sum + (1 << 14)) >> 15);
     if constexpr (!is_u8) return sum;
@@ -38,7 +43,7 @@ struct Filter {
     if constexpr (is_u8) {
       if (kind != ImageFilter::box) return (sum + (1 << 15)) >> 16;
       // Sums are below 2^18, and what rounding up the reciprocal adds below 961 in 2^32.
-      const unsigned rounded = static_cast<unsigned>(sum) + area / 2;
+      const unsigned rounded = static_cast<unsigned>(sum) + rounding;
       return static_cast<int>(area == 1 ? rounded : __umulhi(rounded, reciprocal));
     } else {
       return sum * scale;
@@ -81,7 +86,9 @@ Filter<T> filter_of(const Image::Args& args) {
   filter.kind = args.filter();
   filter.radius = args.radius;
   const GreyWeights which = args.options.weights;
-  filter.tenths = which == GreyWeights::tenths;
+  filter.tenths = which == GreyWeights::tenths || which == GreyWeights::tenths_by_term;
+  filter.by_term = which == GreyWeights::tenths_by_term;
+  filter.zero_edges = args.options.edge == ImageEdge::zero;
   const bool is_601 = which == GreyWeights::bt601;
   for (int c = 0; c < 3; ++c) {
     if constexpr (Filter<T>::is_u8) {
@@ -99,6 +106,7 @@ Filter<T> filter_of(const Image::Args& args) {
   }
   const auto taps = static_cast<unsigned>(args.taps());
   filter.area = taps * taps;
+  filter.rounding = args.options.truncate ? 0 : filter.area / 2;
   filter.reciprocal =
       static_cast<unsigned>(((std::uint64_t{1} << 32) + filter.area - 1) / filter.area);
   filter.scale = args.filter() == ImageFilter::box ? 1.0F / static_cast<float>(filter.area) : 1.0F;

@@ -36,6 +36,12 @@ struct Rows {
   [[nodiscard]] __device__ __forceinline__ int inside_row(int row) const {
     return row < 0 ? 0 : row < rows ? row : rows - 1;
   }
+  [[nodiscard]] __device__ __forceinline__ bool is_row(int row) const {
+    return row >= 0 && row < rows;
+  }
+  [[nodiscard]] __device__ __forceinline__ bool is_element(int element) const {
+    return element >= 0 && element < elements;
+  }
   [[nodiscard]] __device__ __forceinline__ bool is_alpha(int plane, int element) const {
     return alpha >= 0 && (group == 1 ? plane : element % group) == alpha;
   }
