@@ -3,7 +3,15 @@
 #include <cstdio>
 #include <vector>
 
-constexpr int TILE = 16;
+// As in `rung emulate -D TILE=32 -D SHAPE=100,92,141 --counters matrix_multiply_tiled.cu`, which
+// tells what threads beyond the edges of C cost: 3,932,160 operations in place of 2,594,400.
+#ifndef TILE
+#define TILE 16
+#endif
+#ifndef SHAPE
+#define SHAPE 80, 69, 41
+#endif
+constexpr int shape[] = {SHAPE};  // rows and columns of C, and what is summed over
 
 __global__ void multiply(const float* a, const float* b, float* c, int m, int n, int k) {
   __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];
@@ -21,7 +29,7 @@ __global__ void multiply(const float* a, const float* b, float* c, int m, int n,
 }
 
 int main() {
-  const int m = 80, n = 69, k = 41;
+  const int m = shape[0], n = shape[1], k = shape[2];
   std::vector<float> a(m * k), b(k * n), c(m * n);
   for (int i = 0; i < m * k; ++i) a[i] = i % 7 - 3;
   for (int i = 0; i < k * n; ++i) b[i] = i % 5 - 2;

@@ -21,6 +21,8 @@
 #include <vector>
 
 #include "rung/core/export.hpp"
+#include "rung/simt/limits.hpp"
+#include "rung/simt/record/counters.hpp"
 #include "rung/simt/simulator.hpp"
 #include "rung/simt/types.hpp"
 
@@ -28,9 +30,23 @@ namespace rung::simt::record {
 
 struct Finding;
 
+/// What the model of the caches is told of a GPU; by default the simulated one, an H200.
+struct Chip {
+  int multiprocessors = simt::multiprocessors;
+  int threads = threads_per_multiprocessor;  // that are resident in each
+  int blocks = blocks_per_multiprocessor;
+  std::size_t l1_bytes = 256 << 10;  // of each, shared memory included
+  // What shared memory may take of it, ascending.
+  std::vector<std::size_t> carveouts = {0,         8 << 10,   16 << 10,  32 << 10,  64 << 10,
+                                        100 << 10, 132 << 10, 164 << 10, 196 << 10, 228 << 10};
+  std::size_t shared_reserved = shared_bytes_reserved;  // of each block, for the system
+  std::size_t l2_bytes = simt::l2_bytes;
+};
+
 struct Options {
   bool counters = true;
   bool checks = true;                     // races, bounds, alignment, uninitialised reads, leaks
+  Chip chip = {};                         // whose caches are modelled while there are counters
   bool leaks = false;                     // memory that is still allocated at end() is a finding
   std::optional<ThreadOrder> order = {};  // of the session's launches; by default as it was
   // Called with each finding that is new, by whichever thread has found it; null: nothing is.
@@ -118,121 +134,6 @@ struct Finding {
   std::string launch_file;
   int launch_line = 0;
   bool in_library = false;  // the kernel is a library's, whose lines say nothing to the program
-};
-
-/// Counted events, named after Nsight Compute's. A request is one instruction of one warp.
-struct Counters {
-  std::uint64_t global_load_requests = 0;   // l1tex__t_requests_pipe_lsu_mem_global_op_ld
-  std::uint64_t global_load_sectors = 0;    // l1tex__t_sectors_pipe_lsu_mem_global_op_ld, of 32 B
-  std::uint64_t global_store_requests = 0;  // ..._op_st
-  std::uint64_t global_store_sectors = 0;
-  std::uint64_t global_load_bytes = 0;  // that the threads asked for
-  std::uint64_t global_store_bytes = 0;
-  std::uint64_t shared_load_requests = 0;
-  std::uint64_t shared_load_wavefronts = 0;  // l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld
-  std::uint64_t shared_store_requests = 0;
-  std::uint64_t shared_store_wavefronts = 0;
-  // Wavefronts that another layout would not need: l1tex__data_bank_conflicts_pipe_lsu_mem_shared.
-  std::uint64_t shared_load_conflicts = 0;
-  std::uint64_t shared_store_conflicts = 0;
-  std::uint64_t shared_load_bytes = 0;
-  std::uint64_t shared_store_bytes = 0;
-  std::uint64_t atomic_requests = 0;  // on global memory
-  std::uint64_t atomic_sectors = 0;
-  std::uint64_t atomic_bytes = 0;
-  std::uint64_t shared_atomic_requests = 0;
-  std::uint64_t shared_atomic_wavefronts = 0;
-  std::uint64_t shared_atomic_bytes = 0;
-  std::uint64_t constant_requests = 0;
-  std::uint64_t constant_bytes = 0;
-  std::uint64_t texture_requests = 0;  // fetches from textures
-  std::uint64_t local_requests = 0;    // arrays of a thread that do not fit its registers
-  std::uint64_t local_bytes = 0;       // that they were asked for, reads and writes
-  std::uint64_t active_lanes = 0;      // lanes that took part in all these requests
-  std::uint64_t barriers = 0;          // warps that came to a barrier of their block
-  // Only of code that is compiled to tell (docs/simulated-gpu.md): basic blocks that warps entered,
-  // and lanes in them; branches that warps came to, of those that went both ways in this launch;
-  // and those at which a warp's lanes parted.
-  std::uint64_t basic_blocks = 0;
-  std::uint64_t basic_block_lanes = 0;
-  std::uint64_t branches = 0;
-  std::uint64_t divergent_branches = 0;
-
-  // By the copy engine and the tensor cores, which are no requests of a warp.
-  std::uint64_t bulk_copies = 0;        // bulk and tensor copies, stores and reductions
-  std::uint64_t bulk_load_bytes = 0;    // from global memory, that land in shared memory
-  std::uint64_t bulk_store_bytes = 0;   // of shared memory, that go to global memory
-  std::uint64_t matrix_products = 0;    // wmma and mma.sync of a warp, wgmma of a warpgroup
-  std::uint64_t matrix_operations = 0;  // 2 m n k of each
-
-  [[nodiscard]] std::uint64_t requests() const {
-    return global_load_requests + global_store_requests + shared_load_requests +
-           shared_store_requests + atomic_requests + shared_atomic_requests + constant_requests +
-           texture_requests;
-  }
-  RUNG_API Counters& operator+=(const Counters& other);
-};
-
-struct Line {
-  std::string file;
-  int line = 0;
-  Counters counters;
-  // False: lanes went different ways round a loop, so that which of their accesses made one request
-  // is a guess (docs/simulated-gpu.md).
-  bool exact = true;
-};
-
-/// What is counted of whole launches.
-struct Work {
-  std::uint64_t warps = 0;
-  std::uint64_t divergent_warps = 0;  // their lanes parted at some branch
-  // Of global memory, what was read or written at all, in sectors: what memory has to move however
-  // large the caches. Of each launch by itself; bulk and tensor copies are not in it.
-  std::uint64_t distinct_load_bytes = 0;
-  std::uint64_t distinct_store_bytes = 0;
-  Counters totals;
-};
-struct LaunchWork : Work {
-  dialect::dim3 grid, block;
-  std::uint64_t shared_bytes = 0;
-};
-
-/// All recorded launches of one kernel.
-struct Kernel : Work {
-  std::string name;
-  std::uint64_t launches = 0;
-  std::uint64_t unrecorded_launches = 0;  // which nothing else here includes
-  std::uint64_t blocks = 0;
-  std::uint64_t threads = 0;
-  std::uint64_t block_threads = 0;  // the largest of all launches
-  std::uint64_t shared_bytes = 0;   // of a block, dynamic and static; likewise
-  std::vector<Line> lines;          // by file and line
-  static constexpr std::size_t max_listed = 64;
-  std::vector<LaunchWork> each;  // of the first launches
-
-  /// Lanes that take part in a request, the mean.
-  [[nodiscard]] double active_lanes() const {
-    const auto requests = static_cast<double>(totals.requests());
-    return requests == 0 ? 0 : static_cast<double>(totals.active_lanes) / requests;
-  }
-  /// smsp__thread_inst_executed_per_inst_executed.ratio of the instructions that are seen: the
-  /// requests, and one for each basic block that a warp enters. 0: none was seen.
-  [[nodiscard]] double lanes_per_instruction() const {
-    const auto seen = static_cast<double>(totals.requests() + totals.basic_blocks);
-    const auto lanes = static_cast<double>(totals.active_lanes + totals.basic_block_lanes);
-    return seen == 0 ? 0 : lanes / seen;
-  }
-  /// The share of branches that a warp's lanes went the same way; 1 when there were none.
-  [[nodiscard]] double branch_efficiency() const {
-    if (totals.branches == 0) return 1;
-    const auto parted = static_cast<double>(totals.divergent_branches);
-    return 1 - parted / static_cast<double>(totals.branches);
-  }
-  /// How often a byte that was loaded from global memory is read from shared memory; 0: none was.
-  [[nodiscard]] double reuse() const {
-    const auto loaded = static_cast<double>(totals.global_load_bytes + totals.bulk_load_bytes);
-    return loaded == 0 ? 0 : static_cast<double>(totals.shared_load_bytes) / loaded;
-  }
 };
 
 /// A kernel of which some launches were not recorded.

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "rung/bench/published.hpp"
 #include "rung/core/text.hpp"
 #include "rung/emulate/compile.hpp"
 #include "rung/emulate/process.hpp"
@@ -32,7 +33,7 @@ constexpr int exit_timed_out = 128 + SIGALRM;
 struct Options {
   emulate::Sources sources;
   std::vector<std::string> words;  // sources and options of nvcc's
-  std::string json, order = "forward", capability = "9.0", keep, checks = "repeated";
+  std::string json, order = "forward", capability, gpu, keep, checks = "repeated";
   bool build = false, toolchain = false, no_checks = false, leaks = false, annotate = false,
        branches = false, counters = false;
 
@@ -192,7 +193,9 @@ void tell_counts(const Options& options, const Outcome& outcome) {
   auto report = nlohmann::ordered_json::parse(
       fmt::format("{{\"exit_code\":{},{}}}", outcome.exit_code, outcome.fields));
   nlohmann::ordered_json& kernels = report.at("kernels");
-  add_occupancy(kernels, options.sources.capability);
+  const bench::Gpu* const gpu = find_gpu(options.gpu, options.sources.capability);
+  add_occupancy(kernels, options.sources.capability, gpu != nullptr ? gpu->multiprocessors : 0);
+  add_roofline(kernels, gpu);
   constexpr auto utf8 = nlohmann::ordered_json::error_handler_t::replace;
   if (!options.json.empty())
     write_text_file(options.json, report.dump(-1, ' ', false, utf8) + "\n");
@@ -276,7 +279,9 @@ int run(Options& options) {
   (void)orders(options.order);
   check_report_path(options.json);
   require_checks(options.checks);
-  options.sources.capability = parse_capability(options.capability);
+  const bench::Gpu* const gpu = find_gpu(options.gpu, 90);
+  options.sources.capability =
+      options.capability.empty() ? gpu->compute_capability : parse_capability(options.capability);
   options.sources.watched = !options.no_checks || options.counts();
   // A second version takes a second core while it is compiled.
   options.sources.twice = options.sources.watched && options.checks != "always" &&
@@ -317,7 +322,11 @@ CommandSpec::Action setup(Parser app) {
       .completes([](const Completing&) {
         return std::vector<std::string>{"forward", "reverse", "random:", "all"};
       });
-  app.add_option("--compute-capability", options->capability, "of the simulated GPU; default 9.0");
+  app.add_option("--compute-capability", options->capability,
+                 "of the simulated GPU; default that of --gpu, or 9.0");
+  app.add_option("--gpu", options->gpu,
+                 "whose peaks bound each kernel in --counters: " + bench::published_gpu_names())
+      .type_name("NAME");
   app.add_option("--checks", options->checks,
                  "which launches are checked: repeated leaves out most that repeat others, N all "
                  "that repeat one of N others, always none")

@@ -81,6 +81,22 @@ const std::vector<Metric>& metrics() {
        [](const Kernel& k) { return number(k.totals.matrix_products); }},
       {"matrix_operations", "  operations",
        [](const Kernel& k) { return number(k.totals.matrix_operations); }},
+      {"thread_operations", "operations of all threads",
+       [](const Kernel& k) { return number(k.arithmetic.operations()); }},
+      {"integer_operations", "  integer",
+       [](const Kernel& k) { return number(k.arithmetic.integer); }},
+      {"l1_load_hit_rate", "L1 hits, % of loaded sectors",
+       [](const Kernel& k) {
+         return 100 * ratio(k.totals.l1_load_hits, k.totals.global_load_sectors);
+       },
+       is_ratio},
+      {"l2_hit_rate", "L2 hits, % of sectors",
+       [](const Kernel& k) { return 100 * ratio(k.totals.l2_hits, k.totals.l2_sectors); },
+       is_ratio},
+      {"dram_read_bytes", "memory: bytes read, by the model of the caches",
+       [](const Kernel& k) { return number(k.totals.dram_read_bytes); }},
+      {"dram_written_bytes", "  bytes written, or left in L2 to write",
+       [](const Kernel& k) { return number(k.totals.dram_write_bytes + k.dirty_bytes); }},
       {"constant_requests", "constant memory: requests",
        [](const Kernel& k) { return number(k.totals.constant_requests); }},
   };

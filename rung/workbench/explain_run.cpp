@@ -34,6 +34,8 @@ void count(Explained& one, Instance& instance) {
     one.total.totals += kernel.totals;
     one.total.distinct_load_bytes += kernel.distinct_load_bytes;
     one.total.distinct_store_bytes += kernel.distinct_store_bytes;
+    one.total.dirty_bytes += kernel.dirty_bytes;
+    one.total.arithmetic += kernel.arithmetic;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/emulate/runtime/devices.hpp"
@@ -77,6 +78,37 @@ std::map<cudaLimit, std::size_t>& limits() {
 const Model& model() {
   static const Model& chosen = choose_model();
   return chosen;
+}
+
+simt::record::Chip modelled_caches() {
+  const Model& m = model();
+  simt::record::Chip chip;
+  chip.multiprocessors = m.multiprocessors;
+  chip.threads = m.threads_per_multiprocessor;
+  chip.blocks = m.blocks_per_multiprocessor;
+  chip.l2_bytes = m.l2_bytes;
+  chip.shared_reserved = m.capability >= 80 ? kib : 0;
+  // From the programming guide's notes on each compute capability.
+  if (m.capability < 70) {  // shared memory is apart
+    const std::size_t l1 = m.capability == 60 ? 24 * kib : 48 * kib;
+    chip.l1_bytes = l1 + m.shared_per_multiprocessor;
+    chip.carveouts = {m.shared_per_multiprocessor};
+    return chip;
+  }
+  if (m.capability == 75) {
+    chip.l1_bytes = 96 * kib;
+    chip.carveouts = {32 * kib, 64 * kib};
+    return chip;
+  }
+  const bool small = m.shared_per_multiprocessor <= 100 * kib;
+  chip.l1_bytes = small ? 128 * kib : m.capability >= 90 ? 256 * kib : 192 * kib;
+  if (m.capability == 70) {
+    chip.carveouts = {0, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 96 * kib};
+    return chip;
+  }
+  std::erase_if(chip.carveouts,
+                [&](std::size_t bytes) { return bytes > m.shared_per_multiprocessor; });
+  return chip;
 }
 
 }  // namespace rung::cuda

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "rung/simt/record.hpp"
+
 namespace rung::cuda {
 
 struct Model {
@@ -23,6 +25,9 @@ struct Model {
 
 /// The model of --compute-capability; an H200 by default.
 const Model& model();
+
+/// What its caches are, for the counters.
+simt::record::Chip modelled_caches();
 
 inline constexpr std::size_t shared_without_asking = 48 << 10;
 inline constexpr int registers_per_multiprocessor = 65536;

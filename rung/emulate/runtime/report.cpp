@@ -22,6 +22,7 @@
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/emulate/runtime/memory.hpp"
+#include "rung/emulate/runtime/model.hpp"
 #include "rung/emulate/runtime/repetition.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/record.hpp"
@@ -121,6 +122,7 @@ class Session {
     };
     record::begin({.counters = wanted("RUNG_EMULATE_COUNTERS"),
                    .checks = wanted("RUNG_EMULATE_CHECKS"),
+                   .chip = modelled_caches(),
                    .leaks = wanted("RUNG_EMULATE_LEAKS"),
                    .on_finding = keep_text});
     pthread_atfork(nullptr, nullptr, begin_in_child);

@@ -76,6 +76,7 @@ void Recorder::follow(WarpRecord& warp, const RequestList& list, std::uint32_t i
   const std::uintptr_t here = block.site;
   const bool all = lanes == warp.launched;
   ++block.counters.basic_blocks;
+  ++warp.visits;
   block.counters.basic_block_lanes += static_cast<std::uint64_t>(std::popcount(lanes));
   if (all && together_ != 0) {
     go_on(warp, list, together_, here);

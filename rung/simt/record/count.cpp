@@ -60,6 +60,31 @@ std::uint32_t sectors(const Request& request) {
   return distinct(numbers, count);
 }
 
+/// Addresses that differ.
+std::uint32_t distinct_units(const Request& request) {
+  if (request.progression) return request.stride == 0 ? 1 : warp_lanes;
+  std::uint32_t units[32];
+  int count = 0;
+  for_each_lane(request.lanes, [&](int lane) { units[count++] = request.units[lane]; });
+  return distinct(units, count);
+}
+
+/// Lanes on the address that most of them share.
+std::uint32_t most_alike(Request& request) {
+  if (request.progression && request.stride != 0) return 1;
+  request.spread();
+  std::uint32_t units[32];
+  int count = 0;
+  for_each_lane(request.lanes, [&](int lane) { units[count++] = request.units[lane]; });
+  std::sort(units, units + count);
+  std::uint32_t most = 0, same = 0;
+  for (int i = 0; i < count; ++i) {
+    same = i != 0 && units[i] == units[i - 1] ? same + 1 : 1;
+    most = std::max(most, same);
+  }
+  return most;
+}
+
 /// Rounds that the banks of shared memory need for these lanes: as many as there are different
 /// words in the bank that has most. Atomics on one word take turns.
 std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alone) {
@@ -173,6 +198,67 @@ void Recorder::cover(Request& request, bool stores) {
   });
 }
 
+void Recorder::keep_sectors(WarpRecord& warp, const Request& request) {
+  using Run = SectorRun::Kind;
+  const Access access = request.step.access;
+  const Run kind = is_atomic(access)                 ? Run::atomic
+                   : is_write(access)                ? Run::store
+                   : access == Access::volatile_read ? Run::uncached_load
+                                                     : Run::load;
+  const auto sector = [&](std::uint32_t unit) {
+    return (request.step.base + (std::uint64_t{unit} << request.step.log_size)) >> sector_shift;
+  };
+  bool continues = request.target.continues;
+  const auto keep = [&](std::uint64_t first, std::uint64_t count, std::uint64_t stride) {
+    warp.trace.emplace_back(first, count, kind, continues, request.step.site_index, stride != 1);
+    if (stride != 1) warp.trace.push_back(SectorRun::stride(stride));
+    continues = true;
+  };
+  const std::size_t before = warp.trace.size();
+  const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
+  if (request.progression && step >= -32 && step <= 32) {
+    const std::uint64_t one = sector(request.units[0]), other = sector(request.units[31]);
+    keep(std::min(one, other), std::max(one, other) - std::min(one, other) + 1, 1);
+  } else {
+    std::uint64_t sectors[32];
+    int count = 0;
+    const auto add = [&](std::uint32_t unit) { sectors[count++] = sector(unit); };
+    if (request.progression) {
+      for (std::uint32_t i = 0; i < warp_lanes; ++i) {
+        add(request.units[0] + i * static_cast<std::uint32_t>(request.stride));
+      }
+    } else {
+      for_each_lane(request.lanes, [&](int lane) { add(request.units[lane]); });
+    }
+    std::sort(sectors, sectors + count);
+    count = static_cast<int>(std::unique(sectors, sectors + count) - sectors);
+    // As far as they are evenly apart; two alone only where they are adjacent.
+    for (int first = 0, behind = 0; first < count; first = behind) {
+      behind = first + 1;
+      if (behind == count) {
+        keep(sectors[first], 1, 1);
+        continue;
+      }
+      const std::uint64_t stride = sectors[behind] - sectors[first];
+      while (behind < count && sectors[behind] - sectors[behind - 1] == stride) ++behind;
+      if (stride != 1 && behind - first == 2) behind = first + 1;
+      keep(sectors[first], static_cast<std::uint64_t>(behind - first),
+           behind - first == 1 ? 1 : stride);
+    }
+  }
+  if (!launch_->may_keep(warp.trace.size() - before)) warp.trace = {};
+}
+
+void Recorder::keep_traces(BlockRecord& block) {
+  const dialect::dim3& grid = launch_->launch.grid;
+  const dialect::uint3& index = block.block->index;
+  BlockTrace trace;
+  trace.number = index.x + std::uint64_t{grid.x} * (index.y + std::uint64_t{grid.y} * index.z);
+  for (WarpRecord& warp : block.warps)
+    trace.warps.emplace_back(warp.trace.begin(), warp.trace.end());
+  launch_->keep(std::move(trace));
+}
+
 void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
   const Where where = request.target.where;
   const bool texture = request.step.access == Access::texture;
@@ -209,19 +295,24 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
   }
   switch (where) {
     case Where::global:
+      keep_sectors(warp, request);
       cover(request, is_atomic(request.step.access) || is_write(request.step.access));
       if (is_atomic(request.step.access)) {
         c.atomic_requests += one;
         c.atomic_sectors += sectors(request);
         c.atomic_bytes += bytes;
+        c.atomic_rounds += most_alike(request);
       } else if (is_write(request.step.access)) {
         c.global_store_requests += one;
         c.global_store_sectors += sectors(request);
         c.global_store_bytes += bytes;
+        c.global_store_used_bytes += std::uint64_t{distinct_units(request)}
+                                     << request.step.log_size;
       } else {
         c.global_load_requests += one;
         c.global_load_sectors += sectors(request);
         c.global_load_bytes += bytes;
+        c.global_load_used_bytes += std::uint64_t{distinct_units(request)} << request.step.log_size;
       }
       break;
     case Where::shared:
@@ -229,6 +320,7 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
         c.shared_atomic_requests += one;
         c.shared_atomic_wavefronts += wavefronts(request, false).all;
         c.shared_atomic_bytes += bytes;
+        c.shared_atomic_rounds += most_alike(request);
       } else if (is_write(request.step.access)) {
         const Wavefronts waves = wavefronts(request, false);
         c.shared_store_requests += one;
@@ -246,6 +338,7 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
     case Where::constant:
       c.constant_requests += one;
       c.constant_bytes += bytes;
+      c.constant_rounds += distinct_units(request);
       break;
     case Where::local:
     case Where::nowhere:

@@ -2,6 +2,10 @@
 // What one launch's workers record together.
 #include "rung/simt/record/launch_record.hpp"
 
+#include <algorithm>
+#include <utility>
+
+#include "rung/simt/record/cache_replay.hpp"
 #include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/session.hpp"
 
@@ -66,8 +70,31 @@ void LaunchRecord::add(const std::vector<SiteCount>& counts, const Work& work,
   work_.divergent_warps += work.divergent_warps;
   work_.distinct_load_bytes += work.distinct_load_bytes;
   work_.distinct_store_bytes += work.distinct_store_bytes;
+  work_.visits += work.visits;
+  work_.longest_block = std::max(work_.longest_block, work.longest_block);
+  work_.longest_warp = std::max(work_.longest_warp, work.longest_warp);
   for (const SiteCount& one : counts) {
     if (one.any()) counts_[one.site] += one;
+  }
+}
+
+void LaunchRecord::keep(BlockTrace trace) {
+  const std::lock_guard lock(mutex_);
+  traces_.push_back(std::move(trace));
+}
+
+void LaunchRecord::replay_caches() {
+  work_.caches_known = kept_ <= max_sector_runs;
+  const dialect::dim3& extent = launch.block;
+  const CacheShape shape = cache_shape(
+      modelled_chip(), std::uint64_t{extent.x} * extent.y * extent.z, shared_bytes(launch));
+  work_.l1_bytes = shape.l1_bytes;
+  if (!work_.caches_known) return;
+  const Replayed replayed = replay(traces_, sites_.size(), modelled_chip(), shape);
+  work_.dirty_bytes = replayed.dirty_bytes;
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    const auto at = counts_.find(sites_[i]);
+    if (at != counts_.end()) at->second.counters += replayed.sites[i];
   }
 }
 
@@ -80,6 +107,7 @@ void LaunchRecord::finish() {
   overlaps_.report(launch);
   if (launch.summary != nullptr) launch.summary->findings = findings_added() - findings_before_;
   if (!counting) return;
+  replay_caches();
   add_launch(launch, work_, counts_);
 }
 

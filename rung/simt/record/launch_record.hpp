@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rung/simt/record.hpp"
+#include "rung/simt/record/cache_trace.hpp"
 #include "rung/simt/record/coverage.hpp"
 #include "rung/simt/record/overlap.hpp"
 #include "rung/simt/record/registry.hpp"
@@ -85,6 +86,12 @@ class LaunchRecord {
   /// What one worker has counted. Of `work` warps and bytes.
   void add(const std::vector<SiteCount>& counts, const Work& work, std::uint64_t requests,
            const std::set<const Region*>& written, const Overlaps& overlaps);
+  /// What a block's warps asked of global memory.
+  void keep(BlockTrace trace);
+  /// Whether so many runs of sectors may be kept in addition.
+  bool may_keep(std::uint64_t runs) {
+    return kept_.fetch_add(runs, std::memory_order_relaxed) + runs <= max_sector_runs;
+  }
   /// Of this launch, and this memory.
   Coverage& coverage_of(const Region& region);
 
@@ -106,7 +113,12 @@ class LaunchRecord {
   Flags flags;
 
  private:
+  /// Adds what the caches would have done.
+  void replay_caches();
+
   const RegionsInUse regions_;
+  std::vector<BlockTrace> traces_;
+  std::atomic<std::uint64_t> kept_ = 0;
   std::mutex mutex_;
   std::atomic<std::uint32_t> era_;
   std::vector<std::uintptr_t> sites_;

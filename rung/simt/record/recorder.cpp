@@ -81,6 +81,8 @@ void Recorder::prepare(Block& block) {
     warp.at_barrier = 0;
     warp.released_to_all = warp.compared = false;
     warp.diverged = warp.any_told = false;
+    warp.visits = 0;
+    warp.trace.clear();
     warp.remote = warp.released = warp.acquired = warp.acquired_in_block = nullptr;
     warp.pending = warp.last_pending = nullptr;
     warp.pending_lanes = 0;
@@ -112,11 +114,17 @@ bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other, Guess
 }
 
 void Recorder::end_block(BlockRecord& block) {
+  std::uint64_t visits = 0;
   for (WarpRecord& warp : block.warps) {
     flush(block, warp);
     ++work_.warps;
     work_.divergent_warps += warp.diverged ? 1 : 0;
+    visits += warp.visits;
+    work_.longest_warp = std::max(work_.longest_warp, warp.visits);
   }
+  work_.visits += visits;
+  work_.longest_block = std::max(work_.longest_block, visits);
+  if (counting_) keep_traces(block);
 }
 
 }  // namespace rung::simt::record

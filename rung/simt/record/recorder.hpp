@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "rung/simt/block.hpp"
+#include "rung/simt/record/cache_trace.hpp"
 #include "rung/simt/record/cell.hpp"
 #include "rung/simt/record/launch_record.hpp"
 #include "rung/simt/record/registry.hpp"
@@ -37,6 +38,8 @@ struct WarpRecord {
   std::uint32_t at_barrier = 0;      // lanes that wait at the block's barrier
   bool compared = false;             // an atomic comparison is in the list
   bool diverged = false;
+  std::uint64_t visits = 0;  // basic blocks that it has entered
+  WarpTrace trace;           // of global memory, while it is counted
   VectorClockRef remote;                       // of other blocks
   VectorClockRef released;                     // what a lane published last
   VectorClockRef acquired, acquired_in_block;  // of the flag that was read last
@@ -191,6 +194,9 @@ class Recorder {
   std::uint16_t site_index(std::uintptr_t site);
   void count(WarpRecord& warp, Request& request, bool aligned);
   void cover(Request& request, bool stores);
+  /// Keeps which sectors it touches, for the model of the caches.
+  void keep_sectors(WarpRecord& warp, const Request& request);
+  void keep_traces(BlockRecord& block);
   /// `position`: of the request in its list.
   void check(BlockRecord& block, WarpRecord& warp, Request& request, std::uint32_t position);
   void check_lanes(BlockRecord& block, WarpRecord& warp, Request& request);

@@ -116,7 +116,20 @@ void add_counters(Fields& out, const Counters& c) {
       .number("basic_blocks", c.basic_blocks)
       .number("basic_block_lanes", c.basic_block_lanes)
       .number("branches", c.branches)
-      .number("divergent_branches", c.divergent_branches);
+      .number("divergent_branches", c.divergent_branches)
+      .number("constant_rounds", c.constant_rounds)
+      .number("global_load_used_bytes", c.global_load_used_bytes)
+      .number("global_store_used_bytes", c.global_store_used_bytes)
+      .number("atomic_rounds", c.atomic_rounds)
+      .number("shared_atomic_rounds", c.shared_atomic_rounds)
+      .number("l1_load_hits", c.l1_load_hits)
+      .number("l1_store_hits", c.l1_store_hits)
+      .number("l1_evictions", c.l1_evictions)
+      .number("l2_sectors", c.l2_sectors)
+      .number("l2_hits", c.l2_hits)
+      .number("l2_evictions", c.l2_evictions)
+      .number("dram_read_bytes", c.dram_read_bytes)
+      .number("dram_write_bytes", c.dram_write_bytes);
 }
 
 std::string mean_lanes(const Counters& c) {
@@ -126,10 +139,20 @@ std::string mean_lanes(const Counters& c) {
              : std::to_string(static_cast<double>(c.active_lanes) / static_cast<double>(requests));
 }
 
+/// Floating operations by kind.
+Fields operations(const Arithmetic& a) {
+  Fields out;
+  out.number("total", a.operations()).number("additions", a.additions);
+  out.number("multiplications", a.multiplications).number("divisions", a.divisions);
+  out.number("f64", a.f64).number("functions", a.functions);
+  return out;
+}
+
 std::string one_line(const Line& line) {
   Fields out;
   out.text("file", line.file).number("line", static_cast<std::uint64_t>(line.line));
   add_counters(out, line.counters);
+  out.raw("operations", operations(line.arithmetic).whole());
   out.raw("active_lanes", mean_lanes(line.counters));
   out.raw("exact", line.exact ? "true" : "false");
   return out.whole();
@@ -160,6 +183,32 @@ std::string levels(const Work& work) {
   return out.whole();
 }
 
+/// What the model of the caches makes of it; null where a launch was too large to be replayed.
+std::string caches(const Work& work) {
+  if (!work.caches_known) return "null";
+  const Counters& c = work.totals;
+  const auto percent = [](std::uint64_t of, std::uint64_t by) { return ratio(100 * of, by); };
+  const std::uint64_t l1 = c.global_load_sectors + c.global_store_sectors + c.atomic_sectors;
+  Fields out;
+  out.number("l1_bytes", work.l1_bytes);
+  out.raw("l1tex__t_sector_hit_rate.pct", percent(c.l1_load_hits + c.l1_store_hits, l1));
+  out.raw("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct",
+          percent(c.l1_load_hits, c.global_load_sectors));
+  out.raw("lts__t_sector_hit_rate.pct", percent(c.l2_hits, c.l2_sectors));
+  out.number("dram_read_bytes", c.dram_read_bytes).number("dram_write_bytes", c.dram_write_bytes);
+  out.number("dirty_bytes", work.dirty_bytes);
+  return out.whole();
+}
+
+/// Basic blocks that the busiest block and warp entered, over the mean of all; null: not known.
+std::string balance(const Work& work) {
+  const auto real = [](double value) { return value == 0 ? "null" : std::to_string(value); };
+  Fields out;
+  out.raw("block_longest_over_mean", real(work.block_imbalance));
+  out.raw("warp_longest_over_mean", real(work.warp_imbalance));
+  return out.whole();
+}
+
 std::string one_launch(const LaunchWork& launch) {
   Fields totals;
   add_counters(totals, launch.totals);
@@ -169,6 +218,8 @@ std::string one_launch(const LaunchWork& launch) {
   out.number("shared_bytes", launch.shared_bytes);
   out.number("warps", launch.warps).number("divergent_warps", launch.divergent_warps);
   out.raw("active_lanes", mean_lanes(launch.totals)).raw("bytes", levels(launch));
+  out.raw("operations", operations(launch.arithmetic).whole());
+  out.raw("caches", caches(launch)).raw("balance", balance(launch));
   out.raw("totals", totals.whole());
   return out.whole();
 }
@@ -191,6 +242,16 @@ std::string one_kernel(const Kernel& kernel) {
   out.raw("shared_wavefronts_per_request",
           ratio(c.shared_load_wavefronts + c.shared_store_wavefronts,
                 c.shared_load_requests + c.shared_store_requests));
+  constexpr std::uint64_t sector = 32;
+  out.raw("global_load_efficiency",
+          ratio(c.global_load_used_bytes, sector * c.global_load_sectors));
+  out.raw("global_store_efficiency",
+          ratio(c.global_store_used_bytes, sector * c.global_store_sectors));
+  out.raw("atomic_rounds_per_request", ratio(c.atomic_rounds, c.atomic_requests));
+  out.raw("shared_atomic_rounds_per_request",
+          ratio(c.shared_atomic_rounds, c.shared_atomic_requests));
+  out.raw("constant_rounds_per_request", ratio(c.constant_rounds, c.constant_requests));
+  out.raw("caches", caches(kernel)).raw("balance", balance(kernel));
   out.raw("reuse", ratio(c.shared_load_bytes, c.global_load_bytes + c.bulk_load_bytes));
   out.raw("bytes", levels(kernel));
   // Null: not told, or there were none.
@@ -198,6 +259,11 @@ std::string one_kernel(const Kernel& kernel) {
           kernel.totals.branches == 0 ? "null" : std::to_string(kernel.branch_efficiency()));
   out.raw("active_lanes", mean_lanes(kernel.totals));
   out.raw("thread_inst_executed_per_inst_executed", std::to_string(kernel.lanes_per_instruction()));
+  // Null: nobody could read the code.
+  Fields done = operations(kernel.arithmetic);
+  done.number("integer", kernel.arithmetic.integer);
+  done.raw("exact", kernel.arithmetic_exact ? "true" : "false");
+  out.raw("operations", kernel.arithmetic_known ? done.whole() : "null");
   out.raw("totals", totals.whole());
   out.raw("lines", list(kernel.lines, one_line));
   out.raw("each_launch", list(kernel.each, one_launch));
@@ -279,46 +345,6 @@ std::string to_text(const PartlyRecorded& kernel) {
          (later == 1 ? " later one; " : " later ones; ") +
          std::to_string(kernel.launches - kernel.recorded) +
          " that repeated them ran unchecked (--checks always checks all)";
-}
-
-Counters& Counters::operator+=(const Counters& other) {
-  global_load_requests += other.global_load_requests;
-  global_load_sectors += other.global_load_sectors;
-  global_store_requests += other.global_store_requests;
-  global_store_sectors += other.global_store_sectors;
-  global_load_bytes += other.global_load_bytes;
-  global_store_bytes += other.global_store_bytes;
-  shared_load_requests += other.shared_load_requests;
-  shared_load_wavefronts += other.shared_load_wavefronts;
-  shared_store_requests += other.shared_store_requests;
-  shared_store_wavefronts += other.shared_store_wavefronts;
-  shared_load_conflicts += other.shared_load_conflicts;
-  shared_store_conflicts += other.shared_store_conflicts;
-  shared_load_bytes += other.shared_load_bytes;
-  shared_store_bytes += other.shared_store_bytes;
-  atomic_requests += other.atomic_requests;
-  atomic_sectors += other.atomic_sectors;
-  atomic_bytes += other.atomic_bytes;
-  shared_atomic_requests += other.shared_atomic_requests;
-  shared_atomic_wavefronts += other.shared_atomic_wavefronts;
-  shared_atomic_bytes += other.shared_atomic_bytes;
-  constant_requests += other.constant_requests;
-  constant_bytes += other.constant_bytes;
-  texture_requests += other.texture_requests;
-  local_requests += other.local_requests;
-  local_bytes += other.local_bytes;
-  bulk_copies += other.bulk_copies;
-  bulk_load_bytes += other.bulk_load_bytes;
-  bulk_store_bytes += other.bulk_store_bytes;
-  matrix_products += other.matrix_products;
-  matrix_operations += other.matrix_operations;
-  active_lanes += other.active_lanes;
-  barriers += other.barriers;
-  basic_blocks += other.basic_blocks;
-  basic_block_lanes += other.basic_block_lanes;
-  branches += other.branches;
-  divergent_branches += other.divergent_branches;
-  return *this;
 }
 
 }  // namespace rung::simt::record

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "rung/core/error.hpp"
+#include "rung/simt/record/arithmetic.hpp"
 #include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/source.hpp"
 #include "rung/simt/record/wording.hpp"
@@ -79,6 +80,44 @@ const Source& source_of_branch(std::uintptr_t block, const std::set<std::uintptr
   return end.of_a_kernel && end.file == begin.file ? end : begin;
 }
 
+Visits visits_of(const Sites& sites) {
+  Visits visits;
+  for (const auto& [site, count] : sites) {
+    if (count.counters.basic_block_lanes != 0) visits[site] = count.counters.basic_block_lanes;
+  }
+  return visits;
+}
+
+/// Needs the visits of all launches together: they tell which code belongs to the kernel.
+void add_arithmetic(Counted& counted, std::map<std::pair<std::string, int>, Line>& lines) {
+  Kernel& kernel = counted.kernel;
+  const Visits visits = visits_of(counted.sites);
+  std::vector<std::uintptr_t> sites;
+  for (const auto& [site, times] : visits) sites.push_back(site);
+  const ControlFlow flow(std::move(sites));
+  kernel.arithmetic_known = flow.known();
+  if (!flow.known()) return;
+  const ControlFlow::Result all = flow.run(visits);
+  kernel.arithmetic_exact = all.exact;
+  for (const ControlFlow::Run& one : all.runs) {
+    Arithmetic sum = one.once * one.times;
+    kernel.arithmetic += sum;
+    sum.integer = 0;
+    if (!sum.any()) continue;
+    const Source& source = source_of(one.address + 1);
+    if (!source.of_a_kernel) continue;
+    Line& line = lines[{source.file, source.line}];
+    line.file = source.file;
+    line.line = source.line;
+    line.arithmetic += sum;
+  }
+  for (std::size_t i = 0; i < counted.each.size(); ++i) {
+    for (const ControlFlow::Run& one : flow.run(visits_of(counted.each[i])).runs) {
+      kernel.each[i].arithmetic += one.once * one.times;
+    }
+  }
+}
+
 void add_lines(Counted& counted) {
   std::map<std::pair<std::string, int>, Line> lines;
   const auto line_of = [&](const Source& source) -> Line& {
@@ -103,6 +142,7 @@ void add_lines(Counted& counted) {
     line_of(source_of_branch(site, blocks)).counters += branch;
     counted.kernel.totals += branch;
   }
+  add_arithmetic(counted, lines);
   for (auto& [key, line] : lines) counted.kernel.lines.push_back(std::move(line));
   for (std::size_t i = 0; i < counted.each.size(); ++i) {
     for (const auto& [site, count] : counted.each[i]) {
@@ -112,14 +152,6 @@ void add_lines(Counted& counted) {
       counted.kernel.each[i].totals += branch_of(count, counted.sites[site].both_ways);
     }
   }
-}
-
-/// Dynamic and static, as far as that is known: the gap between them is unowned.
-std::uint64_t shared_bytes(const Launch& launch) {
-  if (launch.shared_in_use == nullptr) return launch.shared_bytes;
-  const std::size_t end = __atomic_load_n(launch.shared_in_use, __ATOMIC_RELAXED);
-  const std::size_t gap = launch.shared_gap_end - launch.shared_gap_begin;
-  return end > launch.shared_gap_end ? end - gap : end;
 }
 
 /// The counts of the launch's kernel; behind the lock.
@@ -134,7 +166,37 @@ Counted& counted_of(Session& one, const Launch& launch) {
   return one.counted[at->second];
 }
 
+/// Adds what launches have in common with a kernel.
+void add_work(Work& kernel, const Work& launch) {
+  kernel.warps += launch.warps;
+  kernel.divergent_warps += launch.divergent_warps;
+  kernel.distinct_load_bytes += launch.distinct_load_bytes;
+  kernel.distinct_store_bytes += launch.distinct_store_bytes;
+  kernel.dirty_bytes += launch.dirty_bytes;
+  kernel.caches_known &= launch.caches_known;
+  kernel.l1_bytes = launch.l1_bytes;
+  kernel.visits += launch.visits;
+  kernel.longest_block = std::max(kernel.longest_block, launch.longest_block);
+  kernel.longest_warp = std::max(kernel.longest_warp, launch.longest_warp);
+  kernel.block_imbalance = std::max(kernel.block_imbalance, launch.block_imbalance);
+  kernel.warp_imbalance = std::max(kernel.warp_imbalance, launch.warp_imbalance);
+}
+
+double over_mean(std::uint64_t most, std::uint64_t sum, std::uint64_t count) {
+  const auto real = [](std::uint64_t number) { return static_cast<double>(number); };
+  return sum == 0 ? 0 : real(most) * real(count) / real(sum);
+}
+
 }  // namespace
+
+const Chip& modelled_chip() { return session().options.chip; }
+
+std::uint64_t shared_bytes(const Launch& launch) {
+  if (launch.shared_in_use == nullptr) return launch.shared_bytes;
+  const std::size_t end = __atomic_load_n(launch.shared_in_use, __ATOMIC_RELAXED);
+  const std::size_t gap = launch.shared_gap_end - launch.shared_gap_begin;
+  return end > launch.shared_gap_end ? end - gap : end;
+}
 
 void add_unrecorded(const Launch& launch) {
   if ((mode.load(std::memory_order_relaxed) & counting) == 0) return;
@@ -145,7 +207,7 @@ void add_unrecorded(const Launch& launch) {
 
 std::uint64_t findings_added() { return session().added.load(std::memory_order_relaxed); }
 
-void add_launch(const Launch& launch, const Work& work,
+void add_launch(const Launch& launch, Work work,
                 const std::unordered_map<std::uintptr_t, SiteCount>& counts) {
   Session& one = session();
   const std::lock_guard lock(one.mutex);
@@ -158,10 +220,9 @@ void add_launch(const Launch& launch, const Work& work,
   kernel.threads += volume(launch.grid) * volume(launch.block);
   kernel.block_threads = std::max(kernel.block_threads, volume(launch.block));
   kernel.shared_bytes = std::max(kernel.shared_bytes, shared);
-  kernel.warps += work.warps;
-  kernel.divergent_warps += work.divergent_warps;
-  kernel.distinct_load_bytes += work.distinct_load_bytes;
-  kernel.distinct_store_bytes += work.distinct_store_bytes;
+  work.block_imbalance = over_mean(work.longest_block, work.visits, volume(launch.grid));
+  work.warp_imbalance = over_mean(work.longest_warp, work.visits, work.warps);
+  add_work(kernel, work);
   for (const auto& [site, count] : counts) {
     counted.sites[site] += count;
   }

@@ -25,8 +25,13 @@ void complete(const void* data, const Memory* memory, Finding& finding);
 /// What the launcher has given to complete_launches(); null: nothing.
 const LaunchSource* launch_source();
 
+/// What the model of the caches is of.
+const Chip& modelled_chip();
+/// Of a block, dynamic and static, as far as that is known: the gap between them is unowned.
+std::uint64_t shared_bytes(const Launch& launch);
+
 /// A launch is done, and this is what was counted, by site; `work` has no totals yet.
-void add_launch(const Launch& launch, const Work& work,
+void add_launch(const Launch& launch, Work work,
                 const std::unordered_map<std::uintptr_t, SiteCount>& counts);
 
 /// A launch has run that was not recorded.

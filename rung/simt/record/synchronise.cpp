@@ -91,6 +91,9 @@ void Recorder::block_arrived() {
 void Recorder::block_met(Block& block, const Place& place) {
   join_all(*block.record);
   if (!counting_) return;
+  for (WarpRecord& warp : block.record->warps) {
+    warp.trace.emplace_back(0, 1, SectorRun::Kind::barrier, false, 0);
+  }
   counts_[site_index(site_of(place))].counters.barriers += block.warps.size();
 }
 

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler calls a hook at the start of each basic block that it knows when it places them.
+// Later passes split blocks, and some machine code has no hook: how often that runs follows from
+// the blocks around it, since who enters a block leaves it again.
+#include "rung/simt/record/arithmetic.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "rung/simt/record/operations.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+using Flow = Instruction::Flow;
+
+/// Hooks that are closer are of one disassembly; and so much code around them is looked at.
+constexpr std::uintptr_t near = 1 << 16;
+constexpr std::uintptr_t margin = 1 << 14;
+
+std::size_t index_of(const std::vector<Instruction>& code, std::uintptr_t address) {
+  const auto at = std::lower_bound(
+      code.begin(), code.end(), address,
+      [](const Instruction& one, std::uintptr_t number) { return one.address < number; });
+  const bool here = at != code.end() && at->address == address;
+  return here ? static_cast<std::size_t>(at - code.begin()) : code.size();
+}
+
+/// The hook that the call in front of this site goes to; 0: none.
+std::uintptr_t hook_at(const std::vector<Instruction>& code, std::uintptr_t site) {
+  const std::size_t behind = index_of(code, site);
+  if (behind == code.size() || behind == 0) return 0;
+  const Instruction& call = code[behind - 1];
+  return call.flow == Flow::call ? call.target : 0;
+}
+
+}  // namespace
+
+ControlFlow::ControlFlow(std::vector<std::uintptr_t> sites) {
+  std::erase_if(sites, [](std::uintptr_t site) { return (site & place_bit) != 0; });
+  std::sort(sites.begin(), sites.end());
+  for (std::size_t first = 0, behind = 0; first < sites.size(); first = behind) {
+    for (behind = first + 1; behind < sites.size(); ++behind) {
+      if (sites[behind] - sites[behind - 1] > near) break;
+    }
+    const std::vector<Instruction> code =
+        disassemble(sites[first] - margin, sites[behind - 1] + margin);
+    const std::uintptr_t hook = hook_at(code, sites[first]);
+    if (hook != 0) parts_.push_back(build(code, hook));
+  }
+}
+
+ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::uintptr_t hook) {
+  std::vector<bool> leads(code.size() + 1, false);
+  leads[0] = true;
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    if (code[i].flow == Flow::next || code[i].flow == Flow::call) continue;
+    leads[i + 1] = true;
+    if (code[i].flow != Flow::end) leads[index_of(code, code[i].target)] = true;
+  }
+  // A function may follow a call that does not return: its first block is entered by calls.
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    if (code[i].flow == Flow::call) leads[index_of(code, code[i].target)] = true;
+  }
+  Part part;
+  std::vector<std::size_t> node_of(code.size() + 1, none);
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    if (leads[i]) {
+      part.nodes.emplace_back();
+      part.nodes.back().pieces.emplace_back();
+    }
+    node_of[i] = part.nodes.size() - 1;
+    Node& node = part.nodes.back();
+    if (code[i].flow == Flow::call && code[i].target == hook) {
+      const std::uintptr_t site = i + 1 < code.size() ? code[i + 1].address : 0;
+      // What comes before the first hook of a block goes with it.
+      if (node.hooked()) node.pieces.emplace_back();
+      node.pieces.back().site = site;
+    } else if (code[i].arithmetic.any()) {
+      node.pieces.back().code.push_back({code[i].address, 0, code[i].arithmetic});
+    }
+  }
+  const auto connect = [&](std::size_t from, std::size_t to) {
+    part.edges.push_back({from, to});
+    part.nodes[from].out.push_back(part.edges.size() - 1);
+    part.nodes[to].in.push_back(part.edges.size() - 1);
+  };
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    if (!leads[i + 1] && i + 1 != code.size()) continue;  // not a block's last
+    const std::size_t here = node_of[i];
+    const Instruction& last = code[i];
+    if (last.flow == Flow::jump || last.flow == Flow::branch) {
+      const std::size_t to = last.target == 0 ? none : node_of[index_of(code, last.target)];
+      if (to == none) {
+        part.nodes[here].open_out = true;
+      } else {
+        connect(here, to);
+      }
+    }
+    const bool goes_on = last.flow != Flow::jump && last.flow != Flow::end;
+    if (!goes_on) continue;
+    if (i + 1 == code.size()) {
+      part.nodes[here].open_out = true;
+    } else {
+      connect(here, here + 1);
+      part.nodes[here + 1].fall_from = part.edges.size() - 1;
+    }
+  }
+  for (Node& node : part.nodes) {
+    node.open_in |= node.in.empty();
+    node.open_out |= node.out.empty();
+  }
+  for (const Instruction& one : code) {
+    if (one.flow != Flow::call) continue;
+    const std::size_t entry = node_of[index_of(code, one.target)];
+    if (entry != none) part.nodes[entry].open_in = true;
+  }
+  return part;
+}
+
+void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
+  using Count = std::optional<std::uint64_t>;
+  const auto visits_of = [&](std::uintptr_t site) -> std::uint64_t {
+    const auto at = visits.find(site);
+    return at == visits.end() ? 0 : at->second;
+  };
+  std::vector<Count> nodes(part.nodes.size()), edges(part.edges.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = part.nodes[i];
+    if (node.hooked()) nodes[i] = visits_of(node.pieces.front().site);
+  }
+  // Who comes in goes out: the one unknown of a side, or the whole side, follows.
+  const auto settle = [&](std::size_t node, const std::vector<std::size_t>& side, bool open) {
+    if (open) return false;
+    std::uint64_t sum = 0;
+    std::size_t unknown = none, unknowns = 0;
+    for (const std::size_t edge : side) {
+      if (edges[edge]) {
+        sum += *edges[edge];
+      } else {
+        unknown = edge;
+        ++unknowns;
+      }
+    }
+    if (unknowns == 0 && !nodes[node]) {
+      nodes[node] = sum;
+      return true;
+    }
+    if (!nodes[node]) return false;
+    if (unknowns == 1) {
+      edges[unknown] = *nodes[node] > sum ? *nodes[node] - sum : 0;
+      return true;
+    }
+    if (unknowns == 0 || *nodes[node] != sum) return false;
+    for (const std::size_t edge : side) {  // nothing is left for the others
+      if (!edges[edge]) edges[edge] = 0;
+    }
+    return true;
+  };
+  const auto settle_all = [&] {
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        changed |= settle(i, part.nodes[i].in, part.nodes[i].open_in);
+        changed |= settle(i, part.nodes[i].out, part.nodes[i].open_out);
+      }
+    }
+  };
+  settle_all();
+  // What is left is a choice among blocks without hooks, as of a conversion that treats large
+  // numbers apart: the way without a jump is the usual one.
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const Node& node = part.nodes[i];
+    if (nodes[i]) continue;
+    const bool falls = node.fall_from != none;
+    const Count before = falls ? nodes[part.edges[node.fall_from].from] : Count(0);
+    nodes[i] = before.value_or(0);
+    const std::vector<Run>& code = node.pieces.front().code;
+    const bool calculates = std::any_of(code.begin(), code.end(), [](const Run& one) {
+      return one.once.operations() + one.once.functions != 0;
+    });
+    const bool reached = std::any_of(node.in.begin(), node.in.end(), [&](std::size_t edge) {
+      return nodes[part.edges[edge].from].value_or(0) != 0;
+    });
+    result.exact &= !(calculates && reached);
+    if (*nodes[i] != 0) settle_all();
+  }
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    for (const Piece& piece : part.nodes[i].pieces) {
+      const std::uint64_t times = piece.site != 0 ? visits_of(piece.site) : *nodes[i];
+      if (times == 0) continue;
+      for (const Run& one : piece.code) result.runs.push_back({one.address, times, one.once});
+    }
+  }
+}
+
+ControlFlow::Result ControlFlow::run(const Visits& visits) const {
+  Result result;
+  for (const Part& part : parts_) run(part, visits, result);
+  return result;
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What warps asked of global memory, in order, for the model of the caches. Internal to simt/.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace rung::simt::record {
+
+/// Sectors that one request touches, in a row or evenly apart, in a word. Those that are apart are
+/// followed by a word with their stride.
+class SectorRun {
+ public:
+  enum class Kind : std::uint8_t { load, uncached_load, store, atomic, barrier };
+
+  SectorRun() = default;
+  /// `first`: an address over 32; `count`: sectors. `continues`: of the request before. `site`: by
+  /// the launch's numbers.
+  SectorRun(std::uint64_t first, std::uint64_t count, Kind kind, bool continues, std::uint16_t site,
+            bool strided = false)
+      : bits_(first << 22 | (count - 1) << 17 | std::uint64_t{site} << 5 |
+              std::uint64_t{strided} << 4 | std::uint64_t{continues} << 3 |
+              static_cast<std::uint64_t>(kind)) {}
+  static SectorRun stride(std::uint64_t sectors) {
+    SectorRun run;
+    run.bits_ = sectors;
+    return run;
+  }
+  [[nodiscard]] std::uint64_t first() const { return bits_ >> 22; }
+  [[nodiscard]] std::uint64_t count() const { return (bits_ >> 17 & 31) + 1; }
+  [[nodiscard]] Kind kind() const { return static_cast<Kind>(bits_ & 7); }
+  [[nodiscard]] bool continues() const { return (bits_ & 8) != 0; }
+  [[nodiscard]] bool strided() const { return (bits_ & 16) != 0; }
+  [[nodiscard]] std::uint64_t as_stride() const { return bits_; }
+  [[nodiscard]] std::uint16_t site() const { return static_cast<std::uint16_t>(bits_ >> 5 & 4095); }
+
+ private:
+  std::uint64_t bits_ = 0;
+};
+static_assert(sizeof(SectorRun) == 8);
+
+using WarpTrace = std::vector<SectorRun>;
+
+struct BlockTrace {
+  std::uint64_t number = 0;  // of the block in its grid
+  std::vector<WarpTrace> warps;
+};
+
+/// Of a launch, by all of its OS threads; so much is 512 MiB.
+inline constexpr std::uint64_t max_sector_runs = std::uint64_t{1} << 26;
+
+}  // namespace rung::simt::record

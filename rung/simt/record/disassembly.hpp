@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Machine code as objdump reads it. Internal to simt/.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rung/simt/record.hpp"
+
+namespace rung::simt::record {
+
+struct Instruction {
+  enum class Flow : std::uint8_t { next, call, branch, jump, end };
+
+  std::uintptr_t address = 0;  // in this process
+  std::uintptr_t target = 0;   // of a call, branch or jump; 0: not known
+  Flow flow = Flow::next;
+  Arithmetic arithmetic;
+};
+
+/// Returns the code from `begin` to `end`, which one object of this process holds; empty without
+/// objdump (binutils), or on another CPU than x86-64.
+std::vector<Instruction> disassemble(std::uintptr_t begin, std::uintptr_t end);
+
+}  // namespace rung::simt::record
