@@ -8,7 +8,7 @@
 //          faster, and of those that compete one always succeeds.
 // Cost     a load and an atomic per element where nothing competes. Of 32 lanes in one bin, one
 //          succeeds per round: 32 rounds, 528 attempts in place of 32 additions.
-// Limits   f32 and u8, bins of equal width.
+// Limits   f32 and u8, bins of equal width; 65,536 elements, since all may compete for one bin.
 // Source   CUDA C++ Programming Guide, "Atomic functions".
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
 
@@ -49,7 +49,7 @@ const Rung<Histogram> self{{.name = "cas_loop",
                             .after = "lock",
                             .backend = device_backend,
                             .teaching = true,
-                            .supports = supports_taught,
+                            .supports = supports_competing,
                             .passes = {.loads = 1, .stores = 1},
                             .run = run}};
 }  // namespace

@@ -10,6 +10,7 @@
 //          changes from run to run: this rung does not repeat the same bits, and reduce never
 //          chooses it. atomic_finish does this for integers, whose sums do not depend on the order.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 10.7.
+#include "rung/core/varying_bits.hpp"
 #include "rung/ops/reduce/cuda/detail/passes.hpp"
 
 namespace rung {
@@ -57,6 +58,7 @@ const Rung<Reduce> self{{.name = "float_atomic_per_block",
                          .supports = require_one_f32_sum,
                          .passes = {.loads = 1, .stores = 1},
                          .run = run}};
+const VaryingBits varies{self.info};
 
 }  // namespace
 }  // namespace rung

@@ -136,6 +136,14 @@ inline Support supports_taught(const Histogram::Args& args, const Context&) {
   return args.even() ? supported : unsupported("only bins of equal width");
 }
 
+/// The same, of as few elements as take a second where all compete for one bin: those that wait try
+/// again and again, so that the attempts grow with the square of the elements.
+inline Support supports_competing(const Histogram::Args& args, const Context& context) {
+  constexpr std::int64_t most = 65536;
+  if (args.size() > most) return unsupported("more than 65,536 elements may compete for minutes");
+  return supports_taught(args, context);
+}
+
 /// Every type but u8, with bins of equal width: f.template operator()<T, Bins>(bins).
 template <class F>
 void visit_even(const Histogram::Args& args, F&& f) {

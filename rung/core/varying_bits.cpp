@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The list of rungs whose bits vary.
+#include "rung/core/varying_bits.hpp"
+
+namespace rung {
+namespace {
+
+const VaryingBits* newest = nullptr;
+
+}  // namespace
+
+VaryingBits::VaryingBits(const RungInfo& rung) noexcept : rung_(rung), next_(newest) {
+  newest = this;
+}
+
+bool VaryingBits::of(const RungInfo& rung) noexcept {
+  for (const VaryingBits* one = newest; one != nullptr; one = one->next_) {
+    if (&one->rung_ == &rung) return one->rung_.teaching;  // a rung that calls choose must repeat
+  }
+  return false;
+}
+
+}  // namespace rung
