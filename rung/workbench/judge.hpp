@@ -29,7 +29,7 @@ class Judge {
   ///   the numbers, against the oracle;
   ///   that every element was written, and nothing else: canaries, padding, inputs;
   ///   with `twice`, that a second run, on a CPU with another number of threads, gives the same
-  ///   bits (not asked of peers).
+  ///   bits (not asked of peers and VaryingBits).
   /// Whatever a rung throws is a failure, except that it does not support the problem.
   Verdict judge(const RungInfo* rung, Context& context, bool twice);
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "fake_operator.hpp"
+#include "rung/core/varying_bits.hpp"
 
 namespace rung::test {
 namespace {
@@ -124,6 +125,21 @@ TEST(Check, TheWholeLadderNamesExactlyTheRungsThatAreWrong) {
   for (const json& failure : result.at("failures")) failed.insert(failure.at("rung"));
   EXPECT_EQ(failed, (std::set<std::string>{"wrong", "leaves_one_out", "past_the_end",
                                            "changes_input", "differs", "throws", "unreached"}));
+}
+
+TEST(Check, OneTeachingRungMayDifferFromRunToRun) {
+  std::vector<std::string> varying;
+  for (const AnyOperator* op : operators()) {
+    for (const RungInfo* rung : op->rungs()) {
+      if (!VaryingBits::of(*rung) || rung->backend != Backend::simt) continue;
+      varying.push_back(std::string(op->name()) + '/' + std::string(rung->name));
+    }
+  }
+  const RungInfo chosen{.name = "chosen"};
+  const VaryingBits mark(chosen);
+  EXPECT_FALSE(VaryingBits::of(chosen)) << "what calls choose must repeat";
+  if (varying.empty()) GTEST_SKIP() << "without reduce, or without the simulated GPU";
+  EXPECT_EQ(varying, std::vector<std::string>{"reduce/float_atomic_per_block"});
 }
 
 TEST(Check, FirstFailureEndsIt) {

@@ -41,7 +41,7 @@
 //          Rungs marked as teaching and the peers are allowed n u instead of 80 u.
 //          [N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 4.2, 4.3]
 // Repeats  the same bits run to run and for any number of threads, on one machine, for one layout
-//          (shape, strides, alignment).
+//          (shape, strides, alignment). One teaching rung, float_atomic_per_block, does not.
 // Aliasing y must overlap neither x nor offsets. Overlap is decided by address ranges, from the
 //          lowest to the highest byte that a tensor touches, so that tensors whose elements
 //          interleave are refused.

@@ -13,6 +13,7 @@
 //          has the lock frees it before the others try again. GPUs before compute capability 7.0
 //          never leave a loop that waits before it.
 // Source   J. Sanders and E. Kandrot, CUDA by Example, appendix A.
+#include "rung/device/ptx_memory.hpp"
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
 
 namespace rung {
@@ -40,6 +41,8 @@ __global__ void __launch_bounds__(threads)
       __threadfence();  // the count is visible before the lock is free
       atomicExch(&locks[bin], 0);
       done = true;
+    } else {
+      ptx::nanosleep(100);  // leaves the memory to the holder
     }
   }
 }

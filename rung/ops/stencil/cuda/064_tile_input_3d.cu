@@ -3,9 +3,9 @@
 //
 // Idea     a block has a thread for each element of x that its windows cover, halo included. Every
 //          thread loads one element; then those of the shell have no element of y and rest.
-// Changes  against tile_output_load_halo_3d: the load is one statement. Its price are idle threads:
+// Changes  against tile_output_3d: the load is one statement. Its price are idle threads:
 //          of 10 x 10 x 10 for a mask of 3 x 3 x 3 nearly half, 488.
-// Cost     as tile_output_load_halo_3d: 1000 loads for 512 x 27 uses under 3 x 3 x 3.
+// Cost     as tile_output_3d: 1000 loads for 512 x 27 uses under 3 x 3 x 3.
 // Limits   f32; three axes, a contiguous mask. 1024 threads per block limit the tile: under 3 x 3 x
 //          3 it has 8 x 8 x 8 elements of y, and no mask with a side above 3 has room for as many;
 //          the planes of y per block are 8, 4, 2 or 1, as fit.
@@ -90,7 +90,7 @@ void run(const Stencil::Args& args, Context& context) {
 
 const Rung<Stencil> self{{.name = "tile_input_3d",
                           .step = 64,
-                          .after = "tile_output_load_halo_3d",
+                          .after = "tile_output_3d",
                           .backend = device_backend,
                           .teaching = true,
                           .supports = supports,

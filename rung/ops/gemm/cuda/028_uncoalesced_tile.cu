@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// gemm / shared tile, uncoalesced
+// gemm / uncoalesced tile
 //
 // Idea     a block copies a 32 x 32 tile of A and of B into shared memory, and each thread takes
 //          its row and column from there.
@@ -30,7 +30,7 @@ struct Tiles {
 constexpr Tiling tiling{
     .rows = tile, .columns = tile, .block = {tile, tile}, .shared_bytes = sizeof(Tiles)};
 
-__global__ void __launch_bounds__(tile* tile) gemm_shared_tile_uncoalesced(Product32 p) {
+__global__ void __launch_bounds__(tile* tile) gemm_uncoalesced_tile(Product32 p) {
   Tiles& tiles = shared<Tiles>();
   const int batch = static_cast<int>(blockIdx.z);
   const int tx = static_cast<int>(threadIdx.x);
@@ -52,10 +52,10 @@ __global__ void __launch_bounds__(tile* tile) gemm_shared_tile_uncoalesced(Produ
 }
 
 void run(const Gemm::Args& args, Context& context) {
-  launch_tiles(context, tiling, gemm_shared_tile_uncoalesced, product<float, float>(args));
+  launch_tiles(context, tiling, gemm_uncoalesced_tile, product<float, float>(args));
 }
 
-const Rung<Gemm> self{{.name = "shared_tile_uncoalesced",
+const Rung<Gemm> self{{.name = "uncoalesced_tile",
                        .step = 28,
                        .after = "naive_coalesced",
                        .backend = device_backend,

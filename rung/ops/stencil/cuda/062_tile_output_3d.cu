@@ -19,7 +19,7 @@ using namespace stencil_cuda;
 
 constexpr int side = 8;  // of the tile of y, and of the block
 
-__global__ void stencil_tile_output_load_halo_3d(const __grid_constant__ Volume p) {
+__global__ void stencil_tile_output_3d(const __grid_constant__ Volume p) {
   float* const tile = &shared<float>();  // of x: as large as all windows together
   const int depth = side + p.taps[0] - 1;
   const int height = side + p.taps[1] - 1;
@@ -80,11 +80,11 @@ void run(const Stencil::Args& args, Context& context) {
                      ceil_div(p.extent[0], side)},
             .block = {side, side, side},
             .shared_bytes = shared_bytes(args)},
-           stencil_tile_output_load_halo_3d, p);
+           stencil_tile_output_3d, p);
   });
 }
 
-const Rung<Stencil> self{{.name = "tile_output_load_halo_3d",
+const Rung<Stencil> self{{.name = "tile_output_3d",
                           .step = 62,
                           .after = "tile_output_load_halo",
                           .backend = device_backend,
