@@ -135,8 +135,8 @@ TEST(Check, OneTeachingRungMayDifferFromRunToRun) {
       varying.push_back(std::string(op->name()) + '/' + std::string(rung->name));
     }
   }
-  const RungInfo chosen{.name = "chosen"};
-  const VaryingBits mark(chosen);
+  static const RungInfo chosen{.name = "chosen"};
+  static const VaryingBits mark(chosen);
   EXPECT_FALSE(VaryingBits::of(chosen)) << "what calls choose must repeat";
   if (varying.empty()) GTEST_SKIP() << "without reduce, or without the simulated GPU";
   EXPECT_EQ(varying, std::vector<std::string>{"reduce/float_atomic_per_block"});
