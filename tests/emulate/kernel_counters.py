@@ -118,7 +118,12 @@ EXPECTED = {
                  "occupancy.occupancy": 54 / 64, "occupancy.limited_by": ["warps"], "occupancy.blocks_by.warps": 3,
                  "bytes.shared": 4 * (576 + 81 * 256), "bytes.global_asked": 4 * (576 + 256),
                  "bytes.global_distinct_loaded": 4 * 576, "bytes.global_distinct_stored": 4 * 256,
-                 "bytes.constant": 4 * 81 * 256, "totals.constant_bytes": 4 * 81 * 256},
+                 "bytes.constant": 4 * 81 * 256, "totals.constant_bytes": 4 * 81 * 256,
+                 "constant_rounds_per_request": 1, "operations.multiplications": 81 * 256,
+                 "operations.additions": 81 * 256, "operations.total": 2 * 81 * 256, "operations.exact": True,
+                 "roofline.gpu": "NVIDIA H200", "roofline.operations": 2 * 81 * 256,
+                 "roofline.bytes": 4 * (576 + 256), "roofline.limiter": "memory",
+                 "roofline.bound_seconds": 4 * (576 + 256) / 4.8e12, "waves": 1 / (3 * 132)},
     "fetch": {"reuse": None, "totals.texture_requests": 2 * 5, "launches": 2, "active_lanes": 32,
               "occupancy.limited_by": ["warps", "blocks"], "occupancy.occupancy": 1,
               "each_launch.0.totals.texture_requests": 2, "each_launch.0.grid": [1, 1, 1],
@@ -128,9 +133,11 @@ EXPECTED = {
     # A word of a sector of its own each: 4 bytes asked, 32 moved.
     "count": {"totals.atomic_bytes": 128, "totals.atomic_sectors": 32, "bytes.global_moved": 1024,
               "bytes.global_distinct": 1024, "totals.shared_atomic_bytes": 128, "shared_bytes": 128,
-              "occupancy.limited_by": ["blocks"]},
-    "below": {"warps": 968, "divergent_warps": 168},
-    "scale": {"warps": 968, "divergent_warps": 168},
+              "occupancy.limited_by": ["blocks"], "shared_atomic_rounds_per_request": 2,
+              "atomic_rounds_per_request": 1},
+    # 15399 pixels are below the diagonal: rows 0 to 173 have as many as their number, two more have 174.
+    "below": {"warps": 968, "divergent_warps": 168, "operations.total": 15399},
+    "scale": {"warps": 968, "divergent_warps": 168, "operations.total": 2 * 15399},
     "inner": {"warps": 32, "divergent_warps": 30},
     "product": {"totals.matrix_products": 2 * 3, "totals.matrix_operations": 2 * 3 * 2 * 16**3},
     # Its 8 warps stay whole.
@@ -139,7 +146,11 @@ EXPECTED = {
     "twice": {"global_load_sectors_per_request": 4, "bytes.global_asked": 3 * 256, "bytes.global_moved": 3 * 256,
               "bytes.global_distinct_loaded": 256, "bytes.global_distinct_stored": 256, "reuse": 0.5,
               "shared_bytes": 100000, "occupancy.blocks": 2, "occupancy.limited_by": ["shared memory"],
-              "occupancy.blocks_by.shared memory": 2},
+              "occupancy.blocks_by.shared memory": 2, "operations.additions": 64,
+              # The second load of each sector hits L1, of which two blocks' shared memory leaves 28 KiB.
+              "caches.l1_bytes": 28 << 10, "totals.l1_load_hits": 8, "caches.dram_read_bytes": 256,
+              "caches.dirty_bytes": 256, "caches.l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct": 50,
+              "global_load_efficiency": 1, "balance.block_longest_over_mean": 1},
     # Words of 16 bytes per lane: 512 bytes in four requests that touch all of their sectors.
     "pieces": {"totals.global_load_bytes": 512, "totals.global_load_requests": 4, "totals.global_load_sectors": 64,
                "totals.global_store_bytes": 512 + 768, "totals.global_store_requests": 4 + 6},
@@ -149,6 +160,8 @@ EXPECTED = {
 
 
 def at(value, path):
+    if path.startswith("caches."):  # whose metrics have dots
+        return value["caches"][path.partition(".")[2]]
     for name in path.split("."):
         value = value[int(name)] if isinstance(value, list) else value[name]
     return value
@@ -169,10 +182,16 @@ def main():
     for text in ("convolve\n  1 launch, 1 block of 576 threads at most", "reuse 36\n",
                  "all but the first figure are of the 5 launches recorded",
                  "global memory: 2,304 bytes loaded, 4 sectors", "82,944 bytes loaded, 0 bank conflicts\n",
-                 "tensor cores: 6 products, 49,152 operations\n",
+                 "tensor cores: 6 products, 49,152 operations\n", "operations of all threads: 41,472 floating\n",
+                 "caches, modelled: L1 hits ", "constant memory: 1 round per request",
+                 "atomics on shared memory: 2 rounds per request", "roofline, NVIDIA H200: bound by memory: ",
                  "occupancy 84.4 %: 3 blocks, 54 warps; limited by warps"):
         wrong += [] if text in run.stdout else [f"not printed: {text}"]
     wrong += [f"too wide: {line}" for line in run.stdout.splitlines() if len(line) > 100]
+    unknown = subprocess.run([sys.argv[1], "emulate", "--gpu", "h300", __file__], capture_output=True, text=True,
+                             check=False)
+    if unknown.returncode != 2 or 'given "h300", accepted are h200, ' not in unknown.stderr:
+        wrong.append(f"--gpu h300: {unknown.returncode}, {unknown.stderr}")
     if wrong:
         sys.exit("\n".join(wrong) + "\n" + run.stdout)
 

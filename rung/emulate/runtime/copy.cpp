@@ -12,6 +12,7 @@
 
 #include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/memory.hpp"
+#include "rung/emulate/runtime/short_grid.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/simt/limits.hpp"
 #include "rung/simt/record.hpp"
@@ -69,7 +70,7 @@ void check_written(const void* to, const void* from, std::size_t bytes, const vo
   const Allocation source = find(from);
   if (code == nullptr || source.type != cudaMemoryTypeDevice || !record::checking()) return;
   if (find(to).type == cudaMemoryTypeDevice || source.launches_before == launches) return;
-  if (!record::never_written(from, bytes)) return;
+  if (!record::never_written(from, bytes)) return check_grid(from, bytes);
   // A kernel's memcpy and memset are not seen, but change what allocation has left there.
   const DeviceAccess access;
   const auto* first = static_cast<const unsigned char*>(from);

@@ -15,6 +15,7 @@
 #include "rung/emulate/runtime/repetition.hpp"
 #include "rung/emulate/runtime/restrict_source.hpp"
 #include "rung/emulate/runtime/running_kernel.hpp"
+#include "rung/emulate/runtime/short_grid.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/record.hpp"
@@ -180,7 +181,10 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   try {
     const RunningKernel here;
     simt::run(launch);
-    if (!running.again) repetition.ended_well(name_of(launch.data));
+    if (!running.again) {
+      repetition.ended_well(name_of(launch.data));
+      note_grid(config, name_of(launch.data));
+    }
   } catch (const Error& failure) {
     if (running.again) {
       told = layout.last_kernel;

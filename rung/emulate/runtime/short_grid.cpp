@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// What gives a grid that is too small away: `n / 256` blocks of 256 for a kernel that asks
+// `if (i < n)`. Each thread writes its element, nobody the last ones, and the host reads all.
+#include "rung/emulate/runtime/short_grid.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "rung/emulate/runtime/memory.hpp"
+#include "rung/simt/limits.hpp"
+#include "rung/simt/record.hpp"
+#include "rung/simt/simulator.hpp"
+
+namespace rung::cuda {
+namespace {
+
+namespace record = simt::record;
+
+/// Elements of rows, and threads that go with them. One dimension: one row.
+struct Shape {
+  std::uint64_t width = 0, height = 1;
+  std::uint64_t wide = 0, high = 1;  // threads
+};
+
+struct ShortGrid {
+  const char* array = nullptr;
+  std::size_t element_bytes = 0;
+  Shape shape;
+  dim3 grid, block;
+  std::string kernel;
+  Place place;
+};
+
+std::mutex mutex;
+std::unordered_map<const void*, std::vector<ShortGrid>>& known() {
+  static auto& by_array = *new std::unordered_map<const void*, std::vector<ShortGrid>>;
+  return by_array;
+}
+
+/// Shapes that pairs of integers give an array of so many elements at most, and the grid falls
+/// short of.
+std::vector<Shape> short_shapes(const LaunchConfig& config, std::uint64_t room) {
+  std::vector<std::uint64_t> integers;
+  for (const Argument& one : config.arguments) {
+    if (one.is_integer && one.integer > 1) {
+      integers.push_back(static_cast<std::uint64_t>(one.integer));
+    }
+  }
+  const std::uint64_t x = std::uint64_t{config.grid.x} * config.block.x;
+  const std::uint64_t y = std::uint64_t{config.grid.y} * config.block.y;
+  const std::uint64_t z = std::uint64_t{config.grid.z} * config.block.z;
+  std::vector<Shape> shapes;
+  if (z != 1) return shapes;
+  for (const std::uint64_t n : integers) {
+    if (y == 1 && n > x && n <= room) shapes.push_back({n, 1, x, 1});
+  }
+  if (y == 1) return shapes;
+  for (std::size_t i = 0; i < integers.size(); ++i) {
+    for (std::size_t j = 0; j < integers.size(); ++j) {
+      const std::uint64_t width = integers[i], height = integers[j];
+      if (i == j || (width <= x && height <= y) || width > room / height) continue;
+      shapes.push_back({width, height, std::min(width, x), std::min(height, y)});
+    }
+  }
+  return shapes;
+}
+
+bool unwritten(const char* from, std::size_t bytes) {
+  if (bytes == 0) return true;
+  if (!record::never_written(from, bytes)) return false;
+  const DeviceAccess access;
+  return std::all_of(from, from + bytes,
+                     [](char one) { return static_cast<unsigned char>(one) == simt::poison; });
+}
+
+/// Whether the threads' elements have been written, as far as their corners tell, and no other.
+bool fits(const ShortGrid& one) {
+  const Shape& s = one.shape;
+  const auto at = [&](std::uint64_t row, std::uint64_t column) {
+    return one.array + (row * s.width + column) * one.element_bytes;
+  };
+  for (const std::uint64_t row : {std::uint64_t{0}, s.high - 1}) {
+    for (const std::uint64_t column : {std::uint64_t{0}, s.wide - 1}) {
+      if (record::never_written(at(row, column), one.element_bytes)) return false;
+    }
+  }
+  for (std::uint64_t row = 0; row < s.high; ++row) {
+    if (!unwritten(at(row, s.wide), (s.width - s.wide) * one.element_bytes)) return false;
+  }
+  return unwritten(at(s.high, 0), (s.height - s.high) * s.width * one.element_bytes);
+}
+
+/// "launch 2 blocks: (300 + 255) / 256 rounds up, where 300 / 256 drops the rest".
+std::string advice_for(std::uint64_t elements, unsigned block, const char* along) {
+  const std::string count = std::to_string(elements), size = std::to_string(block);
+  const std::string more = std::to_string(block - 1);
+  return "launch " + std::to_string((elements + block - 1) / block) + " blocks" + along + ": (" +
+         count + " + " + more + ") / " + size + " rounds up, where " + count + " / " + size +
+         " drops the rest";
+}
+
+void report(const ShortGrid& one) {
+  const Shape& s = one.shape;
+  const std::uint64_t elements = s.width * s.height, threads = s.wide * s.high;
+  const bool rows = s.height != 1;
+  const std::string size =
+      rows ? std::to_string(s.height) + " x " + std::to_string(s.width) : std::to_string(elements);
+  record::Finding finding;
+  finding.kind = record::Kind::uninitialised;
+  finding.file = record::shown_path(one.place.file_name());
+  finding.line = static_cast<int>(one.place.line());
+  finding.message = "the grid of " + one.kernel + " is too small: it wrote " +
+                    std::to_string(threads) + " of " + size +
+                    " elements, one per thread, and the host copies those that nobody has written";
+  finding.advice = s.wide < s.width ? advice_for(s.width, one.block.x, rows ? " in x" : "")
+                                    : advice_for(s.height, one.block.y, " in y");
+  const record::Memory memory = record::find_memory(one.array);
+  if (memory.code != nullptr) {
+    const record::Source there = record::place_of(memory.code);
+    finding.other_file = there.file;
+    finding.other_line = there.line;
+  }
+  record::add(std::move(finding));
+}
+
+}  // namespace
+
+void note_grid(const LaunchConfig& config, const std::string& kernel) {
+  if (!record::checking()) return;
+  for (const Argument& one : config.arguments) {
+    if (one.type == nullptr || one.pointer == nullptr || one.element_bytes == 0) continue;
+    const auto* const array = static_cast<const char*>(one.pointer);
+    const Allocation memory = find(array);
+    if (memory.begin == nullptr || memory.type != cudaMemoryTypeDevice) continue;
+    const auto room = static_cast<std::size_t>(memory.begin + memory.bytes - array);
+    std::vector<ShortGrid> grids;
+    for (const Shape& shape : short_shapes(config, room / one.element_bytes)) {
+      grids.push_back(
+          {array, one.element_bytes, shape, config.grid, config.block, kernel, config.place});
+    }
+    const std::lock_guard lock(mutex);
+    constexpr std::size_t most = 4096;  // each copy to the host looks at all of them
+    if (grids.empty() || known().size() >= most) {
+      known().erase(array);
+    } else {
+      known()[array] = std::move(grids);
+    }
+  }
+}
+
+void check_grid(const void* from, std::size_t bytes) {
+  const auto* const begin = static_cast<const char*>(from);
+  const std::lock_guard lock(mutex);
+  for (auto& [array, grids] : known()) {
+    for (const ShortGrid& one : grids) {
+      const std::size_t size = one.shape.width * one.shape.height * one.element_bytes;
+      if (one.array < begin || one.array + size > begin + bytes || !fits(one)) continue;
+      report(one);
+      break;
+    }
+  }
+}
+
+}  // namespace rung::cuda
