@@ -10,7 +10,7 @@
 
 namespace rung::bench {
 
-/// "h200", "a100", "a40", "rtx4090"; null: none of this name. Rates are peaks: reading and copying
+/// "h200", "a100", "t4", "rtx4090"; null: none of this name. Rates are peaks: reading and copying
 /// alike, arithmetic without sparsity.
 const Gpu* published_gpu(std::string_view name);
 /// "h200, a100, ...".

@@ -99,8 +99,10 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
 /// So that accesses are seen, or (no hooks) that a loop without any goes on for ever, as with them.
 std::vector<std::string> access_options(bool hooks, bool cuda) {
   if (!hooks) return {"-fno-finite-loops"};
+  // Accesses of two branches that are merged would be one place in the code, and one line.
   return {cuda ? "-fsanitize=thread,alignment,bounds" : "-fsanitize=thread,alignment",
-          "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0"};
+          "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0",
+          "-fno-tree-tail-merge", "-fno-crossjumping"};
 }
 
 std::vector<std::string> cuda_options(int capability) {

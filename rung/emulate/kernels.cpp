@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "rung/core/error.hpp"
 #include "rung/emulate/brackets.hpp"
 #include "rung/emulate/rewrite.hpp"
 
@@ -168,6 +169,34 @@ bool template_arguments(const TokenStream& tokens, std::size_t word, std::string
   return true;
 }
 
+/// Throws where a kernel has another return type than void. A type that is not spelled out, as of a
+/// template, is left to the compiler.
+void require_void(const TokenStream& tokens, const KernelDefinition& one) {
+  std::string unused, type;
+  for (std::size_t i = first_word(tokens, one.word, unused); i < one.name; ++i) {
+    const Token& token = tokens[i];
+    if (token.is("void") && !tokens[i + 1].is("*")) return;
+    if (token.is("auto") || token.is("::") || token.is("<") || token.is(">")) return;
+    if (demand_of(token) != nullptr || token.is("__attribute__")) {
+      i = tokens.closing(i + 1);
+      continue;
+    }
+    bool specifier = i == one.word || token.kind == TokenKind::verbatim;
+    for (const char* word :
+         {"static", "inline", "extern", "constexpr", "friend", "__inline__", "__forceinline__",
+          "__noinline__", "virtual", "explicit", "template"}) {
+      specifier = specifier || token.is(word);
+    }
+    if (specifier || token.kind == TokenKind::string) continue;
+    type += (type.empty() || token.is("*") ? "" : " ") + std::string(token.text);
+  }
+  if (type.empty() || tokens[one.name].kind != TokenKind::identifier) return;
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("{}: a kernel (__global__) must return void, and {} returns {}: let it "
+                          "write results through a pointer parameter",
+                          to_string(tokens.line_of(one.word)), tokens[one.name].text, type));
+}
+
 /// The namespaces that are open where the tokens have been seen so far.
 struct Namespaces {
   std::string path;                  // "a::b::"
@@ -217,6 +246,7 @@ void rewrite_kernels(TokenStream& tokens) {
     tokens.erase(i);
     kernels.push_back(read_kernel(tokens, i));
     KernelDefinition& one = kernels.back();
+    require_void(tokens, one);
     one.path = namespaces.path + std::string(tokens[one.name].text);
     commas[one.path].insert(one.commas);
     if (one.body < tokens.size()) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <type_traits>
 
 #include "rung/simt/record/operations.hpp"
@@ -110,6 +111,11 @@ T atomic_update(T* address, AtomicKind kind, T operand, Place place, AtomicScope
   {
     const record::AtomicOrder in_order(is_own_shared(address) ? nullptr : address);
     record::note_atomic(address, sizeof(T), access_of(scope), unstated_order, place);
+    if (record::tracer.last != nullptr) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, &operand, sizeof(T));
+      record::note_operand(bits, sizeof(T), place);
+    }
     result = update(address, kind, operand);
   }
   count_atomic(result.changed, place);

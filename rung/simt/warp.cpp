@@ -23,11 +23,10 @@ void for_each_lane(std::uint32_t lanes, F f) {
 }
 
 struct ShuffleRequest {
-  std::uint64_t bits;
+  record::LaneShuffle values;
   Shuffle kind;
   int operand;
   int width;
-  std::uint64_t result;
 };
 
 /// The lane that `lane` reads; its own where the operation leaves its segment of `width` lanes.
@@ -57,9 +56,19 @@ void resolve_shuffle(void* const* requests, std::uint32_t lanes) {
     auto& mine = *static_cast<ShuffleRequest*>(requests[lane]);
     const int source = source_lane(mine, lane);
     const bool present = (lanes >> source & 1) != 0;
-    mine.result =
-        present ? static_cast<const ShuffleRequest*>(requests[source])->bits : ~std::uint64_t{0};
+    mine.values.source = source;
+    mine.values.got = present ? static_cast<const ShuffleRequest*>(requests[source])->values.given
+                              : record::undefined_lane_value;
   });
+}
+
+void note_shuffle(record::Recorder& recorder, const Warp& warp, std::uint32_t mask,
+                  std::uint32_t lanes) {
+  const record::LaneShuffle* shuffles[warp_lanes] = {};
+  for_each_lane(lanes, [&](int lane) {
+    shuffles[lane] = &static_cast<const ShuffleRequest*>(warp.requests[lane])->values;
+  });
+  recorder.shuffled(warp, mask, lanes, shuffles);
 }
 
 struct VoteRequest {
@@ -192,7 +201,10 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
     const record::Tracer running = std::exchange(record::tracer, {});
     first.resolve(warp.requests, lanes);
     record::tracer = running;
+    const bool checking = recorder_->launch().checking;
+    if (checking && lanes != mask) recorder_->met_without(warp, mask, lanes);
     recorder_->lanes_met(warp, lanes);
+    if (checking && first.resolve == resolve_shuffle) note_shuffle(*recorder_, warp, mask, lanes);
   } else {
     first.resolve(warp.requests, lanes);
   }
@@ -246,7 +258,8 @@ std::uint32_t active_mask(Place place) {
 }
 
 void warp_barrier(std::uint32_t mask, Place place) {
-  warp_collective(mask, "__syncwarp", [](void* const*, std::uint32_t) {}, nullptr, place);
+  warp_collective(
+      mask, "__syncwarp", [](void* const*, std::uint32_t) {}, nullptr, place);
 }
 
 std::uint64_t shuffle(std::uint32_t mask, std::uint64_t bits, Shuffle kind, int operand, int width,
@@ -256,9 +269,9 @@ std::uint64_t shuffle(std::uint32_t mask, std::uint64_t bits, Shuffle kind, int 
   const char* name = names[static_cast<int>(kind)];
   if (width <= 0 || width > warp_lanes || (width & (width - 1)) != 0)
     fail_width(name, width, place);
-  ShuffleRequest request{bits, kind, operand, width, 0};
+  ShuffleRequest request{{.given = bits}, kind, operand, width};
   warp_collective(mask, name, resolve_shuffle, &request, place);
-  return request.result;
+  return request.values.got;
 }
 
 std::uint32_t ballot(std::uint32_t mask, bool predicate, Place place) {

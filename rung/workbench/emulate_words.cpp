@@ -150,8 +150,16 @@ class WordReader {
       sources_.files.push_back(file);
       return;
     }
-    if (!sources_.all_cuda &&
-        std::find(std::begin(sources), std::end(sources), ending) == std::end(sources)) {
+    const bool known =
+        std::find(std::begin(sources), std::end(sources), ending) != std::end(sources);
+    if (!known && !sources_.files.empty() && !std::filesystem::is_regular_file(file)) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("{0}: no source and no object; arguments for the program stand behind "
+                      "--: rung emulate {1} -- {0}",
+                      file.empty() ? "''" : printable(file), printable(sources_.files.front())));
+    }
+    if (!sources_.all_cuda && !known) {
       throw Error(ErrorCode::invalid_argument,
                   fmt::format("{}: a source ends with .cu, .cuh, .cpp, .cc, .cxx or .c, an object "
                               "with .o, .a or .so (-x cu takes any for CUDA)",

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "rung/emulate/runtime/array_uses.hpp"
+
 namespace rung::cuda {
 namespace {
 
@@ -156,7 +158,8 @@ void advise(Finding& finding) {
   name_object(finding);
   if (finding.in_library) return;  // its source is not the program's
   if (finding.kind == Kind::race) advise_race(finding);
-  if (finding.kind == Kind::out_of_bounds) advise_bounds(finding);
+  if (finding.kind == Kind::out_of_bounds && !advise_allocation(finding)) advise_bounds(finding);
+  if (finding.kind == Kind::uninitialised) advise_uninitialised(finding);
   if (finding.kind == Kind::barrier) advise_split(finding);
 }
 
@@ -214,9 +217,37 @@ void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
   }
 }
 
+/// Returns true if a line of this race may be what writes an element first, too late for the read:
+/// not the line of the read itself, and none that reads before it writes.
+bool explains(const Finding& race, const Finding& read) {
+  if (race.kind != Kind::race || race.space != read.space || read.object.name.empty() ||
+      race.object.name != read.object.name) {
+    return false;
+  }
+  const bool here = race.line == read.line && race.file == read.file;
+  const bool there = race.other_line == read.line && race.other_file == read.file;
+  if (here && there) {  // a line may hold both statements
+    const SourceTree* const tree = source_tree(read.file);
+    if (tree == nullptr) return false;
+    const SourceTree::Spot reader = reader_of(*tree, read.line, read.object.name);
+    const std::vector<SourceTree::Spot> uses = uses_of(*tree, read.line, read.object.name);
+    return std::any_of(uses.begin(), uses.end(), [&](const SourceTree::Spot& spot) {
+      return spot.statement != reader.statement &&
+             assigned_end(*tree, *spot.statement, read.object.name) != 0;
+    });
+  }
+  if (!here && !there) return false;
+  const SourceTree* const tree = source_tree(here ? race.other_file : race.file);
+  if (tree == nullptr) return true;
+  const SourceTree::Spot other = tree->find(here ? race.other_line : race.line, race.object.name);
+  return other.statement == nullptr ||
+         !update_of(*tree, *other.statement, race.object.name, true).has_value();
+}
+
 }  // namespace
 
 void advise(std::vector<Finding>& findings) {
+  drop(findings, is_merged_store);
   for (Finding& one : findings) advise(one);
   for (Finding& one : findings) {
     widen_barrier(one, findings);
@@ -253,12 +284,8 @@ void advise(std::vector<Finding>& findings) {
   // What is read too early has not been written yet: the race says so, and what to do about it.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::uninitialised &&
-           std::any_of(findings.begin(), findings.end(), [&](const Finding& race) {
-             const bool here = race.line == one.line && race.file == one.file;
-             const bool there = race.other_line == one.line && race.other_file == one.file;
-             return race.kind == Kind::race && race.space == one.space && (here || there) &&
-                    race.object.name == one.object.name && !one.object.name.empty();
-           });
+           std::any_of(findings.begin(), findings.end(),
+                       [&](const Finding& race) { return explains(race, one); });
   });
 }
 

@@ -24,8 +24,19 @@ void advise(simt::record::Finding& finding);
 void name_object(simt::record::Finding& finding);
 void advise_race(simt::record::Finding& race);
 void advise_bounds(simt::record::Finding& finding);
+/// Advises the sizeof that the size of an allocation lacks, or that of a copy into the array.
+/// Returns false if none seems to be missing.
+bool advise_allocation(simt::record::Finding& finding);
+bool advise_copy(simt::record::Finding& finding);
+/// Likewise about a copy to the host; no advice: its size does not count elements.
+void advise_short_copy(simt::record::Finding& finding);
+/// About a read of an array that a guarded load has left unwritten in part.
+void advise_uninitialised(simt::record::Finding& finding);
 /// About a barrier to which lanes of one warp come in different calls.
 void advise_split(simt::record::Finding& finding);
+
+/// Returns true if a finding about a mask is of code that the compiler has merged.
+bool is_merged_store(const simt::record::Finding& finding);
 
 /// All parts, one behind the other.
 inline std::string joined(std::initializer_list<std::string_view> parts) {

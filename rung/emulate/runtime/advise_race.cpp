@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "rung/emulate/runtime/advise.hpp"
+#include "rung/emulate/runtime/array_uses.hpp"
 #include "rung/emulate/runtime/barrier_advice.hpp"
 
 namespace rung::cuda {
@@ -22,6 +23,30 @@ const Statement* call_in(const SourceTree& tree, const Function& function,
   return nullptr;
 }
 
+/// Finds the two statements between which the race is, where one line holds several that use the
+/// array.
+void find_in_line(const SourceTree& tree, const Finding& race, SourceTree::Spot& here,
+                  SourceTree::Spot& there) {
+  const std::string& array = race.object.name;
+  const std::vector<SourceTree::Spot> uses = uses_of(tree, race.line, array);
+  if (uses.size() < 2 || array.empty()) return;
+  const SourceTree::Spot* writer = nullptr;
+  for (const SourceTree::Spot& one : uses) {
+    if (writer == nullptr && writes_array(tree, *one.statement, array)) writer = &one;
+  }
+  if (writer == nullptr) return;
+  for (const SourceTree::Spot& one : uses) {
+    const bool other =
+        &one != writer && (race.racers.both_write ? writes_array(tree, *one.statement, array)
+                                                  : reads_array(tree, *one.statement, array));
+    if (!other) continue;
+    here = *writer;
+    there = one;
+    return;
+  }
+  here = there = *writer;
+}
+
 Pair find_pair(const Finding& race) {
   const SourceTree* const tree = source_tree(race.file);
   const bool one_known = race.other_line == 0;
@@ -29,6 +54,7 @@ Pair find_pair(const Finding& race) {
   SourceTree::Spot here = tree->find(race.line, race.object.name);
   SourceTree::Spot there = one_known ? here : tree->find(race.other_line, race.object.name);
   if (here.statement == nullptr || there.statement == nullptr) return {};
+  if (race.line == race.other_line || one_known) find_in_line(*tree, race, here, there);
   if (here.function != there.function) {
     const Function* const kernel = kernel_of(*tree, race);
     if (kernel == nullptr) return {};
@@ -214,9 +240,7 @@ void advise_race(Finding& race) {
     advise_reading_first(race, pair, barrier);
     return;
   }
-  race.advice = std::string("put ") + barrier + " between line " +
-                std::to_string(pair.tree->line(pair.first->begin)) + " and line " +
-                std::to_string(pair.tree->line(pair.second->begin)) +
+  race.advice = std::string("put ") + barrier + " " + between(pair) +
                 ", where every thread of the " + (one_warp ? "warp" : "block") +
                 " comes by: in no branch that some do not take";
 }

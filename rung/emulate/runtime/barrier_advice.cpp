@@ -14,7 +14,25 @@ const Statement* part_of(const Statement& block, const Statement& inner) {
   return nullptr;
 }
 
+/// The statement that the token stands in.
+const Statement* innermost(const Statement& from, std::size_t token) {
+  for (const auto& part : from.parts) {
+    if (part->begin <= token && token < part->end) return innermost(*part, token);
+  }
+  return &from;
+}
+
 }  // namespace
+
+std::string between(const Pair& pair) {
+  const SourceTree& tree = *pair.tree;
+  const int first = tree.line(pair.first->begin), second = tree.line(pair.second->begin);
+  if (first != second || pair.first == pair.second) {
+    return "between line " + std::to_string(first) + " and line " + std::to_string(second);
+  }
+  return "between `" + tree.text(*pair.first) + "` and `" + tree.text(*pair.second) + "` in line " +
+         std::to_string(first);
+}
 
 bool BarrierAdvice::find() {
   const Statement* common = pair_.first;
@@ -33,8 +51,7 @@ bool BarrierAdvice::find() {
   if (!between && before != nullptr && common->kind == Statement::Kind::block &&
       all_come_by(common)) {
     insert_before(in_head ? *common->parts.front() : *before);
-    words_ = "between line " + std::to_string(tree_.line(pair_.first->begin)) + " and line " +
-             std::to_string(tree_.line(pair_.second->begin));
+    words_ = rung::cuda::between(pair_);
     placed = true;
   }
   // From one round of a loop to the next.
@@ -44,13 +61,24 @@ bool BarrierAdvice::find() {
                        has_barrier(pair_.second->end, loop->end);
     if (known) break;
     insert_at_end(*loop);
-    words_ += (placed ? " and " : "") + std::string("at the end of the loop body, after line ") +
-              std::to_string(last_line(*loop));
+    const bool one_line = last_line(*loop) == tree_.line(loop->begin);
+    words_ += (placed ? " and " : "") + std::string("at the end of the loop body, ") +
+              (one_line ? "in line " : "after line ") + std::to_string(last_line(*loop));
     placed = true;
     break;
   }
   if (!placed) return false;
   race_.advice = std::string("put ") + call() + " " + words_;
+  const std::size_t end = pair_.second->end;
+  std::string lines = skipped_lines(pair_.first->begin, end);
+  for (const Statement* loop = common; loop != nullptr && lines.empty(); loop = loop->parent) {
+    if (loop->kind == Statement::Kind::loop) lines = skipped_lines(loop->begin, loop->end);
+  }
+  if (!lines.empty()) {
+    race_.advice += "; the one in line " + lines +
+                    " stands in a branch that some threads do not take, and orders nothing for "
+                    "them: move it out";
+  }
   return true;
 }
 
@@ -67,6 +95,20 @@ bool BarrierAdvice::has_barrier(std::size_t begin, std::size_t end) const {
     if (tree_.is_barrier(i, warp_) && !skipped(i)) return true;
   }
   return false;
+}
+std::string BarrierAdvice::skipped_lines(std::size_t begin, std::size_t end) const {
+  std::string lines;
+  for (std::size_t i = begin; i < end; ++i) {
+    if (!tree_.is_barrier(i, warp_)) continue;
+    // In a branch around it, be that around the accesses as well.
+    bool uniform = true;
+    for (const Statement* one = innermost(pair_.function->body, i); one != nullptr;
+         one = one->parent) {
+      uniform = uniform && tree_.uniform(*pair_.function, *one, warp_);
+    }
+    if (!uniform) lines += (lines.empty() ? "" : " and ") + std::to_string(tree_.line(i));
+  }
+  return lines;
 }
 bool BarrierAdvice::skipped(std::size_t token) const {
   const Statement* one = &pair_.function->body;

@@ -17,6 +17,9 @@ struct Pair {
   const Statement* second = nullptr;
 };
 
+/// "between line 3 and line 5"; in one line with the statements' text.
+std::string between(const Pair& pair);
+
 /// Advises the fence that holders of a lock leave out, by which both sides of the race are guarded.
 /// Returns false if there is no such lock.
 bool advise_lock(simt::record::Finding& race, const Pair& pair);
@@ -34,6 +37,8 @@ class BarrierAdvice {
  private:
   [[nodiscard]] bool all_come_by(const Statement* one) const;
   [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end) const;
+  /// The lines of barriers that stand in branches between these tokens.
+  [[nodiscard]] std::string skipped_lines(std::size_t begin, std::size_t end) const;
   [[nodiscard]] bool skipped(std::size_t token) const;
   [[nodiscard]] int last_line(const Statement& loop) const;
   [[nodiscard]] bool begins_line(std::size_t token) const;

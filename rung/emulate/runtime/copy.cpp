@@ -59,7 +59,19 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
   const bool from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
   const bool good =
       fits(to, to_bytes, to_device, true) && fits(from, from_bytes, from_device, false);
-  return good ? cudaSuccess : cudaErrorInvalidValue;
+  if (good) return cudaSuccess;
+  const auto is_device = [](const void* address) {
+    return find(address).type == cudaMemoryTypeDevice;
+  };
+  const auto is_unknown = [&](const void* address) {
+    return find(address).begin == nullptr && find_freed(address).begin == nullptr;
+  };
+  // Both ends are what they are: another direction fits.
+  const bool turned = kind == cudaMemcpyHostToDevice && is_device(from) && is_unknown(to);
+  const bool straight = kind == cudaMemcpyDeviceToHost && is_device(to) && is_unknown(from);
+  if (turned) note_reason("from the device to the host it is cudaMemcpyDeviceToHost");
+  if (straight) note_reason("from the host to the device it is cudaMemcpyHostToDevice");
+  return cudaErrorInvalidValue;
 }
 
 std::atomic<std::uint64_t> launches{0};
@@ -76,6 +88,16 @@ void check_written(const void* to, const void* from, std::size_t bytes, const vo
   const auto* first = static_cast<const unsigned char*>(from);
   const auto is_poison = [](unsigned char one) { return one == simt::poison; };
   if (std::all_of(first, first + bytes, is_poison)) report_unwritten_copy(source, bytes, code);
+}
+
+/// A half, a quarter, an eighth or a sixteenth of an array: the sizes of its elements.
+void check_whole(const void* to, const void* from, std::size_t bytes, const void* code) {
+  const Allocation source = find(from);
+  if (code == nullptr || source.begin != from || source.type != cudaMemoryTypeDevice) return;
+  if (find(to).type == cudaMemoryTypeDevice || !record::checking()) return;
+  for (const std::size_t size : {2, 4, 8, 16}) {
+    if (bytes * size == source.bytes) note_short_copy(source, bytes, code);
+  }
 }
 
 void move(void* to, const void* from, std::size_t bytes) {
@@ -96,6 +118,7 @@ cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpy
     return error;
   }
   check_written(to, from, bytes, code);
+  check_whole(to, from, bytes, code);
   move(to, from, bytes);
   advance_clock(copy_time(static_cast<double>(bytes), kind));
   return cudaSuccess;

@@ -78,6 +78,8 @@ void free_everything(int device);
 std::size_t bytes_in_use();
 /// What is copied to the host nobody has written. In report.cpp.
 void report_unwritten_copy(const Allocation& memory, std::size_t bytes, const void* code);
+/// A copy to the host of a part of an array that a size in elements would make. In report.cpp.
+void note_short_copy(const Allocation& memory, std::size_t bytes, const void* code);
 /// Host code has accessed device memory, in this line ("file:line"). In report.cpp.
 void report_host_access(const Allocation& memory, const char* address, bool writes,
                         const std::string& line);

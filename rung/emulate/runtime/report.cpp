@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,6 +39,7 @@ using record::Kind;
 std::mutex mutex;
 std::optional<Finding> refused;      // a launch that nobody has asked about
 std::vector<Finding> ignored_calls;  // likewise
+std::vector<Finding> short_copies;   // whose size may count elements: the source tells
 thread_local std::string reason;     // why the last call has failed; "": not known
 // Places of failures, which were reported at once, and how.
 std::map<std::pair<std::string, int>, std::string> told;
@@ -145,6 +147,10 @@ class Session {
         told[{refused->file, refused->line}] = text;
       }
       for (const Finding& one : ignored_calls) record::add(one);
+      for (Finding& one : short_copies) {
+        advise_short_copy(one);
+        if (!one.advice.empty()) record::add(one);
+      }
     }
     record::Report report = record::end();
     advise(report.findings);
@@ -189,6 +195,7 @@ void Session::begin_in_child() {
   if (session.done_) return;
   refused.reset();
   ignored_calls.clear();
+  short_copies.clear();
   text_so_far[text_length = 0] = 0;
   record::forget();
 }
@@ -207,6 +214,14 @@ void note_refused_launch(const LaunchConfig& config, const std::string& why) {
   finding.line = static_cast<int>(config.place.line());
   finding.message = "the launch was refused and nobody asked for its error: " + why;
   finding.advice = "check cudaGetLastError() after each launch";
+  if (why.starts_with("a grid of 0x") || why.find("x0x") != std::string::npos) {
+    finding.advice =
+        "round the number of blocks up, (n + threads - 1) / threads: a division of integers rounds "
+        "down; and check cudaGetLastError() after each launch";
+  } else if (why.starts_with("a block of ")) {
+    finding.advice =
+        "launch smaller blocks, and more of them; and check cudaGetLastError() after each launch";
+  }
   refused = finding;
 }
 void forget_refused_launch() {
@@ -229,6 +244,11 @@ void ignored(cudaError_t error, const char* call, Place place) {
   finding.message = std::string(call) + " failed and the program never asked for its error: " +
                     cudaGetErrorString(error) + (why.empty() ? "" : ": " + why);
   finding.advice = "compare what each call of the runtime returns with cudaSuccess";
+  if (const std::size_t kind = why.find("cudaMemcpy"); kind != std::string::npos) {
+    finding.advice = "pass " + why.substr(kind) + "; and " + finding.advice;
+  } else if (why.find("was freed") != std::string::npos) {
+    finding.advice = "free memory after its last use; and " + finding.advice;
+  }
   const std::lock_guard lock(mutex);
   ignored_calls.push_back(std::move(finding));
 }
@@ -241,6 +261,11 @@ cudaError_t report_kernel_failure(const std::string& message) {
   std::vector<Finding> known = record::findings_so_far();
   std::string text = message;
   if (noted && !known.empty()) {
+    // An index that the array's type does not have says more than the address that it leads to.
+    for (Finding& one : known) {
+      const bool same = one.line == known.back().line && one.file == known.back().file;
+      if (same && one.message.starts_with("index ")) std::swap(one, known.back());
+    }
     advise(known.back());
     text = record::to_text(known.back());
   }
@@ -276,6 +301,20 @@ void report_unwritten_copy(const Allocation& memory, std::size_t bytes, const vo
   set_place(finding, simt::source_line(static_cast<const char*>(code) - 1));
   set_allocation(finding, known);
   record::add(finding);
+}
+
+void note_short_copy(const Allocation& memory, std::size_t bytes, const void* code) {
+  const std::lock_guard lock(mutex);
+  Finding finding;
+  finding.kind = Kind::api_call;
+  finding.message = "a copy to the host of " + std::to_string(bytes) + " of the " +
+                    std::to_string(memory.bytes) + " bytes of an array: its size counts elements";
+  set_place(finding, simt::source_line(static_cast<const char*>(code) - 1));
+  set_allocation(finding, record::find_memory(memory.begin));
+  const bool known = std::any_of(short_copies.begin(), short_copies.end(), [&](const Finding& one) {
+    return one.line == finding.line && one.file == finding.file;
+  });
+  if (!known && finding.file == finding.other_file) short_copies.push_back(std::move(finding));
 }
 
 void report_host_access(const Allocation& memory, const char* address, bool writes,

@@ -42,6 +42,8 @@ inline void note_atomic(const void* address, std::size_t bytes, Access access, i
     before_atomic(address, bytes, access, order, site_of(place), compares);
   }
 }
+/// The operand of an atomic operation, of 4 or 8 bytes.
+RUNG_API void note_operand(std::uint64_t bits, int bytes, const Place& place) noexcept;
 /// Held from before_atomic to the end of the operation: blocks run on several OS threads, and a
 /// word's operations are recorded in the order in which they happen (but for a thread that yields
 /// between the two). Nothing is held for a null address, nor while nobody records.

@@ -86,6 +86,7 @@ void Recorder::prepare(Block& block) {
     warp.remote = warp.released = warp.acquired = warp.acquired_in_block = nullptr;
     warp.pending = warp.last_pending = nullptr;
     warp.pending_lanes = 0;
+    warp.exchanges = nullptr;
     std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), 0);
     warp.known = {};
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);

@@ -17,6 +17,7 @@
 #include "rung/simt/block.hpp"
 #include "rung/simt/record/cache_trace.hpp"
 #include "rung/simt/record/cell.hpp"
+#include "rung/simt/record/exchange.hpp"
 #include "rung/simt/record/launch_record.hpp"
 #include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/request_list.hpp"
@@ -54,6 +55,7 @@ struct WarpRecord {
   std::uint32_t proxy_clock[32] = {};  // by lane: the warp's clock at its last fence.proxy.async
   std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
   bool any_told = false;
+  std::unique_ptr<LaneExchanges> exchanges;  // null: no mask has named an absent lane
   Step* cursors[32] = {};
   std::uintptr_t entered[32] = {};  // by lane: the block that it has entered and not told
   std::uint16_t together = 0;       // the block at which all lanes stand; 0: look at each
@@ -119,6 +121,13 @@ class Recorder {
   /// The running thread arrives at a named barrier without waiting.
   void named_barrier_arrived(Block& block, int barrier, const Place& place);
   void lanes_met(const Warp& warp, std::uint32_t lanes);
+  /// The callers of a warp operation are about to meet; their mask names other lanes, too.
+  void met_without(const Warp& warp, std::uint32_t mask, std::uint32_t callers);
+  /// The callers of a shuffle have met; by lane.
+  void shuffled(const Warp& warp, std::uint32_t mask, std::uint32_t callers,
+                const LaneShuffle* const* shuffles);
+  /// The running thread's atomic operation has this operand.
+  void operand(std::uint64_t bits, int bytes, const Place& place);
   /// Lanes are at a place without those of their mask that were there when these were elsewhere.
   void parted(const Thread& first, std::uint32_t gone, const Place& elsewhere);
   /// Lanes of one warp wait at the block's barrier in different calls.
@@ -203,6 +212,15 @@ class Recorder {
   void find_guesses(const RequestList& list);
   /// The running thread compares this word, which it may have read plainly in a list before.
   void note_guess(const Target& target, std::uintptr_t address);
+  // Masks that name absent lanes; in exchange.cpp.
+  void watch(BlockRecord& block, WarpRecord& warp, const Request& request);
+  void end_skip(LaneExchanges& exchanges);
+  Finding about_call(const BlockRecord& block, const WarpRecord& warp, const LaneCall& call,
+                     int lane, std::uint16_t other);
+  void report_skipped(const BlockRecord& block, const WarpRecord& warp,
+                      const LaneExchanges::Skip& skip, int lane, std::uint16_t site);
+  void report_doubtful(const BlockRecord& block, const WarpRecord& warp,
+                       const LaneExchanges::Doubt& doubt, int lane, std::uint16_t site);
   // Branches; in branches.cpp.
   /// These lanes have entered the block at this step of the list.
   void follow(WarpRecord& warp, const RequestList& list, std::uint32_t index, std::uint32_t lanes);
@@ -264,6 +282,7 @@ class Recorder {
   LaunchRecord* launch_ = nullptr;
   bool counting_ = false;
   bool checking_ = false;
+  bool skipping_ = false;  // the list that is flushed shows where absent lanes have gone
   void settle(std::uintptr_t address);
   struct Suspicion {
     const Thread* thread = nullptr;  // null: there is none

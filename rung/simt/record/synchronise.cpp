@@ -137,6 +137,7 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask) {
   BlockRecord& block = *first.block->record;
   WarpRecord& warp = block.warps[static_cast<std::size_t>(&lanes - first.block->warps.data())];
   flush(block, warp, (mask | lanes.exited) == ~std::uint32_t{0});
+  if (skipping_) end_skip(*warp.exchanges);
   tick(block, warp);
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     warp.synced[__builtin_ctz(left)] = warp.clock;

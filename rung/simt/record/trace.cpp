@@ -232,6 +232,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
     if (request.target.valued && checking_) request.values = list.values_at(i);
     if (request.target.enters != 0) follow(warp, list, i, request.lanes);
     if (request.step.access == Access::basic_block) continue;
+    if (warp.exchanges != nullptr) watch(block, warp, request);
     if (counting_) count(warp, request, aligned);
     if (overlaps_.any()) overlaps_.note(request);
     if (checking_) check(block, warp, request, position);

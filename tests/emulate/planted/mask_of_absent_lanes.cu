@@ -9,7 +9,7 @@ __global__ void sum(int* out) {
   if (t < 16) v += __shfl_down_sync(0xffffffffu, v, 8);  // expect: warp_sync
   __syncwarp();                                          // expect: warp_sync
 #else
-  if (t < 16) v += __shfl_down_sync(0x0000ffffu, v, 8);
+  if (t < 16) v += __shfl_down_sync(0x0000ffffu, v, 8, 16);
   __syncwarp();
 #endif
   out[t] = v;

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds masks of warp operations that name lanes which do not take part, where that matters.
+//
+// Lanes that have exited need not take part, so a mask that names an absent lane proves nothing. A
+// lane that skips a call has not exited if it goes on to code that callers come to as well: a
+// branch around the call, not a return in front of it. A value read from an absent lane is
+// undefined whether that has exited or not, and harmless until it is used: it is followed through
+// later shuffles to a store or an atomic operation.
+#include "rung/simt/record/exchange.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "rung/simt/record/findings.hpp"
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/source.hpp"
+#include "rung/simt/record/wording.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+/// Reductions exchange a few variables in turn.
+constexpr std::size_t kept_doubts = 4;
+constexpr std::size_t kept_skips = 8;
+
+template <class T>
+bool is_sum_of(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
+  const auto of = [](std::uint64_t bits) {
+    T number;
+    std::memcpy(&number, &bits, sizeof(T));
+    return number;
+  };
+  const auto equals = [&](T number) {
+    const T given = of(value);
+    return std::memcmp(&number, &given, sizeof(T)) == 0;
+  };
+  return equals(of(a) + of(b)) || equals(of(a) - of(b)) || equals(of(b) - of(a));
+}
+
+/// What keeps the undefined value recognizable: a product with 0, a minimum or an AND does not.
+template <class Word>
+bool is_of_words(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
+  const auto word = static_cast<Word>(value), x = static_cast<Word>(a), y = static_cast<Word>(b);
+  return word == static_cast<Word>(x ^ y) || word == static_cast<Word>(x | y) ||
+         (x > 1 && y > 1 && word == static_cast<Word>(x * y));
+}
+
+/// Returns the first doubt that explains the value; null: there is none.
+const LaneExchanges::Doubt* find_doubt(const std::vector<LaneExchanges::Doubt>& doubts,
+                                       std::uint64_t value, int bytes) {
+  for (const LaneExchanges::Doubt& one : doubts) {
+    if (is_made_of(one, value, bytes)) return &one;
+  }
+  return nullptr;
+}
+
+/// Shuffles send narrow values as words of 64 bits.
+int bytes_of(std::uint64_t value) { return value >> 32 == 0 ? 4 : 8; }
+
+}  // namespace
+
+bool is_made_of(const LaneExchanges::Doubt& doubt, std::uint64_t value, int bytes) {
+  const std::uint64_t a = doubt.given, b = doubt.got;
+  if (bytes == 4) {
+    const auto same = [&](std::uint64_t other) {
+      return static_cast<std::uint32_t>(value) == static_cast<std::uint32_t>(other);
+    };
+    return (doubt.got_doubtful && same(b)) || (doubt.given_doubtful && same(a)) ||
+           is_sum_of<std::uint32_t>(value, a, b) || is_sum_of<float>(value, a, b) ||
+           is_of_words<std::uint32_t>(value, a, b);
+  }
+  if (bytes != 8) return false;
+  return (doubt.got_doubtful && value == b) || (doubt.given_doubtful && value == a) ||
+         is_sum_of<std::uint64_t>(value, a, b) || is_sum_of<double>(value, a, b) ||
+         is_of_words<std::uint64_t>(value, a, b);
+}
+
+std::string lanes_text(std::uint32_t lanes) {
+  const int count = std::popcount(lanes);
+  const int first = std::countr_zero(lanes), last = 31 - std::countl_zero(lanes);
+  if (count == 1) return "lane " + std::to_string(first);
+  if (count > 2 && last - first + 1 == count) {
+    return "lanes " + std::to_string(first) + " to " + std::to_string(last);
+  }
+  std::string text = "lanes ";
+  for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    text += lane == first ? "" : lane == last ? " and " : ", ";
+    text += std::to_string(lane);
+  }
+  return text;
+}
+
+void Recorder::met_without(const Warp& lanes, std::uint32_t mask, std::uint32_t callers) {
+  const Thread& first = *lanes.lanes[std::countr_zero(callers)];
+  BlockRecord& block = *first.block->record;
+  WarpRecord& warp = block.warps[static_cast<std::size_t>(&lanes - first.block->warps.data())];
+  std::uint32_t missing = 0;
+  for (std::uint32_t left = mask & ~callers & warp.launched; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    // Without accesses since the warp synchronized last there is nothing to tell where it went.
+    if (warp.cursors[lane] != nullptr) missing |= 1u << lane;
+  }
+  if (missing == 0) return;
+  const LaneCall call{first.operation, site_index(site_of(first.place)), mask};
+  if (told_.contains({Kind::warp_sync, call.site, 0, 0, 0})) return;
+  if (warp.exchanges == nullptr) warp.exchanges = std::make_unique<LaneExchanges>();
+  warp.exchanges->skips.push_back({call, callers, mask & ~callers & warp.launched, {}});
+  skipping_ = true;
+}
+
+/// The list before the call has been looked at.
+void Recorder::end_skip(LaneExchanges& exchanges) {
+  skipping_ = false;
+  if (exchanges.skips.back().sites.empty()) exchanges.skips.pop_back();
+  if (exchanges.skips.size() > kept_skips) exchanges.skips.erase(exchanges.skips.begin());
+}
+
+void Recorder::shuffled(const Warp& lanes, std::uint32_t mask, std::uint32_t callers,
+                        const LaneShuffle* const* shuffles) {
+  const Thread& first = *lanes.lanes[std::countr_zero(callers)];
+  BlockRecord& block = *first.block->record;
+  WarpRecord& warp = block.warps[static_cast<std::size_t>(&lanes - first.block->warps.data())];
+  bool absent = false;
+  for (std::uint32_t left = callers; left != 0; left &= left - 1) {
+    absent |= (callers >> shuffles[std::countr_zero(left)]->source & 1) == 0;
+  }
+  if (!absent && warp.exchanges == nullptr) return;
+  if (warp.exchanges == nullptr) warp.exchanges = std::make_unique<LaneExchanges>();
+  LaneExchanges& exchanges = *warp.exchanges;
+  const LaneExchanges::Doubt* given[32] = {};  // by lane: why what it sends is doubtful
+  for (std::uint32_t left = callers; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    const std::uint64_t value = shuffles[lane]->given;
+    given[lane] = find_doubt(exchanges.doubts[lane], value, bytes_of(value));
+  }
+  std::vector<std::pair<int, LaneExchanges::Doubt>> fresh;
+  for (std::uint32_t left = callers; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    const LaneShuffle& one = *shuffles[lane];
+    const bool here = (callers >> one.source & 1) != 0;
+    const LaneExchanges::Doubt* const origin = !here                          ? nullptr
+                                               : given[one.source] != nullptr ? given[one.source]
+                                                                              : given[lane];
+    if (here && origin == nullptr) continue;
+    LaneExchanges::Doubt doubt;
+    if (origin != nullptr) doubt = *origin;
+    doubt.given = one.given;
+    doubt.got = one.got;
+    doubt.given_doubtful = given[lane] != nullptr;
+    doubt.got_doubtful = !here || given[one.source] != nullptr;
+    if (!here) {
+      doubt.call = {first.operation, site_index(site_of(lanes.lanes[lane]->place)), mask};
+      doubt.reader = static_cast<std::uint8_t>(lane);
+      doubt.source = static_cast<std::uint8_t>(one.source);
+    }
+    fresh.emplace_back(lane, doubt);
+  }
+  for (const auto& [lane, doubt] : fresh) {
+    auto& doubts = exchanges.doubts[lane];
+    if (doubts.size() == kept_doubts) doubts.erase(doubts.begin());
+    doubts.push_back(doubt);
+  }
+}
+
+void Recorder::watch(BlockRecord& block, WarpRecord& warp, const Request& request) {
+  LaneExchanges& exchanges = *warp.exchanges;
+  for (LaneExchanges::Skip& skip : exchanges.skips) {
+    const bool latest = skipping_ && &skip == &exchanges.skips.back();
+    const std::uint16_t site = request.step.site_index;
+    const std::uint32_t callers = request.lanes & skip.callers;
+    if (latest) {
+      if (callers == 0 && (request.lanes & skip.missing) != 0) skip.sites.push_back(site);
+    } else if (callers != 0 &&
+               std::find(skip.sites.begin(), skip.sites.end(), site) != skip.sites.end()) {
+      report_skipped(block, warp, skip, std::countr_zero(callers), site);
+      skip.sites.clear();
+    }
+  }
+  if (request.values == nullptr || request.target.where == Where::local) return;
+  const int bytes = 1 << request.step.log_size;
+  if (bytes != 4 && bytes != 8) return;
+  for (std::uint32_t left = request.lanes; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (exchanges.doubts[lane].empty()) continue;
+    std::uint64_t value = 0;
+    std::memcpy(&value, request.values + static_cast<std::size_t>(lane) * RequestList::value_row(),
+                static_cast<std::size_t>(bytes));
+    const LaneExchanges::Doubt* const doubt = find_doubt(exchanges.doubts[lane], value, bytes);
+    if (doubt != nullptr) report_doubtful(block, warp, *doubt, lane, request.step.site_index);
+  }
+}
+
+void Recorder::operand(std::uint64_t bits, int bytes, const Place& place) {
+  if (!checking_ || warp_ == nullptr || warp_->exchanges == nullptr) return;
+  const LaneExchanges::Doubt* const doubt =
+      find_doubt(warp_->exchanges->doubts[thread_->lane], bits, bytes);
+  if (doubt == nullptr) return;
+  report_doubtful(*block_, *warp_, *doubt, thread_->lane, site_index(site_of(place)));
+}
+
+void note_operand(std::uint64_t bits, int bytes, const Place& place) noexcept {
+  this_worker->recorder()->operand(bits, bytes, place);
+}
+
+namespace {
+
+std::string hexadecimal(std::uint32_t mask) {
+  constexpr const char* digits = "0123456789abcdef";
+  std::string text = "0x";
+  for (int shift = 28; shift >= 0; shift -= 4) text += digits[mask >> shift & 0xf];
+  return text;
+}
+
+}  // namespace
+
+/// A finding about a call of this lane, with what followed from it as its other side.
+Finding Recorder::about_call(const BlockRecord& block, const WarpRecord& warp, const LaneCall& call,
+                             int lane, std::uint16_t other) {
+  Step step;
+  step.site = counts_[call.site].site;
+  step.site_index = call.site;
+  const auto first = static_cast<std::uint32_t>(&warp - block.warps.data()) * warp_lanes;
+  Finding finding = describe(Kind::warp_sync, *this, step, Where::shared, block.number,
+                             first + static_cast<std::uint32_t>(lane));
+  const Source& source = source_of(counts_[other].site);
+  if (source.line != finding.line || source.file != finding.file) {
+    finding.other_file = source.file;
+    finding.other_line = source.line;
+  }
+  return finding;
+}
+
+void Recorder::report_skipped(const BlockRecord& block, const WarpRecord& warp,
+                              const LaneExchanges::Skip& skip, int lane, std::uint16_t site) {
+  if (!is_news(Kind::warp_sync, skip.call.site, 0)) return;
+  Finding finding = about_call(block, warp, skip.call, lane, site);
+  const bool one = std::popcount(skip.missing) == 1;
+  finding.message = std::string(skip.call.operation) + " with the mask " +
+                    hexadecimal(skip.call.mask) + " is called by " + lanes_text(skip.callers) +
+                    " alone: the mask names " + lanes_text(skip.missing) + ", too, which " +
+                    (one ? "skips" : "skip") + " the call and " + (one ? "goes" : "go") +
+                    " on; CUDA leaves the result undefined";
+  finding.advice =
+      "call it where all lanes of the mask come by, outside of the branch, or name only those that "
+      "call it: __ballot_sync() of the condition, in front of the branch, gives that mask";
+  add(std::move(finding));
+}
+
+void Recorder::report_doubtful(const BlockRecord& block, const WarpRecord& warp,
+                               const LaneExchanges::Doubt& doubt, int lane, std::uint16_t site) {
+  if (!is_news(Kind::warp_sync, doubt.call.site, 0)) return;
+  Finding finding = about_call(block, warp, doubt.call, doubt.reader, site);
+  const std::string source = "lane " + std::to_string(doubt.source);
+  const bool named = (doubt.call.mask >> doubt.source & 1) != 0;
+  const bool exists = (warp.launched >> doubt.source & 1) != 0;
+  finding.message =
+      std::string(doubt.call.operation) + " by lane " + std::to_string(doubt.reader) + " reads " +
+      source + ", which " +
+      (!exists ? "the block does not have"
+       : named ? "the mask " + hexadecimal(doubt.call.mask) + " names, and which does not call it"
+               : "is not in the mask " + hexadecimal(doubt.call.mask)) +
+      ": that value is undefined, and " +
+      (lane == doubt.reader ? "used"
+                            : "lane " + std::to_string(lane) + " uses what was made of it");
+  finding.advice =
+      !exists ? "launch blocks of whole warps, or pass the width: the number of lanes, a power of "
+                "two, within which lanes exchange"
+      : named ? "let all lanes of the mask call it: no return or branch in front, but a neutral "
+                "value for lanes that have none (v = i < n ? in[i] : 0 for a sum)"
+              : "read lanes of the mask alone: pass the width within which lanes exchange as the "
+                "fourth argument, or begin with a smaller offset";
+  add(std::move(finding));
+}
+
+}  // namespace rung::simt::record
