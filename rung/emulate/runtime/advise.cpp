@@ -160,7 +160,9 @@ void advise(Finding& finding) {
   if (finding.kind == Kind::race) advise_race(finding);
   if (finding.kind == Kind::out_of_bounds && !advise_allocation(finding)) advise_bounds(finding);
   if (finding.kind == Kind::uninitialised) advise_uninitialised(finding);
-  if (finding.kind == Kind::barrier) advise_split(finding);
+  if (finding.kind == Kind::barrier && finding.message.starts_with("lanes of ")) {
+    advise_split(finding);
+  }
 }
 
 namespace {

@@ -36,13 +36,10 @@ bool writes_before_return(const SourceTree& tree, const Statement& from, const S
 /// The compiler merges equal stores of two branches. Lanes that return behind theirs then seem to
 /// have gone on to the other, past the call.
 bool is_merged_store(const Finding& finding) {
-  if (finding.kind != simt::record::Kind::warp_sync || finding.file != finding.other_file) {
-    return false;
-  }
-  if (finding.message.find("go on") == std::string::npos &&
-      finding.message.find("goes on") == std::string::npos) {
-    return false;
-  }
+  using simt::record::Kind;
+  const bool of_lanes = finding.kind == Kind::warp_sync || finding.kind == Kind::barrier;
+  if (!of_lanes || finding.file != finding.other_file) return false;
+  if (finding.message.find("the call and go") == std::string::npos) return false;
   const SourceTree* const tree = source_tree(finding.file);
   if (tree == nullptr) return false;
   const SourceTree::Spot call = tree->find(finding.line, "");

@@ -97,25 +97,47 @@ void Recorder::met_without(const Warp& lanes, std::uint32_t mask, std::uint32_t 
   const Thread& first = *lanes.lanes[std::countr_zero(callers)];
   BlockRecord& block = *first.block->record;
   WarpRecord& warp = block.warps[static_cast<std::size_t>(&lanes - first.block->warps.data())];
-  std::uint32_t missing = 0;
-  for (std::uint32_t left = mask & ~callers & warp.launched; left != 0; left &= left - 1) {
-    const int lane = std::countr_zero(left);
-    // Without accesses since the warp synchronized last there is nothing to tell where it went.
-    if (warp.cursors[lane] != nullptr) missing |= 1u << lane;
-  }
-  if (missing == 0) return;
-  const LaneCall call{first.operation, site_index(site_of(first.place)), mask};
-  if (told_.contains({Kind::warp_sync, call.site, 0, 0, 0})) return;
-  if (warp.exchanges == nullptr) warp.exchanges = std::make_unique<LaneExchanges>();
-  warp.exchanges->skips.push_back({call, callers, mask & ~callers & warp.launched, {}});
-  skipping_ = true;
+  note_skip(warp, first, mask, callers, false);
 }
 
-/// The list before the call has been looked at.
-void Recorder::end_skip(LaneExchanges& exchanges) {
-  skipping_ = false;
-  if (exchanges.skips.back().sites.empty()) exchanges.skips.pop_back();
-  if (exchanges.skips.size() > kept_skips) exchanges.skips.erase(exchanges.skips.begin());
+void Recorder::waits_without(const BlockRecord& block, WarpRecord& warp) {
+  if (!checking_ || warp.list == nullptr) return;
+  const Warp& lanes = block.block->warps[static_cast<std::size_t>(&warp - block.warps.data())];
+  if ((lanes.exited & warp.launched) == 0) return;
+  std::uint32_t callers = 0;
+  const Thread* first = nullptr;
+  for (int lane = warp_lanes - 1; lane >= 0; --lane) {
+    const Thread* const thread = lanes.lanes[lane];
+    if (thread == nullptr || thread->wait != Wait::barrier || thread->barrier != 0) continue;
+    callers |= 1u << lane;
+    first = thread;
+  }
+  if (first != nullptr) note_skip(warp, *first, warp.launched, callers, true);
+}
+
+/// Lanes of the mask are missing at the call of `first` and the other callers.
+void Recorder::note_skip(WarpRecord& warp, const Thread& first, std::uint32_t mask,
+                         std::uint32_t callers, bool barrier) {
+  const std::uint32_t missing = mask & ~callers & warp.launched;
+  bool seen = false;  // without accesses nothing tells where a lane went
+  for (std::uint32_t left = missing; left != 0; left &= left - 1) {
+    seen |= warp.cursors[std::countr_zero(left)] != nullptr;
+  }
+  if (!seen) return;
+  const LaneCall call{first.operation, site_index(site_of(first.place)), mask};
+  const Kind kind = barrier ? Kind::barrier : Kind::warp_sync;
+  if (told_.contains({kind, call.site, 0, 0, 0})) return;
+  if (warp.exchanges == nullptr) warp.exchanges = std::make_unique<LaneExchanges>();
+  warp.exchanges->skips.push_back({call, barrier, true, callers, missing, {}});
+}
+
+/// The list before the call has been read.
+void Recorder::end_skip(WarpRecord& warp) {
+  if (warp.exchanges == nullptr || warp.exchanges->skips.empty()) return;
+  std::vector<LaneExchanges::Skip>& skips = warp.exchanges->skips;
+  skips.back().fresh = false;
+  if (skips.back().sites.empty()) skips.pop_back();
+  if (skips.size() > kept_skips) skips.erase(skips.begin());
 }
 
 void Recorder::shuffled(const Warp& lanes, std::uint32_t mask, std::uint32_t callers,
@@ -168,10 +190,9 @@ void Recorder::shuffled(const Warp& lanes, std::uint32_t mask, std::uint32_t cal
 void Recorder::watch(BlockRecord& block, WarpRecord& warp, const Request& request) {
   LaneExchanges& exchanges = *warp.exchanges;
   for (LaneExchanges::Skip& skip : exchanges.skips) {
-    const bool latest = skipping_ && &skip == &exchanges.skips.back();
     const std::uint16_t site = request.step.site_index;
     const std::uint32_t callers = request.lanes & skip.callers;
-    if (latest) {
+    if (skip.fresh) {
       if (callers == 0 && (request.lanes & skip.missing) != 0) skip.sites.push_back(site);
     } else if (callers != 0 &&
                std::find(skip.sites.begin(), skip.sites.end(), site) != skip.sites.end()) {
@@ -217,13 +238,13 @@ std::string hexadecimal(std::uint32_t mask) {
 }  // namespace
 
 /// A finding about a call of this lane, with what followed from it as its other side.
-Finding Recorder::about_call(const BlockRecord& block, const WarpRecord& warp, const LaneCall& call,
-                             int lane, std::uint16_t other) {
+Finding Recorder::about_call(Kind kind, const BlockRecord& block, const WarpRecord& warp,
+                             const LaneCall& call, int lane, std::uint16_t other) {
   Step step;
   step.site = counts_[call.site].site;
   step.site_index = call.site;
   const auto first = static_cast<std::uint32_t>(&warp - block.warps.data()) * warp_lanes;
-  Finding finding = describe(Kind::warp_sync, *this, step, Where::shared, block.number,
+  Finding finding = describe(kind, *this, step, Where::shared, block.number,
                              first + static_cast<std::uint32_t>(lane));
   const Source& source = source_of(counts_[other].site);
   if (source.line != finding.line || source.file != finding.file) {
@@ -235,24 +256,40 @@ Finding Recorder::about_call(const BlockRecord& block, const WarpRecord& warp, c
 
 void Recorder::report_skipped(const BlockRecord& block, const WarpRecord& warp,
                               const LaneExchanges::Skip& skip, int lane, std::uint16_t site) {
-  if (!is_news(Kind::warp_sync, skip.call.site, 0)) return;
-  Finding finding = about_call(block, warp, skip.call, lane, site);
+  const Kind kind = skip.barrier ? Kind::barrier : Kind::warp_sync;
+  if (!is_news(kind, skip.call.site, 0)) return;
+  Finding finding = about_call(kind, block, warp, skip.call, lane, site);
+  const auto number = static_cast<std::uint32_t>(&warp - block.warps.data());
   const bool one = std::popcount(skip.missing) == 1;
-  finding.message = std::string(skip.call.operation) + " with the mask " +
-                    hexadecimal(skip.call.mask) + " is called by " + lanes_text(skip.callers) +
-                    " alone: the mask names " + lanes_text(skip.missing) + ", too, which " +
-                    (one ? "skips" : "skip") + " the call and " + (one ? "goes" : "go") +
-                    " on; CUDA leaves the result undefined";
-  finding.advice =
-      "call it where all lanes of the mask come by, outside of the branch, or name only those that "
-      "call it: __ballot_sync() of the condition, in front of the branch, gives that mask";
+  const std::string skips = lanes_text(skip.missing) + (one ? " skips" : " skip") +
+                            " the call and " + (one ? "goes" : "go") + " on";
+  if (skip.barrier) {
+    finding.message = std::string(skip.call.operation) + "() is called by " +
+                      lanes_text(skip.callers) + " of warp " + std::to_string(number) +
+                      " alone: " + skips + ", which CUDA leaves undefined";
+    finding.advice =
+        "let all threads come to the barrier: take it out of the branch, or give the loop as many "
+        "rounds for each, and put only the work between barriers into an if";
+    finding.other_block = finding.block;
+    finding.other_thread =
+        index_in(launch_->launch.block,
+                 number * warp_lanes + static_cast<std::uint32_t>(std::countr_zero(skip.missing)));
+  } else {
+    finding.message = std::string(skip.call.operation) + " with the mask " +
+                      hexadecimal(skip.call.mask) + " is called by " + lanes_text(skip.callers) +
+                      " alone: of the lanes that the mask names " + skips +
+                      ", which CUDA leaves undefined";
+    finding.advice =
+        "call it where all lanes of the mask come by, outside of the branch, or name only those "
+        "that call it: __ballot_sync() of the condition, in front of the branch, gives that mask";
+  }
   add(std::move(finding));
 }
 
 void Recorder::report_doubtful(const BlockRecord& block, const WarpRecord& warp,
                                const LaneExchanges::Doubt& doubt, int lane, std::uint16_t site) {
   if (!is_news(Kind::warp_sync, doubt.call.site, 0)) return;
-  Finding finding = about_call(block, warp, doubt.call, doubt.reader, site);
+  Finding finding = about_call(Kind::warp_sync, block, warp, doubt.call, doubt.reader, site);
   const std::string source = "lane " + std::to_string(doubt.source);
   const bool named = (doubt.call.mask >> doubt.source & 1) != 0;
   const bool exists = (warp.launched >> doubt.source & 1) != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warp operations whose mask names lanes that do not take part. CUDA leaves undefined what a lane
-// reads from such a lane, and any operation that a lane skips which has not exited. Internal to
-// simt/.
+// Warp operations whose mask names lanes that do not take part, and barriers that lanes of a warp
+// skip. CUDA leaves undefined what a lane reads from such a lane, and any operation that a lane
+// skips which has not exited. Internal to simt/.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,8 @@ struct LaneExchanges {
   /// Call that lanes of its mask skipped.
   struct Skip {
     LaneCall call;
+    bool barrier = false;  // of the block, to which the other lanes of the warp come
+    bool fresh = true;     // the list that shows where the missing lanes went is yet to be read
     std::uint32_t callers = 0, missing = 0;
     std::vector<std::uint16_t> sites;  // where the missing lanes went, and no caller had been
   };

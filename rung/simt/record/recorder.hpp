@@ -214,9 +214,12 @@ class Recorder {
   void note_guess(const Target& target, std::uintptr_t address);
   // Masks that name absent lanes; in exchange.cpp.
   void watch(BlockRecord& block, WarpRecord& warp, const Request& request);
-  void end_skip(LaneExchanges& exchanges);
-  Finding about_call(const BlockRecord& block, const WarpRecord& warp, const LaneCall& call,
-                     int lane, std::uint16_t other);
+  void waits_without(const BlockRecord& block, WarpRecord& warp);
+  void note_skip(WarpRecord& warp, const Thread& first, std::uint32_t mask, std::uint32_t callers,
+                 bool barrier);
+  static void end_skip(WarpRecord& warp);
+  Finding about_call(Kind kind, const BlockRecord& block, const WarpRecord& warp,
+                     const LaneCall& call, int lane, std::uint16_t other);
   void report_skipped(const BlockRecord& block, const WarpRecord& warp,
                       const LaneExchanges::Skip& skip, int lane, std::uint16_t site);
   void report_doubtful(const BlockRecord& block, const WarpRecord& warp,
@@ -282,7 +285,6 @@ class Recorder {
   LaunchRecord* launch_ = nullptr;
   bool counting_ = false;
   bool checking_ = false;
-  bool skipping_ = false;  // the list that is flushed shows where absent lanes have gone
   void settle(std::uintptr_t address);
   struct Suspicion {
     const Thread* thread = nullptr;  // null: there is none

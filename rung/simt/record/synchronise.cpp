@@ -85,11 +85,16 @@ void Recorder::join_all(BlockRecord& block) {
 /// A warp that has come whole is looked at before others go on: what it wrote is still there.
 void Recorder::block_arrived() {
   const auto live = static_cast<std::uint32_t>(std::popcount(~thread_->warp->exited));
-  if (checking_ && ++warp_->at_barrier >= live) flush(*block_, *warp_);
+  if (!checking_ || ++warp_->at_barrier < live) return;
+  waits_without(*block_, *warp_);
+  flush(*block_, *warp_);
+  end_skip(*warp_);
 }
 
 void Recorder::block_met(Block& block, const Place& place) {
+  for (WarpRecord& warp : block.record->warps) waits_without(*block.record, warp);
   join_all(*block.record);
+  for (WarpRecord& warp : block.record->warps) end_skip(warp);
   if (!counting_) return;
   for (WarpRecord& warp : block.record->warps) {
     warp.trace.emplace_back(0, 1, SectorRun::Kind::barrier, false, 0);
@@ -137,7 +142,7 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask) {
   BlockRecord& block = *first.block->record;
   WarpRecord& warp = block.warps[static_cast<std::size_t>(&lanes - first.block->warps.data())];
   flush(block, warp, (mask | lanes.exited) == ~std::uint32_t{0});
-  if (skipping_) end_skip(*warp.exchanges);
+  end_skip(warp);
   tick(block, warp);
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     warp.synced[__builtin_ctz(left)] = warp.clock;
