@@ -20,6 +20,7 @@
 
 #include "rung/core/error.hpp"
 #include "rung/core/text.hpp"
+#include "rung/emulate/columns.hpp"
 #include "rung/emulate/messages.hpp"
 #include "rung/emulate/process.hpp"
 #include "rung/emulate/rewrite.hpp"
@@ -148,12 +149,18 @@ void compile_rewritten(std::vector<std::string> command, const std::string& file
                        const Rewritten& one, const std::string& how, const std::string& output) {
   std::vector<std::string> whole = command;
   whole.insert(whole.end(), {how, one.path, "-o", output});
-  if (isatty(STDERR_FILENO) != 0) whole.emplace_back("-fdiagnostics-color=always");
+  for (const char* option : column_options) {
+    whole.emplace_back(option);
+    command.emplace_back(option);
+  }
   const std::string errors = one.stem + ".errors";
-  const auto print = [](const std::string& text) { std::fputs(text.c_str(), stderr); };
+  const auto print = [](const std::string& text) {
+    std::fputs((isatty(STDERR_FILENO) != 0 ? colored(text) : text).c_str(), stderr);
+  };
   try {
     run_compiler(whole, file, "does not compile", errors);
-    print(read_file(errors));
+    const std::string warnings = read_file(errors);
+    if (!warnings.empty()) print(in_columns_of_files(warnings, read_file(one.path)));
   } catch (const Error&) {
     const std::string messages = read_file(errors);
     std::string plain;
@@ -161,12 +168,12 @@ void compile_rewritten(std::vector<std::string> command, const std::string& file
       const std::string calls = one.stem + ".calls.ii";
       std::ofstream(calls, std::ios::binary) << rewrite_for_messages(one.source);
       std::erase(command, "-fpermissive");
-      command.insert(command.end(), {"-fsyntax-only", "-fno-diagnostics-show-caret",
-                                     "-fdiagnostics-color=never", calls});
+      command.insert(command.end(), {"-fsyntax-only", "-fno-diagnostics-show-caret", calls});
       (void)run_program(command, {}, 0, errors);
       plain = explained(messages, read_file(errors));
+      if (!plain.empty()) plain = in_columns_of_files(plain, read_file(calls), false);
     }
-    print(plain.empty() ? messages : plain);
+    print(plain.empty() ? in_columns_of_files(messages, read_file(one.path)) : plain);
     throw;
   }
 }

@@ -150,14 +150,18 @@ class WordReader {
       sources_.files.push_back(file);
       return;
     }
-    const bool known =
-        std::find(std::begin(sources), std::end(sources), ending) != std::end(sources);
-    if (!known && !sources_.files.empty() && !std::filesystem::is_regular_file(file)) {
+    const auto is_known = [&](const std::string& one) {
+      return std::find(std::begin(sources), std::end(sources),
+                       std::filesystem::path(one).extension().string()) != std::end(sources);
+    };
+    const bool known = is_known(file);
+    const auto source = std::find_if(words_.begin(), words_.end(), is_known);
+    if (!known && source != words_.end() && !std::filesystem::is_regular_file(file)) {
       throw Error(
           ErrorCode::invalid_argument,
           fmt::format("{0}: no source and no object; arguments for the program stand behind "
                       "--: rung emulate {1} -- {0}",
-                      file.empty() ? "''" : printable(file), printable(sources_.files.front())));
+                      file.empty() ? "''" : printable(file), printable(*source)));
     }
     if (!sources_.all_cuda && !known) {
       throw Error(ErrorCode::invalid_argument,

@@ -104,6 +104,23 @@ std::string message_of(const CLI::App& app, const CLI::ParseError& error) {
     return fmt::format("one argument too many: '{}'", unread(app).front());
   }
   std::string text = error.what();
+  constexpr std::string_view conversion = "Could not convert: ";
+  const std::size_t equals = text.find(" = ");
+  if (text.starts_with(conversion) && equals != std::string::npos) {
+    const std::string name = text.substr(conversion.size(), equals - conversion.size());
+    std::string value = text.substr(equals + 3);
+    if (const std::size_t comma = value.rfind(','); comma != std::string::npos) {
+      value.erase(0, comma + 1);  // CLI11 lists those before, where the option is given twice
+    }
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    if (option != nullptr && option->get_expected_max() == 0) {
+      return fmt::format("{}: '{}' given; accepted: {} alone, it takes no value{}", name, value,
+                         name,
+                         value == "json" && app.get_option_no_throw("--json") != nullptr
+                             ? " (--json FILE writes JSON)"
+                             : "");
+    }
+  }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     const std::size_t colon = text.find(": ");
     if (text.ends_with(" missing")) return text.substr(0, colon) + ": no value given";

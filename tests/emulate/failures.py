@@ -221,11 +221,26 @@ CASES = {
         "  const int mine = blockIdx.x;\n  while (atomicCAS(p + mine, 0, 1) != 0) {}\n  atomicAdd(p + 2, 1);\n"
         "  while (atomicAdd(p + 2, 0) < 2) {}\n  while (atomicCAS(p + 1 - mine, 0, 1) != 0) {}\n  atomicExch(p, 0);",
         LAUNCHED % (64, 2, 1)), [], 66, ["deadlock", "crossed.cu:6"]),
+    "returns": ("__global__ int kernel(int* p) { return *p; }\nint main() {}\n", [], 2,
+                ["returns.cu:1: a kernel (__global__) must return void, and kernel returns int"]),
+    # Columns are those of the user's line, which is shorter than the rewritten one.
+    "columns": ("#define BLOCK 32\n__global__ void kernel(int* p) {\n"
+                "  __shared__ int tile[BLOCK];  tile[0] = unknown;\n  p[0] = tile[0];\n}\nint main() {\n"
+                "\tint* p = nullptr; kernel<<<1, BLOCK>>>(p); missing(p);\n"
+                "  cudaMemcpy(p, p, 4, cudaMemcpyDeviceToHost); return wrong;\n}\n", [], 2,
+                ["columns.cu:3:42: error: \u2018unknown\u2019", " " * 41 + "^~~~~~~\n", "columns.cu:7:52: error:",
+                 "columns.cu:8:55: error: \u2018wrong\u2019", "| " + " " * 54 + "^~~~~\n"]),
+    "columns_launch": ("__global__ void kernel(int* p) {}\nint main() {\n"
+                       "  int* p = nullptr;  kernel<<<1, 32>>>(p, 3);\n}\n", [], 2,
+                       ["columns_launch.cu:3:39: error: too many arguments to function"]),
     # Options: what is unknown is refused, what nvcc has is taken.
     "option": ("int main() {}\n", ["--counterz"], 2, ["--counterz"]),
     "order": ("int main() {}\n", ["--order", "sideways"], 2,
               ["--order: given \"sideways\", accepted are forward, reverse, random, random:SEED and all"]),
     "no_folder": ("int main() {}\n", ["--json", "missing/x.json"], 2, ["no folder missing"]),
+    "argument": ("int main() {}\n", ["64"], 2, ["64", "stand behind --: rung emulate"]),
+    "switch": ("int main() {}\n", ["--counters", "--counters=json"], 2,
+               ["--counters: 'json' given; accepted: --counters alone, it takes no value (--json FILE writes JSON)"]),
     "opencl": ("int main() {}\n", ["other.cl"], 2, ["other.cl is OpenCL C"]),
     "metal": ("int main() {}\n", ["other.metal"], 2, ["other.metal is Metal"]),
     "nvcc": ("#include <limits.h>\nint main() { return NUMBER + OTHER; }\n",

@@ -17,4 +17,4 @@ int main() {
   cudaDeviceSynchronize();
   return 0;
 }
-// says: round up
+// says: round the number of blocks up

@@ -21,4 +21,4 @@ int main() {
   cudaDeviceSynchronize();
   return 0;
 }
-// says: x < width && y < height
+// says: y < height && x < width

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel of one line, between whose statements a barrier is missing.
+#include <cstdio>
+
+// clang-format off
+__global__ void reverse(float* a) { __shared__ float s[64]; const int t = threadIdx.x; s[t] = a[t]; a[t] = s[63 - t]; }  // expect: race
+// clang-format on
+
+int main() {
+  float* a;
+  cudaMalloc(&a, 256);
+  cudaMemset(a, 0, 256);
+  reverse<<<1, 64>>>(a);
+  cudaDeviceSynchronize();
+  return 0;
+}
+// says: put __syncthreads() between `s[t] = a[t];` and `a[t] = s[63 - t];` in line 6

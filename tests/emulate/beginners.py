@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `rung emulate` says of the bugs of a first course: each program of beginner/ has one. Its lines say what is
+found there (`// expect: kind`), and its end what the finding or its advice must hold (`// says: text`), under each of
+three orders of threads. A program without either has nothing to find.
+usage: beginners.py RUNG [--only NAME ...]"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+EXPECT = re.compile(r"expect: (\w+)")
+SAYS = re.compile(r"^// says: (.*)$", re.M)
+OTHERWISE = re.compile(r"^// never: (.*)$", re.M)
+
+
+def wrong(text, findings):
+    """What is missing or too much among the findings of one order."""
+    expected = {(kind, line) for line, source in enumerate(text.splitlines(), 1) for kind in EXPECT.findall(source)}
+    found = {(one["kind"], one["line"]) for one in findings}
+    said = "\n".join(one["message"] + "\n" + one["advice"] for one in findings)
+    problems = [f"found {found}, expected some of {expected}"] if bool(found) != bool(expected) else []
+    problems += [f"found {kind} in line {line}" for kind, line in found - expected]
+    problems += [f"does not say {one!r}: {said}" for one in SAYS.findall(text) if one not in said]
+    return problems + [f"says {one!r}: {said}" for one in OTHERWISE.findall(text) if one in said]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rung")
+    parser.add_argument("--only", nargs="*")
+    given = parser.parse_args()
+    rung = os.path.abspath(given.rung)
+    paths = [path for path in sorted((HERE / "beginner").glob("*.cu"))
+             if given.only is None or path.stem in given.only]
+    failed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        report = pathlib.Path(folder, "report.json")
+        for path in paths:
+            program = pathlib.Path(folder, path.stem)
+            compiled = f"{program}.o"  # beside which its source stays, for the advice
+            subprocess.run([rung, "emulate", "--build", "-c", str(path), "-o", compiled], check=True)
+            subprocess.run([rung, "emulate", "--build", compiled, "-o", str(program)], check=True)
+            for order in ("forward", "reverse", "random:1"):
+                run = subprocess.run([rung, "emulate", "--checks", "always", "--order", order, "--json", str(report),
+                                      str(program)], capture_output=True, text=True, cwd=folder, check=False)
+                problems = wrong(path.read_text(), json.loads(report.read_text())["findings"])
+                if problems:
+                    failed += 1
+                    print(f"{path.stem}, order {order}: " + "\n  ".join(problems) + "\n" + run.stderr)
+    print(f"{len(paths)} programs, {failed} of their runs wrong")
+    sys.exit(1 if failed or not paths else 0)
+
+
+if __name__ == "__main__":
+    main()
