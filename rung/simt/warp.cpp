@@ -203,7 +203,7 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
     record::tracer = running;
     const bool checking = recorder_->launch().checking;
     if (checking && lanes != mask) recorder_->met_without(warp, mask, lanes);
-    recorder_->lanes_met(warp, lanes);
+    recorder_->lanes_met(warp, lanes, std::strcmp(first.operation, "__syncwarp") != 0);
     if (checking && first.resolve == resolve_shuffle) note_shuffle(*recorder_, warp, mask, lanes);
   } else {
     first.resolve(warp.requests, lanes);

@@ -15,6 +15,7 @@
 #include "rung/core/explain_problems.hpp"
 #include "rung/workbench/annotate.hpp"
 #include "rung/workbench/command.hpp"
+#include "rung/workbench/explain_scale.hpp"
 #include "rung/workbench/progress.hpp"
 #include "rung/workbench/selection.hpp"
 
@@ -29,6 +30,7 @@ struct Options {
   std::string target;
   std::vector<std::string> problem;
   std::string backend;
+  std::string at;
   ChipChoice chip;
   bool json = false;
   bool annotate = false;
@@ -165,6 +167,30 @@ const RungInfo& find_rung(const AnyOperator& op, Backend backend, const std::str
               fmt::format("'{}' is the library's choice; name a rung", name));
 }
 
+std::unique_ptr<LargerProblem> larger_problem(const AnyOperator& op, Backend backend,
+                                              const Options& options) {
+  if (options.at.empty()) return nullptr;
+  if (backend != Backend::simt) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--at: given for rungs on {}; accepted: with rungs that are counted, "
+                            "on simt",
+                            to_string(backend)));
+  }
+  return std::make_unique<LargerProblem>(op, options.at);
+}
+
+/// How many times faster than the rung before it may be, where both were counted on one problem.
+double gain_of(const AnyOperator& op, const Explained& one, const std::vector<Explained>& rungs) {
+  const RungInfo* const before = rung_before(op, *one.rung);
+  const auto at = std::find_if(rungs.begin(), rungs.end(), [&](const Explained& other) {
+    return other.rung == before && other.problem == one.problem;
+  });
+  if (!one.counted() || at == rungs.end() || !at->counted()) return 0;
+  if (one.at != at->at) return 0;
+  const AtBest now = at_best(one), then = at_best(*at);
+  return now.seconds > 0 ? then.seconds / now.seconds : 0;
+}
+
 int explain_ladder(const AnyOperator& op, Backend backend, Options& options) {
   std::vector<const RungInfo*> ladder;
   for (const RungInfo* one : op.rungs()) {
@@ -175,15 +201,21 @@ int explain_ladder(const AnyOperator& op, Backend backend, Options& options) {
                 fmt::format("backend: {} has no rungs on {}", op.name(), to_string(backend)));
   }
   const Problems problems(op, backend, options.problem);
+  const auto larger = larger_problem(op, backend, options);
   std::vector<Explained> rungs;
   {
     Progress progress(static_cast<std::int64_t>(ladder.size()));
     for (const RungInfo* one : ladder) {
       progress.step(one->name);
       rungs.push_back(problems.explain(*one));
+      if (larger && larger->suits(rungs.back())) larger->extrapolate(rungs.back());
     }
   }
+  const bool none = std::none_of(rungs.begin(), rungs.end(),
+                                 [](const Explained& one) { return one.at.has_value(); });
+  if (larger && none) larger->extrapolate(rungs.front());
   for (Explained& one : rungs) one.chip = choose_chip(options.chip, one.problem, one);
+  for (Explained& one : rungs) one.gain = gain_of(op, one, rungs);
   fmt::print("{}\n", options.json ? explain_json(op, problems.first(), rungs)
                                   : ladder_text(op, problems.first(), rungs));
   return exit_good;
@@ -192,7 +224,14 @@ int explain_ladder(const AnyOperator& op, Backend backend, Options& options) {
 int explain_one(const AnyOperator& op, const RungInfo& rung, Options& options) {
   const Problems problems(op, rung.backend, options.problem);
   const RungInfo* const earlier = rung_before(op, rung);
+  const auto larger = larger_problem(op, rung.backend, options);
   Explained one = problems.explain(rung, earlier);
+  if (one.refused) {
+    throw Error(ErrorCode::unsupported,
+                fmt::format("{}/{} on {}: {} {}", op.name(), rung.name, to_string(rung.backend),
+                            one.problem.to_string(), one.why_not_run));
+  }
+  if (larger) larger->extrapolate(one);
   one.chip = choose_chip(options.chip, one.problem, one);
   if (options.json) {
     fmt::print("{}\n", explain_json(op, one.problem, {one}));
@@ -201,6 +240,7 @@ int explain_one(const AnyOperator& op, const RungInfo& rung, Options& options) {
   Explained before;
   if (earlier != nullptr) {
     before = problems.explain_before(*earlier, one);
+    if (larger) larger->extrapolate(before);
     before.chip = one.chip;
   }
   fmt::print("{}", explain_text(op, one, earlier != nullptr ? &before : nullptr));
@@ -219,7 +259,9 @@ int run(Options options) {
         "lines anyway");
   }
   ChipChoice& chip = options.chip;
-  if (chip.gpu.empty() && (chip.bandwidth.empty() || chip.peak.empty())) {
+  // OpenCL's device may be anything.
+  if (chip.gpu.empty() && (chip.bandwidth.empty() || chip.peak.empty()) &&
+      backend != Backend::opencl) {
     chip.gpu = backend == Backend::cpu ? "cpu" : "h200";
   }
   return target.rung.empty() ? explain_ladder(op, backend, options)
@@ -241,8 +283,14 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("problem", options->problem,
                  "as in bench; default: a small one that suits the rung")
       .type_name("PROBLEM");
-  app.add_option("--backend", options->backend, "cpu or simt; default: simt where the rung is")
+  app.add_option("--backend", options->backend,
+                 fmt::format("{}; counted are those of simt, which is the default where the rung "
+                             "is on it",
+                             backend_names()))
       .completes(complete_backends);
+  app.add_option("--at", options->at,
+                 "a larger problem that the bound is of; counts are extrapolated to it")
+      .type_name("PROBLEM");
   app.add_option("--gpu", options->chip.gpu,
                  fmt::format("whose roofline: h200 (default) or another of {}, or cpu: this one",
                              bench::published_gpu_names()))
@@ -258,11 +306,14 @@ CommandSpec::Action setup(Parser app) {
   app.purpose(
       "Runs a rung on the simulated GPU, counts what it does, and says what its step up the ladder "
       "changed: sectors of memory, wavefronts and bank conflicts of shared memory, active lanes, "
-      "barriers. The roofline gives the least time that a chip's arithmetic, memory, L1 and shared "
-      "memory allow, and which of them binds. An operator alone gives its whole ladder, one line "
+      "barriers. The bound is the least time in which a chip can do what was counted, by its "
+      "arithmetic, memory, caches, shared memory, instruction issue, launches and latencies, and "
+      "which of them binds. An operator alone gives its whole ladder, one line "
       "per rung. docs/explain.md explains each number, docs/glossary.md each word.");
   app.example("rung explain gemm", "the whole ladder");
   app.example("rung explain gemm/shared_tile \"f32 64x64x64\" --gpu a40", "one rung on a problem");
+  app.example("rung explain reduce \"f32 262144\" --at \"f32 268435456\"",
+              "bounds at a size that is too large to be simulated");
   app.example("rung explain transpose/padded --bandwidth 2TB/s --peak 20TFLOP/s",
               "below the roof of another chip");
   app.exit_codes({{exit_good, "good"},

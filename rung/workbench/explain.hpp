@@ -5,10 +5,12 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rung/bench/bound.hpp"
 #include "rung/bench/occupancy.hpp"
 #include "rung/bench/roofline.hpp"
 #include "rung/core/any_operator.hpp"
@@ -21,9 +23,7 @@ namespace rung::workbench {
 struct Chip {
   std::string name;
   bench::Ceiling ceiling;
-  /// Cycles of all SMs; in each, the unit that is L1 cache and shared memory serves one wavefront:
-  /// 128 bytes. 0: not known.
-  double cycles_per_second = 0;
+  bench::Pace pace;  // without rates of memory and arithmetic, which are the ceiling's
   const bench::Multiprocessor* multiprocessor = nullptr;  // of a GPU whose capability is known
   std::string remark;                                     // on its ceilings
 
@@ -50,6 +50,18 @@ struct Explained {
   std::vector<simt::record::Kernel> kernels;
   simt::record::Kernel total;  // of all kernels
   Chip chip;                   // that it is held against
+  // The larger problem that the bound is of, if it is not `problem`: what it costs, and what was
+  // counted with one extent after the other doubled.
+  struct Doubled {
+    double ratio = 1;  // of that extent, large over counted
+    std::vector<simt::record::Kernel> kernels;
+  };
+  std::optional<Problem> at;
+  Cost cost_at;
+  std::vector<Doubled> doubled;
+
+  bool refused = false;  // it does not take the problem, on whatever backend
+  double gain = 0;       // how many times faster than the rung before, by the bounds; 0: not known
 
   [[nodiscard]] bool counted() const { return why_not_run.empty(); }
 };
@@ -71,6 +83,8 @@ struct Metric {
   const char* label;
   double (*of)(const simt::record::Kernel& kernel);
   bool ratio = false;  // printed with decimals
+  // Of a mean: what it is the mean of.
+  const simt::record::Distribution& (*spread)(const simt::record::Kernel& kernel) = nullptr;
 };
 const std::vector<Metric>& metrics();
 
@@ -82,22 +96,27 @@ struct Position {
   const char* key;
   const char* label;
   Cost cost;
-  // Wavefronts of shared memory, and those that requests of global memory need in L1, at least.
-  double shared_wavefronts = 0, l1_wavefronts = 0;
   [[nodiscard]] double intensity() const { return cost.operations / cost.bytes; }
 };
 /// Returns the positions by compulsory, declared and counted bytes: each sector once per launch,
 /// then as often as it was requested.
 std::vector<Position> positions(const Explained& one);
 constexpr const char* each_sector_once = "distinct";
+constexpr const char* counted_sectors = "counted";
+
+/// Returns the work of each kernel; of `at`, where there is one. Empty where nothing was counted.
+std::vector<bench::CountedWork> counted_work(const Explained& one);
+/// Returns the bound of the counted work: of `at` with the grid's waves, else as if the grid kept
+/// all SMs busy. Empty where nothing was counted, or the chip's pace is not known.
+std::optional<bench::Bound> bound_of(const Explained& one);
 
 /// The least time under the roofs, and the roof that gives it.
 struct AtBest {
   double seconds = 0;  // 0: no roof is known
-  std::string bound;   // "memory" (on a CPU "L2", say), "arithmetic", "shared memory", "L1"
+  std::string bound;   // "memory" (on a CPU "L2", say) or a bench::Roof
   bool by_memory = false;
 };
-AtBest at_best(const Position& position, const Chip& chip);
+AtBest at_best(const Position& position, const Explained& one);
 /// Returns it for the most telling position: each sector once, where it was counted.
 AtBest at_best(const Explained& one);
 

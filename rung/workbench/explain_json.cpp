@@ -17,14 +17,12 @@ ordered_json known(double value) { return value > 0 ? ordered_json(value) : orde
 ordered_json roofline(const Explained& one) {
   ordered_json points = ordered_json::array();
   for (const Position& p : positions(one)) {
-    const AtBest best = at_best(p, one.chip);
+    const AtBest best = at_best(p, one);
     points.push_back(
         {{"bytes_are", p.key},
          {"bytes", p.cost.bytes},
          {"operations", p.cost.operations},
          {"operations_per_byte", p.intensity()},
-         {"shared_wavefronts", p.shared_wavefronts},
-         {"l1_wavefronts", p.l1_wavefronts},
          {"seconds_at_best", known(best.seconds)},
          {"operations_per_second_at_best",
           best.seconds > 0 ? ordered_json(p.cost.operations / best.seconds) : ordered_json()},
@@ -34,12 +32,46 @@ ordered_json roofline(const Explained& one) {
   return points;
 }
 
+/// Null where nothing was counted.
+ordered_json bound_to_json(const Explained& one) {
+  const std::optional<bench::Bound> bound = bound_of(one);
+  if (!bound) return {};
+  ordered_json roofs = ordered_json::object();
+  for (std::size_t i = 0; i < bench::roof_count; ++i) {
+    roofs[std::string(to_string(static_cast<bench::Roof>(i)))] = bound->seconds[i];
+  }
+  ordered_json work = ordered_json::array();
+  for (const bench::CountedWork& kernel : counted_work(one)) {
+    work.push_back({{"launches", kernel.launches},
+                    {"blocks", kernel.blocks},
+                    {"blocks_per_multiprocessor", kernel.blocks_per_sm},
+                    {"instructions", kernel.instructions},
+                    {"shared_wavefronts", kernel.shared_wavefronts},
+                    {"l1_wavefronts", kernel.l1_wavefronts},
+                    {"l1_lines", kernel.lines},
+                    {"l2_store_sectors", kernel.store_sectors},
+                    {"memory_trips", kernel.memory_trips},
+                    {"cache_trips", kernel.cache_trips},
+                    {"shared_trips", kernel.shared_trips},
+                    {"barriers", kernel.barriers},
+                    {"exchanges", kernel.exchanges}});
+  }
+  return {{"problem", (one.at ? *one.at : one.problem).to_string()},
+          {"extrapolated", one.at.has_value()},
+          {"seconds", bound->total},
+          {"bound_by", to_string(bound->by)},
+          {"waves", one.at ? ordered_json(bound->waves) : ordered_json()},
+          {"roofs", roofs},
+          {"kernels", work}};
+}
+
 ordered_json chip_to_json(const Chip& chip) {
-  return {{"name", chip.name},
-          {"bytes_per_second", known(chip.ceiling.bytes_per_second)},
-          {"operations_per_second", known(chip.ceiling.operations_per_second)},
-          {"of", chip.ceiling.arithmetic},
-          {"wavefronts_per_second", known(chip.cycles_per_second)}};
+  return {
+      {"name", chip.name},
+      {"bytes_per_second", known(chip.ceiling.bytes_per_second)},
+      {"operations_per_second", known(chip.ceiling.operations_per_second)},
+      {"of", chip.ceiling.arithmetic},
+      {"wavefronts_per_second", known(chip.pace.cycles_per_second * chip.pace.multiprocessors)}};
 }
 
 /// As the recorder spells them, with what ptxas said of them, or null.
@@ -83,6 +115,8 @@ ordered_json one_to_json(const AnyOperator& op, const Explained& one) {
       {"counters", counters},
       {"chip", chip_to_json(one.chip)},
       {"roofline", roofline(one)},
+      {"bound", bound_to_json(one)},
+      {"times_the_rung_before", known(one.gain)},
       {"kernels", kernels_with_usage(one)}};
 }
 

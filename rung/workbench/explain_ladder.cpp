@@ -31,7 +31,7 @@ template <std::string (*of)(const Kernel& kernel)>
 std::string counted(const Explained& one) {
   return one.counted() ? of(one.total) : "";
 }
-constexpr const char* at_best_title = "at best";
+constexpr const char* at_best_title = "bound";
 constexpr const char* bound_title = "bound by";
 constexpr const char* shared_memory = "shared memory";
 
@@ -69,18 +69,21 @@ constexpr Column columns[] = {
        const AtBest best = at_best(one);
        return best.seconds > 0 ? format_seconds(best.seconds) : "";
      },
-     "the least time that the chip's rates allow, were every repeated load a cache hit"},
+     "the least time in which the chip can do what was counted, were all SMs kept busy"},
+    {"x before", [](const Explained& one) { return one.gain > 0 ? format_number(one.gain) : ""; },
+     "the bound of the rung before over this one's: how many times faster it may be"},
     {bound_title,
      [](const Explained& one) {
        const AtBest best = at_best(one);
        return best.bound == shared_memory ? "shared" : best.bound;
      },
-     "the rate that sets it: of arithmetic, memory, L1 or shared memory"},
+     "the roof that sets it: arithmetic, memory, L1, L2, shared memory, issue of instructions, "
+     "launches of blocks, or latency"},
 };
 /// Left out one after the other where the terminal is too narrow for all; what a rung takes at best
 /// never is.
-constexpr const char* dispensable[] = {"lanes",     "declared", "barriers",  "stores", "div. %",
-                                       bound_title, "counted",  "conflicts", "loads"};
+constexpr const char* dispensable[] = {"lanes",   "declared",  "barriers",  "stores", "div. %",
+                                       "counted", bound_title, "conflicts", "loads",  "x before"};
 
 bool contains(std::span<const char* const> titles, std::string_view title) {
   return std::any_of(titles.begin(), titles.end(), [&](const char* one) { return one == title; });
@@ -138,6 +141,7 @@ class Ladder {
     text_ += fmt::format("{}{} {}: {} must move{}\n", text_.empty() ? "" : "\n", op_,
                          first.problem.to_string(), count_of(whole(first.compulsory.bytes), "byte"),
                          remark);
+    if (first.at) at_ = first.at->to_string();
     const AtBest best = at_best(first);
     const bool all_alike = rungs.size() > 1 && best.seconds > 0 &&
                            std::all_of(rungs.begin(), rungs.end(), [&](const Explained* one) {
@@ -167,6 +171,7 @@ class Ladder {
       legend += fmt::format("{}: {}. ", column.title, column.legend);
     }
     if (contains(shown_, at_best_title)) legend += fmt::format("The chip: {}. ", chips_.front());
+    if (at_) legend += fmt::format("Bounds are of {}, extrapolated. ", *at_);
     return legend;
   }
   /// The columns that some table lacks; "" if none does.
@@ -206,6 +211,7 @@ class Ladder {
   std::string text_;
   std::vector<std::string> chips_;
   std::vector<const char*> shown_, dropped_;
+  std::optional<std::string> at_;
 };
 
 /// Why the rungs of this problem are not in the first table.
@@ -253,7 +259,7 @@ std::string ladder_text(const AnyOperator& op, const Problem& problem,
   for (const Problem* one : problems) {
     std::vector<const Explained*> here;
     for (const Explained& rung : rungs) {
-      const bool shown = rung.counted() || rung.rung->backend != Backend::simt;
+      const bool shown = rung.counted() || (rung.rung->backend != Backend::simt && !rung.refused);
       if (rung.problem == *one && shown) here.push_back(&rung);
     }
     if (here.empty()) continue;

@@ -5,6 +5,7 @@
 namespace rung::workbench {
 namespace {
 
+using simt::record::Distribution;
 using simt::record::Kernel;
 
 double number(std::uint64_t count) { return static_cast<double>(count); }
@@ -39,7 +40,7 @@ const std::vector<Metric>& metrics() {
        [](const Kernel& k) {
          return ratio(k.totals.global_load_sectors, k.totals.global_load_requests);
        },
-       is_ratio},
+       is_ratio, [](const Kernel& k) -> const Distribution& { return k.waits.load_sectors; }},
       {"global_store_requests", "global stores: requests",
        [](const Kernel& k) { return number(k.totals.global_store_requests); }},
       {"global_store_sectors", "  sectors of 32 bytes",
@@ -57,6 +58,12 @@ const std::vector<Metric>& metrics() {
        [](const Kernel& k) { return number(k.totals.shared_load_requests); }},
       {"shared_load_wavefronts", "  wavefronts",
        [](const Kernel& k) { return number(k.totals.shared_load_wavefronts); }},
+      {"shared_load_wavefronts_per_request", "  wavefronts per request",
+       [](const Kernel& k) {
+         return ratio(k.totals.shared_load_wavefronts, k.totals.shared_load_requests);
+       },
+       is_ratio,
+       [](const Kernel& k) -> const Distribution& { return k.waits.shared_load_wavefronts; }},
       {"shared_load_conflicts", "  bank conflicts",
        [](const Kernel& k) { return number(k.totals.shared_load_conflicts); }},
       {"shared_store_requests", "shared stores: requests",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "rung/core/error.hpp"
 #include "rung/workbench/bench.hpp"
 #include "rung/workbench/explain.hpp"
 #include "rung/workbench/recording.hpp"
@@ -11,12 +12,17 @@
 namespace rung::workbench {
 namespace {
 
+void refuse(Explained& one, const std::string& why) {
+  one.refused = true;
+  one.why_not_run = "does not take this problem: " + why;
+}
+
 #if defined(RUNG_WATCHES)
 
 void count(Explained& one, Instance& instance) {
   Context context = Context::on(Backend::simt);
   if (const Support takes = instance.supports(*one.rung, context); !takes) {
-    one.why_not_run = fmt::format("does not take this problem: {}", takes.why);
+    refuse(one, takes.why);
     return;
   }
   instance.inputs.reset();
@@ -36,6 +42,7 @@ void count(Explained& one, Instance& instance) {
     one.total.distinct_store_bytes += kernel.distinct_store_bytes;
     one.total.dirty_bytes += kernel.dirty_bytes;
     one.total.arithmetic += kernel.arithmetic;
+    one.total.waits += kernel.waits;
   }
 }
 
@@ -65,6 +72,13 @@ Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& i
   } else {
     one.why_not_run =
         rung.backend == Backend::cpu ? "a CPU has no such counters" : "counted on simt alone";
+    if (rung.peer) return one;
+    try {
+      const Support takes = instance.supports(rung, Context::on(rung.backend));
+      if (!takes) refuse(one, takes.why);
+    } catch (const Error&) {
+      // Its device is not here: then it is not known.
+    }
   }
   return one;
 }
@@ -86,68 +100,28 @@ double counted_bytes(const simt::record::Counters& c) {
          static_cast<double>(c.bulk_load_bytes + c.bulk_store_bytes);
 }
 
-namespace {
-
-double shared_wavefronts(const simt::record::Counters& c) {
-  return static_cast<double>(c.shared_load_wavefronts + c.shared_store_wavefronts +
-                             c.shared_atomic_wavefronts);
-}
-
-/// One for each request, and for each four sectors, which are 128 bytes.
-double l1_wavefronts(const simt::record::Counters& c) {
-  const auto of = [](std::uint64_t requests, std::uint64_t sectors) {
-    return std::max(static_cast<double>(requests), static_cast<double>(sectors) / 4);
-  };
-  return of(c.global_load_requests, c.global_load_sectors) +
-         of(c.global_store_requests, c.global_store_sectors) +
-         of(c.atomic_requests, c.atomic_sectors);
-}
-
-}  // namespace
-
 std::vector<Position> positions(const Explained& one) {
+  if (one.at) {
+    double bytes = 0;
+    for (const bench::CountedWork& work : counted_work(one)) bytes += work.bytes;
+    return {{"compulsory", "that must move", one.cost_at},
+            {each_sector_once, "counted, each sector once", {bytes, one.cost_at.operations}}};
+  }
   std::vector<Position> all = {{"compulsory", "that must move", one.compulsory},
                                {"declared", "declared by the rung", one.declared}};
   if (one.counted()) {
     const simt::record::Kernel& total = one.total;
-    const double shared = shared_wavefronts(total.totals);
-    const double l1 = l1_wavefronts(total.totals);
     const auto distinct =
         static_cast<double>(total.distinct_load_bytes + total.distinct_store_bytes);
     all.push_back({each_sector_once,
                    "counted, each sector once",
-                   {std::max(one.compulsory.bytes, distinct), one.declared.operations},
-                   shared,
-                   l1});
-    all.push_back({"counted",
+                   {std::max(one.compulsory.bytes, distinct), one.declared.operations}});
+    all.push_back({counted_sectors,
                    "counted, were nothing cached",
-                   {counted_bytes(total.totals), one.declared.operations},
-                   shared,
-                   l1});
+                   {counted_bytes(total.totals), one.declared.operations}});
   }
   std::erase_if(all, [](const Position& p) { return p.cost.bytes <= 0; });
   return all;
-}
-
-AtBest at_best(const Position& position, const Chip& chip) {
-  AtBest best{.seconds = bench::seconds_at_best(position.cost, chip.ceiling)};
-  if (best.seconds <= 0) return best;
-  best.by_memory = bench::bound_by_memory(position.cost, chip.ceiling);
-  best.bound = best.by_memory ? chip.ceiling.memory : "arithmetic";
-  if (chip.cycles_per_second <= 0) return best;
-  const double wavefronts = position.shared_wavefronts + position.l1_wavefronts;
-  if (wavefronts <= best.seconds * chip.cycles_per_second) return best;
-  return {.seconds = wavefronts / chip.cycles_per_second,
-          .bound = position.shared_wavefronts >= position.l1_wavefronts ? "shared memory" : "L1"};
-}
-
-AtBest at_best(const Explained& one) {
-  const std::vector<Position> all = positions(one);
-  if (all.empty()) return {};
-  const auto once = std::find_if(all.begin(), all.end(), [](const Position& p) {
-    return std::string_view(p.key) == each_sector_once;
-  });
-  return at_best(once != all.end() ? *once : all.back(), one.chip);
 }
 
 }  // namespace rung::workbench

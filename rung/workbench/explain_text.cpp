@@ -102,6 +102,21 @@ int most(const Explained& one, int (*of)(const KernelUsage& usage)) {
   return most;
 }
 
+using Spread = const simt::record::Distribution& (*)(const Kernel& kernel);
+
+/// The numbers of sectors or wavefronts that requests take, where they differ, and are few: then a
+/// mean hides what each access of the source does.
+std::vector<std::size_t> kinds_of(const Explained& one, const Explained* before, Spread spread) {
+  constexpr std::size_t most_kinds = 4;
+  std::vector<std::size_t> kinds;
+  for (std::size_t i = 0; i <= simt::record::Distribution::most; ++i) {
+    const std::uint64_t then = before != nullptr ? spread(before->total).requests[i] : 0;
+    if (spread(one.total).requests[i] + then != 0) kinds.push_back(i);
+  }
+  if (kinds.size() < 2 || kinds.size() > most_kinds) kinds.clear();
+  return kinds;
+}
+
 std::string numbers_text(const Explained& one, const Explained* before) {
   Comparison numbers(one, before);
   numbers.add("operations", [](const Explained& e) { return e.declared.operations; });
@@ -116,6 +131,12 @@ std::string numbers_text(const Explained& one, const Explained* before) {
   for (const Metric& metric : metrics()) {
     numbers.add(
         metric.label, [&](const Explained& e) { return metric.of(e.total); }, metric.ratio);
+    if (metric.spread == nullptr) continue;
+    for (const std::size_t each : kinds_of(one, before, metric.spread)) {
+      numbers.add(fmt::format("  requests of {}", each), [&](const Explained& e) {
+        return static_cast<double>(metric.spread(e.total).requests[each]);
+      });
+    }
   }
   const auto add = [&](const char* label, int (*of)(const KernelUsage& usage)) {
     numbers.add(label, [&](const Explained& e) { return most(e, of); });
@@ -126,10 +147,44 @@ std::string numbers_text(const Explained& one, const Explained* before) {
   return numbers.text();
 }
 
+/// The roofs of the counted work, the slowest first.
+std::string bound_text(const Explained& one) {
+  const std::optional<bench::Bound> bound = bound_of(one);
+  if (!bound) return "";
+  std::string head = "\nThe bound of what was counted";
+  if (one.at) {
+    head += fmt::format(", extrapolated to {}, in {} waves of blocks", one.at->to_string(),
+                        format_number(bound->waves));
+  } else {
+    head += ", were all SMs kept busy";
+  }
+  std::string text;
+  for (const std::string& line : wrap(head + ":", text_width())) text += line + '\n';
+  std::vector<bench::Roof> roofs;
+  for (std::size_t i = 0; i < bench::roof_count; ++i) {
+    const auto roof = static_cast<bench::Roof>(i);
+    if (bound->of(roof) > 0) roofs.push_back(roof);
+  }
+  std::stable_sort(roofs.begin(), roofs.end(),
+                   [&](bench::Roof a, bench::Roof b) { return bound->of(a) > bound->of(b); });
+  Table table({{"roof"}, {"at least", true}, {""}});
+  for (const bench::Roof roof : roofs) {
+    table.add({std::string(to_string(roof)), format_seconds(bound->of(roof)),
+               roof == bound->by ? "binds" : ""});
+  }
+  return text + '\n' + table.text();
+}
+
 std::string roofline_text(const Explained& one) {
   const Chip& chip = one.chip;
   const bench::Ceiling& roof = chip.ceiling;
-  if (roof.bytes_per_second <= 0) return "";
+  if (roof.bytes_per_second <= 0) {
+    return wrapped(
+        fmt::format("No roof: the rates of {} are not known. --gpu, or --bandwidth and "
+                    "--peak, give some.",
+                    one.rung->backend == Backend::opencl ? "the OpenCL device" : chip.name),
+        text_width());
+  }
   std::string head = fmt::format("On {} ({}): {} from {}", chip.name, chip.remark,
                                  rate_text(roof.bytes_per_second, "B/s"), roof.memory);
   const bool computes = roof.operations_per_second > 0 && one.declared.operations > 0;
@@ -138,10 +193,10 @@ std::string roofline_text(const Explained& one) {
                         rate_text(roof.operations_per_second, "FLOP/s"), roof.arithmetic,
                         format_number(roof.operations_per_second / roof.bytes_per_second));
   }
-  if (one.counted() && chip.cycles_per_second > 0) {
-    head += fmt::format(
-        "{} Shared memory and L1: {} billion wavefronts per second, one per cycle and SM.",
-        computes ? "" : ".", format_number(chip.cycles_per_second * 1e-9));
+  if (one.counted() && chip.pace.cycles_per_second > 0) {
+    head +=
+        fmt::format("{} Its {} SMs have {} GHz.", computes ? "" : ".", chip.pace.multiprocessors,
+                    format_number(chip.pace.cycles_per_second * 1e-9));
   }
   std::string text;
   for (const std::string& line : wrap(head, text_width())) text += line + '\n';
@@ -151,12 +206,12 @@ std::string roofline_text(const Explained& one) {
                {"rate", true, Table::Fit::drop},
                {"bound by"}});
   for (const Position& p : positions(one)) {
-    const AtBest best = at_best(p, chip);
+    const AtBest best = at_best(p, one);
     if (best.seconds <= 0) continue;
     table.add({p.label, computes ? format_number(p.intensity()) : "", format_seconds(best.seconds),
                computes ? rate_text(p.cost.operations / best.seconds, "FLOP/s") : "", best.bound});
   }
-  return text + '\n' + table.text();
+  return text + '\n' + table.text() + bound_text(one);
 }
 
 std::string occupancy_text(const Explained& one) {

@@ -9,6 +9,7 @@ namespace rung::simt::record {
 namespace {
 
 constexpr std::uint32_t banks = 32;
+constexpr int line_shift = 7;  // of L1's lines
 
 template <class F>
 void for_each_lane(std::uint32_t lanes, F f) {
@@ -30,32 +31,33 @@ std::uint32_t distinct(const std::uint32_t* numbers, int count) {
   return static_cast<std::uint32_t>(std::unique(sorted, sorted + count) - sorted);
 }
 
-/// Sectors that the request touches. An access is within one: it is aligned, and no larger.
-std::uint32_t sectors(const Request& request) {
+/// Parts of 2^shift bytes, sectors or more, that the request touches. An access is within one: it
+/// is aligned, and no larger.
+std::uint32_t touched(const Request& request, int shift) {
   if (request.progression) {
-    // Steps of a sector at most leave none out between the first and the last.
+    // Steps of a part at most leave none out between the first and the last.
     const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
     const std::int64_t far = step < 0 ? -step : step;
-    if (far > 32) return 32;
+    if (far > std::int64_t{1} << shift) return 32;
     const std::uint64_t first =
         request.step.base + (std::uint64_t{request.units[0]} << request.step.log_size);
     const std::uint64_t last =
         request.step.base + (std::uint64_t{request.units[31]} << request.step.log_size);
-    const std::uint64_t span = (last >> sector_shift) - (first >> sector_shift);
+    const std::uint64_t span = (last >> shift) - (first >> shift);
     return 1 + static_cast<std::uint32_t>(step < 0 ? -span : span);
   }
   std::uint32_t numbers[32];
   int count = 0;
-  const auto skew = static_cast<std::uint32_t>(request.step.base) & 31u;
-  const auto sector = [&](int lane) {
+  const std::uint64_t skew = request.step.base & ((std::uint64_t{1} << shift) - 1);
+  const auto part = [&](int lane) {
     return static_cast<std::uint32_t>(
-        ((std::uint64_t{request.units[lane]} << request.step.log_size) + skew) >> sector_shift);
+        ((std::uint64_t{request.units[lane]} << request.step.log_size) + skew) >> shift);
   };
   if (request.lanes == ~std::uint32_t{0}) {
-    for (int lane = 0; lane < 32; ++lane) numbers[lane] = sector(lane);
+    for (int lane = 0; lane < 32; ++lane) numbers[lane] = part(lane);
     count = 32;
   } else {
-    for_each_lane(request.lanes, [&](int lane) { numbers[count++] = sector(lane); });
+    for_each_lane(request.lanes, [&](int lane) { numbers[count++] = part(lane); });
   }
   return distinct(numbers, count);
 }
@@ -84,6 +86,7 @@ std::uint32_t most_alike(Request& request) {
   }
   return most;
 }
+std::uint32_t sectors(const Request& request) { return touched(request, sector_shift); }
 
 /// Rounds that the banks of shared memory need for these lanes: as many as there are different
 /// words in the bank that has most. Atomics on one word take turns.
@@ -178,11 +181,12 @@ bool is_write(Access access) {
 }  // namespace
 
 /// Which sectors of memory somebody needs at all.
-void Recorder::cover(Request& request, bool stores) {
+bool Recorder::cover(Request& request, bool stores) {
   Coverage* const coverage = request.target.coverage;
-  if (coverage == nullptr) return;
+  if (coverage == nullptr) return false;
   SectorSet& set = stores ? coverage->stored : coverage->loaded;
   std::uint64_t& bytes = stores ? work_.distinct_store_bytes : work_.distinct_load_bytes;
+  const std::uint64_t before = bytes;
   const auto sector = [&](int lane) {
     const std::uint64_t offset = std::uint64_t{request.units[lane]} << request.step.log_size;
     return ((request.step.base + offset) >> sector_shift) - coverage->first_sector;
@@ -190,12 +194,43 @@ void Recorder::cover(Request& request, bool stores) {
   const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
   if (request.progression && step >= 0 && step <= 1 << sector_shift) {
     bytes += std::uint64_t{set.add(sector(0), sector(31))} << sector_shift;
-    return;
+    return bytes != before;
   }
   request.spread();
   for_each_lane(request.lanes, [&](int lane) {
     bytes += std::uint64_t{set.add(sector(lane), sector(lane))} << sector_shift;
   });
+  return bytes != before;
+}
+
+bool Recorder::continues_vector(const Request& request) {
+  constexpr std::uint64_t vector_bytes = 16;
+  const std::uint16_t site = request.step.site_index;
+  if (last_loads_.size() <= site) last_loads_.resize(site + std::size_t{1});
+  LastLoad& last = last_loads_[site];
+  LastLoad now{.stretch = stretch_, .lanes = request.lanes};
+  now.first = request.units[std::countr_zero(request.lanes)];
+  now.last = request.units[31 - std::countl_zero(request.lanes)];
+  const auto offset = [&](std::uint32_t unit) {
+    return (request.step.base + (std::uint64_t{unit} << request.step.log_size)) % vector_bytes;
+  };
+  bool inside = offset(now.first) != 0;
+  if (request.progression) {
+    now.sum = (std::uint64_t{now.first} + now.last) * (banks / 2);
+    const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
+    inside &= step % static_cast<std::int64_t>(vector_bytes) == 0;
+  } else {
+    for_each_lane(request.lanes, [&](int lane) {
+      now.sum += request.units[lane];
+      inside &= offset(request.units[lane]) == offset(now.first);
+    });
+  }
+  const auto lanes = static_cast<std::uint64_t>(std::popcount(request.lanes));
+  const bool follows = last.stretch == now.stretch && last.lanes == now.lanes &&
+                       now.first == last.first + 1 && now.last == last.last + 1 &&
+                       now.sum == last.sum + lanes;
+  last = now;
+  return inside && follows;
 }
 
 void Recorder::keep_sectors(WarpRecord& warp, const Request& request) {
@@ -294,9 +329,13 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
     return;
   }
   switch (where) {
-    case Where::global:
+    case Where::global: {
       keep_sectors(warp, request);
-      cover(request, is_atomic(request.step.access) || is_write(request.step.access));
+      const bool loads = !is_atomic(request.step.access) && !is_write(request.step.access);
+      const bool is_new = cover(request, !loads);
+      work_.waits.lines += touched(request, line_shift);
+      if (!loads) warp.waits.settle();
+      if (loads) warp.waits.load(is_new ? WarpWaits::Load::memory : WarpWaits::Load::cached);
       if (is_atomic(request.step.access)) {
         c.atomic_requests += one;
         c.atomic_sectors += sectors(request);
@@ -310,12 +349,23 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
                                      << request.step.log_size;
       } else {
         c.global_load_requests += one;
-        c.global_load_sectors += sectors(request);
+        const std::uint32_t loaded = sectors(request);
+        c.global_load_sectors += loaded;
+        work_.waits.load_sectors.add(loaded);
         c.global_load_bytes += bytes;
         c.global_load_used_bytes += std::uint64_t{distinct_units(request)} << request.step.log_size;
       }
       break;
+    }
     case Where::shared:
+      if (request.step.access == Access::copy) {
+        warp.waits.was_asynchronous();
+        work_.waits.merged_requests += one;
+      } else if (is_atomic(request.step.access) || is_write(request.step.access)) {
+        warp.waits.settle();
+      } else {
+        warp.waits.load(WarpWaits::Load::shared);
+      }
       if (is_atomic(request.step.access)) {
         c.shared_atomic_requests += one;
         c.shared_atomic_wavefronts += wavefronts(request, false).all;
@@ -331,6 +381,10 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
         const Wavefronts waves = wavefronts(request, true);
         c.shared_load_requests += one;
         c.shared_load_wavefronts += waves.all;
+        work_.waits.shared_load_wavefronts.add(waves.all);
+        const bool merged = continues_vector(request);
+        work_.waits.merged_load_wavefronts += merged ? 0 : waves.all;
+        work_.waits.merged_requests += merged ? 1 : 0;
         c.shared_load_conflicts += waves.all - waves.needed;
         c.shared_load_bytes += bytes;
       }

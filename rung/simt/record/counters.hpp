@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rung/core/export.hpp"
+#include "rung/simt/record/waits.hpp"
 #include "rung/simt/types.hpp"
 
 namespace rung::simt::record {
@@ -129,6 +130,7 @@ struct Work {
   double block_imbalance = 0, warp_imbalance = 0;
   Counters totals;
   Arithmetic arithmetic;
+  Waits waits;
 };
 struct LaunchWork : Work {
   dialect::dim3 grid, block;

@@ -73,6 +73,7 @@ void LaunchRecord::add(const std::vector<SiteCount>& counts, const Work& work,
   work_.visits += work.visits;
   work_.longest_block = std::max(work_.longest_block, work.longest_block);
   work_.longest_warp = std::max(work_.longest_warp, work.longest_warp);
+  work_.waits += work.waits;
   for (const SiteCount& one : counts) {
     if (one.any()) counts_[one.site] += one;
   }

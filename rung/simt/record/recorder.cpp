@@ -83,6 +83,7 @@ void Recorder::prepare(Block& block) {
     warp.diverged = warp.any_told = false;
     warp.visits = 0;
     warp.trace.clear();
+    warp.waits = {};
     warp.remote = warp.released = warp.acquired = warp.acquired_in_block = nullptr;
     warp.pending = warp.last_pending = nullptr;
     warp.pending_lanes = 0;
@@ -116,15 +117,19 @@ bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other, Guess
 
 void Recorder::end_block(BlockRecord& block) {
   std::uint64_t visits = 0;
+  Trips longest;
   for (WarpRecord& warp : block.warps) {
     flush(block, warp);
     ++work_.warps;
     work_.divergent_warps += warp.diverged ? 1 : 0;
     visits += warp.visits;
     work_.longest_warp = std::max(work_.longest_warp, warp.visits);
+    warp.waits.settle();
+    if (warp.waits.so_far().all() > longest.all()) longest = warp.waits.so_far();
   }
   work_.visits += visits;
   work_.longest_block = std::max(work_.longest_block, visits);
+  work_.waits.longest += longest;
   if (counting_) keep_traces(block);
 }
 

@@ -22,6 +22,7 @@
 #include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/request_list.hpp"
 #include "rung/simt/record/vector_clock.hpp"
+#include "rung/simt/record/waits.hpp"
 
 namespace rung::simt {
 class Worker;
@@ -41,6 +42,7 @@ struct WarpRecord {
   bool diverged = false;
   std::uint64_t visits = 0;  // basic blocks that it has entered
   WarpTrace trace;           // of global memory, while it is counted
+  WarpWaits waits;
   VectorClockRef remote;                       // of other blocks
   VectorClockRef released;                     // what a lane published last
   VectorClockRef acquired, acquired_in_block;  // of the flag that was read last
@@ -120,7 +122,8 @@ class Recorder {
   void named_barrier_met(Block& block, int barrier);
   /// The running thread arrives at a named barrier without waiting.
   void named_barrier_arrived(Block& block, int barrier, const Place& place);
-  void lanes_met(const Warp& warp, std::uint32_t lanes);
+  /// `exchanges`: they have passed values to each other.
+  void lanes_met(const Warp& warp, std::uint32_t lanes, bool exchanges);
   /// The callers of a warp operation are about to meet; their mask names other lanes, too.
   void met_without(const Warp& warp, std::uint32_t mask, std::uint32_t callers);
   /// The callers of a shuffle have met; by lane.
@@ -202,10 +205,14 @@ class Recorder {
   void place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes);
   std::uint16_t site_index(std::uintptr_t site);
   void count(WarpRecord& warp, Request& request, bool aligned);
-  void cover(Request& request, bool stores);
+  /// Returns whether it touches a sector that nobody has touched in this launch.
+  bool cover(Request& request, bool stores);
   /// Keeps which sectors it touches, for the model of the caches.
   void keep_sectors(WarpRecord& warp, const Request& request);
   void keep_traces(BlockRecord& block);
+  /// Whether each lane loads what follows its load before at the same place in the code, within the
+  /// same 16 bytes.
+  bool continues_vector(const Request& request);
   /// `position`: of the request in its list.
   void check(BlockRecord& block, WarpRecord& warp, Request& request, std::uint32_t position);
   void check_lanes(BlockRecord& block, WarpRecord& warp, Request& request);
@@ -327,6 +334,13 @@ class Recorder {
   std::set<std::tuple<Kind, std::uint16_t, std::uint16_t, GuessPlace, std::uint8_t>> told_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
   std::vector<SiteCount> counts_;                              // by that number
+  // By that number: the last shared load of a list.
+  struct LastLoad {
+    std::uint32_t stretch = 0, lanes = 0;
+    std::uint32_t first = 0, last = 0;  // units of the first and the last of those lanes
+    std::uint64_t sum = 0;              // of all lanes' units
+  };
+  std::vector<LastLoad> last_loads_;
   Work work_;
   std::uint64_t requests_ = 0;       // of this launch
   std::set<const Region*> written_;  // likewise

@@ -173,6 +173,7 @@ void add_work(Work& kernel, const Work& launch) {
   kernel.distinct_load_bytes += launch.distinct_load_bytes;
   kernel.distinct_store_bytes += launch.distinct_store_bytes;
   kernel.dirty_bytes += launch.dirty_bytes;
+  kernel.waits += launch.waits;
   kernel.caches_known &= launch.caches_known;
   kernel.l1_bytes = launch.l1_bytes;
   kernel.visits += launch.visits;

@@ -100,6 +100,7 @@ void Recorder::block_met(Block& block, const Place& place) {
     warp.trace.emplace_back(0, 1, SectorRun::Kind::barrier, false, 0);
   }
   counts_[site_index(site_of(place))].counters.barriers += block.warps.size();
+  for (WarpRecord& warp : block.record->warps) warp.waits.barrier();
 }
 
 void Recorder::named_barrier_met(Block& block, int barrier) {
@@ -120,6 +121,7 @@ void Recorder::named_barrier_met(Block& block, int barrier) {
     const auto i = static_cast<std::size_t>(__builtin_ctz(left));
     WarpRecord& warp = record.warps[i];
     flush(record, warp);
+    warp.waits.barrier();
     join(all, warp.known);
     all[i] = std::max(all[i], warp.clock);
     remote = join(remote, warp.remote);
@@ -137,12 +139,13 @@ void Recorder::named_barrier_arrived(Block& block, int barrier, const Place& pla
   arrived_at(block.record->barriers[barrier], place);
 }
 
-void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask) {
+void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask, bool exchanges) {
   const Thread& first = *lanes.lanes[__builtin_ctz(mask)];
   BlockRecord& block = *first.block->record;
   WarpRecord& warp = block.warps[static_cast<std::size_t>(&lanes - first.block->warps.data())];
   flush(block, warp, (mask | lanes.exited) == ~std::uint32_t{0});
   end_skip(warp);
+  if (exchanges) warp.waits.exchange();
   tick(block, warp);
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     warp.synced[__builtin_ctz(left)] = warp.clock;
