@@ -76,7 +76,8 @@ struct Made {
 /// usual ones, that which most rungs take first.
 class Problems {
  public:
-  Problems(const AnyOperator& op, Backend backend, const std::vector<std::string>& words) {
+  Problems(const AnyOperator& op, Backend backend, const std::vector<std::string>& words)
+      : op_(op) {
     const std::vector<Problem> given = parse_problems(words);
     if (given.size() > 1) {
       throw Error(ErrorCode::invalid_argument, "problem: several given; accepted: one");
@@ -116,7 +117,9 @@ class Problems {
   /// there is any such.
   [[nodiscard]] Explained explain(const RungInfo& rung, const RungInfo* other = nullptr) const {
     const Made& made = choose(rung, other);
-    return explain_rung(rung, made.problem, *made.instance);
+    Explained one = explain_rung(rung, made.problem, *made.instance);
+    ask_simulated(op_, one);
+    return one;
   }
   /// The rung before, where `one` ran if it takes that.
   [[nodiscard]] Explained explain_before(const RungInfo& before, const Explained& one) const {
@@ -155,6 +158,7 @@ class Problems {
     std::rotate(made_.begin(), first, first + 1);
   }
 
+  const AnyOperator& op_;
   std::optional<Context> context_;  // of the simulated GPU, where its rungs are explained
   std::vector<Made> made_;
 };

@@ -70,6 +70,10 @@ struct Explained {
 /// not take the problem. `instance` is the problem on the rung's device.
 Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& instance);
 
+/// Asks the rung of the same name on the simulated GPU whether it takes the problem, where the
+/// rung's own device cannot be asked.
+void ask_simulated(const AnyOperator& op, Explained& one);
+
 /// The rung that this one says it improves on; else the one before it on its ladder; null: none.
 const RungInfo* rung_before(const AnyOperator& op, const RungInfo& rung);
 

@@ -49,9 +49,11 @@ CountedWork work_of(const Kernel& kernel) {
 
 /// What grows with the problem as counted; bytes and operations are the operator's to tell.
 constexpr double CountedWork::*growing[] = {
-    &CountedWork::blocks,        &CountedWork::instructions, &CountedWork::shared_wavefronts,
-    &CountedWork::l1_wavefronts, &CountedWork::lines,        &CountedWork::store_sectors,
-    &CountedWork::memory_trips,  &CountedWork::cache_trips,  &CountedWork::shared_trips,
+    &CountedWork::bytes,         &CountedWork::blocks,
+    &CountedWork::instructions,  &CountedWork::shared_wavefronts,
+    &CountedWork::l1_wavefronts, &CountedWork::lines,
+    &CountedWork::store_sectors, &CountedWork::memory_trips,
+    &CountedWork::cache_trips,   &CountedWork::shared_trips,
     &CountedWork::barriers,      &CountedWork::exchanges};
 
 void grow(CountedWork& work, const Kernel& kernel, const std::vector<Explained::Doubled>& all) {
@@ -91,10 +93,10 @@ double blocks_per_sm(const Kernel& kernel, const Chip& chip) {
 std::vector<CountedWork> counted_work(const Explained& one) {
   std::vector<CountedWork> all;
   if (!one.counted()) return all;
-  double bytes = 0;
+  std::vector<double> bytes_counted;  // by kernel
   for (const Kernel& kernel : one.kernels) {
     all.push_back(work_of(kernel));
-    bytes += all.back().bytes;
+    bytes_counted.push_back(all.back().bytes);
     grow(all.back(), kernel, one.doubled);
     all.back().blocks_per_sm = blocks_per_sm(kernel, one.chip);
   }
@@ -102,11 +104,18 @@ std::vector<CountedWork> counted_work(const Explained& one) {
   CountedWork& largest = *std::max_element(
       all.begin(), all.end(),
       [](const CountedWork& a, const CountedWork& b) { return a.instructions < b.instructions; });
-  // Bulk copies are not among the distinct sectors.
-  largest.bytes += std::max(one.compulsory.bytes - bytes, 0.0);
   if (one.at) {
-    for (CountedWork& work : all) work.bytes *= one.cost_at.bytes / one.compulsory.bytes;
+    // A sum of matrices grows by less than the product of what its extents add.
+    const double most = one.cost_at.bytes / one.compulsory.bytes;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].bytes = std::min(all[i].bytes, most * bytes_counted[i]);
+    }
   }
+  // Bulk copies are not among the distinct sectors.
+  const double must_move = one.at ? one.cost_at.bytes : one.compulsory.bytes;
+  double moved = 0;
+  for (const CountedWork& work : all) moved += work.bytes;
+  largest.bytes += std::max(must_move - moved, 0.0);
   largest.operations = one.at ? one.cost_at.operations : one.declared.operations;
   const std::string& element = one.chip.ceiling.element;
   if (one.total.totals.matrix_operations == 0 && (element == "f32" || element == "f64")) {

@@ -83,6 +83,16 @@ Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& i
   return one;
 }
 
+void ask_simulated(const AnyOperator& op, Explained& one) {
+  if (one.rung->backend != Backend::cuda || one.rung->peer || one.refused) return;
+  for (const RungInfo* twin : op.rungs()) {
+    if (twin->backend != Backend::simt || twin->name != one.rung->name) continue;
+    const Context context = Context::on(Backend::simt);
+    const Support takes = op.outline(one.problem, context)->supports(*twin, context);
+    if (!takes) refuse(one, takes.why);
+  }
+}
+
 const RungInfo* rung_before(const AnyOperator& op, const RungInfo& rung) {
   const RungInfo* before = nullptr;
   for (const RungInfo* one : op.rungs()) {

@@ -334,7 +334,6 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
       const bool loads = !is_atomic(request.step.access) && !is_write(request.step.access);
       const bool is_new = cover(request, !loads);
       work_.waits.lines += touched(request, line_shift);
-      if (!loads) warp.waits.settle();
       if (loads) warp.waits.load(is_new ? WarpWaits::Load::memory : WarpWaits::Load::cached);
       if (is_atomic(request.step.access)) {
         c.atomic_requests += one;
@@ -361,9 +360,7 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
       if (request.step.access == Access::copy) {
         warp.waits.was_asynchronous();
         work_.waits.merged_requests += one;
-      } else if (is_atomic(request.step.access) || is_write(request.step.access)) {
-        warp.waits.settle();
-      } else {
+      } else if (!is_atomic(request.step.access) && !is_write(request.step.access)) {
         warp.waits.load(WarpWaits::Load::shared);
       }
       if (is_atomic(request.step.access)) {

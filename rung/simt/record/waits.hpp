@@ -21,8 +21,9 @@ struct Distribution {
   }
 };
 
-/// Latencies that follow each other in a warp. It waits for its loads before it stores, meets other
-/// lanes or reaches a barrier: loads between two of those overlap, and the slowest counts.
+/// Latencies that follow each other in a warp. It waits for its loads before it meets other lanes
+/// or reaches a barrier: loads between two of those overlap, and the slowest counts. Stores do not
+/// separate loads: compilers move a load above a store to other memory.
 struct Trips {
   std::uint64_t memory = 0;  // loads of a sector that nobody has loaded before in the launch
   std::uint64_t cache = 0;   // other loads from global memory
