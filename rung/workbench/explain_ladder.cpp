@@ -223,23 +223,28 @@ std::string remark_on(const AnyOperator& op, const Problem& problem) {
   return "; of rungs that do not take the first problem";
 }
 
-/// Rungs that were not counted, with the reason; a reason that all have once.
+/// Rungs that were not counted, with the reason; once where all have it that take the problem.
 std::string not_counted(const std::vector<Explained>& rungs) {
-  std::vector<const Explained*> all;
+  std::vector<const Explained*> refused, others;
   for (const Explained& one : rungs) {
-    if (!one.counted()) all.push_back(&one);
+    if (!one.counted()) (one.refused ? refused : others).push_back(&one);
   }
-  if (all.empty()) return "";
-  const bool alike = all.size() > 1 && std::all_of(all.begin(), all.end(), [&](const auto* one) {
-                       return one->why_not_run == all.front()->why_not_run;
+  std::string text;
+  const bool alike = others.size() > 1 && others.size() + refused.size() == rungs.size() &&
+                     std::all_of(others.begin(), others.end(), [&](const Explained* one) {
+                       return one->why_not_run == others.front()->why_not_run;
                      });
-  if (alike && all.size() == rungs.size()) {
-    return fmt::format("\nnot counted: {}\n", all.front()->why_not_run);
+  if (alike) {
+    text += fmt::format("\nnot counted: {}\n", others.front()->why_not_run);
+    others.clear();
   }
-  std::string text = "\nnot counted\n";
-  for (const Explained* one : all) {
-    const std::string why = fmt::format("{}: {}", one->rung->name, one->why_not_run);
-    for (const std::string& line : wrap(why, terminal_width())) text += line + '\n';
+  if (refused.empty() && others.empty()) return text;
+  text += alike ? "\n" : "\nnot counted\n";
+  for (const auto* all : {&others, &refused}) {
+    for (const Explained* one : *all) {
+      const std::string why = fmt::format("{}: {}", one->rung->name, one->why_not_run);
+      for (const std::string& line : wrap(why, terminal_width())) text += line + '\n';
+    }
   }
   return text;
 }

@@ -139,8 +139,10 @@ TEST(Bound, KernelsRunOneAfterTheOther) {
 std::map<std::string, double> measured_seconds(const std::string& op, const std::string& problem) {
   std::ifstream file(std::string(RUNG_SOURCE_DIR "/results/h200/") + op + ".json");
   std::map<std::string, double> seconds;
-  for (const json& row : json::parse(file).at("rows")) {
-    const bool rung = !row.at("peer") && row.at("rung") != "best" && row.at("backend") == "cuda";
+  const json results = json::parse(file);
+  for (const json& row : results.at("rows")) {
+    const bool rung =
+        row.at("peer") == false && row.at("rung") != "best" && row.at("backend") == "cuda";
     if (rung && row.at("problem") == problem) seconds[row.at("rung")] = row.at("seconds");
   }
   return seconds;
@@ -198,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Ladder{"transpose", "transpose", "f32 256x256", "f32 8192x8192", 9},
                     Ladder{"reduce", "reduce", "f32 65536", "f32 268435456", 12},
                     Ladder{"scan", "scan", "f32 65536", "f32 268435456", 7}),
-    [](const testing::TestParamInfo<Ladder>& info) { return std::string(info.param.name); });
+    [](const auto& one) { return std::string(one.param.name); });
 
 #endif
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "fake_operator.hpp"
+#include "explained.hpp"
 #include "rung/device/kernel_usage.hpp"
 #include "rung/workbench/annotate.hpp"
 #include "rung/workbench/kernel_name.hpp"
@@ -17,14 +17,6 @@ namespace rung::test {
 namespace {
 
 using nlohmann::json;
-
-json explained(std::vector<std::string> words) {
-  words.insert(words.begin(), "explain");
-  words.emplace_back("--json");
-  const Outcome outcome = run_rung(words);
-  EXPECT_EQ(outcome.code, 0) << outcome.err;
-  return json::parse(outcome.out);
-}
 
 TEST(RungHeader, FieldsGoOnOverLines) {
   const workbench::RungHeader header = workbench::parse_rung_header(
@@ -78,7 +70,7 @@ TEST(Explain, WhatAllRungsOfACpuHaveInCommonIsSaidOnce) {
   };
   EXPECT_EQ(times("at best"), 1) << outcome.out;
   EXPECT_EQ(times("no such counters"), 1) << outcome.out;
-  EXPECT_GT(times("against "), 10) << "what each rung changes\n" << outcome.out;
+  EXPECT_GT(times("against "), 8) << "what each rung changes\n" << outcome.out;
 }
 
 TEST(Explain, TextOfRungAndLadderFitsThePage) {
@@ -101,10 +93,6 @@ TEST(Explain, TextOfRungAndLadderFitsThePage) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // under it kernels have no hooks
-
-double counter(const json& rung, const char* name) {
-  return rung.at("counters").at(name).get<double>();
-}
 
 TEST(Explain, CountsWhatTheFirstStepsOfGemmChange) {
   const json result = explained({"gemm", "f32 64x64x64", "--gpu", "a40"});
@@ -132,17 +120,6 @@ TEST(Explain, CountsWhatTheFirstStepsOfGemmChange) {
   EXPECT_TRUE(tiled.at("roofline").at(1).at("bound_by_memory"));
 }
 
-json rung_of(const json& result, const std::string& name) {
-  const json& all = result.at("rungs");
-  return *std::find_if(all.begin(), all.end(), [&](const json& r) { return r.at("rung") == name; });
-}
-
-json roof_of(const json& rung, const char* bytes_are) {
-  const json& all = rung.at("roofline");
-  return *std::find_if(all.begin(), all.end(),
-                       [&](const json& r) { return r.at("bytes_are") == bytes_are; });
-}
-
 TEST(Explain, DefaultProblemsShowWhatEachRungOfGemmIsFor) {
   const json result = explained({"gemm"});
   EXPECT_EQ(result.at("chip").at("of"), "multiply-adds in f32");
@@ -164,53 +141,10 @@ TEST(Explain, DefaultProblemsShowWhatEachRungOfGemmIsFor) {
   }
 }
 
-TEST(Explain, SharedMemoryAndL1AreRoofs) {
-  const json result = explained({"gemm", "f32 256x256x64", "--gpu", "h200"});
-  const auto seconds = [&](const char* name) {
-    return roof_of(rung_of(result, name), "distinct").at("seconds_at_best").get<double>();
-  };
-  const auto bound = [&](const char* name) {
-    return roof_of(rung_of(result, name), "distinct").at("bound_by").get<std::string>();
-  };
-  EXPECT_EQ(bound("naive_coalesced"), "L1");
-  EXPECT_EQ(bound("shared_tile"), "shared memory");
-  // 33 lines per multiply-add of a warp against two wavefronts.
-  EXPECT_NEAR(seconds("naive_uncoalesced") / seconds("naive_coalesced"), 16.5, 0.5);
-  EXPECT_LT(seconds("shared_tile"), seconds("naive_coalesced"));
-  // nvcc makes one of four conflicting loads, and one of four of the other tile's.
-  EXPECT_NEAR(seconds("shared_tile_transposed") / seconds("shared_tile"), 33.0 / 5, 0.3);
-  EXPECT_LT(seconds("outer_product"), seconds("shared_tile") / 2);
-  EXPECT_NEAR(seconds("register_tile_1d") / seconds("outer_product"), 1, 0.1);
-  EXPECT_LT(seconds("register_tile_2d"), seconds("register_tile_1d"));
-  EXPECT_LT(seconds("vectorised"), seconds("register_tile_2d"));
-  EXPECT_EQ(bound("vectorised"), "issue");
-  const Outcome ladder = run_rung({"explain", "gemm", "f32 256x256x64"});
-  EXPECT_NE(ladder.out.find(" shared\n"), std::string::npos) << ladder.out;
-  const Outcome text = run_rung({"explain", "gemm/shared_tile", "f32 256x256x64"});
-  EXPECT_NE(text.out.find("  shared memory\n"), std::string::npos) << text.out;
-}
-
-TEST(Explain, TensorCoresAreHeldAgainstTheirRates) {
-  const struct {
-    const char *rung, *problem;
-    double operations_per_second;
-  } cases[] = {{"gemm/fp8_wgmma", "e4m3 64x128x128,tb", 2 * 989.5e12},
-               {"gemm/int8_wgmma", "i8 64x128x128,tb", 2 * 989.5e12},
-               {"gemm/naive_bytes", "i8 8x8x8", 67e12},  // not of tensor cores
-               {"gemm/split_bf16", "f32 64x64x64,split", 989.5e12 / 6},
-               {"gemm/mma_f64", "f64 64x64x16", 2 * 34e12},
-               {"gemm/naive_coalesced", "f64 8x8x8", 34e12}};
-  for (const auto& one : cases) {
-    const json result = explained({one.rung, one.problem, "--gpu", "h200"});
-    EXPECT_TRUE(result.at("rungs").at(0).at("counted")) << one.rung;
-    EXPECT_NEAR(result.at("chip").at("operations_per_second").get<double>(),
-                one.operations_per_second, 1e9)
-        << one.rung;
-  }
-}
-
 TEST(Explain, CountsInTheLadderAreGroupedByThousands) {
+  ::setenv("COLUMNS", "130", 1);
   const Outcome outcome = run_rung({"explain", "gemm", "f32 256x256x64"});
+  ::setenv("COLUMNS", std::to_string(workbench::page_width).c_str(), 1);
   EXPECT_NE(outcome.out.find(" 4,190,208 "), std::string::npos) << outcome.out;
   EXPECT_NE(outcome.out.find(" 8,192 "), std::string::npos) << outcome.out;
 }
@@ -238,10 +172,11 @@ TEST(Explain, NarrowTerminalsGetFewerColumnsAndSayWhich) {
   ::setenv("COLUMNS", "44", 1);
   const Outcome narrower = run_rung({"explain", "gemm", "f32 64x64x64"});
   ::setenv("COLUMNS", std::to_string(workbench::page_width).c_str(), 1);
-  EXPECT_NE(narrow.out.find("\nNo room in some table for: declared, stores"), std::string::npos)
+  EXPECT_NE(narrow.out.find("\nNo room in some table for: declared, counted, stores"),
+            std::string::npos)
       << narrow.out;
   expect_no_line_longer(narrow.out, 60);
-  EXPECT_NE(narrower.out.find(" bound\n"), std::string::npos) << "the column of all columns";
+  EXPECT_NE(narrower.out.find(" bound  "), std::string::npos) << "the column of all columns";
   EXPECT_EQ(narrow.out.find("lanes: active"), std::string::npos) << "explains what is not there";
   EXPECT_NE(narrow.out.find("conflicts: bank"), std::string::npos) << narrow.out;
   expect_no_line_longer(one.out, 60);
@@ -310,53 +245,6 @@ TEST(Explain, SaysWhyARungDoesNotTakeAProblem) {
   EXPECT_NE(rung.at("why_not").get<std::string>().find("16 bytes"), std::string::npos) << rung;
 }
 
-TEST(Explain, RequestsOfEachKindAreCountedWhereTheMeanHidesThem) {
-  const Outcome outcome = run_rung({"explain", "gemm/naive_uncoalesced", "f32 64x64x64"});
-  for (const char* row :
-       {"\n  sectors per request         16.5\n", "\n  requests of 1 ", "\n  requests of 32 "}) {
-    EXPECT_NE(outcome.out.find(row), std::string::npos) << row << outcome.out;
-  }
-  const Outcome tiled = run_rung({"explain", "gemm/shared_tile_transposed", "f32 64x64x64"});
-  EXPECT_NE(tiled.out.find("\n  wavefronts per request "), std::string::npos) << tiled.out;
-  EXPECT_NE(tiled.out.find("\n  requests of 32 "), std::string::npos) << tiled.out;
-}
-
-TEST(Explain, LaddersSayHowManyTimesFasterThanTheRungBefore) {
-  const json result = explained({"gemm", "f32 64x64x64"});
-  const json naive = rung_of(result, "naive_coalesced"), tile = rung_of(result, "shared_tile");
-  const auto seconds = [](const json& rung) {
-    return rung.at("bound").at("seconds").get<double>();
-  };
-  EXPECT_DOUBLE_EQ(tile.at("times_the_rung_before").get<double>(), seconds(naive) / seconds(tile));
-  const Outcome text = run_rung({"explain", "gemm", "f32 64x64x64"});
-  EXPECT_NE(text.out.find(" x before "), std::string::npos) << text.out;
-}
-
-TEST(Explain, BoundsOfALargerProblemAreExtrapolated) {
-  const auto bound = [](const char* counted, const char* at) {
-    return explained({"gemm/shared_tile", counted, "--at", at}).at("rungs").at(0).at("bound");
-  };
-  // The same work, whatever it is extrapolated from.
-  const json small = bound("f32 64x64x64", "f32 256x128x96");
-  const json large = bound("f32 128x64x32", "f32 256x128x96");
-  EXPECT_EQ(small.at("problem"), "f32 256x128x96");
-  const json there = explained({"gemm/shared_tile", "f32 256x128x96", "--at", "f32 256x128x96"})
-                         .at("rungs")
-                         .at(0)
-                         .at("bound");
-  const json &work = there.at("kernels").at(0), &of_small = small.at("kernels").at(0),
-             &of_large = large.at("kernels").at(0);
-  for (const char* name : {"blocks", "instructions", "shared_wavefronts", "l1_lines", "barriers",
-                           "l2_store_sectors"}) {
-    EXPECT_DOUBLE_EQ(of_small.at(name).get<double>(), work.at(name).get<double>()) << name;
-    EXPECT_DOUBLE_EQ(of_large.at(name).get<double>(), work.at(name).get<double>()) << name;
-  }
-  EXPECT_DOUBLE_EQ(small.at("waves").get<double>(), 8 * 4 / (132 * 2.0));
-  const Outcome text =
-      run_rung({"explain", "gemm/shared_tile", "f32 64x64x64", "--at", "f32 4096x4096x4096"});
-  EXPECT_NE(text.out.find("extrapolated to f32 4096x4096x4096"), std::string::npos) << text.out;
-}
-
 #endif
 
 TEST(Explain, WrongInputSaysWhatIsAccepted) {
@@ -395,32 +283,6 @@ TEST(Explain, WrongInputSaysWhatIsAccepted) {
     EXPECT_EQ(outcome.code, one.code) << said << outcome.out;
     EXPECT_NE(outcome.err.find(one.says), std::string::npos) << said << ": " << outcome.err;
   }
-}
-
-TEST(Explain, BackendsAreThoseThatThereAre) {
-  const Outcome help = run_rung({"explain", "--help"});
-  EXPECT_NE(help.out.find("cpu, cuda, simt, opencl"), std::string::npos) << help.out;
-}
-
-TEST(Explain, AnOpenClRungHasNoRoofButOneThatIsGiven) {
-  const Outcome none =
-      run_rung({"explain", "gemm/shared_tile", "f32 8x8x8", "--backend", "opencl"});
-  if (none.code == 2) GTEST_SKIP() << "a build without OpenCL";
-  EXPECT_EQ(none.code, 0) << none.err;
-  EXPECT_EQ(none.out.find("H200"), std::string::npos) << none.out;
-  EXPECT_NE(none.out.find("No roof: the rates of the OpenCL device are not known"),
-            std::string::npos)
-      << none.out;
-  const Outcome given = run_rung(
-      {"explain", "gemm/shared_tile", "f32 8x8x8", "--backend", "opencl", "--gpu", "h100"});
-  EXPECT_NE(given.out.find("On NVIDIA H100"), std::string::npos) << given.out;
-}
-
-TEST(Explain, ARungOfCudaThatDoesNotTakeTheProblemIsRefusedWithoutAGpu) {
-  const Outcome outcome =
-      run_rung({"explain", "gemm/naive_bytes", "f32 8x8x8", "--backend", "cuda"});
-  EXPECT_NE(outcome.code, 0) << outcome.out;  // 2 where CUDA is not in the build
-  EXPECT_EQ(outcome.out.find("at best"), std::string::npos) << outcome.out;
 }
 
 // A compiler behind ccache, with its base_dir, is told paths from the build's folder on.
