@@ -17,11 +17,34 @@ constexpr int rounded_up(int value, int portion) {
   return (value + portion - 1) / portion * portion;
 }
 
-void refuse(const char* what, int given, int most, const Multiprocessor& chip) {
-  const std::string name =
-      chip.capability == 0 ? "this SM" : "compute capability " + capability_name(chip.capability);
-  throw Error(ErrorCode::invalid_argument,
-              fmt::format("{}: {} given; a block of {} has at most {}", what, given, name, most));
+std::string name_of(const Multiprocessor& chip) {
+  return chip.capability == 0 ? "this SM"
+                              : "compute capability " + capability_name(chip.capability);
+}
+
+[[noreturn]] void refuse(const char* what, int given, int most, const Multiprocessor& chip) {
+  throw Error(ErrorCode::invalid_argument, fmt::format("{}: {} given; a block of {} has at most {}",
+                                                       what, given, name_of(chip), most));
+}
+
+/// A block's registers are more than were given: what they are made of is part of the message.
+[[noreturn]] void refuse_registers(const Multiprocessor& chip, const BlockNeeds& block,
+                                   const Occupancy& needs) {
+  if (block.registers_per_block > 0 || needs.registers_per_warp == 0) {
+    refuse("registers per block", needs.registers_per_block, chip.registers_per_block, chip);
+  }
+  // The most registers per thread with which as many warps would do.
+  const int warps = needs.registers_per_block / needs.registers_per_warp;
+  const int fits =
+      chip.registers_per_block / warps / chip.register_portion * chip.register_portion / warp;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("registers: {} threads with {} each are {} warps with {} (allocated in "
+                  "units of {}), {} in all; a block of {} has at most {}; accepted: up to {} "
+                  "registers per thread, or fewer threads",
+                  block.threads, block.registers, warps, needs.registers_per_warp,
+                  chip.register_portion, needs.registers_per_block, name_of(chip),
+                  chip.registers_per_block, fits));
 }
 
 void expect_launchable(const Multiprocessor& chip, const BlockNeeds& block) {
@@ -66,13 +89,14 @@ Occupancy occupancy(const Multiprocessor& chip, const BlockNeeds& block) {
       result.by_registers = chip.registers / result.registers_per_block;
     } else {
       const int each = rounded_up(block.registers * warp, chip.register_portion);
+      result.registers_per_warp = each;
       result.registers_per_block = warps * each;
-      const int held = chip.registers / chip.partitions / each * chip.partitions;
-      result.by_registers = held / result.warps_per_block;
+      result.warps_by_registers = chip.registers / chip.partitions / each * chip.partitions;
+      result.by_registers = result.warps_by_registers / result.warps_per_block;
     }
   }
   if (chip.registers > 0 && result.registers_per_block > chip.registers_per_block) {
-    refuse("registers", result.registers_per_block, chip.registers_per_block, chip);
+    refuse_registers(chip, block, result);
   }
   if (chip.shared_bytes > 0 && block.shared_bytes + chip.shared_bytes_reserved > 0) {
     result.shared_bytes_per_block =

@@ -72,6 +72,9 @@ struct Occupancy {
   // What a block is given, which is more than it asks for.
   int registers_per_block = 0;
   int shared_bytes_per_block = 0;
+  // Where registers are given to warps, 0 elsewhere.
+  int registers_per_warp = 0;
+  int warps_by_registers = 0;  // that the registers of all partitions hold
 
   /// "warps", "blocks", "registers", "shared memory": those that allow no more than `blocks`.
   [[nodiscard]] std::vector<std::string> limited_by() const;

@@ -95,10 +95,12 @@ int run(const Options& options) {
   for (const double count : processors) {
     const double speedup = bench::amdahl_speedup(parallel, count);
     const double scaled = bench::gustafson_speedup(parallel, count);
-    rows.push_back({{"processors", count},
-                    {"speedup", speedup},
-                    {"efficiency", speedup / count},
-                    {"gustafson", scaled}});
+    rows.push_back(
+        {{"processors", count},
+         {"speedup", speedup},
+         {"efficiency", speedup / count},
+         {"of_limit", bench::json_number(std::isfinite(limit) ? speedup / limit : std::nan(""))},
+         {"gustafson", scaled}});
     Sheet& sheet = sheets.emplace_back();
     sheet.input("parallel", "p", format_quantity(parallel, Unit::part), parallel);
     sheet.input("processors", "n", fmt::format("{:g}", count), count);

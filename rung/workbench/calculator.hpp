@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -60,6 +61,9 @@ class Given {
 /// A number with a unit, a word, or yes and no.
 using Figure = std::variant<double, std::string, bool>;
 
+/// A line of a table that a calculator shows beside its results, by the names of its columns.
+using Record = std::vector<std::pair<std::string, Figure>>;
+
 /// One calculation: its inputs, and what follows from them.
 class Sheet {
  public:
@@ -91,6 +95,10 @@ class Sheet {
   }
   /// Lines that are printed as they are, below the results.
   void picture(const std::string& lines) { picture_ += lines; }
+  /// What a picture shows, for the JSON: an array under this key, beside the rows.
+  void records(const std::string& key, std::vector<Record> table) {
+    records_.emplace_back(key, std::move(table));
+  }
   /// A command that counts or measures the same.
   void counted_by(const std::string& command) { counted_by_.push_back({command, {}, {}}); }
   /// The same, and its figures, which count() adds to the page.
@@ -121,6 +129,9 @@ class Sheet {
   [[nodiscard]] std::vector<std::string> counting_commands() const;
   [[nodiscard]] std::vector<std::string> measuring_commands() const { return measured_by_; }
   [[nodiscard]] std::string counted_text() const;
+  static std::string whose_formula(const std::vector<Sheet>& sheets,
+                                   const std::vector<std::size_t>& varied,
+                                   const std::string& result, const std::string& formula);
   [[nodiscard]] std::string filled(std::string_view formula, bool with_numbers) const;
 
   std::vector<Line> inputs_;
@@ -130,6 +141,7 @@ class Sheet {
   std::vector<CountedBy> counted_by_;
   std::vector<std::string> measured_by_;
   std::string picture_;
+  std::vector<std::pair<std::string, std::vector<Record>>> records_;
   std::map<std::string, Symbol, std::less<>> symbols_;
 };
 

@@ -112,7 +112,7 @@ int run(const Options& options) {
     fmt::print("{}\n", bench::machine_to_json(machine));
     return exit_good;
   }
-  fmt::print("{}, {}, {}\n", machine.cpu, count_of(machine.cores, "core"), machine.isa);
+  say(fmt::format("{}, {}, {}", machine.cpu, count_of(machine.cores, "core"), machine.isa));
   say(fmt::format("L1 {}, L2 {} per core, L3 {}, memory {}", format_bytes(machine.l1_bytes),
                   format_bytes(machine.l2_bytes), format_bytes(machine.l3_bytes),
                   format_bytes(machine.memory_bytes)));

@@ -73,6 +73,30 @@ std::string limits_table(const bench::Multiprocessor& chip, const Occupancy& one
   return limits.text();
 }
 
+/// How registers are allocated, where the number of blocks depends on it.
+std::string allocation_text(const bench::Multiprocessor& chip, const bench::BlockNeeds& block,
+                            const Occupancy& one) {
+  if (one.registers_per_warp == 0 || chip.register_portion <= 1) return "";
+  const bool is_rounded = one.registers_per_block != block.threads * block.registers;
+  if (!is_rounded && one.by_registers != one.blocks) return "";
+  const int in_partition = chip.registers / chip.partitions;
+  std::string text = fmt::format(
+      "Registers are allocated per warp, in units of {}: {} x 32 take {}. Each of the SM's {} "
+      "partitions has {} of its {} and holds {} such warps, {} in all: {} of {}.",
+      chip.register_portion, block.registers, whole(one.registers_per_warp), chip.partitions,
+      whole(in_partition), whole(chip.registers), in_partition / one.registers_per_warp,
+      one.warps_by_registers, count_of(one.by_registers, "block"),
+      count_of(one.warps_per_block, "warp"));
+  const int rounded_warps = one.registers_per_block / one.registers_per_warp;
+  if (rounded_warps != one.warps_per_block) {
+    text += fmt::format(
+        " The {} per block above are those of {} warps, a multiple of the partitions: so many a "
+        "launch may not exceed, and an SM gives none to warps that are not there.",
+        whole(one.registers_per_block), rounded_warps);
+  }
+  return text;
+}
+
 void add_one(const bench::Multiprocessor& chip, const bench::BlockNeeds& block,
              const Occupancy& one, Sheet& sheet) {
   sheet.let("most warps", chip.warps, Unit::count, "warps per SM");
@@ -83,6 +107,7 @@ void add_one(const bench::Multiprocessor& chip, const bench::BlockNeeds& block,
   const std::string limits = fmt::format("{}", fmt::join(one.limited_by(), " and "));
   sheet.plain_result("limited by", limits, limits);
   sheet.picture(limits_table(chip, one));
+  if (const std::string how = allocation_text(chip, block, one); !how.empty()) sheet.remark(how);
   const int idle = one.warps_per_block * 32 - block.threads;
   if (idle != 0) {
     sheet.remark(

@@ -19,6 +19,18 @@ std::string nvlink_table() {
   return table.text();
 }
 
+std::vector<Record> nvlink_records() {
+  std::vector<Record> records;
+  for (const bench::NvlinkGeneration& one : bench::nvlink_generations()) {
+    records.push_back({{"generation", static_cast<double>(one.generation)},
+                       {"gpu", std::string(one.gpu)},
+                       {"links", static_cast<double>(one.links)},
+                       {"bytes_per_second_per_link", one.bytes_per_second_per_link},
+                       {"bytes_per_second", one.links * one.bytes_per_second_per_link}});
+  }
+  return records;
+}
+
 void compute(const Given& given, Sheet& sheet) {
   const bench::PcieGeneration& link =
       bench::pcie_generations()[static_cast<std::size_t>(given["generation"]) - 1];
@@ -43,6 +55,7 @@ void compute(const Given& given, Sheet& sheet) {
   }
   sheet.remark("In one direction; both run at once. Headers of packets take part of it.");
   sheet.picture("Between GPUs, in one direction:\n" + nvlink_table());
+  sheet.records("nvlink", nvlink_records());
   sheet.measured_by("rung bench transfer  # on a machine with a GPU");
 }
 

@@ -62,6 +62,7 @@ double seconds_scale(std::string_view text) {
 double scale_of(std::string_view text, Unit unit) {
   switch (unit) {
     case Unit::count:
+      return prefix_scale(text, 1000);
     case Unit::number:
       return text.empty() ? 1 : 0;
     case Unit::bytes:
@@ -105,7 +106,7 @@ std::string accepted_text(Unit unit, const Accepted& accepted) {
   switch (unit) {
     case Unit::count: {
       const double most = std::min(accepted.most, exact_integers);
-      return fmt::format("a whole number from {} to {}",
+      return fmt::format("a whole number from {} to {}, as in 4096, 1M (10^6) or 1Mi (2^20)",
                          whole(accepted.zero ? accepted.least : std::max(1.0, accepted.least)),
                          most == exact_integers ? "2^53" : whole(most));
     }
@@ -151,6 +152,12 @@ std::string format_exact_bytes(double bytes) {
   std::size_t unit = 0;
   for (; scaled >= 1024 && std::fmod(scaled, 1024) == 0 && unit + 1 < std::size(units); ++unit) {
     scaled /= 1024;
+  }
+  // A figure of six digits and more is not read: 1,054,688 KiB are 1.006 GiB.
+  constexpr double readable = 1e5;
+  constexpr double readable_bytes = 1e9;
+  if (scaled >= (unit == 0 ? readable_bytes : readable)) {
+    for (; scaled >= 1024 && unit + 1 < std::size(units); ++unit) scaled /= 1024;
   }
   if (scaled >= exact_integers || scaled != std::floor(scaled)) {
     return fmt::format("{:.4g} {}", scaled, units[unit]);

@@ -21,7 +21,7 @@ double parse_rate(std::string_view option, std::string_view text, std::string_vi
 /// The unit of a calculator's number: how it is read and printed. Without a unit a
 /// number is of the first below: bytes, seconds, bytes per second ...
 enum class Unit : unsigned char {
-  count,  // a whole number, to 2^53: "1024", "1e6"
+  count,  // a whole number, to 2^53: "1024", "1e6", "1M" of 10^6, "1Mi" of 2^20
   number,
   bytes,                  // "4096", "32K" and "32KiB" of 1024, "32KB" of 1000
   seconds,                // "500ns", "1.5 ms"
@@ -40,7 +40,8 @@ double parse_quantity(std::string_view option, std::string_view text, Unit unit,
                       const Accepted& accepted = {});
 /// "16K": a whole number of registers, say; K and Ki are 1024.
 int parse_kibi_count(std::string_view option, std::string_view text);
-/// "6,912 bytes", "1.5 MB/s", "412.5 ns": four significant digits, whole numbers exactly.
+/// "6,912 bytes", "1.5 MB/s", "412.5 ns": four significant digits, whole numbers exactly; of bytes
+/// up to five digits of a unit, and up to nine of bytes.
 std::string format_quantity(double value, Unit unit);
 
 }  // namespace rung::workbench

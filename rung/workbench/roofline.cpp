@@ -10,6 +10,7 @@
 
 #include "rung/bench/published.hpp"
 #include "rung/workbench/calculator.hpp"
+#include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -44,7 +45,8 @@ Roof roof_of(const Given& given) {
 
 /// The roof on two logarithmic axes, and the kernel below it.
 std::string picture(double intensity, const Roof& roof) {
-  constexpr int columns = 61;
+  // "  +" and " FLOP/byte (log)" stand beside them.
+  const int columns = std::min(61, static_cast<int>(text_width()) - 19);
   constexpr int rows = 9;
   constexpr double per_decade = 20;  // columns; half as many rows show the same slope as 1
   const double ridge = bench::ridge_point(roof.peak, roof.bandwidth);
@@ -57,7 +59,7 @@ std::string picture(double intensity, const Roof& roof) {
   const auto row = [&](double rate) {  // from the top
     return 1 + static_cast<int>(std::lround(std::log10(roof.peak / rate) * per_decade / 8));
   };
-  std::vector<std::string> lines(rows, std::string(columns, ' '));
+  std::vector<std::string> lines(rows, std::string(static_cast<std::size_t>(columns), ' '));
   for (int at = 0; at < columns; ++at) {
     const double x = std::pow(10, left + at / per_decade);
     const int y = row(bench::roofline_rate(x, roof.bandwidth, roof.peak));
@@ -66,17 +68,16 @@ std::string picture(double intensity, const Roof& roof) {
   const int x = std::clamp(column(intensity), 0, columns - 1);
   const int y = std::min(row(bench::roofline_rate(intensity, roof.bandwidth, roof.peak)), rows - 1);
   lines[y][x] = 'o';
-  std::string text = "  FLOP/s (log)    o: this kernel, at best\n";
+  std::string text = "  FLOP/s (log)   o: this kernel, at best\n";
   for (std::string& line : lines) {
     line.erase(line.find_last_not_of(' ') + 1);
     text += "  |" + line + '\n';
   }
-  text += "  +" + std::string(columns, '-') + " FLOP/byte (log)\n";
-  std::string ticks(columns + 3, ' ');
-  const std::string mark = fmt::format("^ ridge {:.4g}", ridge);
-  ticks.replace(3 + std::clamp(column(ridge), 0, columns - 1), 1, mark);
-  ticks.erase(ticks.find_last_not_of(' ') + 1);
-  return text + ticks + '\n';
+  text += "  +" + std::string(static_cast<std::size_t>(columns), '-') + " FLOP/byte (log)\n";
+  const auto at = static_cast<std::size_t>(3 + std::clamp(column(ridge), 0, columns - 1));
+  const std::string name = fmt::format("ridge {:.4g}", ridge);
+  if (at + 2 + name.size() <= text_width()) return text + std::string(at, ' ') + "^ " + name + '\n';
+  return text + std::string(at - 1 - name.size(), ' ') + name + " ^\n";
 }
 
 void add_tile(const Given& given, double ridge, Sheet& sheet) {

@@ -172,6 +172,52 @@ std::string Sheet::counted_text() const {
   return text;
 }
 
+/// "kogge-stone: " or "n = 16 and 2,048: ": the values of an input for which, and for which alone,
+/// a result is computed by this formula; of several inputs where no one decides.
+std::string Sheet::whose_formula(const std::vector<Sheet>& sheets,
+                                 const std::vector<std::size_t>& varied, const std::string& result,
+                                 const std::string& formula) {
+  constexpr std::size_t most = 3;
+  const auto has_it = [&](const Sheet& sheet) {
+    const Line* const own = find_line(sheet.results_, result);
+    return own != nullptr && own->formula == formula;
+  };
+  const auto listed = [&](const auto& value_of) {
+    std::vector<std::string> values;
+    for (const Sheet& sheet : sheets) {
+      if (!has_it(sheet)) continue;
+      if (std::string one = value_of(sheet);
+          std::find(values.begin(), values.end(), one) == values.end()) {
+        values.push_back(std::move(one));
+      }
+    }
+    if (values.size() > most) {
+      return fmt::format("{} and {} more", values.front(), values.size() - 1);
+    }
+    return fmt::format("{}", fmt::join(values, " and "));
+  };
+  for (const std::size_t i : varied) {
+    const auto value_of = [i](const Sheet& sheet) { return sheet.inputs_[i].text; };
+    const bool decides = std::all_of(sheets.begin(), sheets.end(), [&](const Sheet& with) {
+      return !has_it(with) || std::all_of(sheets.begin(), sheets.end(), [&](const Sheet& without) {
+        return has_it(without) || value_of(with) != value_of(without);
+      });
+    });
+    if (!decides) continue;
+    const Line& input = sheets.front().inputs_[i];
+    const bool is_word = std::holds_alternative<std::string>(input.value);
+    return fmt::format("{}{}: ", is_word ? "" : input.name + " = ", listed(value_of));
+  }
+  return listed([&](const Sheet& sheet) {
+           std::string values;
+           for (const std::size_t i : varied) {
+             values += (values.empty() ? "" : " ") + sheet.inputs_[i].text;
+           }
+           return values;
+         }) +
+         ": ";
+}
+
 std::string Sheet::table(const std::vector<Sheet>& sheets) {
   const Sheet& first = sheets.front();
   std::vector<Table::Column> columns;
@@ -220,7 +266,11 @@ std::string Sheet::table(const std::vector<Sheet>& sheets) {
       if (own == nullptr || own->formula.empty()) continue;
       if (std::find(formulas.begin(), formulas.end(), own->formula) != formulas.end()) continue;
       formulas.push_back(own->formula);
-      text += wrapped(own->formula, text_width(), name_column(line.name, width));
+    }
+    for (const std::string& formula : formulas) {
+      const std::string whose =
+          formulas.size() == 1 ? "" : whose_formula(sheets, varied, line.name, formula);
+      text += wrapped(whose + formula, text_width(), name_column(line.name, width));
     }
   }
   // What one sheet alone says is on its own page.
@@ -277,12 +327,20 @@ std::string Sheet::json(const std::string& calculator, const std::vector<Sheet>&
       if (!figures.empty()) counted.push_back({{"command", one.command}, {"figures", figures}});
     }
   }
-  return ordered_json{{"calculator", calculator},
+  ordered_json all = {{"calculator", calculator},
                       {"rows", rows},
                       {"counted_by", distinct_commands(sheets, &Sheet::counting_commands)},
                       {"counted", counted},
-                      {"measured_by", distinct_commands(sheets, &Sheet::measuring_commands)}}
-      .dump(2);
+                      {"measured_by", distinct_commands(sheets, &Sheet::measuring_commands)}};
+  for (const auto& [key, table] : sheets.front().records_) {
+    ordered_json& lines = all[key] = ordered_json::array();
+    for (const Record& record : table) {
+      ordered_json line = ordered_json::object();
+      for (const auto& [name, figure] : record) line[name] = figure_to_json(figure);
+      lines.push_back(std::move(line));
+    }
+  }
+  return all.dump(2);
 }
 
 }  // namespace rung::workbench

@@ -46,7 +46,11 @@ class Table::Layout {
     cut_yielding_columns();
     drop_columns(Fit::yield);
     drop_columns(Fit::drop);
-    cut_columns();
+    cut_columns(Fit::cut);
+    // Nothing else is left to give on a very narrow terminal: names are cut, then columns go.
+    cut_columns(Fit::keep);
+    drop_columns(Fit::keep);
+    if (sum(widths_, shown_) > width_ && shown_.size() == 1) widths_[shown_.front()] = width_;
     if (has_remarks_) {
       const std::size_t before = sum(widths_, shown_) - widths_[last];
       const std::size_t room = width > before ? width - before : 0;
@@ -83,32 +87,53 @@ class Table::Layout {
     return std::min(most, std::max(limit, min_cell));
   }
 
-  void cut_yielding_columns() {
+  /// Cuts columns of this fit to no less than `least`, as far as the line is too wide.
+  void shrink(Fit fit, std::size_t least) {
     for (const std::size_t c : shown_) {
       const Column& column = table_.columns_[c];
       const std::size_t all = sum(widths_, shown_);
-      const std::size_t least = std::max(min_cell, shown_width(column.title));
-      if (column.fit != Fit::yield || all <= width_ || widths_[c] <= least) continue;
-      widths_[c] -= std::min(all - width_, widths_[c] - least);
+      const std::size_t limit = std::max(least, shown_width(column.title));
+      if (column.fit != fit || all <= width_ || widths_[c] <= limit) continue;
+      widths_[c] -= std::min(all - width_, widths_[c] - limit);
     }
+  }
+
+  /// A column that is cut keeps so many characters where it makes room for one that yields.
+  void cut_yielding_columns() {
+    constexpr std::size_t readable = 28;
+    const bool any = std::any_of(shown_.begin(), shown_.end(), [&](std::size_t c) {
+      return table_.columns_[c].fit == Fit::yield;
+    });
+    if (!any) return;
+    shrink(Fit::yield, readable);
+    const std::vector<std::size_t> before = widths_;
+    shrink(Fit::cut, readable);
+    shrink(Fit::yield, min_cell);
+    if (sum(widths_, shown_) <= width_) return;
+    widths_ = before;
+    shrink(Fit::yield, min_cell);
   }
 
   void drop_columns(Fit fit) {
     for (std::size_t i = shown_.size(); i-- > 0 && sum(widths_, shown_) > width_;) {
       const Column& column = table_.columns_[shown_[i]];
-      if (column.fit != fit) continue;
+      const bool is_kept = fit == Fit::keep && (i == 0 || (has_remarks_ && shown_[i] == remarks_));
+      if (column.fit != fit || is_kept) continue;
       dropped_ = column.title + (dropped_.empty() ? "" : ", " + dropped_);
       shown_.erase(shown_.begin() + static_cast<std::ptrdiff_t>(i));
     }
   }
 
-  /// Takes from the widest of the columns that may be cut, until the line fits or nothing is left
-  /// to take.
-  void cut_columns() {
+  /// Takes from the widest of the columns of text with this fit, until the line fits or nothing is
+  /// left to take.
+  void cut_columns(Fit fit) {
     while (sum(widths_, shown_) > width_) {
       std::size_t* widest = nullptr;
       for (const std::size_t c : shown_) {
-        if (table_.columns_[c].fit != Fit::cut || widths_[c] <= min_cell) continue;
+        const Column& column = table_.columns_[c];
+        const bool is_number = fit == Fit::keep && column.right;
+        if (column.fit != fit || is_number || widths_[c] <= min_cell) continue;
+        if (has_remarks_ && c == remarks_) continue;
         if (widest == nullptr || widths_[c] > *widest) widest = &widths_[c];
       }
       if (widest == nullptr) return;
@@ -204,6 +229,19 @@ std::string wrapped(const std::string& text, std::size_t width, const std::strin
     all += (all.empty() ? head : std::string(head.size(), ' ')) + line + '\n';
   }
   return all;
+}
+
+std::string one_line(std::string_view text) {
+  std::string line;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const std::size_t begin = std::min(part.find_first_not_of(' '), part.size());
+    if (begin == part.size()) continue;
+    if (!line.empty()) line += line.ends_with(':') ? " " : "; ";
+    line += part.substr(begin);
+  }
+  return line;
 }
 
 void say(const std::string& paragraph) { fmt::print("{}", wrapped(paragraph, text_width())); }

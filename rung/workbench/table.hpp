@@ -15,7 +15,8 @@ namespace rung::workbench {
 class Table {
  public:
   /// The fate of a column for which there is no room. `yield`: it is cut before any other is
-  /// dropped, and is then the first to go.
+  /// dropped, beside columns to cut as long as those stay readable, and is then the first to go.
+  /// `keep`: it is cut, or dropped, when nothing else is left to give.
   enum class Fit : unsigned char { keep, cut, drop, yield };
   struct Column {
     std::string title;
@@ -54,6 +55,8 @@ std::string cut(std::string_view text, std::size_t width);
 std::vector<std::string> wrap(const std::string& text, std::size_t width);
 /// wrap() as one text: the first line begins with `head`, the others are indented as far.
 std::string wrapped(const std::string& text, std::size_t width, const std::string& head = "");
+/// A message of several lines as one, to be wrapped: lines below a colon are joined by semicolons.
+std::string one_line(std::string_view text);
 /// Prints a paragraph on standard output, wrapped to text_width().
 void say(const std::string& paragraph);
 

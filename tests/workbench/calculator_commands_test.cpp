@@ -6,6 +6,7 @@
 
 #include "command_line.hpp"
 #include "rung/workbench/command.hpp"
+#include "rung/workbench/quantity.hpp"
 
 namespace rung::test {
 namespace {
@@ -244,6 +245,47 @@ TEST(Calculators, WrongInputNamesOptionValueAndWhatIsAccepted) {
     EXPECT_EQ(outcome.out, "") << line;
     EXPECT_NE(outcome.err.find(says), std::string::npos) << line << ": " << outcome.err;
   }
+}
+
+TEST(Calculators, ATableSaysWhoseFormulaALineIs) {
+  const std::string words = page_of("work kogge-stone,tree --n 16");
+  EXPECT_NE(words.find("\nadditions                kogge-stone: n x log2 n - (n - 1)\n"),
+            std::string::npos)
+      << words;
+  EXPECT_NE(words.find("\nadditions                tree: n - 1\n"), std::string::npos) << words;
+  EXPECT_NE(words.find("\nsequential               n - 1\n"), std::string::npos) << words;
+  const std::string numbers = page_of("work brent-kung --n 16,1000,2048");
+  EXPECT_NE(numbers.find("additions                n = 16 and 2,048: 2 x (n - 1) - log2 n"),
+            std::string::npos)
+      << numbers;
+}
+
+TEST(Calculators, CountsHavePrefixesToo) {
+  EXPECT_EQ(figure("work tree --n 1M", "additions"), 1e6 - 1);
+  EXPECT_EQ(figure("work tree --n 1Mi", "additions"), 1048576 - 1);
+  EXPECT_EQ(figure("work tree --n 2k", "additions"), 1999);
+  const Outcome wrong = run_line("work tree --n 1MB");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("1M (10^6) or 1Mi (2^20)"), std::string::npos) << wrong.err;
+}
+
+TEST(Calculators, LargeNumbersOfBytesAreReadable) {
+  using workbench::Unit;
+  EXPECT_EQ(workbench::format_quantity(6912, Unit::bytes), "6,912 bytes");
+  EXPECT_EQ(workbench::format_quantity(10377600, Unit::bytes), "10,377,600 bytes");
+  EXPECT_EQ(workbench::format_quantity(1536.0 * 1048576, Unit::bytes), "1,536 MiB");
+  EXPECT_EQ(workbench::format_quantity(1024.0 * 1054689, Unit::bytes), "1.006 GiB");
+  EXPECT_EQ(workbench::format_quantity(1e12, Unit::bytes), "931.3 GiB");
+}
+
+TEST(Calculators, PcieAndAmdahlPrintAsJsonWhatTheirPagesShow) {
+  const auto nvlink = json_of("pcie").at("nvlink");
+  ASSERT_EQ(nvlink.size(), 5u);
+  EXPECT_EQ(nvlink.at(3).at("gpu"), "H100");
+  EXPECT_EQ(nvlink.at(3).at("bytes_per_second"), 450000000000);
+  EXPECT_NEAR(json_of("amdahl 90% 1000").at("rows").at(0).at("of_limit").get<double>(), 0.9911,
+              1e-4);
+  EXPECT_TRUE(json_of("amdahl 1 8").at("rows").at(0).at("of_limit").is_null());
 }
 
 TEST(Calculators, ShellsCompleteThem) {

@@ -132,6 +132,28 @@ TEST(Occupancy, RefusesWhatNoLaunchMayHave) {
   EXPECT_THROW(bench::find_multiprocessor(40), Error);
 }
 
+// 5,120 registers per block, and 48 blocks of them in 65,536: both are right, and looked wrong.
+TEST(Occupancy, ExplainsHowRegistersAreAllocated) {
+  const std::string text = run_rung({"occupancy", "--threads", "32", "--registers", "40"}).out;
+  EXPECT_NE(text.find("in units of 256: 40 x 32 take 1,280."), std::string::npos) << text;
+  EXPECT_NE(text.find("48 in all: 48 blocks of 1 warp."), std::string::npos) << text;
+  EXPECT_NE(text.find("The 5,120 per"), std::string::npos) << text;
+  const Outcome own = run_rung(
+      {"occupancy", "--sm", "warps=64,registers=64K", "--threads", "32", "--registers", "40"});
+  EXPECT_EQ(own.out.find("in units of"), std::string::npos) << "nothing is rounded\n" << own.out;
+  const Outcome full = run_rung({"occupancy", "--threads", "256", "--registers", "16"});
+  EXPECT_EQ(full.out.find("in units of"), std::string::npos) << "no block less\n" << full.out;
+}
+
+TEST(Occupancy, TooManyRegistersAreTakenApart) {
+  const Outcome outcome = run_rung({"occupancy", "--threads", "1024", "--registers", "72"});
+  EXPECT_EQ(outcome.code, 2);
+  for (const char* part : {"1024 threads with 72 each are 32 warps with 2304", "73728 in all",
+                           "at most 65536", "accepted: up to 64 registers per thread"}) {
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << part << '\n' << outcome.err;
+  }
+}
+
 TEST(Occupancy, JsonAndText) {
   const Outcome one = run_rung({"occupancy", "--compute-capability", "8.6", "--threads", "96",
                                 "--registers", "32", "--shared", "1K", "--json"});
