@@ -20,10 +20,11 @@ int users = 0;
 struct sigaction before {};
 
 void handle(int signal) {
-  constexpr std::string_view guarded =
-      "\nstopping after the call that runs; Ctrl-C again ends at once\n";
-  const std::string_view text = is_guarded != 0 ? guarded : guarded.substr(0, 1);
-  if (is_open != 0) static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
+  std::string_view text = "\nstopping after the call that runs; Ctrl-C again ends at once\n";
+  if (is_guarded == 0) text = text.substr(0, 1);
+  if (is_open == 0) text.remove_prefix(1);
+  // In a pipe too: a call of minutes would else look like a program that ignores Ctrl-C.
+  if (!text.empty()) static_cast<void>(!write(STDERR_FILENO, text.data(), text.size()));
   std::signal(signal, SIG_DFL);
   if (is_guarded != 0) {
     is_noted = 1;
@@ -35,7 +36,9 @@ void handle(int signal) {
 void add_user() {
   if (users++ != 0) return;
   sigaction(SIGINT, nullptr, &before);
-  if (before.sa_handler != SIG_DFL) return;
+  // A handler that is there already is a library's: OpenCL drivers contain LLVM, which ends the
+  // program.
+  if (before.sa_handler == SIG_IGN) return;
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;

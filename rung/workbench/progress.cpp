@@ -20,8 +20,14 @@ constexpr double redraw_seconds = 0.05;  // more often only costs time and flick
 }  // namespace
 
 Progress::Progress(std::int64_t total)
-    : total_(std::max<std::int64_t>(total, 1)), on_terminal_(is_terminal(STDERR_FILENO)) {
-  if (on_terminal_) line_.emplace();
+    : total_(std::max<std::int64_t>(total, 1)),
+      on_terminal_(is_terminal(STDERR_FILENO)),
+      began_at_(bench::now()) {
+  if (on_terminal_) {
+    line_.emplace();
+  } else {
+    drawn_at_ = began_at_;
+  }
 }
 
 Progress::~Progress() {
@@ -35,9 +41,22 @@ void Progress::step(std::string_view doing) {
 
 void Progress::say(std::string_view doing) { draw(doing, true); }
 
+void Progress::mention(std::string_view doing) { draw(doing, false); }
+
+void Progress::print_line(std::string_view doing) {
+  const double time = bench::now();
+  if (time - drawn_at_ < line_seconds) return;
+  drawn_at_ = time;
+  fmt::print(stderr, "{} % after {:.0f} s: {}\n", done_ * 100 / total_, time - began_at_, doing);
+  std::fflush(stderr);
+}
+
 void Progress::draw(std::string_view doing, bool now) {
   InterruptGuard::check();
-  if (!on_terminal_) return;
+  if (!on_terminal_) {
+    print_line(doing);
+    return;
+  }
   const double time = bench::now();
   if (!now && time - drawn_at_ < redraw_seconds) return;
   drawn_at_ = time;
