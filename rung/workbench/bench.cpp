@@ -30,6 +30,7 @@ struct Options {
   std::string rungs;
   std::string threads;
   std::string output;
+  int device = 0;
   int pairs = 0;  // 0: the plan's own
   double max_seconds = 3600;
   bool json = false;
@@ -131,7 +132,10 @@ bool has_any(const AnyOperator& op, Backend backend, const std::vector<std::stri
 struct Race {
   Backend backend;
   int threads;
+  int device;
   Problem problem;
+
+  [[nodiscard]] Context context() const { return context_on(backend, threads, device); }
 };
 
 /// Says about how long the races will take. Throws if that is too long.
@@ -142,7 +146,7 @@ void announce(const AnyOperator& op, const std::vector<Race>& races, const Bench
   // needs no estimate then.
   const bool quiet = options.json && !is_terminal(STDERR_FILENO);
   const bool quick = std::all_of(races.begin(), races.end(), [&](const Race& race) {
-    return is_quick(op, race.problem, Context::on(race.backend, race.threads));
+    return is_quick(op, race.problem, race.context());
   });
   if (quiet && (quick || options.problems.empty())) return;
   BenchEstimate all;
@@ -150,7 +154,7 @@ void announce(const AnyOperator& op, const std::vector<Race>& races, const Bench
     Progress progress(static_cast<std::int64_t>(races.size()));
     for (const Race& race : races) {
       progress.say(fmt::format("estimating {}", race.problem.to_string()));
-      Context context = Context::on(race.backend, race.threads);
+      Context context = race.context();
       const BenchEstimate one = estimate_bench(op, race.problem, context, plan);
       all.versions += one.versions;
       all.seconds += one.seconds;
@@ -166,45 +170,17 @@ void announce(const AnyOperator& op, const std::vector<Race>& races, const Bench
                    "fewer --rungs or a smaller problem take less");
   }
   if (quiet || all.versions == 0) return;
-  fmt::print(to, "{} on {}: takes {}\n", count_of(all.versions, "version"),
-             count_of(races.size(), "problem"), format_estimate(all.seconds));
+  fmt::print(to, "{}",
+             wrapped(fmt::format("{} on {}: takes {}", count_of(all.versions, "version"),
+                                 count_of(races.size(), "problem"), format_estimate(all.seconds)),
+                     text_width()));
   std::fflush(to);
-}
-
-/// What the figures mean, and what speaks against them.
-void print_remarks(const std::vector<BenchTable>& tables, const bench::Machine& machine,
-                   const BenchPlan& plan, const Options& options) {
-  bool above_ceiling = false;
-  for (const BenchTable& table : tables) {
-    for (const BenchRow& row : table.rows) above_ceiling |= row.of_ceiling > 1 + ceiling_spread;
-  }
-  const std::string rounds =
-      count_of(plan.timing.rounds, "round") + (options.pairs > 0 ? "" : ", fewer of slow ones");
-  if (const std::string legend = bench_legend(tables, rounds); !legend.empty()) say(legend);
-  if (above_ceiling) {
-    say("of ceiling is blank where a version was faster than the ceiling. Reasons: fewer "
-        "operations "
-        "than the definition's, which are counted (Winograd); data that stay in a cache; ceilings "
-        "that were measured while the machine was busy (`rung machine --refresh`).");
-  }
-  if (machine.noisy()) {
-    say("The ceilings were measured while the machine was busy, so that they may be too low: "
-        "`rung machine` measures again.");
-  }
-  fmt::print("{}", toned(Tone::bad, busy_text(tables)));
 }
 
 /// Says what was not timed, and how its kernels are run nevertheless.
 void print_missing(const AnyOperator& op, const std::vector<std::string>& missing,
-                   const std::vector<std::string>& named, const Options& options) {
+                   const Options& options) {
   for (const std::string& line : missing) say("not timed on " + line);
-  for (const RungInfo* rung : op.rungs()) {
-    const Availability here = rung_availability(*rung);
-    const bool is_named = std::find(named.begin(), named.end(), rung->name) != named.end();
-    if (is_named && available(rung->backend) && !here) {
-      say(fmt::format("not timed: {}: {}", rung->name, here.why));
-    }
-  }
   const bool is_simulated = options.backend.empty() && !available(Backend::cuda) &&
                             available(Backend::simt) && has_any(op, Backend::simt, {});
   if (!is_simulated) return;
@@ -224,24 +200,32 @@ std::vector<Race> races_of(const AnyOperator& op, const BenchPlan& plan, const O
     for (const Problem& problem : problems_for(op, backend, given)) {
       // Only the CPU's rungs run on threads of ours.
       const std::string& threads = backend == Backend::cpu ? options.threads : std::string();
-      for (const int count : thread_counts(threads)) races.push_back({backend, count, problem});
+      for (const int count : thread_counts(threads)) {
+        races.push_back({backend, count, options.device, problem});
+      }
     }
   }
   if (races.empty()) refuse_nothing(op, plan.rungs, options.backend, missing);
   if (given.empty()) return races;
   for (const Race& race : races) {
-    expect_work(op, race.problem, Context::on(race.backend, race.threads), "time");
+    expect_work(op, race.problem, race.context(), "time");
   }
   return races;
 }
 
-/// Appends what each race gives to `tables`, until a Ctrl-C.
+/// Appends what each race gives to `tables`, until a Ctrl-C, and keeps all of them in `output`,
+/// unless that is "": whatever ends the program later, what is finished is there.
 void run_races(const AnyOperator& op, const std::vector<Race>& races, const BenchPlan& plan,
-               const bench::Machine& machine, std::vector<BenchTable>& tables) {
+               const bench::Machine& machine, const std::string& output,
+               std::vector<BenchTable>& tables) {
   Progress progress(static_cast<std::int64_t>(races.size()));
   for (const Race& race : races) {
-    Context context = Context::on(race.backend, race.threads);
+    Context context = race.context();
     tables.push_back(bench_problem(op, race.problem, context, plan, machine, progress));
+    if (!output.empty()) {
+      const bool complete = tables.size() == races.size() && !InterruptGuard::interrupted();
+      write_text_file(output, bench_json(tables, machine, complete) + '\n');
+    }
     progress.step(race.problem.to_string());
   }
 }
@@ -287,27 +271,27 @@ int run(const Options& options) {
   try {
     announce(op, races, plan, options);
     machine = machine_with_ceilings(options.json);
-    run_races(op, races, plan, machine, tables);
+    run_races(op, races, plan, machine, options.output, tables);
   } catch (const Interrupted&) {  // NOLINT(bugprone-empty-catch): what was timed is printed
   }
   const bool is_cut = InterruptGuard::interrupted();
   if (is_cut && tables.empty()) InterruptGuard::end("no problem is timed");
 
-  const std::string json = bench_json(tables, machine);
-  if (!options.output.empty() && !is_cut) write_text_file(options.output, json + '\n');
   if (options.json) {
-    fmt::print("{}\n", json);
+    fmt::print("{}\n", bench_json(tables, machine, !is_cut));
   } else {
-    fmt::print("{}, {}, {}\n", machine.cpu, count_of(machine.cores, "core"), machine.isa);
+    say(fmt::format("{}, {}, {}", machine.cpu, count_of(machine.cores, "core"), machine.isa));
     for (const bench::Gpu& gpu : machine.gpus) fmt::print("{}\n", gpu.name);
     fmt::print("\n{}", bench_text(tables));
-    print_remarks(tables, machine, plan, options);
-    if (!is_cut) print_missing(op, missing, plan.rungs, options);
+    const std::string rounds =
+        count_of(plan.timing.rounds, "round") + (options.pairs > 0 ? "" : ", fewer of slow ones");
+    fmt::print("{}", bench_remarks(tables, machine, rounds));
+    if (!is_cut) print_missing(op, missing, options);
   }
   if (is_cut) {
     InterruptGuard::end(
         fmt::format("{} of {} timed{}", tables.size(), count_of(races.size(), "problem"),
-                    options.output.empty() ? "" : ", and " + options.output + " is not written"));
+                    options.output.empty() ? "" : ", and kept in " + options.output));
   }
   return exit_code_of(tables);
 }
@@ -317,9 +301,12 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("op", options->op, "the operator").completes(complete_operators);
   app.add_option("problem", options->problems, "as in \"f32 1024x1024x1024\"; default: a few")
       .type_name("PROBLEM");
-  app.add_option("--backend", options->backend,
-                 "cpu or cuda, default: those that are here; opencl on request; simt only checks")
-      .completes(complete_backends);
+  const Option backend =
+      app.add_option("--backend", options->backend,
+                     "cpu or cuda, default: those that are here; opencl on request; simt only "
+                     "checks")
+          .completes(complete_backends);
+  app.add_option("--device", options->device, device_help).between(0, max_device).needs(backend);
   app.add_option("--rungs", options->rungs,
                  "only these, as in packed_simd,openblas,best; default: all, peers too")
       .type_name("LIST")
@@ -334,7 +321,8 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--max-seconds", options->max_seconds,
                  "refuse problems that take longer, as concluded from smaller ones; default: 3600")
       .between(1.0, 1e9);
-  app.add_option("--output", options->output, "also write the JSON to this file, replacing it")
+  app.add_option("--output", options->output,
+                 "also write the JSON to this file, replacing it, after each problem")
       .type_name("FILE");
   app.add_flag("--json", options->json, "one object: the machine, and one row per version");
   app.add_flag(

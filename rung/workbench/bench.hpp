@@ -26,6 +26,7 @@ struct BenchRow {
   Backend backend = Backend::cpu;
   bool peer = false;
   std::string problem;
+  std::string device;                // its name, "" of the CPU and of the simulated GPU
   int threads = 1;                   // that it may use
   int threads_used = 0;              // most that took part; 0: not known, of peers
   double seconds = not_measured;     // median
@@ -44,6 +45,10 @@ struct BenchRow {
 struct BenchTable {
   std::string title;
   std::vector<BenchRow> rows;
+  /// Versions without a time, with the reason as their note: peers, and what was named, that do not
+  /// take the problem or are not installed.
+  std::vector<BenchRow> not_timed;
+  std::string no_ceiling;  // why there is none; "" where there is one
 };
 
 struct BenchPlan {
@@ -88,11 +93,19 @@ bench::Contender contender(const std::vector<Instance*>& sets, const RungInfo* r
 /// Whether a version is to be timed: a rung's name, or public_call.
 bool is_wanted(const BenchPlan& plan, std::string_view rung);
 
+/// What the figures mean, and what speaks against them: paragraphs that are wrapped already.
+std::string bench_remarks(const std::vector<BenchTable>& tables, const bench::Machine& machine,
+                          const std::string& rounds);
+/// The warning that more threads were asked for than the machine has cores; "" otherwise.
+std::string oversubscribed_text(int threads, const bench::Machine& machine);
+
 std::string bench_text(const std::vector<BenchTable>& tables);
 /// The meaning of the columns that bench_text() has at this width of the terminal. `rounds`: "15
 /// rounds", and what else is to be said of their number.
 std::string bench_legend(const std::vector<BenchTable>& tables, const std::string& rounds);
-std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine);
+/// `complete`: no problem is missing, as one is after a Ctrl-C.
+std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine,
+                       bool complete);
 
 /// How long a rung may take on a problem.
 struct RuntimeEstimate {

@@ -83,7 +83,7 @@ class ProblemBench {
     }
     if (is_wanted(plan_, public_call)) enter(nullptr);
     if (context_.backend() != Backend::simt) time();
-    return {title(), std::move(rows_)};
+    return {title(), std::move(rows_), std::move(not_timed_), no_ceiling()};
   }
 
  private:
@@ -95,6 +95,7 @@ class ProblemBench {
     row.backend = context_.backend();
     row.peer = rung != nullptr && rung->peer;
     row.problem = problem_.to_string();
+    if (!in_host_memory(context_.backend())) row.device = context_.info().name;
     row.threads = context_.threads();
     const bool memory = bench::bound_by_memory(cost_, ceiling_);
     row.unit = memory ? "GB/s" : "GFLOP/s";
@@ -104,8 +105,18 @@ class ProblemBench {
   /// Checks a rung, or the public call, and enters it into the race when it is right and not too
   /// slow.
   void enter(const RungInfo* rung) {
-    if (rung != nullptr && !rung_availability(*rung)) return;
-    if (rung != nullptr && !judge_.instance().supports(*rung, context_)) return;
+    if (rung != nullptr) {
+      const bool is_named = !plan_.rungs.empty();
+      if (const Availability here = rung_availability(*rung); !here) {
+        if (is_named) leave_out(rung, here.why);
+        return;
+      }
+      if (const Support takes = judge_.instance().supports(*rung, context_); !takes) {
+        // A step of the ladder that takes less than the next one is no surprise; a peer is.
+        if (is_named || rung->peer) leave_out(rung, takes.why);
+        return;
+      }
+    }
     BenchRow row = blank(rung);
     progress_.say(fmt::format("checking {} {} on {}", row.op, row.rung, row.problem));
     if (rung != nullptr && context_.backend() != Backend::simt) {
@@ -119,7 +130,10 @@ class ProblemBench {
       }
     }
     const Verdict verdict = judge_.judge(rung, context_, false);
-    if (verdict.kind == Verdict::Kind::skipped) return;
+    if (verdict.kind == Verdict::Kind::skipped) {
+      leave_out(rung, verdict.message);
+      return;
+    }
     if (verdict.kind == Verdict::Kind::failed) {
       row.failed = true;
       row.note = "FAILED, not timed: " + verdict.message;
@@ -138,6 +152,12 @@ class ProblemBench {
       timed_.push_back({rows_.size(), rung});
     }
     rows_.push_back(row);
+  }
+
+  void leave_out(const RungInfo* rung, const std::string& why) {
+    BenchRow row = blank(rung);
+    row.note = why;
+    not_timed_.push_back(std::move(row));
   }
 
   void time() {
@@ -219,14 +239,26 @@ class ProblemBench {
     if (peer != nullptr) row.vs_peer = bench::speed_ratio(*peer, samples);
   }
 
+  /// A rate of arithmetic is measured in some types only.
+  std::string no_ceiling() const {
+    if (context_.backend() == Backend::simt || bench::seconds_at_best(cost_, ceiling_) > 0) {
+      return "";
+    }
+    return ceiling_.element.empty()
+               ? "no ceiling of this device is measured"
+               : fmt::format("no ceiling: the rate of multiply-adds in {} is not measured",
+                             ceiling_.element);
+  }
+
   std::string title() const {
-    std::string text =
-        fmt::format("{} {} on {}", op_.name(), problem_.to_string(), to_string(context_.backend()));
+    std::string text = fmt::format("{} {} on {}{}", op_.name(), problem_.to_string(),
+                                   to_string(context_.backend()), device_in_parentheses(context_));
     if (context_.backend() == Backend::cpu) {
       text += ", " + count_of(context_.threads(), "thread");
     }
     const double at_best = bench::seconds_at_best(cost_, ceiling_);
-    if (at_best <= 0 || context_.backend() == Backend::simt) return text;
+    if (context_.backend() == Backend::simt) return text;
+    if (at_best <= 0) return text + ": " + no_ceiling();
     const bool memory = bench::bound_by_memory(cost_, ceiling_);
     const double work = memory ? cost_.bytes : cost_.operations;
     return text + fmt::format(": at best {}, {} {} ({})", format_seconds(at_best),
@@ -250,6 +282,7 @@ class ProblemBench {
   bench::Ceiling ceiling_;
   SmallerProblems smaller_;
   std::vector<BenchRow> rows_;
+  std::vector<BenchRow> not_timed_;
   std::vector<Entry> timed_;
 };
 

@@ -27,6 +27,7 @@ ordered_json to_json(const BenchRow& row) {
           {"backend", to_string(row.backend)},
           {"peer", row.peer},
           {"problem", row.problem},
+          {"device", row.device},
           {"seconds", bench::json_number(row.seconds)},
           {"spread", bench::json_number(row.spread)},
           {"rate", bench::json_number(row.rate)},
@@ -69,6 +70,31 @@ Table text_table(const BenchTable& one) {
   return table;
 }
 
+ordered_json not_timed_to_json(const BenchRow& row) {
+  return {{"op", row.op},           {"rung", row.rung},       {"backend", to_string(row.backend)},
+          {"peer", row.peer},       {"problem", row.problem}, {"device", row.device},
+          {"threads", row.threads}, {"why", row.note}};
+}
+
+/// "openblas, blis: not timed: take f32 and f64": versions that share a reason share a line.
+std::string not_timed_text(const std::vector<BenchRow>& rows) {
+  std::vector<std::pair<std::string, std::string>> names_of;
+  for (const BenchRow& row : rows) {
+    const auto found = std::find_if(names_of.begin(), names_of.end(),
+                                    [&](const auto& one) { return one.first == row.note; });
+    if (found == names_of.end()) {
+      names_of.emplace_back(row.note, row.rung);
+    } else {
+      found->second += ", " + row.rung;
+    }
+  }
+  std::string text;
+  for (const auto& [why, names] : names_of) {
+    text += wrapped(fmt::format("{}: not timed: {}", names, one_line(why)), text_width());
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string bench_text(const std::vector<BenchTable>& tables) {
@@ -77,6 +103,7 @@ std::string bench_text(const std::vector<BenchTable>& tables) {
     const Table table = text_table(one);
     text += wrapped(one.title, text_width());
     text += table.empty() ? "no version of it takes this problem here\n" : table.text();
+    text += not_timed_text(one.not_timed);
     text += '\n';
   }
   return text;
@@ -100,44 +127,21 @@ std::string bench_legend(const std::vector<BenchTable>& tables, const std::strin
   return legend;
 }
 
-std::string busy_text(const std::vector<BenchTable>& tables) {
-  constexpr int min_rounds = 2;       // one time has no spread
-  constexpr double max_spread = 0.1;  // on a quiet machine it is a few percent
-  constexpr double max_alone = 1;     // of one version, where the others are quiet
-  std::vector<double> spreads;
-  const BenchRow* worst = nullptr;
+std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine,
+                       bool complete) {
+  ordered_json rows = ordered_json::array();
+  ordered_json not_timed = ordered_json::array();
   for (const BenchTable& table : tables) {
     for (const BenchRow& row : table.rows) {
-      if (row.rounds < min_rounds || !std::isfinite(row.spread)) continue;
-      spreads.push_back(row.spread);
-      if (worst == nullptr || row.spread > worst->spread) worst = &row;
+      rows.push_back(to_json(row));
+      rows.back()["no_ceiling"] = table.no_ceiling;
     }
-  }
-  const double typical = bench::median(spreads);
-  std::string text;
-  if (typical > max_spread) {
-    text = wrapped(fmt::format("The machine was busy: the times of a version spread by {:.0f} % "
-                               "(median over the versions), so that no figure is more exact than "
-                               "that. Ratios within rounds suffer least.",
-                               100 * typical),
-                   text_width());
-  }
-  if (worst != nullptr && worst->spread > max_alone) {
-    text += wrapped(fmt::format("The times of {} on {} spread by {:.0f} %: something else took its "
-                                "core. Time it again; --pairs makes more rounds.",
-                                worst->rung, worst->problem, 100 * worst->spread),
-                    text_width());
-  }
-  return text;
-}
-
-std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine) {
-  ordered_json rows = ordered_json::array();
-  for (const BenchTable& table : tables) {
-    for (const BenchRow& row : table.rows) rows.push_back(to_json(row));
+    for (const BenchRow& row : table.not_timed) not_timed.push_back(not_timed_to_json(row));
   }
   const ordered_json all = {{"machine", ordered_json::parse(bench::machine_to_json(machine))},
-                            {"rows", rows}};
+                            {"complete", complete},
+                            {"rows", rows},
+                            {"not_timed", not_timed}};
   return all.dump(2);
 }
 

@@ -32,6 +32,7 @@ struct Options {
   std::string variant;
   std::uint64_t seed = 0;  // 0: the usual ones
   int threads = 0;         // 0: every core, and other numbers too
+  int device = 0;
   double max_seconds = 600;
   bool json = false;
   bool no_races = false;
@@ -80,11 +81,13 @@ class Checker {
                               to_string(backends_.front())));
     }
     for (const Backend backend : backends_) {
-      expect_valid(Context::on(backend));
+      const Context context = context_on(backend, 0, options_.device);
+      report_.note_device(context);
+      expect_valid(context);
     }
-    expect_in_time();
-    Progress progress(steps);
     try {
+      expect_in_time();
+      Progress progress(steps);
       for (const AnyOperator* op : target_.operators) {
         for (const Backend backend : backends_) {
           if (!is_over()) check(*op, backend, progress);
@@ -111,7 +114,7 @@ class Checker {
       for (const Problem& problem : problems_) {
         BenchEstimate all;
         for (const Backend backend : backends_) {
-          Context context = Context::on(backend, options_.threads);
+          Context context = context_on(backend, options_.threads, options_.device);
           if (is_quick(*op, problem, context)) continue;
           const bool twice = is_twice(backend, variants_.front());
           BenchEstimate one = estimate_check(*op, problem, context, rungs(*op, backend), twice);
@@ -170,7 +173,7 @@ class Checker {
       for (const Variant& variant : variants_) {
         step(progress, op, backend, problem, variant);
         for (const Trial& trial : trials(options_, backend, variant)) {
-          check(op, rungs, backend, problem, variant, trial);
+          check(op, rungs, backend, problem, variant, trial, progress);
           if (is_over()) return;
         }
       }
@@ -188,9 +191,9 @@ class Checker {
     const std::vector<Trial> plain_trials = trials(options_, backend, Variant{});
     const Trial& trial = plain_trials[turn % plain_trials.size()];
     step(progress, op, backend, problem, variant);
-    const auto left = check(op, rungs, backend, problem, variant, trial);
+    const auto left = check(op, rungs, backend, problem, variant, trial, progress);
     if (!left.empty() && options_.variant.empty() && !(variant == Variant{}) && !is_over()) {
-      check(op, left, backend, problem, Variant{}, trial);
+      check(op, left, backend, problem, Variant{}, trial, progress);
     }
   }
 
@@ -226,9 +229,9 @@ class Checker {
   std::vector<const RungInfo*> check(const AnyOperator& op,
                                      const std::vector<const RungInfo*>& rungs, Backend backend,
                                      const Problem& problem, const Variant& variant,
-                                     const Trial& trial) {
+                                     const Trial& trial, Progress& progress) {
     std::vector<const RungInfo*> skipped;
-    Context context = Context::on(backend, trial.threads);
+    Context context = context_on(backend, trial.threads, options_.device);
     Judge judge(op, problem, variant, trial.seed, context.device());
     const bool twice = is_twice(backend, variant);
     for (const RungInfo* rung : rungs) {
@@ -241,10 +244,13 @@ class Checker {
       where.variant = to_string(variant);
       where.seed = trial.seed;
       where.threads = context.threads();
+      where.device = options_.device;
       if (report_.tally(where).failed >= enough_failures) {
         report_.add(where, {Verdict::Kind::skipped, given_up}, 0);
         continue;
       }
+      progress.mention(fmt::format("{}/{} {} {} {}", op.name(), where.rung, to_string(backend),
+                                   where.problem, where.variant));
       const CrashNote note(where.command());
       const double begin = bench::now();
       const auto verdict_of = [&] { return judge.judge(rung, context, twice); };
@@ -275,7 +281,7 @@ int run(const Options& options) {
   const InterruptGuard guard;
   const CheckReport report = Checker(options, std::move(target), std::move(backends)).run();
   if (options.json) {
-    report.print_json(missing);
+    report.print_json(missing, !InterruptGuard::interrupted());
   } else {
     report.print_text();
     for (const std::string& line : missing) say("not checked on " + line);
@@ -290,9 +296,10 @@ CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("op", options->target, "an operator, or operator/rung; default: everything")
       .completes(complete_targets);
-  app.add_option("--backend", options->backend,
-                 "cpu, cuda, simt or opencl; default: all that are here")
-      .completes(complete_backends);
+  const Option backend = app.add_option("--backend", options->backend,
+                                        "cpu, cuda, simt or opencl; default: all that are here")
+                             .completes(complete_backends);
+  app.add_option("--device", options->device, device_help).between(0, max_device).needs(backend);
   app.add_option("--problem", options->problem, "only this problem, as in \"f32 17x5x64,ta\"")
       .type_name("PROBLEM");
   app.add_option("--variant", options->variant,

@@ -21,6 +21,7 @@ struct Case {
   std::string variant;
   std::uint64_t seed = 1;  // 0: not one case but every problem
   int threads = 1;
+  int device = 0;
 
   /// The command line that repeats this case alone.
   [[nodiscard]] std::string command() const;
@@ -56,8 +57,12 @@ class CheckReport {
   [[nodiscard]] RungTally total() const;
   [[nodiscard]] bool good() const { return failures_.empty(); }
 
+  /// Notes on which device a backend's cases run.
+  void note_device(const Context& context);
+
   void print_text() const;
-  void print_json(const std::vector<std::string>& missing) const;
+  /// `complete`: no case is missing, as some are after a Ctrl-C.
+  void print_json(const std::vector<std::string>& missing, bool complete) const;
 
  private:
   struct Key {
@@ -71,6 +76,7 @@ class CheckReport {
   std::vector<Key> order_;  // as the cases came: the ladder's
   std::vector<Failure> failures_;
   std::vector<Mistrusted> mistrusted_;
+  std::map<Backend, std::string> devices_;  // names of those that are not the CPU
 
   void add_mistrusted(const Case& where);
   void print_mistrusted() const;

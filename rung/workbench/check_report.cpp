@@ -22,8 +22,8 @@ std::string main_reason(const RungTally& tally) {
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   if (most == tally.reasons.end()) return "";
   const std::string others =
-      tally.reasons.size() > 1 ? fmt::format("; {} more reasons", tally.reasons.size() - 1) : "";
-  return fmt::format("{} skipped: {}{}", most->second, most->first, others);
+      tally.reasons.size() > 1 ? "; " + count_of(tally.reasons.size() - 1, "more reason") : "";
+  return fmt::format("{} skipped: {}{}", most->second, one_line(most->first), others);
 }
 
 }  // namespace
@@ -33,7 +33,11 @@ std::string Case::command() const {
   if (seed == 0) return text;  // of all problems
   text += fmt::format(" --problem '{}' --variant '{}' --seed {}", problem, variant, seed);
   if (backend == Backend::cpu) text += fmt::format(" --threads {}", threads);
-  return text;
+  return device == 0 ? text : text + fmt::format(" --device {}", device);
+}
+
+void CheckReport::note_device(const Context& context) {
+  if (!in_host_memory(context.backend())) devices_[context.backend()] = context.info().name;
 }
 
 RungTally& CheckReport::tally(const Case& where) {
@@ -108,6 +112,8 @@ RungTally CheckReport::total() const {
 }
 
 void CheckReport::print_text() const {
+  for (const auto& [backend, device] : devices_)
+    say(fmt::format("{}: {}", to_string(backend), device));
   Table table({{"op"},
                {"backend"},
                {"rung"},
@@ -138,12 +144,13 @@ void CheckReport::print_text() const {
   }
   print_mistrusted();
   const RungTally sum = total();
-  fmt::print("\n{}: {} passed, {} failed, {} skipped, {} s\n",
-             count_of(sum.passed + sum.failed + sum.skipped, "case"), sum.passed, sum.failed,
-             sum.skipped, format_number(sum.seconds));
+  fmt::print("\n");
+  say(fmt::format("{}: {} passed, {} failed, {} skipped, {} s",
+                  count_of(sum.passed + sum.failed + sum.skipped, "case"), sum.passed, sum.failed,
+                  sum.skipped, format_number(sum.seconds)));
 }
 
-void CheckReport::print_json(const std::vector<std::string>& missing) const {
+void CheckReport::print_json(const std::vector<std::string>& missing, bool complete) const {
   using nlohmann::ordered_json;
   const RungTally sum = total();
   ordered_json failures = ordered_json::array();
@@ -157,6 +164,7 @@ void CheckReport::print_json(const std::vector<std::string>& missing) const {
                         {"message", failure.message},
                         {"seed", where.seed},
                         {"threads", where.threads},
+                        {"device", where.device},
                         {"command", where.command()}});
   }
   ordered_json rungs = ordered_json::array();
@@ -176,7 +184,11 @@ void CheckReport::print_json(const std::vector<std::string>& missing) const {
   for (const Mistrusted& one : mistrusted_) {
     mistrusted.push_back({{"op", one.op}, {"problem", one.problem}, {"variants", one.variants}});
   }
-  const ordered_json all = {{"cases", sum.passed + sum.failed + sum.skipped},
+  ordered_json devices = ordered_json::object();
+  for (const auto& [backend, device] : devices_) devices[to_string(backend)] = device;
+  const ordered_json all = {{"complete", complete},
+                            {"devices", devices},
+                            {"cases", sum.passed + sum.failed + sum.skipped},
                             {"passed", sum.passed},
                             {"failed", sum.failed},
                             {"skipped", sum.skipped},

@@ -18,6 +18,7 @@ using nlohmann::ordered_json;
 
 struct Options {
   std::string target;
+  std::string backend;  // "": all
   bool all = false;
   bool json = false;
 };
@@ -91,7 +92,13 @@ std::string problem_help(const AnyOperator& op) {
   return text;
 }
 
-void print_ladder(const AnyOperator& op, const std::string& only) {
+/// Returns true for the rungs that the command line asks for.
+bool is_asked(const RungInfo& rung, const Target& target, const Options& options) {
+  return (target.rung.empty() || rung.name == target.rung) &&
+         (options.backend.empty() || options.backend == to_string(rung.backend));
+}
+
+void print_ladder(const AnyOperator& op, const Target& target, const Options& options) {
   fmt::print(
       "{}{}", toned(Tone::strong, op.name()),
       wrapped(std::string(op.summary()), text_width(), std::string(op.name().size() + 3, ' '))
@@ -100,7 +107,7 @@ void print_ladder(const AnyOperator& op, const std::string& only) {
   Table table(
       {{"backend"}, {"step", true}, {"rung"}, {"file", false, Table::Fit::drop}, {"remark"}});
   for (const RungInfo* rung : op.rungs()) {
-    if (!only.empty() && rung->name != only) continue;
+    if (!is_asked(*rung, target, options)) continue;
     // The folder is the operator's, the same in every line.
     const std::string file(rung->file.substr(rung->file.rfind('/') + 1));
     const bool here = static_cast<bool>(rung_availability(*rung));
@@ -108,6 +115,7 @@ void print_ladder(const AnyOperator& op, const std::string& only) {
                std::string(rung->name), file, remark(*rung)},
               here ? Tone::plain : Tone::faint);
   }
+  if (table.empty()) fmt::print("no rung on {}\n", options.backend);
   fmt::print("{}\n", table.text());
 }
 
@@ -115,10 +123,39 @@ void print_ladder(const AnyOperator& op, const std::string& only) {
 /// they are the gradients of, turned round.
 bool is_gradient(const AnyOperator& op) { return op.name().find("_backward") != op.name().npos; }
 
+std::size_t count_rungs(const AnyOperator& op, Backend backend) {
+  std::size_t count = 0;
+  for (const RungInfo* rung : op.rungs()) {
+    if (rung->backend == backend && !rung->peer) ++count;
+  }
+  return count;
+}
+
+/// Returns the backends that have a column. The simulated GPU runs the sources of CUDA's rungs: it
+/// has one of its own only where this build simulates other rungs than it has for GPUs.
+std::vector<Backend> shown_backends(const std::vector<const AnyOperator*>& all,
+                                    const Options& options) {
+  if (!options.backend.empty()) return {parse_backend(options.backend)};
+  const auto has = [&](Backend backend) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const AnyOperator* op) { return count_rungs(*op, backend) > 0; });
+  };
+  const bool same = std::all_of(all.begin(), all.end(), [](const AnyOperator* op) {
+    return count_rungs(*op, Backend::cuda) == count_rungs(*op, Backend::simt);
+  });
+  std::vector<Backend> shown;
+  for (const Backend backend : all_backends) {
+    if (backend == Backend::simt && same && has(Backend::cuda)) continue;
+    shown.push_back(backend);
+  }
+  return shown;
+}
+
 /// One line per operator, but for gradients.
-void print_overview(const std::vector<const AnyOperator*>& all) {
+void print_overview(const std::vector<const AnyOperator*>& all, const Options& options) {
+  const std::vector<Backend> backends = shown_backends(all, options);
   std::vector<Table::Column> columns{{"operator"}, {"what it computes", false, Table::Fit::cut}};
-  for (const Backend backend : all_backends) columns.push_back({to_string(backend), true});
+  for (const Backend backend : backends) columns.push_back({to_string(backend), true});
   columns.push_back({"peers here", false, Table::Fit::yield});
   Table table(std::move(columns));
   std::size_t rungs = 0;
@@ -126,13 +163,12 @@ void print_overview(const std::vector<const AnyOperator*>& all) {
   for (const AnyOperator* op : all) {
     std::vector<std::string> cells{std::string(op->name()), std::string(op->summary())};
     std::vector<std::string> peers;
-    for (const Backend backend : all_backends) {
-      std::size_t count = 0;
+    for (const Backend backend : backends) {
       for (const RungInfo* rung : op->rungs()) {
-        if (rung->backend != backend) continue;
-        if (!rung->peer) ++count;
-        if (rung->peer && rung_availability(*rung)) peers.emplace_back(rung->name);
+        if (rung->backend != backend || !rung->peer || !rung_availability(*rung)) continue;
+        peers.emplace_back(rung->name);
       }
+      const std::size_t count = count_rungs(*op, backend);
       rungs += count;
       cells.push_back(count == 0 ? "" : std::to_string(count));
     }
@@ -148,6 +184,10 @@ void print_overview(const std::vector<const AnyOperator*>& all) {
     table.add({std::string(one.name), std::string(one.summary)}, Tone::faint);
   }
   fmt::print("{}", table.text());
+  const bool is_merged =
+      std::find(backends.begin(), backends.end(), Backend::simt) == backends.end();
+  if (is_merged && options.backend.empty())
+    say("cuda: the simulated GPU, simt, runs the same rungs.");
   if (!gradients.empty()) {
     fmt::print("{}", wrapped(join(gradients), text_width(), "gradients: "));
   }
@@ -189,20 +229,24 @@ void print_backends() {
 
 int run(const Options& options) {
   const Target target = select_target(options.target);
+  if (!options.backend.empty()) {
+    const Backend backend = parse_backend(options.backend);
+    if (!target.rung.empty()) expect_rung(*target.operators.front(), target.rung, backend);
+  }
   if (options.json) {
     ordered_json all = ordered_json::array();
     for (const AnyOperator* op : target.operators) {
       for (const RungInfo* rung : op->rungs()) {
-        if (target.rung.empty() || rung->name == target.rung) all.push_back(to_json(*op, *rung));
+        if (is_asked(*rung, target, options)) all.push_back(to_json(*op, *rung));
       }
     }
     fmt::print("{}\n", all.dump(2));
     return exit_good;
   }
   if (options.target.empty() && !options.all) {
-    print_overview(target.operators);
+    print_overview(target.operators, options);
   } else {
-    for (const AnyOperator* op : target.operators) print_ladder(*op, target.rung);
+    for (const AnyOperator* op : target.operators) print_ladder(*op, target, options);
   }
   print_backends();
   return exit_good;
@@ -213,6 +257,9 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("op", options->target,
                  "an operator, or operator/rung; default: an overview, one line per operator")
       .completes(complete_targets);
+  app.add_option("--backend", options->backend,
+                 "only the rungs of cpu, cuda, simt or opencl; default: all")
+      .completes(complete_backends);
   app.add_flag("--all", options->all, "the ladders of all operators");
   app.add_flag("--json", options->json,
                "an array with one object per rung, of all operators or one");
@@ -223,6 +270,7 @@ CommandSpec::Action setup(Parser app) {
       "call picks it.");
   app.example("rung list", "which operators there are, and how many rungs each has per backend");
   app.example("rung list gemm", "the ladder of gemm, and how its problems are spelled");
+  app.example("rung list gemm --backend cuda", "the part of it that runs on NVIDIA GPUs");
   app.example("rung list gemm/threads --json", "what is known of one rung, for scripts");
   app.exit_codes({{exit_good, "good"}, {exit_usage, "there is no such operator or rung"}});
   return [options] { return run(*options); };

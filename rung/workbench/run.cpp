@@ -25,6 +25,7 @@ struct Options {
   std::string backend = "cpu";
   std::string rung;
   int threads = 0;
+  int device = 0;
   bool force = false;
   // By name of the argument; addresses of map elements do not move.
   std::map<std::string, std::string> files;
@@ -100,6 +101,17 @@ std::string remark_on(const std::vector<std::string>& deep_pictures) {
                      join(deep_pictures));
 }
 
+/// A result that the kind of file cannot hold is a mistake of the command line, which another name
+/// mends; no other machine would.
+void write_result(const std::string& path, const Tensor& result) {
+  try {
+    write_tensor_file(path, result);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::unsupported) throw;
+    throw Error(ErrorCode::invalid_argument, fmt::format("--output: {}", error.what()));
+  }
+}
+
 int run(const AnyOperator& op, const Options& options) {
   expect_tensor_file("--output", options.output);
   expect_folder_of("--output", options.output);
@@ -109,7 +121,7 @@ int run(const AnyOperator& op, const Options& options) {
     throw Error(ErrorCode::not_available, fmt::format("backend {}: {}", options.backend, here.why));
   }
   if (!options.rung.empty()) expect_rung(op, options.rung, backend);
-  Context context = Context::on(backend, options.threads);
+  Context context = context_on(backend, options.threads, options.device);
   Invocation invocation;
   std::vector<std::string> deep_pictures;
   for (const ArgumentSpec& spec : op.arguments()) {
@@ -143,7 +155,7 @@ int run(const AnyOperator& op, const Options& options) {
     throw Error(error.code(), error.what() + remark_on(deep_pictures));
   }
   context.synchronize();
-  write_tensor_file(options.output, invocation.result);
+  write_result(options.output, invocation.result);
   fmt::print("{}: {} {}\n", options.output, to_string(invocation.result.dtype()),
              to_string(invocation.result.shape()));
   return exit_good;
@@ -166,8 +178,10 @@ CommandSpec::Action setup(Parser app) {
         .type_name("FILE")
         .required();
     one.add_flag("--force", options->force, "overwrite an input when the output is the same file");
-    one.add_option("--backend", options->backend, "cpu, cuda, simt or opencl; default: cpu")
-        .completes(complete_backends);
+    const Option backend =
+        one.add_option("--backend", options->backend, "cpu, cuda, simt or opencl; default: cpu")
+            .completes(complete_backends);
+    one.add_option("--device", options->device, device_help).between(0, max_device).needs(backend);
     one.add_option("--threads", options->threads, "CPU threads; default: every core")
         .between(1, 4096);
     one.add_option("--rung", options->rung, "a rung by name; default: the library's choice")

@@ -141,6 +141,22 @@ std::vector<Backend> select_backends(const std::string& asked, std::vector<std::
   return present;
 }
 
+Context context_on(Backend backend, int threads, int device) {
+  if (device == 0) return Context::on(backend, threads);
+  if (in_host_memory(backend)) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--device: {} given with {}, which has one device; accepted: 0, or "
+                            "--backend cuda or opencl",
+                            device, to_string(backend)));
+  }
+  return Context::on_device({backend, device});
+}
+
+std::string device_in_parentheses(const Context& context) {
+  if (in_host_memory(context.backend())) return "";
+  return fmt::format(" ({})", context.info().name);
+}
+
 std::vector<Problem> parse_problems(const std::vector<std::string>& words) {
   std::vector<Problem> problems;
   std::string type;  // a word that is only an element type waits for the extents after it

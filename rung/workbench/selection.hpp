@@ -43,6 +43,17 @@ void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Bac
 /// that can. `missing` receives a line for each other one.
 std::vector<Backend> select_backends(const std::string& asked, std::vector<std::string>& missing);
 
+/// The option --device of the commands that time and check.
+inline constexpr const char* device_help =
+    "which GPU, or which OpenCL device over all platforms; default: 0, the first";
+inline constexpr int max_device = 1023;
+/// A context on the `device`-th device of a backend. Throws Error(invalid_argument) for another one
+/// than 0 on the CPU or the simulated GPU.
+Context context_on(Backend backend, int threads, int device);
+/// "gemm on opencl (NVIDIA H100)": the name of a device that is not the CPU, in parentheses with a
+/// blank before; "" of the CPU and of the simulated GPU.
+std::string device_in_parentheses(const Context& context);
+
 /// Problems as given on a command line; "f32 64x64x64" may come as one word or as two.
 std::vector<Problem> parse_problems(const std::vector<std::string>& words);
 

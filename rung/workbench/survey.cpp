@@ -32,6 +32,7 @@ struct Options {
   std::uint64_t seed = 1;
   int count = 60;
   int threads = 0;
+  int device = 0;
   double seconds = 300;
   bool again = false;
   bool list = false;
@@ -126,19 +127,29 @@ int time_problems(const Options& options, const AnyOperator& op, Context& contex
   return left;
 }
 
+std::string gpu_name(const bench::Machine& machine, int device) {
+  const auto at = static_cast<std::size_t>(device);
+  return at < machine.gpus.size() ? machine.gpus[at].name : machine.cpu;
+}
+
 int run(const Options& options) {
   const AnyOperator& op = known_operator(options.op);
+  if (options.list && !options.json.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--json: given with --list, which measures nothing that a file could keep; "
+                "accepted: one of the two");
+  }
   if (!options.json.empty()) expect_folder_of("--json", options.json);
   if (options.list) return list_problems(options, op);
   SurveyResults survey = begun(options, op);
   survey.backend = backend_to_time(options.backend);
-  Context context = Context::on(survey.backend, options.threads);
+  Context context = context_on(survey.backend, options.threads, options.device);
   survey.threads = context.threads();
+  if (!options.patterns.empty()) expect_drawable(op, survey.draw, options.seed, context);
   const bench::Machine machine = machine_with_ceilings(false);
   survey.where = survey.backend == Backend::opencl ? context.info().name
-                 : survey.backend == Backend::cuda && !machine.gpus.empty()
-                     ? machine.gpus.front().name
-                     : machine.cpu;
+                 : survey.backend == Backend::cuda ? gpu_name(machine, options.device)
+                                                   : machine.cpu;
   go_on(survey, options.json);
 
   const InterruptGuard guard;
@@ -160,6 +171,10 @@ int run(const Options& options) {
     say("The ceilings were measured while the machine was busy, so that floors may be too high: "
         "`rung machine` measures again.");
   }
+  fmt::print("{}", toned(Tone::bad, survey_busy_text(survey.rows)));
+  if (survey.backend == Backend::cpu) {
+    fmt::print("{}", oversubscribed_text(survey.threads, machine));
+  }
   if (is_cut) {
     InterruptGuard::end(
         fmt::format("{} timed{}", count_of(survey.rows.size(), "problem"),
@@ -176,9 +191,10 @@ CommandSpec::Action setup(Parser app) {
                  "problems with ranges and alternatives, as in \"(f32|bf16) 1..4096x1..64\"; "
                  "default: the operator's own")
       .type_name("PATTERN");
-  app.add_option("--backend", options->backend,
-                 "cpu, cuda or opencl; default: cuda where there is a GPU")
-      .completes(complete_backends);
+  const Option backend = app.add_option("--backend", options->backend,
+                                        "cpu, cuda or opencl; default: cuda where there is a GPU")
+                             .completes(complete_backends);
+  app.add_option("--device", options->device, device_help).between(0, max_device).needs(backend);
   app.add_option("--count", options->count, "how many problems; default 60").between(1, 1000000);
   app.add_option("--seed", options->seed, "the same problems for the same seed; default 1")
       .positive();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,10 @@ struct SurveyDraw {
 /// The operator's own patterns. Throws Error(invalid_argument) when it has none.
 std::vector<std::string> patterns_of(const AnyOperator& op);
 /// Draws until a problem is valid and small enough; throws Error(invalid_argument) when none is.
+/// Throws for the pattern, among the draw's, of which none of the first problems is a valid one or
+/// is taken by a rung in this context; says why.
+void expect_drawable(const AnyOperator& op, const SurveyDraw& draw, std::uint64_t seed,
+                     const Context& context);
 Problem draw_problem(const AnyOperator& op, const SurveyDraw& draw, std::uint64_t seed,
                      std::int64_t index);
 
@@ -55,8 +60,10 @@ struct SurveyRow {
   /// What every version took, by name: in races, or in a brief timing of those far behind. Without
   /// those so slow on smaller problems that they were not tried on this one.
   std::vector<std::pair<std::string, double>> times;
-  bool failed = false;  // the public call's result was wrong
-  std::string note;     // what was wrong: of the public call, or of versions that were left out
+  bool failed = false;           // the public call's result was wrong
+  bool unsupported = false;      // no rung takes it: nothing was timed
+  double spread = not_measured;  // (third quartile - first) / median of the public call's times
+  std::string note;  // what was wrong: of the public call, or of versions that were left out
 };
 
 /// Below this share of the speed of a peer, or of the fastest rung, a problem counts as bad.
@@ -108,10 +115,11 @@ struct SurveyMean {
   double worst = not_measured;
   int bad = 0;  // below good_enough
 };
-SurveyMean mean_of(const std::vector<SurveyRow>& rows, double SurveyRow::*ratio);
+SurveyMean mean_of(const std::vector<SurveyRow>& rows,
+                   const std::function<double(const SurveyRow&)>& ratio);
 /// Indices of the `count` worst rows.
 std::vector<std::size_t> worst_of(const std::vector<SurveyRow>& rows, std::size_t count);
-/// "wrong choice", "missing kernel", both, "WRONG RESULT" or "".
+/// "wrong choice", "missing kernel", both, "WRONG RESULT", "not supported" or "".
 std::string fault_of(const SurveyRow& row);
 
 /// Of all our rungs the fastest, "" if that is the chosen one; and how well the chosen one does.
@@ -123,6 +131,10 @@ std::string seeds_of(const std::vector<SurveyRow>& rows);
 inline constexpr std::size_t worst_shown = 10;
 /// With two decimals; "" if it was not measured.
 std::string ratio_text(double ratio);
+
+/// The warning that the machine was busy, where the times of a call are typically far apart; ""
+/// otherwise.
+std::string survey_busy_text(const std::vector<SurveyRow>& rows);
 
 std::string survey_text(const SurveyResults& survey);
 /// A line for each operator; the worst problems of one.

@@ -48,4 +48,29 @@ Problem draw_problem(const AnyOperator& op, const SurveyDraw& draw, std::uint64_
                           pattern, max_draws, refusal));
 }
 
+void expect_drawable(const AnyOperator& op, const SurveyDraw& draw, std::uint64_t seed,
+                     const Context& context) {
+  constexpr std::int64_t tries = 20;
+  const auto patterns = static_cast<std::int64_t>(draw.patterns.size());
+  for (std::int64_t pattern = 0; pattern < patterns; ++pattern) {
+    std::string refusal;
+    for (std::int64_t i = 0; i < tries; ++i) {
+      const Problem problem = draw_problem(op, draw, seed, pattern + i * patterns);
+      try {
+        static_cast<void>(op.outline(problem, context)->chosen(context));
+        refusal.clear();
+        break;
+      } catch (const Error& error) {
+        refusal = fmt::format("{}: {}", problem.to_string(), error.what());
+      }
+    }
+    if (refusal.empty()) continue;
+    throw Error(ErrorCode::unsupported,
+                fmt::format("pattern '{}': no rung on {} takes one of {} problems drawn from it; "
+                            "the last: {}",
+                            draw.patterns[static_cast<std::size_t>(pattern)],
+                            to_string(context.backend()), tries, refusal));
+  }
+}
+
 }  // namespace rung::workbench

@@ -36,6 +36,8 @@ ordered_json to_json(const SurveyRow& row) {
           {"fault", fault_of(row)},
           {"note", row.note},
           {"failed", row.failed},
+          {"unsupported", row.unsupported},
+          {"spread", bench::json_number(row.spread)},
           {"times", times}};
 }
 
@@ -56,6 +58,9 @@ SurveyRow row_from_json(const ordered_json& json) {
   row.vs_peer = read_number(json.at("vs_peer"));
   json.at("note").get_to(row.note);
   json.at("failed").get_to(row.failed);
+  // Files of earlier versions have neither.
+  row.unsupported = json.value("unsupported", false);
+  if (json.contains("spread")) row.spread = read_number(json.at("spread"));
   for (const auto& [name, seconds] : json.at("times").items()) {
     row.times.emplace_back(name, read_number(seconds));
   }

@@ -118,7 +118,11 @@ class ProblemSurvey {
       verdict = judge_.judge(rung, context_, false);
     }
     if (verdict.kind == Verdict::Kind::passed) return true;
-    row_.failed = row_.failed || rung == nullptr;
+    if (rung == nullptr) {
+      const bool is_skipped = verdict.kind == Verdict::Kind::skipped;
+      row_.unsupported = is_skipped;
+      row_.failed = row_.failed || !is_skipped;
+    }
     remark(rung, verdict.message);
     return false;
   }
@@ -209,6 +213,7 @@ class ProblemSurvey {
     const double call = racing[0].seconds;
     const double chosen = racing[1].seconds;
     row_.seconds = call;
+    row_.spread = samples[0].spread();
     const Version& best = *fastest(Kind::choosable);
     fastest_ = best.rung;
     row_.fastest = fastest_->name;

@@ -6,11 +6,27 @@
 #include <cmath>
 #include <numeric>
 
+#include "rung/bench/statistics.hpp"
 #include "rung/workbench/survey.hpp"
 #include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
 namespace {
+
+/// Of which element types no floor is known, and why.
+std::string no_floor_text(const std::vector<SurveyRow>& rows) {
+  std::vector<std::string> types;
+  for (const SurveyRow& row : rows) {
+    if (!std::isnan(row.of_floor) || std::isnan(row.seconds)) continue;
+    const std::string type = row.problem.substr(0, row.problem.find(' '));
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  }
+  if (types.empty()) return "";
+  return wrapped(fmt::format("No floor of {}: the rate of multiply-adds in that type is not "
+                             "measured here (`rung machine`).",
+                             fmt::join(types, ", ")),
+                 text_width());
+}
 
 std::string line_of(std::string_view what, const SurveyMean& mean) {
   return wrapped(
@@ -22,11 +38,12 @@ std::string line_of(std::string_view what, const SurveyMean& mean) {
 
 }  // namespace
 
-SurveyMean mean_of(const std::vector<SurveyRow>& rows, double SurveyRow::*ratio) {
+SurveyMean mean_of(const std::vector<SurveyRow>& rows,
+                   const std::function<double(const SurveyRow&)>& ratio) {
   SurveyMean mean;
   double logarithms = 0;
   for (const SurveyRow& row : rows) {
-    const double value = row.*ratio;
+    const double value = ratio(row);
     if (!std::isfinite(value) || value <= 0) continue;
     ++mean.count;
     logarithms += std::log(value);
@@ -49,6 +66,7 @@ std::vector<std::size_t> worst_of(const std::vector<SurveyRow>& rows, std::size_
 
 std::string fault_of(const SurveyRow& row) {
   if (row.failed) return "WRONG RESULT";
+  if (row.unsupported) return "not supported";
   const bool choice = is_wrong_choice(row);
   const bool kernel = is_missing_kernel(row);
   return choice && kernel ? "wrong choice, missing kernel"
@@ -74,6 +92,23 @@ std::string ratio_text(double ratio) {
   return std::isfinite(ratio) ? fmt::format("{:.2f}", ratio) : "";
 }
 
+std::string survey_busy_text(const std::vector<SurveyRow>& rows) {
+  constexpr double max_spread = 0.1;  // on a quiet machine it is a few percent
+  std::vector<double> spreads;
+  for (const SurveyRow& row : rows) {
+    if (std::isfinite(row.spread)) spreads.push_back(row.spread);
+  }
+  const double typical = bench::median(spreads);
+  if (!(typical > max_spread)) return "";
+  return wrapped(
+      fmt::format(
+          "The machine was busy: the times of a call spread by {:.0f} % (median over the "
+          "problems). The least of them counts, and still some faults may be others' doing: "
+          "--json FILE keeps the results, and --again times again what has a fault.",
+          100 * typical),
+      text_width());
+}
+
 std::string survey_text(const SurveyResults& survey) {
   const std::vector<SurveyRow>& rows = survey.rows;
   const std::string where = survey.backend == Backend::cpu
@@ -86,10 +121,12 @@ std::string survey_text(const SurveyResults& survey) {
               text_width());
   const struct {
     const char* what;
-    double SurveyRow::*ratio;
-  } ratios[] = {{"against the best peer", &SurveyRow::vs_peer},
-                {"against the best choice", &SurveyRow::of_fastest},
-                {"against the floor", &SurveyRow::of_floor}};
+    std::function<double(const SurveyRow&)> ratio;
+  } ratios[] = {
+      {"against the best peer", &SurveyRow::vs_peer},
+      {"against the best choice", &SurveyRow::of_fastest},
+      {"against the fastest rung", [](const SurveyRow& row) { return fastest_of(row).second; }},
+      {"against the floor", &SurveyRow::of_floor}};
   for (const auto& one : ratios) {
     if (const SurveyMean mean = mean_of(rows, one.ratio); mean.count > 0) {
       text += line_of(one.what, mean);
@@ -98,6 +135,9 @@ std::string survey_text(const SurveyResults& survey) {
   const auto count = [&](auto holds) { return std::count_if(rows.begin(), rows.end(), holds); };
   text += fmt::format("{}, {}\n", count_of(count(is_wrong_choice), "wrong choice"),
                       count_of(count(is_missing_kernel), "missing kernel"));
+  if (const auto none = count([](const SurveyRow& row) { return row.unsupported; }); none > 0) {
+    text += fmt::format("{} that no rung takes\n", count_of(none, "problem"));
+  }
   if (rows.empty()) return text;
 
   Table table({{"problem"},
@@ -118,10 +158,20 @@ std::string survey_text(const SurveyResults& survey) {
         row.failed ? Tone::bad : Tone::plain);
   }
   text += "\nThe worst:\n" + table.text();
+  const auto has_slower_choice = [](const SurveyRow& row) {
+    return row.of_teaching < row.of_fastest;
+  };
+  if (table.shows("of fastest") && std::any_of(rows.begin(), rows.end(), has_slower_choice)) {
+    text += wrapped(
+        "of fastest: against the fastest rung, also one that is there to be read (teaching); the "
+        "best choice is among the rungs that the library may pick.",
+        text_width());
+  }
+  text += no_floor_text(rows);
   std::size_t told = 0;
   for (const SurveyRow& row : rows) {
     if (row.note.empty() || told++ >= worst_shown) continue;
-    text += wrapped(fmt::format("{}: {}", row.problem, row.note), text_width(),
+    text += wrapped(fmt::format("{}: {}", row.problem, one_line(row.note)), text_width(),
                     told == 1 ? "Wrong, or left out: " : "  ");
   }
   return text;

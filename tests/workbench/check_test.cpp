@@ -9,6 +9,7 @@
 
 #include "fake_operator.hpp"
 #include "rung/core/varying_bits.hpp"
+#include "rung/workbench/check.hpp"
 
 namespace rung::test {
 namespace {
@@ -71,6 +72,32 @@ TEST(List, OverviewFitsOneScreenWithOneLinePerOperator) {
     EXPECT_EQ(outcome.out.find(why, first + 1), std::string::npos) << "said twice: " << why;
   }
   EXPECT_NE(run_rung({"list", "--all"}).out.find("leaves_one_out"), std::string::npos);
+}
+
+TEST(List, ABackendAloneCanBeAskedFor) {
+  const Outcome cpu = run_rung({"list", "fake", "--backend", "cpu", "--json"});
+  ASSERT_EQ(cpu.code, 0) << cpu.err;
+  EXPECT_GT(parsed(cpu).size(), 5u);
+  const Outcome cuda = run_rung({"list", "fake", "--backend", "cuda", "--json"});
+  EXPECT_EQ(parsed(cuda).size(), 0u) << cuda.out;
+  EXPECT_NE(run_rung({"list", "fake", "--backend", "cuda"}).out.find("no rung on cuda\n"),
+            std::string::npos);
+  EXPECT_EQ(run_rung({"list", "--backend", "gpu"}).code, 2);
+  const std::string overview = run_rung({"list", "--backend", "cpu"}).out;
+  EXPECT_EQ(overview.substr(0, overview.find('\n')).find("simt"), std::string::npos) << overview;
+}
+
+TEST(Check, ARemarkIsWhole) {
+  workbench::CheckReport report;
+  workbench::Case where;
+  where.op = "gemm";
+  where.rung = "best";
+  report.add(where, {workbench::Verdict::Kind::skipped, "no rung takes it:\n  a: no f64\n  b: no"},
+             0);
+  testing::internal::CaptureStdout();
+  report.print_text();
+  const std::string text = testing::internal::GetCapturedStdout();
+  EXPECT_NE(text.find("1 skipped: no rung takes it: a: no f64; b: no"), std::string::npos) << text;
 }
 
 TEST(Check, RightRungPasses) {

@@ -92,7 +92,7 @@ TEST_F(RunOnPictures, SaysWhatIsWrongAndWritesNothing) {
       {"image text.png -o out.png", "text.png: not a PNG file", 2},
       {"image cut.png -o out.png", "cut.png: truncated", 2},
       {"image none.png -o out.png", "none.png: cannot open", 2},
-      {"image x.npy -o out.png", "out.png: a tensor of f32 3x5x1 is no picture", 3},
+      {"image x.npy -o out.png", "--output: out.png: a tensor of f32 3x5x1 is no picture", 2},
       {"image a.png --filter blur -o out.png", "gaussian", 2},
       {"image a.png --filter box --radius 16 -o out.png", "0 to 15", 2},
       {"image a.png -o a.png", "--force", 2},

@@ -328,6 +328,7 @@ TEST(Survey, WrongUsageSaysWhatIsAccepted) {
       {{"survey", "fakke"}, "did you mean 'fake'?"},
       {{"survey", "transfer"}, "transfer declares no random problems"},
       {{"survey", "fake", "--backend", "simt"}, "accepted: cpu, cuda, opencl"},
+      {{"survey", "fake", "--list", "--json", machine.folder + "/x.json"}, "given with --list"},
       {{"survey", "fake", "--count", "0"}, "accepted: a whole number from 1"},
       {{"survey", "fake", "--seed", "0"}, "accepted: a whole number from 1"},
       {{"survey", "fake", "--seconds", "-1"}, "accepted: a number above 0"},
