@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -23,6 +24,26 @@ namespace {
 
 using nlohmann::json;
 
+/// A filter's word that no filter has.
+[[noreturn]] void refuse_filter(const std::string& word, std::string_view accepted) {
+  throw Error(ErrorCode::invalid_argument,
+              fmt::format("'{}' chooses no table; accepted: {}", word, accepted));
+}
+
+int threads_of(const std::string& word) {
+  const std::string text = word.substr(word.find('=') + 1);
+  int threads = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, threads);
+  if (error != std::errc() || stopped != end || threads < 1) {
+    refuse_filter(word, "threads= and a whole number from 1 on");
+  }
+  return threads;
+}
+
+/// "axes=1" of a problem stands behind a comma; a word of its own that looks like it is a mistake.
+bool is_unknown_key(const std::string& word) { return word.find('=') < word.find(','); }
+
 struct Filter {
   std::string backend;
   std::string problem;
@@ -33,11 +54,13 @@ struct Filter {
     std::istringstream words(text);
     for (std::string word; words >> word;) {
       if (word.starts_with("backend=")) {
-        backend = word.substr(8);
+        backend = to_string(parse_backend(word.substr(8)));
       } else if (word.starts_with("rung=")) {
         rung = word.substr(5);
       } else if (word.starts_with("threads=")) {
-        threads = std::atoi(word.c_str() + 8);
+        threads = threads_of(word);
+      } else if (is_unknown_key(word)) {
+        refuse_filter(word, "a problem, backend=, threads=, rung=");
       } else {
         problem += (problem.empty() ? "" : " ") + word;
       }
@@ -188,7 +211,13 @@ std::string table_of_rung(const json& result, const Filter& filter) {
 std::string tables_of_surveys(const json& parsed, const std::string& filter) {
   std::vector<SurveyResults> surveys;
   for (const json& one : parsed) surveys.push_back(survey_from_json(one.dump()));
-  if (Filter(filter).problem != "worst") return survey_summary_markdown(surveys);
+  std::istringstream words(filter);
+  bool is_worst = false;
+  for (std::string word; words >> word;) {
+    if (word != "worst") refuse_filter(word, "worst, of a survey, or nothing for its summary");
+    is_worst = true;
+  }
+  if (!is_worst) return survey_summary_markdown(surveys);
   std::string text;
   for (const SurveyResults& one : surveys) {
     text += (text.empty() ? "" : "\n") + survey_worst_markdown(one);
@@ -227,6 +256,11 @@ std::string results_to_markdown(const std::string& text, const std::string& filt
 
 namespace {
 
+/// Number of the line, from 1 on, in which a byte of the document stands.
+std::ptrdiff_t line_number(const std::string& document, std::size_t at) {
+  return 1 + std::count(document.begin(), document.begin() + static_cast<std::ptrdiff_t>(at), '\n');
+}
+
 /// Where a line begins with the marker; a text may speak of markers within one.
 std::size_t find_marker(const std::string& document, std::string_view marker, std::size_t from) {
   std::size_t at = document.find(marker, from);
@@ -253,7 +287,9 @@ std::string with_tables(const std::string& document,
     const std::size_t next = find_marker(document, opening, begin + opening.size());
     if (end == std::string::npos || next < end || marker_end > end) {
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("the marker at byte {} has no {} after it", begin, closing));
+                  fmt::format("line {}: the marker {} has no line {} after it, before the next one",
+                              line_number(document, begin),
+                              document.substr(begin, document.find('\n', begin) - begin), closing));
     }
     const std::size_t name_begin = begin + opening.size();
     std::istringstream words(document.substr(name_begin, marker_end - name_begin));
@@ -262,11 +298,11 @@ std::string with_tables(const std::string& document,
     words >> name;
     std::getline(words, filter);
     text += document.substr(at, marker_end + closes_marker.size() - at);
-    const std::string result = results(name);
     try {
-      text += "\n" + results_to_markdown(result, filter);
+      text += "\n" + results_to_markdown(results(name), filter);
     } catch (const Error& error) {
-      throw Error(error.code(), fmt::format("the table {}: {}", name, error.what()));
+      throw Error(error.code(), fmt::format("line {}: the table {}: {}",
+                                            line_number(document, begin), name, error.what()));
     }
     at = end;
   }

@@ -78,8 +78,13 @@ int update(const Options& options) {
                 fmt::format("{}: no line begins with '{}'; `rung report --help` shows one",
                             options.into, table_marker));
   }
-  const std::string after = with_tables(
-      before, [&](const std::string& name) { return results_of(options.results, name); });
+  std::string after;
+  try {
+    after = with_tables(before,
+                        [&](const std::string& name) { return results_of(options.results, name); });
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", options.into, error.what()));
+  }
   if (options.check) {
     fmt::print("{} {}\n", options.into,
                before == after ? "is up to date" : "differs from the measured results");

@@ -55,5 +55,52 @@ TEST(Report, TablesSayWhatARungGainsOverTheOneThatItImprovesOn) {
   }
 }
 
+TEST(Report, RefusesAFilterThatChoosesNothing) {
+  const KnownMachine machine;
+  const std::string bench = machine.folder + "/bench.json";
+  ASSERT_EQ(run_rung({"bench", "fake", "--backend", "cpu", "--rungs", "right", "--pairs", "1",
+                      "--threads", "1", "--output", bench})
+                .code,
+            0);
+  const std::string survey = machine.folder + "/survey.json";
+  ASSERT_EQ(run_rung({"survey", "fake", "f32 4..64x4..64", "--backend", "cpu", "--count", "1",
+                      "--json", survey})
+                .code,
+            0);
+  const struct {
+    const std::string& file;
+    const char* only;
+    const char* says;
+  } cases[] = {{bench, "foo=9", "'foo=9' chooses no table; accepted: a problem, backend="},
+               {bench, "threads=two", "'threads=two' chooses no table"},
+               {bench, "backend=cpuu", "cpuu"},
+               {survey, "foo=9", "'foo=9' chooses no table; accepted: worst"},
+               {survey, "worst threads=1", "'threads=1' chooses no table"}};
+  for (const auto& one : cases) {
+    const Outcome outcome = run_rung({"report", one.file, "--only", one.only});
+    EXPECT_EQ(outcome.code, 2) << one.only << outcome.out;
+    EXPECT_NE(outcome.err.find(one.says), std::string::npos) << outcome.err;
+  }
+  EXPECT_EQ(run_rung({"report", bench, "--only", "f32 4x16 backend=cpu threads=1"}).code, 0);
+  EXPECT_EQ(run_rung({"report", survey, "--only", "worst"}).code, 0);
+}
+
+TEST(Report, MessagesAboutMarkersHaveFileAndLine) {
+  const KnownMachine machine;
+  const std::string readme = machine.folder + "/README.md";
+  const auto message_of = [&](const char* text) {
+    std::ofstream(readme) << text;
+    return run_rung({"report", "--into", readme, "--results", machine.folder}).err;
+  };
+  const std::string open = message_of("# A\n\n<!-- rung:table here/fake -->\nno end\n");
+  EXPECT_NE(open.find(readme + ": line 3: the marker <!-- rung:table here/fake --> has no line "
+                               "<!-- rung:end --> after it"),
+            std::string::npos)
+      << open;
+  const std::string missing =
+      message_of("# A\n<!-- rung:table nothing f32 1x1 -->\n<!-- rung:end -->\n");
+  EXPECT_NE(missing.find(readme + ": line 2: the table nothing: "), std::string::npos) << missing;
+}
+
 }  // namespace
 }  // namespace rung::test
