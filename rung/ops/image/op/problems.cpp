@@ -218,7 +218,9 @@ std::span<const ArgumentSpec> Image::arguments() {
   using Kind = ArgumentSpec::Kind;
   static constexpr std::array<ArgumentSpec, 10> specs{{
       {"x", Kind::tensor, true, "H x W x C, u8 or f32; a batch of pictures along axes in front"},
-      {"filter", Kind::text, false, "default grey", "grey|box|gaussian|unsharp|sobel"},
+      {"filter", Kind::text, false,
+       "default grey; box and gaussian blur alpha like a color, without premultiplying by it",
+       "grey|box|gaussian|unsharp|sobel"},
       {"weights", Kind::text, false, "of grey; default bt601", "bt601|bt709|tenths|tenths_by_term"},
       {"opaque", Kind::flag, false, "grey without the alpha channel"},
       {"radius", Kind::number, false, "of blurs and unsharp, 0 to 15; default 2"},
