@@ -224,6 +224,7 @@ TEST_F(RunGemm, ErrorsSayWhatIsWrongAndLeaveNoFile) {
       {"a.npy b.npy -o out.npy --backend gpu", "simt", false},
       {"a.npy -o out.npy", "b is required", false},
       {"a.npy b.npy", "--output", false},
+      {"a.npy b.npy -o out.png", "--output: out.png: a tensor of f32 4x3 is no picture", false},
   };
   for (const auto& one : cases) {
     const Ended ended = run(one.words);
