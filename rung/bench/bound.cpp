@@ -11,7 +11,7 @@ namespace {
 double over(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
 /// SMs that share the blocks evenly: fewer than there are where the last wave leaves some idle.
-double busy_multiprocessors(const CountedWork& work, const Pace& pace, GridSize size) {
+double busy_multiprocessors(const CountedWork& work, const GpuPace& pace, GridSize size) {
   if (size == GridSize::large || work.blocks <= 0 || work.launches > 1) {
     return pace.multiprocessors;
   }
@@ -19,7 +19,7 @@ double busy_multiprocessors(const CountedWork& work, const Pace& pace, GridSize 
 }
 
 /// Cycles from a block's launch to the end of its longest warp, were it alone.
-double block_cycles(const CountedWork& work, const Pace::Latency& latency) {
+double block_cycles(const CountedWork& work, const GpuPace::Latency& latency) {
   const double trips =
       work.memory_trips * latency.memory + work.cache_trips * latency.cache +
       work.shared_trips * latency.shared + work.exchanges * latency.exchange +
@@ -29,7 +29,7 @@ double block_cycles(const CountedWork& work, const Pace::Latency& latency) {
 
 }  // namespace
 
-void add_measured_pace(Pace& pace, int capability) {
+void add_measured_pace(GpuPace& pace, int capability) {
   if (capability != 90) return;
   // On an H200, by the programs that docs/explain.md describes.
   pace.l2_store_sectors = 53;
@@ -77,7 +77,7 @@ Bound& Bound::operator+=(const Bound& next) {
   return *this;
 }
 
-Bound bound_of(const CountedWork& work, const Pace& pace, GridSize size) {
+Bound bound_of(const CountedWork& work, const GpuPace& pace, GridSize size) {
   Bound bound;
   const double busy = busy_multiprocessors(work, pace, size);
   const double idle = over(pace.multiprocessors, busy);  // by how much longer SMs take

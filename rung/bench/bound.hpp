@@ -9,7 +9,7 @@
 namespace rung::bench {
 
 /// What a GPU does per cycle, and how long warps wait for it. 0: not known, and no bound.
-struct Pace {
+struct GpuPace {
   double multiprocessors = 0;
   double cycles_per_second = 0;
   double bytes_per_second = 0;       // of memory
@@ -27,7 +27,7 @@ struct Pace {
   } latency;
 };
 /// Adds what was measured on GPUs of this compute capability (90 for 9.0), if it was.
-void add_measured_pace(Pace& pace, int capability);
+void add_measured_pace(GpuPace& pace, int capability);
 
 /// The work of all launches of a kernel.
 struct CountedWork {
@@ -66,8 +66,8 @@ struct Bound {
 
  private:
   double slowest_ = 0;
-  friend Bound bound_of(const CountedWork& work, const Pace& pace, GridSize size);
+  friend Bound bound_of(const CountedWork& work, const GpuPace& pace, GridSize size);
 };
-Bound bound_of(const CountedWork& work, const Pace& pace, GridSize size);
+Bound bound_of(const CountedWork& work, const GpuPace& pace, GridSize size);
 
 }  // namespace rung::bench

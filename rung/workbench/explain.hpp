@@ -23,7 +23,7 @@ namespace rung::workbench {
 struct Chip {
   std::string name;
   bench::Ceiling ceiling;
-  bench::Pace pace;  // without rates of memory and arithmetic, which are the ceiling's
+  bench::GpuPace pace;  // without rates of memory and arithmetic, which are the ceiling's
   const bench::Multiprocessor* multiprocessor = nullptr;  // of a GPU whose capability is known
   std::string remark;                                     // on its ceilings
 

@@ -12,12 +12,12 @@ namespace {
 using bench::CountedWork;
 using simt::record::Kernel;
 
-double number(std::uint64_t count) { return static_cast<double>(count); }
+double real(std::uint64_t count) { return static_cast<double>(count); }
 
 /// Wavefronts of L1's data: one for each request, and for each four sectors, which are 128 bytes.
 double l1_wavefronts(const simt::record::Counters& c) {
   const auto of = [](std::uint64_t requests, std::uint64_t sectors) {
-    return std::max(number(requests), number(sectors) / 4);
+    return std::max(real(requests), real(sectors) / 4);
   };
   return of(c.global_load_requests, c.global_load_sectors) +
          of(c.global_store_requests, c.global_store_sectors) +
@@ -29,21 +29,21 @@ CountedWork work_of(const Kernel& kernel) {
   const simt::record::Counters& c = kernel.totals;
   const simt::record::Waits& w = kernel.waits;
   CountedWork work;
-  work.launches = number(kernel.launches);
-  work.blocks = number(kernel.blocks);
-  work.warps_per_block = kernel.blocks == 0 ? 1 : number(kernel.warps) / number(kernel.blocks);
-  work.bytes = number(kernel.distinct_load_bytes + kernel.distinct_store_bytes);
-  work.instructions = number(c.requests()) - number(w.merged_requests) + number(c.barriers);
-  work.shared_wavefronts = number(w.merged_load_wavefronts) +
-                           number(c.shared_store_wavefronts + c.shared_atomic_wavefronts);
+  work.launches = real(kernel.launches);
+  work.blocks = real(kernel.blocks);
+  work.warps_per_block = kernel.blocks == 0 ? 1 : real(kernel.warps) / real(kernel.blocks);
+  work.bytes = real(kernel.distinct_load_bytes + kernel.distinct_store_bytes);
+  work.instructions = real(c.requests()) - real(w.merged_requests) + real(c.barriers);
+  work.shared_wavefronts =
+      real(w.merged_load_wavefronts) + real(c.shared_store_wavefronts + c.shared_atomic_wavefronts);
   work.l1_wavefronts = l1_wavefronts(c);
-  work.lines = number(w.lines);
-  work.store_sectors = number(c.global_store_sectors + c.atomic_sectors);
-  work.memory_trips = number(w.longest.memory);
-  work.cache_trips = number(w.longest.cache);
-  work.shared_trips = number(w.longest.shared);
-  work.barriers = number(w.longest.barriers);
-  work.exchanges = number(w.longest.exchanges);
+  work.lines = real(w.lines);
+  work.store_sectors = real(c.global_store_sectors + c.atomic_sectors);
+  work.memory_trips = real(w.longest.memory);
+  work.cache_trips = real(w.longest.cache);
+  work.shared_trips = real(w.longest.shared);
+  work.barriers = real(w.longest.barriers);
+  work.exchanges = real(w.longest.exchanges);
   return work;
 }
 
@@ -127,7 +127,7 @@ std::vector<CountedWork> counted_work(const Explained& one) {
 
 std::optional<bench::Bound> bound_of(const Explained& one) {
   const std::vector<CountedWork> all = counted_work(one);
-  bench::Pace pace = one.chip.pace;
+  bench::GpuPace pace = one.chip.pace;
   pace.bytes_per_second = one.chip.ceiling.bytes_per_second;
   pace.operations_per_second = one.chip.ceiling.operations_per_second;
   if (all.empty() || pace.cycles_per_second <= 0) return std::nullopt;

@@ -33,9 +33,9 @@ Chip this_cpu(ChipChoice& choice, const Problem& problem, const Explained& one) 
 }
 
 /// At the clock that reaches the sheet's f32 rate: one multiply-add per lane and cycle.
-bench::Pace pace_of(const bench::Gpu& gpu) {
+bench::GpuPace pace_of(const bench::Gpu& gpu) {
   const double lanes = gpu.compute_capability <= 80 ? 64 : 128;  // 7.x, 8.0; 8.6 and newer
-  bench::Pace pace;
+  bench::GpuPace pace;
   pace.multiprocessors = gpu.multiprocessors;
   pace.cycles_per_second =
       bench::gpu_ceiling(gpu, "f32", 0).operations_per_second / (2 * lanes * gpu.multiprocessors);

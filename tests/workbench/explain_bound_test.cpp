@@ -19,8 +19,8 @@ namespace {
 
 using bench::bound_of;
 using bench::CountedWork;
+using bench::GpuPace;
 using bench::GridSize;
-using bench::Pace;
 using bench::Roof;
 using nlohmann::json;
 
@@ -75,7 +75,7 @@ CountedWork some_work() {
   return work;
 }
 
-Pace some_pace() {
+GpuPace some_pace() {
   return {.multiprocessors = 100,
           .cycles_per_second = 1e9,
           .bytes_per_second = 1e12,
@@ -84,7 +84,7 @@ Pace some_pace() {
 
 TEST(Bound, TheSlowestRoofBinds) {
   CountedWork work = some_work();
-  const Pace pace = some_pace();
+  const GpuPace pace = some_pace();
   EXPECT_EQ(bound_of(work, pace, GridSize::large).by, Roof::arithmetic);
   EXPECT_DOUBLE_EQ(bound_of(work, pace, GridSize::large).total, 1e-4);
   work.shared_wavefronts = 2e7;  // 2e5 cycles of each SM
@@ -100,7 +100,7 @@ TEST(Bound, TheSlowestRoofBinds) {
 TEST(Bound, ALastWaveThatIsNotFullCostsTime) {
   CountedWork work = some_work();
   work.shared_wavefronts = 3e8;
-  const Pace pace = some_pace();
+  const GpuPace pace = some_pace();
   // 3 blocks for each of 100 SMs; then 4 for one of them.
   EXPECT_DOUBLE_EQ(bound_of(work, pace, GridSize::as_is).total, 3e-3);
   work.blocks = 301;
@@ -115,7 +115,7 @@ TEST(Bound, LatenciesFollowEachOtherInEachWave) {
   work.blocks = 401;  // 200 at once: 3 waves
   work.memory_trips = 401;
   work.barriers = 2 * 401;
-  Pace pace = some_pace();
+  GpuPace pace = some_pace();
   pace.latency = {.block = 100, .memory = 500, .barrier = 10, .barrier_per_warp = 2};
   const bench::Bound bound = bound_of(work, pace, GridSize::as_is);
   EXPECT_DOUBLE_EQ(bound.waves, 401.0 / 200);
@@ -125,7 +125,7 @@ TEST(Bound, LatenciesFollowEachOtherInEachWave) {
 TEST(Bound, KernelsRunOneAfterTheOther) {
   CountedWork first = some_work(), second = some_work();
   second.shared_wavefronts = 1e9;
-  const Pace pace = some_pace();
+  const GpuPace pace = some_pace();
   bench::Bound both;
   both += bound_of(first, pace, GridSize::large);
   both += bound_of(second, pace, GridSize::large);

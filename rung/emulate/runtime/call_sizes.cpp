@@ -14,7 +14,7 @@ namespace {
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_depth = 6;  // of variables that are set from variables
+constexpr int max_nesting = 6;  // of variables that are set from variables
 
 std::vector<TokenRange> arguments(const TokenStream& tokens, std::size_t open) {
   std::vector<TokenRange> list;
@@ -57,7 +57,7 @@ bool names_bytes(std::string_view name) {
 
 bool counts_elements(const SourceTree& tree, TokenRange size, int depth) {
   const TokenStream& tokens = tree.tokens();
-  if (depth > max_depth || size.begin >= size.end) return false;
+  if (depth > max_nesting || size.begin >= size.end) return false;
   if (tree.mentions(size.begin, size.end, "sizeof")) return false;
   for (std::size_t i = size.begin; i < size.end; ++i) {
     if (tokens[i].kind == TokenKind::number) {

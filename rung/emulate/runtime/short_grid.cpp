@@ -35,7 +35,7 @@ struct ShortGrid {
   Place place;
 };
 
-std::mutex mutex;
+std::mutex grids_mutex;
 std::unordered_map<const void*, std::vector<ShortGrid>>& known() {
   static auto& by_array = *new std::unordered_map<const void*, std::vector<ShortGrid>>;
   return by_array;
@@ -142,7 +142,7 @@ void note_grid(const LaunchConfig& config, const std::string& kernel) {
       grids.push_back(
           {array, one.element_bytes, shape, config.grid, config.block, kernel, config.place});
     }
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(grids_mutex);
     constexpr std::size_t most = 4096;  // each copy to the host looks at all of them
     if (grids.empty() || known().size() >= most) {
       known().erase(array);
@@ -154,7 +154,7 @@ void note_grid(const LaunchConfig& config, const std::string& kernel) {
 
 void check_grid(const void* from, std::size_t bytes) {
   const auto* const begin = static_cast<const char*>(from);
-  const std::lock_guard lock(mutex);
+  const std::lock_guard lock(grids_mutex);
   for (auto& [array, grids] : known()) {
     for (const ShortGrid& one : grids) {
       const std::size_t size = one.shape.width * one.shape.height * one.element_bytes;

@@ -12,7 +12,7 @@
 namespace rung::simt::record {
 namespace {
 
-using Kind = SectorRun::Kind;
+using RunKind = SectorRun::Kind;
 
 constexpr std::size_t l1_sets = 4;   // as measured on Volta
 constexpr std::size_t l2_ways = 16;  // likewise
@@ -46,8 +46,8 @@ class Model {
     return static_cast<std::uint64_t>(std::popcount(sectors));
   }
 
-  void access(std::size_t sm, std::uint64_t line, std::uint8_t sectors, Kind kind, Counters& c) {
-    if (kind == Kind::load) {
+  void access(std::size_t sm, std::uint64_t line, std::uint8_t sectors, RunKind kind, Counters& c) {
+    if (kind == RunKind::load) {
       std::optional<Cache>& l1 = l1_[sm];
       if (!l1) l1.emplace(l1_sets, l1_ways_);
       Cache::Line* here = l1->find(line);
@@ -61,18 +61,19 @@ class Model {
       }
       if (here != nullptr) here->valid |= sectors;
       sectors &= static_cast<std::uint8_t>(~hits);
-    } else if (l1_[sm] && kind != Kind::uncached_load) {
+    } else if (l1_[sm] && kind != RunKind::uncached_load) {
       Cache::Line* const here = l1_[sm]->find(line);
-      if (here != nullptr && kind == Kind::store) c.l1_store_hits += count(here->valid & sectors);
+      if (here != nullptr && kind == RunKind::store)
+        c.l1_store_hits += count(here->valid & sectors);
       // An atomic operation leaves its result in L2 alone.
-      if (here != nullptr && kind == Kind::atomic) {
+      if (here != nullptr && kind == RunKind::atomic) {
         here->valid &= static_cast<std::uint8_t>(~sectors);
       }
     }
     access_l2(line, sectors, kind, c);
   }
 
-  void access_l2(std::uint64_t line, std::uint8_t sectors, Kind kind, Counters& c) {
+  void access_l2(std::uint64_t line, std::uint8_t sectors, RunKind kind, Counters& c) {
     c.l2_sectors += count(sectors);
     Cache::Line* here = l2_.find(line);
     if (here == nullptr) {
@@ -81,11 +82,11 @@ class Model {
       c.dram_write_bytes += count(fresh.dirty) * sector_bytes;
       here = fresh.line;
     }
-    const std::uint8_t hits = kind == Kind::store ? sectors : here->valid & sectors;
+    const std::uint8_t hits = kind == RunKind::store ? sectors : here->valid & sectors;
     c.l2_hits += count(hits);
     c.dram_read_bytes += (count(sectors) - count(hits)) * sector_bytes;
     here->valid |= sectors;
-    if (kind == Kind::store || kind == Kind::atomic) here->dirty |= sectors;
+    if (kind == RunKind::store || kind == RunKind::atomic) here->dirty |= sectors;
   }
 
   std::vector<std::optional<Cache>> l1_;  // by SM, once it loads
@@ -118,7 +119,7 @@ class Multiprocessor {
         ended += end(next_);
         continue;
       }
-      if ((*warp.trace)[warp.at].kind() == Kind::barrier) {
+      if ((*warp.trace)[warp.at].kind() == RunKind::barrier) {
         ++warp.at;
         warp.waits = true;
         ++next_;

@@ -209,7 +209,7 @@ bool Recorder::continues_vector(const Request& request) {
   if (last_loads_.size() <= site) last_loads_.resize(site + std::size_t{1});
   LastLoad& last = last_loads_[site];
   LastLoad now{.stretch = stretch_, .lanes = request.lanes};
-  now.first = request.units[std::countr_zero(request.lanes)];
+  now.first = request.units[std::countr_zero(request.lanes) % warp_lanes];
   now.last = request.units[31 - std::countl_zero(request.lanes)];
   const auto offset = [&](std::uint32_t unit) {
     return (request.step.base + (std::uint64_t{unit} << request.step.log_size)) % vector_bytes;
