@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "rung/bench/occupancy.hpp"
 #include "rung/bench/published.hpp"
@@ -115,6 +116,33 @@ std::string seconds_text(double seconds) {
                          : fmt::format("{:.3g} us", seconds * 1e6);
 }
 
+/// The lines that ask most of L2: what the model of the caches makes of each.
+std::string cache_lines(const ordered_json& kernel) {
+  constexpr std::size_t most = 4;
+  const auto asked = [](const ordered_json& line) { return line.at("l2_sectors").get<double>(); };
+  std::vector<const ordered_json*> lines;
+  for (const ordered_json& line : kernel.at("lines")) {
+    if (asked(line) != 0) lines.push_back(&line);
+  }
+  std::stable_sort(lines.begin(), lines.end(), [&](const ordered_json* a, const ordered_json* b) {
+    return asked(*a) > asked(*b);
+  });
+  std::string text;
+  for (std::size_t i = 0; i < lines.size() && i < most; ++i) {
+    const ordered_json& line = *lines[i];
+    const auto count = [&](const char* name) { return line.at(name).get<double>(); };
+    std::string hits;
+    if (const double loaded = count("global_load_sectors"); loaded != 0) {
+      hits = fmt::format("L1 hits {:.3g} %, ", 100 * count("l1_load_hits") / loaded);
+    }
+    const std::string file = printable(line.at("file").get<std::string>());
+    text += fmt::format("    line {} of {}: {}L2 {:.3g} %; {} bytes read\n",
+                        line.at("line").get<int>(), file.substr(file.rfind('/') + 1), hits,
+                        100 * count("l2_hits") / asked(line), whole(count("dram_read_bytes")));
+  }
+  return text;
+}
+
 /// Operations, caches and the roof they are under.
 std::string work_text(const ordered_json& kernel) {
   std::string text;
@@ -140,6 +168,11 @@ std::string work_text(const ordered_json& kernel) {
         hits("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct"),
         hits("lts__t_sector_hit_rate.pct"), bytes("dram_read_bytes"), bytes("dram_write_bytes"),
         bytes("dirty_bytes"));
+    const ordered_json& total = kernel.at("totals");
+    text += fmt::format("    lines evicted: {} from L1, {} from L2\n",
+                        whole(total.at("l1_evictions").get<double>()),
+                        whole(total.at("l2_evictions").get<double>()));
+    text += cache_lines(kernel);
   }
   if (!kernel.contains("roofline") || kernel.at("roofline").is_null()) return text;
   const ordered_json& roof = kernel.at("roofline");

@@ -50,6 +50,18 @@ const std::vector<Metric>& metrics() {
          return ratio(k.totals.global_store_sectors, k.totals.global_store_requests);
        },
        is_ratio},
+      {"global_load_efficiency", "  % of loaded bytes used",
+       [](const Kernel& k) {
+         return 100 * ratio(k.totals.global_load_used_bytes, 32 * k.totals.global_load_sectors);
+       },
+       is_ratio},
+      {"global_store_efficiency", "  % of stored bytes used",
+       [](const Kernel& k) {
+         return 100 * ratio(k.totals.global_store_used_bytes, 32 * k.totals.global_store_sectors);
+       },
+       is_ratio},
+      {"atomic_rounds", "global atomics: rounds of lanes",
+       [](const Kernel& k) { return number(k.totals.atomic_rounds); }},
       {"atomic_requests", "global atomics: requests",
        [](const Kernel& k) { return number(k.totals.atomic_requests); }},
       {"atomic_sectors", "  sectors of 32 bytes",
@@ -100,10 +112,12 @@ const std::vector<Metric>& metrics() {
       {"l2_hit_rate", "L2 hits, % of sectors",
        [](const Kernel& k) { return 100 * ratio(k.totals.l2_hits, k.totals.l2_sectors); },
        is_ratio},
-      {"dram_read_bytes", "memory: bytes read, by the model of the caches",
+      {"dram_read_bytes", "memory, modelled: bytes read",
        [](const Kernel& k) { return number(k.totals.dram_read_bytes); }},
-      {"dram_written_bytes", "  bytes written, or left in L2 to write",
+      {"dram_written_bytes", "  bytes written or dirty in L2",
        [](const Kernel& k) { return number(k.totals.dram_write_bytes + k.dirty_bytes); }},
+      {"constant_rounds", "constant memory: rounds of addresses",
+       [](const Kernel& k) { return number(k.totals.constant_rounds); }},
       {"constant_requests", "constant memory: requests",
        [](const Kernel& k) { return number(k.totals.constant_requests); }},
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic of all launched threads, read from the machine code and the visits of its blocks.
 #include <cmath>
+#include <cstdlib>
 
 #include "rung/simt/counted.hpp"
 #include "tests/simt/record_fixture.hpp"
@@ -74,6 +75,20 @@ TEST(RecordArithmetic, DoublesAndFunctionsAreApart) {
   EXPECT_EQ(kernel.arithmetic.functions, 64u);
   EXPECT_EQ(kernel.arithmetic.multiplications, 3u * 64) << "the multiply-add's is one of them";
   EXPECT_EQ(kernel.arithmetic.additions, 2u * 64);
+}
+
+TEST(RecordArithmetic, WithoutObjdumpNothingIsKnown) {
+  const std::string path = std::getenv("PATH");
+  Buffer<float> x(std::vector<float>(32, 1));
+  ::setenv("PATH", "/nonexistent", 1);
+  const Kernel kernel = done_by(
+      {.grid = 1, .block = 32}, +[](float* out) { out[threadIdx.x] *= 3; }, x.data());
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_FALSE(kernel.arithmetic_known);
+  EXPECT_EQ(kernel.arithmetic.operations(), 0u);
+  Report report;
+  report.kernels = {kernel};
+  EXPECT_NE(simt::record::to_json(report).find("\"operations\":null,"), std::string::npos);
 }
 
 template <class T>

@@ -111,6 +111,10 @@ TEST(Explain, CountsWhatTheFirstStepsOfGemmChange) {
   EXPECT_EQ(counter(tiled, "shared_reuse"), 32);
   EXPECT_EQ(counter(tiled, "shared_load_conflicts"), 0);
   EXPECT_GT(counter(rung("shared_tile_transposed"), "shared_load_conflicts"), 0);
+  // 2 k of each thread, and the scaling of C; both matrices come from memory once.
+  EXPECT_EQ(counter(tiled, "thread_operations"), 2 * 64 * 64 * 64 + 64 * 64);
+  EXPECT_EQ(counter(tiled, "dram_read_bytes"), 2 * 64 * 64 * 4);
+  EXPECT_EQ(counter(tiled, "dram_written_bytes"), 64 * 64 * 4);
   EXPECT_EQ(tiled.at("before"), "naive_coalesced");
   EXPECT_EQ(tiled.at("header").at("Idea").get<std::string>().substr(0, 7), "a block");
   // Row 21 of the quiz, from what was counted: its loads alone on a chip of 696 GB/s.
@@ -118,6 +122,19 @@ TEST(Explain, CountsWhatTheFirstStepsOfGemmChange) {
   const double operations = tiled.at("declared").at("operations").get<double>();
   EXPECT_DOUBLE_EQ(operations / loaded * 696, 5568);
   EXPECT_TRUE(tiled.at("roofline").at(1).at("bound_by_memory"));
+}
+
+TEST(Explain, ThreadsBeyondTheEdgesCostOperations) {
+  // Row 3 of the quiz: 12 blocks of 1024 threads go through five tiles of 32 steps.
+  const json result = explained({"gemm/shared_tile", "f32 100x92x141"});
+  const json& rung = result.at("rungs").at(0);
+  EXPECT_EQ(rung.at("declared").at("operations"), 2594400);
+  EXPECT_EQ(rung.at("counters").at("thread_operations"), 3932160 + 100 * 92);
+  double most = 0;
+  for (const json& line : rung.at("kernels").at(0).at("lines")) {
+    most = std::max(most, line.at("operations").at("total").get<double>());
+  }
+  EXPECT_EQ(most, 3932160);
 }
 
 TEST(Explain, DefaultProblemsShowWhatEachRungOfGemmIsFor) {
