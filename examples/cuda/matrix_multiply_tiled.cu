@@ -3,14 +3,15 @@
 #include <cstdio>
 #include <vector>
 
-// As in `rung emulate -D TILE=32 -D SHAPE=100,92,141 --counters matrix_multiply_tiled.cu`, which
-// tells what threads beyond the edges of C cost: 3,932,160 operations in place of 2,594,400.
-#ifndef TILE
-#define TILE 16
+// `rung emulate -D TILE_WIDTH=32 -D SHAPE=100,92,141 --counters matrix_multiply_tiled.cu` tells
+// what threads beyond the edges of C cost: 3,932,160 operations in place of 2,594,400.
+#ifndef TILE_WIDTH
+#define TILE_WIDTH 16
 #endif
 #ifndef SHAPE
 #define SHAPE 80, 69, 41
 #endif
+constexpr int TILE = TILE_WIDTH;
 constexpr int shape[] = {SHAPE};  // rows and columns of C, and what is summed over
 
 __global__ void multiply(const float* a, const float* b, float* c, int m, int n, int k) {
