@@ -78,6 +78,7 @@ __global__ void pieces(const float* in, float* out, int bytes) {
   memcpy(out + 4 * threadIdx.x, in + 4 * threadIdx.x, bytes);
   memset(out + 128 + 6 * threadIdx.x, 0, 24);
 }
+__global__ void constants(float* out) { out[threadIdx.x] = mask[threadIdx.x] + mask[threadIdx.x / 8]; }
 __global__ void again(float* out) { out[threadIdx.x] = 1; }
 int main() {
   float *in, *out;
@@ -107,6 +108,7 @@ int main() {
   cudaFuncSetAttribute(twice, cudaFuncAttributeMaxDynamicSharedMemorySize, 100000);
   twice<<<1, 64, 100000>>>(in, out);
   pieces<<<1, 32>>>(in, out, 16);
+  constants<<<1, 32>>>(out);
   for (int i = 0; i < 20; ++i) again<<<1, 32>>>(out);
   cudaDestroyTextureObject(texture);
   return cudaDeviceSynchronize();
@@ -154,6 +156,8 @@ EXPECTED = {
     # Words of 16 bytes per lane: 512 bytes in four requests that touch all of their sectors.
     "pieces": {"totals.global_load_bytes": 512, "totals.global_load_requests": 4, "totals.global_load_sectors": 64,
                "totals.global_store_bytes": 512 + 768, "totals.global_store_requests": 4 + 6},
+    # 32 different addresses, and 4.
+    "constants": {"totals.constant_requests": 2, "totals.constant_rounds": 36, "constant_rounds_per_request": 18},
     # Of the first four and the sixteenth alone.
     "again": {"launches": 20, "recorded_launches": 5, "warps": 5, "totals.global_store_requests": 5},
 }

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the model of the caches makes of tests/emulate/caches/caches.cu, where that can be told by hand.
+usage: caches.py RUNG"""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import compare_caches  # pylint: disable=wrong-import-position
+
+N, SIDE, CUBE, WIDTH = 512, 2048, 128, 1024
+MATRIX, IMAGE = 4 * N * N, 4 * SIDE * SIDE  # bytes
+L1, L2 = "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct"
+EXPECTED = {
+    # Two matrices come from memory once; two operations a step.
+    "gemm_coalesced": {"dram_read_bytes": 2 * MATRIX, "operations": 2 * N**3, "store_hits": 0},
+    "gemm_uncoalesced": {"dram_read_bytes": 2 * MATRIX, "operations": 2 * N**3},
+    # Each block loads each element of its tiles once: nothing for L1 to keep. Of 16 blocks in a row one misses L2.
+    "gemm_tiled": {"load_hits": 0, "dram_read_bytes": 2 * MATRIX, "operations": 2 * N**3,
+                   L2: 100 * (1 - 2 * N * N / 8 / (2 * N * N / 8 * (N // 32) + N * N / 8))},
+    # Loads miss both, stores hit L2.
+    "transpose_tiled": {L1: 0, L2: 50, "dram_read_bytes": IMAGE, "operations": 0},
+    # A column of stores: 32 sectors for the four that a warp loads.
+    "transpose_naive": {L1: 0, L2: 100 * 32 / 36, "dram_read_bytes": IMAGE},
+    "stencil_naive": {"operations": 6 * (CUBE - 2) ** 3},
+    "reduce_blocks": {L1: 0, "dram_read_bytes": IMAGE, "operations": SIDE * SIDE + 528 * 255},
+    "convolution_naive": {"operations": 2 * 25 * (SIDE - 4) ** 2},
+    # Three passes over a row of 4 KiB, of which L1 keeps all.
+    "softmax_rows": {L1: 50, L2: 50, "dram_read_bytes": IMAGE},
+    "load_then_store": {L1: 50, L2: 50, "load_hits": 0, "store_hits": IMAGE / 32},
+    # 80 MiB twice through 50 MiB: L1 keeps nothing.
+    "sweep_twice": {"load_hits": 0},
+}
+
+
+def main():
+    figures = compare_caches.simulate(sys.argv[1])
+    wrong = [f"{kernel}: {name} is {figures[kernel][name]}, expected {value}"
+             for kernel, expected in EXPECTED.items() for name, value in expected.items()
+             if abs(figures[kernel][name] - value) > 1e-5 * abs(value) + 1e-9]
+    if wrong:
+        sys.exit("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()
