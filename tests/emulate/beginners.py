@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `rung emulate` says of the bugs of a first course: each program of beginner/ has one. Its lines say what is
-found there (`// expect: kind`), and its end what the finding or its advice must hold (`// says: text`), under each of
+found there (`// expect: kind`; `expect above`: in the line before), and its end what the finding or its advice must hold (`// says: text`), under each of
 three orders of threads. A program without either has nothing to find.
 usage: beginners.py RUNG [--only NAME ...]"""
 import argparse
@@ -13,14 +13,15 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-EXPECT = re.compile(r"expect: (\w+)")
+EXPECT = re.compile(r"expect( above)?: (\w+)")
 SAYS = re.compile(r"^// says: (.*)$", re.M)
 OTHERWISE = re.compile(r"^// never: (.*)$", re.M)
 
 
 def wrong(text, findings):
     """What is missing or too much among the findings of one order."""
-    expected = {(kind, line) for line, source in enumerate(text.splitlines(), 1) for kind in EXPECT.findall(source)}
+    expected = {(kind, line - (1 if above else 0)) for line, source in enumerate(text.splitlines(), 1)
+                for above, kind in EXPECT.findall(source)}
     found = {(one["kind"], one["line"]) for one in findings}
     said = "\n".join(one["message"] + "\n" + one["advice"] for one in findings)
     problems = [f"found {found}, expected some of {expected}"] if bool(found) != bool(expected) else []

@@ -75,6 +75,16 @@ TEST(Calculators, ARooflineNamesTheChipsRatesForTheTypeOfItsElements) {
   EXPECT_NE(page_of(line + " --element 8").find("34 TFLOP/s"), std::string::npos);
 }
 
+TEST(Calculators, ARooflineKnowsTheGpusOfCoursesAndClouds) {
+  const std::pair<const char*, const char*> bandwidths[] = {
+      {"t4", "320 GB/s"},   {"v100", "900 GB/s"},    {"a10", "600 GB/s"},    {"l4", "300 GB/s"},
+      {"l40s", "864 GB/s"}, {"rtx3090", "936 GB/s"}, {"rtx4060", "272 GB/s"}};
+  for (const auto& [gpu, bandwidth] : bandwidths) {
+    const std::string page = page_of(std::string("roofline --intensity 1 --gpu ") + gpu);
+    EXPECT_NE(page.find(bandwidth), std::string::npos) << page;
+  }
+}
+
 TEST(Calculators, TheCommandThatCountsHasTheSameExtents) {
   const std::string page = page_of("reuse shared 32x32x1 --shape 100x141x92");
   EXPECT_NE(page.find("explain gemm/shared_tile \"f32 100x92x141\""), std::string::npos) << page;

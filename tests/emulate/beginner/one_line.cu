@@ -3,14 +3,15 @@
 #include <cstdio>
 
 // clang-format off
-__global__ void reverse(float* a) { __shared__ float s[64]; const int t = threadIdx.x; s[t] = a[t]; a[t] = s[63 - t]; }  // expect: race
+__global__ void f(int* a) { __shared__ int s[64]; int t = threadIdx.x; s[t] = a[t]; a[t] = s[63 - t]; }
+// expect above: race
 // clang-format on
 
 int main() {
-  float* a;
+  int* a;
   cudaMalloc(&a, 256);
   cudaMemset(a, 0, 256);
-  reverse<<<1, 64>>>(a);
+  f<<<1, 64>>>(a);
   cudaDeviceSynchronize();
   return 0;
 }

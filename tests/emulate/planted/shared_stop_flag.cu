@@ -14,7 +14,7 @@ __global__ void rounds(int* out) {
 #endif
     ++count;
     if (t == 0) more = count < 3;  // expect: race
-    __syncthreads();
+    __syncthreads();               // expect: barrier
   }
   out[t] = count;
 }
