@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <span>
 
+#include "rung/bench/reuse.hpp"
 #include "rung/core/explain_problems.hpp"
+#include "rung/core/explain_tiles.hpp"
 #include "rung/core/facts.hpp"
 #include "rung/workbench/explain.hpp"
 #include "rung/workbench/table.hpp"
@@ -118,17 +120,65 @@ std::size_t width_of(const std::string& text) {
   return widest;
 }
 
-/// Rungs of which nothing is counted: what each says that it changes.
-std::string changes_text(const std::vector<const Explained*>& rungs) {
-  Table table({{"rung"}, {"changes", false, Table::Fit::cut}});
+/// Loads of a product's operands by the model of `rung reuse`; empty where the tile is not known.
+struct ModelledLoads {
+  std::string per_multiply_add, a_passes, b_passes;
+};
+
+ModelledLoads modelled_loads(const ExplainProduct& product, std::string_view rung) {
+  const auto tile = std::find_if(product.tiles.begin(), product.tiles.end(),
+                                 [&](const ExplainTile& one) { return one.rung == rung; });
+  if (tile == product.tiles.end()) return {};
+  const auto loads_of = [&](double rows, double columns) {
+    return bench::tiled_loads({.m = product.m, .k = product.k, .n = product.n},
+                              rows > 0 ? rows : product.m, columns > 0 ? columns : product.n);
+  };
+  const bench::OperandLoads in_registers = loads_of(tile->rows, tile->columns);
+  const bench::OperandLoads in_cache = loads_of(tile->cache_rows, tile->cache_columns);
+  const double multiply_adds = product.m * product.n * product.k;
+  const double sums = tile->sums_move ? 1 : 0;
+  return {format_number(in_registers.total() / multiply_adds + sums),
+          format_number(in_cache.a / (product.m * product.k)),
+          format_number(in_cache.b / (product.k * product.n))};
+}
+
+constexpr const char* modelled_legend =
+    "loads: elements loaded into registers per multiply-add, sums included where they are loaded "
+    "anew. A, B: how often all of it passes through the caches. By the model of `rung reuse`, from "
+    "each rung's tile.";
+
+/// Rungs of which nothing is counted: what each says that it changes, and how often it loads.
+std::string changes_text(std::string_view op, const std::vector<const Explained*>& rungs) {
+  const ExplainProduct product = AnyExplainTiles::of(op, rungs.front()->problem);
+  const bool modelled = !product.tiles.empty() && rungs.front()->rung->backend == Backend::cpu;
+  std::vector<Table::Column> columns = {{"rung"}};
+  if (modelled) {
+    for (const char* title : {"loads", "A", "B"}) {
+      columns.push_back({title, true});
+    }
+  }
+  columns.push_back({"changes", false, Table::Fit::cut});
+  Table table(std::move(columns));
   for (const Explained* one : rungs) {
     std::string changes;
     for (const RungHeader::Field& field : one->header.fields) {
       if (field.name == "Changes") changes = field.text.substr(0, field.text.find(". "));
     }
-    table.add({std::string(one->rung->name), changes});
+    std::vector<std::string> cells = {std::string(one->rung->name)};
+    if (modelled) {
+      const ModelledLoads loads = modelled_loads(product, one->rung->name);
+      for (const std::string& cell : {loads.per_multiply_add, loads.a_passes, loads.b_passes}) {
+        cells.push_back(cell);
+      }
+    }
+    cells.push_back(changes);
+    table.add(std::move(cells));
   }
-  return table.text();
+  std::string text = table.text();
+  if (!modelled) return text;
+  text += '\n';
+  for (const std::string& line : wrap(modelled_legend, terminal_width())) text += line + '\n';
+  return text;
 }
 
 /// Tables of one ladder, and which columns they have.
@@ -157,7 +207,7 @@ class Ladder {
     const bool any_counted = std::any_of(rungs.begin(), rungs.end(),
                                          [](const Explained* one) { return one->counted(); });
     if (!any_counted && all_alike) {
-      text_ += changes_text(rungs);
+      text_ += changes_text(op_, rungs);
       return;
     }
     text_ += table_that_fits(rungs, all_alike);

@@ -18,31 +18,42 @@ __global__ void wait_for_loads(const float* x, float* y) {
 
 TEST(RecordWaits, LoadsBetweenTwoMeetingsAreOneTrip) {
   Buffer<float> x(std::vector<float>(1024, 1)), y(32);
-  const Report report =
+  const Report one = recorded_launch({.grid = 1, .block = 32}, wait_for_loads, x.data(), y.data());
+  const simt::record::Waits& waits = one.kernels.at(0).waits;
+  EXPECT_EQ(waits.lines, 1u + 32 + 1 + 1);
+  EXPECT_EQ(waits.longest.memory, 1u);
+  EXPECT_EQ(waits.longest.cache, 1u);
+  EXPECT_EQ(waits.longest.barriers, 1u);
+  EXPECT_EQ(waits.longest.exchanges, 1u) << "__syncwarp passes no values";
+  EXPECT_EQ(waits.load_sectors.requests[4], 2u);
+  EXPECT_EQ(waits.load_sectors.requests[32], 1u);
+  // Which block loads a sector first is a matter of OS threads.
+  const Report three =
       recorded_launch({.grid = 3, .block = 32}, wait_for_loads, x.data(), y.data());
-  const simt::record::Waits& waits = report.kernels.at(0).waits;
-  EXPECT_EQ(waits.lines, 3u * (1 + 32 + 1 + 1));
-  EXPECT_EQ(waits.longest.memory, 1u) << "the first block's";
-  EXPECT_EQ(waits.longest.cache, 3u + 2);
-  EXPECT_EQ(waits.longest.barriers, 3u);
-  EXPECT_EQ(waits.longest.exchanges, 3u) << "__syncwarp passes no values";
-  EXPECT_EQ(waits.load_sectors.requests[4], 3u * 2);
-  EXPECT_EQ(waits.load_sectors.requests[32], 3u);
+  const simt::record::Trips& trips = three.kernels.at(0).waits.longest;
+  EXPECT_EQ(trips.memory + trips.cache, 3u * 2);
+  EXPECT_GE(trips.memory, 1u);
+  EXPECT_EQ(trips.barriers, 3u);
 }
 
+struct Tile {
+  float at[32][32];
+};
+
 __global__ void load_rows_and_columns(float* y) {
-  __shared__ float tile[32][32];
+  Tile& tile = shared<Tile>();
   const int lane = static_cast<int>(threadIdx.x);
-  for (int k = 0; k < 32; ++k) tile[k][lane] = 1;
+  for (int k = 0; k < 32; ++k) tile.at[k][lane] = 1;
   __syncthreads();
   float sum = 0;
-  for (int k = 0; k < 8; ++k) sum += tile[lane][k] * tile[k][lane];
+  for (int k = 0; k < 8; ++k) sum += tile.at[lane][k] * tile.at[k][lane];
   y[lane] = sum;
 }
 
 TEST(RecordWaits, AdjacentSharedLoadsOfALaneAreOne) {
   Buffer<float> y(32);
-  const Report report = recorded_launch({.grid = 1, .block = 32}, load_rows_and_columns, y.data());
+  const Report report = recorded_launch({.grid = 1, .block = 32, .shared_bytes = sizeof(Tile)},
+                                        load_rows_and_columns, y.data());
   EXPECT_EQ(y.values()[31], 8.0f);
   const Kernel& kernel = report.kernels.at(0);
   EXPECT_EQ(kernel.totals.shared_load_wavefronts, 8u * 32 + 8);

@@ -2,7 +2,10 @@
 // rung explain: roofs, bounds, and what a backend has of them.
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "explained.hpp"
+#include "rung/workbench/table.hpp"
 
 namespace rung::test {
 namespace {
@@ -127,6 +130,25 @@ TEST(Explain, ARungOfCudaThatDoesNotTakeTheProblemIsRefusedWithoutAGpu) {
       run_rung({"explain", "gemm/naive_bytes", "f32 8x8x8", "--backend", "cuda"});
   EXPECT_NE(outcome.code, 0) << outcome.out;  // 2 where CUDA is not in the build
   EXPECT_EQ(outcome.out.find("at best"), std::string::npos) << outcome.out;
+}
+
+TEST(Explain, LoadsOfCpuRungsFollowFromTheirTiles) {
+  const KnownMachine machine;
+  ::setenv("COLUMNS", "120", 1);
+  const Outcome ladder = run_rung({"explain", "gemm", "f32 1024x1024x1024", "--backend", "cpu"});
+  ::setenv("COLUMNS", std::to_string(workbench::page_width).c_str(), 1);
+  const auto figures = [&](const std::string& rung) {
+    std::istringstream row(ladder.out.substr(ladder.out.find("\n" + rung + " ")));
+    std::vector<std::string> words(4);
+    for (std::string& word : words) row >> word;
+    return std::vector<std::string>(words.begin() + 1, words.end());
+  };
+  using Figures = std::vector<std::string>;
+  EXPECT_EQ(figures("naive_ijk"), (Figures{"2.00", "1.00", "1024"})) << ladder.out;
+  // 1 / 8 + 1 / 4 loads per multiply-add; B passes for each 4 rows.
+  EXPECT_EQ(figures("register_tiled"), (Figures{"0.38", "1.00", "256"})) << ladder.out;
+  EXPECT_EQ(figures("cache_tiled"), (Figures{"2.00", "4.00", "16.0"})) << ladder.out;
+  EXPECT_EQ(figures("cache_and_register_tiled"), (Figures{"0.38", "16.0", "16.0"})) << ladder.out;
 }
 
 }  // namespace

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// explain_tiles.hpp's list of operators.
+#include "rung/core/explain_tiles.hpp"
+
+namespace rung {
+namespace {
+constinit const AnyExplainTiles* first_list = nullptr;
+}
+
+AnyExplainTiles::AnyExplainTiles(std::string_view op, Function function)
+    : op_(op), function_(function), next_(first_list) {
+  first_list = this;
+}
+
+ExplainProduct AnyExplainTiles::of(std::string_view op, const Problem& problem) {
+  for (const AnyExplainTiles* one = first_list; one != nullptr; one = one->next_) {
+    if (one->op_ == op) return one->function_(problem);
+  }
+  return {};
+}
+
+}  // namespace rung
