@@ -67,6 +67,7 @@ struct the_container_is_temporary_and_its_elements_would_be_gone;
 struct the_mdspan_is_not_strided_over_plain_elements;
 struct a_pointer_to_void_or_byte_needs_a_DType;
 struct a_container_comes_without_a_DType;
+struct a_number_is_no_tensor_pass_its_address_and_the_shape_1;
 
 /// Returns the reason for which T are no elements of a reference; void where they are.
 template <class T, class Void>
@@ -113,6 +114,8 @@ consteval auto why_not() {
     } else {
       return Why();
     }
+  } else if constexpr (std::is_arithmetic_v<Given>) {
+    return std::type_identity<a_number_is_no_tensor_pass_its_address_and_the_shape_1>();
   } else {
     return std::type_identity<void>();
   }

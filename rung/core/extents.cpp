@@ -19,6 +19,13 @@ void check_rank(const Extents& extents) {
                                                "; accepted: 0 to " + std::to_string(max_rank));
 }
 
+int accepted_rank(std::size_t axes) {
+  if (axes <= static_cast<std::size_t>(max_rank)) return static_cast<int>(axes);
+  throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(axes) +
+                                               " is too high; at most " + std::to_string(max_rank) +
+                                               " axes are accepted");
+}
+
 /// One axis with more than one element, as self_overlaps sees it.
 struct OverlapAxis {
   std::int64_t stride;  // magnitude
@@ -62,13 +69,13 @@ class OverlapSearch {
 
 }  // namespace
 
-Extents::Extents(std::span<const std::int64_t> list) : rank(static_cast<int>(list.size())) {
-  if (list.size() > static_cast<std::size_t>(max_rank)) {
-    throw Error(ErrorCode::invalid_argument, "rank " + std::to_string(list.size()) +
-                                                 " is too high; at most " +
-                                                 std::to_string(max_rank) + " axes are accepted");
-  }
+Extents::Extents(std::span<const std::int64_t> list) : rank(accepted_rank(list.size())) {
   std::copy(list.begin(), list.end(), at);
+}
+
+Extents::Extents(std::initializer_list<detail::ListedExtent> list)
+    : rank(accepted_rank(list.size())) {
+  std::transform(list.begin(), list.end(), at, [](detail::ListedExtent one) { return one.value; });
 }
 
 std::int64_t Extents::product() const {

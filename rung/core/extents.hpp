@@ -2,6 +2,7 @@
 // Extents: the shape of a tensor, or its strides; up to max_rank numbers, by value.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
@@ -13,13 +14,27 @@ namespace rung {
 
 inline constexpr int max_rank = 8;
 
+namespace detail {
+
+/// One extent in braces, of any integer type: std::vector::size() in a list would be an error of
+/// narrowing, about a constructor that the program does not know.
+struct ListedExtent {
+  template <std::integral T>
+  requires(!std::same_as<T, bool>) constexpr ListedExtent(T number)  // NOLINT: converts on purpose
+      : value(static_cast<std::int64_t>(number)) {}
+  std::int64_t value;
+};
+
+}  // namespace detail
+
 struct RUNG_API Extents {
   int rank = 0;
   std::int64_t at[max_rank] = {};
 
   Extents() = default;
-  Extents(std::initializer_list<std::int64_t> list)
-      : Extents(std::span<const std::int64_t>(list.begin(), list.size())) {}
+  /// {rows.size(), 3}: numbers of any integer types. What does not fit 63 bits becomes negative,
+  /// which every call refuses. Throws Error(invalid_argument) for more than max_rank numbers.
+  Extents(std::initializer_list<detail::ListedExtent> list);
   /// Throws Error(invalid_argument) for more than max_rank numbers.
   explicit Extents(std::span<const std::int64_t> list);
 

@@ -16,17 +16,19 @@ SCATTERED = "the_elements_are_not_contiguous_in_memory"
 TEMPORARY = "the_container_is_temporary_and_its_elements_would_be_gone"
 UNTYPED = "a_pointer_to_void_or_byte_needs_a_DType"
 TYPED = "a_container_comes_without_a_DType"
+NUMBER = "a_number_is_no_tensor_pass_its_address_and_the_shape_1"
 REASONS = {
     1: CONST, 2: CONST, 3: CONST, 4: CONST, 5: CONST, 6: CONST,
     10: NO_DTYPE, 11: NO_DTYPE, 12: NO_DTYPE, 13: NO_DTYPE, 14: NO_DTYPE,
-    20: SCATTERED, 21: SCATTERED, 30: TEMPORARY, 31: TEMPORARY, 40: UNTYPED, 41: TYPED,
+    20: SCATTERED, 21: SCATTERED, 30: TEMPORARY, 31: TEMPORARY, 40: UNTYPED, 41: TYPED, 50: NUMBER,
+    51: NUMBER,
 }
 
 
 def compile_case(compiler, root, case):
     source = root / "tests" / "compile" / "refused_arguments.cpp"
-    return subprocess.run([compiler, "-std=c++20", "-fsyntax-only", f"-I{root}", f"-DCASE={case}", source],
-                          capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"})
+    return subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-Werror=narrowing", f"-I{root}", f"-DCASE={case}",
+                           source], capture_output=True, text=True, env={"PATH": "/usr/bin:/bin", "LC_ALL": "C"})
 
 
 def wrong_with(compiler, root):

@@ -30,6 +30,10 @@ void call(std::vector<float>& floats, const std::vector<float>& constants, const
   operation(matrix, floats);
   operation(mdspan, {floats, {1}});
   operation({matrix, {6}}, {floats.data(), DType::f32, {1}});
+  const unsigned short one = 1;
+  const long long two = 2;
+  operation({floats, {floats.size()}},
+            {floats.data(), DType::f32, {floats.size() / 2, two, one, 1}});
 #elif CASE == 1
   operation(floats, constants);
 #elif CASE == 2
@@ -71,5 +75,10 @@ void call(std::vector<float>& floats, const std::vector<float>& constants, const
   operation({memory, {1}}, floats);
 #elif CASE == 41
   operation({floats, DType::f32, {1}}, floats);
+#elif CASE == 50
+  float sum = 0;
+  operation(floats, sum);
+#elif CASE == 51
+  operation(1.5, floats);
 #endif
 }

@@ -40,6 +40,14 @@ TEST(Extents, ContiguousStrides) {
                [] { (void)Extents({2, huge, 4}).contiguous_strides(); });
 }
 
+TEST(Extents, AreOfAnyIntegerType) {
+  const std::size_t rows = 2;
+  const unsigned short columns = 3;
+  const long long planes = 4;
+  EXPECT_EQ((Extents{rows, columns, planes, 5}), (Extents{2, 3, 4, 5}));
+  EXPECT_THROW(static_cast<void>(Extents{~std::size_t{0}}.product()), Error);
+}
+
 TEST(Extents, RankIsBounded) {
   EXPECT_EQ((Extents{1, 2, 3, 4, 5, 6, 7, 8}).rank, max_rank);
   expect_error(ErrorCode::invalid_argument, {"rank 9"},
