@@ -4,16 +4,16 @@
 
 namespace rung {
 namespace {
-constinit const AnyExplainTiles* first_list = nullptr;
+constinit const AnyExplainTiles* first_tiles = nullptr;
 }
 
 AnyExplainTiles::AnyExplainTiles(std::string_view op, Function function)
-    : op_(op), function_(function), next_(first_list) {
-  first_list = this;
+    : op_(op), function_(function), next_(first_tiles) {
+  first_tiles = this;
 }
 
 ExplainProduct AnyExplainTiles::of(std::string_view op, const Problem& problem) {
-  for (const AnyExplainTiles* one = first_list; one != nullptr; one = one->next_) {
+  for (const AnyExplainTiles* one = first_tiles; one != nullptr; one = one->next_) {
     if (one->op_ == op) return one->function_(problem);
   }
   return {};
