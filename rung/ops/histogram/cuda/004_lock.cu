@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / lock
 //
-// Idea     a lock per bin: a thread spins until atomicCAS changes the lock from 0 to 1, adds one to
-//          the count by a load and a store, and frees the lock. Fences keep the count's load behind
-//          the locking and its store in front of the freeing.
+// Idea     one block, and a lock per bin: a thread spins until atomicCAS changes the lock from 0 to
+//          1, adds one to the count by a load and a store, and frees the lock. Fences keep the
+//          count's load behind the locking and its store in front of the freeing.
 // Changes  baseline.
 // Cost     per element two atomics, two fences, a load and a store in global memory, one after
 //          another; while one thread has the lock, the others spin: 32 lanes of one bin take 32
 //          rounds and 32 + 31 + ... + 1 = 528 attempts.
-// Limits   f32 and u8, bins of equal width; 65,536 elements, since all may compete for one lock.
-//          The lanes of a warp spin in one loop: the work is inside the `if`, so that a lane that
-//          has the lock frees it before the others try again. GPUs before compute capability 7.0
-//          never leave a loop that waits before it.
+// Limits   f32 and u8, bins of equal width; one SM; 65,536 elements. The lanes of a warp spin in one
+//          loop, and the work is inside the `if`, so that a lane that has the lock frees it before
+//          the others try again. GPUs before compute capability 7.0 never leave a loop that waits
+//          before it.
 // Source   J. Sanders and E. Kandrot, CUDA by Example, appendix A.
-#include "rung/device/ptx_memory.hpp"
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
 
 namespace rung {
@@ -30,19 +29,17 @@ __global__ void __launch_bounds__(threads) histogram_lock_clear(unsigned* locks,
 template <class Word, class T, class Bins>
 __global__ void __launch_bounds__(threads)
     histogram_lock(Elements<T> x, Bins bins, Word* counts, std::int64_t stride, unsigned* locks) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
-  if (i >= x.size()) return;
-  const std::int32_t bin = bins(x[i]);
-  bool done = bin < 0;
-  while (!done) {
-    if (atomicCAS(&locks[bin], 0, 1) == 0) {
-      __threadfence();  // sees what the last holder stored
-      counts[bin * stride] += 1;
-      __threadfence();  // the count is visible before the lock is free
-      atomicExch(&locks[bin], 0);
-      done = true;
-    } else {
-      ptx::nanosleep(100);  // leaves the memory to the holder
+  for (std::int64_t i = threadIdx.x; i < x.size(); i += threads) {
+    const std::int32_t bin = bins(x[i]);
+    bool done = bin < 0;
+    while (!done) {
+      if (atomicCAS(&locks[bin], 0, 1) == 0) {
+        __threadfence();  // sees what the last holder stored
+        counts[bin * stride] += 1;
+        __threadfence();  // the count is visible before the lock is free
+        atomicExch(&locks[bin], 0);
+        done = true;
+      }
     }
   }
 }
@@ -56,8 +53,8 @@ void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
   visit_taught(args, [&]<class T, class Bins>(const Elements<T>& x, const Bins& in_bins) {
     visit_count_words(args, [&]<class Word>(Word* counts) {
-      launch(context, {.grid = ceil_div(args.size(), threads), .block = threads},
-             histogram_lock<Word, T, Bins>, x, in_bins, counts, args.counts.strides[0], locks);
+      launch(context, {.grid = 1, .block = threads}, histogram_lock<Word, T, Bins>, x, in_bins,
+             counts, args.counts.strides[0], locks);
     });
   });
 }

@@ -4,8 +4,9 @@
 // Idea     an atomic addition made of atomicCAS: read the count, store one more if it is still what
 //          was read, else try again with what is there now. Any function of one word can be made
 //          atomic so.
-// Changes  against lock: no lock and no fence. The count itself tells whether another thread was
-//          faster, and of those that compete one always succeeds.
+// Changes  against lock: no lock and no fence, and a thread per element on all SMs. The count
+//          itself tells whether another thread was faster, and of those that compete one always
+//          succeeds.
 // Cost     a load and an atomic per element where nothing competes. Of 32 lanes in one bin, one
 //          succeeds per round: 32 rounds, 528 attempts in place of 32 additions.
 // Limits   f32 and u8, bins of equal width; 65,536 elements, since all may compete for one bin.
