@@ -46,6 +46,17 @@ class Model {
     return static_cast<std::uint64_t>(std::popcount(sectors));
   }
 
+  static bool is_store(RunKind kind) {
+    return kind == RunKind::store || kind == RunKind::partial_store;
+  }
+  static Cache::Line* fresh_line(Cache& l1, std::uint64_t line, Counters& c) {
+    const Cache::Fresh fresh = l1.add(line);
+    c.l1_evictions += fresh.evicts ? 1 : 0;
+    return fresh.line;
+  }
+
+  /// L1 writes through, and keeps what is stored. `dirty` of its lines: sectors of which a part was
+  /// stored, where a store hits and a load does not.
   void access(std::size_t sm, std::uint64_t line, std::uint8_t sectors, RunKind kind, Counters& c) {
     if (kind == RunKind::load) {
       std::optional<Cache>& l1 = l1_[sm];
@@ -54,20 +65,23 @@ class Model {
       const std::uint8_t hits = here != nullptr ? here->valid & sectors : 0;
       c.l1_load_hits += count(hits);
       if (hits == sectors) return;
-      if (here == nullptr) {
-        const Cache::Fresh fresh = l1->add(line);
-        c.l1_evictions += fresh.evicts ? 1 : 0;
-        here = fresh.line;
-      }
+      if (here == nullptr) here = fresh_line(*l1, line, c);
       if (here != nullptr) here->valid |= sectors;
       sectors &= static_cast<std::uint8_t>(~hits);
-    } else if (l1_[sm] && kind != RunKind::uncached_load) {
-      Cache::Line* const here = l1_[sm]->find(line);
-      if (here != nullptr && kind == RunKind::store)
-        c.l1_store_hits += count(here->valid & sectors);
+    } else if (is_store(kind)) {
+      std::optional<Cache>& l1 = l1_[sm];
+      if (!l1) l1.emplace(l1_sets, l1_ways_);
+      Cache::Line* here = l1->find(line);
+      if (here == nullptr) here = fresh_line(*l1, line, c);
+      if (here != nullptr) {
+        c.l1_store_hits += count((here->valid | here->dirty) & sectors);
+        (kind == RunKind::store ? here->valid : here->dirty) |= sectors;
+      }
+    } else if (l1_[sm] && kind == RunKind::atomic) {
       // An atomic operation leaves its result in L2 alone.
-      if (here != nullptr && kind == RunKind::atomic) {
+      if (Cache::Line* const here = l1_[sm]->find(line); here != nullptr) {
         here->valid &= static_cast<std::uint8_t>(~sectors);
+        here->dirty &= static_cast<std::uint8_t>(~sectors);
       }
     }
     access_l2(line, sectors, kind, c);
@@ -82,11 +96,11 @@ class Model {
       c.dram_write_bytes += count(fresh.dirty) * sector_bytes;
       here = fresh.line;
     }
-    const std::uint8_t hits = kind == RunKind::store ? sectors : here->valid & sectors;
+    const std::uint8_t hits = is_store(kind) ? sectors : here->valid & sectors;
     c.l2_hits += count(hits);
     c.dram_read_bytes += (count(sectors) - count(hits)) * sector_bytes;
     here->valid |= sectors;
-    if (kind == RunKind::store || kind == RunKind::atomic) here->dirty |= sectors;
+    if (is_store(kind) || kind == RunKind::atomic) here->dirty |= sectors;
   }
 
   std::vector<std::optional<Cache>> l1_;  // by SM, once it loads

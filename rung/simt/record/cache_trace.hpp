@@ -11,7 +11,8 @@ namespace rung::simt::record {
 /// followed by a word with their stride.
 class SectorRun {
  public:
-  enum class Kind : std::uint8_t { load, uncached_load, store, atomic, barrier };
+  // partial_store: of less than whole sectors.
+  enum class Kind : std::uint8_t { load, uncached_load, store, partial_store, atomic, barrier };
 
   SectorRun() = default;
   /// `first`: an address over 32; `count`: sectors. `continues`: of the request before. `site`: by

@@ -236,8 +236,10 @@ bool Recorder::continues_vector(const Request& request) {
 void Recorder::keep_sectors(WarpRecord& warp, const Request& request) {
   using Run = SectorRun::Kind;
   const Access access = request.step.access;
+  const bool in_a_row = request.progression && (request.stride == 1 || request.stride == -1);
+  const Run store = in_a_row ? Run::store : Run::partial_store;
   const Run kind = is_atomic(access)                 ? Run::atomic
-                   : is_write(access)                ? Run::store
+                   : is_write(access)                ? store
                    : access == Access::volatile_read ? Run::uncached_load
                                                      : Run::load;
   const auto sector = [&](std::uint32_t unit) {

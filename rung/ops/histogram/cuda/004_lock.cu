@@ -8,10 +8,10 @@
 // Cost     per element two atomics, two fences, a load and a store in global memory, one after
 //          another; while one thread has the lock, the others spin: 32 lanes of one bin take 32
 //          rounds and 32 + 31 + ... + 1 = 528 attempts.
-// Limits   f32 and u8, bins of equal width; one SM; 65,536 elements. The lanes of a warp spin in one
-//          loop, and the work is inside the `if`, so that a lane that has the lock frees it before
-//          the others try again. GPUs before compute capability 7.0 never leave a loop that waits
-//          before it.
+// Limits   f32 and u8, bins of equal width; one SM; 65,536 elements. The lanes of a warp spin in
+//          one loop, and the work is inside the `if`, so that a lane that has the lock frees it
+//          before the others try again. GPUs before compute capability 7.0 never leave a loop that
+//          waits before it.
 // Source   J. Sanders and E. Kandrot, CUDA by Example, appendix A.
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
 
