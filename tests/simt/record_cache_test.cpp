@@ -73,7 +73,7 @@ TEST(RecordCache, WhatFitsHitsAndWhatDoesNotIsEvicted) {
   const Kernel small =
       on_chip(small_chip(4 * 128, 1 << 20), shape, sweep, in.data(), out.data(), 64, 2);
   EXPECT_EQ(small.totals.l1_load_hits, 0u);
-  EXPECT_EQ(small.totals.l1_evictions, 2u * 64 - 4);
+  EXPECT_EQ(small.totals.l1_evictions, 2u * 64 + 1 - 4) << "with the line that is stored";
   EXPECT_EQ(small.totals.l2_hits, 64u * 4 + 4);
   EXPECT_EQ(small.totals.dram_read_bytes, 64u * 128);
 }
@@ -91,7 +91,23 @@ TEST(RecordCache, L2WritesBackWhatItEvicts) {
   EXPECT_EQ(kernel.totals.dram_write_bytes, 4u * 128);
   EXPECT_EQ(kernel.dirty_bytes, 16u * 128);
   EXPECT_EQ(kernel.totals.dram_read_bytes, 0u);
-  EXPECT_EQ(kernel.totals.l1_store_hits, 0u) << "L1 keeps nothing that is only stored";
+  EXPECT_EQ(kernel.totals.l1_store_hits, 0u);
+}
+
+__global__ void store_and_load(float* whole, float* parts, float* out) {
+  const auto lane = static_cast<int>(threadIdx.x);
+  whole[lane] = 1;
+  parts[8 * lane] = 1;
+  parts[8 * lane + 1] = 2;
+  out[lane] = whole[31 - lane] + parts[8 * lane + 2];
+}
+
+TEST(RecordCache, L1KeepsWhatIsStored) {
+  Buffer<float> whole(32), parts(std::vector<float>(32 * 8, 1)), out(32);
+  const Kernel kernel = on_chip(small_chip(64 << 10, 1 << 20), {.grid = 1, .block = 32},
+                                store_and_load, whole.data(), parts.data(), out.data());
+  EXPECT_EQ(kernel.totals.l1_store_hits, 32u) << "the second store to each sector of parts";
+  EXPECT_EQ(kernel.totals.l1_load_hits, 4u) << "whole: of a sector of parts only 8 bytes are known";
 }
 
 __global__ void read_one_line(const float* in, float* out) {
