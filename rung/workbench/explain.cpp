@@ -264,6 +264,12 @@ int run(Options options) {
   }
   ChipChoice& chip = options.chip;
   // OpenCL's device may be anything.
+  if (backend == Backend::opencl && chip.gpu.empty() &&
+      chip.bandwidth.empty() != chip.peak.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--bandwidth, --peak: one given; accepted: both, or --gpu, since the OpenCL "
+                "device's rates are not known");
+  }
   if (chip.gpu.empty() && (chip.bandwidth.empty() || chip.peak.empty()) &&
       backend != Backend::opencl) {
     chip.gpu = backend == Backend::cpu ? "cpu" : "h200";

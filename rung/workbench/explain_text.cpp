@@ -158,6 +158,9 @@ std::string bound_text(const Explained& one) {
   } else {
     head += ", were all SMs kept busy";
   }
+  if (one.chip.pace.latency.memory <= 0) {
+    head += " (stores to L2, launches of blocks and latencies are not known of this GPU)";
+  }
   std::string text;
   for (const std::string& line : wrap(head + ":", text_width())) text += line + '\n';
   std::vector<bench::Roof> roofs;

@@ -104,6 +104,16 @@ TEST(Explain, TensorCoresAreHeldAgainstTheirRates) {
   }
 }
 
+TEST(Explain, RoofsThatAreNotKnownOfAGpuAreNamed) {
+  const char* const words = "are not known of this GPU";
+  const Outcome known = run_rung({"explain", "transpose/padded", "f32 64x64"});
+  EXPECT_NE(known.out.find("\nlatency "), std::string::npos) << known.out;
+  EXPECT_EQ(known.out.find(words), std::string::npos) << known.out;
+  const Outcome other = run_rung({"explain", "transpose/padded", "f32 64x64", "--gpu", "rtx4090"});
+  EXPECT_EQ(other.out.find("\nlatency "), std::string::npos) << other.out;
+  EXPECT_NE(other.out.find(words), std::string::npos) << other.out;
+}
+
 #endif
 
 TEST(Explain, BackendsAreThoseThatThereAre) {
@@ -123,6 +133,10 @@ TEST(Explain, AnOpenClRungHasNoRoofButOneThatIsGiven) {
   const Outcome given = run_rung(
       {"explain", "gemm/shared_tile", "f32 8x8x8", "--backend", "opencl", "--gpu", "h100"});
   EXPECT_NE(given.out.find("On NVIDIA H100"), std::string::npos) << given.out;
+  const Outcome one = run_rung(
+      {"explain", "gemm/shared_tile", "f32 8x8x8", "--backend", "opencl", "--peak", "1TFLOP/s"});
+  EXPECT_EQ(one.code, 2) << one.out;
+  EXPECT_NE(one.err.find("accepted: both"), std::string::npos) << one.err;
 }
 
 TEST(Explain, ARungOfCudaThatDoesNotTakeTheProblemIsRefusedWithoutAGpu) {
