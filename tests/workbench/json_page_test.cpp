@@ -81,7 +81,13 @@ std::string machine_of_everything() {
   bench::Machine machine;
   machine.arithmetic.emplace_back();
   machine.bandwidth.emplace_back();
-  machine.gpus.emplace_back().arithmetic.emplace_back();
+  machine.latencies.emplace_back();
+  machine.atomics.emplace_back();
+  bench::Gpu& gpu = machine.gpus.emplace_back();
+  gpu.arithmetic.emplace_back();
+  gpu.latencies.emplace_back();
+  gpu.atomics.emplace_back();
+  gpu.link.emplace_back();
   return bench::machine_to_json(machine);
 }
 
