@@ -46,7 +46,7 @@ struct Chip {
 struct Options {
   bool counters = true;
   bool checks = true;                     // races, bounds, alignment, uninitialised reads, leaks
-  Chip chip = {};                         // whose caches are modelled while there are counters
+  Chip chip = {};                         // whose caches are modeled while there are counters
   bool leaks = false;                     // memory that is still allocated at end() is a finding
   std::optional<ThreadOrder> order = {};  // of the session's launches; by default as it was
   // Called with each finding that is new, by whichever thread has found it; null: nothing is.

@@ -162,7 +162,7 @@ std::string work_text(const ordered_json& kernel) {
     const auto hits = [&](const char* name) { return number(caches.at(name)); };
     const auto bytes = [&](const char* name) { return whole(caches.at(name).get<double>()); };
     text += fmt::format(
-        "  caches, modelled: L1 hits {} % of sectors, {} % of loaded ones; L2 {} %\n"
+        "  caches, modeled: L1 hits {} % of sectors, {} % of loaded ones; L2 {} %\n"
         "    memory: {} bytes read, {} written, {} left to write in L2\n",
         hits("l1tex__t_sector_hit_rate.pct"),
         hits("l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct"),

@@ -112,7 +112,7 @@ const std::vector<Metric>& metrics() {
       {"l2_hit_rate", "L2 hits, % of sectors",
        [](const Kernel& k) { return 100 * ratio(k.totals.l2_hits, k.totals.l2_sectors); },
        is_ratio},
-      {"dram_read_bytes", "memory, modelled: bytes read",
+      {"dram_read_bytes", "memory: bytes read",
        [](const Kernel& k) { return number(k.totals.dram_read_bytes); }},
       {"dram_written_bytes", "  bytes written or dirty in L2",
        [](const Kernel& k) { return number(k.totals.dram_write_bytes + k.dirty_bytes); }},

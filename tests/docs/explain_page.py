@@ -14,10 +14,10 @@ ROW = re.compile(r"^\| (\w+) \| ([\d.]+) \| ([\w ]+) \| ([\d.]+) \|$", re.M)
 MEASURED = "f32 4096x4096x4096"
 COUNTED = "f32 256x256x64"
 # What explain's columns and rows say in the sense that every reader knows.
-PLAIN = set("""active and arithmetic at before best bound by byte cache cached came change conflict constant copy
-    counted declared div each for global inst instruction launch load loaded memory move must nothing of on
-    once one operation per product read register reuse rung spilled stack store stored that the
-    thread was were""".split())
+PLAIN = set("""active all and arithmetic at before best bound by byte cache cached came change conflict constant copy
+    counted declared div each for global in inst instruction integer launch load loaded memory move must nothing of on
+    once one operation or per product read register reuse rung spilled stack store stored that the
+    thread used was were written""".split())
 # Rungs that between them show every row.
 SHOWN = ("naive_uncoalesced", "shared_tile_transposed", "split_k", "ldmatrix_pipeline", "persistent")
 

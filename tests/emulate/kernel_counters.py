@@ -187,7 +187,7 @@ def main():
                  "all but the first figure are of the 5 launches recorded",
                  "global memory: 2,304 bytes loaded, 4 sectors", "82,944 bytes loaded, 0 bank conflicts\n",
                  "tensor cores: 6 products, 49,152 operations\n", "operations of all threads: 41,472 floating\n",
-                 "caches, modelled: L1 hits ", "constant memory: 1 round per request",
+                 "caches, modeled: L1 hits ", "constant memory: 1 round per request",
                  "atomics on shared memory: 2 rounds per request", "roofline, NVIDIA H200: bound by memory: ",
                  "occupancy 84.4 %: 3 blocks, 54 warps; limited by warps"):
         wrong += [] if text in run.stdout else [f"not printed: {text}"]

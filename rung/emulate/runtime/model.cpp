@@ -80,7 +80,7 @@ const Model& model() {
   return chosen;
 }
 
-simt::record::Chip modelled_caches() {
+simt::record::Chip modeled_caches() {
   const Model& m = model();
   simt::record::Chip chip;
   chip.multiprocessors = m.multiprocessors;

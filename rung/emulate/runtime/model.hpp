@@ -27,7 +27,7 @@ struct Model {
 const Model& model();
 
 /// What its caches are, for the counters.
-simt::record::Chip modelled_caches();
+simt::record::Chip modeled_caches();
 
 inline constexpr std::size_t shared_without_asking = 48 << 10;
 inline constexpr int registers_per_multiprocessor = 65536;

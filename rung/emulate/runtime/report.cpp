@@ -124,7 +124,7 @@ class Session {
     };
     record::begin({.counters = wanted("RUNG_EMULATE_COUNTERS"),
                    .checks = wanted("RUNG_EMULATE_CHECKS"),
-                   .chip = modelled_caches(),
+                   .chip = modeled_caches(),
                    .leaks = wanted("RUNG_EMULATE_LEAKS"),
                    .on_finding = keep_text});
     pthread_atfork(nullptr, nullptr, begin_in_child);

@@ -88,10 +88,10 @@ void LaunchRecord::replay_caches() {
   work_.caches_known = kept_ <= max_sector_runs;
   const dialect::dim3& extent = launch.block;
   const CacheShape shape = cache_shape(
-      modelled_chip(), std::uint64_t{extent.x} * extent.y * extent.z, shared_bytes(launch));
+      modeled_chip(), std::uint64_t{extent.x} * extent.y * extent.z, shared_bytes(launch));
   work_.l1_bytes = shape.l1_bytes;
   if (!work_.caches_known) return;
-  const Replayed replayed = replay(traces_, sites_.size(), modelled_chip(), shape);
+  const Replayed replayed = replay(traces_, sites_.size(), modeled_chip(), shape);
   work_.dirty_bytes = replayed.dirty_bytes;
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     const auto at = counts_.find(sites_[i]);

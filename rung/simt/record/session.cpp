@@ -190,7 +190,7 @@ double over_mean(std::uint64_t most, std::uint64_t sum, std::uint64_t count) {
 
 }  // namespace
 
-const Chip& modelled_chip() { return session().options.chip; }
+const Chip& modeled_chip() { return session().options.chip; }
 
 std::uint64_t shared_bytes(const Launch& launch) {
   if (launch.shared_in_use == nullptr) return launch.shared_bytes;

@@ -26,7 +26,7 @@ void complete(const void* data, const Memory* memory, Finding& finding);
 const LaunchSource* launch_source();
 
 /// What the model of the caches is of.
-const Chip& modelled_chip();
+const Chip& modeled_chip();
 /// Of a block, dynamic and static, as far as that is known: the gap between them is unowned.
 std::uint64_t shared_bytes(const Launch& launch);
 
