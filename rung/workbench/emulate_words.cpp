@@ -154,20 +154,16 @@ class WordReader {
       return std::find(std::begin(sources), std::end(sources),
                        std::filesystem::path(one).extension().string()) != std::end(sources);
     };
-    const bool known = is_known(file);
-    const auto source = std::find_if(words_.begin(), words_.end(), is_known);
-    if (!known && source != words_.end() && !std::filesystem::is_regular_file(file)) {
-      throw Error(
-          ErrorCode::invalid_argument,
-          fmt::format("{0}: no source and no object; arguments for the program stand behind "
-                      "--: rung emulate {1} -- {0}",
-                      file.empty() ? "''" : printable(file), printable(*source)));
-    }
-    if (!sources_.all_cuda && !known) {
+    if (!sources_.all_cuda && !is_known(file)) {
+      const auto source = std::find_if(words_.begin(), words_.end(), is_known);
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{}: a source ends with .cu, .cuh, .cpp, .cc, .cxx or .c, an object "
-                              "with .o, .a or .so (-x cu takes any for CUDA)",
-                              file.empty() ? "''" : printable(file)));
+                  fmt::format("{0}: a source ends with .cu, .cuh, .cpp, .cc, .cxx or .c, an object "
+                              "with .o, .a or .so (-x cu takes any for CUDA){1}",
+                              file.empty() ? "''" : printable(file),
+                              source == words_.end()
+                                  ? ""
+                                  : "; arguments for the program stand behind --: rung emulate " +
+                                        printable(*source) + " -- " + printable(file)));
     }
     sources_.files.push_back(as_path(file));
   }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What `rung emulate` says of the bugs of a first course: each program of beginner/ has one. Its lines say what is
-found there (`// expect: kind`; `expect above`: in the line before), and its end what the finding or its advice must
-hold (`// says: text`), under each of three orders of threads. A program without either has nothing to find.
+found there (`// expect: kind`; `expect above`: in the line before), and its end what the findings or their advice must
+hold (`// says: text`) and must not (`// never: text`), under each of three orders of threads.
 usage: beginners.py RUNG [--only NAME ...]"""
 import argparse
 import json

@@ -3,7 +3,7 @@
 #include <cstdio>
 
 // clang-format off
-__global__ void f(int* a) { __shared__ int s[64]; int t = threadIdx.x; s[t] = a[t]; a[t] = s[9]; }
+__global__ void f(int* a) { __shared__ int s[10]; int t = threadIdx.x; s[t] = a[t]; a[t] = s[9 - t]; }
 // expect above: race
 // clang-format on
 
@@ -11,8 +11,8 @@ int main() {
   int* a;
   cudaMalloc(&a, 256);
   cudaMemset(a, 0, 256);
-  f<<<1, 64>>>(a);
+  f<<<1, 10>>>(a);
   cudaDeviceSynchronize();
   return 0;
 }
-// says: put __syncthreads() between `s[t] = a[t];` and `a[t] = s[9];` in line 6
+// says: () between `s[t] = a[t];` and `a[t] = s[9 - t];` in line 6
