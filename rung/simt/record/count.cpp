@@ -11,11 +11,6 @@ namespace {
 constexpr std::uint32_t banks = 32;
 constexpr int line_shift = 7;  // of L1's lines
 
-template <class F>
-void for_each_lane(std::uint32_t lanes, F f) {
-  for (; lanes != 0; lanes &= lanes - 1) f(__builtin_ctz(lanes));
-}
-
 /// How many different numbers there are. Lanes in a row mostly climb: then changes are counted.
 std::uint32_t distinct(const std::uint32_t* numbers, int count) {
   std::uint32_t changes = 1;
@@ -174,10 +169,6 @@ Wavefronts wavefronts(Request& request, bool read) {
   return sum;
 }
 
-bool is_write(Access access) {
-  return access == Access::write || access == Access::copy || is_store(access);
-}
-
 }  // namespace
 
 /// Which sectors of memory somebody needs at all.
@@ -233,69 +224,6 @@ bool Recorder::continues_vector(const Request& request) {
   return inside && follows;
 }
 
-void Recorder::keep_sectors(WarpRecord& warp, const Request& request) {
-  using Run = SectorRun::Kind;
-  const Access access = request.step.access;
-  const bool in_a_row = request.progression && (request.stride == 1 || request.stride == -1);
-  const Run store = in_a_row ? Run::store : Run::partial_store;
-  const Run kind = is_atomic(access)                 ? Run::atomic
-                   : is_write(access)                ? store
-                   : access == Access::volatile_read ? Run::uncached_load
-                                                     : Run::load;
-  const auto sector = [&](std::uint32_t unit) {
-    return (request.step.base + (std::uint64_t{unit} << request.step.log_size)) >> sector_shift;
-  };
-  bool continues = request.target.continues;
-  const auto keep = [&](std::uint64_t first, std::uint64_t count, std::uint64_t stride) {
-    warp.trace.emplace_back(first, count, kind, continues, request.step.site_index, stride != 1);
-    if (stride != 1) warp.trace.push_back(SectorRun::stride(stride));
-    continues = true;
-  };
-  const std::size_t before = warp.trace.size();
-  const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
-  if (request.progression && step >= -32 && step <= 32) {
-    const std::uint64_t one = sector(request.units[0]), other = sector(request.units[31]);
-    keep(std::min(one, other), std::max(one, other) - std::min(one, other) + 1, 1);
-  } else {
-    std::uint64_t sectors[32];
-    int count = 0;
-    const auto add = [&](std::uint32_t unit) { sectors[count++] = sector(unit); };
-    if (request.progression) {
-      for (std::uint32_t i = 0; i < warp_lanes; ++i) {
-        add(request.units[0] + i * static_cast<std::uint32_t>(request.stride));
-      }
-    } else {
-      for_each_lane(request.lanes, [&](int lane) { add(request.units[lane]); });
-    }
-    std::sort(sectors, sectors + count);
-    count = static_cast<int>(std::unique(sectors, sectors + count) - sectors);
-    // As far as they are evenly apart; two alone only where they are adjacent.
-    for (int first = 0, behind = 0; first < count; first = behind) {
-      behind = first + 1;
-      if (behind == count) {
-        keep(sectors[first], 1, 1);
-        continue;
-      }
-      const std::uint64_t stride = sectors[behind] - sectors[first];
-      while (behind < count && sectors[behind] - sectors[behind - 1] == stride) ++behind;
-      if (stride != 1 && behind - first == 2) behind = first + 1;
-      keep(sectors[first], static_cast<std::uint64_t>(behind - first),
-           behind - first == 1 ? 1 : stride);
-    }
-  }
-  if (!launch_->may_keep(warp.trace.size() - before)) warp.trace = {};
-}
-
-void Recorder::keep_traces(BlockRecord& block) {
-  const dialect::dim3& grid = launch_->launch.grid;
-  const dialect::uint3& index = block.block->index;
-  BlockTrace trace;
-  trace.number = index.x + std::uint64_t{grid.x} * (index.y + std::uint64_t{grid.y} * index.z);
-  for (WarpRecord& warp : block.warps)
-    trace.warps.emplace_back(warp.trace.begin(), warp.trace.end());
-  launch_->keep(std::move(trace));
-}
-
 void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
   const Where where = request.target.where;
   const bool texture = request.step.access == Access::texture;
@@ -333,7 +261,7 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
   switch (where) {
     case Where::global: {
       keep_sectors(warp, request);
-      const bool loads = !is_atomic(request.step.access) && !is_write(request.step.access);
+      const bool loads = !is_atomic(request.step.access) && !is_counted_write(request.step.access);
       const bool is_new = cover(request, !loads);
       work_.waits.lines += touched(request, line_shift);
       if (loads) warp.waits.load(is_new ? WarpWaits::Load::memory : WarpWaits::Load::cached);
@@ -342,7 +270,7 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
         c.atomic_sectors += sectors(request);
         c.atomic_bytes += bytes;
         c.atomic_rounds += most_alike(request);
-      } else if (is_write(request.step.access)) {
+      } else if (is_counted_write(request.step.access)) {
         c.global_store_requests += one;
         c.global_store_sectors += sectors(request);
         c.global_store_bytes += bytes;
@@ -362,7 +290,7 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
       if (request.step.access == Access::copy) {
         warp.waits.was_asynchronous();
         work_.waits.merged_requests += one;
-      } else if (!is_atomic(request.step.access) && !is_write(request.step.access)) {
+      } else if (!is_atomic(request.step.access) && !is_counted_write(request.step.access)) {
         warp.waits.load(WarpWaits::Load::shared);
       }
       if (is_atomic(request.step.access)) {
@@ -370,7 +298,7 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
         c.shared_atomic_wavefronts += wavefronts(request, false).all;
         c.shared_atomic_bytes += bytes;
         c.shared_atomic_rounds += most_alike(request);
-      } else if (is_write(request.step.access)) {
+      } else if (is_counted_write(request.step.access)) {
         const Wavefronts waves = wavefronts(request, false);
         c.shared_store_requests += one;
         c.shared_store_wavefronts += waves.all;

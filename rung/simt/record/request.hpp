@@ -38,11 +38,20 @@ enum class Access : std::uint8_t {
   engine_write
 };
 
+template <class F>
+void for_each_lane(std::uint32_t lanes, F f) {
+  for (; lanes != 0; lanes &= lanes - 1) f(std::countr_zero(lanes));
+}
+
 inline bool is_atomic(Access access) {
   return access == Access::atomic || access == Access::block_atomic;
 }
 inline bool is_store(Access access) {
   return access == Access::volatile_write || access == Access::block_store;
+}
+/// A write that is counted as one.
+inline bool is_counted_write(Access access) {
+  return access == Access::write || access == Access::copy || is_store(access);
 }
 inline bool is_of_block(Access access) {
   return access == Access::block_atomic || access == Access::block_read ||
