@@ -235,7 +235,9 @@ TEST(Explain, RegistersAreThoseOfTheBuild) {
   EXPECT_EQ(told, !kernel_usage().empty()) << outcome.out;
   EXPECT_EQ(outcome.out.find("without CUDA in the build") != std::string::npos, !told);
   EXPECT_EQ(registers.is_null(), !told) << registers;
-  if (told) EXPECT_GT(registers.at("per_thread"), 10);
+  if (told) {
+    EXPECT_GT(registers.at("per_thread"), 10);
+  }
 }
 
 TEST(KernelName, IsWithoutScopesAndParameters) {
