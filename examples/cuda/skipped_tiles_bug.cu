@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bug: threads skip by their own column, pass no barrier, and overwrite A's tile before it is read.
-// rung emulate: nothing; the program itself says FAIL
+// rung emulate: barrier in line 21
 #include <cstdio>
 #include <vector>
 
