@@ -99,6 +99,7 @@ __global__ void store_and_load(float* whole, float* parts, float* out) {
   whole[lane] = 1;
   parts[8 * lane] = 1;
   parts[8 * lane + 1] = 2;
+  __syncwarp();
   out[lane] = whole[31 - lane] + parts[8 * lane + 2];
 }
 
