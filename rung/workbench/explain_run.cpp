@@ -72,13 +72,9 @@ Explained explain_rung(const RungInfo& rung, const Problem& problem, Instance& i
   } else {
     one.why_not_run =
         rung.backend == Backend::cpu ? "a CPU has no such counters" : "counted on simt alone";
-    if (rung.peer) return one;
-    try {
-      const Support takes = instance.supports(rung, Context::on(rung.backend));
-      if (!takes) refuse(one, takes.why);
-    } catch (const Error&) {
-      // Its device is not here: then it is not known.
-    }
+    if (rung.peer || !available(rung.backend)) return one;
+    const Support takes = instance.supports(rung, Context::on(rung.backend));
+    if (!takes) refuse(one, takes.why);
   }
   return one;
 }
