@@ -86,6 +86,7 @@ Counted count(const Counting& counting) {
     const Explained one = explain_rung(*rung, problem, *instance);
     if (!one.counted()) return {{}, one.why_not_run};
     Counted counted;
+    counted.values.reserve(counting.figures.size());
     for (const CountedFigure& figure : counting.figures) {
       counted.values.push_back(figure.of(one.total));
     }

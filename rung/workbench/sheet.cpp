@@ -150,6 +150,7 @@ void Sheet::count() {
 
 std::vector<std::string> Sheet::counting_commands() const {
   std::vector<std::string> commands;
+  commands.reserve(counted_by_.size());
   for (const CountedBy& one : counted_by_) commands.push_back(one.command);
   return commands;
 }
