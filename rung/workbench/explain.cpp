@@ -244,7 +244,7 @@ int explain_one(const AnyOperator& op, const RungInfo& rung, Options& options) {
   Explained before;
   if (earlier != nullptr) {
     before = problems.explain_before(*earlier, one);
-    if (larger) larger->extrapolate(before);
+    if (larger && larger->suits(before)) larger->extrapolate(before);
     before.chip = one.chip;
   }
   fmt::print("{}", explain_text(op, one, earlier != nullptr ? &before : nullptr));

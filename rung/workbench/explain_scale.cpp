@@ -33,13 +33,13 @@ bool LargerProblem::suits(const Explained& one) const {
 }
 
 void LargerProblem::extrapolate(Explained& one) {
-  if (!one.counted()) return;
   if (!suits(one)) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("--at: '{}' given; accepted: a problem that differs from '{}' in "
                             "nothing but its extents",
                             at_.to_string(), one.problem.to_string()));
   }
+  if (!one.counted()) return;
   for (std::size_t i = 0; i < at_.extents.size(); ++i) {
     const std::int64_t counted = one.problem.extents[i];
     if (at_.extents[i] == counted) continue;
