@@ -8,7 +8,7 @@
 
 namespace rung::bench {
 
-/// What a GPU does per cycle, and how long warps wait for it. 0: not known, and no bound.
+/// Rates of a GPU per cycle, and latencies. 0: not known, and no bound.
 struct GpuPace {
   double multiprocessors = 0;
   double cycles_per_second = 0;
@@ -45,13 +45,13 @@ struct CountedWork {
   double memory_trips = 0, cache_trips = 0, shared_trips = 0, barriers = 0, exchanges = 0;
 };
 
-/// What can bind, in the order of CountedWork::roofs.
+/// A unit of the chip that can bind; the index of Bound::seconds.
 enum class Roof { memory, arithmetic, issue, shared_memory, l1, l2, launches, latency };
 inline constexpr std::size_t roof_count = 8;
 std::string_view to_string(Roof roof);
 
-/// Whether the grid is taken as it is, or as part of one that keeps all SMs busy: then there are no
-/// idle SMs in a last wave, nor in an only one.
+/// `as_is`: SMs may be idle in the last wave. `large`: the blocks are part of a grid that keeps all
+/// SMs busy.
 enum class GridSize { as_is, large };
 
 struct Bound {
@@ -61,7 +61,7 @@ struct Bound {
   double waves = 0;  // blocks over those that are resident at once
 
   [[nodiscard]] double of(Roof roof) const { return seconds[static_cast<std::size_t>(roof)]; }
-  /// Of kernels that run one after the other. What binds the slowest binds all.
+  /// Adds a kernel that runs after the others. The roof of the slowest kernel becomes that of all.
   Bound& operator+=(const Bound& next);
 
  private:

@@ -24,7 +24,7 @@ __global__ void link_chain(unsigned* chain, unsigned lines) {
   }
 }
 
-/// How one thread goes on in a chain.
+/// Steps of one thread along a chain: a load, or an atomic addition.
 struct Load {
   __device__ unsigned operator()(unsigned* p) const { return *p; }
 };
@@ -98,8 +98,8 @@ struct SharedSums {
   unsigned of_thread[atomic_block];
 };
 
-/// The same in the shared memory of each block, which has atomic_block threads. Writes the sum of
-/// all words of each block.
+/// As add_to_global_memory, in the shared memory of each block, which has atomic_block threads.
+/// Writes the sum of all words of each block.
 __global__ void add_to_shared_memory(unsigned* sums, unsigned spread, unsigned value, int turns) {
   SharedSums& shared_sums = shared<SharedSums>();
   shared_sums.of_thread[threadIdx.x] = 0;

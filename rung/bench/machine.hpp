@@ -35,7 +35,7 @@ struct LatencyRate {
   std::string level;  // L1, L2, L3, memory; of a GPU also shared memory, host memory, atomics
   double bytes = 0;   // that the chain goes through, in an order that no prefetcher predicts
   double seconds = 0;
-  double cycles = 0;  // of the multiprocessor; 0 for a CPU
+  double cycles = 0;  // of the SM; 0 for a CPU
 };
 
 /// Atomic additions that do not wait for each other.
@@ -138,7 +138,7 @@ class GpuMeter {
   using Measure = void (*)(int device, Gpu& gpu);
   explicit GpuMeter(Measure measure);
 };
-/// The same for what measure_latencies() measures.
+/// Registers how the latencies, atomics and links of a GPU are measured.
 class GpuLatencyMeter {
  public:
   explicit GpuLatencyMeter(GpuMeter::Measure measure);

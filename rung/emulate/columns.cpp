@@ -49,7 +49,8 @@ std::map<std::string, Lines> read_marked(const std::string& text) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/// How many characters agree from a[i] and b[j] on, in the direction of `step`, blanks apart.
+/// Returns the number of characters that agree from a[i] and b[j] on, in the direction of `step`;
+/// blanks are skipped.
 int agreement(std::string_view a, std::size_t i, std::string_view b, std::size_t j, int step) {
   int count = 0;
   auto at = static_cast<std::ptrdiff_t>(i), there = static_cast<std::ptrdiff_t>(j);
@@ -80,7 +81,7 @@ struct Place {
   std::size_t length = 1;  // of the word there
 };
 
-/// Where the user's line has what the rewritten one has at this byte; nullopt: nowhere.
+/// Returns the place in the user's line of the rewritten line's byte `at`; nullopt: it has none.
 std::optional<Place> place_in(const std::string& line, const std::string& rewritten,
                               std::size_t at) {
   if (at >= rewritten.size()) return std::nullopt;

@@ -30,7 +30,7 @@ namespace rung::simt::record {
 
 struct Finding;
 
-/// What the model of the caches is told of a GPU; by default the simulated one, an H200.
+/// A GPU, as the model of the caches needs it; by default the simulated one, an H200.
 struct Chip {
   int multiprocessors = simt::multiprocessors;
   int threads = threads_per_multiprocessor;  // that are resident in each

@@ -93,7 +93,7 @@ bench::Contender contender(const std::vector<Instance*>& sets, const RungInfo* r
 /// Whether a version is to be timed: a rung's name, or public_call.
 bool is_wanted(const BenchPlan& plan, std::string_view rung);
 
-/// What the figures mean, and what speaks against them: paragraphs that are wrapped already.
+/// Returns the figures' meaning and reasons to doubt them, as wrapped paragraphs.
 std::string bench_remarks(const std::vector<BenchTable>& tables, const bench::Machine& machine,
                           const std::string& rounds);
 /// The warning that more threads were asked for than the machine has cores; "" otherwise.

@@ -95,7 +95,7 @@ class Sheet {
   }
   /// Lines that are printed as they are, below the results.
   void picture(const std::string& lines) { picture_ += lines; }
-  /// What a picture shows, for the JSON: an array under this key, beside the rows.
+  /// Adds the numbers of a picture to the JSON: an array under this key, beside the rows.
   void records(const std::string& key, std::vector<Record> table) {
     records_.emplace_back(key, std::move(table));
   }

@@ -30,7 +30,8 @@ struct CrossoverRow {
   double with_copies = 0;  // of what it reads to the GPU, and of what it writes back
 };
 
-/// What a call reads and writes, to be copied from and to memory of the host as malloc gives it.
+/// Copies as many bytes as a call reads and writes, from and to memory of the host that is not
+/// pinned.
 class Copies {
  public:
   Copies(const Instance& instance, Device device)

@@ -185,7 +185,7 @@ std::string work_text(const ordered_json& kernel) {
                     number(roof.at("operations_per_byte")), roof.at("ridge_point").get<double>());
 }
 
-/// What lanes that go to one address, or to different constants, cost; "" without any.
+/// Returns the rounds of lanes that access one address, or different constants; "" without any.
 std::string rounds_text(const ordered_json& kernel) {
   std::string text;
   const auto add = [&](const char* what, const char* name) {

@@ -183,7 +183,7 @@ std::unique_ptr<LargerProblem> larger_problem(const AnyOperator& op, Backend bac
   return std::make_unique<LargerProblem>(op, options.at);
 }
 
-/// How many times faster than the rung before it may be, where both were counted on one problem.
+/// Returns the bound of the rung before over this one's, where both were counted on one problem.
 double gain_of(const AnyOperator& op, const Explained& one, const std::vector<Explained>& rungs) {
   const RungInfo* const before = rung_before(op, *one.rung);
   const auto at = std::find_if(rungs.begin(), rungs.end(), [&](const Explained& other) {

@@ -24,7 +24,7 @@ double l1_wavefronts(const simt::record::Counters& c) {
          of(c.atomic_requests, c.atomic_sectors);
 }
 
-/// What does not depend on the chip, without operations.
+/// Returns the work that does not depend on the chip, without operations.
 CountedWork work_of(const Kernel& kernel) {
   const simt::record::Counters& c = kernel.totals;
   const simt::record::Waits& w = kernel.waits;
@@ -47,7 +47,7 @@ CountedWork work_of(const Kernel& kernel) {
   return work;
 }
 
-/// What grows with the problem as counted; bytes and operations are the operator's to tell.
+/// Figures that grow with the problem as counted. Operations are the operator's.
 constexpr double CountedWork::*growing[] = {
     &CountedWork::bytes,         &CountedWork::blocks,
     &CountedWork::instructions,  &CountedWork::shared_wavefronts,

@@ -13,7 +13,7 @@ class LargerProblem {
  public:
   /// Throws Error(invalid_argument) for words that are no problem of the operator.
   LargerProblem(const AnyOperator& op, const std::string& words);
-  /// Whether it differs from the rung's problem in nothing but extents.
+  /// Returns true if it differs from the rung's problem in nothing but extents.
   [[nodiscard]] bool suits(const Explained& one) const;
   /// Counts the rung, which was counted on `one.problem`, with one extent after the other doubled.
   /// Throws Error(invalid_argument) where it does not suit.

@@ -73,7 +73,7 @@ std::string limits_table(const bench::Multiprocessor& chip, const Occupancy& one
   return limits.text();
 }
 
-/// How registers are allocated, where the number of blocks depends on it.
+/// Explains the allocation of registers, where the number of blocks depends on it.
 std::string allocation_text(const bench::Multiprocessor& chip, const bench::BlockNeeds& block,
                             const Occupancy& one) {
   if (one.registers_per_warp == 0 || chip.register_portion <= 1) return "";

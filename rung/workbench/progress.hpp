@@ -24,7 +24,7 @@ class Progress {
   void step(std::string_view doing);
   /// Tells what is being done without a step forward.
   void say(std::string_view doing);
-  /// The same of what may take no time: is not drawn more often than step() is.
+  /// As say(), for work that may take no time: drawn no more often than step() is.
   void mention(std::string_view doing);
 
   /// Seconds between the lines where standard error is no terminal; tests set it.

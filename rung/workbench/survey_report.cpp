@@ -13,7 +13,7 @@
 namespace rung::workbench {
 namespace {
 
-/// Of which element types no floor is known, and why.
+/// Names the element types without a known floor, and the reason.
 std::string no_floor_text(const std::vector<SurveyRow>& rows) {
   std::vector<std::string> types;
   for (const SurveyRow& row : rows) {

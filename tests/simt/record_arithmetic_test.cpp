@@ -12,7 +12,7 @@ namespace {
 using simt::record::Arithmetic;
 using Number = simt::counted<float>;
 
-/// What a launch of one kernel did; the test is skipped where nobody can read the code.
+/// Launches a kernel and returns its counts; skips the test where the code cannot be disassembled.
 template <class... Parameters, class... Arguments>
 Kernel done_by(const LaunchShape& shape, void (*kernel)(Parameters...), Arguments&&... arguments) {
   const Report report = recorded_launch(shape, kernel, std::forward<Arguments>(arguments)...);

@@ -103,7 +103,7 @@ TEST(BenchGaps, ADeviceIsChosenOnABackendThatHasSeveral) {
   EXPECT_EQ(check.out.find("opencl: " + Context::opencl().info().name), 0u) << check.out;
 }
 
-/// Where the child of the next test keeps what it timed.
+/// The file into which the child of the next test writes its times.
 std::string kept_path;
 
 void exit_once_kept(int) {

@@ -65,7 +65,7 @@ class PrintedKeys {
   }
 
  private:
-  /// What an empty array or object would have had is not seen.
+  /// Returns true for a key below an array or object that was printed empty.
   [[nodiscard]] bool is_below_empty(const std::string& key) const {
     return std::any_of(empty_.begin(), empty_.end(), [&](const std::string& path) {
       return key == path || key.starts_with(path + "[]") || key.starts_with(path + ".");

@@ -12,10 +12,10 @@ namespace rung::cuda {
 /// Token behind the element that the statement assigns to plainly, as in s[t] = v; 0: it assigns to
 /// none of the array.
 std::size_t assigned_end(const SourceTree& tree, const Statement& one, std::string_view array);
-/// Whether the statement writes elements of the array: it assigns, updates, or calls an atomic
-/// function for one.
+/// Returns true if the statement writes elements of the array: it assigns, updates, or calls an
+/// atomic function for one.
 bool writes_array(const SourceTree& tree, const Statement& one, std::string_view array);
-/// Whether the statement reads elements of the array.
+/// Returns true if the statement reads elements of the array.
 bool reads_array(const SourceTree& tree, const Statement& one, std::string_view array);
 
 /// The spots of a line whose statement mentions the array.

@@ -26,7 +26,7 @@ struct Model {
 /// The model of --compute-capability; an H200 by default.
 const Model& model();
 
-/// What its caches are, for the counters.
+/// Returns the sizes of its caches, for the counters.
 simt::record::Chip modeled_caches();
 
 inline constexpr std::size_t shared_without_asking = 48 << 10;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gives a grid that is too small away: `n / 256` blocks of 256 for a kernel that asks
-// `if (i < n)`. Each thread writes its element, nobody the last ones, and the host reads all.
+// Finds a grid that is too small: `n / 256` blocks of 256 threads for a kernel with the guard
+// `if (i < n)`. Each thread writes its element, no thread the last ones, and the host reads all.
 #include "rung/emulate/runtime/short_grid.hpp"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ bool unwritten(const char* from, std::size_t bytes) {
                      [](char one) { return static_cast<unsigned char>(one) == simt::poison; });
 }
 
-/// Whether the threads' elements have been written, as far as their corners tell, and no other.
+/// Returns true if the corners of the threads' elements have been written, and none of the others.
 bool fits(const ShortGrid& one) {
   const Shape& s = one.shape;
   const auto at = [&](std::uint64_t row, std::uint64_t column) {
@@ -113,9 +113,9 @@ void report(const ShortGrid& one) {
   finding.kind = record::Kind::uninitialised;
   finding.file = record::shown_path(one.place.file_name());
   finding.line = static_cast<int>(one.place.line());
-  finding.message = "the grid of " + one.kernel + " is too small: it wrote " +
-                    std::to_string(threads) + " of " + size +
-                    " elements, one per thread, and the host copies those that nobody has written";
+  finding.message =
+      "the grid of " + one.kernel + " is too small: it wrote " + std::to_string(threads) + " of " +
+      size + " elements, one per thread, and the host copies those that no thread has written";
   finding.advice = s.wide < s.width ? advice_for(s.width, one.block.x, rows ? " in x" : "")
                                     : advice_for(s.height, one.block.y, " in y");
   const record::Memory memory = record::find_memory(one.array);

@@ -14,7 +14,7 @@ std::uint64_t Cache::mix(std::uint64_t number) {
   return number * 0xd6e8feb86659fd93u;
 }
 
-/// Where the line is in the table, or would be.
+/// Returns the line's slot in the table, or the one where it would be.
 std::size_t Cache::slot_of(std::uint64_t number) const {
   const std::size_t mask = table_.size() - 1;
   std::size_t slot = mix(number) & mask;

@@ -47,7 +47,7 @@ struct BlockTrace {
   std::vector<WarpTrace> warps;
 };
 
-/// Of a launch, by all of its OS threads; so much is 512 MiB.
+/// A launch with more, by all of its OS threads, is not replayed: they are 512 MiB.
 inline constexpr std::uint64_t max_sector_runs = std::uint64_t{1} << 26;
 
 }  // namespace rung::simt::record

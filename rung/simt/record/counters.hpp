@@ -97,7 +97,7 @@ struct Arithmetic {
   [[nodiscard]] std::uint64_t operations() const { return additions + multiplications + divisions; }
   [[nodiscard]] bool any() const { return operations() + functions + integer != 0; }
   RUNG_API Arithmetic& operator+=(const Arithmetic& other);
-  /// So many times.
+  /// Returns the arithmetic of so many repetitions.
   RUNG_API Arithmetic operator*(std::uint64_t times) const;
 };
 
@@ -111,7 +111,7 @@ struct Line {
   bool exact = true;
 };
 
-/// What is counted of whole launches.
+/// Counts of whole launches.
 struct Work {
   std::uint64_t warps = 0;
   std::uint64_t divergent_warps = 0;  // their lanes parted at some branch

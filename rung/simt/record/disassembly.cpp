@@ -31,7 +31,7 @@ std::string hexadecimal(std::uintptr_t number) {
   return "0x" + text;
 }
 
-/// What the command prints; "" where it cannot be run.
+/// Returns what the command prints; "" where it cannot be run.
 std::string output_of(std::vector<std::string> words) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "";

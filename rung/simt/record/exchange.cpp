@@ -39,7 +39,8 @@ bool is_sum_of(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   return equals(of(a) + of(b)) || equals(of(a) - of(b)) || equals(of(b) - of(a));
 }
 
-/// What keeps the undefined value recognizable: a product with 0, a minimum or an AND does not.
+/// Returns true for results that keep the undefined value recognizable: a product with 0, a minimum
+/// or an AND does not.
 template <class Word>
 bool is_of_words(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   const auto word = static_cast<Word>(value), x = static_cast<Word>(a), y = static_cast<Word>(b);

@@ -86,9 +86,9 @@ class LaunchRecord {
   /// What one worker has counted. Of `work` warps and bytes.
   void add(const std::vector<SiteCount>& counts, const Work& work, std::uint64_t requests,
            const std::set<const Region*>& written, const Overlaps& overlaps);
-  /// What a block's warps asked of global memory.
+  /// Keeps the sectors of global memory that a block's warps asked for.
   void keep(BlockTrace trace);
-  /// Whether so many runs of sectors may be kept in addition.
+  /// Counts so many more runs of sectors. Returns false if they are too many to be kept.
   bool may_keep(std::uint64_t runs) {
     return kept_.fetch_add(runs, std::memory_order_relaxed) + runs <= max_sector_runs;
   }

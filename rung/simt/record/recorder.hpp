@@ -205,13 +205,13 @@ class Recorder {
   void place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes);
   std::uint16_t site_index(std::uintptr_t site);
   void count(WarpRecord& warp, Request& request, bool aligned);
-  /// Returns whether it touches a sector that nobody has touched in this launch.
+  /// Returns true if it touches a sector that no request of this launch has touched.
   bool cover(Request& request, bool stores);
   /// Keeps which sectors it touches, for the model of the caches.
   void keep_sectors(WarpRecord& warp, const Request& request);
   void keep_traces(BlockRecord& block);
-  /// Whether each lane loads what follows its load before at the same place in the code, within the
-  /// same 16 bytes.
+  /// Returns true if each lane loads the element behind its previous load at the same place in the
+  /// code, within the same 16 bytes.
   bool continues_vector(const Request& request);
   /// `position`: of the request in its list.
   void check(BlockRecord& block, WarpRecord& warp, Request& request, std::uint32_t position);

@@ -183,7 +183,7 @@ std::string levels(const Work& work) {
   return out.whole();
 }
 
-/// What the model of the caches makes of it; null where a launch was too large to be replayed.
+/// Returns the figures of the model of the caches; null where a launch was too large to replay.
 std::string caches(const Work& work) {
   if (!work.caches_known) return "null";
   const Counters& c = work.totals;

@@ -25,9 +25,10 @@ void complete(const void* data, const Memory* memory, Finding& finding);
 /// What the launcher has given to complete_launches(); null: nothing.
 const LaunchSource* launch_source();
 
-/// What the model of the caches is of.
+/// Returns the GPU whose caches are modeled.
 const Chip& modeled_chip();
-/// Of a block, dynamic and static, as far as that is known: the gap between them is unowned.
+/// Returns a block's shared memory, dynamic and static, as far as that is known: the gap between
+/// them is unowned.
 std::uint64_t shared_bytes(const Launch& launch);
 
 /// A launch is done, and this is what was counted, by site; `work` has no totals yet.

@@ -25,7 +25,7 @@ struct Distribution {
 /// or reaches a barrier: loads between two of those overlap, and the slowest counts. Stores do not
 /// separate loads: compilers move a load above a store to other memory.
 struct Trips {
-  std::uint64_t memory = 0;  // loads of a sector that nobody has loaded before in the launch
+  std::uint64_t memory = 0;  // loads of a sector that is loaded for the first time in the launch
   std::uint64_t cache = 0;   // other loads from global memory
   std::uint64_t shared = 0;
   std::uint64_t barriers = 0;

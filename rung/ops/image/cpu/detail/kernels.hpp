@@ -42,8 +42,8 @@ void weigh_down(const std::int16_t* const* lines, const Image::Args& args, std::
 /// sums += entering - leaving; leaving may be null.
 void slide(std::uint16_t* sums, const std::uint8_t* entering, const std::uint8_t* leaving,
            std::int64_t count, const std::uint8_t* next);
-/// Of column sums the mean over 2 radius + 1 neighbours, rounded to nearest or down; `scratch` is
-/// one more line of sums.
+/// Computes the mean over 2 radius + 1 neighbours of column sums, rounded to nearest or down;
+/// `scratch` is one more line of sums.
 void mean_along(const std::uint16_t* sums, int group, int radius, bool truncate,
                 std::uint16_t* scratch, std::uint8_t* out, std::int64_t count);
 
