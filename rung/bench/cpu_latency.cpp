@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "rung/bench/chain.hpp"
 #include "rung/bench/cpu_rates.hpp"
 
 namespace rung::bench {
@@ -50,11 +51,7 @@ Rate latency_rate(std::size_t bytes) {
   const std::size_t lines = std::bit_floor(bytes / line_bytes);
   if (lines < 2) return {};
   std::vector<Line> chain(lines);
-  // A linear congruential generator whose period is `lines`: every line comes once, at distances
-  // that no prefetcher predicts.
-  for (std::size_t i = 0; i < lines; ++i) {
-    chain[i].next = &chain[(i * 1664525 + 1013904223) & (lines - 1)];
-  }
+  for (std::size_t i = 0; i < lines; ++i) chain[i].next = &chain[line_after(i, lines)];
   const Line* at = chain.data();
   follow(0, static_cast<long>(std::min(lines, std::size_t{1} << 16) / steps_per_repeat), &at);
   return best_rate(time_on_threads(1, follow, &at), steps_per_repeat);

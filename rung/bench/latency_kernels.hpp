@@ -3,6 +3,7 @@
 // GPU runs them in a test.
 #pragma once
 
+#include "rung/bench/chain.hpp"
 #include "rung/device/device.hpp"
 
 namespace rung::bench {
@@ -10,12 +11,6 @@ namespace rung::bench {
 /// A chain is a cycle through all lines of a buffer: the first word of each line is the index of
 /// the next line's first word.
 constexpr unsigned words_per_line = 32;  // 128 bytes
-
-/// Returns the line after `line`, of `lines`, a power of two. A linear congruential generator:
-/// every line comes once, at distances that no prefetcher predicts.
-RUNG_HD constexpr unsigned line_after(unsigned line, unsigned lines) {
-  return (line * 1664525u + 1013904223u) & (lines - 1);
-}
 
 __global__ void link_chain(unsigned* chain, unsigned lines) {
   const unsigned step = gridDim.x * blockDim.x;

@@ -45,7 +45,8 @@ TEST_P(LatencyKernelsTest, AChainInSharedMemoryIsACycleToo) {
   EXPECT_EQ(walk.values()[0].at, 0u);
   launch(c, {.grid = 1, .block = 1, .shared_bytes = sizeof(bench::SharedChain)},
          bench::follow_in_shared_memory<bench::Load>, 1u, bench::Load{}, walk.data());
-  EXPECT_EQ(walk.values()[0].at, bench::line_after(0, bench::shared_lines) * bench::words_per_line);
+  EXPECT_EQ(walk.values()[0].at,
+            bench::line_after(0u, bench::shared_lines) * bench::words_per_line);
 }
 
 TEST_P(LatencyKernelsTest, EveryAdditionCounts) {

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which loads that wait for each other go through a buffer.
+#pragma once
+
+#include "rung/core/export.hpp"
+
+namespace rung::bench {
+
+/// Returns the line after `line`, of `lines`, a power of two. A linear congruential generator:
+/// every line comes once, at distances that no prefetcher predicts.
+template <class Unsigned>
+RUNG_HD constexpr Unsigned line_after(Unsigned line, Unsigned lines) {
+  return (line * 1664525u + 1013904223u) & (lines - 1);
+}
+
+}  // namespace rung::bench
