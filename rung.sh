@@ -389,7 +389,9 @@ lint() {
   log="$directory/rung.sh.log"
   : >"$log"
   require_packages "${packages_build[@]}" "${packages_test[@]}" "${packages_lint[@]}"
-  # Sources one by one, none built: clang-tidy reads how each would be compiled.
+  # Sources one by one, none built: clang-tidy reads how each would be compiled. Configured anew each time, for
+  # the list of sources is cmake's, and nothing here lets ninja bring it up to date.
+  rm -f -- "$directory/build.ninja"
   configure "$directory" --preset release -B "$directory" -DRUNG_CPU_NATIVE=ON -DRUNG_CUDA=OFF -DRUNG_TESTS=ON \
     -DRUNG_SPLIT=OFF
   find_clang_tidy

@@ -54,11 +54,12 @@ bool advise_allocation(Finding& finding) {
   const auto bytes = static_cast<std::int64_t>(object.bytes);
   const auto call = allocation_at(finding.other_file, finding.other_line);
   if (call.has_value() && is_size_of_pointer(*call)) {
+    constexpr std::string_view mend =
+        " is the size of the pointer, not of what it points to; multiply the number of elements by "
+        "sizeof(";
     finding.advice = joined({"line ", std::to_string(finding.other_line), " allocates ",
-                             std::to_string(bytes), " bytes: ", call->text(),
-                             " is the size of the pointer, not of what it points to; multiply the "
-                             "number of elements by sizeof(",
-                             object.type, ")"});
+                             std::to_string(bytes), " bytes: ", call->text(), mend, object.type,
+                             ")"});
     return true;
   }
   if (object.offset / size >= bytes) return false;  // that many elements would not do either

@@ -117,7 +117,7 @@ simt::record::Fix SizedCall::with_sizeof(const std::string& type) const {
   if (sum) text = "(" + text + ")";
   const std::size_t close = tokens.closing(call_bracket(tokens, name)) + 1;
   std::string before = tree->text(name, size.begin);
-  if (size.begin > name && !tokens[size.begin].space.empty()) before += " ";
+  if (size.begin > name && !tokens[size.begin].space.empty()) before += ' ';
   return {"bytes", tree->file(), line(), tree->text(name, close),
           before + text + " * sizeof(" + type + ")" + tree->text(size.end, close)};
 }

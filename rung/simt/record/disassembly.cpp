@@ -36,6 +36,7 @@ std::string output_of(std::vector<std::string> words) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "";
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
@@ -125,14 +126,14 @@ bool is_integer(std::string_view name, std::string_view operands) {
 bool is_function(std::string_view called) {
   std::string_view name = called.substr(0, called.find_first_of("@+>"));
   if (name.ends_with("_finite")) name.remove_suffix(7);
-  while (name.starts_with("_")) name.remove_prefix(1);
+  while (name.starts_with('_')) name.remove_prefix(1);
   const std::initializer_list<std::string_view> names = {
       "exp",  "exp2",  "exp10", "expm1",  "log",    "log2",   "log10",     "log1p",
       "pow",  "sin",   "cos",   "tan",    "asin",   "acos",   "atan",      "atan2",
       "sinh", "cosh",  "tanh",  "asinh",  "acosh",  "atanh",  "erf",       "erfc",
       "cbrt", "hypot", "fmod",  "sincos", "lgamma", "tgamma", "remainder", "sqrt"};
   return is_any(name, names) ||
-         (name.ends_with("f") && is_any(name.substr(0, name.size() - 1), names));
+         (name.ends_with('f') && is_any(name.substr(0, name.size() - 1), names));
 }
 
 bool is_fused(std::string_view called) {
@@ -161,7 +162,7 @@ bool parse(std::string_view line, std::uintptr_t bias, Instruction& one) {
     text = operands;
   }
   using Flow = Instruction::Flow;
-  const bool jumps = name.starts_with("j");
+  const bool jumps = name.starts_with('j');
   if (name.starts_with("call") || jumps) {
     one.flow = name.starts_with("call")  ? Flow::call
                : name.starts_with("jmp") ? Flow::jump

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <type_traits>
 
 #include "rung/simt/record/findings.hpp"
 #include "rung/simt/record/operations.hpp"
@@ -25,16 +26,13 @@ namespace {
 constexpr std::size_t kept_doubts = 4;
 constexpr std::size_t kept_skips = 8;
 
+/// Bits are compared: a NaN is equal to itself, and -0 is not 0.
 template <class T>
 bool is_sum_of(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
-  const auto of = [](std::uint64_t bits) {
-    T number;
-    std::memcpy(&number, &bits, sizeof(T));
-    return number;
-  };
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  const auto of = [](std::uint64_t bits) { return std::bit_cast<T>(static_cast<Bits>(bits)); };
   const auto equals = [&](T number) {
-    const T given = of(value);
-    return std::memcmp(&number, &given, sizeof(T)) == 0;
+    return std::bit_cast<Bits>(number) == static_cast<Bits>(value);
   };
   return equals(of(a) + of(b)) || equals(of(a) - of(b)) || equals(of(b) - of(a));
 }
