@@ -156,7 +156,7 @@ cuda_options() {
       # Where nothing can run, that it compiles for one of them is all there is to learn.
       if ! compgen -G '/dev/nvidia[0-9]*' >/dev/null; then
         printf '%s\n' -DRUNG_GPU_ARCHITECTURES=90a
-        if [[ -n ${CI:-} ]]; then printf '%s\n' -DRUNG_CUDA_UNOPTIMISED=ON; fi
+        if [[ -n ${CI:-} ]]; then printf '%s\n' -DRUNG_CUDA_UNOPTIMIZED=ON; fi
       fi
       return
     fi
@@ -294,8 +294,8 @@ prepare() {
 
 # --- commands ---------------------------------------------------------------------------------------
 
-# run_tests PRESET [--all] OPTION...: tests in two tiers. Those labelled `long` run with --all alone, as do
-# GoogleTest's RUNG_LONG_TESTs, which ctest counts as skipped; those labelled `brief` are a selection of
+# run_tests PRESET [--all] OPTION...: tests in two tiers. Those labeled `long` run with --all alone, as do
+# GoogleTest's RUNG_LONG_TESTs, which ctest counts as skipped; those labeled `brief` are a selection of
 # long ones, which --all need not run twice.
 run_tests() {
   local preset=$1 tier=(-LE '^long$') directory status=0 left skipped sources='' command=test
@@ -407,7 +407,7 @@ example() {
   shift
   directory="$root/build/examples/$name"
   operator='gemm;reduce;elementwise;pool;pool_backward;conv;conv_backward_data;conv_backward_filter;loss'
-  operator+=';activation_backward;optimiser'
+  operator+=';activation_backward;optimizer'
   prepare release rung_program
   require_packages "${packages_digits[@]}"
   mkdir -p "$directory"

@@ -3,8 +3,8 @@
 set(RUNG_GPU_ARCHITECTURES 80 90a CACHE STRING
     "Compute capabilities to compile kernels for: 80 (and, as PTX, what came after it), 90a (Hopper)")
 
-option(RUNG_CUDA_UNOPTIMISED "Compile kernels fast, to be slow: to learn whether they compile" OFF)
-if(RUNG_CUDA AND RUNG_CUDA_UNOPTIMISED)
+option(RUNG_CUDA_UNOPTIMIZED "Compile kernels fast, to be slow: to learn whether they compile" OFF)
+if(RUNG_CUDA AND RUNG_CUDA_UNOPTIMIZED)
   # The host's part of these sources; nvcc takes -O once, and puts it behind the options for its compiler.
   string(REPLACE "-O3" "-O0" CMAKE_CUDA_FLAGS_RELEASE "${CMAKE_CUDA_FLAGS_RELEASE}")
 endif()
@@ -22,7 +22,7 @@ function(rung_compile_for_gpus)
     if(90a IN_LIST RUNG_GPU_ARCHITECTURES OR source MATCHES "[.]sm90a[.]cu$")
       list(APPEND options -gencode=arch=compute_90a,code=sm_90a)
     endif()
-    if(RUNG_CUDA_UNOPTIMISED)
+    if(RUNG_CUDA_UNOPTIMIZED)
       list(APPEND options -Ofc=max) # half of what -Xcicc=-O1 -Xptxas=-O0 takes, where there are many instances
     else()
       # Compressed, the cubins take an eighth of the space. Source lines, for profilers, would be almost half of that:

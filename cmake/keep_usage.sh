@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Runs a compiler, and keeps what ptxas says of kernels (-Xptxas -v) beside the object, as OBJECT.usage.
-# Whatever else the compiler says is passed on. That ptxas serialises wgmma, or ignores setmaxnreg (C7508 to
-# C7517), is an error where it optimises: such a kernel is right, and slow.
+# Whatever else the compiler says is passed on. That ptxas serializes wgmma, or ignores setmaxnreg (C7508 to
+# C7517), is an error where it optimizes: such a kernel is right, and slow.
 # usage: keep_usage.sh COMPILER ... -o OBJECT ...
 object=
 previous=

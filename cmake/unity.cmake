@@ -3,7 +3,7 @@
 # compiled anew that is faster; where one file was changed it takes longer, so that it is an option.
 option(RUNG_UNITY "Compile several sources as one" OFF)
 
-# rung_compile_together(TARGET). What registers itself is written like its neighbours, with the same local names,
+# rung_compile_together(TARGET). What registers itself is written like its neighbors, with the same local names,
 # and what Highway includes again for each instruction set must be the whole of a compilation: those stay alone.
 function(rung_compile_together target)
   if(NOT RUNG_UNITY)

@@ -47,7 +47,7 @@ METRICS = {
 # load and a store.
 LANES = "thread_inst_executed_true"
 MEMORY_INSTRUCTIONS = {"LDG", "STG", "LDS", "STS", "ATOMG", "ATOMS", "RED", "REDG", "ATOM", "LDGSTS"}
-# Known to differ, as docs/counters-against-hardware.md tells: nvcc makes loops of loads from neighbouring places into
+# Known to differ, as docs/counters-against-hardware.md tells: nvcc makes loops of loads from neighboring places into
 # loads of four; and how the chip counts what asynchronous copies write is not known.
 KNOWN = {"gemm_shared_tile": {"memory requests", "wavefronts of shared loads"},
          "gemm_shared_tile_transposed": {"memory requests", "wavefronts of shared loads"},

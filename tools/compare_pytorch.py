@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """compare_pytorch.py SOURCE LIBRUNG [PROGRAM DATA [THREADS|cuda]]: what training is made of, beside PyTorch.
 
-Gradients and steps: loss, activation_backward and optimiser, called through librung.so, against PyTorch's autograd
-and optimisers on the same numbers, and attention against its scaled_dot_product_attention; the largest difference of
+Gradients and steps: loss, activation_backward and optimizer, called through librung.so, against PyTorch's autograd
+and optimizers on the same numbers, and attention against its scaled_dot_product_attention; the largest difference of
 each is printed, and one beyond its bound ends the script with 1. Speed, with PROGRAM (example_digits) and DATA (where
 tools/digits_data.py wrote): an epoch of the MLP and of the LeNet on THREADS threads (2) of the CPU, or on a GPU, by the
 program and by PyTorch (eager), which has the same model, batch and type, and its data in the memory of the device. The
@@ -75,7 +75,7 @@ def activations(api, draw, failures):
         compare(f"activation_backward: {name.lower()}", dx, tensor.grad, 2e-6, failures)
 
 
-def optimisers(api, draw, failures):
+def optimizers(api, draw, failures):
     start = draw.standard_normal(1000).astype(np.float32)
     for name, make, given in (
             ("sgd", lambda p: torch.optim.SGD(p, 0.1), {"learning_rate": 0.1}),
@@ -84,12 +84,12 @@ def optimisers(api, draw, failures):
             ("sgd, nesterov", lambda p: torch.optim.SGD(p, 0.1, 0.9, nesterov=True),
              {"learning_rate": 0.1, "momentum": 0.9, "nesterov": 1}),
             ("adam, decay", lambda p: torch.optim.Adam(p, 0.01, weight_decay=0.01),
-             {"kind": "RUNG_OPTIMISER_ADAM", "learning_rate": 0.01, "weight_decay": 0.01}),
+             {"kind": "RUNG_OPTIMIZER_ADAM", "learning_rate": 0.01, "weight_decay": 0.01}),
             ("adamw, clipped", lambda p: torch.optim.AdamW(p, 0.01, weight_decay=0.1),
-             {"kind": "RUNG_OPTIMISER_ADAM", "learning_rate": 0.01, "weight_decay": 0.1, "decoupled": 1,
+             {"kind": "RUNG_OPTIMIZER_ADAM", "learning_rate": 0.01, "weight_decay": 0.1, "decoupled": 1,
               "max_norm": 5.0})):
         tensor = torch.nn.Parameter(torch.from_numpy(start.copy()))
-        optimiser, p = make([tensor]), start.copy()
+        optimizer, p = make([tensor]), start.copy()
         m, v = np.zeros_like(p), np.zeros_like(p)
         adam = "kind" in given
         moments = {"first_moment": m} if adam or "momentum" in given else {}
@@ -100,9 +100,9 @@ def optimisers(api, draw, failures):
             tensor.grad = torch.sin(3 * tensor.detach())
             if "max_norm" in given:
                 torch.nn.utils.clip_grad_norm_([tensor], given["max_norm"])
-            optimiser.step()
-            api.call("optimiser", p, g, options=api.options("optimiser", step=step, **moments, **given))
-        compare(f"optimiser: 50 steps of {name}", p, tensor, 1e-4, failures)
+            optimizer.step()
+            api.call("optimizer", p, g, options=api.options("optimizer", step=step, **moments, **given))
+        compare(f"optimizer: 50 steps of {name}", p, tensor, 1e-4, failures)
 
 
 def attention(api, draw, failures):
@@ -129,17 +129,17 @@ def model_of(name):
 def pytorch_epochs(name, images, labels):
     """Seconds of each epoch."""
     model = model_of(name).to(images.device)
-    optimiser = torch.optim.Adam(model.parameters(), 1e-3)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
     seconds = []
     for _ in range(EPOCHS):
         order = torch.randperm(len(labels))
         x, y = images[order], labels[order]
         began = time.perf_counter()
         for first in range(0, len(labels), BATCH):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss = torch.nn.functional.cross_entropy(model(x[first:first + BATCH]), y[first:first + BATCH])
             loss.backward()
-            optimiser.step()
+            optimizer.step()
         loss.item()  # waits for the device
         seconds.append(time.perf_counter() - began)
     return seconds
@@ -174,7 +174,7 @@ def main():
     print(f"PyTorch {torch.__version__}; largest difference, of the largest element")
     losses(api, draw, failures)
     activations(api, draw, failures)
-    optimisers(api, draw, failures)
+    optimizers(api, draw, failures)
     attention(api, draw, failures)
     if len(sys.argv) > 4:
         program, data = sys.argv[3], sys.argv[4]

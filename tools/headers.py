@@ -50,7 +50,7 @@ def statements(code):
                     if braces == 0:
                         break
                 body = code[at + 1:end - 1]
-                if re.search(r"=\s*$", code[start:at]):  # an initialiser: the statement goes on
+                if re.search(r"=\s*$", code[start:at]):  # an initializer: the statement goes on
                     at = end
                     continue
                 yield declaration, body
@@ -91,7 +91,7 @@ def signature(declaration):
     words = r"\b(RUNG_API|RUNG_C_API|RUNG_HD|RUNG_ALWAYS_INLINE|constexpr|inline|friend|virtual|explicit)\b\s*"
     text = re.sub(r"\[\[\w+\]\]\s*", "", re.sub(words, "", declaration))
     depth = 0
-    for at, letter in enumerate(text):  # constructors' initialisers
+    for at, letter in enumerate(text):  # constructors' initializers
         depth += (letter == "(") - (letter == ")")
         if depth == 0 and letter == ":" and text[at - 1:at + 1] != "::" and text[at:at + 2] != "::":
             text = text[:at]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bug: the grid is rounded down, since n / 16 divides integers before ceil() rounds.
-// rung emulate: uninitialised in line 31
+// rung emulate: uninitialized in line 31
 #include <cmath>
 #include <cstdio>
 #include <vector>

@@ -17,7 +17,7 @@ namespace digits {
 /// Where a run stands, and what it was started with.
 struct Progress {
   std::int64_t epoch = 0;  // done
-  std::int64_t step = 0;   // of the optimiser, done
+  std::int64_t step = 0;   // of the optimizer, done
   std::int64_t epochs = 0, batch = 0, seed = 0, shift = 0;
   double rate = 0;
   Scale scale;

@@ -30,15 +30,15 @@ struct Recipe {
   const char* model;
   rung::LossKind loss;
   double margin;
-  rung::OptimiserKind optimiser;
+  rung::OptimizerKind optimizer;
   double rate;
   int epochs, batch, shift;
 };
 constexpr Recipe recipes[] = {
-    {"perceptron", rung::LossKind::hinge, 0, rung::OptimiserKind::sgd, 0.01, 20, 32, 0},
-    {"softmax", rung::LossKind::cross_entropy, 1, rung::OptimiserKind::sgd, 0.01, 20, 32, 0},
-    {"mlp", rung::LossKind::cross_entropy, 1, rung::OptimiserKind::adam, 1e-3, 30, 32, 1},
-    {"lenet", rung::LossKind::cross_entropy, 1, rung::OptimiserKind::adam, 2e-3, 30, 32, 2},
+    {"perceptron", rung::LossKind::hinge, 0, rung::OptimizerKind::sgd, 0.01, 20, 32, 0},
+    {"softmax", rung::LossKind::cross_entropy, 1, rung::OptimizerKind::sgd, 0.01, 20, 32, 0},
+    {"mlp", rung::LossKind::cross_entropy, 1, rung::OptimizerKind::adam, 1e-3, 30, 32, 1},
+    {"lenet", rung::LossKind::cross_entropy, 1, rung::OptimizerKind::adam, 2e-3, 30, 32, 2},
 };
 
 Context context_of(const Options& o) {
@@ -249,7 +249,7 @@ class Run {
     TensorRef gradient = gradient_;
     gradient.shape[0] = images.shape[0];
     Parameters& p = network_.parameters;
-    const bool adam = recipe_.optimiser == rung::OptimiserKind::adam;
+    const bool adam = recipe_.optimizer == rung::OptimizerKind::adam;
     // From the rate down to 0 along a half wave of a cosine (I. Loshchilov and F. Hutter, 2016).
     const double share =
         static_cast<double>(progress_.step) / static_cast<double>(progress_.epochs * batches());
@@ -264,14 +264,14 @@ class Run {
     if (options_.profile) profile_.after(context_, "loss and its gradient");
     network_.backward(context_, gradient);
     if (options_.profile) profile_.before(context_);
-    rung::optimiser(context_, p.values, p.gradients,
-                    {.kind = recipe_.optimiser,
+    rung::optimizer(context_, p.values, p.gradients,
+                    {.kind = recipe_.optimizer,
                      .learning_rate = rate,
                      .momentum = adam ? 0 : 0.9,
                      .step = static_cast<int>(progress_.step),
                      .first_moment = p.first_moment,
                      .second_moment = adam ? TensorRef(p.second_moment) : TensorRef()});
-    if (options_.profile) profile_.after(context_, "optimiser");
+    if (options_.profile) profile_.after(context_, "optimizer");
     network_.watch = nullptr;
   }
 

@@ -12,7 +12,7 @@
 namespace digits {
 
 /// Every parameter of a network, in one tensor, and every gradient in another: a step of the
-/// optimiser is one call, and so is the norm of the whole gradient.
+/// optimizer is one call, and so is the norm of the whole gradient.
 class Parameters {
  public:
   struct Entry {

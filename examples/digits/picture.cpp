@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture becomes an image of the data: grey, cut to the ink, centred, averaged.
+// A picture becomes an image of the data: grey, cut to the ink, centered, averaged.
 #include "picture.hpp"
 
 #include <png.h>

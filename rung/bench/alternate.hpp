@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timing several versions of one thing against each other. Machines drift - clocks, neighbours,
+// Timing several versions of one thing against each other. Machines drift - clocks, neighbors,
 // temperature - so versions are not timed one after another but in rounds: each round times every
 // version once, starting with a different one each time, and ratios are taken within a round.
 #pragma once

@@ -13,7 +13,7 @@ constexpr int block = 256;
 constexpr int chains = 8;
 constexpr int turns = 16384;  // of each chain a launch
 
-/// Every thread reads 16 bytes at a time, neighbours next to each other.
+/// Every thread reads 16 bytes at a time, neighbors next to each other.
 __global__ void read_rate(const uint4* from, std::size_t count, unsigned* out) {
   unsigned sum = 0;
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;

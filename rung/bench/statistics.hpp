@@ -7,7 +7,7 @@
 
 namespace rung::bench {
 
-/// The value below which a fraction `p` of the samples lies, interpolated between neighbours (p = 0
+/// The value below which a fraction `p` of the samples lies, interpolated between neighbors (p = 0
 /// is the least, 1 the greatest). NaN without samples.
 double quantile(std::span<const double> samples, double p);
 

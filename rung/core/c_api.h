@@ -77,7 +77,7 @@ RUNG_C_API const char* rung_dtype_name(rung_dtype dtype);
 /* Bytes of one element; 0 for other numbers. */
 RUNG_C_API size_t rung_dtype_size(rung_dtype dtype);
 
-/* A tensor with memory of its own on a device, C-contiguous and uninitialised: 64-byte aligned, 256
+/* A tensor with memory of its own on a device, C-contiguous and uninitialized: 64-byte aligned, 256
  * on a GPU. Its data, shape and strides stay where they are until it is destroyed. *tensor is set
  * to NULL on failure. */
 RUNG_C_API rung_status rung_tensor_create(rung_dtype dtype, int rank, const int64_t* shape,

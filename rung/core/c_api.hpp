@@ -83,7 +83,7 @@ void complete(void* options, std::size_t size, const void* given, std::size_t gi
               std::size_t first_version, const char* type);
 
 /// Copies `defaults` to a program's options of `size` bytes; zero behind what they have.
-void initialise(void* options, std::size_t size, const void* defaults, std::size_t known,
+void initialize(void* options, std::size_t size, const void* defaults, std::size_t known,
                 const char* type);
 
 }  // namespace rung::c_api

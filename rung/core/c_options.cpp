@@ -43,7 +43,7 @@ void complete(void* options, std::size_t size, const void* given, std::size_t gi
   std::memcpy(options, given, std::min(size, given_size));
 }
 
-void initialise(void* options, std::size_t size, const void* defaults, std::size_t known,
+void initialize(void* options, std::size_t size, const void* defaults, std::size_t known,
                 const char* type) {
   require(options, {"options"});
   if (size < sizeof(std::size_t)) {

@@ -120,7 +120,7 @@ class OptionsTable {
   rung_status init(C* options, std::size_t size) const noexcept {
     return guarded([&] {
       const C defaults = make_defaults();
-      initialise(options, size, &defaults, sizeof defaults, type_);
+      initialize(options, size, &defaults, sizeof defaults, type_);
     });
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collapsed<N>: the axes that N tensors of one shape share, as few of them as will do.
 //
-// Axes of extent 1 vanish, and neighbouring axes that every tensor could index as one are merged:
+// Axes of extent 1 vanish, and neighboring axes that every tensor could index as one are merged:
 // a contiguous tensor of any rank has one axis, a transposed matrix two. Kernels walk the result by
 // a linear index in C order. Reductions hold two of these: one of the axes kept, one of those
 // reduced; operators along an axis one, of the other axes: the rows.

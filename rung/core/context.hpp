@@ -31,7 +31,7 @@ struct DeviceInfo {
 };
 
 /// How core reaches a kind of memory without knowing its headers. A plain aggregate: a backend
-/// fills one with designated initialisers and registers it (device/, simt/). The CPU's is in core.
+/// fills one with designated initializers and registers it (device/, simt/). The CPU's is in core.
 struct DeviceApi {
   Backend backend;
   int (*device_count)();
@@ -48,7 +48,7 @@ struct DeviceApi {
   int (*index_of)(int platform, int device) = nullptr;
 };
 
-/// Registers a backend during static initialisation, without allocating; one constant a backend:
+/// Registers a backend during static initialization, without allocating; one constant a backend:
 ///   const DeviceRegistration self{{.backend = Backend::cuda, .device_count = count, ...}};
 class RUNG_API DeviceRegistration {
  public:
@@ -76,7 +76,7 @@ class ContextUse;
 
 class RUNG_API Context {
  public:
-  /// threads = 0: every core that this process may use (honours OMP_NUM_THREADS and affinity).
+  /// threads = 0: every core that this process may use (honors OMP_NUM_THREADS and affinity).
   static Context cpu(int threads = 0);
   /// Uses the caller's stream (a cudaStream_t), or the default stream when null.
   /// Throws Error(not_available) without a usable GPU.

@@ -20,7 +20,7 @@ struct Axis {
   std::int64_t to;
 };
 
-/// The axes both tensors share, the destination's smallest stride last, neighbours merged where
+/// The axes both tensors share, the destination's smallest stride last, neighbors merged where
 /// both sides step through them as through one.
 std::vector<Axis> merged_axes(const ConstTensorRef& from, const TensorRef& to) {
   std::vector<Axis> axes;

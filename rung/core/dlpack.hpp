@@ -19,7 +19,7 @@ struct DLManagedTensorVersioned;
 namespace rung {
 
 /// Takes the structure over: its deleter is called once, when the last copy of the tensor goes.
-/// Synchronising with the stream that fills it is the caller's part, as DLPack has it. The
+/// Synchronizing with the stream that fills it is the caller's part, as DLPack has it. The
 /// device_id of host memory is not used: there is one host.
 RUNG_API Tensor from_dlpack(DLManagedTensor* managed);
 /// Refuses another major version, and tensors marked read-only unless `accept_read_only`: a

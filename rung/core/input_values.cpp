@@ -80,12 +80,12 @@ void normal(std::uint64_t stream, double scale, std::int64_t first, std::int64_t
       out[i] = static_cast<T>(table.f32[word] * factor);
     });
   } else {
-    // Quantised data as networks have it: bell-shaped over the range of 8 bits.
+    // Quantized data as networks have it: bell-shaped over the range of 8 bits.
     constexpr float spread = 32;
-    constexpr float centre = std::is_signed_v<T> ? 0 : 128;
+    constexpr float center = std::is_signed_v<T> ? 0 : 128;
     constexpr float low = std::is_signed_v<T> ? -127 : 0;
     draw_words(stream, first, count, [&](std::int64_t i, std::uint64_t word) {
-      const float value = std::nearbyint(table.f32[word] * spread) + centre;
+      const float value = std::nearbyint(table.f32[word] * spread) + center;
       out[i] = static_cast<T>(std::clamp(value, low, low + 2 * 127.0f));
     });
   }

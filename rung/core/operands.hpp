@@ -130,7 +130,7 @@ bool writes_nothing(const typename Op::Call& call) {
   return nothing;
 }
 
-/// What a rung sees of a call: checked in all that does not depend on where it runs, normalised.
+/// What a rung sees of a call: checked in all that does not depend on where it runs, normalized.
 template <class Op>
 typename Op::Args bind(const typename Op::Call& call) {
   typename Op::Args args;

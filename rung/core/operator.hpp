@@ -6,14 +6,14 @@
 //   name      in messages
 //   Call      the call as a program makes it: tensors and options, with a defaulted operator==;
 //             CallOf<ConstTensorRef, TensorRef> where it can be compared without copying tensors
-//   Args      a Call, normalised by bind(), and what bind() derives: what a rung sees
+//   Args      a Call, normalized by bind(), and what bind() derives: what a rung sees
 //   operands  the tensors of either (operands.hpp), from which core derives checks, comparison with
 //             the last call, and new pointers in what it remembers
 //   bind      what is this operator's own to check and derive; an Error names what is accepted
 //   cost, reference, tolerance, check_problems, bench_problems, make, arguments, invoke
 // A rung is one file with one constant:
 //   const Rung<Gemm> self{{.name = "tiled", .step = 40, ..., .run = run}};
-// which pushes itself onto its operator's list during static initialisation: no allocation, no
+// which pushes itself onto its operator's list during static initialization: no allocation, no
 // CUDA call, nothing central to edit. Link order is arbitrary, so lists are sorted by step.
 #pragma once
 

@@ -9,7 +9,7 @@
 namespace rung {
 
 /// A bijection of 64 bits in which every input bit flips every output bit with probability 1/2:
-/// the finaliser of SplitMix64 [Steele, Lea & Flood 2014].
+/// the finalizer of SplitMix64 [Steele, Lea & Flood 2014].
 constexpr std::uint64_t mix_bits(std::uint64_t x) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;

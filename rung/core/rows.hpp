@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows<N>: N tensors of one shape as rows along one of their axes, for operators that work along an
 // axis (softmax, norm). The other axes are collapsed and number the rows; which order they are in
-// does not matter, so the densest comes last: neighbouring rows then are next to each other in
+// does not matter, so the densest comes last: neighboring rows then are next to each other in
 // memory as often as they can, and a walk across rows is a walk through memory.
 //
 //   const Rows<2> rows = rows_along<2>(x.shape, {x.strides, y.strides}, axis);
@@ -44,7 +44,7 @@ struct Rows {
     }
     return true;
   }
-  /// Whether neighbouring rows are adjacent in every tensor, so that vectors may run across
+  /// Whether neighboring rows are adjacent in every tensor, so that vectors may run across
   /// them: true for any axis but the last of a contiguous tensor.
   [[nodiscard]] bool are_adjacent() const {
     for (int tensor = 0; tensor < N; ++tensor) {

@@ -11,7 +11,7 @@
 
 namespace rung {
 
-/// The least number of insertions, deletions, substitutions and swaps of neighbours that turn `a`
+/// The least number of insertions, deletions, substitutions and swaps of neighbors that turn `a`
 /// into `b`, where no part is edited twice (optimal string alignment). Upper and lower case are
 /// equal.
 RUNG_API std::size_t edit_distance(std::string_view a, std::string_view b);

@@ -16,7 +16,7 @@ namespace rung {
 class RUNG_API Tensor {
  public:
   Tensor() = default;
-  /// Uninitialised memory on `device`. Throws Error(out_of_memory, not_available).
+  /// Uninitialized memory on `device`. Throws Error(out_of_memory, not_available).
   Tensor(DType dtype, const Extents& shape, Device device = {});
   /// Adopts memory that somebody else made; `owner` keeps it alive. Throws Error(invalid_argument)
   /// for a reference whose fields contradict each other, or one without the data its shape needs.

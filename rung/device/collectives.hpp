@@ -83,7 +83,7 @@ __device__ __forceinline__ T warp_reduce(T value, Combine combine) {
 #pragma unroll
   for (int distance = 1; distance < Width; distance *= 2) {
     const T other = shuffle_xor(value, distance);
-    // Neighbouring runs of lanes meet; the one of the lower lanes comes first.
+    // Neighboring runs of lanes meet; the one of the lower lanes comes first.
     value = (lane & distance) != 0 ? combine(other, value) : combine(value, other);
   }
   return value;

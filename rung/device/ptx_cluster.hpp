@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters: up to 8 neighbouring blocks that run at the same time, synchronise, and reach into each
+// Clusters: up to 8 neighboring blocks that run at the same time, synchronize, and reach into each
 // other's shared memory. Compute capability 9.0; launched with .cluster = {x, y, z}, of which each
 // extent divides the grid's.
 //

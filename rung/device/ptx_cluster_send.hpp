@@ -4,7 +4,7 @@
 // behind it take. Compute capability 9.0.
 //
 //   struct alignas(16) Sums { float at[4]; };
-//   struct Shared { Sums of_block[8]; ptx::MemoryBarrier sent; };   // initialised for 1 arrival
+//   struct Shared { Sums of_block[8]; ptx::MemoryBarrier sent; };   // initialized for 1 arrival
 //   if (threadIdx.x == 0) ptx::mbarrier_arrive_expect(s.sent, blocks * sizeof(Sums));
 //   if (threadIdx.x < blocks) ptx::cluster_send(s.of_block[rank], sums, s.sent, threadIdx.x);
 //   ptx::mbarrier_wait_cluster(s.sent, parity);                     // all blocks' sums are here

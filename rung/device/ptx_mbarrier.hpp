@@ -45,7 +45,7 @@ __device__ __forceinline__ void mbarrier_init(MemoryBarrier& barrier, int arriva
                "r"(arrivals)
                : "memory");
 }
-/// Makes initialised barriers known to copies and to the other blocks of the cluster.
+/// Makes initialized barriers known to copies and to the other blocks of the cluster.
 __device__ __forceinline__ void mbarrier_fence_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

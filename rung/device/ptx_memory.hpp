@@ -103,7 +103,7 @@ __device__ __forceinline__ T load_relaxed(const T* from) {
   }
 }
 
-/// Orders everything this thread did (and saw, of threads it synchronised with) before the store.
+/// Orders everything this thread did (and saw, of threads it synchronized with) before the store.
 template <class T>
 __device__ __forceinline__ void store_release(T* to, std::type_identity_t<T> value) {
   static_assert(is_ordered_word<T, 8>);

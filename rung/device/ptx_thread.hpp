@@ -15,7 +15,7 @@ __device__ __forceinline__ int lane_index() {
 }
 
 /// Barrier `id` (1..15; 0 is __syncthreads) completes when `threads` have arrived, a multiple of
-/// 32: for parts of a block that synchronise on their own.
+/// 32: for parts of a block that synchronize on their own.
 __device__ __forceinline__ void barrier_sync(int id, int threads) {
   asm volatile("barrier.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tile<N>: N neighbouring threads of a block that shuffle and synchronise together, in the words of
+// Tile<N>: N neighboring threads of a block that shuffle and synchronize together, in the words of
 // cooperative groups. Under nvcc it is a thread_block_tile; in the simulator the same operations on
 // the lanes of a warp. Blocks are one-dimensional; N is a power of two up to 32.
 #pragma once

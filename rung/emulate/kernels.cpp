@@ -130,7 +130,7 @@ KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
           hidden, restricted};
 }
 
-/// "<T, N, Rest...>" for a kernel template, "" for a function. False: an explicit specialisation,
+/// "<T, N, Rest...>" for a kernel template, "" for a function. False: an explicit specialization,
 /// or a template that is too odd to read.
 bool template_arguments(const TokenStream& tokens, std::size_t word, std::string& arguments) {
   std::string unused;

@@ -50,7 +50,7 @@ struct Library {
                     Description destination, Handle destination_engine, Handle attributes);
   Description (*query)(Handle description, int what, int index);  // of a primitive's tensor
 
-  struct {  // version 2: an operation is initialised, then described
+  struct {  // version 2: an operation is initialized, then described
     Status (*layout)(void* layout, int rank, const Dimension* shape, int type,
                      const Dimension* strides);
     Status (*describe)(Handle* description, const void* operation, Handle attributes, Handle engine,

@@ -48,7 +48,7 @@ struct State {
 State read(const char* operation, const std::uint64_t* barrier, Place place) {
   if (State::valid(*barrier)) return State(*barrier);
   running_worker(operation).fail(
-      std::string(operation) + ": this mbarrier was not initialised, or has been overwritten",
+      std::string(operation) + ": this mbarrier was not initialized, or has been overwritten",
       place);
 }
 
@@ -79,7 +79,7 @@ void arrive(const char* operation, Block& owner, std::uint64_t* barrier, const A
   State state = read(operation, barrier, place);
   if (state.pending < arrival.count) {
     here.fail(std::string(operation) + ": more than the " + std::to_string(state.expected) +
-                  " arrivals that this mbarrier was initialised for",
+                  " arrivals that this mbarrier was initialized for",
               place);
   }
   announce(operation, state, arrival.bytes, place);
@@ -215,7 +215,7 @@ void Worker::release_mbarrier(Block& owner, const std::uint64_t* barrier) {
 
 void complete_bytes(Worker& worker, Block& owner, std::uint64_t* barrier, std::uint32_t bytes) {
   if (!State::valid(*barrier)) {
-    worker.fail("a bulk copy lands for an mbarrier that was not initialised, or was overwritten",
+    worker.fail("a bulk copy lands for an mbarrier that was not initialized, or was overwritten",
                 Place{});
   }
   State state(*barrier);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // mbarriers of the simulated GPU. All of a barrier's state is in its 64 bits of shared memory, as
-// on the chip, with a mark by which one that was never initialised is recognised.
+// on the chip, with a mark by which one that was never initialized is recognized.
 #pragma once
 
 #include <cstdint>

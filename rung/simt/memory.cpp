@@ -101,7 +101,7 @@ const DeviceRegistration self{{
         [](int, void* to, const void* from, std::size_t bytes) {
           if (bytes == 0) return;
           std::memmove(to, from, bytes);
-          record::copy_initialised(to, from, bytes);
+          record::copy_initialized(to, from, bytes);
         },
     .create_stream = [](int) -> void* { return nullptr; },
     .destroy_stream = [](int, void*) noexcept {},

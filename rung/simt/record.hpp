@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recording what kernels do on the simulated GPU: counters per source line as Nsight Compute would
-// give them, and checks - data races, accesses out of place, reads of uninitialised memory.
+// give them, and checks - data races, accesses out of place, reads of uninitialized memory.
 //
 //   record::begin({.counters = true, .checks = true});
 //   ... launches ...
@@ -45,7 +45,7 @@ struct Chip {
 
 struct Options {
   bool counters = true;
-  bool checks = true;                     // races, bounds, alignment, uninitialised reads, leaks
+  bool checks = true;                     // races, bounds, alignment, uninitialized reads, leaks
   Chip chip = {};                         // whose caches are modeled while there are counters
   bool leaks = false;                     // memory that is still allocated at end() is a finding
   std::optional<ThreadOrder> order = {};  // of the session's launches; by default as it was
@@ -61,7 +61,7 @@ enum class Kind : std::uint8_t {
   use_after_free,
   read_only,
   leak,
-  uninitialised,
+  uninitialized,
   barrier,
   warp_sync,
   deadlock,
@@ -217,7 +217,7 @@ struct Memory {
   const void* begin = nullptr;
   std::size_t bytes = 0;
   Space space = Space::global;  // global or constant
-  bool initialised = true;      // false: freshly allocated, filled with simt::poison
+  bool initialized = true;      // false: freshly allocated, filled with simt::poison
   bool host_writes = false;     // through pointers too: what is not poison counts as written
   bool freed_by_hand = false;   // it is a leak when it is never unregistered
   std::string name;             // "cudaMalloc", a symbol's name; told in findings
@@ -238,13 +238,13 @@ RUNG_API bool unregister_memory(const void* begin, const void* code = nullptr);
 /// Changes who may access what is registered there.
 RUNG_API void allow_devices(const void* begin, std::uint64_t readers, std::uint64_t writers);
 /// What copies and memset do to memory of which kernels may read what was written.
-RUNG_API void mark_initialised(const void* begin, std::size_t bytes);
+RUNG_API void mark_initialized(const void* begin, std::size_t bytes);
 /// All of the registered memory that holds this address; null: all registered memory.
-RUNG_API void mark_whole_initialised(const void* address);
-RUNG_API void mark_uninitialised(const void* begin, std::size_t bytes);
+RUNG_API void mark_whole_initialized(const void* address);
+RUNG_API void mark_uninitialized(const void* begin, std::size_t bytes);
 /// Whether nobody has written any of these bytes, which are in memory registered so.
 [[nodiscard]] RUNG_API bool never_written(const void* begin, std::size_t bytes);
-/// A copy between device memories: the copy is as initialised as its source.
-RUNG_API void copy_initialised(const void* to, const void* from, std::size_t bytes);
+/// A copy between device memories: the copy is as initialized as its source.
+RUNG_API void copy_initialized(const void* to, const void* from, std::size_t bytes);
 
 }  // namespace rung::simt::record

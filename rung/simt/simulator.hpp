@@ -26,7 +26,7 @@ struct Launch {
   dialect::dim3 grid;
   dialect::dim3 block;
   std::size_t shared_bytes = 0;
-  bool cooperative = false;  // every block resident, so that the grid may synchronise
+  bool cooperative = false;  // every block resident, so that the grid may synchronize
   dialect::dim3 cluster;     // blocks that are resident together; divides the grid
   int device = 0;            // its number, where there are several
   int os_threads = 1;        // at most so many; results do not depend on it

@@ -328,7 +328,7 @@ CommandSpec::Action setup(Parser app) {
       "of every tensor find writes and reads out of place. Numbers are held to a bound derived "
       "from the length of the sums, not to a guess, and a second run must give the same bits. "
       "'best' is the public call, as a program makes it. On the simulated GPU every access is "
-      "checked too: data races, bounds, reads of uninitialised memory. Problems that an output of "
+      "checked too: data races, bounds, reads of uninitialized memory. Problems that an output of "
       "zeros passes are named as mistrusted: they tell little.");
   app.example("rung check", "everything that can run here; takes minutes");
   app.example("rung check --brief", "every rung on every problem once");

@@ -350,7 +350,7 @@ CommandSpec::Action setup(Parser app) {
   app.purpose(
       "Compiles an ordinary CUDA C++ program with the system's g++ and runs it on the simulated "
       "GPU; neither a GPU nor a CUDA toolkit is needed. While it runs its kernels are checked: "
-      "data races, accesses out of bounds, reads of uninitialised memory, misused barriers and "
+      "data races, accesses out of bounds, reads of uninitialized memory, misused barriers and "
       "more are findings, printed on standard error with their lines and what to change. "
       "Sources are .cu and .cpp files, or a program that --build has linked. Options of nvcc may "
       "stand among them: those that concern "

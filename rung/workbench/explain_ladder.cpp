@@ -121,11 +121,11 @@ std::size_t width_of(const std::string& text) {
 }
 
 /// Loads of a product's operands by the model of `rung reuse`; empty where the tile is not known.
-struct ModelledLoads {
+struct ModeledLoads {
   std::string per_multiply_add, a_passes, b_passes;
 };
 
-ModelledLoads modelled_loads(const ExplainProduct& product, std::string_view rung) {
+ModeledLoads modeled_loads(const ExplainProduct& product, std::string_view rung) {
   const auto tile = std::find_if(product.tiles.begin(), product.tiles.end(),
                                  [&](const ExplainTile& one) { return one.rung == rung; });
   if (tile == product.tiles.end()) return {};
@@ -142,7 +142,7 @@ ModelledLoads modelled_loads(const ExplainProduct& product, std::string_view run
           format_number(in_cache.b / (product.k * product.n))};
 }
 
-constexpr const char* modelled_legend =
+constexpr const char* modeled_legend =
     "loads: elements loaded into registers per multiply-add, sums included where they are loaded "
     "anew. A, B: how often all of it passes through the caches. By the model of `rung reuse`, from "
     "each rung's tile.";
@@ -150,9 +150,9 @@ constexpr const char* modelled_legend =
 /// Rungs of which nothing is counted: what each says that it changes, and how often it loads.
 std::string changes_text(std::string_view op, const std::vector<const Explained*>& rungs) {
   const ExplainProduct product = AnyExplainTiles::of(op, rungs.front()->problem);
-  const bool modelled = !product.tiles.empty() && rungs.front()->rung->backend == Backend::cpu;
+  const bool modeled = !product.tiles.empty() && rungs.front()->rung->backend == Backend::cpu;
   std::vector<Table::Column> columns = {{"rung"}};
-  if (modelled) {
+  if (modeled) {
     for (const char* title : {"loads", "A", "B"}) {
       columns.push_back({title, true});
     }
@@ -165,8 +165,8 @@ std::string changes_text(std::string_view op, const std::vector<const Explained*
       if (field.name == "Changes") changes = field.text.substr(0, field.text.find(". "));
     }
     std::vector<std::string> cells = {std::string(one->rung->name)};
-    if (modelled) {
-      const ModelledLoads loads = modelled_loads(product, one->rung->name);
+    if (modeled) {
+      const ModeledLoads loads = modeled_loads(product, one->rung->name);
       for (const std::string& cell : {loads.per_multiply_add, loads.a_passes, loads.b_passes}) {
         cells.push_back(cell);
       }
@@ -175,9 +175,9 @@ std::string changes_text(std::string_view op, const std::vector<const Explained*
     table.add(std::move(cells));
   }
   std::string text = table.text();
-  if (!modelled) return text;
+  if (!modeled) return text;
   text += '\n';
-  for (const std::string& line : wrap(modelled_legend, terminal_width())) text += line + '\n';
+  for (const std::string& line : wrap(modeled_legend, terminal_width())) text += line + '\n';
   return text;
 }
 

@@ -228,12 +228,12 @@ struct Picture {
 
 bool write_picture(png_structp png, png_infop info, FileWriter* file, const Picture* picture) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
-  static constexpr int colour_types[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
+  static constexpr int color_types[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
                                          PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
   png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_set_write_fn(png, file, write_bytes, flush);
   png_set_IHDR(png, info, picture->width, picture->height, picture->bits,
-               colour_types[picture->channels - 1], PNG_INTERLACE_NONE,
+               color_types[picture->channels - 1], PNG_INTERLACE_NONE,
                PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_write_info(png, info);
   set_byte_order(png, picture->bits);

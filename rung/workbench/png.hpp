@@ -2,8 +2,8 @@
 // PNG files as tensors and back, through libpng.
 //
 // Reading  any PNG becomes H x W x C of u8, or of u16 where it has 16 bits a channel: C is 1
-//          (grey), 2 (grey, alpha), 3 (R G B) or 4 (R G B, alpha). Palettes become their colours,
-//          transparent colours alpha; 1, 2 and 4 bits are widened to 8. Gamma and colour profiles
+//          (grey), 2 (grey, alpha), 3 (R G B) or 4 (R G B, alpha). Palettes become their colors,
+//          transparent colors alpha; 1, 2 and 4 bits are widened to 8. Gamma and color profiles
 //          are left alone, comments skipped.
 // Writing  u8 or u16 of H x W, or H x W x C with C 1 to 4, of any strides on any device; 8 or 16
 //          bits a channel.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terminal: how wide it is, and whether it shows colours.
+// The terminal: how wide it is, and whether it shows colors.
 #pragma once
 
 #include <unistd.h>
@@ -21,16 +21,16 @@ std::size_t text_width();
 /// Whether the descriptor is a terminal that moves its cursor: not one whose TERM is dumb or unset.
 bool is_terminal(int descriptor);
 
-/// When to colour.
+/// When to color.
 enum class Color { automatic, always, never };
 /// The answer to --color; until then automatic: on a terminal, unless NO_COLOR is set and not
-/// empty; FORCE_COLOR, set to other than "" or "0", colours pipes and files too.
+/// empty; FORCE_COLOR, set to other than "" or "0", colors pipes and files too.
 void choose_color(Color when);
 bool colored(int descriptor = STDOUT_FILENO);
 
 /// What a piece of text is, for it to be set off by.
 enum class Tone : unsigned char { plain, strong, faint, good, bad };
-/// `text` between the escape sequences of its tone; as it is where there is no colour.
+/// `text` between the escape sequences of its tone; as it is where there is no color.
 std::string toned(Tone tone, std::string_view text, int descriptor = STDOUT_FILENO);
 
 }  // namespace rung::workbench

@@ -370,13 +370,13 @@ def activation_backward(api):
     agree("activation_backward", dx, dy * s * (1 + x * (1 - s)))
 
 
-def optimiser(api):
+def optimizer(api):
     p, g, moment, norm = random(3, 8), random(3, 8), random(3, 8), np.empty((), np.float32)
     length = np.linalg.norm(g.astype(np.float64))
     wanted_moment = 0.9 * moment + g * (0.5 / length) + 0.01 * p
     wanted = p - 0.1 * wanted_moment
-    api.call("optimiser", p, g, options=api.options(
-        "optimiser", learning_rate=0.1, weight_decay=0.01, momentum=0.9, max_norm=0.5, first_moment=moment, norm=norm))
+    api.call("optimizer", p, g, options=api.options(
+        "optimizer", learning_rate=0.1, weight_decay=0.01, momentum=0.9, max_norm=0.5, first_moment=moment, norm=norm))
     agree("norm of the gradients", norm, length)
     agree("momentum", moment, wanted_moment)
     agree("parameters", p, wanted)

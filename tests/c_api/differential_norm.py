@@ -9,7 +9,7 @@ from rung_types import F32, F64, FLOATS, arithmetic
 
 
 class Layout:
-    """The normalised axes of a random shape. `rows` brings an array to rows x columns."""
+    """The normalized axes of a random shape. `rows` brings an array to rows x columns."""
 
     def __init__(self, case):
         self.shape = self.drawn_shape(case)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of what training is made of: losses with their gradients, steps of optimisers; labels that
+"""differential.py's calls of what training is made of: losses with their gradients, steps of optimizers; labels that
 are no class, rows that are ignored, classes of -infinity."""
 import math
 
@@ -136,7 +136,7 @@ def cross_entropy(x, hot, given, k):
 
 
 class Step:
-    """A step of an optimiser with random options and state."""
+    """A step of an optimizer with random options and state."""
 
     def __init__(self, case, dtype, shape):
         self.adam, self.momentum = case.flag(), case.one_of(0.0, 0.9)
@@ -163,20 +163,20 @@ class Step:
         return 0 if tensor is None else tensor.dtype.wide(tensor.initial)
 
     def given(self):
-        made = {"kind": "RUNG_OPTIMISER_ADAM" if self.adam else "RUNG_OPTIMISER_SGD", "learning_rate": self.rate,
+        made = {"kind": "RUNG_OPTIMIZER_ADAM" if self.adam else "RUNG_OPTIMIZER_SGD", "learning_rate": self.rate,
                 "weight_decay": self.decay, "decoupled": int(self.decoupled), "nesterov": int(self.nesterov),
                 "momentum": 0.0 if self.adam else self.momentum, "step": self.number, "max_norm": self.clip,
                 **self.state}
         return made if self.norm is None else {**made, "norm": self.norm}
 
 
-def optimiser(case):
+def optimizer(case):
     dtype, shape = case.one_of(*FLOATS), case.shape(elements=4000, middle=1 << 18)
     step = Step(case, dtype, shape)
     gradients = case.input(dtype, shape, case.one_of(1.0, 1.0, 1e-3), case.weighted(ordinary=5, tiny=0.5))
     given = step.given()
-    case.description = f"optimiser {dtype} {shape}, {given}"
-    case.call("optimiser", step.parameters, gradients, options="optimiser", given=given)
+    case.description = f"optimizer {dtype} {shape}, {given}"
+    case.call("optimizer", step.parameters, gradients, options="optimizer", given=given)
     with np.errstate(all="ignore"):
         check_step(step, dtype, gradients.wide())
 

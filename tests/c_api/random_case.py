@@ -114,7 +114,7 @@ class Case:
                 return shape
 
     def array(self, dtype, shape, written, broadcast=False):
-        """Uninitialised, between canaries and inaccessible pages: axes in any order in memory, backwards, with gaps,
+        """Uninitialized, between canaries and inaccessible pages: axes in any order in memory, backwards, with gaps,
         unaligned to vectors; inputs may repeat along an axis. Often the first or the last byte touches a page."""
         shape = tuple(shape)
         rank, random = len(shape), self.random

@@ -54,7 +54,7 @@ TEST(Context, CountsTheCoresItMayUse) {
   ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
-TEST(Context, HonoursOmpNumThreads) {
+TEST(Context, HonorsOmpNumThreads) {
   const struct {
     const char* value;
     int threads;  // 0: as if it were not set
@@ -190,15 +190,15 @@ TEST(Context, MovesWithItsWorkspace) {
   EXPECT_EQ(third.threads(), 3);
 }
 
-TEST(Context, TakesAStreamAndSynchronises) {
+TEST(Context, TakesAStreamAndSynchronizes) {
   int stream = 0;
   Context context = Context::cuda(1, &stream);
   EXPECT_EQ(context.stream(), &stream);
   EXPECT_EQ(context.device(), (Device{Backend::cuda, 1}));
   EXPECT_EQ(context.info().name, "fake 1");
-  const int before = fake_device().synchronisations;
+  const int before = fake_device().synchronizations;
   context.synchronize();
-  EXPECT_EQ(fake_device().synchronisations, before + 1);
+  EXPECT_EQ(fake_device().synchronizations, before + 1);
   Context::cpu().synchronize();
 }
 

@@ -84,7 +84,7 @@ class Nearest {
   double past_ = 0;
 };
 
-/// Floats at which a rounding may go wrong: each value, each middle, and their neighbours.
+/// Floats at which a rounding may go wrong: each value, each middle, and their neighbors.
 std::vector<float> critical_floats(const Nearest& nearest) {
   std::vector<float> floats;
   const auto add = [&](double value) {

@@ -16,12 +16,12 @@ namespace rung::test {
 
 inline constexpr Device gpu{Backend::cuda, 0};
 
-/// Live blocks and their sizes; copies and synchronisations so far.
+/// Live blocks and their sizes; copies and synchronizations so far.
 struct FakeDevice {
   std::map<std::uintptr_t, std::size_t> blocks;
   int allocations = 0;
   int copies = 0;
-  int synchronisations = 0;
+  int synchronizations = 0;
 
   /// Whether an address is in a live block; opens or closes that block to the host.
   bool unlock(const void* address, bool open) const {
@@ -86,7 +86,7 @@ inline const DeviceRegistration registration{{
     .copy = copy,
     .create_stream = [](int) -> void* { return nullptr; },
     .destroy_stream = [](int, void*) noexcept {},
-    .synchronize = [](int, void*) { ++fake_device().synchronisations; },
+    .synchronize = [](int, void*) { ++fake_device().synchronizations; },
 }};
 
 }  // namespace fake

@@ -127,7 +127,7 @@ TEST(Inputs, EntriesKeepTheirOrderAndRoles) {
 
 TEST(Inputs, NormalValuesAreNormal) {
   const std::vector<double> values = made({}, DType::f32, {1000, 1000});
-  double sum = 0, squares = 0, fourth = 0, neighbours = 0;
+  double sum = 0, squares = 0, fourth = 0, neighbors = 0;
   std::int64_t within_one = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double x = values[i];
@@ -135,7 +135,7 @@ TEST(Inputs, NormalValuesAreNormal) {
     squares += x * x;
     fourth += x * x * x * x;
     within_one += std::fabs(x) < 1 ? 1 : 0;
-    if (i > 0) neighbours += x * values[i - 1];
+    if (i > 0) neighbors += x * values[i - 1];
   }
   const auto count = static_cast<double>(values.size());
   // Four standard errors of each statistic.
@@ -143,7 +143,7 @@ TEST(Inputs, NormalValuesAreNormal) {
   EXPECT_NEAR(squares / count, 1, 0.006);
   EXPECT_NEAR(fourth / count, 3, 0.04);
   EXPECT_NEAR(static_cast<double>(within_one) / count, 0.682689, 0.002);
-  EXPECT_NEAR(neighbours / count, 0, 0.004);
+  EXPECT_NEAR(neighbors / count, 0, 0.004);
   const auto [least, most] = std::minmax_element(values.begin(), values.end());
   EXPECT_GT(*most, 4.0);
   EXPECT_LT(*least, -4.0);

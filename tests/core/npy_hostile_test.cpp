@@ -50,7 +50,7 @@ TEST(NpyHostile, HeadersThatAreNone) {
       {"{'descr': '<f4", "does not end"},
       {"{'descr': <f4}", "expected a dtype"},
       {"{descr: '<f4'}", "expected a key"},
-      {"{'colour': 3}", "unknown key 'colour'"},
+      {"{'color': 3}", "unknown key 'color'"},
       {good_header + "import os", "after the dictionary"},
       {"{'descr': '<f4', 'fortran_order': 1, 'shape': (2, 3)}", "neither True nor False"},
       {"{'descr': '<f4', 'fortran_order': Falsehood, 'shape': (2, 3)}", "expected '}'"},

@@ -89,10 +89,10 @@ CASES = {
     "host_assertion": ("#include <cassert>\n" + KERNEL % (
         "  p[0] = p[1] + 1;", "  int h = 0;\n  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p);\n"
         "  cudaMemcpy(&h, p, 4, cudaMemcpyDeviceToHost);\n  assert(h == 1);"), [], 66,
-        ["host_assertion.cu:3", "uninitialised", "h == 1"]),
+        ["host_assertion.cu:3", "uninitialized", "h == 1"]),
     "host_exception": ("#include <stdexcept>\n" + KERNEL % (
         "  p[0] = p[1] + 1;", "  cudaMalloc(&p, 64);\n  kernel<<<1, 1>>>(p);\n  cudaDeviceSynchronize();\n"
-        "  throw std::runtime_error(\"boom\");"), [], 66, ["host_exception.cu:3", "uninitialised", "boom"]),
+        "  throw std::runtime_error(\"boom\");"), [], 66, ["host_exception.cu:3", "uninitialized", "boom"]),
     "misaligned": (KERNEL % ("  const float4 v = *(const float4*)(p + 1);\n  p[8] = (int)(v.x + v.w);",
                              ALLOCATED % "cudaSuccess"), [], 66, ["misaligned.cu:2", "misaligned", "16 bytes"]),
     "instruction": (KERNEL % ('  asm volatile("frobnicate.b32 %0, 1;" : "=r"(p[0]));', ""), [], 3,
@@ -173,7 +173,7 @@ CASES = {
     "halo_of_three": (STENCIL % ("64", "t", "sum = tile[l - 1] + tile[l] + tile[l + 1];"), [], 66,
                       ["index -1 of tile", "\n  give tile a halo: the window tile[l - 1] reaches"]),
     "halo_not_loaded": (STENCIL % ("68", "t + 2", "for (int k = -2; k <= 2; ++k) sum += tile[l + k];"), [], 66,
-                        ["uninitialised (shared): a read of 4 bytes that no thread has written: tile[0]",
+                        ["uninitialized (shared): a read of 4 bytes that no thread has written: tile[0]",
                          "\n  let a thread of the block write it before it is read"]),
     # Freed device memory is not the host's: the launch ends, and what comes behind it works.
     "freed": (FREED, [], 66, ["freed.cu:3", "that have been freed at ", "freed.cu:9"]),

@@ -16,7 +16,7 @@ from barriers import SOURCE, Builder, run
 # Per operator: rung, file (in the operator's folder), what is wrong, the text and what takes its place.
 FAULTS = {
     "gemm": [
-        ("short_k", "cuda/145_short_k.cu", "neighbouring steps of k are exchanged",
+        ("short_k", "cuda/145_short_k.cu", "neighboring steps of k are exchanged",
          "factors[i] * b_values[step + i][j]", "factors[i] * b_values[step + (i ^ 1)][j]"),
         ("small_products", "cuda/148_small_products.cu", "an array's last element is not copied",
          "copy_flat(b_from, products * b_place.product, b_tile)",
@@ -41,7 +41,7 @@ FAULTS = {
          "i * outer_apart < left ? 1U", "i * outer_apart < left - 1 ? 1U"),
     ],
     "image": [
-        ("register_rows", "cuda/035_register_rows.cu", "the neighbour to the right is not held to the border",
+        ("register_rows", "cuda/035_register_rows.cu", "the neighbor to the right is not held to the border",
          "p.inside(element + p.group)", "(element + p.group)"),
         ("register_rows", "cuda/035_register_rows.cu", "alpha comes from the row below",
          "is_copied ? copied[1]", "is_copied ? copied[2]"),
@@ -74,9 +74,9 @@ FAULTS = {
          "c >= 0 && c < side", "c >= 0 && c <= side"),
         ("register_queue_3d", "cuda/070_register_queue_3d.cu", "the last row of the halo is not loaded",
          "r < rows + down - 1; r +=", "r < rows + down - 2; r +="),
-        ("vectorised", "cuda/080_vectorised.cu", "the last column of the halo is zero",
+        ("vectorized", "cuda/080_vectorized.cu", "the last column of the halo is zero",
          "c < width + across - 1;", "c < width + across - 2;"),
-        ("vectorised", "op/edge.hpp", "the mirror repeats the outermost element",
+        ("vectorized", "op/edge.hpp", "the mirror repeats the outermost element",
          "2 * (extent - 1)", "2 * extent - 1"),
         ("tma_tile", "cuda/090_tma_tile.sm90a.cu", "the box begins a row too low",
          "{first_row - down.origin,", "{first_row - down.origin + 1,"),

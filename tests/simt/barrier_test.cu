@@ -12,7 +12,7 @@ struct Ring {
   int value[1024];
 };
 
-/// Each step a thread adds its right neighbour's value: wrong if any thread runs ahead or behind.
+/// Each step a thread adds its right neighbor's value: wrong if any thread runs ahead or behind.
 __global__ void ring_sums(int* out, int steps) {
   Ring& ring = shared<Ring>();
   const int count = static_cast<int>(blockDim.x);

@@ -67,7 +67,7 @@ TEST_P(ClusterFailureTest, SendingNeedsACluster) {
                  {"bulk_send", "launched without clusters"});
 }
 
-/// Reads its neighbour's memory after that has exited.
+/// Reads its neighbor's memory after that has exited.
 __global__ void read_after_exit(unsigned* flag, float* out) {
   Slots& s = shared<Slots>();
   s.tile[0] = 5;

@@ -122,7 +122,7 @@ struct Slot {
   ptx::MemoryBarrier full, sent, ready;
 };
 
-/// Each block fetches its share for the whole cluster, then hands its tile on to its neighbour.
+/// Each block fetches its share for the whole cluster, then hands its tile on to its neighbor.
 __global__ void share_copies(const float* in, float* out) {
   Slot& s = shared<Slot>();
   const int rank = ptx::cluster_rank(), size = ptx::cluster_size();
@@ -138,7 +138,7 @@ __global__ void share_copies(const float* in, float* out) {
   if (me == 0) {
     ptx::mbarrier_arrive_expect(s.full, sizeof(s.tile));
     ptx::mbarrier_arrive_expect(s.sent, sizeof(s.received));
-    // A neighbour's barrier must expect bytes before they land: all tell all.
+    // A neighbor's barrier must expect bytes before they land: all tell all.
     for (int other = 0; other < size; ++other) ptx::mbarrier_arrive_remote(s.ready, other);
     ptx::mbarrier_wait_cluster(s.ready, 0);
     ptx::bulk_load_multicast(s.tile + rank * share, in + rank * share,

@@ -217,7 +217,7 @@ TEST_P(FailureTest, AKernelCannotLaunchAKernel) {
   expect_failure({.block = 1}, launches, {"cannot launch a kernel"}, &c);
 }
 
-TEST_P(FailureTest, HostCodeCannotSynchroniseThreads) {
+TEST_P(FailureTest, HostCodeCannotSynchronizeThreads) {
   EXPECT_THROW(__syncthreads(), Error);
   EXPECT_THROW(shared<Wanted>(), Error);
 }

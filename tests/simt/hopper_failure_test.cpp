@@ -145,7 +145,7 @@ __global__ void try_for_ever() {
   while (!ptx::mbarrier_try_wait(s.full, 0)) {
   }
 }
-__global__ void arrive_uninitialised() { ptx::mbarrier_arrive(shared<Slots>().full); }
+__global__ void arrive_uninitialized() { ptx::mbarrier_arrive(shared<Slots>().full); }
 __global__ void arrive_too_often() {
   Slots& s = shared<Slots>();
   init(s, 1);
@@ -166,7 +166,7 @@ TEST_P(HopperFailureTest, MemoryBarriers) {
   expect_failure(one, wait_for_parity, {"deadlock", "for parity 1", "lacks 2 of 2 arrivals"}, 1u,
                  2);
   expect_failure(one, try_for_ever, {"deadlock", "mbarrier_try_wait at "});
-  expect_failure(one, arrive_uninitialised, {"mbarrier_arrive", "not initialised"});
+  expect_failure(one, arrive_uninitialized, {"mbarrier_arrive", "not initialized"});
   expect_failure(one, arrive_too_often, {"more than the 1 arrivals"});
   expect_failure(one, init_for, {"0 arrivals, accepted are 1 to 1048575"}, 0);
   expect_failure(one, init_global, {"mbarrier_init", "outside the block's shared memory"},

@@ -82,7 +82,7 @@ void check_conversion(Context& c) {
                         65504.0f, 65519.0f,     65520.0f, 1e30f,
                         3e38f,    0x1p-24f,     0x1p-25f, 0x1.8p-25f,
                         0x1p-14f, 0x1.ffcp-15f, 1e-40f,   std::numeric_limits<float>::infinity()};
-  // Ties and their neighbours around 1, for both formats.
+  // Ties and their neighbors around 1, for both formats.
   for (const float unit : {0x1p-11f, 0x1p-8f}) {
     for (int i = 0; i < 16; ++i) in.push_back(1.0f + static_cast<float>(i) * unit);
     for (int i = 0; i < 16; ++i) in.push_back(1.0f + (static_cast<float>(i) + 0x1p-8f) * unit);

@@ -245,7 +245,7 @@ TEST(Quiz, EveryOtherDoubleIsHalfOfABurst) {  // row 14
   EXPECT_EQ(totals(report).global_load_bytes, 256u);
 }
 
-// --- privatised histogram: row 18 ----------------------------------------------------------------
+// --- privatized histogram: row 18 ----------------------------------------------------------------
 
 __global__ void histogram(const unsigned char* in, unsigned* bins, int count) {
   auto* mine = static_cast<unsigned*>(simt::shared_memory());
@@ -260,7 +260,7 @@ __global__ void histogram(const unsigned char* in, unsigned* bins, int count) {
   atomicAdd(&bins[threadIdx.x], mine[threadIdx.x]);
 }
 
-TEST(Quiz, PrivatisedHistogramHasOneGlobalAtomicABinABlock) {
+TEST(Quiz, PrivatizedHistogramHasOneGlobalAtomicABinABlock) {
   Buffer<unsigned char> in(std::vector<unsigned char>(4096, 7));
   Buffer<unsigned> bins(std::vector<unsigned>(256, 0));
   const Report report = recorded_launch({.grid = 4, .block = 256, .shared_bytes = 1024}, histogram,

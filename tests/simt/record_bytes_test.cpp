@@ -38,7 +38,7 @@ __global__ void read_and_add(T* same, int own, int* out) {
 }
 
 template <class T>
-void neighbours_in_a_word() {
+void neighbors_in_a_word() {
   Buffer<T> same(std::vector<T>(8, 1));
   Buffer<int> out(256);
   for (const unsigned blocks : {2u, 4u}) {
@@ -47,8 +47,8 @@ void neighbours_in_a_word() {
     expect_two_threads(recorded_launch(shape, read_and_add<T>, same.data(), 0, out.data()));
   }
 }
-TEST_P(Parts, BytesOfAWordBelongToSeveralBlocks) { neighbours_in_a_word<unsigned char>(); }
-TEST_P(Parts, HalvesOfAWordBelongToSeveralBlocks) { neighbours_in_a_word<short>(); }
+TEST_P(Parts, BytesOfAWordBelongToSeveralBlocks) { neighbors_in_a_word<unsigned char>(); }
+TEST_P(Parts, HalvesOfAWordBelongToSeveralBlocks) { neighbors_in_a_word<short>(); }
 
 /// Two warps write and read the halves of each word, a third one sums the words after a barrier.
 template <bool Correct>
@@ -105,7 +105,7 @@ TEST_P(Parts, AllBlocksMayReadBytes) {
   expect_clean(recorded_launch({.grid = 4, .block = 64}, table, bytes.data(), out.data()));
 }
 
-/// Each thread reads its neighbours' elements and its own, and then writes its own.
+/// Each thread reads its neighbors' elements and its own, and then writes its own.
 __global__ void in_place(int* x) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x + 1;
   x[i] = x[i - 1] + x[i] + x[i + 1];

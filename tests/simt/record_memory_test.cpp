@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses out of place, and reads of uninitialised memory.
+// Accesses out of place, and reads of uninitialized memory.
 #include "tests/simt/record_fixture.hpp"
 
 namespace rung {
@@ -71,20 +71,20 @@ __global__ void sum_of_tile(int* out) {
   out[threadIdx.x] = tile[31 - threadIdx.x];
 }
 
-TEST(Memory, SharedMemoryStartsUninitialised) {
+TEST(Memory, SharedMemoryStartsUninitialized) {
   Buffer<int> out(32);
   const LaunchShape shape{.grid = 1, .block = 32, .shared_bytes = 128};
   expect_clean(recorded_launch(shape, sum_of_tile<true>, out.data()));
-  expect_finding(recorded_launch(shape, sum_of_tile<false>, out.data()), Kind::uninitialised,
+  expect_finding(recorded_launch(shape, sum_of_tile<false>, out.data()), Kind::uninitialized,
                  Space::shared);
 }
 
-TEST(Memory, GlobalMemoryStartsUninitialised) {
+TEST(Memory, GlobalMemoryStartsUninitialized) {
   const auto run = [](bool written) {
     return recorded([=] {
       Buffer<int> in(64), out(64);
       // As cudaMalloc would: no host code may write it.
-      simt::record::register_memory({.begin = in.data(), .bytes = 256, .initialised = false});
+      simt::record::register_memory({.begin = in.data(), .bytes = 256, .initialized = false});
       Context context = Context::on(Backend::simt, 1);
       if (written) launch(context, {.grid = 2, .block = 32}, fill, in.data(), 64, 1);
       launch(
@@ -97,7 +97,7 @@ TEST(Memory, GlobalMemoryStartsUninitialised) {
     });
   };
   expect_clean(run(true));
-  expect_finding(run(false), Kind::uninitialised, Space::global);
+  expect_finding(run(false), Kind::uninitialized, Space::global);
 }
 
 TEST(Memory, LeaksAreToldWhenAsked) {

@@ -33,7 +33,7 @@ TEST_P(Race, AMissingBarrierIsFound) {
 }
 
 template <bool Correct>
-__global__ void neighbours(int* out) {
+__global__ void neighbors(int* out) {
   int* tile = static_cast<int*>(simt::shared_memory());
   tile[threadIdx.x] = static_cast<int>(threadIdx.x);
   if (Correct) __syncwarp();
@@ -43,8 +43,8 @@ __global__ void neighbours(int* out) {
 TEST_P(Race, LanesOfAWarpRaceToo) {
   Buffer<int> out(32);
   const LaunchShape shape{.grid = 1, .block = 32, .shared_bytes = 128};
-  expect_clean(recorded_launch(shape, neighbours<true>, out.data()));
-  expect_finding(recorded_launch(shape, neighbours<false>, out.data()), Kind::race, Space::shared);
+  expect_clean(recorded_launch(shape, neighbors<true>, out.data()));
+  expect_finding(recorded_launch(shape, neighbors<false>, out.data()), Kind::race, Space::shared);
 }
 
 template <bool Correct>

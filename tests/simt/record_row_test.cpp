@@ -61,7 +61,7 @@ TEST_P(Row, OneHalfOfThoseWritten) { expect_one_of_a_row<short, false>(); }
 TEST_P(Row, OneByteOfThoseRead) { expect_one_of_a_row<unsigned char, true>(); }
 TEST_P(Row, OneByteOfThoseWritten) { expect_one_of_a_row<unsigned char, false>(); }
 
-/// Each thread has an element, which it reads and writes; one of them writes its neighbour's, too.
+/// Each thread has an element, which it reads and writes; one of them writes its neighbor's, too.
 template <class T>
 __global__ void own_elements(T* row, T* out, unsigned at) {
   const unsigned i = threadIdx.x;

@@ -27,7 +27,7 @@ struct Layout {
   int rows = 0;
   Swizzle swizzle = Swizzle::none;
   ptx::Major major = ptx::Major::k;
-  bool along_k = false;  // without swizzle: pieces along K are neighbours, not those along the rows
+  bool along_k = false;  // without swizzle: pieces along K are neighbors, not those along the rows
   int element = 2;
 };
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ptxas says of kernels becomes a table, and the compiler's other messages stay; that it serialises wgmma is an
-error where it optimises. A compiler of our own says it.
+"""What ptxas says of kernels becomes a table, and the compiler's other messages stay; that it serializes wgmma is an
+error where it optimizes. A compiler of our own says it.
 usage: kernel_usage.py CMAKE SOURCE_FOLDER"""
 import pathlib
 import subprocess
@@ -21,13 +21,13 @@ ptxas info    : Function properties for _Z1bPf
 ptxas info    : Used 255 registers, 384 bytes cmem[0]
 """
 ROWS = ['{"_Z1aPf", 90, 40, 24, 8, 16},', '{"_Z1bPf", 80, 255, 0, 0, 0},']
-SERIALISED = "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized\n"
+SERIALIZED = "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized\n"
 
 
-def serialised(source, place, *options):
-    """Whether the object stays, the exit status, and what is passed on, of a compiler that serialises wgmma."""
-    compiler, target = place / "serialiser", place / "b.o"
-    compiler.write_text(f"#!/bin/sh\ntouch {target}\ncat >&2 <<'END'\n{SERIALISED}END\n")
+def serialized(source, place, *options):
+    """Whether the object stays, the exit status, and what is passed on, of a compiler that serializes wgmma."""
+    compiler, target = place / "serializer", place / "b.o"
+    compiler.write_text(f"#!/bin/sh\ntouch {target}\ncat >&2 <<'END'\n{SERIALIZED}END\n")
     compiler.chmod(0o755)
     run = subprocess.run([source / "keep_usage.sh", compiler, *options, "-o", target], capture_output=True, text=True,
                          check=False)
@@ -45,8 +45,8 @@ def main():
                              capture_output=True, text=True, check=False)
         warning = [line for line in SAID.splitlines() if "warning" in line]
         wrong = [] if run.returncode == 3 and run.stderr.splitlines() == warning else [f"passed on: {run}"]
-        for options, expected in ((["-Xptxas=-v"], (False, 1, SERIALISED)), (["-Xptxas=-O0"], (True, 0, ""))):
-            if (got := serialised(source, place, *options)) != expected:
+        for options, expected in ((["-Xptxas=-v"], (False, 1, SERIALIZED)), (["-Xptxas=-O0"], (True, 0, ""))):
+            if (got := serialized(source, place, *options)) != expected:
                 wrong.append(f"{options}: {got}")
         subprocess.run([cmake, "-D", f"OBJECTS={place}/a.o;{place}/none.o", "-D",
                         f"TEMPLATE={source}/kernel_usage.cpp.in", "-D", f"RESULT={result}", "-P",

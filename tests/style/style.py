@@ -69,7 +69,7 @@ def complaints(path):
     if is_code:
         head = head_comment(lines)
         if len(head) < 2:
-            yield 1, "no comment after the licence line that says what the file is for"
+            yield 1, "no comment after the license line that says what the file is for"
         if is_rung:
             missing = [word for word in TELLS if not re.search(rf"^//\s+{word}\b", "\n".join(head), re.M)]
             if missing:

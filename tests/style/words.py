@@ -36,7 +36,7 @@ WORDS = [
     (r"asked for into|(rows?|lines?) to come", "prefetched into; the next rows"),
     (rf"l(ies?|ying) ({WHERE})", "is, are"),
     (rf"({BE}) told ({HOW})", "is reported"),
-    (r"(reads?|access(es)?) of what nobody (has written|wrote)", "reads of uninitialised memory"),
+    (r"(reads?|access(es)?) of what nobody (has written|wrote)", "reads of uninitialized memory"),
     (r"(is|are) nobody's", "say whose, or that it is unused"),
     (r"Kept(Row|Packs)|kept_row", "register-resident"),
 ]

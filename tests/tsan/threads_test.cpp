@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What several threads of a program may do at once - calls on contexts of their own, teams, the
 // lists of operators and rungs - under ThreadSanitizer, which reports every pair of accesses that
-// nothing orders. Single-threaded behaviour is the other tests' subject.
+// nothing orders. Single-threaded behavior is the other tests' subject.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -82,8 +82,8 @@ TEST(Explain, SharedMemoryAndL1AreRoofs) {
   EXPECT_LT(seconds("outer_product"), seconds("shared_tile") / 2);
   EXPECT_NEAR(seconds("register_tile_1d") / seconds("outer_product"), 1, 0.1);
   EXPECT_LT(seconds("register_tile_2d"), seconds("register_tile_1d"));
-  EXPECT_LT(seconds("vectorised"), seconds("register_tile_2d"));
-  EXPECT_EQ(bound("vectorised"), "issue");
+  EXPECT_LT(seconds("vectorized"), seconds("register_tile_2d"));
+  EXPECT_EQ(bound("vectorized"), "issue");
   const Outcome text = run_rung({"explain", "gemm/shared_tile", "f32 256x256x64"});
   EXPECT_NE(text.out.find("  shared memory\n"), std::string::npos) << text.out;
 }

@@ -143,10 +143,10 @@ TEST(Explain, DefaultProblemsShowWhatEachRungOfGemmIsFor) {
   for (const json& rung : result.at("rungs")) {
     EXPECT_TRUE(rung.at("counted")) << rung.at("rung") << ": " << rung.at("why_not");
   }
-  for (const char* name : {"vectorised", "unrolled", "prefetch", "async_copy", "warp_tile"}) {
+  for (const char* name : {"vectorized", "unrolled", "prefetch", "async_copy", "warp_tile"}) {
     EXPECT_EQ(counter(rung_of(result, name), "divergent_warps"), 0) << name << ": half a tile";
   }
-  for (const char* name : {"vectorised", "unrolled", "prefetch"}) {
+  for (const char* name : {"vectorized", "unrolled", "prefetch"}) {
     EXPECT_EQ(counter(rung_of(result, name), "global_load_sectors_per_request"), 16) << name;
   }
   EXPECT_EQ(counter(rung_of(result, "split_k"), "launches"), 2) << "nothing is split";
@@ -255,11 +255,11 @@ TEST(Explain, BulkAndTensorCopiesAreBytesToo) {
 
 TEST(Explain, SaysWhyARungDoesNotTakeAProblem) {
   for (const char* json : {"--json=yes", "--json=no"}) {
-    const Outcome outcome = run_rung({"explain", "gemm/vectorised", "f32 5x7x3", json});
+    const Outcome outcome = run_rung({"explain", "gemm/vectorized", "f32 5x7x3", json});
     EXPECT_EQ(outcome.code, 3) << outcome.out;
     EXPECT_NE(outcome.err.find("16 bytes"), std::string::npos) << outcome.err;
   }
-  const json rung = rung_of(explained({"gemm", "f32 5x7x3"}), "vectorised");
+  const json rung = rung_of(explained({"gemm", "f32 5x7x3"}), "vectorized");
   EXPECT_FALSE(rung.at("counted"));
   EXPECT_NE(rung.at("why_not").get<std::string>().find("16 bytes"), std::string::npos) << rung;
 }

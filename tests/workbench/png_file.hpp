@@ -78,12 +78,12 @@ inline Bytes deflated(const Bytes& content) {
   return packed;
 }
 inline Bytes png_claiming(std::uint32_t width, std::uint32_t height, std::uint8_t bits,
-                          std::uint8_t colour_type, const Bytes& pixels, const Bytes& text = {}) {
+                          std::uint8_t color_type, const Bytes& pixels, const Bytes& text = {}) {
   Bytes file{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
   Bytes header;
   put_number(header, width);
   put_number(header, height);
-  header.insert(header.end(), {bits, colour_type, 0, 0, 0});
+  header.insert(header.end(), {bits, color_type, 0, 0, 0});
   put_chunk(file, "IHDR", header);
   if (!text.empty()) put_chunk(file, "zTXt", text);
   put_chunk(file, "IDAT", deflated(pixels));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PNG files as tensors: every colour type and depth, interlaced too, as libpng writes them; and
+// PNG files as tensors: every color type and depth, interlaced too, as libpng writes them; and
 // files that are cut or flipped.
 #include "rung/workbench/png.hpp"
 
@@ -27,18 +27,18 @@ namespace fs = std::filesystem;
 /// A picture as a file holds it, and as it is to be read.
 struct PngPicture {
   int width = 0, height = 0;
-  int colour_type = 0, bits = 8;
+  int color_type = 0, bits = 8;
   bool interlaced = false;
   std::vector<int> samples;  // of all channels of the file; of a palette, indices
   std::vector<png_color> palette;
   std::vector<std::uint8_t> palette_alpha;
-  std::vector<int> transparent;  // the samples of the colour that is
+  std::vector<int> transparent;  // the samples of the color that is
   std::vector<int> wanted;       // H x W x C
   int channels = 0;
 };
 
 std::string png_name(const PngPicture& p) {
-  return "type " + std::to_string(p.colour_type) + ", " + std::to_string(p.bits) + " bits, " +
+  return "type " + std::to_string(p.color_type) + ", " + std::to_string(p.bits) + " bits, " +
          std::to_string(p.height) + "x" + std::to_string(p.width) +
          (p.interlaced ? ", interlaced" : "") + (p.transparent.empty() ? "" : ", transparent");
 }
@@ -57,7 +57,7 @@ Bytes encode(const PngPicture& p) {
       },
       [](png_structp) {});
   png_set_IHDR(png, info, static_cast<png_uint_32>(p.width), static_cast<png_uint_32>(p.height),
-               p.bits, p.colour_type, p.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE,
+               p.bits, p.color_type, p.interlaced ? PNG_INTERLACE_ADAM7 : PNG_INTERLACE_NONE,
                PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   if (!p.palette.empty()) {
     png_set_PLTE(png, info, p.palette.data(), static_cast<int>(p.palette.size()));
@@ -67,13 +67,13 @@ Bytes encode(const PngPicture& p) {
                  nullptr);
   }
   if (!p.transparent.empty()) {
-    png_color_16 colour{};
-    colour.gray = colour.red = static_cast<png_uint_16>(p.transparent[0]);
+    png_color_16 color{};
+    color.gray = color.red = static_cast<png_uint_16>(p.transparent[0]);
     if (p.transparent.size() == 3) {
-      colour.green = static_cast<png_uint_16>(p.transparent[1]);
-      colour.blue = static_cast<png_uint_16>(p.transparent[2]);
+      color.green = static_cast<png_uint_16>(p.transparent[1]);
+      color.blue = static_cast<png_uint_16>(p.transparent[2]);
     }
-    png_set_tRNS(png, info, nullptr, 0, &colour);
+    png_set_tRNS(png, info, nullptr, 0, &color);
   }
   png_write_info(png, info);
   // Samples of a row, packed from the high bits down.
@@ -110,19 +110,19 @@ std::vector<int> samples_of(const Tensor& tensor) {
 }
 
 /// Random samples, and what they are in 8 or 16 bits.
-PngPicture random_picture(int colour_type, int bits, int height, int width, bool transparent,
+PngPicture random_picture(int color_type, int bits, int height, int width, bool transparent,
                           unsigned seed) {
-  PngPicture p{.width = width, .height = height, .colour_type = colour_type, .bits = bits};
+  PngPicture p{.width = width, .height = height, .color_type = color_type, .bits = bits};
   std::mt19937 random(seed);
   const int max_sample = (1 << bits) - 1;
-  const bool is_palette = colour_type == PNG_COLOR_TYPE_PALETTE;
-  const int in_file = is_palette || (colour_type & PNG_COLOR_MASK_COLOR) == 0 ? 1 : 3;
-  const int stored = in_file + ((colour_type & PNG_COLOR_MASK_ALPHA) != 0 ? 1 : 0);
+  const bool is_palette = color_type == PNG_COLOR_TYPE_PALETTE;
+  const int in_file = is_palette || (color_type & PNG_COLOR_MASK_COLOR) == 0 ? 1 : 3;
+  const int stored = in_file + ((color_type & PNG_COLOR_MASK_ALPHA) != 0 ? 1 : 0);
   if (is_palette) {
     for (int i = 0; i <= max_sample; ++i) {
       p.palette.push_back({static_cast<png_byte>(random()), static_cast<png_byte>(random()),
                            static_cast<png_byte>(random())});
-      // The last colours are opaque without saying so.
+      // The last colors are opaque without saying so.
       if (transparent && i <= max_sample / 2) {
         p.palette_alpha.push_back(static_cast<std::uint8_t>(random()));
       }
@@ -142,8 +142,8 @@ PngPicture random_picture(int colour_type, int bits, int height, int width, bool
     p.samples.insert(p.samples.end(), pixel.begin(), pixel.end());
     if (is_palette) {
       const auto index = static_cast<std::size_t>(pixel[0]);
-      const png_color colour = p.palette[index];
-      p.wanted.insert(p.wanted.end(), {colour.red, colour.green, colour.blue});
+      const png_color color = p.palette[index];
+      p.wanted.insert(p.wanted.end(), {color.red, color.green, color.blue});
       if (transparent) {
         const bool listed = index < p.palette_alpha.size();
         p.wanted.push_back(listed ? p.palette_alpha[index] : 255);
@@ -158,7 +158,7 @@ PngPicture random_picture(int colour_type, int bits, int height, int width, bool
 }
 
 constexpr struct {
-  int colour_type;
+  int color_type;
   std::initializer_list<int> bits;
 } png_forms[] = {{PNG_COLOR_TYPE_GRAY, {1, 2, 4, 8, 16}},
                  {PNG_COLOR_TYPE_GRAY_ALPHA, {8, 16}},
@@ -166,17 +166,17 @@ constexpr struct {
                  {PNG_COLOR_TYPE_RGB_ALPHA, {8, 16}},
                  {PNG_COLOR_TYPE_PALETTE, {1, 2, 4, 8}}};
 
-TEST_F(Png, OfEveryColourTypeAndDepthIsRead) {
+TEST_F(Png, OfEveryColorTypeAndDepthIsRead) {
   unsigned seed = 0;
   int read_files = 0;
   for (const auto& form : png_forms) {
     for (const int bits : form.bits) {
       for (const bool transparent : {false, true}) {
-        if (transparent && (form.colour_type & PNG_COLOR_MASK_ALPHA) != 0) continue;
+        if (transparent && (form.color_type & PNG_COLOR_MASK_ALPHA) != 0) continue;
         for (const auto& [height, width] : {std::pair{1, 1}, {5, 7}, {19, 33}}) {
           for (const bool interlaced : {false, true}) {
             PngPicture p =
-                random_picture(form.colour_type, bits, height, width, transparent, ++seed);
+                random_picture(form.color_type, bits, height, width, transparent, ++seed);
             p.interlaced = interlaced;
             SCOPED_TRACE(png_name(p));
             Tensor tensor;

@@ -49,8 +49,8 @@ TEST_F(RunWithoutEffect, TheOptionIsNamedAndWhatItIsFor) {
       {"loss rows.npy labels.npy --margin 2", "with --kind cross_entropy, the default; accepted"},
       {"loss rows.npy labels.npy --kind hinge --smoothing 0.1", "accepted: with --kind cross_"},
       {"loss rows.npy rows.npy --kind squared --axis 0", "--axis is given and has no effect"},
-      {"optimiser rows.npy rows.npy --step 3", "with --kind sgd, the default; accepted: with"},
-      {"optimiser rows.npy rows.npy --decoupled", "no effect without a weight decay"},
+      {"optimizer rows.npy rows.npy --step 3", "with --kind sgd, the default; accepted: with"},
+      {"optimizer rows.npy rows.npy --decoupled", "no effect without a weight decay"},
   };
   for (const auto& one : cases) {
     if (!is_built(one.words)) continue;
@@ -70,7 +70,7 @@ TEST_F(RunWithoutEffect, WhereItHasOneItIsTaken) {
         "pool layer.npy --kind average --valid",
         "loss rows.npy labels.npy --smoothing 0.1 --axis 1",
         "loss rows.npy labels.npy --kind hinge --margin 2",
-        "optimiser rows.npy rows.npy --kind adam --step 3 --decay 0.1 --decoupled"}) {
+        "optimizer rows.npy rows.npy --kind adam --step 3 --decay 0.1 --decoupled"}) {
     if (!is_built(words)) continue;
     const Ended ended = on(words);
     EXPECT_EQ(ended.code, 0) << words << ": " << ended.said;

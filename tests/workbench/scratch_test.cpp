@@ -82,7 +82,7 @@ constexpr HostileCall hostile_calls[] = {
     {"norm_backward", "f16 3x1048576,gamma,weights"},
     {"norm_backward", "f32 2097152x2,gamma,weights"},
     {"norm_backward", "f16 2097152x2,axis=0,gamma,weights"},
-    {"optimiser", "f32 4194304,adam,clip=1"},
+    {"optimizer", "f32 4194304,adam,clip=1"},
     {"pool", "f16 1x1x1x16777216,average,k=1"},
     {"pool", "f16 1x1x16x524288,max,k=1x3,s=1"},
     {"pool", "f32 1x1x16x262144,average,k=3x5,s=1,bias"},

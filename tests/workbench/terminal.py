@@ -20,7 +20,7 @@ ESCAPE = re.compile(r"\033\[[0-9;]*[mK]")
 
 
 def environment(**variables):
-    """This process's, without what decides about width and colour, and with `variables`."""
+    """This process's, without what decides about width and color, and with `variables`."""
     fixed = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
     kept = {name: value for name, value in os.environ.items() if name not in fixed}
     kept["TERM"] = "xterm"

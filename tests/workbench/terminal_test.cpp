@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the terminal decides: the layout of tables at several widths, colour, and where text breaks.
+// What the terminal decides: the layout of tables at several widths, color, and where text breaks.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -159,7 +159,7 @@ void advise(Finding& finding) {
   if (finding.in_library) return;  // its source is not the program's
   if (finding.kind == Kind::race) advise_race(finding);
   if (finding.kind == Kind::out_of_bounds && !advise_allocation(finding)) advise_bounds(finding);
-  if (finding.kind == Kind::uninitialised) advise_uninitialised(finding);
+  if (finding.kind == Kind::uninitialized) advise_uninitialized(finding);
   if (finding.kind == Kind::barrier && finding.message.starts_with("lanes of ")) {
     advise_split(finding);
   }
@@ -197,7 +197,7 @@ void drop(std::vector<Finding>& findings, Predicate unwanted) {
   findings.swap(kept);
 }
 
-/// Where the block has to synchronise for one array, a barrier of the warp for another is none.
+/// Where the block has to synchronize for one array, a barrier of the warp for another is none.
 void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
   constexpr std::string_view narrow = "__syncwarp()", wide = "__syncthreads()";
   const auto replace_in = [&](std::string& text) {
@@ -285,7 +285,7 @@ void advise(std::vector<Finding>& findings) {
   });
   // What is read too early has not been written yet: the race says so, and what to do about it.
   drop(findings, [&](const Finding& one) {
-    return one.kind == Kind::uninitialised &&
+    return one.kind == Kind::uninitialized &&
            std::any_of(findings.begin(), findings.end(),
                        [&](const Finding& race) { return explains(race, one); });
   });

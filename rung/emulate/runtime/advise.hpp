@@ -31,7 +31,7 @@ bool advise_copy(simt::record::Finding& finding);
 /// Likewise about a copy to the host; no advice: its size does not count elements.
 void advise_short_copy(simt::record::Finding& finding);
 /// About a read of an array that a guarded load has left unwritten in part.
-void advise_uninitialised(simt::record::Finding& finding);
+void advise_uninitialized(simt::record::Finding& finding);
 /// About a barrier to which lanes of one warp come in different calls.
 void advise_split(simt::record::Finding& finding);
 

@@ -63,7 +63,7 @@ std::unique_ptr<cudaArray> make_array(const cudaChannelFormatDesc& format, cudaE
   made->data = std::make_unique<char[]>(bytes);
   std::memset(made->data.get(), simt::poison, bytes);
   simt::record::register_memory(
-      {.begin = made->data.get(), .bytes = bytes, .initialised = true, .name = "cudaMallocArray"});
+      {.begin = made->data.get(), .bytes = bytes, .initialized = true, .name = "cudaMallocArray"});
   return made;
 }
 

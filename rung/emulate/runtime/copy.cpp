@@ -103,7 +103,7 @@ void check_whole(const void* to, const void* from, std::size_t bytes, const void
 void move(void* to, const void* from, std::size_t bytes) {
   const DeviceAccess access;
   std::memmove(to, from, bytes);
-  record::copy_initialised(to, from, bytes);
+  record::copy_initialized(to, from, bytes);
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ cudaError_t fill_bytes(void* to, int value, std::size_t bytes) {
     const DeviceAccess access;
     std::memset(to, value, bytes);
   }
-  record::mark_initialised(to, bytes);
+  record::mark_initialized(to, bytes);
   advance_clock(2000 + static_cast<double>(bytes) / 3000);
   return cudaSuccess;
 }

@@ -28,7 +28,7 @@ void* note(void* memory, std::size_t bytes) {
     __builtin_memset(memory, simt::poison, bytes);
     simt::record::register_memory({.begin = memory,
                                    .bytes = bytes,
-                                   .initialised = false,
+                                   .initialized = false,
                                    .freed_by_hand = true,
                                    .name = "malloc in a kernel"});
   }

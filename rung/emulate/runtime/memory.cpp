@@ -24,7 +24,7 @@ namespace {
 namespace record = simt::record;
 
 // Between allocations lies memory that belongs to none, so that an overrun by some elements does
-// not quietly hit the neighbour.
+// not quietly hit the neighbor.
 constexpr std::size_t margin = 512;
 /// Allocations beyond so many have no guard pages: the system's mappings are limited.
 constexpr std::size_t max_guarded = 8192;
@@ -119,7 +119,7 @@ std::size_t bytes_in_use() {
 bool take_room(int device, std::size_t bytes) { return take_room_of(device, bytes); }
 void return_room(int device, std::size_t bytes) { return_room_of(device, bytes); }
 
-void add_region(const Allocation& one, const char* name, bool initialised, Access access,
+void add_region(const Allocation& one, const char* name, bool initialized, Access access,
                 const void* code) {
   {
     const std::lock_guard lock(table().mutex);
@@ -128,7 +128,7 @@ void add_region(const Allocation& one, const char* name, bool initialised, Acces
   if (one.type != cudaMemoryTypeDevice) note_visible_memory(1);
   record::register_memory({.begin = one.begin,
                            .bytes = one.bytes,
-                           .initialised = initialised,
+                           .initialized = initialized,
                            .freed_by_hand = one.origin != Origin::registered,
                            .name = name,
                            .code = code,
@@ -236,7 +236,7 @@ int share(const void* memory) {
     return -1;
   }
   note_other_processes();
-  record::mark_initialised(one.begin, one.bytes);  // what others write is not seen
+  record::mark_initialized(one.begin, one.bytes);  // what others write is not seen
   return one.block = block;
 }
 

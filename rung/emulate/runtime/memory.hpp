@@ -58,7 +58,7 @@ bool holds(const void* address, std::size_t bytes, bool writes);
 struct Access {
   std::uint64_t readers = ~std::uint64_t{0}, writers = ~std::uint64_t{0};
 };
-void add_region(const Allocation& one, const char* name, bool initialised, Access access,
+void add_region(const Allocation& one, const char* name, bool initialized, Access access,
                 const void* code);
 void remove_region(char* begin);
 /// Turns an allocation of pages into a block that other processes may open; -1: it cannot be.

@@ -182,9 +182,9 @@ void Repetition::ended_well(const std::string& kernel) {
     }
     // What it has written nobody has seen: it may be all that it can reach.
     for (const Pointer& one : pointers_) {
-      if (history.words[one.word].written) record::mark_whole_initialised(one.memory);
+      if (history.words[one.word].written) record::mark_whole_initialized(one.memory);
     }
-    if (history.elsewhere) record::mark_whole_initialised(nullptr);
+    if (history.elsewhere) record::mark_whole_initialized(nullptr);
     return;
   }
   ++history.report.recorded;
@@ -205,7 +205,7 @@ void Repetition::learn(LaunchHistory& history) const {
       if (one.memory != written) continue;
       history.words[one.word].written = pointed_at = true;
     }
-    history.elsewhere |= !pointed_at && !record::find_memory(written).initialised;
+    history.elsewhere |= !pointed_at && !record::find_memory(written).initialized;
   }
 }
 

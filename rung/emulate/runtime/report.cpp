@@ -294,7 +294,7 @@ cudaError_t report_kernel_failure(const std::string& message) {
 void report_unwritten_copy(const Allocation& memory, std::size_t bytes, const void* code) {
   const record::Memory known = record::find_memory(memory.begin);
   Finding finding;
-  finding.kind = Kind::uninitialised;
+  finding.kind = Kind::uninitialized;
   finding.message = "a copy to the host of " + std::to_string(bytes) + " bytes that nobody has " +
                     "written, of " + std::to_string(memory.bytes) + " bytes of " + known.name;
   finding.advice = "let the kernel write its results there, and check its launch for errors";

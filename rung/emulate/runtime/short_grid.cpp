@@ -110,7 +110,7 @@ void report(const ShortGrid& one) {
   const std::string size =
       rows ? std::to_string(s.height) + " x " + std::to_string(s.width) : std::to_string(elements);
   record::Finding finding;
-  finding.kind = record::Kind::uninitialised;
+  finding.kind = record::Kind::uninitialized;
   finding.file = record::shown_path(one.place.file_name());
   finding.line = static_cast<int>(one.place.line());
   finding.message =

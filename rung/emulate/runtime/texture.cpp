@@ -59,7 +59,7 @@ Texel read_element(const Texture& t, long long x, long long y, long long z) {
   return texel;
 }
 
-/// The index that an address mode makes of one; false: the border's colour.
+/// The index that an address mode makes of one; false: the border's color.
 bool settle(long long& index, long long size, cudaTextureAddressMode mode) {
   if (index >= 0 && index < size) return true;
   switch (mode) {
@@ -81,7 +81,7 @@ bool settle(long long& index, long long size, cudaTextureAddressMode mode) {
 }
 
 Texel fetch(const Texture& t, int dimensions, long long x, long long y, long long z) {
-  // Wrapping needs normalised coordinates; without them the chip clamps.
+  // Wrapping needs normalized coordinates; without them the chip clamps.
   const auto mode = [&](int axis) {
     const cudaTextureAddressMode given = t.description.addressMode[axis];
     const bool periodic = given == cudaAddressModeWrap || given == cudaAddressModeMirror;
@@ -96,12 +96,12 @@ Texel fetch(const Texture& t, int dimensions, long long x, long long y, long lon
   return border;
 }
 
-/// The lower neighbour of a coordinate and the weight of the upper, in the chip's 1/256 steps.
-struct Neighbours {
+/// The lower neighbor of a coordinate and the weight of the upper, in the chip's 1/256 steps.
+struct Neighbors {
   long long low;
   double weight;
 };
-Neighbours neighbours(double coordinate) {
+Neighbors neighbors(double coordinate) {
   const double shifted = coordinate - 0.5;
   const double low = std::floor(shifted);
   return {static_cast<long long>(low), std::round((shifted - low) * 256) / 256};
@@ -124,8 +124,8 @@ Texel sample_one(const Texture& t, int dimensions, const float (&coordinates)[3]
     for (int i = 0; i < dimensions; ++i) index[i] = static_cast<long long>(std::floor(at[i]));
     return fetch(t, dimensions, index[0], index[1], index[2]);
   }
-  Neighbours near[3] = {{base[0], 0}, {base[1], 0}, {base[2], 0}};
-  for (int i = 0; i < dimensions; ++i) near[i] = neighbours(at[i]);
+  Neighbors near[3] = {{base[0], 0}, {base[1], 0}, {base[2], 0}};
+  for (int i = 0; i < dimensions; ++i) near[i] = neighbors(at[i]);
   Texel sum{};
   for (int corner = 0; corner < 1 << dimensions; ++corner) {
     double weight = 1;
@@ -205,7 +205,7 @@ Texel sample_cube(cudaTextureObject_t object, float x, float y, float z, int lay
     s = z >= 0 ? x : -x;
     u = -y;
   }
-  // A cube map's coordinates are directions, so always normalised.
+  // A cube map's coordinates are directions, so always normalized.
   Texture as_layers = t;
   as_layers.description.normalizedCoords = 1;
   const float coordinates[3] = {(s / major + 1) / 2, (u / major + 1) / 2, 0};
@@ -216,8 +216,8 @@ Texel gather(cudaTextureObject_t object, float x, float y, int channel) {
   note_fetch(__builtin_return_address(0));
   const Texture& t = texture_of(object);
   const bool normalized = t.description.normalizedCoords != 0;
-  const Neighbours i = neighbours(normalized ? x * static_cast<double>(t.width) : x);
-  const Neighbours j = neighbours(normalized ? y * static_cast<double>(t.height) : y);
+  const Neighbors i = neighbors(normalized ? x * static_cast<double>(t.width) : x);
+  const Neighbors j = neighbors(normalized ? y * static_cast<double>(t.height) : y);
   const auto one = [&](int dx, int dy) {
     return fetch(t, 2, i.low + dx, j.low + dy, 0).channel[channel & 3];
   };

@@ -63,7 +63,7 @@ void Physical::tell() {
   if (known_elsewhere) return;
   known_elsewhere = true;
   for (const auto& [begin, one] : space().mapped) {
-    if (one.memory.get() == this) simt::record::mark_initialised(begin, one.bytes);
+    if (one.memory.get() == this) simt::record::mark_initialized(begin, one.bytes);
   }
 }
 

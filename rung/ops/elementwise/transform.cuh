@@ -41,7 +41,7 @@
 
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
 #include "rung/ops/elementwise/cuda/030_strided.cuh"
-#include "rung/ops/elementwise/cuda/040_vectorised_16b.cuh"
+#include "rung/ops/elementwise/cuda/040_vectorized_16b.cuh"
 #endif
 
 namespace rung {

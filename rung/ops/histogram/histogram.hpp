@@ -17,10 +17,10 @@
 //          f64 and rounded once, difference and product are rounded to nearest, each. This is the
 //          definition, not an approximation of one: every backend gives the same counts. Values
 //          within 3 u (high - low) of an inner edge, u = 2^-24 (2^-53 for f64), may go to the
-//          neighbour of the bin that real arithmetic would find.
+//          neighbor of the bin that real arithmetic would find.
 //          edges: bin b is edges[b] <= x < edges[b + 1], the last one with its upper edge too; by
 //          comparison alone, without rounding. edges are f32 for f32, f16 and bf16, f64 for f64,
-//          i64 for integers, and ascending (equal neighbours: an empty bin). That they ascend is
+//          i64 for integers, and ascending (equal neighbors: an empty bin). That they ascend is
 //          not checked; where they do not, counts are unspecified. low and high are not given
 //          with edges.
 // Outside  values out of the range, and NaN, are not counted. Infinities are outside of an even

@@ -107,12 +107,12 @@ struct RUNG_API Loss {
 
     [[nodiscard]] std::int64_t classes() const { return rows.length; }
     [[nodiscard]] std::int64_t count() const { return rows.count(); }
-    [[nodiscard]] bool labelled() const { return options.kind != LossKind::squared; }
-    [[nodiscard]] bool ignores() const { return labelled() && options.ignored_label != no_label; }
+    [[nodiscard]] bool labeled() const { return options.kind != LossKind::squared; }
+    [[nodiscard]] bool ignores() const { return labeled() && options.ignored_label != no_label; }
     /// x and target have contiguous rows.
     [[nodiscard]] bool reads_contiguous() const {
       return rows.length == 1 ||
-             (rows.steps[row_x] == 1 && (labelled() || rows.steps[row_target] == 1));
+             (rows.steps[row_x] == 1 && (labeled() || rows.steps[row_target] == 1));
     }
     /// dx has contiguous rows, or is left out and x has.
     [[nodiscard]] bool writes_contiguous() const {

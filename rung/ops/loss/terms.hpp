@@ -81,7 +81,7 @@ struct LossLabels {
   std::int64_t classes = 0;
 
   static LossLabels of(const Loss::Args& args) {
-    if (!args.labelled()) return {};
+    if (!args.labeled()) return {};
     return {args.target.data, args.target.dtype == DType::i64, args.ignores(),
             args.options.ignored_label, args.classes()};
   }

@@ -15,10 +15,10 @@ extern "C" {
  * optional: NULL means none. */
 typedef struct rung_norm_options {
   size_t size;
-  int axis; /* the first normalised axis, from the end when negative */
-  int axes; /* how many are normalised together, from `axis` on */
+  int axis; /* the first normalized axis, from the end when negative */
+  int axes; /* how many are normalized together, from `axis` on */
   double epsilon;
-  const rung_tensor* gamma;    /* the scale: of the extents of the normalised axes */
+  const rung_tensor* gamma;    /* the scale: of the extents of the normalized axes */
   const rung_tensor* beta;     /* the shift: likewise */
   const rung_tensor* residual; /* added to x first; of its shape */
   const rung_tensor* sum;      /* written: x + residual; needs a residual */

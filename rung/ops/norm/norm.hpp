@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm: layer norm and RMS norm over the last axis, any other axis, or several neighbouring ones.
+// norm: layer norm and RMS norm over the last axis, any other axis, or several neighboring ones.
 //
 //   s = x + residual                             (x alone without a residual)
 //   layer:  y = (s - mean) rstd gamma + beta     mean = sum(s) / n,
 //                                                rstd = 1 / sqrt(sum((s - mean)^2) / n + epsilon)
 //   rms:    y = s rstd gamma + beta              rstd = 1 / sqrt(sum(s^2) / n + epsilon)
 //
-// for each row: the n elements along the normalised axes, every other index held fixed.
+// for each row: the n elements along the normalized axes, every other index held fixed.
 //
-// Shapes   x, residual, y, sum: one shape, rank 1 to 8. gamma, beta: the extents of the normalised
-//          axes. mean, rstd: those of the other axes, with or without a 1 for each normalised one.
+// Shapes   x, residual, y, sum: one shape, rank 1 to 8. gamma, beta: the extents of the normalized
+//          axes. mean, rstd: those of the other axes, with or without a 1 for each normalized one.
 // Options  gamma, beta, residual: none when left out. sum, mean, rstd: written when given; mean is
 //          of layer norm alone.
 // Strides  any; zero (broadcast) in what is read. What is written must not overlap itself.
 // Types    x, residual, y, sum: one of f32, f64, f16, bf16. gamma and beta: that type or, for f16
 //          and bf16, both f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
 // Sum      s is rounded to the type of x, asked for or not: the fused call gives, bit for bit, what
-//          adding first and normalising the result gives.
+//          adding first and normalizing the result gives.
 // Aliasing y and sum may each be x or residual itself (the same elements in the same places);
 //          otherwise what is written overlaps nothing else. Overlap is decided by address ranges,
 //          from the lowest to the highest byte that a tensor touches, so that tensors whose
@@ -70,8 +70,8 @@ namespace rung {
 enum class NormKind : std::uint8_t { layer, rms };
 
 struct NormOptions {
-  int axis = -1;  // the first normalised axis, from the end when negative
-  int axes = 1;   // how many are normalised together, from `axis` on
+  int axis = -1;  // the first normalized axis, from the end when negative
+  int axes = 1;   // how many are normalized together, from `axis` on
   double epsilon = 1e-5;  // added to the variance, under the root
   ConstTensorRef gamma = {};
   ConstTensorRef beta = {};
@@ -86,7 +86,7 @@ struct RUNG_API Norm {
   static constexpr std::string_view summary = "y = (x + residual - mean) rstd gamma + beta";
   static constexpr std::string_view problem_help =
       "TYPE SHAPE[,options]: f32 4096x4096,gamma,beta   bf16 8x512x1024,rms,gamma,residual,sum\n"
-      "options: rms (default: layer norm), axis=N (first normalised axis, default -1), axes=N "
+      "options: rms (default: layer norm), axis=N (first normalized axis, default -1), axes=N "
       "(how\n"
       "         many, default 1), eps=X (default 1e-5), gamma, beta, f32_weights (f16 and bf16),\n"
       "         residual, sum, stats (mean and rstd too), in_place (y is x), in_place_sum (sum is\n"
@@ -111,9 +111,9 @@ struct RUNG_API Norm {
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// Every tensor is spread over x's shape by stride 0, so that one set of axes serves them all;
-  /// `normalised` says which are normalised. What is left out has no data.
+  /// `normalized` says which are normalized. What is left out has no data.
   struct Args : Call {
-    AxisSet normalised = 0;
+    AxisSet normalized = 0;
 
     [[nodiscard]] bool is(AxisSet set, int at) const { return (set >> at & 1) != 0; }
     [[nodiscard]] std::int64_t extent(AxisSet set) const {
@@ -123,8 +123,8 @@ struct RUNG_API Norm {
       }
       return product;
     }
-    [[nodiscard]] std::int64_t rows() const { return extent(~normalised); }
-    [[nodiscard]] std::int64_t columns() const { return extent(normalised); }
+    [[nodiscard]] std::int64_t rows() const { return extent(~normalized); }
+    [[nodiscard]] std::int64_t columns() const { return extent(normalized); }
   };
 
   static constexpr void operands(auto& call, auto&& visit) {

@@ -15,8 +15,8 @@ extern "C" {
  * optional: NULL means none. */
 typedef struct rung_norm_backward_options {
   size_t size;
-  int axis; /* the first normalised axis, from the end when negative */
-  int axes; /* how many are normalised together, from `axis` on */
+  int axis; /* the first normalized axis, from the end when negative */
+  int axes; /* how many are normalized together, from `axis` on */
   double epsilon;
   const rung_tensor* gamma;  /* as given to rung_layer_norm or rung_rms_norm */
   const rung_tensor* mean;   /* as written by it; with rstd, or both are computed again */
@@ -32,7 +32,7 @@ RUNG_C_API rung_status rung_norm_backward_options_init(rung_norm_backward_option
                                                        size_t size);
 
 /* dx = rstd (g - mean(g) - z mean(g z)) with g = dy gamma, z = (x - mean) rstd, for each row. x is
- * what was normalised (with a residual: the sum); dx has its shape and type and may be dy or x
+ * what was normalized (with a residual: the sum); dx has its shape and type and may be dy or x
  * itself. NULL options are the defaults. */
 RUNG_C_API rung_status rung_layer_norm_backward(rung_context* context, const rung_tensor* dy,
                                                 const rung_tensor* x, const rung_tensor* dx,

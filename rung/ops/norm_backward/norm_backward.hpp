@@ -6,8 +6,8 @@
 //   rms:    dx = rstd (g - z mean(g z))
 //   dgamma = sum of dy z over all rows,  dbeta = sum of dy over all rows
 //
-// Shapes   x, dy, dx: one shape, rank 1 to 8. gamma, dgamma, dbeta: the extents of the normalised
-//          axes. mean, rstd: those of the other axes, with or without a 1 for each normalised one.
+// Shapes   x, dy, dx: one shape, rank 1 to 8. gamma, dgamma, dbeta: the extents of the normalized
+//          axes. mean, rstd: those of the other axes, with or without a 1 for each normalized one.
 //          With a residual, x is the sum that norm wrote; the gradient of both terms is dx.
 // Options  gamma: none means ones. mean and rstd: what norm wrote, both (rms: rstd), or none: then
 //          they are computed again, with epsilon. dgamma, dbeta: written when given.
@@ -42,8 +42,8 @@
 namespace rung {
 
 struct NormBackwardOptions {
-  int axis = -1;  // the first normalised axis, from the end when negative
-  int axes = 1;   // how many are normalised together, from `axis` on
+  int axis = -1;  // the first normalized axis, from the end when negative
+  int axes = 1;   // how many are normalized together, from `axis` on
   double epsilon = 1e-5;  // as given to norm
   ConstTensorRef gamma = {};
   ConstTensorRef mean = {};
@@ -81,10 +81,10 @@ struct RUNG_API NormBackward {
 
   /// Every tensor is spread over x's shape by stride 0. What is left out has no data.
   struct Args : Call {
-    AxisSet normalised = 0;
+    AxisSet normalized = 0;
   };
 
-  /// Every tensor's place in memory: rows are the other axes, columns the normalised ones.
+  /// Every tensor's place in memory: rows are the other axes, columns the normalized ones.
   enum RowTensor : int { row_x, row_dy, row_dx, row_mean, row_rstd };
   enum ColumnTensor : int {
     column_x,

@@ -44,7 +44,7 @@ struct RUNG_API Transpose {
   /// What a call comes down to, whatever its axes were called: y(j, i) = x(i, j) for each matrix of
   /// a batch. Axes that x and y walk alike are merged. Rows are the axis along which y lies
   /// densest, columns the one along which x does: a transpose reads along one and writes along the
-  /// other. Where an axis lies densely in both, neighbours along it stay together: 2, 4, 8 or 16 of
+  /// other. Where an axis lies densely in both, neighbors along it stay together: 2, 4, 8 or 16 of
   /// their bytes become one opaque element if alignment allows (pairs of f64, say), and what
   /// remains of the axis is a run. Strides count opaque elements.
   struct Moves {

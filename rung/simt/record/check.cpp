@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of requests against shadow memory: data races, reads of uninitialised memory.
+// Checks of requests against shadow memory: data races, reads of uninitialized memory.
 //
 // Two accesses of one word race when at least one writes, not both are atomic, and neither is known
 // to have happened before the other. The cell of a word holds its last write and its readers since.
@@ -21,8 +21,8 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
     return;
   const Shadow& shadow = global ? request.target.region->shadow : request.target.block->shadow;
   if (!shadow) return;
-  Initialised& initialised =
-      global ? request.target.region->initialised : request.target.block->initialised;
+  Initialized& initialized =
+      global ? request.target.region->initialized : request.target.block->initialized;
   const auto* begin = reinterpret_cast<const std::byte*>(request.step.base);
   const std::byte* first =
       global ? request.target.region->begin() : request.target.block->block->shared;
@@ -39,7 +39,7 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
                     shadow.eras.as<std::uint32_t>(),
                     global ? launch_->era() : request.target.block->era,
                     first,
-                    initialised ? &initialised : nullptr,
+                    initialized ? &initialized : nullptr,
                     clock,
                     std::min(*known_, clock - 1),
                     is_read(request.step.access),
@@ -86,7 +86,7 @@ void Recorder::check_lane(const Reach& reach, std::size_t offset, std::uint32_t 
   if (check_at_once(reach, offset, lane, 1)) return;
   const int log_size = reach.request.step.log_size;
   const std::uint32_t thread = reach.first_thread() + lane;
-  check_initialised(reach, thread, offset);
+  check_initialized(reach, thread, offset);
   if (log_size < 2) {
     const std::uint32_t bytes = ((1u << (1 << log_size)) - 1) << (offset % word_bytes) & whole_word;
     check_word(reach, offset / word_bytes, bytes, thread, 0);
@@ -97,7 +97,7 @@ void Recorder::check_lane(const Reach& reach, std::size_t offset, std::uint32_t 
   }
 }
 
-/// Most requests by far: neighbouring words, or one, that all blocks read and nobody writes.
+/// Most requests by far: neighboring words, or one, that all blocks read and nobody writes.
 bool Recorder::only_reads(const Reach& reach, std::size_t window) {
   const Request& request = reach.request;
   if (!request.progression || request.stride < 0 || request.stride > 1) return false;
@@ -112,7 +112,7 @@ bool Recorder::only_reads(const Reach& reach, std::size_t window) {
   std::uint64_t all = Cell::only_read;  // all bits of a state
   for (std::size_t word = first / word_bytes; word * word_bytes < end; ++word) all &= reads[word];
   if (all != Cell::only_read) return false;
-  return reach.initialised == nullptr || reach.initialised->all(first, bytes);
+  return reach.initialized == nullptr || reach.initialized->all(first, bytes);
 }
 
 void Recorder::check_word(const Reach& reach, std::size_t word, std::uint32_t bytes,
@@ -223,26 +223,26 @@ void Recorder::check_read(const Reach& reach, const Cells& cells, const Cell& me
   cells.read = after.word();
 }
 
-void Recorder::check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset) {
-  if (reach.initialised == nullptr) return;
+void Recorder::check_initialized(const Reach& reach, std::uint32_t thread, std::size_t offset) {
+  if (reach.initialized == nullptr) return;
   const std::size_t bytes = std::size_t{1} << reach.request.step.log_size;
   if (is_plain_write(reach.request.step.access) || is_store(reach.request.step.access)) {
-    reach.initialised->set(offset, bytes, true);
+    reach.initialized->set(offset, bytes, true);
     return;
   }
-  if (reach.initialised->all(offset, bytes)) return;
+  if (reach.initialized->all(offset, bytes)) return;
   // Where host code may write through a pointer, only poison is what nobody has written.
   const Region* region = reach.request.target.region;
   for (std::size_t i = 0; i < bytes && region != nullptr && region->memory.host_writes; ++i) {
     if (reach.memory[offset + i] != std::byte{poison}) {
-      reach.initialised->set(offset, bytes, true);
+      reach.initialized->set(offset, bytes, true);
       return;
     }
   }
-  report_uninitialised(*this, reach.request,
+  report_uninitialized(*this, reach.request,
                        reinterpret_cast<std::uintptr_t>(reach.memory + offset), reach.block,
                        thread);
-  if (!reach.is_read) reach.initialised->set(offset, bytes, true);  // told once
+  if (!reach.is_read) reach.initialized->set(offset, bytes, true);  // told once
 }
 
 }  // namespace rung::simt::record

@@ -177,11 +177,11 @@ bool Recorder::keep_overwritten(const Reach& reach, const Together& some, const 
   return true;
 }
 
-bool Recorder::initialised_at_once(const Reach& reach, std::size_t offset, std::size_t bytes) {
-  if (reach.initialised == nullptr) return true;
+bool Recorder::initialized_at_once(const Reach& reach, std::size_t offset, std::size_t bytes) {
+  if (reach.initialized == nullptr) return true;
   const Access access = reach.request.step.access;
-  if (!is_plain_write(access) && !is_store(access)) return reach.initialised->all(offset, bytes);
-  reach.initialised->set(offset, bytes, true);
+  if (!is_plain_write(access) && !is_store(access)) return reach.initialized->all(offset, bytes);
+  reach.initialized->set(offset, bytes, true);
   return true;
 }
 
@@ -196,7 +196,7 @@ bool Recorder::check_at_once(const Reach& reach, std::size_t offset, std::uint32
     const bool aligned = (offset | bytes) % word_bytes == 0 && lane % (1u << log_lanes) == 0;
     if (step.access != Access::read || !aligned) return false;
   }
-  if (!initialised_at_once(reach, offset, bytes)) return false;
+  if (!initialized_at_once(reach, offset, bytes)) return false;
   const std::size_t word = offset / word_bytes;
   const std::size_t count = bytes / word_bytes;
   for (std::size_t chunk = word / chunk_words; chunk * chunk_words < word + count; ++chunk) {

@@ -122,7 +122,7 @@ struct Wavefronts {
   std::uint32_t needed = 0;  // whatever the layout
 };
 
-/// Whether each of these lanes reads what its neighbour, `apart` lanes away, reads, if that takes
+/// Whether each of these lanes reads what its neighbor, `apart` lanes away, reads, if that takes
 /// part.
 bool in_pairs(const Request& request, std::uint32_t lanes, int apart) {
   bool same = true;

@@ -108,7 +108,7 @@ std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t ex
 }
 
 /// Where an address lies that is out of bounds of the block's shared memory; "": far from it, or
-/// farther than from this region of global memory, which may be its neighbour.
+/// farther than from this region of global memory, which may be its neighbor.
 std::string beside_shared(const Launch& launch, const Thread& thread, std::uintptr_t address,
                           std::size_t size, const Region* region) {
   // A kernel may have dynamic shared memory of which its launch has given none.
@@ -216,10 +216,10 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   recorder.worker().fail(std::move(why), Place{});
 }
 
-void report_uninitialised(Recorder& recorder, const Request& request, std::uintptr_t address,
+void report_uninitialized(Recorder& recorder, const Request& request, std::uintptr_t address,
                           const BlockRecord& block, std::uint32_t thread) {
-  if (!recorder.is_news(Kind::uninitialised, request.step.site_index, 0)) return;
-  Finding finding = describe(Kind::uninitialised, recorder, request.step, request.target.where,
+  if (!recorder.is_news(Kind::uninitialized, request.step.site_index, 0)) return;
+  Finding finding = describe(Kind::uninitialized, recorder, request.step, request.target.where,
                              block.number, thread);
   const Region* const region = request.target.region;
   name_object(recorder.launch().launch, finding, address, region,

@@ -39,7 +39,7 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
                  Side there);
 /// `there` was written by a thread, `here` is a copy or a tensor core that goes by another way.
 void report_proxy(Recorder& recorder, const Request& request, Side here, Side there);
-void report_uninitialised(Recorder& recorder, const Request& request, std::uintptr_t address,
+void report_uninitialized(Recorder& recorder, const Request& request, std::uintptr_t address,
                           const BlockRecord& block, std::uint32_t thread);
 
 }  // namespace rung::simt::record

@@ -3,7 +3,7 @@
 // (atomicCAS(p, old, ...) != old)`. That plain read is no race, since the comparison finds out
 // whether its value was right: it goes as a volatile one.
 //
-// The warp may synchronise between the two - all lanes look into a table, vote, and one of them
+// The warp may synchronize between the two - all lanes look into a table, vote, and one of them
 // claims what it has seen empty. Then the read has been checked before the comparison is known;
 // so what is to be told of it waits until the launch ends.
 #include <algorithm>

@@ -32,7 +32,7 @@ inline void note(const void* address, std::size_t bytes, Access access, const Pl
   if (tracer.last != nullptr) note_access(address, bytes, access, site_of(place));
 }
 
-/// An atomic access of std::memory_order `order` (or unstated_order), with what it synchronises.
+/// An atomic access of std::memory_order `order` (or unstated_order), with what it synchronizes.
 /// `compares`: it compares and exchanges.
 RUNG_API void before_atomic(const void* address, std::size_t bytes, Access access, int order,
                             std::uintptr_t site, bool compares = false) noexcept;

@@ -25,7 +25,7 @@ struct Recorder::Reach {
   std::uint32_t* eras;
   std::uint32_t era;
   const std::byte* memory;
-  Initialised* initialised;
+  Initialized* initialized;
   std::uint32_t clock;
   std::uint32_t known;  // up to this clock each lane knows what its block has done
   bool is_read;

@@ -70,7 +70,7 @@ void Recorder::prepare(Block& block) {
   record.proxy_known = {};
   record.copies.clear();
   record.objects.clear();
-  for (Synchroniser& barrier : record.barriers) barrier = {};
+  for (Synchronizer& barrier : record.barriers) barrier = {};
   record.warps.resize(block.warps.size());
   for (std::size_t i = 0; i < record.warps.size(); ++i) {
     WarpRecord& warp = record.warps[i];
@@ -102,10 +102,10 @@ void Recorder::prepare(Block& block) {
   if (checking_ && shared_room(launch_->launch) != 0) {
     if (record.shadow.bytes < shared_room(launch_->launch)) {
       record.shadow = Shadow(block.shared_capacity);
-      record.initialised = Initialised(block.shared_capacity);
+      record.initialized = Initialized(block.shared_capacity);
       record.era = 1;
     }
-    record.initialised.set(0, shared_room(launch_->launch), false);
+    record.initialized.set(0, shared_room(launch_->launch), false);
   }
   warp_ = nullptr;  // it may have been of this block's last use
 }

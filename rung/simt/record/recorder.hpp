@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The recorder of one OS thread's worker: it follows the lanes of each warp, makes requests of
-// their accesses at each point where the warp synchronises, counts them and checks them. Internal
+// their accesses at each point where the warp synchronizes, counts them and checks them. Internal
 // to simt/.
 #pragma once
 
@@ -31,7 +31,7 @@ class Worker;
 namespace rung::simt::record {
 
 struct WarpRecord {
-  RequestList* list = nullptr;  // null: no accesses since it last synchronised
+  RequestList* list = nullptr;  // null: no accesses since it last synchronized
   std::uint32_t clock = 1;
   std::uint32_t launched = 0;        // lanes that exist
   std::uint32_t fenced = 0;          // lanes behind a fence: their next flag publishes
@@ -81,13 +81,13 @@ struct BlockRecord {
   bool fenced = false;         // some lanes have fenced since
   Clocks proxy_known{};        // what threads knew of at a fence.proxy.async of theirs
   Shadow shadow;               // of its shared memory
-  Initialised initialised;
+  Initialized initialized;
   std::uint32_t era = 0;
   /// Of each bulk copy that it has started: its thread's warp's clock then.
   std::vector<std::uint32_t> copies;
   std::uint32_t copy_era = 0;  // of their numbers
-  Synchroniser barriers[named_barriers + tile_barriers];
-  std::unordered_map<const void*, Synchroniser> objects;  // in its shared memory
+  Synchronizer barriers[named_barriers + tile_barriers];
+  std::unordered_map<const void*, Synchronizer> objects;  // in its shared memory
 };
 
 /// A thread for which something is done later.
@@ -113,7 +113,7 @@ class Recorder {
   void show(const Thread& thread);
   void exited(const Thread& thread);
 
-  // Who synchronises; in synchronise.cpp and flags.cpp.
+  // Who synchronizes; in synchronize.cpp and flags.cpp.
   /// All threads of the block that have not exited have come to a barrier.
   void block_met(Block& block, const Place& place);
   /// The running thread waits at the block's barrier.
@@ -242,7 +242,7 @@ class Recorder {
   void stand_as_before(const WarpRecord& warp);
   void remember_stands(const RequestList& list, WarpRecord& warp) const;
   void end_block(BlockRecord& block);
-  void arrived_at(Synchroniser& object, const Place& place);
+  void arrived_at(Synchronizer& object, const Place& place);
   void acquire(BlockRecord& block, WarpRecord& warp, const VectorClockRef& from);
   /// The running thread may hear of lanes of its own warp too: of one that had something copied, or
   /// held a lock before.
@@ -255,7 +255,7 @@ class Recorder {
   void heed(BlockRecord& block);
   /// The warp's next accesses are news to all that have been told so far.
   void tick(BlockRecord& block, WarpRecord& warp);
-  // Races and uninitialised reads; in check.cpp and check_write.cpp.
+  // Races and uninitialized reads; in check.cpp and check_write.cpp.
   struct Reach;
   struct Cells;
   struct Together;
@@ -267,7 +267,7 @@ class Recorder {
   // The same at once; in check_row.cpp. False: it takes a closer look.
   static bool check_at_once(const Reach& reach, std::size_t offset, std::uint32_t lane,
                             std::uint32_t lanes);
-  static bool initialised_at_once(const Reach& reach, std::size_t offset, std::size_t bytes);
+  static bool initialized_at_once(const Reach& reach, std::size_t offset, std::size_t bytes);
   static bool after_writes(const Reach& reach, const Together& some, const Common& writes);
   static bool after_reads(const Reach& reach, const Common& reads);
   static bool add_readers(const Reach& reach, const Together& some, const Common& reads,
@@ -286,7 +286,7 @@ class Recorder {
   void check_overwritten(const Reach& reach, const Cells& cells, const Cell& me);
   /// A copy or a tensor core comes to what a thread has written, and no fence made that known.
   static bool lacks_fence(const Request& request, const BlockRecord& block, const Cell& write);
-  void check_initialised(const Reach& reach, std::uint32_t thread, std::size_t offset);
+  void check_initialized(const Reach& reach, std::uint32_t thread, std::size_t offset);
 
   Worker& worker_;
   LaunchRecord* launch_ = nullptr;

@@ -44,7 +44,7 @@ constexpr std::size_t max_freed = 16384;
 
 void forget_contents(Region& freed) {
   freed.shadow = Shadow();
-  freed.initialised = Initialised();
+  freed.initialized = Initialized();
 }
 
 /// Once nobody can hold a region any more.
@@ -95,7 +95,7 @@ Region* find_program_data(Registry& all, const std::byte* address) {
 void register_memory(Memory memory) {
   Registry& all = registry();
   auto region = std::make_unique<Region>();
-  if (!memory.initialised && checking()) region->initialised = Initialised(memory.bytes);
+  if (!memory.initialized && checking()) region->initialized = Initialized(memory.bytes);
   const auto* begin = static_cast<const std::byte*>(memory.begin);
   region->memory = std::move(memory);
   const std::lock_guard lock(all.mutex);
@@ -192,7 +192,7 @@ void forget_history() {
   all.program.clear();  // objects may have been unloaded
   for (auto& [begin, region] : all.live) {
     region->shadow = Shadow();
-    region->initialised = Initialised();
+    region->initialized = Initialized();
   }
 }
 
@@ -214,33 +214,33 @@ void expect_no_release() {
 
 namespace {
 
-/// Calls f(initialised, offset, bytes) for the part of live memory that the range is in.
+/// Calls f(initialized, offset, bytes) for the part of live memory that the range is in.
 template <class F>
-void with_initialised(const void* begin, std::size_t bytes, F f) {
+void with_initialized(const void* begin, std::size_t bytes, F f) {
   if (!checking() || bytes == 0) return;
   Registry& all = registry();
   const auto* first = static_cast<const std::byte*>(begin);
   const std::lock_guard lock(all.mutex);
   Region* region = find_in(all.live, first);
-  if (region == nullptr || !region->initialised) return;
+  if (region == nullptr || !region->initialized) return;
   const auto offset = static_cast<std::size_t>(first - region->begin());
-  f(region->initialised, offset, std::min(bytes, region->memory.bytes - offset));
+  f(region->initialized, offset, std::min(bytes, region->memory.bytes - offset));
 }
 
 }  // namespace
 
-void mark_initialised(const void* begin, std::size_t bytes) {
-  with_initialised(begin, bytes, [](Initialised& map, std::size_t offset, std::size_t count) {
+void mark_initialized(const void* begin, std::size_t bytes) {
+  with_initialized(begin, bytes, [](Initialized& map, std::size_t offset, std::size_t count) {
     map.set(offset, count, true);
   });
 }
 
-void mark_whole_initialised(const void* address) {
+void mark_whole_initialized(const void* address) {
   if (!checking()) return;
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
   const auto mark = [](Region& region) {
-    if (region.initialised) region.initialised.set(0, region.memory.bytes, true);
+    if (region.initialized) region.initialized.set(0, region.memory.bytes, true);
   };
   if (address != nullptr) {
     Region* const region = find_in(all.live, static_cast<const std::byte*>(address));
@@ -250,33 +250,33 @@ void mark_whole_initialised(const void* address) {
   for (auto& [begin, region] : all.live) mark(*region);
 }
 
-void mark_uninitialised(const void* begin, std::size_t bytes) {
-  with_initialised(begin, bytes, [](Initialised& map, std::size_t offset, std::size_t count) {
+void mark_uninitialized(const void* begin, std::size_t bytes) {
+  with_initialized(begin, bytes, [](Initialized& map, std::size_t offset, std::size_t count) {
     map.set(offset, count, false);
   });
 }
 
 bool never_written(const void* begin, std::size_t bytes) {
   bool none = false;
-  with_initialised(begin, bytes,
-                   [&](const Initialised& map, std::size_t offset, std::size_t count) {
+  with_initialized(begin, bytes,
+                   [&](const Initialized& map, std::size_t offset, std::size_t count) {
                      none = map.none(offset, count);
                    });
   return none;
 }
 
-void copy_initialised(const void* to, const void* from, std::size_t bytes) {
+void copy_initialized(const void* to, const void* from, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(from);
-  with_initialised(to, bytes, [&](Initialised& map, std::size_t offset, std::size_t count) {
+  with_initialized(to, bytes, [&](Initialized& map, std::size_t offset, std::size_t count) {
     // Not among what was freed: the host's own memory may be there by now.
     const Region* source = find_in(registry().live, begin);
-    if (source == nullptr || !source->initialised) {
+    if (source == nullptr || !source->initialized) {
       map.set(offset, count, true);
       return;
     }
     for (std::size_t i = 0; i < count && begin + i < source->end(); ++i) {
       const auto at = static_cast<std::size_t>(begin + i - source->begin());
-      map.set(offset + i, 1, source->initialised.all(at, 1));
+      map.set(offset + i, 1, source->initialized.all(at, 1));
     }
   });
 }

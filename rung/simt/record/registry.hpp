@@ -16,7 +16,7 @@ struct Region {
   Memory memory;
   State state = State::live;
   std::uint64_t serial = 0;  // in order of registration
-  Initialised initialised;   // empty: all of it is
+  Initialized initialized;   // empty: all of it is
   Shadow shadow;             // made at the first access that is checked
 
   [[nodiscard]] const std::byte* begin() const {

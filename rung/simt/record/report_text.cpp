@@ -285,7 +285,7 @@ std::string coordinates(const uint3& v) {
 
 const char* to_string(Kind kind) {
   constexpr const char* names[] = {"race",      "out_of_bounds", "misaligned",    "use_after_free",
-                                   "read_only", "leak",          "uninitialised", "barrier",
+                                   "read_only", "leak",          "uninitialized", "barrier",
                                    "warp_sync", "deadlock",      "launch",        "host_access",
                                    "api_call",  "overlap"};
   return names[static_cast<int>(kind)];

@@ -109,7 +109,7 @@ inline constexpr std::uint32_t no_unit = ~std::uint32_t{0};
 
 /// One instruction of one warp, from a step and where it took the lanes.
 struct Request {
-  // No initialiser list: the units are what a request costs, and few are looked at.
+  // No initializer list: the units are what a request costs, and few are looked at.
   Request(const Step& given_step, const Target& given_target)
       : step(given_step), target(given_target) {}
 
@@ -139,7 +139,7 @@ struct alignas(64) Tracer {
   Step* last = nullptr;           // where it stands in its warp's list; null: nobody records
   std::uint32_t* unit = nullptr;  // where it noted that step
   // A hook is called in front of its access. What a write leaves there is looked at when the thread
-  // does anything else that may change it: writes again, synchronises, stops running.
+  // does anything else that may change it: writes again, synchronizes, stops running.
   const std::byte* written = nullptr;  // where it wrote last; null: that has been looked at
   std::byte* value = nullptr;          // where that goes
   std::uintptr_t values = 0;  // from four times `unit` to where a value goes; 0: none is kept

@@ -44,7 +44,7 @@ std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {
       steps_[used_].next = 0;
       linear_ = false;
     }
-    // Its neighbour in memory is not its successor: a gap, at which no walk goes on by itself.
+    // Its neighbor in memory is not its successor: a gap, at which no walk goes on by itself.
     steps_[at++].site = 0;
   }
   Step& step = steps_[at];
@@ -131,7 +131,7 @@ void RequestList::gather(std::uint32_t index, Request& request) {
     }
     std::memcpy(request.units, group_.units[i], sizeof(request.units));
   } else {
-    // Where lists are not linear neighbours in memory do not follow each other.
+    // Where lists are not linear neighbors in memory do not follow each other.
     std::uint32_t* unit = units_.get() + index;
     for (std::size_t lane = 0; lane < warp_lanes; ++lane) {
       request.units[lane] = unit[lane * row];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for shadows, and marking what is initialised.
+// Memory for shadows, and marking what is initialized.
 #include "rung/simt/record/shadow.hpp"
 
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ LazyMemory::~LazyMemory() {
   if (memory_ != nullptr) munmap(memory_, bytes_);
 }
 
-bool Initialised::none(std::size_t offset, std::size_t count) const {
+bool Initialized::none(std::size_t offset, std::size_t count) const {
   while (count != 0) {
     const std::size_t bit = offset % 64;
     const std::size_t here = std::min<std::size_t>(64 - bit, count);
@@ -44,7 +44,7 @@ bool Initialised::none(std::size_t offset, std::size_t count) const {
   return true;
 }
 
-void Initialised::set(std::size_t offset, std::size_t count, bool value) {
+void Initialized::set(std::size_t offset, std::size_t count, bool value) {
   const std::size_t end = offset + count;
   while (offset < end) {
     const std::size_t bit = offset % 64;
@@ -52,7 +52,7 @@ void Initialised::set(std::size_t offset, std::size_t count, bool value) {
     const std::uint64_t mask = (here == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1)
                                << bit;
     std::uint64_t& word = words()[offset / 64];
-    // Neighbouring bytes may belong to a block on another OS thread.
+    // Neighboring bytes may belong to a block on another OS thread.
     if (value) {
       if ((word & mask) != mask) __atomic_fetch_or(&word, mask, __ATOMIC_RELAXED);
     } else {

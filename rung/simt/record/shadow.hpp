@@ -44,10 +44,10 @@ inline constexpr std::size_t chunk_bytes = 1024;
 inline constexpr std::size_t chunk_words = chunk_bytes / word_bytes;
 
 /// One bit a byte: whether anybody has written it.
-class Initialised {
+class Initialized {
  public:
-  Initialised() = default;
-  explicit Initialised(std::size_t bytes) : bits_((bytes + 63) / 64 * 8) {}
+  Initialized() = default;
+  explicit Initialized(std::size_t bytes) : bits_((bytes + 63) / 64 * 8) {}
   explicit operator bool() const { return static_cast<bool>(bits_); }
   /// Whether all of `count` bytes from `offset` on have been.
   [[nodiscard]] bool all(std::size_t offset, std::size_t count) const {

@@ -52,7 +52,7 @@ struct BlockRecord;
 struct WarpRecord;
 
 /// What is released to and acquired from in phases: an mbarrier, a named barrier.
-struct Synchroniser {
+struct Synchronizer {
   VectorClockRef released;   // by those that have arrived at the current phase
   VectorClockRef completed;  // at those that are over
   std::vector<std::pair<BlockRecord*, WarpRecord*>> arrivals;

@@ -5,9 +5,9 @@
 __global__ void count(const int* a, int* out) {
   __shared__ int bins[16];
   const int t = threadIdx.x;
-  bins[a[t] % 16]++;  // expect: race and expect: uninitialised
+  bins[a[t] % 16]++;  // expect: race and expect: uninitialized
   __syncthreads();
-  if (t < 16) out[t] = bins[t];  // expect: uninitialised
+  if (t < 16) out[t] = bins[t];  // expect: uninitialized
 }
 
 int main() {

@@ -15,7 +15,7 @@ int main() {
   cudaMalloc(&a, n * sizeof(float));
   cudaMalloc(&b, n * sizeof(float));
   cudaMemcpy(a, host.data(), n * sizeof(float), cudaMemcpyHostToDevice);
-  twice<<<n / 256, 256>>>(a, b, n);  // expect: uninitialised
+  twice<<<n / 256, 256>>>(a, b, n);  // expect: uninitialized
   cudaMemcpy(host.data(), b, n * sizeof(float), cudaMemcpyDeviceToHost);
   std::printf("%g\n", host[999]);
   return 0;

@@ -5,7 +5,7 @@
 
 __global__ void twice(const float* a, float* b, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < n) b[i] = 2 * a[i];  // expect: uninitialised
+  if (i < n) b[i] = 2 * a[i];  // expect: uninitialized
 }
 
 int main() {

@@ -8,7 +8,7 @@ __global__ void sums(const float* a, float* out, int n) {
   if (row < n) tile[threadIdx.x] = a[row];
   __syncthreads();
   float sum = 0;
-  for (int k = 0; k < 64; ++k) sum += tile[k];  // expect: uninitialised
+  for (int k = 0; k < 64; ++k) sum += tile[k];  // expect: uninitialized
   if (row < n) out[row] = sum;
 }
 

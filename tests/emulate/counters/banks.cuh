@@ -8,7 +8,7 @@ constexpr int shared_bytes = 4096;
 constexpr int shared_rounds = 16;
 
 // Which element a lane accesses.
-struct neighbours {
+struct neighbors {
   static __device__ int at(int lane) { return lane; }
 };
 struct reversed {
@@ -91,15 +91,15 @@ void read_and_write(const Buffers& b) {
 }
 
 inline void run_banks(const Buffers& b) {
-  read_and_write<unsigned char, neighbours, stride<4>>(b);
-  read_and_write<short, neighbours, stride<32>>(b);
-  read_and_write<float, neighbours, reversed, stride<2>, stride<3>, stride<4>, stride<8>,
+  read_and_write<unsigned char, neighbors, stride<4>>(b);
+  read_and_write<short, neighbors, stride<32>>(b);
+  read_and_write<float, neighbors, reversed, stride<2>, stride<3>, stride<4>, stride<8>,
                  stride<16>, stride<17>, stride<31>, stride<32>, groups_of<8>, repeated<4>,
                  scattered>(b);
-  read_and_write<double, neighbours, stride<2>>(b);
-  read_and_write<float2, neighbours, stride<2>, stride<16>, groups_of<2>, repeated<16>, columns<4>,
+  read_and_write<double, neighbors, stride<2>>(b);
+  read_and_write<float2, neighbors, stride<2>, stride<16>, groups_of<2>, repeated<16>, columns<4>,
                  scattered>(b);
-  read_and_write<float4, neighbours, reversed, stride<2>, stride<8>, groups_of<2>, groups_of<4>,
+  read_and_write<float4, neighbors, reversed, stride<2>, stride<8>, groups_of<2>, groups_of<4>,
                  groups_of<16>, groups_of<32>, repeated<2>, repeated<8>, repeated<16>, columns<4>,
                  columns<8>, scattered>(b);
   expect(cudaGetLastError());

@@ -4,7 +4,7 @@
 
 #include "../programs/check.cuh"
 
-__global__ void neighbours(int* out) {
+__global__ void neighbors(int* out) {
   __shared__ int kept[32];
   auto cluster = cooperative_groups::this_cluster();
   kept[threadIdx.x] = 100 * blockIdx.x + threadIdx.x;  // expect: race
@@ -29,6 +29,6 @@ int main() {
   config.blockDim = dim3(32);
   config.attrs = &attribute;
   config.numAttrs = 1;
-  CUDA(cudaLaunchKernelEx(&config, neighbours, out.device));
+  CUDA(cudaLaunchKernelEx(&config, neighbors, out.device));
   return ok();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pointer into constant memory is no licence to write there.
+// A pointer into constant memory is no license to write there.
 #include "../programs/check.cuh"
 
 struct Table {

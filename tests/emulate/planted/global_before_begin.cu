@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first thread has no left neighbour.
+// The first thread has no left neighbor.
 #include "../programs/check.cuh"
 
 __global__ void difference(const int* in, int* out) {

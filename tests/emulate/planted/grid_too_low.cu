@@ -26,7 +26,7 @@ int main() {
 #else
   const dim3 grid((width + 15) / 16, (height + 15) / 16);
 #endif
-  invert<<<grid, dim3(16, 16)>>>(out, in.device, width, height);  // expect: uninitialised
+  invert<<<grid, dim3(16, 16)>>>(out, in.device, width, height);  // expect: uninitialized
   CUDA(cudaMemcpy(in.host, out, width * height, cudaMemcpyDeviceToHost));
   CUDA(cudaFree(out));
 

@@ -17,7 +17,7 @@ int main() {
 #else
   const int blocks = (n + 255) / 256;
 #endif
-  scale<<<blocks, 256>>>(out, in.device, n);  // expect: uninitialised
+  scale<<<blocks, 256>>>(out, in.device, n);  // expect: uninitialized
   CUDA(cudaMemcpy(in.host, out, n * sizeof(float), cudaMemcpyDeviceToHost));
   CUDA(cudaFree(out));
   return ok();

@@ -4,7 +4,7 @@
 
 #include "../programs/check.cuh"
 
-__global__ void __cluster_dims__(2, 1, 1) neighbours(int* out) {
+__global__ void __cluster_dims__(2, 1, 1) neighbors(int* out) {
   __shared__ int kept[32];
   uint32_t rank, there;
   asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
@@ -24,6 +24,6 @@ __global__ void __cluster_dims__(2, 1, 1) neighbours(int* out) {
 
 int main() {
   Array<int> out(64);
-  neighbours<<<2, 32>>>(out.device);
+  neighbors<<<2, 32>>>(out.device);
   return ok();
 }

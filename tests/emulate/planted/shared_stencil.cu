@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A barrier before neighbours are read.
+// A barrier before neighbors are read.
 #include "../programs/check.cuh"
 
 __global__ void smooth(const int* in, int* out) {

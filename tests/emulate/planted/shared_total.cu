@@ -2,7 +2,7 @@
 // A barrier before the last thread's sum is read by all.
 #include "../programs/check.cuh"
 
-__global__ void normalise(const int* in, int* out) {
+__global__ void normalize(const int* in, int* out) {
   __shared__ int total;
   __shared__ int part[64];
   const int t = threadIdx.x;
@@ -23,6 +23,6 @@ int main() {
   Array<int> in(64), out(64);
   for (int i = 0; i < 64; ++i) in[i] = i;
   in.up();
-  normalise<<<1, 64>>>(in.device, out.device);
+  normalize<<<1, 64>>>(in.device, out.device);
   return ok();
 }

@@ -7,8 +7,8 @@ __global__ void visit(const int* queue, int count, int* next, int* next_count, i
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= count) return;
   const int v = queue[i];
-  const int neighbours[2] = {(2 * v + 1) % n, (3 * v + 2) % n};
-  for (int w : neighbours) {
+  const int neighbors[2] = {(2 * v + 1) % n, (3 * v + 2) % n};
+  for (int w : neighbors) {
     if (atomicCAS(&level[w], -1, depth) == -1) next[atomicAdd(next_count, 1)] = w;
   }
 }

@@ -6,7 +6,7 @@
 
 namespace cg = cooperative_groups;
 
-/// Each block gets the value of its neighbour in the cluster.
+/// Each block gets the value of its neighbor in the cluster.
 template <int N>
 __global__ void __cluster_dims__(N, 1, 1) rotate(int* out) {
   __shared__ int own;

@@ -101,7 +101,7 @@ __global__ void warps() {
   assert(exclusive == sum_before(t, first) && total == sum_before(first + 32, first));
 }
 
-__global__ void neighbours() {
+__global__ void neighbors() {
   using Flags = cub::BlockDiscontinuity<int, threads>;
   using Differences = cub::BlockAdjacentDifference<int, threads>;
   using Histogram = cub::BlockHistogram<unsigned char, threads, items, 8>;
@@ -140,7 +140,7 @@ int main() {
   const auto start = std::chrono::steady_clock::now();
   block_scans<<<1, threads>>>();
   warps<<<1, threads>>>();
-  neighbours<<<1, threads>>>();
+  neighbors<<<1, threads>>>();
   Array<nv_bfloat16> a(1);
   Array<__half> b(1);
   small_numbers<<<1, 1>>>(a.device, b.device);

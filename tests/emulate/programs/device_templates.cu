@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variadic templates, constant expressions, specialisations in kernels.
+// Variadic templates, constant expressions, specializations in kernels.
 #include "check.cuh"
 
 template <int N>

@@ -17,8 +17,8 @@ __global__ void use(int* counter, int* slots, int* sums) {
   const int t = threadIdx.x;
   if (t % 3 == 0) slots[aggregated_add(counter)] = t;
   auto warp = cg::tiled_partition<32>(cg::this_thread_block());
-  auto labelled = cg::labeled_partition(warp, t % 4);
-  sums[t] = cg::reduce(labelled, t, cg::plus<int>());
+  auto labeled = cg::labeled_partition(warp, t % 4);
+  sums[t] = cg::reduce(labeled, t, cg::plus<int>());
   auto halves = cg::binary_partition(warp, t < 10);
   sums[32 + t] = static_cast<int>(halves.size());
 }

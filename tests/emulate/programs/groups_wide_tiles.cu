@@ -8,7 +8,7 @@
 namespace cg = cooperative_groups;
 
 template <int Size>
-__global__ void tiles(int* sums, int* maxima, int* neighbours, int* votes) {
+__global__ void tiles(int* sums, int* maxima, int* neighbors, int* votes) {
   __shared__ cg::block_tile_memory<1024> memory;
   __shared__ int values[1024];
   auto block = cg::this_thread_block(memory);
@@ -17,7 +17,7 @@ __global__ void tiles(int* sums, int* maxima, int* neighbours, int* votes) {
   const int first = static_cast<int>(tile.meta_group_rank() * tile.size());
   sums[i] = cg::reduce(tile, i, cg::plus<int>());
   maxima[i] = cg::reduce(tile, i % 7 == 3 ? i : 0, [](int a, int b) { return a > b ? a : b; });
-  neighbours[i] = tile.shfl(i, static_cast<int>(tile.thread_rank()) + 33);
+  neighbors[i] = tile.shfl(i, static_cast<int>(tile.thread_rank()) + 33);
   votes[i] = tile.any(i == first + Size - 1) && !tile.any(i < first) && tile.all(i >= first) &&
              !tile.all(i != first + 40);
   // As many rounds as the tile's number: its barrier is not the block's.
@@ -33,11 +33,11 @@ __global__ void tiles(int* sums, int* maxima, int* neighbours, int* votes) {
 template <int Size>
 void run() {
   const int n = 1024;
-  Array<int> sums(n), maxima(n), neighbours(n), votes(n);
-  tiles<Size><<<1, n>>>(sums.device, maxima.device, neighbours.device, votes.device);
+  Array<int> sums(n), maxima(n), neighbors(n), votes(n);
+  tiles<Size><<<1, n>>>(sums.device, maxima.device, neighbors.device, votes.device);
   sums.down();
   maxima.down();
-  neighbours.down();
+  neighbors.down();
   votes.down();
   for (int i = 0; i < n; ++i) {
     const int first = i / Size * Size;
@@ -45,7 +45,7 @@ void run() {
     int last = first + Size - 1;
     while (last % 7 != 3) --last;
     CHECK(maxima[i] == last);
-    CHECK(neighbours[i] == first + (i - first + 33) % Size);
+    CHECK(neighbors[i] == first + (i - first + 33) % Size);
     CHECK(votes[i] == 1);
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that wait for neighbours of other blocks and write meanwhile: blocks that have not
+// Threads that wait for neighbors of other blocks and write meanwhile: blocks that have not
 // started yet must get their turn.
 #include "check.cuh"
 
-/// Each takes one more than its right neighbour has, once that has something; until then it writes
+/// Each takes one more than its right neighbor has, once that has something; until then it writes
 /// anew that it has nothing.
 __global__ void chain(volatile int* value, int n) {
   const int i = static_cast<int>(threadIdx.x + blockIdx.x * blockDim.x);

@@ -8,7 +8,7 @@ __global__ void look_around(cudaTextureObject_t cube, float* out) {
   const float3 d = directions[threadIdx.x];
   out[threadIdx.x] = texCubemap<float>(cube, d.x, d.y, d.z);
 }
-__global__ void off_centre(cudaTextureObject_t cube, float* out) {
+__global__ void off_center(cudaTextureObject_t cube, float* out) {
   // On the face of +x the first coordinate is -z and the second -y.
   out[0] = texCubemap<float>(cube, 1, 0.5f, 0.5f);
   out[1] = texCubemap<float>(cube, 1, 0.5f, -0.5f);
@@ -55,7 +55,7 @@ int main() {
   look_around<<<1, 6>>>(texture, out.device);
   out.down();
   for (int i = 0; i < 6; ++i) CHECK(static_cast<int>(out[i]) / 4 == i);
-  off_centre<<<1, 1>>>(texture, out.device);
+  off_center<<<1, 1>>>(texture, out.device);
   out.down();
   CHECK(out[0] == 0 && out[1] == 1 && out[2] == 2);
   CUDA(cudaDestroyTextureObject(texture));

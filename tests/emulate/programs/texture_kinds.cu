@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layered and three-dimensional textures, normalised values, pitched memory.
+// Layered and three-dimensional textures, normalized values, pitched memory.
 #include "check.cuh"
 
 __global__ void sample(cudaTextureObject_t layered, cudaTextureObject_t volume,
@@ -10,11 +10,11 @@ __global__ void sample(cudaTextureObject_t layered, cudaTextureObject_t volume,
   out[32 + t] = tex2D<float>(pitched, (t % 4 + 0.5f) / 4, (t / 4 + 0.5f) / 4);
 }
 
-static cudaTextureObject_t texture_of(const cudaResourceDesc& resource, bool normalised) {
+static cudaTextureObject_t texture_of(const cudaResourceDesc& resource, bool normalized) {
   cudaTextureDesc description = {};
   description.filterMode = cudaFilterModePoint;
-  description.readMode = normalised ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
-  description.normalizedCoords = normalised;
+  description.readMode = normalized ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
+  description.normalizedCoords = normalized;
   description.addressMode[0] = description.addressMode[1] = description.addressMode[2] =
       cudaAddressModeClamp;
   cudaTextureObject_t texture;

@@ -81,11 +81,11 @@ int main() {
   resource.res.array.array = array;
   description.readMode = cudaReadModeNormalizedFloat;
   CUDA(cudaCreateTextureObject(&texture, &resource, &description, nullptr));
-  Array<float4> colour(1);
-  fetch_bytes<<<1, 1>>>(texture, colour.device);
-  colour.down();
-  CHECK(colour[0].x == 1 && colour[0].y == 0 && std::fabs(colour[0].z - 0.2f) < 1e-6f &&
-        std::fabs(colour[0].w - 0.4f) < 1e-6f);
+  Array<float4> color(1);
+  fetch_bytes<<<1, 1>>>(texture, color.device);
+  color.down();
+  CHECK(color[0].x == 1 && color[0].y == 0 && std::fabs(color[0].z - 0.2f) < 1e-6f &&
+        std::fabs(color[0].w - 0.4f) < 1e-6f);
   CUDA(cudaDestroyTextureObject(texture));
   CUDA(cudaFreeArray(array));
   return ok();

@@ -6,7 +6,7 @@ __global__ void fetch(cudaTextureObject_t texture, float* out) {
   const int i = threadIdx.x;
   out[i] = tex1D<float>(texture, i - 4 + 0.5f);
 }
-__global__ void fetch_normalised(cudaTextureObject_t texture, float* out) {
+__global__ void fetch_normalized(cudaTextureObject_t texture, float* out) {
   const int i = threadIdx.x;
   out[i] = tex1D<float>(texture, (i - 8 + 0.5f) / 8);
 }
@@ -36,7 +36,7 @@ int main() {
     cudaTextureObject_t texture = 0;
     CUDA(cudaCreateTextureObject(&texture, &resource, &description, nullptr));
     if (description.normalizedCoords) {
-      fetch_normalised<<<1, 24>>>(texture, out.device);
+      fetch_normalized<<<1, 24>>>(texture, out.device);
     } else {
       fetch<<<1, 16>>>(texture, out.device);
     }

@@ -4,7 +4,7 @@
 
 texture<float, 1, cudaReadModeElementType> line;
 texture<unsigned char, 2, cudaReadModeNormalizedFloat> picture;
-texture<float4, cudaTextureType2D> colours;
+texture<float4, cudaTextureType2D> colors;
 
 __global__ void read_line(float* out, int n) {
   const int i = static_cast<int>(threadIdx.x);
@@ -13,7 +13,7 @@ __global__ void read_line(float* out, int n) {
 __global__ void read_picture(float* out) {
   out[threadIdx.x] = tex2D(picture, static_cast<float>(threadIdx.x) + 0.5f, 1.5f);
 }
-__global__ void read_colours(float* out) { out[0] = tex2D(colours, 1.5f, 0.5f).z; }
+__global__ void read_colors(float* out) { out[0] = tex2D(colors, 1.5f, 0.5f).z; }
 
 int main() {
   constexpr int n = 32;
@@ -43,8 +43,8 @@ int main() {
   Array<float4> rows(32);
   rows[1] = make_float4(1, 2, 3, 4);
   rows.up();
-  CUDA(cudaBindTexture2D(nullptr, colours, rows.device, 16, 2, 16 * sizeof(float4)));
-  read_colours<<<1, 1>>>(out.device);
+  CUDA(cudaBindTexture2D(nullptr, colors, rows.device, 16, 2, 16 * sizeof(float4)));
+  read_colors<<<1, 1>>>(out.device);
   out.down();
   CHECK(out[0] == 3);
   return ok();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block does to neighbouring items, in CUB's words: flags, differences, shifts; histograms.
+// What a block does to neighboring items, in CUB's words: flags, differences, shifts; histograms.
 #pragma once
 
 #include "rung_cuda/cub_types.h"
@@ -34,9 +34,9 @@ class BlockHistogram {
   }
 };
 
-/// The last item of each thread, or the first, for its neighbour.
+/// The last item of each thread, or the first, for its neighbor.
 template <class T, int size_x, int size_y = 1, int size_z = 1>
-struct NeighbourItems {
+struct NeighborItems {
   static constexpr int threads = size_x * size_y * size_z;
   struct TempStorage {
     T last[threads], first[threads];
@@ -52,38 +52,38 @@ struct NeighbourItems {
 
 template <class T, int size_x, int size_y = 1, int size_z = 1, int = 0>
 class BlockDiscontinuity {
-  using Neighbours = NeighbourItems<T, size_x, size_y, size_z>;
+  using Neighbors = NeighborItems<T, size_x, size_y, size_z>;
 
  public:
-  using TempStorage = typename Neighbours::TempStorage;
+  using TempStorage = typename Neighbors::TempStorage;
   __device__ explicit BlockDiscontinuity(TempStorage& storage) : storage_(storage) {}
   __device__ BlockDiscontinuity() : storage_(own_storage<TempStorage, BlockDiscontinuity>()) {}
 
   /// The first item of the block is a head, or is compared with that of the tile before.
   template <int items, class Flag, class Differ>
   __device__ void FlagHeads(Flag (&heads)[items], T (&inputs)[items], Differ differ) {
-    Neighbours::exchange(storage_, inputs);
+    Neighbors::exchange(storage_, inputs);
     flag_heads(heads, inputs, differ, nullptr);
   }
   template <int items, class Flag, class Differ>
   __device__ void FlagHeads(Flag (&heads)[items], T (&inputs)[items], Differ differ, T before) {
-    Neighbours::exchange(storage_, inputs);
+    Neighbors::exchange(storage_, inputs);
     flag_heads(heads, inputs, differ, &before);
   }
   template <int items, class Flag, class Differ>
   __device__ void FlagTails(Flag (&tails)[items], T (&inputs)[items], Differ differ) {
-    Neighbours::exchange(storage_, inputs);
+    Neighbors::exchange(storage_, inputs);
     flag_tails(tails, inputs, differ, nullptr);
   }
   template <int items, class Flag, class Differ>
   __device__ void FlagTails(Flag (&tails)[items], T (&inputs)[items], Differ differ, T behind) {
-    Neighbours::exchange(storage_, inputs);
+    Neighbors::exchange(storage_, inputs);
     flag_tails(tails, inputs, differ, &behind);
   }
   template <int items, class Flag, class Differ>
   __device__ void FlagHeadsAndTails(Flag (&heads)[items], Flag (&tails)[items], T (&inputs)[items],
                                     Differ differ) {
-    Neighbours::exchange(storage_, inputs);
+    Neighbors::exchange(storage_, inputs);
     flag_heads(heads, inputs, differ, nullptr);
     flag_tails(tails, inputs, differ, nullptr);
   }
@@ -102,7 +102,7 @@ class BlockDiscontinuity {
                              const T* behind) {
     const int thread = rung::cuda::thread_of_block();
     for (int i = 0; i + 1 < items; ++i) tails[i] = differ(inputs[i], inputs[i + 1]);
-    if (thread != Neighbours::threads - 1) behind = &storage_.first[thread + 1];
+    if (thread != Neighbors::threads - 1) behind = &storage_.first[thread + 1];
     tails[items - 1] = behind == nullptr ? 1 : static_cast<int>(differ(inputs[items - 1], *behind));
   }
 
@@ -111,38 +111,38 @@ class BlockDiscontinuity {
 
 template <class T, int size_x, int size_y = 1, int size_z = 1>
 class BlockAdjacentDifference {
-  using Neighbours = NeighbourItems<T, size_x, size_y, size_z>;
+  using Neighbors = NeighborItems<T, size_x, size_y, size_z>;
 
  public:
-  using TempStorage = typename Neighbours::TempStorage;
+  using TempStorage = typename Neighbors::TempStorage;
   __device__ explicit BlockAdjacentDifference(TempStorage& storage) : storage_(storage) {}
   __device__ BlockAdjacentDifference()
       : storage_(own_storage<TempStorage, BlockAdjacentDifference>()) {}
 
-  /// The block's first item is copied, or has its left neighbour in the tile before.
+  /// The block's first item is copied, or has its left neighbor in the tile before.
   template <int items, class Output, class Difference>
   __device__ void SubtractLeft(T (&inputs)[items], Output (&outputs)[items],
                                Difference difference) {
-    Neighbours::exchange(storage_, inputs);
+    Neighbors::exchange(storage_, inputs);
     subtract_left(inputs, outputs, difference, nullptr);
   }
   template <int items, class Output, class Difference>
   __device__ void SubtractLeft(T (&inputs)[items], Output (&outputs)[items], Difference difference,
                                T before) {
-    Neighbours::exchange(storage_, inputs);
+    Neighbors::exchange(storage_, inputs);
     subtract_left(inputs, outputs, difference, &before);
   }
-  /// The block's last item is copied, or has its right neighbour in the tile behind.
+  /// The block's last item is copied, or has its right neighbor in the tile behind.
   template <int items, class Output, class Difference>
   __device__ void SubtractRight(T (&inputs)[items], Output (&outputs)[items],
                                 Difference difference) {
-    Neighbours::exchange(storage_, inputs);
+    Neighbors::exchange(storage_, inputs);
     subtract_right(inputs, outputs, difference, nullptr);
   }
   template <int items, class Output, class Difference>
   __device__ void SubtractRight(T (&inputs)[items], Output (&outputs)[items], Difference difference,
                                 T behind) {
-    Neighbours::exchange(storage_, inputs);
+    Neighbors::exchange(storage_, inputs);
     subtract_right(inputs, outputs, difference, &behind);
   }
 
@@ -159,7 +159,7 @@ class BlockAdjacentDifference {
   __device__ void subtract_right(T (&inputs)[items], Output (&outputs)[items],
                                  Difference difference, const T* behind) {
     const int thread = rung::cuda::thread_of_block();
-    if (thread != Neighbours::threads - 1) behind = &storage_.first[thread + 1];
+    if (thread != Neighbors::threads - 1) behind = &storage_.first[thread + 1];
     for (int i = 0; i + 1 < items; ++i) outputs[i] = difference(inputs[i], inputs[i + 1]);
     const T last = inputs[items - 1];
     outputs[items - 1] = behind == nullptr ? last : difference(last, *behind);

@@ -40,7 +40,7 @@ struct texture : textureReference {
 
 namespace rung::cuda {
 
-/// What a fetch gives: the element, or where it is normalised as many floats.
+/// What a fetch gives: the element, or where it is normalized as many floats.
 template <class T, cudaTextureReadMode mode>
 struct Fetched {
   using Type = T;

@@ -4,7 +4,7 @@
 // Idea     a row of scores is never held whole. Keys come in tiles of 64; a query keeps the maximum
 //          of its scores so far, the sum of exponentials below it, and the sum of weighted values,
 //          and scales both sums down when a tile raises the maximum.
-// Changes  against materialised: no matrix of scores. A tile of K and of V, 64 KB at D = 128 in
+// Changes  against materialized: no matrix of scores. A tile of K and of V, 64 KB at D = 128 in
 //          f32, is read from memory once for 16 queries and comes from L2 for the others.
 // Cost     2 (D + Dv) operations per score; K and V are read Sq / 16 times.
 // Limits   every valid call; one thread, one element at a time.
@@ -113,7 +113,7 @@ void run(const Attention::Args& args, Context& context) {
 
 const Rung<Attention> self{{.name = "online_tiled",
                             .step = 20,
-                            .after = "materialised",
+                            .after = "materialized",
                             .estimate = estimate,
                             .run = run}};
 

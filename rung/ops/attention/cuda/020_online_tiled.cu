@@ -5,7 +5,7 @@
 //          so far and the sum of exponentials below it stay in registers; a block copies tiles of
 //          32 keys and values into shared memory, where all of its 64 queries use them. When a
 //          tile raises the maximum, both sums are scaled down.
-// Changes  against materialised: scores never leave the registers, so that q, k, v and o are all
+// Changes  against materialized: scores never leave the registers, so that q, k, v and o are all
 //          that moves; one kernel instead of three.
 // Cost     every element of K and V is read from memory once per 64 queries, and from shared memory
 //          once per query: a load for each multiply-add, which all lanes of a warp share.
@@ -113,7 +113,7 @@ void run(const Attention::Args& args, Context& context) {
 
 const Rung<Attention> self{{.name = "online_tiled",
                             .step = 20,
-                            .after = "materialised",
+                            .after = "materialized",
                             .backend = device_backend,
                             .teaching = true,
                             .supports = supports,

@@ -214,7 +214,7 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
   auto& layout = shared<Layout<T, Width>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const int lane = lane_of_thread();
-  // Blocks of one head and split are neighbours: the second tile of rows finds K and V in L2.
+  // Blocks of one head and split are neighbors: the second tile of rows finds K and V in L2.
   std::int64_t at = blockIdx.x;
   const int row_tile = static_cast<int>(at % cut.row_tiles);
   at /= cut.row_tiles;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view op = Attention::name;
 
-// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+// Initialized before any dynamic initializer runs, so rungs of any file may push themselves.
 constinit RungList<Attention> rung_list;
 const Operator<Attention> self;
 

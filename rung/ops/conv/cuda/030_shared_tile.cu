@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / shared tile
 //
-// Idea     neighbouring pixels share most of what they read of x: a block stages what its 16 x 16
+// Idea     neighboring pixels share most of what they read of x: a block stages what its 16 x 16
 //          pixels need of a channel in shared memory, padding as zeros, and reads the taps from
 //          there; channel after channel.
 // Changes  against naive: an element of x is loaded once per tile and filter, not kh kw times, and

@@ -6,7 +6,7 @@
 //          64 or 128 filters by as many pixels - of all images, so that small ones fill a tile too
 //          -, a thread 4 x 4 or 8 x 8 of them in registers. Of a layer of few tiles blocks share
 //          the terms, and a second kernel adds their sums in a fixed order.
-// Changes  against im2col_gemm: nothing is materialised; every type, layout, group and stride.
+// Changes  against im2col_gemm: nothing is materialized; every type, layout, group and stride.
 // Cost     per multiply-add 1/64 of a load of x and of w. Where a term lies is decoded once per
 //          block; an element of x then costs three additions and comparisons of places.
 // Limits   extents of up to 2^28. Loads of single elements. Groups of few filters fill 1 row in 16.

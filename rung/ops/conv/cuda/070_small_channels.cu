@@ -2,7 +2,7 @@
 // conv / small channels
 //
 // Idea     with one to four channels a product has too few terms for its tiles to pay. A thread
-//          makes four neighbouring pixels of a row for eight filters: a tap moves their window of x
+//          makes four neighboring pixels of a row for eight filters: a tap moves their window of x
 //          by one element, so that a row of taps needs a few wide loads, and the window slides in
 //          registers. A block stages the rows that its pixels see, of all channels, and the weights
 //          in shared memory.

@@ -2,7 +2,7 @@
 // conv / f16 arithmetic
 //
 // Idea     f16 elements are multiplied as they are, two per instruction (fma.rn.f16x2): a word
-//          holds two neighbouring channels of a pixel, another the same channels of a filter. Sums
+//          holds two neighboring channels of a pixel, another the same channels of a filter. Sums
 //          of f16 would stop growing at 2048 times what is added; so only 8 multiply-adds are
 //          summed in each half of a word, and then added to a sum in f32.
 // Changes  against implicit_gemm: 16-byte loads, half the bytes in shared memory, 2 multiply-adds
@@ -23,7 +23,7 @@ namespace {
 
 using namespace conv_cuda;
 
-/// A thread's 8 pixels x 4 filters. Lanes have neighbouring pixels: rows of 80 bytes, of which
+/// A thread's 8 pixels x 4 filters. Lanes have neighboring pixels: rows of 80 bytes, of which
 /// eight at a time are in different banks; half a warp reads the same filter.
 struct HalfProduct {
   static constexpr int pixels = 8;

@@ -3,8 +3,8 @@
 //
 // Idea     the gradient is a convolution too: of dy, by filters whose channels and numbers have
 //          changed places, where tap t of place i is result (i + p - t d) / s, if that is a whole
-//          number. Places of one phase, i mod s, have the same taps, neighbours' results are
-//          neighbours: each phase is a layer of stride 1 by part of the taps, whose dx lies s
+//          number. Places of one phase, i mod s, have the same taps, neighbors' results are
+//          neighbors: each phase is a layer of stride 1 by part of the taps, whose dx lies s
 //          elements apart. conv's tiles make it: six channels of dx by four vectors of its pixels,
 //          from padded planes of dy, gathered, or in place with channels last.
 // Changes  against naive: 24 sums in registers; no division per term; dy is copied once per phase.

@@ -84,8 +84,8 @@ struct PixelWalk {
   }
 };
 
-/// Elements from a step to the next in shared memory: eight lanes with neighbouring steps, and four
-/// such groups with neighbouring rows, are in different banks.
+/// Elements from a step to the next in shared memory: eight lanes with neighboring steps, and four
+/// such groups with neighboring rows, are in different banks.
 template <int Extent>
 constexpr int step_pitch = Extent + 4;
 

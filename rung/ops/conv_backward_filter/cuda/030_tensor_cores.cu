@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(block_threads)
   const T* const x = p.x + group * g.group_channels() * p.x_strides[1];
   const T* const dy = p.dy + (group * filters + first_filter) * p.dy_strides[1];
 
-  // Eight neighbouring threads copy the 128 bytes of a pixel.
+  // Eight neighboring threads copy the 128 bytes of a pixel.
   const int row = thread / row_chunks;
   const int column = thread % row_chunks * chunk;
   const bool has_filters = first_filter + column < filters;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / simd
 //
-// Idea     vectors of neighbouring elements: one instruction loads 16 f32, another computes on all.
+// Idea     vectors of neighboring elements: one instruction loads 16 f32, another computes on all.
 // Changes  against naive: the widest vectors that the machine has, every type and function - a
 //          kernel for both is looked up once - and exp, tanh, sigmoid and gelu in vector
 //          arithmetic.
 // Cost     every operand once and the result once; the cache line of the result is also read, as
 //          an ordinary store first fetches what it overwrites.
 // Limits   tensors whose elements are adjacent, in one order for all; one thread.
-// Source   Intel, Optimization Reference Manual, on vectorised loops.
+// Source   Intel, Optimization Reference Manual, on vectorized loops.
 #include "rung/ops/elementwise/cpu/detail/estimate.hpp"
 #include "rung/ops/elementwise/cpu/detail/kernels.hpp"
 

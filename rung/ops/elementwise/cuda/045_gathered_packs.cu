@@ -4,7 +4,7 @@
 // Idea     a pack of 16 bytes of the result is a thread's, wherever rows of z end; operands in z's
 //          order are loaded by packs, and of one that is broadcast or strided each element from its
 //          own place, which is found by one division a pack and counting on.
-// Changes  against vectorised_16b: rows need not be whole packs, nor contiguous in every operand.
+// Changes  against vectorized_16b: rows need not be whole packs, nor contiguous in every operand.
 //          Against strided: wide accesses for what lies densely, a division for 4 to 16 elements.
 // Cost     every operand once, the result once; a load for each element that is gathered, from the
 //          caches where it repeats.
@@ -191,7 +191,7 @@ void run(const Elementwise::Args& args, Context& context) {
 
 const Rung<Elementwise> self{{.name = "gathered_packs",
                               .step = 45,
-                              .after = "vectorised_16b",
+                              .after = "vectorized_16b",
                               .backend = device_backend,
                               .supports = supports,
                               .passes = {.loads = 1, .stores = 1},

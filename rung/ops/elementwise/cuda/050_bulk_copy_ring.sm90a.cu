@@ -4,13 +4,13 @@
 // Idea     the copy engine fetches: one thread asks for a tile of 4 KiB an operand, all that the
 //          block is to compute, into shared memory; the block takes it when it has landed and
 //          writes its results straight to global memory by 16 bytes.
-// Changes  against vectorised_16b: what is in flight no longer lives in registers, whatever the
+// Changes  against vectorized_16b: what is in flight no longer lives in registers, whatever the
 //          function needs of them, and no thread computes addresses of loads.
 // Cost     every operand once, the result once; each operand passes through shared memory.
 // Limits   f32 and f64, and f16 and bf16 with one operand; contiguous, 16-byte aligned with each
 //          other. Needs compute capability 9.0.
 // Tried    on an H200, relu of 2^28 f32, where a copy by the driver moves 4255 GB/s and
-//          vectorised_16b 4273: blocks that stay and go round a ring of four tiles of 8 KiB 3874,
+//          vectorized_16b 4273: blocks that stay and go round a ring of four tiles of 8 KiB 3874,
 //          with results stored by the copy engine as well 3897; the same for 64, 16, 8 and 4 tiles
 //          a block 3890, 3973, 4017 and 4095; for one tile a block of 256 threads 4156. Blocks that
 //          stay drift apart, and with them the addresses that the memory sees at one time.
@@ -18,7 +18,7 @@
 //          outside of tiles, 3586; the last block alone 3704; one tile of 4 KiB 4257. With a
 //          polynomial for log2 Phi, two thirds of the instructions, no faster, and 3699 or 2687
 //          where 1 or 29 % of the inputs are below -4.4 and take a longer way. One tile against
-//          vectorised_16b: exp, tanh, sigmoid in f32 4240 and 4130, gelu in f32 3571 and 3433.
+//          vectorized_16b: exp, tanh, sigmoid in f32 4240 and 4130, gelu in f32 3571 and 3433.
 // Care     a slot may be filled again only when what was read of it has been used, not just asked
 //          for: a barrier of the block does not wait for loads that are still in the queue behind
 //          stores. Here slots are used once.
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 /// Types and functions that have a kernel. Small elements of several operands are left out: with
-/// them vectorised_16b is at the memory's speed.
+/// them vectorized_16b is at the memory's speed.
 template <class T>
 constexpr bool has_kernel = sizeof(typename T::Out) > 2 || T::inputs == 1;
 
@@ -136,7 +136,7 @@ Support supports(const Elementwise::Args& args, const Context& context) {
 }
 
 double estimate(const Elementwise::Args& args, const Context& context) {
-  // Ahead of vectorised_16b where functions keep registers busy, which then hold few loads.
+  // Ahead of vectorized_16b where functions keep registers busy, which then hold few loads.
   const bool busy = args.arity() == 1 && args.function != ElementwiseFunction::relu;
   const double share = busy && size_of(args.z.dtype) <= 4 ? 0.87 : 0.85;
   return estimate_seconds(Elementwise::cost(args), {.bandwidth = share}, context);
@@ -159,7 +159,7 @@ void run(const Elementwise::Args& args, Context& context) {
 
 const Rung<Elementwise> self{{.name = "bulk_copy_ring",
                               .step = 50,
-                              .after = "vectorised_16b",
+                              .after = "vectorized_16b",
                               .backend = device_backend,
                               .supports = supports,
                               .passes = {.loads = 1, .stores = 1},

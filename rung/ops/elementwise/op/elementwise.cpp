@@ -12,7 +12,7 @@
 namespace rung {
 namespace {
 
-// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+// Initialized before any dynamic initializer runs, so rungs of any file may push themselves.
 constinit RungList<Elementwise> rung_list;
 const Operator<Elementwise> self;
 

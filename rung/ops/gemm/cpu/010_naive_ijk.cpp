@@ -3,7 +3,7 @@
 //
 // Idea     the definition: each element of C is the dot product of a row of A and a column of B.
 // Changes  nothing yet: this is where the ladder stands.
-// Cost     2 m n k operations, and as many loads. Neighbouring elements of a column of B are a
+// Cost     2 m n k operations, and as many loads. Neighboring elements of a column of B are a
 //          whole row apart, so that each load touches another cache line, and soon another page;
 //          the sum is one chain of additions, which wait for each other.
 // Limits   every valid call; 1 to 2 % of the machine's peak when the matrices leave the caches.

@@ -53,7 +53,7 @@ namespace {
 using cpu::HWY_NAMESPACE::load_as;
 using cpu::HWY_NAMESPACE::load_as_n;
 
-/// The sums of the lanes of `count` vectors: neighbours are added in pairs, so that half as many
+/// The sums of the lanes of `count` vectors: neighbors are added in pairs, so that half as many
 /// vectors hold twice as many of the sums each, until a vector holds as many as it has lanes.
 template <int lanes_each, int count, class T, class V>
 HWY_INLINE void sums_of_lanes(V (&v)[count], T* sums) {

@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(tile* tile) gemm_shared_tile(Product32 p) {
     tiles.a[ty][tx] = row < p.m() && k + tx < p.k() ? a(row, k + tx) : 0.0F;
     tiles.b[ty][tx] = k + ty < p.k() && column < p.n() ? b(k + ty, column) : 0.0F;
     __syncthreads();  // the tiles are complete
-    // The whole warp reads one element of A and 32 neighbours of B: no bank conflicts.
+    // The whole warp reads one element of A and 32 neighbors of B: no bank conflicts.
     for (int step = 0; step < tile; ++step) sum += tiles.a[ty][step] * tiles.b[step][tx];
     __syncthreads();  // before the next tile overwrites them
   }

@@ -26,7 +26,7 @@ struct Tuning {
 constexpr Tuning tuning{.rows = 16, .columns = 128, .steps = 16, .blocks = 8};
 
 struct Tiles {
-  // [step][row], so that a thread's rows are neighbours; padded against conflicts when A arrives
+  // [step][row], so that a thread's rows are neighbors; padded against conflicts when A arrives
   // along k, and a multiple of 16 bytes.
   alignas(16) float a[tuning.steps][tuning.rows + 4];
 };
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(tuning.columns, tuning.blocks) gemm_outer_prod
   const int column = static_cast<int>(blockIdx.x) * tuning.columns + thread_index();
   const bool inside = column < p.n();
   const auto a = p.a.at(batch);
-  // No view of one matrix: unoptimised (RUNG_CUDA_UNOPTIMISED), nvcc 13.0 would let load_wide's
+  // No view of one matrix: unoptimized (RUNG_CUDA_UNOPTIMIZED), nvcc 13.0 would let load_wide's
   // temporaries overwrite it.
   const float* const b = &p.b(batch, 0, column);
   float sums[tuning.rows][1] = {};

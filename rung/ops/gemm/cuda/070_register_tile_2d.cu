@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(tuning.threads()) gemm_register_tile_2d(P p) {
   const int batch = static_cast<int>(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.y) * tuning.rows;
   const int first_column = static_cast<int>(blockIdx.x) * tuning.columns;
-  // A thread's rows and columns are 16 apart: adjacent lanes read neighbouring words of B's
-  // tile and write neighbouring columns of C.
+  // A thread's rows and columns are 16 apart: adjacent lanes read neighboring words of B's
+  // tile and write neighboring columns of C.
   const auto row = [](int i) { return static_cast<int>(threadIdx.y) + i * tuning.threads_down; };
   const auto column = [](int j) {
     return static_cast<int>(threadIdx.x) + j * tuning.threads_along;

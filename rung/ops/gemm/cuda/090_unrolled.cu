@@ -3,7 +3,7 @@
 //
 // Idea     the loop over a tile's steps is unrolled, and tiles that are wholly inside the matrices
 //          are copied without a look at the edges.
-// Changes  against vectorised: no counting and comparing between steps, and the compiler sees all
+// Changes  against vectorized: no counting and comparing between steps, and the compiler sees all
 //          eight at once, so that the loads of a step's fragments move up among the multiply-adds
 //          of the step before. Bounds are checked in edge tiles alone.
 // Cost     the same bytes; code eight times as long.
@@ -81,7 +81,7 @@ void run(const Gemm::Args& args, Context& context) {
 const Rung<Gemm> self{
     {.name = "unrolled",
      .step = 90,
-     .after = "vectorised",
+     .after = "vectorized",
      .backend = device_backend,
      .supports = require_aligned_rows,
      .speed = {.peak = 0.5, .rows = tile, .columns = tile, .blocks_per_sm = blocks},

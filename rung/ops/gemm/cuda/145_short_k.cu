@@ -42,7 +42,7 @@ constexpr int rows_at_once = sizeof(Sum) == 8 ? 1 : 2;
 
 constexpr int blocks = 2;  // per SM: as the registers of 16 steps of k allow
 
-/// A lane's columns: neighbours, or a warp apart. Those exist whose bit is set.
+/// A lane's columns: neighbors, or a warp apart. Those exist whose bit is set.
 struct ShortColumns {
   std::int64_t first;
   int apart;
@@ -120,7 +120,7 @@ __global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, 
   const auto a = p.a.at(batch);
   const auto b = p.b.at(batch);
   const auto k = static_cast<int>(p.k());
-  // Neighbours of a lane are adjacent where one store writes them, else those of a warp are.
+  // Neighbors of a lane are adjacent where one store writes them, else those of a warp are.
   const bool packed = p.c.strides[2] == 1;
   const auto element =
       reinterpret_cast<std::uintptr_t>(&p.c(batch, first_row + first_within, 0)) / sizeof(Out);

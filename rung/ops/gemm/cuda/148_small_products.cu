@@ -41,7 +41,7 @@ struct SmallPlan {
   int products = 1;         // per block
   int depth = 1;            // steps of k in shared memory at a time
   int down = 1, along = 1;  // tiles of a product
-  // Operands, and C, of neighbouring products are one array without gaps.
+  // Operands, and C, of neighboring products are one array without gaps.
   bool flat_a = false, flat_b = false, flat_c = false;
   std::int64_t shared_bytes = 0;
   double seconds = 0;
@@ -59,7 +59,7 @@ __device__ __forceinline__ SmallPlaces small_places(bool flat, bool along_k, int
 }
 
 /// The elements of a block's products that a thread copies, line after line: as many lanes take a
-/// line as it has elements, so that neighbouring threads touch neighbouring addresses.
+/// line as it has elements, so that neighboring threads touch neighboring addresses.
 struct Walk {
   int lines, along, lanes, first;
   int more_products, more_lines;
@@ -142,7 +142,7 @@ __device__ void copy_operand(const T* from, std::int64_t product_stride, std::in
 }
 
 /// Thread t makes tile t of its block's products, which follow each other. The rows of a tile are
-/// `down` apart, its columns `along`: neighbouring threads then read neighbouring numbers.
+/// `down` apart, its columns `along`: neighboring threads then read neighboring numbers.
 template <int Tile, class P>
 __global__ void __launch_bounds__(threads, (small_blocks<Tile, typename P::Sum>))
     gemm_small_products(P p, SmallPlan plan) {
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(threads, (small_blocks<Tile, typename P::Sum>)
     }
   }
 
-  // C by way of shared memory: a warp then writes neighbours, and the epilogue is there once.
+  // C by way of shared memory: a warp then writes neighbors, and the epilogue is there once.
   auto* const c_tile = reinterpret_cast<Sum*>(memory);
   __syncthreads();
   if (works) {

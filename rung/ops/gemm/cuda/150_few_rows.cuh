@@ -22,7 +22,7 @@ constexpr int few_threads = 256;
 ///
 /// Wide    where lines begin at multiples of 16 bytes. A thread takes chunks of 16 bytes: of four
 ///         columns where k is contiguous, else of several k. Eight lanes read 128 contiguous bytes.
-/// single  where lines begin anywhere. The 32 lanes of a warp take neighbours of a line, one
+/// single  where lines begin anywhere. The 32 lanes of a warp take neighbors of a line, one
 ///         element per load: a request touches five sectors of 32 bytes where an aligned one
 ///         touches four, and nothing is shifted.
 template <class T, int Rows, bool KMajor, bool Wide>
@@ -40,7 +40,7 @@ struct FewShape {
   static constexpr int column_warps = few_threads / warp_size / k_warps;
   static constexpr int step = k_warps * k_lanes * ks;                  // k per block
   static constexpr int width = column_warps * column_lanes * columns;  // columns per block
-  // Neighbours along k that a thread multiplies together.
+  // Neighbors along k that a thread multiplies together.
   static constexpr int span = KMajor ? (Wide ? (chunk < 4 ? chunk : 4) : 1) : 4;
 
   /// A thread's i-th step of k, and its j-th column, behind its first.

@@ -72,7 +72,7 @@ struct SumsWork {
   }
 };
 
-/// The sums of `lanes` neighbouring lanes, Size each, over all others of their warp and then over
+/// The sums of `lanes` neighboring lanes, Size each, over all others of their warp and then over
 /// all sums_warps: sums[i] of the block. Always in the same order.
 template <int Size, class Sum>
 __device__ __forceinline__ void add_up(Sum (&mine)[Size], int lanes,

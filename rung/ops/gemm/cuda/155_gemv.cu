@@ -23,7 +23,7 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// M's n is contiguous: lanes take neighbouring columns, as far as there are; all others share k.
+/// M's n is contiguous: lanes take neighboring columns, as far as there are; all others share k.
 /// Wide: all lines are whole packs of 16 bytes.
 template <class T, bool Wide>
 __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_gemv_columns(SumsCall<T> call) {

@@ -8,7 +8,7 @@
 //          instead of 64, copies in flight while tiles are multiplied, small C in slices of k. A
 //          tile lies as its operand does, k or the other axis contiguous. Which rows an
 //          instruction's registers hold is free as long as operand and C agree: a lane takes two
-//          neighbouring rows of A, and columns of B, which one load fetches where they are
+//          neighboring rows of A, and columns of B, which one load fetches where they are
 //          contiguous; four sums of it are then adjacent in C.
 // Cost     A and B once for 128 or 64 (64 or 32) columns or rows of C. A warp's 64 x 32 of C reads
 //          3 KiB of shared memory for each four steps of k, in a quarter of the time of its 16

@@ -3,10 +3,10 @@
 //
 // Idea     the tensor core's own instruction: a warp multiplies 16 x 16 by 16 x 8 elements whose
 //          places in its lanes' registers are known. A lane reads its part of A and B from shared
-//          memory, two 16-bit neighbours along k (or one f32) a register.
+//          memory, two 16-bit neighbors along k (or one f32) a register.
 // Changes  against wmma_tf32: fragments are read by plain loads, 4 bytes each, from rows of 80
 //          bytes that put all lanes in different banks; B is stored turned, so that its k are
-//          neighbours, too. Sums stay where they are known to be until the end.
+//          neighbors, too. Sums stay where they are known to be until the end.
 // Cost     the bytes of a 128 x 128 tile. Of a warp's 64 x 32 per step of 16: 24 loads for 16
 //          instructions.
 // Limits   copies: the tensor cores wait while the next tile is fetched element by element; and a

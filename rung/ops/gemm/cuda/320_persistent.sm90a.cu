@@ -4,10 +4,10 @@
 // Idea     a block for each SM that takes tile after tile. While its consumers write one, the
 //          producer fetches the operands of the next; and C goes by way of shared memory, from
 //          where the copy engine stores it while the consumers multiply again.
-// Changes  against warp_specialised: the pipeline is filled once, not once per tile; tiles in an
+// Changes  against warp_specialized: the pipeline is filled once, not once per tile; tiles in an
 //          order that shares operands in L2; four widths of tiles, and slices of k where C has
 //          few.
-// Cost     as warp_specialised; C is written 16 rows by 128 bytes at a time.
+// Cost     as warp_specialized; C is written 16 rows by 128 bytes at a time.
 // Limits   as wgmma_tma. The tensor cores rest while sums go to shared memory; beta, bias and
 //          activations, which are applied on the way, take that much longer. A C that TMA cannot
 //          write, a bias that is a matrix, and beta with a residual take an epilogue by threads.
@@ -41,7 +41,7 @@ void run(const Gemm::Args& args, Context& context) {
 
 const Rung<Gemm> self{{.name = "persistent",
                        .step = 320,
-                       .after = "warp_specialised",
+                       .after = "warp_specialized",
                        .backend = device_backend,
                        .supports = require_maps,
                        .speed = {.rows = persistent_rows, .columns = 256},

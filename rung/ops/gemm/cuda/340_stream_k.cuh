@@ -84,7 +84,7 @@ struct StreamEnd {
 constexpr int end_threads = 256;
 constexpr int end_rows = 16;  // of a block
 
-/// Adds up the slices of the tiles that were cut, in their order. A thread makes four neighbours of
+/// Adds up the slices of the tiles that were cut, in their order. A thread makes four neighbors of
 /// C at a time.
 template <class Out, class T>
 __global__ void __launch_bounds__(end_threads)

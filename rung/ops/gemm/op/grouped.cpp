@@ -14,7 +14,7 @@
 namespace rung {
 namespace {
 
-// Initialised before any dynamic initialiser runs, so kernels of any file may push themselves.
+// Initialized before any dynamic initializer runs, so kernels of any file may push themselves.
 constinit const GroupedKernel* first_kernel = nullptr;
 
 constexpr std::string_view name = "gemm_grouped";

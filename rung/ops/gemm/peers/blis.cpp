@@ -52,7 +52,7 @@ struct Blis {
   const char* (*version)();
   int (*arch_id)();
   const char* (*arch_name)(int id);
-  void (*initialise)();
+  void (*initialize)();
   std::atomic<int> threads = 0;
 
   Blis() {
@@ -64,9 +64,9 @@ struct Blis {
     library.require(version, "bli_info_get_version_str");
     library.require(arch_id, "bli_arch_query_id");
     library.require(arch_name, "bli_arch_string");
-    library.require(initialise, "bli_init");
+    library.require(initialize, "bli_init");
     if (!library.present()) return;
-    // The choice is read by the first initialisation. The list of names ends with "generic".
+    // The choice is read by the first initialization. The list of names ends with "generic".
     std::string number;
     const std::string_view wanted = configuration();
     for (int id = 0; !wanted.empty() && number.empty(); ++id) {
@@ -75,7 +75,7 @@ struct Blis {
       if (name == "generic" || id == 100) break;
     }
     const ScopedEnvironment arch("BLIS_ARCH_TYPE", number.empty() ? nullptr : number.c_str());
-    initialise();
+    initialize();
   }
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 using namespace gemm_test;
 
-constexpr const char* rungs[] = {"mma_sync",   "ldmatrix_pipeline", "wgmma_tma", "warp_specialised",
+constexpr const char* rungs[] = {"mma_sync",   "ldmatrix_pipeline", "wgmma_tma", "warp_specialized",
                                  "persistent", "cluster_multicast", "stream_k",  "packed"};
 
 /// Runs a case by every rung that takes it, or by one; how many did.

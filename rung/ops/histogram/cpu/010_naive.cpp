@@ -3,7 +3,7 @@
 //
 // Idea     the definition: find each element's bin and add one to its count.
 // Changes  nothing yet: this is where the ladder stands.
-// Cost     x once; a load, an addition and a store an element. Where neighbours fall into one bin,
+// Cost     x once; a load, an addition and a store an element. Where neighbors fall into one bin,
 //          each addition waits for the store before it to be forwarded, and a processor that
 //          guesses wrong about that starts over: 90 % of one value is several times slower than
 //          random data.

@@ -42,11 +42,11 @@ struct ByteTables {
 namespace bytes_detail {
 
 constexpr std::int64_t chunk = 64 << 10;
-// From eight places of the chunk, 16 neighbours each: 128 places would be as many cache misses,
+// From eight places of the chunk, 16 neighbors each: 128 places would be as many cache misses,
 // which took a fifth of the time.
 constexpr int places = 8;
-constexpr int neighbours = 16;
-constexpr int samples = places * neighbours;
+constexpr int neighbors = 16;
+constexpr int samples = places * neighbors;
 /// From here on counting around it beats the tables; measured, as all here.
 constexpr int dominating = samples * 81 / 100;
 constexpr int frequent = samples * 40 / 100;
@@ -66,7 +66,7 @@ inline Look look_at(const std::uint8_t* x, std::int64_t count) {
   Look look{0, 0, 0};
   const std::int64_t step = count / places;
   for (int place = 0; place < places; ++place) {
-    for (int i = 0; i < neighbours; ++i) {
+    for (int i = 0; i < neighbors; ++i) {
       const std::uint8_t value = x[place * step + i];
       const int times = ++seen[value];
       look.distinct += times == 1 ? 1 : 0;
@@ -180,7 +180,7 @@ struct IndexTables {
   std::int64_t pitch;  // bins + 1
   int copies;          // 1 or 4
 
-  /// Four tables keep equal neighbours apart, as long as they fit L1 and leave room for the chunks.
+  /// Four tables keep equal neighbors apart, as long as they fit L1 and leave room for the chunks.
   static int copies_for(std::int64_t bins) { return bins <= 2048 ? 4 : 1; }
 };
 

@@ -3,7 +3,7 @@
 //
 // Idea     a thread takes 16 elements, one after another, as a CPU's thread would.
 // Changes  against global_atomics: fewer threads, each with more to do. A lesson in what not to do:
-//          neighbouring threads read addresses 16 elements apart, so that one request of a warp
+//          neighboring threads read addresses 16 elements apart, so that one request of a warp
 //          touches up to 16 times as many sectors, and relies on the cache to keep them.
 // Cost     an atomic operation an element, still; up to 16 times the sectors.
 // Limits   f32 and u8, bins of equal width.

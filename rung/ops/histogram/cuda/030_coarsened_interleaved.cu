@@ -3,7 +3,7 @@
 //
 // Idea     as many threads as the device holds walk over x together: thread t takes elements t,
 //          t + threads, t + 2 threads ...
-// Changes  against coarsened_contiguous: the lanes of a warp read neighbouring elements at every
+// Changes  against coarsened_contiguous: the lanes of a warp read neighboring elements at every
 //          step, each sector once.
 // Cost     an atomic operation an element: reading is no longer what takes the time.
 // Limits   f32 and u8, bins of equal width.

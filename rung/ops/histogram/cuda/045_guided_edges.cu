@@ -4,7 +4,7 @@
 // Idea     bins with edges of their own: edges are in shared memory, and beside them a guide, which
 //          cuts their range into equal cells and says for each which edges are in it. To find a
 //          value's cell takes a subtraction and a product; only that cell's edges are searched.
-// Changes  against shared_privatised: a search of one or two steps in shared memory, not of
+// Changes  against shared_privatized: a search of one or two steps in shared memory, not of
 //          log2(bins) in global memory.
 // Cost     two words of the guide, one or two edges and an atomic operation in shared memory per
 //          element; a search per cell and block before the first.
@@ -165,7 +165,7 @@ void run(const Histogram::Args& args, Context& context) {
 
 const Rung<Histogram> self{{.name = "guided_edges",
                             .step = 45,
-                            .after = "shared_privatised",
+                            .after = "shared_privatized",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},

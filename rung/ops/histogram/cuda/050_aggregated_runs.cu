@@ -3,7 +3,7 @@
 //
 // Idea     a thread remembers the bin of its last element and how often in a row it has come; only
 //          when another one comes does it add to the table.
-// Changes  against shared_privatised: where values repeat - sorted data, an image's sky - one
+// Changes  against shared_privatized: where values repeat - sorted data, an image's sky - one
 //          atomic operation serves a whole run, and lanes no longer queue for one bin.
 // Cost     a comparison and a branch an element, for nothing where values are random.
 // Limits   f32 and u8, bins of equal width; the table must fit shared memory. 90 % of one value
@@ -65,7 +65,7 @@ void run(const Histogram::Args& args, Context& context) {
 
 const Rung<Histogram> self{{.name = "aggregated_runs",
                             .step = 50,
-                            .after = "shared_privatised",
+                            .after = "shared_privatized",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},

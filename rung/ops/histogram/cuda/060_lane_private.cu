@@ -3,7 +3,7 @@
 //
 // Idea     each of a warp's 32 lanes has a table of its own, and the tables are interleaved: bin b
 //          of lane l is word 32 b + l. A lane's counters all are in its own bank.
-// Changes  against shared_privatised: no two lanes of a warp ever meet, in a bank or on a counter:
+// Changes  against shared_privatized: no two lanes of a warp ever meet, in a bank or on a counter:
 //          every request takes one turn, whatever the values. Warps of a block share the tables, so
 //          that the additions stay atomic.
 // Cost     128 bytes of shared memory a bin; 32 counters a bin to add up at the end.
@@ -66,7 +66,7 @@ void run(const Histogram::Args& args, Context& context) {
 
 const Rung<Histogram> self{{.name = "lane_private",
                             .step = 60,
-                            .after = "shared_privatised",
+                            .after = "shared_privatized",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},

@@ -7,15 +7,15 @@
 //          them. Beyond eight slices the counts stay in L2, and the atomic operations on them are
 //          made few: the bin that a look at 32 elements finds most often is counted in registers,
 //          and lanes that agree with their warp's first lane let it add for them.
-// Changes  against multi_copy_vectorised: a single copy, 4.6 times as many bins.
+// Changes  against multi_copy_vectorized: a single copy, 4.6 times as many bins.
 // Cost     x once a slice. Each block adds its table to counts: 132 blocks with 50000 bins each
-//          make 6.6 million atomic additions on L2, neighbours together.
+//          make 6.6 million atomic additions on L2, neighbors together.
 // Limits   contiguous x; bins of equal width; not u8, which has 256 values.
 // Tried    H200, f32. 50000 bins, 2^28: two loads in flight 309 us, four 249. 400000 bins, 2^26, in
 //          seven slices: 560 us with one block more than fits at once, 331 without. 1000000 bins,
 //          2^28: plain atomic operations 2.7 ms too where values are random; merging is for those
 //          that are not. bf16, 1024 bins, 2^29: the single copy costs 327 us, the eight of
-//          multi_copy_vectorised 243.
+//          multi_copy_vectorized 243.
 // Source   -
 #include "rung/core/bounds.hpp"
 #include "rung/ops/histogram/cuda/detail/walk.hpp"
@@ -156,7 +156,7 @@ void run(const Histogram::Args& args, Context& context) {
 
 const Rung<Histogram> self{{.name = "large_bins",
                             .step = 80,
-                            .after = "multi_copy_vectorised",
+                            .after = "multi_copy_vectorized",
                             .backend = device_backend,
                             .supports = supports,
                             .estimate = estimate,

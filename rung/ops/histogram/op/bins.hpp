@@ -2,7 +2,7 @@
 // From a value to its bin: the formulas of histogram.hpp, written once for every backend. Each is a
 // small object that a kernel takes by value; calling it gives a bin, or -1 for a value outside.
 //
-// Every operation here is one IEEE operation or exact, and none can be fused with its neighbour (a
+// Every operation here is one IEEE operation or exact, and none can be fused with its neighbor (a
 // difference followed by a product has no fused form), so that compilers cannot make them differ.
 #pragma once
 

@@ -106,7 +106,7 @@ TEST_P(HistogramOn, StridesAreWalkedInAnyDirection) {
 }
 
 TEST_P(HistogramOn, EveryRungAgreesAtTheEdgesOfBins) {
-  // Where rounding decides: each edge and its neighbours, for widths that are no binary fractions.
+  // Where rounding decides: each edge and its neighbors, for widths that are no binary fractions.
   constexpr std::int64_t bins = 1000;
   const HistogramOptions options{.low = -0.3, .high = 0.7};
   std::vector<float> x;
@@ -169,7 +169,7 @@ TEST(HistogramSimt, GuidedEdgesFindTheBinsOfASearch) {
     const auto bins = static_cast<std::int64_t>(edges.size()) - 1;
     const HistogramOptions options{.edges = vector_of(edges)};
     EXPECT_EQ(histogram_of(context, vector_of(x), bins, options, {.rung = "guided_edges"}),
-              histogram_of(context, vector_of(x), bins, options, {.rung = "shared_privatised"}))
+              histogram_of(context, vector_of(x), bins, options, {.rung = "shared_privatized"}))
         << edges[1] << ' ' << bins;
   }
   constexpr auto lowest = std::numeric_limits<std::int64_t>::min();
@@ -186,7 +186,7 @@ TEST(HistogramSimt, GuidedEdgesFindTheBinsOfASearch) {
 }
 
 TEST(Histogram, RangesOfFloatsAreRoundedFirst) {
-  // Both ends at once: g++ 12 vectorised the two casts away. Doubles that are between two floats.
+  // Both ends at once: g++ 12 vectorized the two casts away. Doubles that are between two floats.
   std::vector<std::int64_t> counts(7);
   const std::vector<float> x(3);
   std::mt19937_64 random(20261125);

@@ -3,12 +3,12 @@
 //
 // Idea     a block loads a tile of 8 rows of 128 elements, with what the windows at its rim reach,
 //          into shared memory, each element once, and reads its windows from there. A row holds all
-//          channels that are beside each other: a neighbour is then 3 or 4 elements on.
+//          channels that are beside each other: a neighbor is then 3 or 4 elements on.
 // Changes  against pixel_per_thread: T^2 loads from shared memory instead of through L1, and one
 //          decision about the border per element loaded instead of one per tap.
 // Cost     (8 + 2 r)(128 + 2 r C) loads per 1024 results, each of one element; T^2 shared loads and
 //          multiply-adds per result.
-// Limits   filters with a neighbourhood; any strides.
+// Limits   filters with a neighborhood; any strides.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, chapter 7.
 #include "rung/ops/image/cuda/detail/rows.hpp"
 

@@ -2,11 +2,11 @@
 // image / register rows
 //
 // Idea     Sobel's masks are products of a row and a column: of each row a thread needs but the
-//          difference and the weighted sum of three neighbours. It walks down 16 rows of its column
+//          difference and the weighted sum of three neighbors. It walks down 16 rows of its column
 //          with those of the last three rows in registers.
-// Changes  against shared_tile: 3 loads per row, which neighbouring lanes find in the L1 cache,
+// Changes  against shared_tile: 3 loads per row, which neighboring lanes find in the L1 cache,
 //          instead of 8 from shared memory; no barrier, so that loads of rows further down are in
-//          flight while rows above are finished. Which elements are neighbours at the border is
+//          flight while rows above are finished. Which elements are neighbors at the border is
 //          decided once per column.
 // Cost     18 rows of 3 loads per 16 results; x from memory once.
 // Limits   sobel; any strides.

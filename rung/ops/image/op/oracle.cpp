@@ -148,7 +148,7 @@ class Reference {
             (2 * taps + 8) * unit * sum.size * scale + (2 * taps + 8) * smallest};
   }
 
-  /// What the window's column at distance `across` sums to: neighbours in a row share it.
+  /// What the window's column at distance `across` sums to: neighbors in a row share it.
   [[nodiscard]] const Sum& column_sum(const Pixel& pixel, std::int64_t across, int channel) const {
     static const Sum nothing;
     if (is_zero(pixel.column + across, args_.columns)) return nothing;

@@ -17,12 +17,12 @@ namespace {
 
 using namespace image_test;
 
-constexpr ImageFilter neighbourhoods[] = {ImageFilter::box, ImageFilter::gaussian,
+constexpr ImageFilter neighborhoods[] = {ImageFilter::box, ImageFilter::gaussian,
                                           ImageFilter::unsharp, ImageFilter::sobel};
 
-TEST_P(ImageOn, GreyOfKnownColours) {
+TEST_P(ImageOn, GreyOfKnownColors) {
   // The corners of the cube, what rounds down and up, and halves.
-  const std::vector<std::uint8_t> colours{0,   0,   0,   255, 0, 0, 0,   255, 0,   0,
+  const std::vector<std::uint8_t> colors{0,   0,   0,   255, 0, 0, 0,   255, 0,   0,
                                           0,   255, 255, 255, 0, 0, 255, 255, 255, 0,
                                           255, 255, 255, 255, 1, 1, 1,   3,   0,   1};
   struct {
@@ -33,7 +33,7 @@ TEST_P(ImageOn, GreyOfKnownColours) {
                {GreyWeights::bt601, {0, 76, 150, 29, 226, 179, 105, 255, 1, 1}},
                {GreyWeights::bt709, {0, 54, 182, 18, 237, 201, 73, 255, 1, 1}}};
   Bytes x({1, 10, 3});
-  x.values = colours;
+  x.values = colors;
   for (const auto& [weights, wanted] : cases) {
     Bytes y({1, 10, 1});
     for_each_rung(x, y, {.weights = weights}, [&] { EXPECT_EQ(y.values, wanted); });
@@ -247,7 +247,7 @@ TEST_P(ImageOn, TheNumberOfThreadsChangesNoBit) {
   for (float& value : x.values) value = normal(engine);
   Context alone = Context::cpu(1);
   Context several = Context::cpu(5);
-  for (const ImageFilter filter : neighbourhoods) {
+  for (const ImageFilter filter : neighborhoods) {
     Floats y(x.shape);
     Floats z(x.shape);
     image(alone, x, y, {.filter = filter}, {"threads"});

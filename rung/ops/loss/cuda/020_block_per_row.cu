@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / a block per row
 //
-// Idea     the threads of a block share a row: neighbours read neighbouring elements. The maximum,
+// Idea     the threads of a block share a row: neighbors read neighboring elements. The maximum,
 //          then the sums of exponentials and of the label's terms, meet in shared memory.
 // Changes  against naive: full sectors, as many threads in flight as there are elements; every kind
 //          of loss, type and layout, smoothing.

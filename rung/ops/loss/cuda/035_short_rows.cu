@@ -144,7 +144,7 @@ std::int64_t step_of(const Loss::Args& args, int tensor) {
 }
 
 Support supports(const Loss::Args& args, const Context&) {
-  if (!args.labelled()) return unsupported("labels only");
+  if (!args.labeled()) return unsupported("labels only");
   if (args.classes() > longest) return unsupported("rows of up to 512 elements");
   if (!args.contiguous() || args.rows.others.rank > 1 ||
       step_of(args, Loss::row_x) != args.classes() ||

@@ -181,9 +181,9 @@ bool rows_are_whole(const Loss::Args& args) {
   const auto w = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
   const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
   bool whole = args.classes() % w == 0 && aligned(args.x.data) && aligned(args.options.dx.data) &&
-               (args.labelled() || aligned(args.target.data));
+               (args.labeled() || aligned(args.target.data));
   for (const int tensor : {Loss::row_x, Loss::row_dx, Loss::row_target}) {
-    if (tensor == Loss::row_target && args.labelled()) continue;
+    if (tensor == Loss::row_target && args.labeled()) continue;
     for (int axis = 0; axis < args.rows.others.rank; ++axis) {
       whole = whole && args.rows.others.strides[tensor][axis] % w == 0;
     }
@@ -197,7 +197,7 @@ std::int64_t packs_of(const Loss::Args& args) {
   return ceil_div(args.classes(), w) + 1;
 }
 std::size_t row_bytes(const Loss::Args& args) {
-  return static_cast<std::size_t>(packs_of(args)) * (args.labelled() ? 16 : 32);
+  return static_cast<std::size_t>(packs_of(args)) * (args.labeled() ? 16 : 32);
 }
 
 Support supports(const Loss::Args& args, const Context&) {

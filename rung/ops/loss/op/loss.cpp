@@ -12,7 +12,7 @@
 namespace rung {
 namespace {
 
-// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+// Initialized before any dynamic initializer runs, so rungs of any file may push themselves.
 constinit RungList<Loss> rung_list;
 const Operator<Loss> self;
 
@@ -81,7 +81,7 @@ void Loss::bind(Args& args) {
   require_dtype(op, args.x, "x", {DType::f32, DType::f64, DType::f16, DType::bf16});
   const DType arithmetic = args.x.dtype == DType::f64 ? DType::f64 : DType::f32;
   const Extents across = without(shape, axis);
-  if (args.labelled()) {
+  if (args.labeled()) {
     require_shape(op, args.target, "target", across);
     require_dtype(op, args.target, "target", {DType::i64, DType::i32});
   } else {
@@ -106,7 +106,7 @@ void Loss::bind(Args& args) {
   args.rows = rows_along<4>(
       shape,
       {x, is_given(options.dx) ? options.dx.strides : x,
-       args.labelled() ? spread(args.target.strides, axis, rank) : args.target.strides,
+       args.labeled() ? spread(args.target.strides, axis, rank) : args.target.strides,
        is_given(options.losses) ? spread(options.losses.strides, axis, rank) : x},
       axis);
 }

@@ -114,7 +114,7 @@ class Reference {
     Row row;
     const std::int64_t classes = args_.classes();
     std::int64_t& c = index[args_.options.axis];
-    if (args_.labelled()) {
+    if (args_.labeled()) {
       std::int64_t offset = 0;
       for (int axis = 0, from = 0; axis < index.rank; ++axis) {
         if (axis != args_.options.axis) offset += index[axis] * args_.target.strides[from++];
@@ -235,7 +235,7 @@ Cost Loss::cost(const Args& args) {
                          (args.options.losses.data != nullptr ? rows * wide : 0);
   const double labels = static_cast<double>(size_of(args.target.dtype));
   const double operations = args.options.kind == LossKind::cross_entropy ? 6 : 4;
-  return {.bytes = elements * size + (args.labelled() ? rows : elements) * labels + written,
+  return {.bytes = elements * size + (args.labeled() ? rows : elements) * labels + written,
           .operations = elements * operations,
           .written = written};
 }

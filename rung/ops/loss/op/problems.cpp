@@ -46,7 +46,7 @@ Extents across(const Extents& shape, int axis) {
   return rest;
 }
 
-// Classifiers of few classes and of many, pixels labelled one by one, the other kinds.
+// Classifiers of few classes and of many, pixels labeled one by one, the other kinds.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16*2|f16|f64) 1..1048576x2..1024(*3|,smoothing=0.1|,ignored)",
     "(f32*2|bf16*2|f16) 1..65536x1024..262144(*3|,smoothing=0.1|,ignored|,forward)",

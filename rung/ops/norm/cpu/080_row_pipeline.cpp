@@ -281,7 +281,7 @@ namespace {
 
 double estimate(const Norm::Args& args, const Context&) { return norm_cpu::seconds(args, 1); }
 
-void run(const Norm::Args& args, Context& context) { norm_cpu::normalise(args, context, 1); }
+void run(const Norm::Args& args, Context& context) { norm_cpu::normalize(args, context, 1); }
 
 const Rung<Norm> self{{.name = "row_pipeline",
                        .step = 80,

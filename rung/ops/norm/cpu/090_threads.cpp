@@ -30,7 +30,7 @@ Kernels kernels(DType dtype) {
   return visit<float, double, f16, bf16>(dtype, []<class T>() { return kernels_for<T>(); });
 }
 
-/// The rows that are neighbours in memory, one element apart in all that is as large as x; 1 when
+/// The rows that are neighbors in memory, one element apart in all that is as large as x; 1 when
 /// there are none.
 std::int64_t adjacent_rows_of(const norm_lines::Lines& lines) {
   if (lines.rows.rank == 0) return 1;
@@ -100,7 +100,7 @@ const void* weights(const ConstTensorRef& tensor, const Collapsed<6>& columns, i
 
 }  // namespace
 
-void normalise(const Norm::Args& args, Context& context, int threads) {
+void normalize(const Norm::Args& args, Context& context, int threads) {
   Call call = make_call(args);
   const std::int64_t n = call.n;
   const std::int64_t rows = call.lines.rows.size();
@@ -176,7 +176,7 @@ double estimate(const Norm::Args& args, const Context& context) {
 }
 
 void run(const Norm::Args& args, Context& context) {
-  norm_cpu::normalise(args, context, context.threads());
+  norm_cpu::normalize(args, context, context.threads());
 }
 
 const Rung<Norm> self{

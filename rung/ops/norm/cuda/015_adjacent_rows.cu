@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / adjacent rows
 //
-// Idea     where the normalised axis is not the innermost one, neighbouring rows are adjacent in
+// Idea     where the normalized axis is not the innermost one, neighboring rows are adjacent in
 //          memory: lane x of a block has row x of so many, and loads of one column are adjacent.
 //          The elements of a row are shared by as many threads along y as have a few each.
 // Changes  against block_two_pass: full sectors, and a barrier for many rows in place of two per
@@ -88,7 +88,7 @@ RowBlock block_of(const Norm::Args& args, const Context& context) {
   return {.threads = across, .rows = threads / across};
 }
 
-/// Whether neighbouring rows are adjacent in what is read and written.
+/// Whether neighboring rows are adjacent in what is read and written.
 bool adjacent(const Norm::Args& args) {
   const auto& rows = norm_lines::lines_of(args).rows;
   if (rows.rank == 0) return true;
@@ -100,7 +100,7 @@ bool adjacent(const Norm::Args& args) {
 }
 
 Support supports(const Norm::Args& args, const Context&) {
-  return adjacent(args) ? supported : unsupported("neighbouring rows must be adjacent");
+  return adjacent(args) ? supported : unsupported("neighboring rows must be adjacent");
 }
 
 double estimate(const Norm::Args& args, const Context& context) {

@@ -145,7 +145,7 @@ struct RegisterPacks {
   }
 };
 
-/// Rows of whole, aligned packs. Each warp has neighbouring packs of the row.
+/// Rows of whole, aligned packs. Each warp has neighboring packs of the row.
 template <class T, int kept, int max_threads, int min_blocks, Usual kind, bool whole = false>
 __global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T> call) {
   start_dependent();

@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int warps = threads / 32;
   const int warp = thread / 32;
   const int row_packs = static_cast<int>(call.n / pack_width<T>);
-  // Of the block's packs each warp has neighbouring ones.
+  // Of the block's packs each warp has neighboring ones.
   const int begin = warp * 32 * cluster_packs;
   const int length = smaller(shape.part, row_packs - rank * shape.part);
   auto* const ring = reinterpret_cast<Pack<T, pack_width<T>>*>(&scratch + 1);

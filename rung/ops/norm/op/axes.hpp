@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which axes are normalised, tensors spread over them, and epsilon: what norm and norm_backward
+// Which axes are normalized, tensors spread over them, and epsilon: what norm and norm_backward
 // share.
 #pragma once
 

@@ -46,10 +46,10 @@ inline Lines lines_of(const Norm::Args& args) {
   const Extents sum = strides(args.sum);
   return {collapse<6>(args.x.shape,
                       {args.x.strides, residual, y, sum, strides(args.mean), strides(args.rstd)},
-                      ~args.normalised, AxisOrder::by_stride),
+                      ~args.normalized, AxisOrder::by_stride),
           collapse<6>(args.x.shape,
                       {args.x.strides, residual, y, sum, strides(args.gamma), strides(args.beta)},
-                      args.normalised, AxisOrder::by_stride)};
+                      args.normalized, AxisOrder::by_stride)};
 }
 
 }  // namespace rung::norm_lines

@@ -14,7 +14,7 @@
 namespace rung {
 namespace {
 
-// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+// Initialized before any dynamic initializer runs, so rungs of any file may push themselves.
 constinit RungList<Norm> rung_list;
 const Operator<Norm> self;
 
@@ -52,14 +52,14 @@ RungList<Norm>& Norm::rungs() { return rung_list; }
 
 void Norm::bind(Args& args) {
   const Extents& shape = args.x.shape;
-  args.normalised = norm_axes::chosen(op, args.axis, args.axes, shape.rank);
+  args.normalized = norm_axes::chosen(op, args.axis, args.axes, shape.rank);
   require_shape(op, args.y, "y", shape);
   if (is_given(args.residual)) require_shape(op, args.residual, "residual", shape);
   if (is_given(args.sum)) require_shape(op, args.sum, "sum", shape);
-  norm_axes::spread(op, args.gamma, "gamma", shape, args.normalised);
-  norm_axes::spread(op, args.beta, "beta", shape, args.normalised);
-  norm_axes::spread_keeping_ones(op, args.mean, "mean", shape, ~args.normalised);
-  norm_axes::spread_keeping_ones(op, args.rstd, "rstd", shape, ~args.normalised);
+  norm_axes::spread(op, args.gamma, "gamma", shape, args.normalized);
+  norm_axes::spread(op, args.beta, "beta", shape, args.normalized);
+  norm_axes::spread_keeping_ones(op, args.mean, "mean", shape, ~args.normalized);
+  norm_axes::spread_keeping_ones(op, args.rstd, "rstd", shape, ~args.normalized);
   check_types(args);
   if (args.sum.data != nullptr && args.residual.data == nullptr) {
     reject(op, "sum is given without a residual; accepted: both, or the residual alone");

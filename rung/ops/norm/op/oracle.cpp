@@ -40,10 +40,10 @@ class Rows {
  private:
   [[nodiscard]] RowStatistics compute(std::int64_t row) const {
     Index index;
-    place(index, row, args_.x.shape, ~args_.normalised);
+    place(index, row, args_.x.shape, ~args_.normalized);
     std::vector<double> values(static_cast<std::size_t>(args_.columns()));
     for (std::size_t column = 0; column < values.size(); ++column) {
-      place(index, static_cast<std::int64_t>(column), args_.x.shape, args_.normalised);
+      place(index, static_cast<std::int64_t>(column), args_.x.shape, args_.normalized);
       values[column] = sum_at(args_, index);
     }
     return row_statistics(values, args_.kind, args_.epsilon, arithmetic_of(args_.x.dtype));
@@ -55,7 +55,7 @@ class Rows {
 
 void expect_y(const Norm::Args& args, Rows& rows, const Index& index, double& value,
               double& bound) {
-  const RowStatistics& row = rows.at(linear_of(index, args.x.shape, ~args.normalised));
+  const RowStatistics& row = rows.at(linear_of(index, args.x.shape, ~args.normalized));
   const double gamma = args.gamma.data == nullptr ? 1 : element(args.gamma, index);
   const double beta = args.beta.data == nullptr ? 0 : element(args.beta, index);
   const Real z = row.z(sum_at(args, index));
@@ -118,7 +118,7 @@ void Norm::reference(const Args& args, Oracle& oracle) {
     });
   };
   const auto fill_statistics = [&](bool mean) {
-    const Extents shape = norm_axes::part(args.x.shape, ~args.normalised);
+    const Extents shape = norm_axes::part(args.x.shape, ~args.normalized);
     fill(shape, [&](const Index& index, double& value, double& bound) {
       expect_statistics(args, rows.at(linear_of(index, shape, all_axes)), mean, value, bound);
     });

@@ -143,7 +143,7 @@ Norm::Call Norm::make(const Problem& problem, Inputs& inputs) {
   call.axes = static_cast<int>(problem.integer("axes", 1, Problem::axes));
   call.axis = static_cast<int>(problem.integer("axis", -call.axes, Problem::axis));
   call.epsilon = problem.number("eps", 1e-5);
-  const AxisSet normalised = norm_axes::chosen(name, call.axis, call.axes, shape.rank);
+  const AxisSet normalized = norm_axes::chosen(name, call.axis, call.axes, shape.rank);
 
   const double offset = problem.number("offset", 0);
   const double spread = problem.number("spread", 1);
@@ -165,7 +165,7 @@ Norm::Call Norm::make(const Problem& problem, Inputs& inputs) {
   } else if (problem.has("residual") || problem.has("sum")) {
     call.residual = inputs.input("residual", type, shape);
   }
-  const Extents columns = norm_axes::part(shape, normalised);
+  const Extents columns = norm_axes::part(shape, normalized);
   if (problem.has("gamma")) call.gamma = inputs.input("gamma", weights, columns);
   if (problem.has("beta")) call.beta = inputs.input("beta", weights, columns);
   if (!problem.has("in_place")) call.y = inputs.output("y", type, shape);
@@ -174,7 +174,7 @@ Norm::Call Norm::make(const Problem& problem, Inputs& inputs) {
   }
   call.kind = problem.has("rms") ? NormKind::rms : NormKind::layer;
   if (problem.has("stats")) {
-    const Extents rows = norm_axes::part(shape, ~normalised);
+    const Extents rows = norm_axes::part(shape, ~normalized);
     if (call.kind == NormKind::layer) call.mean = inputs.output("mean", arithmetic, rows);
     call.rstd = inputs.output("rstd", arithmetic, rows);
   }
@@ -184,13 +184,13 @@ Norm::Call Norm::make(const Problem& problem, Inputs& inputs) {
 std::span<const ArgumentSpec> Norm::arguments() {
   using Kind = ArgumentSpec::Kind;
   static constexpr std::array<ArgumentSpec, 8> specs{{
-      {"x", Kind::tensor, true, "what is normalised"},
-      {"gamma", Kind::tensor, false, "the extents of the normalised axes; default: ones"},
+      {"x", Kind::tensor, true, "what is normalized"},
+      {"gamma", Kind::tensor, false, "the extents of the normalized axes; default: ones"},
       {"beta", Kind::tensor, false, "as gamma; default: zeros"},
       {"residual", Kind::tensor, false, "added to x first"},
       {"kind", Kind::text, false, "default layer", "layer|rms"},
-      {"axis", Kind::number, false, "the first normalised axis; default: the last ones"},
-      {"axes", Kind::number, false, "how many axes are normalised together; default 1"},
+      {"axis", Kind::number, false, "the first normalized axis; default: the last ones"},
+      {"axes", Kind::number, false, "how many axes are normalized together; default 1"},
       {"epsilon", Kind::number, false, "added to the variance; default 1e-5"},
   }};
   return specs;

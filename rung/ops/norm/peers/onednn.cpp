@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm / onednn: the peer oneDNN, its layer normalisation.
+// norm / onednn: the peer oneDNN, its layer normalization.
 //
 // Kernels  generated while running for the processor it finds.
 // Limits   layer norm over the last axis alone, f32 and bf16 (where the processor has it), gamma
@@ -45,8 +45,8 @@ Support supports(const Norm::Args& args, const Context& context) {
   if (args.x.dtype != DType::f32 && args.x.dtype != DType::bf16) {
     return unsupported("the peer takes f32 and bf16");
   }
-  if (args.x.rank() < 2 || args.normalised != AxisSet{1} << (args.x.rank() - 1)) {
-    return unsupported("the peer normalises the last axis alone");
+  if (args.x.rank() < 2 || args.normalized != AxisSet{1} << (args.x.rank() - 1)) {
+    return unsupported("the peer normalizes the last axis alone");
   }
   if (args.x.empty()) return unsupported("empty");
   if (args.residual.data != nullptr) return unsupported("no residual");

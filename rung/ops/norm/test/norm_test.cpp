@@ -17,7 +17,7 @@ namespace {
 
 using namespace test;
 
-/// The largest error of a rung at normalising one row, against extended precision.
+/// The largest error of a rung at normalizing one row, against extended precision.
 double error_of(Context& context, std::vector<float>& x, std::string_view rung) {
   const auto n = static_cast<std::int64_t>(x.size());
   std::vector<float> y(x.size());

@@ -60,7 +60,7 @@ struct TeamRows {
   ptx::MemoryBarrier* full;
   const unsigned char* gamma;
 
-  /// Each warp has neighbouring packs.
+  /// Each warp has neighboring packs.
   [[nodiscard]] static __device__ __forceinline__ int index(int p) {
     const int thread = static_cast<int>(threadIdx.x);
     return thread / 32 * (32 * kept_packs<T>)+thread % 32 + p * 32;

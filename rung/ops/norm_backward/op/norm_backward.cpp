@@ -14,7 +14,7 @@
 namespace rung {
 namespace {
 
-// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+// Initialized before any dynamic initializer runs, so rungs of any file may push themselves.
 constinit RungList<NormBackward> rung_list;
 const Operator<NormBackward> self;
 
@@ -74,23 +74,23 @@ NormBackward::Lines NormBackward::lines_of(const Args& args) {
   return {collapse<5>(args.x.shape,
                       {args.x.strides, args.dy.strides, args.dx.strides, strides(args.mean),
                        strides(args.rstd)},
-                      ~args.normalised, AxisOrder::by_stride),
+                      ~args.normalized, AxisOrder::by_stride),
           collapse<6>(args.x.shape,
                       {args.x.strides, args.dy.strides, args.dx.strides, strides(args.gamma),
                        strides(args.dgamma), strides(args.dbeta)},
-                      args.normalised, AxisOrder::by_stride)};
+                      args.normalized, AxisOrder::by_stride)};
 }
 
 void NormBackward::bind(Args& args) {
   const Extents& shape = args.x.shape;
-  args.normalised = norm_axes::chosen(op, args.axis, args.axes, shape.rank);
+  args.normalized = norm_axes::chosen(op, args.axis, args.axes, shape.rank);
   require_shape(op, args.dy, "dy", shape);
   require_shape(op, args.dx, "dx", shape);
-  norm_axes::spread(op, args.gamma, "gamma", shape, args.normalised);
-  norm_axes::spread_keeping_ones(op, args.mean, "mean", shape, ~args.normalised);
-  norm_axes::spread_keeping_ones(op, args.rstd, "rstd", shape, ~args.normalised);
-  norm_axes::spread(op, args.dgamma, "dgamma", shape, args.normalised);
-  norm_axes::spread(op, args.dbeta, "dbeta", shape, args.normalised);
+  norm_axes::spread(op, args.gamma, "gamma", shape, args.normalized);
+  norm_axes::spread_keeping_ones(op, args.mean, "mean", shape, ~args.normalized);
+  norm_axes::spread_keeping_ones(op, args.rstd, "rstd", shape, ~args.normalized);
+  norm_axes::spread(op, args.dgamma, "dgamma", shape, args.normalized);
+  norm_axes::spread(op, args.dbeta, "dbeta", shape, args.normalized);
   check_arguments(args);
 }
 

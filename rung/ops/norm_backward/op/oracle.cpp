@@ -29,8 +29,8 @@ class Rows {
  public:
   explicit Rows(const Args& args)
       : args_(args),
-        count_(norm_axes::part(args.x.shape, ~args.normalised).product()),
-        columns_(norm_axes::part(args.x.shape, args.normalised).product()),
+        count_(norm_axes::part(args.x.shape, ~args.normalized).product()),
+        columns_(norm_axes::part(args.x.shape, args.normalized).product()),
         rows_(static_cast<std::size_t>(count_)) {}
 
   [[nodiscard]] std::int64_t count() const { return count_; }
@@ -44,7 +44,7 @@ class Rows {
 
   const Row& of(const Index& index) {
     auto& known =
-        rows_[static_cast<std::size_t>(linear_of(index, args_.x.shape, ~args_.normalised))];
+        rows_[static_cast<std::size_t>(linear_of(index, args_.x.shape, ~args_.normalized))];
     if (!known) known = compute(index);
     return *known;
   }
@@ -65,7 +65,7 @@ class Rows {
   template <class F>
   void for_each_column(Index index, const F& f) const {
     for (std::int64_t column = 0; column < columns_; ++column) {
-      place(index, column, args_.x.shape, args_.normalised);
+      place(index, column, args_.x.shape, args_.normalized);
       f(index);
     }
   }
@@ -123,7 +123,7 @@ void expect_column(const Args& args, Rows& rows, Index index, bool gamma, double
   Real size = 0;
   Real error = 0;
   for (std::int64_t i = 0; i < rows.count(); ++i) {
-    place(index, i, args.x.shape, ~args.normalised);
+    place(index, i, args.x.shape, ~args.normalized);
     const Real dy = element(args.dy, index);
     const Row& row = rows.of(index);
     const Real z = gamma ? rows.z(row, index) : 1;
@@ -139,9 +139,9 @@ void expect_column(const Args& args, Rows& rows, Index index, bool gamma, double
 }  // namespace
 
 Cost NormBackward::cost(const Args& args) {
-  const auto rows = static_cast<double>(norm_axes::part(args.x.shape, ~args.normalised).product());
+  const auto rows = static_cast<double>(norm_axes::part(args.x.shape, ~args.normalized).product());
   const auto columns =
-      static_cast<double>(norm_axes::part(args.x.shape, args.normalised).product());
+      static_cast<double>(norm_axes::part(args.x.shape, args.normalized).product());
   const auto bytes = [](const ConstTensorRef& tensor, double count) {
     return tensor.data != nullptr ? count * static_cast<double>(size_of(tensor.dtype)) : 0.0;
   };
@@ -176,7 +176,7 @@ void NormBackward::reference(const Args& args, Oracle& oracle) {
   const auto fill_columns = [&](bool gamma) {
     fill([&](std::int64_t linear, double& value, double& bound) {
       Index index;
-      place(index, linear, args.x.shape, args.normalised);
+      place(index, linear, args.x.shape, args.normalized);
       expect_column(args, rows, index, gamma, value, bound);
     });
   };

@@ -106,9 +106,9 @@ NormBackward::Call NormBackward::make(const Problem& problem, Inputs& inputs) {
   call.axes = static_cast<int>(problem.integer("axes", 1, Problem::axes));
   call.axis = static_cast<int>(problem.integer("axis", -call.axes, Problem::axis));
   call.epsilon = problem.number("eps", 1e-5);
-  const AxisSet normalised = norm_axes::chosen(name, call.axis, call.axes, shape.rank);
-  const Extents columns = norm_axes::part(shape, normalised);
-  const Extents rows = norm_axes::part(shape, ~normalised);
+  const AxisSet normalized = norm_axes::chosen(name, call.axis, call.axes, shape.rank);
+  const Extents columns = norm_axes::part(shape, normalized);
+  const Extents rows = norm_axes::part(shape, ~normalized);
   // Order matters: reference() fills the written ones in the order they are made here.
   if (problem.has("offset")) {
     const double offset = problem.number("offset", 0);
@@ -145,11 +145,11 @@ std::span<const ArgumentSpec> NormBackward::arguments() {
   using Kind = ArgumentSpec::Kind;
   static constexpr std::array<ArgumentSpec, 7> specs{{
       {"dy", Kind::tensor, true, "the gradient of the result"},
-      {"x", Kind::tensor, true, "what was normalised"},
-      {"gamma", Kind::tensor, false, "the extents of the normalised axes; default: ones"},
+      {"x", Kind::tensor, true, "what was normalized"},
+      {"gamma", Kind::tensor, false, "the extents of the normalized axes; default: ones"},
       {"kind", Kind::text, false, "default layer", "layer|rms"},
-      {"axis", Kind::number, false, "the first normalised axis; default: the last ones"},
-      {"axes", Kind::number, false, "how many axes are normalised together; default 1"},
+      {"axis", Kind::number, false, "the first normalized axis; default: the last ones"},
+      {"axes", Kind::number, false, "how many axes are normalized together; default 1"},
       {"epsilon", Kind::number, false, "added to the variance; default 1e-5"},
   }};
   return specs;

@@ -4,7 +4,7 @@
 // Idea     for each window: its taps one by one, those outside of the image left out.
 // Changes  nothing yet: this is where the ladder stands.
 // Cost     kh kw loads and as many bounds checks per output; x is read (k / s)^2 times, though from
-//          the caches, as neighbouring windows overlap.
+//          the caches, as neighboring windows overlap.
 // Limits   f32, maximum and average; no indices, bias or activation; one thread, one element at a
 //          time.
 // Tried    -

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / SIMD
 //
-// Idea     a vector of neighbouring windows, tap by tap: along the channels where those are
+// Idea     a vector of neighboring windows, tap by tap: along the channels where those are
 //          contiguous, for then every lane has the same taps; else along W, where lane k takes the
 //          window `stride` elements on: of stride 2 that is every second element of two vectors.
 // Changes  against naive: 16 windows at a time; bounds are looked at once per vector, and windows

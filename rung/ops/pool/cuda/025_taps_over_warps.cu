@@ -2,9 +2,9 @@
 // pool / taps over warps
 //
 // Idea     where channels are contiguous and windows are large, the rows of threads of a block
-//          share the taps of one window; its lanes have neighbouring channels. What the rows found
+//          share the taps of one window; its lanes have neighboring channels. What the rows found
 //          is combined in shared memory.
-// Changes  against vectorised_nhwc, where a thread walks through all taps of its window, one load
+// Changes  against vectorized_nhwc, where a thread walks through all taps of its window, one load
 //          after another, and few windows leave most of the GPU idle. Channels need not be a
 //          multiple of a vector: then a lane has one.
 // Cost     a load per tap and pack of channels, four in flight per thread; a barrier per window.
@@ -150,7 +150,7 @@ void run(const Pool::Args& args, Context& context) {
 
 const Rung<Pool> self{{.name = "taps_over_warps",
                        .step = 25,
-                       .after = "vectorised_nhwc",
+                       .after = "vectorized_nhwc",
                        .backend = device_backend,
                        .supports = supports,
                        .estimate = estimate,

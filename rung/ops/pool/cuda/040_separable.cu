@@ -5,7 +5,7 @@
 //          rows of each window, for all columns, and puts what comes out in shared memory; then
 //          along them.
 // Changes  against shared_rows: kh + kw taps per output instead of kh kw, and kh of them are loads
-//          of neighbouring elements by neighbouring lanes, several in flight, whatever the stride.
+//          of neighboring elements by neighboring lanes, several in flight, whatever the stride.
 //          Shared memory holds a row of results per row of y; x itself is not staged. Rows of y are
 //          counted through all planes, so that small images fill a block too.
 // Cost     kh / sh loads per element of x, all but the first from the L1 or L2 cache; a store to

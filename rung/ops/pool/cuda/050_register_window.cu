@@ -8,7 +8,7 @@
 //          flight before the first is needed. The indices of four outputs are worked out once, in
 //          32 bits. Rows of the patch are pooled along the columns once and joined by each of the
 //          windows that they belong to.
-// Cost     of 3 x 3 with a stride of 2, 27 loads for 4 outputs, which neighbours find in the L1
+// Cost     of 3 x 3 with a stride of 2, 27 loads for 4 outputs, which neighbors find in the L1
 //          cache: x from memory once.
 // Limits   these windows, square, undilated; contiguous rows; no indices, no weights; fewer
 //          than 2^31 threads.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / register window NHWC
 //
-// Idea     register_window for contiguous channels: neighbouring lanes have neighbouring channels,
+// Idea     register_window for contiguous channels: neighboring lanes have neighboring channels,
 //          however many there are, and a thread the whole patch of x behind four outputs, one below
 //          the other.
-// Changes  against vectorised_nhwc: no channels in multiples of 16 bytes; the loads of four outputs
+// Changes  against vectorized_nhwc: no channels in multiples of 16 bytes; the loads of four outputs
 //          are in flight together, and rows that their windows share are loaded once.
 // Cost     of 3 x 3 with a stride of 1, 18 loads for 4 outputs; of a stride of 2, 27.
 // Limits   2 x 2 or 3 x 3, square, undilated; contiguous channels; no indices, no weights; fewer
@@ -124,7 +124,7 @@ void run(const Pool::Args& args, Context& context) {
 
 const Rung<Pool> self{{.name = "register_window_nhwc",
                        .step = 55,
-                       .after = "vectorised_nhwc",
+                       .after = "vectorized_nhwc",
                        .backend = device_backend,
                        .supports = supports,
                        .estimate = estimate,

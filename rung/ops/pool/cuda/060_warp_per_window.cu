@@ -4,8 +4,8 @@
 // Idea     a large window, a whole plane at the end of a network say, is a reduction: the lanes of
 //          a warp share its taps and combine what they found.
 // Changes  against every_call, where a thread walks through all taps of its window and few windows
-//          leave most of the GPU idle: 32 times the threads, and neighbouring lanes load
-//          neighbouring taps.
+//          leave most of the GPU idle: 32 times the threads, and neighboring lanes load
+//          neighboring taps.
 // Cost     ceil(kh kw / 32) loads per lane and five shuffles. Lanes beyond the taps of a small
 //          window idle.
 // Limits   no indices.

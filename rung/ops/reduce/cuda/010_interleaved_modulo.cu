@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / interleaved, by remainder
 //
-// Idea     a tree: in the first round every second thread adds its neighbour's element to its own,
+// Idea     a tree: in the first round every second thread adds its neighbor's element to its own,
 //          in the next every fourth the one two further on, and so forth.
 // Changes  nothing yet: this is where the ladder stands. (A single thread with a loop, or atomics
 //          from all of them, would be slower still.)

@@ -3,7 +3,7 @@
 //
 // Idea     the same tree with the work given to the first threads: thread tid adds to element
 //          2 * s * tid instead of every 2 * s-th thread to its own.
-// Changes  against interleaved_modulo: working threads are neighbours. From the second round on
+// Changes  against interleaved_modulo: working threads are neighbors. From the second round on
 //          whole warps are idle and free their issue slots; the division is gone.
 // Cost     the same accesses, still 2, 4, 8 ... elements apart.
 // Limits   one sum of contiguous f32.

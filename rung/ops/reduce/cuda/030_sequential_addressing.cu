@@ -3,7 +3,7 @@
 //
 // Idea     the tree upside down: the upper half of the elements is added to the lower half, then
 //          the upper quarter to the lower one, until one is left.
-// Changes  against interleaved_strided: neighbouring threads touch neighbouring elements in every
+// Changes  against interleaved_strided: neighboring threads touch neighboring elements in every
 //          round, so that a warp's access is one line, not up to 32 of them.
 // Cost     the same additions, a fraction of the sectors.
 // Limits   one sum of contiguous f32.

@@ -3,7 +3,7 @@
 //
 // Idea     each block adds its sum to the result by one atomic operation: no partial sums to store,
 //          no second pass over them.
-// Changes  against vectorised: the last pass is replaced by as many atomics as there are blocks,
+// Changes  against vectorized: the last pass is replaced by as many atomics as there are blocks,
 //          which the L2 cache carries out one after another. The result must be 0 before: a launch
 //          for that, but one that waits for nothing.
 // Cost     an atomic a block, on one address, in the shadow of other blocks' loads.
@@ -82,7 +82,7 @@ void run(const Reduce::Args& args, Context& context) {
 
 const Rung<Reduce> self{{.name = "atomic_finish",
                          .step = 110,
-                         .after = "vectorised",
+                         .after = "vectorized",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / adjacent results
 //
-// Idea     general for columns: neighbouring lanes have neighbouring results, whose elements are
+// Idea     general for columns: neighboring lanes have neighboring results, whose elements are
 //          adjacent, and up to eight shares of a block divide their terms, four loads in flight.
 //          Blocks share the terms of long columns, as general's do.
-// Changes  against general, where neighbouring lanes share a result: down columns each of their
+// Changes  against general, where neighboring lanes share a result: down columns each of their
 //          loads is of a sector of its own, of which one element is used.
 // Cost     an element per load, in full sectors; f64 or 64-bit operations.
 // Limits   results whose elements are adjacent. Sums of floating types are the next rung's.

@@ -4,10 +4,10 @@
 // Idea     an operation that is associative but need not commute: elements keep their order, here
 //          for min and max as a combine(earlier, later) that gives the first of equals. The kernels
 //          (117_functor.cuh) are those of reduce.cuh, which takes functors of the caller's own.
-// Changes  against general: each thread folds eight neighbours of a tile instead of elements that
+// Changes  against general: each thread folds eight neighbors of a tile instead of elements that
 //          lie a block apart; the states of a row's parts are joined by a second launch.
 // Cost     x once; a warp's lanes read addresses that are eight elements apart.
-// Limits   min and max of f32, one axis reduced and one kept. The specialised kernels are faster,
+// Limits   min and max of f32, one axis reduced and one kept. The specialized kernels are faster,
 //          hence never picked.
 // Source   -
 #include "rung/ops/reduce/reduce.cuh"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / functor: its kernels, for any functors; reduce.cuh launches them with the caller's own.
 //
-// Elements keep their order, so that combine need not commute: a thread folds `items` neighbours,
+// Elements keep their order, so that combine need not commute: a thread folds `items` neighbors,
 // the block its threads' states in the order of their indices, tile after tile; a row may be cut
 // into parts, one per block, whose states a second launch joins.
 //
@@ -20,7 +20,7 @@ namespace rung {
 namespace reduce_by_detail::inline RUNG_TARGET {
 
 inline constexpr int threads = 256;
-inline constexpr int items = 8;  // neighbours that a thread folds by itself
+inline constexpr int items = 8;  // neighbors that a thread folds by itself
 inline constexpr std::int64_t tile = std::int64_t{threads} * items;
 inline constexpr std::int64_t wanted_blocks = 1024;
 

@@ -131,7 +131,7 @@ __global__ void __launch_bounds__(block_threads)
     join_down(fold, scratch, states);
   }
 
-  // Column i of the tile is at (i % width) * 32 + i / width: neighbouring lanes, other banks.
+  // Column i of the tile is at (i % width) * 32 + i / width: neighboring lanes, other banks.
   const auto of_column = [&](Index i) {
     return scratch.at[0][i % width * lanes_across + i / width];
   };

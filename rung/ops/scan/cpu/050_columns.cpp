@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / columns
 //
-// Idea     an axis that is not the last: neighbouring lines are adjacent, so a vector holds one
+// Idea     an axis that is not the last: neighboring lines are adjacent, so a vector holds one
 //          element of each of them, and adding is all there is to do. A strip of lines walks down
 //          together, its running values in L1.
 // Changes  against look_back_threads: nothing is gathered or scanned within a vector; threads take

@@ -39,7 +39,7 @@ __global__ void scan_kogge_stone(Lines<T> lines, ScanAny combine, T identity, bo
     __syncthreads();
     const T result = !exclusive ? value[i] : i == 0 ? identity : value[i - 1];
     if (exists) lines.y_of(line)[i * lines.y_stride] = result;
-    __syncthreads();  // the next line overwrites what a neighbour still reads
+    __syncthreads();  // the next line overwrites what a neighbor still reads
   }
 }
 

@@ -2,7 +2,7 @@
 // scan / columns
 //
 // Idea     an axis that is not the last: lines are adjacent, so a thread takes 16 bytes of them
-//          and walks down. Neighbouring threads read neighbouring packs, and nothing is exchanged.
+//          and walks down. Neighboring threads read neighboring packs, and nothing is exchanged.
 //          Where the lines are too few to fill the machine, they are cut across as well: totals of
 //          the pieces, a scan of those, then the pieces.
 // Changes  against decoupled_look_back: wide loads where that moves single elements.
@@ -46,7 +46,7 @@ struct Walk {
   [[nodiscard]] __device__ __forceinline__ std::int64_t line(const Cut& cut) const {
     return outer * cut.width + strip * N;
   }
-  /// Where the piece's totals lie: adjacent for neighbouring strips.
+  /// Where the piece's totals lie: adjacent for neighboring strips.
   [[nodiscard]] __device__ __forceinline__ std::int64_t slot(const Cut& cut) const {
     return ((outer * cut.pieces + piece) * cut.strips + strip) * N;
   }

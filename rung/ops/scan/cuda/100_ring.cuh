@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan / warp-specialised ring: its shape, its buffers, and how totals are looked back at.
+// scan / warp-specialized ring: its shape, its buffers, and how totals are looked back at.
 //
 // WarpRoles wait for each other by three barriers a buffer: full, ready, empty. Each role sees the
 // tiles of the block in the same order: tile i of block b is tile b + i * blocks of all lines.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan / warp-specialised ring
+// scan / warp-specialized ring
 //
 // Idea     one block per SM, whose roles pass tiles along a ring of buffers in shared
 //          memory. One warp loads, with bulk copies that need no registers and run stages ahead.

@@ -132,7 +132,7 @@ void reference(const Scan::Args& args, Oracle::Output& output) {
     }
     return;
   }
-  // A row crosses lines, at one place of the scan axis. Axes of the normalised tensor: those
+  // A row crosses lines, at one place of the scan axis. Axes of the normalized tensor: those
   // before and behind the scan axis in their order; a row's index counts the same with the scan
   // axis in between and without the last one.
   std::int64_t inner = 1;

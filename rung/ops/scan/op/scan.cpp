@@ -14,7 +14,7 @@
 namespace rung {
 namespace {
 
-// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+// Initialized before any dynamic initializer runs, so rungs of any file may push themselves.
 constinit RungList<Scan> rung_list;
 const Operator<Scan> self;
 

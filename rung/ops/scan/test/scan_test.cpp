@@ -159,7 +159,7 @@ TEST(ScanCpu, MoreThan32BitsOfElements) {
   const Reservation reserved(n);
   auto* y = reserved.data<std::uint8_t>();
   if (y == nullptr) GTEST_SKIP() << "no address space";
-  // Two elements far apart, which 32-bit indices would take for neighbours.
+  // Two elements far apart, which 32-bit indices would take for neighbors.
   const TensorRef far(y, DType::u8, Extents{2, 3}, Extents{n - 3, 1});
   std::memset(y, 1, 3);
   std::memset(y + n - 3, 5, 3);

@@ -10,7 +10,7 @@
 //          some 15 operations.
 // Limits   f32, contiguous rows, forward, no logarithm; one thread. Every max and every addition
 //          waits for the one before it: 2 and 4 cycles per vector.
-// Source   Intel, Optimization Reference Manual, on vectorised loops.
+// Source   Intel, Optimization Reference Manual, on vectorized loops.
 #include <cstdint>
 #include <limits>
 

@@ -3,7 +3,7 @@
 //
 // Idea     one thread per row, and the definition: exponentials, divided by their sum.
 // Changes  nothing yet: this is where the ladder stands.
-// Cost     x is read twice, y written once - but neighbouring threads are a row apart, so that each
+// Cost     x is read twice, y written once - but neighboring threads are a row apart, so that each
 //          load touches a sector of its own and moves eight times what it uses.
 // Limits   exponentials above 88.7 overflow, and infinity divided by infinity is NaN; far below 0
 //          all vanish. It looks through x first and takes only values for which the definition

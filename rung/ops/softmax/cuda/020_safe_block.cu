@@ -2,7 +2,7 @@
 // softmax / safe, a block per row
 //
 // Idea     subtract the row's maximum before the exponential, so that the largest power is 1 and
-//          nothing overflows; and give a row to a block, whose threads read neighbouring elements.
+//          nothing overflows; and give a row to a block, whose threads read neighboring elements.
 // Changes  against naive: right for every input; every sector that is moved is used.
 // Cost     x is read three times - maximum, sum, results - and y written once: 16 bytes an f32
 //          against 8 that must be. Two reductions over the block, a barrier or two each.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / online, across columns
 //
-// Idea     along any axis but the last, neighbouring elements belong to neighbouring rows: a warp
+// Idea     along any axis but the last, neighboring elements belong to neighboring rows: a warp
 //          takes 32 of them, a row a lane, and walks down; eight warps of a block share the length
 //          and bring their maxima and sums together in shared memory.
 // Changes  against online_block: for rows that are adjacent, every sector moved is used whole,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / online, across columns, 16 bytes wide
 //
-// Idea     a thread takes 16 bytes of neighbouring rows at once, four such packs in flight before
+// Idea     a thread takes 16 bytes of neighboring rows at once, four such packs in flight before
 //          the first is used; 8 threads adjacent move 128 bytes, and the 1024 of a block share
 //          the length. With fewer columns than that keeps busy, 4 adjacent threads.
 // Changes  against online_columns: a quarter of the loads, several of them in flight, and one

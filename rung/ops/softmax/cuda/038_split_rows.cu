@@ -3,8 +3,8 @@
 //
 // Idea     a few rows that are long are cut into spans, a block each: one kernel finds the maximum
 //          and the sum of every span, the next puts together those of a row and writes. Where
-//          neighbouring rows are adjacent, a block has up to 32 of them, and neighbouring threads
-//          have neighbouring rows: both memory orders are read in full sectors.
+//          neighboring rows are adjacent, a block has up to 32 of them, and neighboring threads
+//          have neighboring rows: both memory orders are read in full sectors.
 // Changes  against online_block and online_columns: one row, or fifteen adjacent ones, keep every
 //          SM busy.
 // Cost     x is read twice, the second time from L2 where it fits; two launches.

@@ -13,7 +13,7 @@
 namespace rung {
 namespace {
 
-// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+// Initialized before any dynamic initializer runs, so rungs of any file may push themselves.
 constinit RungList<Softmax> rung_list;
 const Operator<Softmax> self;
 

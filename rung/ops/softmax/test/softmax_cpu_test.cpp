@@ -47,7 +47,7 @@ TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
 }
 
 /// Rows are worked on in a pipeline, with non-temporal stores or ordinary ones. Both give the bits
-/// of a row alone, wherever vectors of y begin, whatever its neighbours are.
+/// of a row alone, wherever vectors of y begin, whatever its neighbors are.
 TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
   constexpr std::int64_t elements = 5 << 20;  // with the result, more than 32 MiB
   for (const std::int64_t length : {63, 131, 256, 1025, 1536, 4099, 20001}) {

@@ -5,7 +5,7 @@
 //          multiplied and summed.
 // Changes  nothing yet: this is where the ladder stands.
 // Cost     2 K operations per element for a mask of K, one at a time: each addition waits for the
-//          one before. Whether a neighbour exists is asked K times per element.
+//          one before. Whether a neighbor exists is asked K times per element.
 // Limits   f32; one or two axes, a mask, zero edges.
 // Source   any textbook.
 #include "rung/ops/stencil/cpu/detail/textbook.hpp"

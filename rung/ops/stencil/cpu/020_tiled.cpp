@@ -2,10 +2,10 @@
 // stencil / tiled
 //
 // Idea     the loop over the mask goes outside, the one over columns inside: a tap adds its weight
-//          times a piece of a row to a piece of sums, and which columns have that neighbour is one
+//          times a piece of a row to a piece of sums, and which columns have that neighbor is one
 //          range, known before the loop. Pieces are so short that the rows under the mask stay in
 //          L1.
-// Changes  against naive: no question per element; sums of neighbouring columns do not wait for
+// Changes  against naive: no question per element; sums of neighboring columns do not wait for
 //          each other, and a compiler makes vectors of them.
 // Cost     2 K operations per element, and a load and a store of the sum for each tap, from L1.
 // Limits   f32; one or two axes, a mask, zero edges; one thread.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / window sum through shared memory
 //
-// Idea     the windows of neighbouring elements overlap. A block loads what all of its windows
+// Idea     the windows of neighboring elements overlap. A block loads what all of its windows
 //          cover into shared memory, each element once - its own, and a halo left and right of them
 //          - and reads it from there as often as it takes.
 // Changes  against constant_memory: one axis, and every weight 1. An element comes from global

@@ -2,7 +2,7 @@
 // stencil / the halo from the cache
 //
 // Idea     the third way: shared memory holds the inner tile alone, an element per thread. A tap
-//          that reaches beyond it is read from global memory: the halo is a neighbour's inner tile,
+//          that reaches beyond it is read from global memory: the halo is a neighbor's inner tile,
 //          which has brought it into L2, or into L1, already.
 // Changes  against tile_input: every thread loads, every thread sums, and no element is in shared
 //          memory twice; each tap asks whether it is in the tile.

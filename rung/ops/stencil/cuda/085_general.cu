@@ -3,7 +3,7 @@
 //
 // Idea     the naive rung once more, for everything: a thread per element of all arrays, 64-bit
 //          strides, every type, edge and mask, weights read from wherever they lie.
-// Changes  against vectorised: nothing is refused.
+// Changes  against vectorized: nothing is refused.
 // Cost     two loads, mostly from L1, for every tap, and the weights of a separable mask multiplied
 //          anew.
 // Limits   slow: load instructions and index arithmetic.
@@ -73,7 +73,7 @@ void run(const Stencil::Args& args, Context& context) {
 
 const Rung<Stencil> self{{.name = "general",
                           .step = 85,
-                          .after = "vectorised",
+                          .after = "vectorized",
                           .backend = device_backend,
                           .traffic = traffic,
                           .estimate = estimate,

@@ -3,7 +3,7 @@
 //
 // Idea     the copy engine of compute capability 9.0 fetches the tile: one thread asks for a box,
 //          halo included, and hardware puts a zero wherever the box hangs over an edge.
-// Changes  against vectorised: no address and no question per element of x, no registers in which
+// Changes  against vectorized: no address and no question per element of x, no registers in which
 //          loads wait. The engine takes a box from multiples of 16 bytes on alone: up to three
 //          columns too many are in front of the first tap.
 // Cost     a load from shared memory for up to 4 multiply-adds, and a weight for two. x from global
@@ -156,7 +156,7 @@ void run(const Stencil::Args& args, Context& context) {
 
 const Rung<Stencil> self{{.name = "tma_tile",
                           .step = 90,
-                          .after = "vectorised",
+                          .after = "vectorized",
                           .backend = device_backend,
                           .supports = supports,
                           .traffic = traffic,

@@ -3,7 +3,7 @@
 //
 // Idea     no tile at all. A warp walks down a strip of 128 columns, four of them a lane's; in
 //          three axes through the planes of two rows of such strips. A lane loads its own four
-//          elements of each row, and their neighbours on both sides: those are other lanes' own,
+//          elements of each row, and their neighbors on both sides: those are other lanes' own,
 //          and come from the L1 cache. The sums of all rows of y that see this row of x wait in
 //          registers, a queue: with every row the oldest is complete and leaves.
 // Changes  against tma_tile: tiles do not overlap along the walk, where x is read once from end to
@@ -31,13 +31,13 @@ constexpr int pack = 4;              // columns of a lane
 constexpr int strip = lanes * pack;  // and of a warp
 
 /// What a kernel's masks are, at most: rows along the walk, rows across it, columns to either side
-/// of an element. `centred`: as many columns as that, and the element in the middle. Else a mask's
+/// of an element. `centered`: as many columns as that, and the element in the middle. Else a mask's
 /// columns are asked for one by one, not multiplied by 0: an infinity times 0 is none.
-template <int walk_taps, int cross_taps, int columns_beside, bool is_centred>
+template <int walk_taps, int cross_taps, int columns_beside, bool is_centered>
 struct Reach {
   static constexpr int walk = walk_taps, cross = cross_taps, side = columns_beside;
   static constexpr int across = 2 * side + 1;
-  static constexpr bool centred = is_centred;
+  static constexpr bool centered = is_centered;
   static constexpr int rows = cross_taps == 1 ? 1 : 2;  // of y for a lane, across the walk
   static constexpr int seen = rows + cross - 1;         // rows of x that they see
   static constexpr int weights = walk * cross * across;
@@ -145,7 +145,7 @@ __global__ void __launch_bounds__(lanes* warps)
       if (at + R::ahead < last) next[R::ahead - 1][r] = load_pack(at + R::ahead, r, 1);
 #pragma unroll
       for (int j = 0; j < R::across; ++j) {
-        if (!R::centred && (j + shift < 0 || j + shift >= p.axis[2].taps)) continue;
+        if (!R::centered && (j + shift < 0 || j + shift >= p.axis[2].taps)) continue;
 #pragma unroll
         for (int q = 0; q < R::rows; ++q) {
           const int i = r - q;  // the mask's row that is on this one for row q of y
@@ -295,15 +295,15 @@ void run(const Stencil::Args& args, Context& context) {
   stencil_detail::for_each_step(args, context, 0, [&](const Stencil::Args& step, void*) {
     const int rows = step.rows().taps;
     const int side = columns_beside(step);
-    const bool centred = step.columns().taps == 2 * side + 1;
+    const bool centered = step.columns().taps == 2 * side + 1;
     if (step.axes == 3) return launch_queue<Reach<3, 3, 1, true>>(step, context);
-    if (rows <= 3 && side == 1 && centred) {
+    if (rows <= 3 && side == 1 && centered) {
       return launch_queue<Reach<3, 1, 1, true>>(step, context);
     }
-    if (rows <= 5 && side == 2 && centred) {
+    if (rows <= 5 && side == 2 && centered) {
       return launch_queue<Reach<5, 1, 2, true>>(step, context);
     }
-    if (rows <= 7 && side == 3 && centred) {
+    if (rows <= 7 && side == 3 && centered) {
       return launch_queue<Reach<7, 1, 3, true>>(step, context);
     }
     if (rows == 1) return launch_queue<Reach<1, 1, 4, false>>(step, context);

@@ -3,11 +3,11 @@
 //
 // Idea     several iterations in one launch: queues in a row. Where register_queue writes a
 //          complete row of y, this one passes it on to the queue of the next iteration, in
-//          registers too; only the last one's rows leave. Neighbouring columns come from
-//          neighbouring lanes.
+//          registers too; only the last one's rows leave. Neighboring columns come from
+//          neighboring lanes.
 // Changes  against register_queue: x is read once and y written once in several iterations instead
 //          of once in each. With each iteration the columns at both ends of a strip go wrong, and
-//          rows at its ends: neighbouring warps make them as well. Work for traffic.
+//          rows at its ends: neighboring warps make them as well. Work for traffic.
 // Cost     of five iterations of 3 x 3: 112 of a strip's 128 columns are right, and a warp that
 //          makes H rows walks down H + 10. A shuffle for each column of the mask but the middle
 //          one.

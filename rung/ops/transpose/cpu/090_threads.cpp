@@ -2,7 +2,7 @@
 // transpose / threads
 //
 // Idea     what exceeds the caches is written past them, what does not goes through them; either
-//          way the blocks are scheduled to a team, each thread taking neighbouring ones.
+//          way the blocks are scheduled to a team, each thread taking neighboring ones.
 // Changes  against streaming: threads; the choice between the two ways of writing; runs that stay
 //          together are copied as they are; and every call is taken, the strided ones element by
 //          element.
@@ -29,7 +29,7 @@ constexpr std::int64_t worth_a_thread = 256 << 10;  // bytes of x and y; 10 us o
 bool exceeds_caches(const Moves& m) { return 2 * m.bytes() >= std::int64_t{32} << 20; }
 
 /// Rows of x or y so far apart that those of a tile compete for a set or two of L1, many of them,
-/// and both matrices not within an L2 of 1 MiB: lines that are neighbours must be used together.
+/// and both matrices not within an L2 of 1 MiB: lines that are neighbors must be used together.
 /// Few rows stay in L1 all the same (54 times 29x1033 f32, 2-core Zen 5 vCPU: 386 us staged).
 bool wants_stage(const Moves& m) {
   constexpr std::int64_t many = 64;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / naive, coalesced writes
 //
-// Idea     one thread per element; neighbouring threads write neighbouring elements of y.
+// Idea     one thread per element; neighboring threads write neighboring elements of y.
 // Changes  against naive_read_coalesced: the order in which threads are numbered. Reads are the
 //          better side to scatter: a sector that was fetched whole may still be in L1 or L2 when
 //          its other elements are asked for, whereas a sector partly written has to be merged.

@@ -5,12 +5,12 @@
 //          shifted up by as much as its row of y is past a sector. The tile is a sheared one, and
 //          reads the few rows of its upper edge that the tile above has read too. What is written,
 //          but for the ends of y's rows, is whole sectors in 16-byte accesses.
-// Changes  against vectorised: elements are read one by one, so that no row of x has to be shifted
+// Changes  against vectorized: elements are read one by one, so that no row of x has to be shifted
 //          into place, and go to shared memory at the place where they are written from.
 // Cost     4-byte elements: 4 loads, 4 shared stores with 4 ways of conflict, a shared load and a
 //          store for 16 bytes.
 // Limits   elements of 4, 8 and 16 bytes, dense in x along one axis and in y along another. Where
-//          rows begin at sectors it is level with vectorised, for 8 bytes 4 % ahead.
+//          rows begin at sectors it is level with vectorized, for 8 bytes 4 % ahead.
 // Tried    on an H200, f32, 32767 x 32769: this way 3808 GB/s in a trial kernel with four blocks a
 //          SM, 3744 with six (even sizes 4091, 4048). Stores that the compiler took for
 //          four of 4 bytes each: 3169, as L2 got 58 % more sectors. Streaming stores 3779, and
@@ -146,7 +146,7 @@ void run(const Transpose::Args& args, Context& context) {
 
 const Rung<Transpose> self{{.name = "skewed",
                             .step = 75,
-                            .after = "vectorised",
+                            .after = "vectorized",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},

@@ -5,7 +5,7 @@
 //          one long line of memory. A block reads a piece of the line, 16 bytes per access, and
 //          writes as many indices of every plane; or the other way round. Which element goes where
 //          is decided in shared memory, element by element.
-// Changes  against vectorised: no tile stays empty because there are 3 columns and not 64.
+// Changes  against vectorized: no tile stays empty because there are 3 columns and not 64.
 // Cost     a shared access an element on the side of the planes, free of conflicts when the number
 //          of planes is odd.
 // Limits   up to 32 planes, dense: rows of x, or of y, that touch.
@@ -208,7 +208,7 @@ Support supports(const Transpose::Args& args, const Context&) {
   return unsupported("takes up to 32 columns or rows, without gaps between them");
 }
 
-/// Neighbouring lanes are as many registers apart as there are planes: so many ways of conflict.
+/// Neighboring lanes are as many registers apart as there are planes: so many ways of conflict.
 double estimate(const Transpose::Args& args, const Context& context) {
   const Moves& m = args.moves;
   double seconds = 0;
@@ -252,7 +252,7 @@ void run(const Transpose::Args& args, Context& context) {
 
 const Rung<Transpose> self{{.name = "narrow",
                             .step = 80,
-                            .after = "vectorised",
+                            .after = "vectorized",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},

@@ -4,11 +4,11 @@
 // Idea     the copy engine of compute capability 9.0 fetches the tile: one thread asks for its
 //          boxes, edges are filled by hardware, and chunks arrive swizzled. Threads turn 4 x 4
 //          elements in registers and write them to y, 16 bytes per access.
-// Changes  against vectorised: no addresses of x, no registers in which loads wait; eight blocks of
+// Changes  against vectorized: no addresses of x, no registers in which loads wait; eight blocks of
 //          a tile each are resident.
 // Cost     4 shared loads of 16 bytes, with 4 ways of conflict, and 4 stores for 64 bytes.
 // Limits   4-byte elements; rows that begin at multiples of 16 bytes, in x and in y; one batch
-//          axis. Not the fastest: on an H200, f32, 32768 x 32768, 3971 GB/s; vectorised 4072.
+//          axis. Not the fastest: on an H200, f32, 32768 x 32768, 3971 GB/s; vectorized 4072.
 // Tried    there: storing by the copy engine too, from blocks that stay, three tiles of 64 x 64 in
 //          and two out: 3778; two tiles of 128 rows: 3868; hints for L2: 3553 to 3719. And the
 //          engine stores 16 bytes at a time: where rows of y end within, it writes past their end.
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(threads)
                        tile.full);
     }
   }
-  // Eight neighbouring lanes write a line of y; a thread reads chunk `across` of four rows.
+  // Eight neighboring lanes write a line of y; a thread reads chunk `across` of four rows.
   const int across = thread / 8 % 8;
   const int down = 32 * (thread / 64 % 2) + 4 * (thread % 8);
   const int right = thread / 128;
@@ -142,7 +142,7 @@ void run(const Transpose::Args& args, Context& context) {
 
 const Rung<Transpose> self{{.name = "tma",
                             .step = 90,
-                            .after = "vectorised",
+                            .after = "vectorized",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},

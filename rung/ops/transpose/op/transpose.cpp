@@ -15,7 +15,7 @@
 namespace rung {
 namespace {
 
-// Initialised before any dynamic initialiser runs, so rungs of any file may push themselves.
+// Initialized before any dynamic initializer runs, so rungs of any file may push themselves.
 constinit RungList<Transpose> rung_list;
 const Operator<Transpose> self;
 
@@ -51,7 +51,7 @@ Extents resolve_order(const Extents& order, int rank) {
   return order;
 }
 
-/// Joins neighbours along an axis that is dense in both tensors (tensor 0 is y, 1 is x) into wider
+/// Joins neighbors along an axis that is dense in both tensors (tensor 0 is y, 1 is x) into wider
 /// elements; returns their size.
 int widen(Collapsed<2>& axes, int element_bytes, const void* x, const void* y) {
   const int last = axes.rank - 1;

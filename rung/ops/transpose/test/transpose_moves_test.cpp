@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transpose is normalised to, and which rung it gets.
+// What a transpose is normalized to, and which rung it gets.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -28,7 +28,7 @@ TEST(TransposeMoves, AxesThatStayTogetherAreMerged) {
   EXPECT_TRUE(m.dense());
 }
 
-TEST(TransposeMoves, NeighboursBecomeOneElement) {
+TEST(TransposeMoves, NeighborsBecomeOneElement) {
   EXPECT_EQ(moves({5, 7, 2}, {1, 0, 2}, DType::f64).element_bytes, 16);
   EXPECT_EQ(moves({5, 7, 4}, {1, 0, 2}, DType::f32).element_bytes, 16);
   EXPECT_EQ(moves({5, 7, 2}, {1, 0, 2}, DType::u8).element_bytes, 2);
@@ -64,9 +64,9 @@ TEST(TransposeChoice, TheFastestKindOfRungIsChosen) {
         {.x = {&x, dtype, shape, strides}, .y = {&y, dtype, permuted(shape, {1, 0})}});
     return choose<Transpose>(args, context).info.name;
   };
-  EXPECT_EQ(chosen({4096, 4096}, DType::f32, 4096), "vectorised");
+  EXPECT_EQ(chosen({4096, 4096}, DType::f32, 4096), "vectorized");
   EXPECT_EQ(chosen({4095, 4097}, DType::f32, 4097), "skewed");
-  EXPECT_EQ(chosen({4096, 4096}, DType::u8, 4096), "vectorised");
+  EXPECT_EQ(chosen({4096, 4096}, DType::u8, 4096), "vectorized");
 }
 
 }  // namespace

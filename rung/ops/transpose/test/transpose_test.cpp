@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of transpose that `rung check` does not state: every bit of every rung on random bits,
-// algebra, errors, what is normalised to what, and sizes that leave the caches.
+// algebra, errors, what is normalized to what, and sizes that leave the caches.
 #include "rung/ops/transpose/test/transpose_test.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Even threads add their right neighbour's value: a barrier at the end of both branches.
+// Even threads add their right neighbor's value: a barrier at the end of both branches.
 #include "check.cuh"
 
 __global__ void pairs(const int* in, int* out) {

@@ -2,7 +2,7 @@
 // A block's total, which its first thread leaves for all.
 #include "check.cuh"
 
-__global__ void normalise(const int* in, int* out) {
+__global__ void normalize(const int* in, int* out) {
   __shared__ int part[4];
   __shared__ int total;
   const int t = threadIdx.x;
@@ -22,7 +22,7 @@ int main() {
   int total = 0;
   for (int i = 0; i < 128; ++i) total += in[i] = i % 21;
   in.up();
-  normalise<<<1, 128>>>(in.device, out.device);
+  normalize<<<1, 128>>>(in.device, out.device);
   out.down();
   for (int i = 0; i < 128; ++i) CHECK(out[i] == in[i] * 1000 / total);
   return ok();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sort by neighbours: two phases in a round.
+// A sort by neighbors: two phases in a round.
 #include "check.cuh"
 
 __global__ void sort(float* list, int n) {

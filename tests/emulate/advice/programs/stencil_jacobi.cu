@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jacobi steps in one tile: some threads write what their neighbours still read.
+// Jacobi steps in one tile: some threads write what their neighbors still read.
 #include "check.cuh"
 
 #define N 32

@@ -94,7 +94,7 @@ __device__ __forceinline__ void scale_rows(float (&values)[Registers], const flo
   for (int i = 0; i < Registers; ++i) values[i] *= factor[row_of(i)];
 }
 
-/// Two neighbours of a row in a word, the first in its lower half.
+/// Two neighbors of a row in a word, the first in its lower half.
 template <class T>
 __device__ __forceinline__ std::uint32_t halves(float first, float second) {
   const Pack<T, 2> pair = convert<T>(Pack<float, 2>{{first, second}});

@@ -28,7 +28,7 @@ using conv_layer::Gathered;
 using conv_layer::SourceAxis;
 using cpu::HWY_NAMESPACE::activate;
 
-/// Pixels that are neighbours in one row of one image.
+/// Pixels that are neighbors in one row of one image.
 struct Run {
   std::int64_t n, o[3];  // the first one
   int column;            // among the pixels of a panel

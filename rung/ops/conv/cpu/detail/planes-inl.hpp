@@ -3,7 +3,7 @@
 // of an image is copied once, with the padding around it, and each tap of each pixel is then an
 // unaligned vector of that copy, at an offset that depends on the tap alone.
 //
-// With a stride of s, a plane is stored as s x s planes of every s-th place, so that neighbouring
+// With a stride of s, a plane is stored as s x s planes of every s-th place, so that neighboring
 // pixels still are beside each other. Pixels are counted through the rows of a band as they are in
 // the planes: what a row has more there than pixels is multiplied for nothing.
 #if defined(RUNG_OPS_CONV_CPU_PLANES_INL_HPP_) == defined(HWY_TARGET_TOGGLE)

@@ -190,7 +190,7 @@ class WinogradLayer {
   static constexpr std::int64_t channels_a_time = 32768 / 4 / columns;
   static constexpr int line_length = columns * M;
 
-  /// Tiles that are neighbours in one row of tiles of one image.
+  /// Tiles that are neighbors in one row of tiles of one image.
   struct TileRun {
     std::int64_t n, down, across;
     int column, count;

@@ -15,7 +15,7 @@
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 constexpr int sum_threads = 256;
-constexpr int sum_lanes = 32;  // neighbouring elements
+constexpr int sum_lanes = 32;  // neighboring elements
 constexpr int sum_warps = sum_threads / sum_lanes;
 
 /// Warps that share the slices of 32 elements: as many as there is work for, if elements alone do

@@ -136,7 +136,7 @@ __device__ __forceinline__ void tensor_tile(const Gathered& g, const TermSlices&
   const T* const x = static_cast<const T*>(g.x) + group * g.q * g.x_strides[1];
   const T* const w = static_cast<const T*>(g.w) + group * g.w_group + first_filter * g.w_strides[0];
 
-  // Four neighbouring threads copy the 64 bytes of a row.
+  // Four neighboring threads copy the 64 bytes of a row.
   const int column = thread % chunks;
   PixelPlace place[pixel_slots];
 #pragma unroll

@@ -74,7 +74,7 @@ __device__ __forceinline__ const Gathered& phase_of_block(const Gathered& g, Pha
   return phase;
 }
 
-/// A tile of Rows x Columns in steps of Depth k. Swapped: neighbouring lanes have neighbouring
+/// A tile of Rows x Columns in steps of Depth k. Swapped: neighboring lanes have neighboring
 /// rows, not columns, for what is written has its rows innermost.
 ///
 /// A step takes at least as long as its loads: of a small tile, whose products take less, steps are
@@ -108,7 +108,7 @@ struct Shape {
   }
 };
 
-/// Which element of a strip a thread loads: neighbouring lanes take neighbouring k, or neighbouring
+/// Which element of a strip a thread loads: neighboring lanes take neighboring k, or neighboring
 /// rows or columns, as the operand is contiguous.
 struct Loaded {
   int at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: from tensors of any strides to the runs of neighbouring elements that the vector
+// elementwise: from tensors of any strides to the runs of neighboring elements that the vector
 // kernels take. Elements are counted in the order of Elementwise::Args::layout; a range of them is
 // cut into pieces that fit in L1, and of each piece an operand is used where it lies if it can be,
 // else gathered into a buffer first.

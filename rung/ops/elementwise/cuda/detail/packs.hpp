@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise: packs of 16 bytes - how a call is cut into them, and a function of one pack per
-// operand. Shared by vectorised_16b and bulk_copy_ring.
+// operand. Shared by vectorized_16b and bulk_copy_ring.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// std::transform, as the compiler vectorises it.
+// std::transform, as the compiler vectorizes it.
 #include <algorithm>
 
 #include "rung/ops/elementwise/peers/modules/scalar.hpp"

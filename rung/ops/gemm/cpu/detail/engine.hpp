@@ -130,7 +130,7 @@ enum class Source : std::uint8_t { packed, strided };
 
 /// Copies k columns of `count` elements into panels of `width`, one behind the other:
 ///   to[panel * width * k + p * width + i] = from[(panel * width + i) * row + p * column]
-/// What fills up the last panel is unspecified, but initialised. The matrix goes on for `readable`
+/// What fills up the last panel is unspecified, but initialized. The matrix goes on for `readable`
 /// >= count rows.
 template <class T>
 using PackFunction = void(const void* from, std::int64_t row, std::int64_t column,

@@ -22,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// C as the caller laid it out. The compiler vectorises the contiguous case of one type.
+// C as the caller laid it out. The compiler vectorizes the contiguous case of one type.
 template <class T, class Out>
 HWY_INLINE void add_scaled(const Out* from, std::int64_t step, T scale, T* x, int count) {
   if (step == 1 && std::is_same_v<T, Out>) {

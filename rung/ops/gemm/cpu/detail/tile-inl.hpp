@@ -149,7 +149,7 @@ struct RunningErrand {
         // cubed, 2-core Zen 4 vCPU: 105 to 111 GFLOP/s).
         __builtin_prefetch(left.row_from + (vectors + j + 1) * lanes<T>() - 1, 0, 2);
       }
-      // Some of that is gone from L2 again, the more the busier the neighbours are: all lines of a
+      // Some of that is gone from L2 again, the more the busier the neighbors are: all lines of a
       // row soon to come, those that it shares with other strips among them (same CPU, busy: 1000
       // cubed +11 %, without the first line, or without the others, +2 to +3 %; 1024 cubed, whose
       // rows begin with a line, +1 %). Two and eight rows ahead are as good; 2048 cubed is 2 %

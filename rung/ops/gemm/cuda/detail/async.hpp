@@ -56,7 +56,7 @@ inline double copy_factor(const Gemm::Args& args) {
 ///
 /// start      the first tile's latency, and a tile's epilogue: 6.6 to 7.5 us in all for the
 ///            smallest products on an H100
-/// C          four neighbours per store where nothing but the sums is stored and rows are aligned;
+/// C          four neighbors per store where nothing but the sums is stored and rows are aligned;
 ///            else L2 takes a sector of 32 bytes per element, at 1.5 times memory's rate
 inline double tile_seconds(const Speed& speed, const Gemm::Args& args, const Context& context,
                            std::int64_t slices = 1) {

@@ -42,7 +42,7 @@ __device__ void finish(const P& p, int batch, std::int64_t row, std::int64_t col
   c = convert<typename P::Out>(value);
 }
 
-/// Whether Group neighbouring columns of C can be written by one wide store wherever a tile starts:
+/// Whether Group neighboring columns of C can be written by one wide store wherever a tile starts:
 /// the same answer for the whole grid.
 template <int Group, class P>
 __device__ bool takes_wide_stores(const P& p) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of the kernels that add up slices of k: from four sums to four neighbours of C.
+// The epilogue of the kernels that add up slices of k: from four sums to four neighbors of C.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Four neighbours along a row of C, as far as they exist. Wide: takes_wide_stores<4>(p).
+/// Four neighbors along a row of C, as far as they exist. Wide: takes_wide_stores<4>(p).
 template <class P>
 __device__ __forceinline__ void finish_group(const P& p, bool wide, int batch, std::int64_t row,
                              std::int64_t column, const Pack<typename P::Sum, 4>& sums) {

@@ -17,7 +17,7 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// How an operand's tile is copied. wide: four neighbours along m (A) or n (B) an instruction,
+/// How an operand's tile is copied. wide: four neighbors along m (A) or n (B) an instruction,
 /// 16-byte aligned. along_depth: one element, k is the contiguous axis. any: one element, whatever
 /// the strides and the alignment, which costs address arithmetic.
 enum class Access { any, along_depth, wide };
@@ -149,7 +149,7 @@ class TilePipeline {
                 "fragments alternate between two sets of registers");
 
  public:
-  static constexpr int group = 4;  // neighbouring columns of a thread
+  static constexpr int group = 4;  // neighboring columns of a thread
   struct Stages {
     alignas(16) float a[shape.stages][TileA::elements];
     alignas(16) float b[shape.stages][TileB::elements];

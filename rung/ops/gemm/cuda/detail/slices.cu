@@ -11,13 +11,13 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 namespace {
 
 constexpr int sum_threads = 256;
-// How many threads share the slices of four neighbours of C where there are few of these, which
+// How many threads share the slices of four neighbors of C where there are few of these, which
 // would wait for one load after another; and how many of these are not few: some per thread of the
 // device.
 constexpr int sum_shares = 8;
 constexpr std::int64_t many_groups = 32768;
 
-/// A block makes 256 / Shares groups of four neighbours of C, of one matrix of the batch. The order
+/// A block makes 256 / Shares groups of four neighbors of C, of one matrix of the batch. The order
 /// of additions is fixed: each thread every Shares-th slice, then their sums one after another.
 template <int Shares, class Out, class T>
 __global__ void __launch_bounds__(sum_threads)

@@ -4,7 +4,7 @@
 // of wgmma alike): with group = lane / 4 and t = lane % 4, sums[i] is row group
 // + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. They go to C by way of 2 KiB
 // of shared memory per warp, in pieces of 16 x 32, so that a lane finishes four
-// neighbours and a row's lanes touch contiguous memory.
+// neighbors and a row's lanes touch contiguous memory.
 #pragma once
 
 #include <cstdint>

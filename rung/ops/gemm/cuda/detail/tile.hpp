@@ -17,7 +17,7 @@ __device__ inline int thread_index() {
 /// Copies a Rows x Columns tile from global memory, any strides, by all Threads of the block:
 /// put(row, column, value) stores it wherever the kernel wants it. Beyond the matrix the values are
 /// zero, which adds nothing to a sum, so that no multiplication needs a bound.
-/// Neighbouring threads take neighbouring addresses, whichever axis those are along.
+/// Neighboring threads take neighboring addresses, whichever axis those are along.
 template <int Rows, int Columns, int Threads, class T, class Put>
 __device__ void load_tile(const View<const T, 2>& from, std::int64_t first_row,
                           std::int64_t first_column, Put put) {
@@ -79,7 +79,7 @@ class VectorTile {
   }
 };
 
-/// How the rungs from `vectorised` on share a 128 x 128 tile among 16 x 16 threads: each makes 8 x
+/// How the rungs from `vectorized` on share a 128 x 128 tile among 16 x 16 threads: each makes 8 x
 /// 8 elements of C in groups of four, so that fragments are read 16 bytes at a time. The groups are
 /// 64 apart: 16 adjacent lanes then read 256 contiguous bytes, without bank conflicts.
 struct GroupedTile {
@@ -112,7 +112,7 @@ __device__ void load_fragment(float (&fragment)[Count], const float* from) {
 
 /// sums += a b', a column of A's tile times a row of B's: Rows x Columns multiply-adds from
 /// Rows + Columns values, all in registers. There and back: odd rows are done from the last column
-/// to the first, so that two neighbouring multiply-adds always share an operand.
+/// to the first, so that two neighboring multiply-adds always share an operand.
 template <bool ThereAndBack = false, int Rows, int Columns, class Sum>
 __device__ void multiply_add(Sum (&sums)[Rows][Columns], const Sum (&a)[Rows],
                              const Sum (&b)[Columns]) {

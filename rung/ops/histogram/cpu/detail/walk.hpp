@@ -12,7 +12,7 @@
 namespace rung::histogram_cpu {
 
 /// Calls f(pointer, count) for contiguous pieces that make up elements [range) of x in the order of
-/// its normalised axes. Where x is not contiguous, pieces are copies of up to 1024 elements.
+/// its normalized axes. Where x is not contiguous, pieces are copies of up to 1024 elements.
 template <class T, class F>
 void for_each_piece(const ConstTensorRef& x, cpu::Range range, F&& f) {
   constexpr std::int64_t copied = 1024;

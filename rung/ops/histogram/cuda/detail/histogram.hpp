@@ -17,7 +17,7 @@
 
 namespace rung::histogram_cuda::inline RUNG_TARGET {
 
-/// x as a kernel sees it: element i in the order of the normalised axes.
+/// x as a kernel sees it: element i in the order of the normalized axes.
 template <class T>
 struct Elements {
   const T* data;

@@ -122,7 +122,7 @@ __device__ __forceinline__ Place place_of(const EvenBins<float>& bins, float val
   return {bin < last ? bin : last, static_cast<bool>((value >= bins.low) & (value <= bins.high))};
 }
 
-/// table[(row << shift) + copy], added up over copies: a thread per row, so that neighbouring
+/// table[(row << shift) + copy], added up over copies: a thread per row, so that neighboring
 /// counts are written together; it starts at a copy of its own, as all would read one bank
 /// otherwise.
 __device__ __forceinline__ unsigned sum_of_copies(const unsigned* table, int row, int shift) {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "rung/ops/image/cpu/detail/grey.hpp"
-#include "rung/ops/image/cpu/detail/neighbours.hpp"
+#include "rung/ops/image/cpu/detail/neighbors.hpp"
 
 namespace rung::image_cpu {
 namespace {
@@ -15,7 +15,7 @@ void run_typed(const Image::Args& args, Context& context, int threads) {
   const bool is_grey = args.filter() == ImageFilter::grey;
   const std::int64_t bytes =
       is_grey ? Grey<T>::scratch_elements() * static_cast<std::int64_t>(sizeof(T))
-              : Neighbours<T>::scratch_bytes(args);
+              : Neighbors<T>::scratch_bytes(args);
   auto* const scratch =
       static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(threads * bytes)));
   cpu::run_shares(threads, [&](const cpu::Team& team) {
@@ -24,8 +24,8 @@ void run_typed(const Image::Args& args, Context& context, int threads) {
       const Grey<T> grey(args);
       grey.work(team.share(grey.units()), reinterpret_cast<T*>(mine));
     } else {
-      Neighbours<T> neighbours(args);
-      neighbours.work(team.share(neighbours.units()), mine);
+      Neighbors<T> neighbors(args);
+      neighbors.work(team.share(neighbors.units()), mine);
     }
   });
 }

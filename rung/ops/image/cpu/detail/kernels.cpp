@@ -5,7 +5,7 @@
 #include "rung/cpu/foreach_target.hpp"
 
 #include "rung/ops/image/cpu/detail/grey-inl.hpp"
-#include "rung/ops/image/cpu/detail/neighbours-inl.hpp"
+#include "rung/ops/image/cpu/detail/neighbors-inl.hpp"
 
 #if HWY_ONCE
 namespace rung::image_cpu {

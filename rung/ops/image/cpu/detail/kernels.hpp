@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The vector code of image's CPU rungs. A line is a piece of a row with what is outside of the
-// picture in place, so that no kernel knows of edges; in it the neighbour of an element is `group`
-// elements on. Lines may be read, and results of neighbourhoods be written, up to line_slack
+// picture in place, so that no kernel knows of edges; in it the neighbor of an element is `group`
+// elements on. Lines may be read, and results of neighborhoods be written, up to line_slack
 // elements beyond `count`. Grey begins and ends exactly. `next` is prefetched in the meantime,
 // unless it is null.
 #pragma once
@@ -42,7 +42,7 @@ void weigh_down(const std::int16_t* const* lines, const Image::Args& args, std::
 /// sums += entering - leaving; leaving may be null.
 void slide(std::uint16_t* sums, const std::uint8_t* entering, const std::uint8_t* leaving,
            std::int64_t count, const std::uint8_t* next);
-/// Computes the mean over 2 radius + 1 neighbours of column sums, rounded to nearest or down;
+/// Computes the mean over 2 radius + 1 neighbors of column sums, rounded to nearest or down;
 /// `scratch` is one more line of sums.
 void mean_along(const std::uint16_t* sums, int group, int radius, bool truncate,
                 std::uint16_t* scratch, std::uint8_t* out, std::int64_t count);
@@ -61,7 +61,7 @@ void sharpen(const std::uint8_t* x, const std::uint8_t* blurred, const Image::Ar
 void sharpen(const float* x, const float* blurred, const Image::Args& args, float* out,
              std::int64_t count);
 
-/// Three lines whose first element is the neighbour in front of the first result.
+/// Three lines whose first element is the neighbor in front of the first result.
 void sobel(const std::uint8_t* const (&lines)[3], int group, std::uint8_t* out, std::int64_t count,
            const std::uint8_t* next);
 void sobel(const float* const (&lines)[3], int group, float* out, std::int64_t count,

@@ -60,7 +60,7 @@ struct Filter {
     }
   }
 
-  /// at(k, l): the neighbour k rows down and l pixels across.
+  /// at(k, l): the neighbor k rows down and l pixels across.
   template <class At>
   static __device__ __forceinline__ T sobel(const At& at) {
     const Sum above[3] = {at(-1, -1), at(-1, 0), at(-1, 1)};

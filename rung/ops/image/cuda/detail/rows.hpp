@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures as filters of neighbourhoods see them: planes of rows of elements. Channels that lie
-// beside each other in memory stay in one row, in which the neighbour of an element is `group`
+// Pictures as filters of neighborhoods see them: planes of rows of elements. Channels that lie
+// beside each other in memory stay in one row, in which the neighbor of an element is `group`
 // elements on; others are planes of their own. So interleaved and planar pictures are one thing.
 #pragma once
 
@@ -19,7 +19,7 @@ struct Rows {
   T* y;
   int rows;
   int elements;                                                 // of a row
-  int group;                                                    // from an element to its neighbour
+  int group;                                                    // from an element to its neighbor
   int planes;                                                   // of a picture
   std::int64_t x_plane, y_plane, x_row, y_row, x_step, y_step;  // strides; of an element: step
   Collapsed<2> pictures;
@@ -102,7 +102,7 @@ inline std::int64_t planes_of(const Image::Args& args) {
 
 /// What kernels whose blocks are tiles of so many rows take.
 inline Support supports_tiles(const Image::Args& args, int tile_rows) {
-  if (args.filter() == ImageFilter::grey) return unsupported("takes filters with a neighbourhood");
+  if (args.filter() == ImageFilter::grey) return unsupported("takes filters with a neighborhood");
   constexpr std::int64_t max_blocks = 65535;  // along y and z of a grid
   if (args.rows > max_blocks * tile_rows || planes_of(args) > max_blocks) {
     return unsupported("more rows or planes than a grid has blocks for");

@@ -204,7 +204,7 @@ void run_blocks(const Loss::Args& args, Context& context, std::int64_t blocks, L
   RowLoss<T> p{};
   p.x = static_cast<const T*>(args.x.data);
   p.dx = static_cast<T*>(args.options.dx.data);
-  p.targets = args.labelled() ? nullptr : static_cast<const T*>(args.target.data);
+  p.targets = args.labeled() ? nullptr : static_cast<const T*>(args.target.data);
   p.losses = static_cast<Sum*>(args.options.losses.data);
   p.terms = LossTerms<Sum>::of(args);
   p.labels = LossLabels::of(args);

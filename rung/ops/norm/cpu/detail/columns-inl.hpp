@@ -193,7 +193,7 @@ void rows_across(const RowsJob& job) {
   const Norm::Args& args = *call.args;
   constexpr int vectors = 4;
   for (std::int64_t row = job.begin; row < job.end;) {
-    // No further than the neighbours in memory go.
+    // No further than the neighbors in memory go.
     const std::int64_t inside = row % call.adjacent_rows;
     const std::int64_t left = std::min(job.end - row, call.adjacent_rows - inside);
     Panel<T> panel{};

@@ -20,7 +20,7 @@ template <class T>
 Kernels kernels_for();
 
 /// Plans the call and runs it on up to `threads` threads.
-void normalise(const Norm::Args& args, Context& context, int threads);
+void normalize(const Norm::Args& args, Context& context, int threads);
 
 /// Seconds that this takes, for the choice among rungs.
 double seconds(const Norm::Args& args, int threads);

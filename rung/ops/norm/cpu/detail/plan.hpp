@@ -170,7 +170,7 @@ struct Call {
   norm_lines::Lines lines;
   Access access = Access::along;
   std::int64_t n = 0;              // elements per row
-  std::int64_t adjacent_rows = 1;  // across: rows that are neighbours in memory
+  std::int64_t adjacent_rows = 1;  // across: rows that are neighbors in memory
   bool streams = false;            // y is not in a cache when it is read next
   const void* gamma = nullptr;     // contiguous, in the arithmetic type; or null
   const void* beta = nullptr;

@@ -25,7 +25,7 @@ struct alignas(16) WarpPart {
   Moments<W> moments;
 };
 
-/// Sums over the lanes of a row, which are neighbours: a power of two, or all of a warp.
+/// Sums over the lanes of a row, which are neighbors: a power of two, or all of a warp.
 template <class W>
 __device__ __forceinline__ W lanes_sum(W value, int lanes) {
   return lanes >= 32 ? warp_reduce(value, Plus{}) : lanes_reduce(value, Plus{}, lanes);

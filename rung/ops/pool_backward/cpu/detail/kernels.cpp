@@ -198,7 +198,7 @@ class Worker {
   }
 
   /// f of a window to each of its columns, times the weight of the tap in the window's row
-  /// `weights_row`, if that is not negative; tap by tap, so that neighbouring windows follow each
+  /// `weights_row`, if that is not negative; tap by tap, so that neighboring windows follow each
   /// other.
   HWY_ATTR void add_products(const S* HWY_RESTRICT of_window, std::int64_t weights_row,
                              Windows windows) {

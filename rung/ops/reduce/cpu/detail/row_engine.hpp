@@ -91,7 +91,7 @@ class RowEngine {
     const int last = args_.kept.rank - 1;
     const std::int64_t inner = last < 0 ? 1 : args_.kept.shape[last];
     for (std::int64_t i = share.begin; i < share.end;) {
-      // Neighbours along the innermost kept axis are equally far apart.
+      // Neighbors along the innermost kept axis are equally far apart.
       const std::int64_t along = i < inner ? i : i % inner;
       const std::int64_t in_a_row = std::min({batch, share.end - i, inner - along});
       std::int64_t at[2] = {0, 0};

@@ -121,7 +121,7 @@ HWY_INLINE void each_row(const Rows& rows, const RowFold& fold) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// What the lanes of each of `count` vectors come to, in as many lanes of one: neighbours are
+/// What the lanes of each of `count` vectors come to, in as many lanes of one: neighbors are
 /// joined in pairs, so that half as many vectors hold twice as many rows each.
 template <class S, int count>
 HWY_INLINE typename S::V across_each(typename S::V (&v)[count]) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thread coarsening: a thread scans several neighbouring elements by itself, and the block only
+// Thread coarsening: a thread scans several neighboring elements by itself, and the block only
 // what they add up to. Elements pass through shared memory, so that global memory is read and
 // written adjacent while each thread gets its own run of elements.
 //

@@ -32,7 +32,7 @@ inline Support supports(const Scan::Args& args, const Context&) {
 template <class T>
 inline constexpr int abreast = sizeof(T) >= 4 ? 8 : 4;
 
-/// A pack of neighbouring lines, some rows of it at a time in registers.
+/// A pack of neighboring lines, some rows of it at a time in registers.
 template <class T>
 struct Strip {
   const T* x;

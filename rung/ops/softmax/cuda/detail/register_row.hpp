@@ -90,7 +90,7 @@ __device__ __forceinline__ int kept_lead(const T* row) {
   return kind == RowKind::ragged ? lead_of<pack_width<T>>(row) : 0;
 }
 
-/// The k-th of this thread's packs. Of a whole row each warp has neighbouring ones: every place is
+/// The k-th of this thread's packs. Of a whole row each warp has neighboring ones: every place is
 /// so many bytes off the first.
 template <RowKind kind, int packs>
 __device__ __forceinline__ int kept_index(int k) {

@@ -20,7 +20,7 @@ inline constexpr int kept_backward_by_block = 2;
 inline constexpr int max_threads = 1024;
 inline constexpr int warp_block_threads = 128;
 
-/// The k-th pack of this thread: neighbouring threads have neighbouring packs.
+/// The k-th pack of this thread: neighboring threads have neighboring packs.
 __device__ __forceinline__ int pack_index(int k) {
   return static_cast<int>(threadIdx.x) + k * static_cast<int>(blockDim.x);
 }
@@ -127,7 +127,7 @@ struct TotalScratch {
   Total<Sum> of_warp[2][32];
 };
 
-/// merge(total, lanes): the total of so many neighbouring lanes, in each of them; merge(a, b): of
+/// merge(total, lanes): the total of so many neighboring lanes, in each of them; merge(a, b): of
 /// the two.
 template <class Sum>
 struct MergePowers {

@@ -205,7 +205,7 @@ void add(const T* a, const T* b, T scale, T* out, std::int64_t length, bool stre
   }
 }
 
-/// Sums of 2, 4, 8 and 16 neighbours, each from the ones in front; of those that the window's
+/// Sums of 2, 4, 8 and 16 neighbors, each from the ones in front; of those that the window's
 /// length is made of, one after the other. All of a piece stays in L1.
 template <class T>
 void sum_along(const T* from, int taps, T* out, std::int64_t length) {

@@ -29,7 +29,7 @@ struct Cuts {
   }
 };
 
-/// A call's blocks. Down first: blocks that follow each other write neighbouring parts of the same
+/// A call's blocks. Down first: blocks that follow each other write neighboring parts of the same
 /// rows of y.
 struct Grid {
   Cuts down, across;

@@ -113,7 +113,7 @@ HWY_INLINE void transpose_tile_to(const std::byte* x, std::int64_t x_row, int gr
     }
   }
   for (int s = 0; s < groups; ++s, x += 16) {
-    // Parts of y's line that are short of it: neighbours in time, so that they leave as one.
+    // Parts of y's line that are short of it: neighbors in time, so that they leave as one.
     for (int part = 0; part < line_bytes / vector_bytes; ++part) {
       V v[per_block];
 #pragma GCC unroll 16
@@ -191,7 +191,7 @@ HWY_INLINE void transpose_part(const std::byte* x, std::int64_t x_row, std::byte
 
 #if HWY_TARGET != HWY_SCALAR
 /// A buffer in L1 between x and y, so many lines of x wide and of y high: lines of x that are
-/// neighbours are read together, and so are those of y written.
+/// neighbors are read together, and so are those of y written.
 inline constexpr std::int64_t staged_across = 4;
 inline constexpr std::int64_t staged_down = 8;
 /// An odd number of lines: rows of the buffer begin in different sets of the cache.

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention / materialized
+//
+// Idea     the definition, a kernel for each step: a thread per score; a thread per row, for its
+//          softmax; a thread per element of o.
+// Changes  nothing yet: this is where the ladder stands.
+// Cost     the matrix of scores, Sq x Sk for every head, goes to memory and back three times: at
+//          4096 queries and keys 64 MB a head, where q, k, v and o together have 4.
+// Limits   f32; scores up to 1 GiB. Neighboring threads read rows of K that are D elements apart.
+// Tried    -
+// Source   A. Vaswani and others, Attention is all you need, 2017.
+#include "rung/core/integer.hpp"
+#include "rung/ops/attention/cuda/detail/heads.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_cuda;
+
+constexpr int threads = 256;
+
+/// scores is batch x heads x queries x keys.
+__global__ void attention_scores(Heads<float> p, View<float, 4> scores) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (at >= scores.size()) return;
+  const std::int64_t j = at % p.keys();
+  const std::int64_t i = at / p.keys() % p.queries();
+  const std::int64_t h = at / p.keys() / p.queries() % p.heads();
+  const std::int64_t b = at / p.keys() / p.queries() / p.heads();
+  if (j >= p.visible(b, i)) return;
+  float sum = 0;
+  for (std::int64_t d = 0; d < p.width(); ++d) sum += p.q(b, h, i, d) * p.k(b, h / p.group, j, d);
+  scores(b, h, i, j) = p.scale * sum;
+}
+
+/// Scores become weights.
+__global__ void attention_softmax(Heads<float> p, View<float, 4> scores) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  const std::int64_t i = at % p.queries();
+  const std::int64_t h = at / p.queries() % p.heads();
+  const std::int64_t b = at / p.queries() / p.heads();
+  if (b >= p.batch()) return;
+  const std::int64_t seen = p.visible(b, i);
+  float* const row = seen == 0 ? nullptr : &scores(b, h, i, 0);
+  float maximum = no_maximum<float>;
+  for (std::int64_t j = 0; j < seen; ++j) maximum = fmaxf(maximum, row[j]);
+  float sum = 0;
+  for (std::int64_t j = 0; j < seen; ++j) sum += row[j] = power(row[j] - maximum);
+  for (std::int64_t j = 0; j < seen; ++j) row[j] *= reciprocal(sum);
+  p.write_lse(b, h, i, log_sum(maximum, sum));
+}
+
+__global__ void attention_weighted_values(Heads<float> p, View<const float, 4> weights) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (at >= p.o.size()) return;
+  const std::int64_t c = at % p.value_width();
+  const std::int64_t i = at / p.value_width() % p.queries();
+  const std::int64_t h = at / p.value_width() / p.queries() % p.heads();
+  const std::int64_t b = at / p.value_width() / p.queries() / p.heads();
+  float sum = 0;
+  for (std::int64_t j = 0; j < p.visible(b, i); ++j) {
+    sum += weights(b, h, i, j) * p.v(b, h / p.group, j, c);
+  }
+  p.o(b, h, i, c) = sum;
+}
+
+double score_bytes(const Attention::Args& args) {
+  return static_cast<double>(args.batch()) * static_cast<double>(args.heads()) *
+         static_cast<double>(args.queries()) * static_cast<double>(args.keys()) * 4;
+}
+
+Support supports(const Attention::Args& args, const Context& context) {
+  if (score_bytes(args) > 0x1p30) return unsupported("scores beyond 1 GiB");
+  return require_f32(args, context);
+}
+
+void run(const Attention::Args& args, Context& context) {
+  const Extents shape{args.batch(), args.heads(), args.queries(), args.keys()};
+  auto* memory =
+      static_cast<float*>(context.workspace(static_cast<std::size_t>(score_bytes(args))));
+  const View<float, 4> scores = TensorRef(memory, shape, context.device()).view<float, 4>();
+  const Heads<float> p = heads_of<float>(args);
+  const std::int64_t rows = args.batch() * args.heads() * args.queries();
+  launch(context, {.grid = ceil_div(scores.size(), threads), .block = threads}, attention_scores, p,
+         scores);
+  launch(context, {.grid = ceil_div(rows, threads), .block = threads}, attention_softmax, p,
+         scores);
+  launch(context, {.grid = ceil_div(args.o.size(), threads), .block = threads},
+         attention_weighted_values, p, scores);
+}
+
+const Rung<Attention> self{{.name = "materialized",
+                            .step = 10,
+                            .backend = device_backend,
+                            .teaching = true,
+                            .supports = supports,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / warp specialized
+//
+// Idea     warp roles: one thread of a producer warpgroup does nothing but ask for tiles, two
+//          consumer warpgroups nothing but multiply them, and barriers in both directions are all
+//          that they share. The producer gives its registers to the consumers (setmaxnreg).
+// Changes  against wgmma_tma: products of the next tile are issued while those of the last are
+//          carried out; no barrier of the block; a tile of 128 x 256, whose 256 sums per thread
+//          of one warpgroup would not fit.
+// Cost     the bytes of a 128 x 256 tile: a quarter less than 128 x 128.
+// Limits   as wgmma_tma. While a block writes C, its tensor cores rest; so do an SM's at the end,
+//          unless the tiles of C are a multiple of the SMs.
+// Tried    -
+// Source   CUTLASS, "Warp-specialized kernel design"; fast.cu.
+#include "rung/ops/gemm/cuda/detail/consume.hpp"
+#include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr int rows = 64 * consumer_groups;
+constexpr int columns = 256;
+
+struct RolesLayout {
+  static constexpr int stage_count = 4;  // of 48 KiB
+  TileStage<rows, columns> stages[stage_count];
+  StripStage strips[consumer_warps];
+  StageRing<stage_count> ring;
+};
+
+/// As many blocks as tiles: each has one.
+template <class T, bool KMajorA, bool KMajorB>
+__global__ void __launch_bounds__(role_threads, 1)
+    gemm_warp_specialized(const __grid_constant__ TensorJob<T> job) {
+  using TileA = WgmmaTile<T, rows, KMajorA>;
+  using TileB = WgmmaTile<T, columns, KMajorB>;
+  auto& layout = shared<RolesLayout>();
+  in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
+    const int warp = consumer_warp();
+    float sums[columns / 2];
+    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
+                                ReleaseHere{});
+    const int zero = zero_anew();  // the epilogue's addresses are not kept along the products
+    with_output_type<T>(job.finish.p, job.finish.narrow, [&](const auto& p) {
+      finish_strip<columns>(p, layout.strips[warp], tile.batch + zero, tile.row + 16 * warp + zero,
+                            tile.column + zero, [&](int i) { return sums[i]; });
+    });
+  });
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  visit<f16, bf16>(args.a.dtype, [&]<class T>() {
+    const MappedOperands<T> operands = mapped_operands<T>(args);
+    with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
+      const TensorJob<T> job =
+          tensor_job<WgmmaTile<T, rows, KMajorA>, WgmmaTile<T, columns, KMajorB>>(
+              operands,
+              {.rows = rows, .columns = columns, .slices = 1, .at_once = context.info().sms},
+              nullptr);
+      launch(
+          context,
+          {.grid = job.raster.total(), .block = role_threads, .shared_bytes = sizeof(RolesLayout)},
+          gemm_warp_specialized<T, KMajorA, KMajorB>, job);
+    });
+  });
+}
+
+const Rung<Gemm> self{{.name = "warp_specialized",
+                       .step = 310,
+                       .after = "wgmma_tma",
+                       .backend = device_backend,
+                       .teaching = true,
+                       .supports = require_16_bit_maps,
+                       .speed = {.rows = rows, .columns = columns},
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// histogram / shared, privatized
+//
+// Idea     each block counts into a table of its own in shared memory and adds that to the counts
+//          when it is done.
+// Changes  against coarsened_interleaved: an atomic operation on shared memory an element, whose
+//          queue is a block's, not the device's; the global ones are as many as bins, a block.
+// Cost     4 bytes of shared memory a bin. Lanes that hit one bank, or one bin, take turns: with
+//          random values in many bins some 3.5 turns a warp.
+// Limits   the table must fit: 58112 bins on an H200. Any type and strides, with a load an element.
+// Source   J. Gomez-Luna et al., "An optimized approach to histogram computation on GPU", 2013.
+#include <cmath>
+
+#include "rung/ops/histogram/cuda/detail/histogram.hpp"
+
+namespace rung {
+namespace {
+using namespace histogram_cuda;
+
+constexpr int threads = 512;
+constexpr int loads_in_flight = 4;
+constexpr int min_elements_per_thread = 8;
+
+template <class T, class Bins>
+__global__ void __launch_bounds__(threads)
+    histogram_shared_privatized(Elements<T> x, Bins bins, Counts counts) {
+  unsigned* const table = cleared_table(counts.bins);
+  for_each_element<loads_in_flight>(x, [&](BinKey<T> value) {
+    const std::int32_t bin = bins(value);
+    if (bin >= 0) atomicAdd(table + bin, 1u);
+  });
+  __syncthreads();
+  for (int bin = static_cast<int>(threadIdx.x); bin < counts.bins; bin += threads) {
+    if (table[bin] != 0) counts.add(bin, table[bin]);
+  }
+}
+
+Support supports(const Histogram::Args& args, const Context& context) {
+  return require_table(args, context, 1);
+}
+
+double estimate(const Histogram::Args& args, const Context& context) {
+  double rate = single_loads(context, args.bins());
+  // Edges are searched for in global memory.
+  if (!args.even()) rate = smaller(rate, 0.78e12 / std::log2(static_cast<double>(args.bins()) + 1));
+  // A thread clears and adds up its part of the table, however few elements there are.
+  const double table = args.even() ? 0 : static_cast<double>(args.bins()) / threads * 0.25e-6;
+  return seconds(args, context, rate) + merging_seconds(args, context) + table;
+}
+
+void run(const Histogram::Args& args, Context& context) {
+  clear_counts(args, context);
+  const std::size_t bytes = static_cast<std::size_t>(args.bins()) * sizeof(unsigned);
+  visit_values(args.x.dtype, [&]<class T>() {
+    with_bins<BinKey<T>>(args, [&]<class Bins>(const Bins& bins) {
+      const auto kernel = histogram_shared_privatized<T, Bins>;
+      const std::int64_t blocks = walking_blocks(
+          context, args.size(), threads * min_elements_per_thread, kernel, threads, bytes);
+      launch(context, {.grid = blocks, .block = threads, .shared_bytes = bytes}, kernel,
+             Elements<T>::make(args), bins, Counts::make(args));
+    });
+  });
+}
+
+const Rung<Histogram> self{{.name = "shared_privatized",
+                            .step = 40,
+                            .after = "coarsened_interleaved",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
+                            .estimate = estimate,
+                            .run = run}};
+}  // namespace
+}  // namespace rung

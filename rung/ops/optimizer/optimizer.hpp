@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// optimizer: one step of stochastic gradient descent or of Adam, in one pass over the parameters.
+//
+//   n = sqrt(sum over all elements of g^2),  c = min(1, max_norm / n)       c = 1 without max_norm
+//   g' = c g + decay p          decoupled: g' = c g, and p starts as (1 - rate decay) p
+//   sgd    without momentum: p -= rate g'
+//          m = momentum m + g';  p -= rate m,  nesterov: p -= rate (g' + momentum m)
+//   adam   m = beta1 m + (1 - beta1) g',  v = beta2 v + (1 - beta2) g'^2
+//          p -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)          t: the step
+//
+// A step over all parameters of a model is one call, if they are in one tensor of which each layer
+// has a view: then n is the norm of the whole gradient.
+//
+// Shapes   parameters, gradients, moments and master of one shape, of any rank; norm: one element.
+// Options  first_moment (m): of sgd with momentum and of adam; second_moment (v): of adam. Both are
+//          read and written; zeros before the first step. master: for parameters of f16 and bf16,
+//          their values in f32, read and written; the parameters themselves are then only written,
+//          rounded. norm: written when given, n. decoupled with adam is AdamW.
+// Strides  any, zero (broadcast) in gradients too; what is written must not overlap itself.
+// Types    parameters and gradients: one of f32, f64, f16, bf16. Moments, master and norm: f32, f64
+//          for f64, as is the arithmetic; squares are added up in f64.
+// Aliasing none: no two tensors overlap. Overlap is decided by address ranges, from the lowest to
+//          the highest byte that a tensor touches, so that tensors whose elements interleave are
+//          refused.
+// Accuracy with u the unit roundoff of the arithmetic and G = |c g| + |decay p|:
+//            sgd   |error of m| <= 8 u (|momentum m| + G)
+//                  |error of p| <= 2 u |p| + 8 u rate (|momentum m| + G), nesterov: twice that
+//            adam  |error of m| <= 8 u (|beta1 m| + (1 - beta1) G), of v: the same of its terms
+//                  |error of p| <= 2 u |p| + 32 u rate' M / D,  rate' = rate / (1 - beta1^t),
+//                  M = |beta1 m| + (1 - beta1) G,  D the denominator with |g'| in place of G, and
+//                  (1 + sqrt((1 - beta2) / (1 - beta2^t)) G / D) times as much
+//          plus one rounding to the type of each; without a master p is rounded at every step. n is
+//          right to 4 u n; for f64 to (4 + N) u n of N elements, and where c < 1 the 8 and 32 above
+//          are N and 2 N more. Numbers below the smallest normal one may be 0.
+// Repeats  the same bits from run to run and for any number of threads (on a GPU: of one model).
+// Errors   Error(invalid_argument) for shapes, types, aliasing, options out of range, moments or
+//          master without what takes them or the other way round.
+// Source   I. Sutskever and others, On the importance of initialization and momentum, 2013; D.
+//          Kingma and J. Ba, Adam, arXiv:1412.6980; I. Loshchilov and F. Hutter, arXiv:1711.05101.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/collapse.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor_ref.hpp"
+
+namespace rung {
+
+enum class OptimizerKind : std::uint8_t { sgd, adam };
+
+struct OptimizerOptions {
+  OptimizerKind kind = OptimizerKind::sgd;  // the update rule
+  double learning_rate = 1e-3;              // rate, step size
+  double weight_decay = 0;                  // decay, of the L2 penalty
+  bool decoupled = false;  // decay shrinks p itself and is no part of g'; with adam: AdamW
+  double momentum = 0;    // of sgd
+  bool nesterov = false;  // of sgd
+  double beta1 = 0.9;     // of adam, as what follows
+  double beta2 = 0.999;   // decay of second_moment
+  double epsilon = 1e-8;  // added to the denominator
+  int step = 1;         // t, from 1 on
+  double max_norm = 0;  // 0: gradients are not clipped
+  TensorRef first_moment = {};   // m, read and written; needed by adam and sgd with momentum
+  TensorRef second_moment = {};  // v, read and written; needed by adam
+  TensorRef master = {};         // parameters in f32, where they are f16 or bf16; read and written
+  TensorRef norm = {};           // n, one element; written when given
+  bool operator==(const OptimizerOptions&) const = default;
+};
+
+struct RUNG_API Optimizer {
+  static constexpr std::string_view name = "optimizer";
+  static constexpr std::string_view summary = "a step of SGD or Adam over all parameters";
+  static constexpr std::string_view problem_help =
+      "TYPE SHAPE[,options]: f32 16777216,momentum=0.9   bf16 1048576,adam,master,clip=1\n"
+      "options: adam (default: sgd), momentum=X, nesterov, decay=X, decoupled, step=N, clip=X\n"
+      "         (max_norm), master (f16, bf16), norm";
+
+  struct Call {
+    TensorRef parameters = {};
+    ConstTensorRef gradients = {};
+    OptimizerOptions options = {};
+    bool operator==(const Call&) const = default;
+  };
+
+  enum ElementTensor : int {
+    element_parameters,
+    element_gradients,
+    element_first,
+    element_second,
+    element_master
+  };
+  struct Args : Call {
+    /// The axes of all tensors, as few as will do; what is left out moves as the parameters.
+    Collapsed<5> elements;
+
+    [[nodiscard]] bool needs_norm() const {
+      return options.max_norm > 0 || options.norm.data != nullptr;
+    }
+    [[nodiscard]] bool flat() const {
+      return elements.is_contiguous<0>() && elements.is_contiguous<1>() &&
+             elements.is_contiguous<2>() && elements.is_contiguous<3>() &&
+             elements.is_contiguous<4>();
+    }
+  };
+
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(out(call.parameters, "parameters"), in(call.gradients, "gradients"),
+          optional_out(call.options.first_moment, "first_moment"),
+          optional_out(call.options.second_moment, "second_moment"),
+          optional_out(call.options.master, "master"), optional_out(call.options.norm, "norm"));
+  }
+  static RungList<Optimizer>& rungs();
+  static void bind(Args& args);
+
+  static Cost cost(const Args& args);
+  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Call make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+/// One step, in place.
+RUNG_API void optimizer(Context& context, const TensorRef& parameters,
+                        const ConstTensorRef& gradients, const OptimizerOptions& options = {},
+                        Pick pick = best);
+
+}  // namespace rung

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// transpose / vectorized
+//
+// Idea     every access to global memory has 16 bytes, whatever the element: a tile is read in rows
+//          of 128 or 256 bytes and written in rows of 256. Elements of less than a register are
+//          packed first, by byte permutes: 4 rows of bytes, or 2 of halves, make one row of whole
+//          registers, and only those go through shared memory, swizzled.
+// Changes  against coarsened: a fourth to a sixteenth of the instructions for the same bytes. Rows
+//          of x that begin anywhere are read by aligned accesses too, two for each chunk, of which
+//          the second is the neighbor's first and comes from L1; and they are shifted into place
+//          in registers. Rows of y that begin anywhere are shifted between shared memory and the
+//          store; a tile is cut where y's sectors are, and reads some rows that the tile above has
+//          read too, so that only the ends of y's rows are written in pieces.
+// Cost     4-byte elements: a load, 4 shared stores, a shared load and a store for 16 bytes.
+// Limits   elements of 1, 2, 4 and 8 bytes, dense in x along one axis and in y along another.
+//          Shifts cost bytes and halves of odd sizes a fifth to a fourth of the rate.
+// Tried    on an H200, f32, 32768 x 32768, 4115 GB/s as it is (a copy: 4202). Five blocks a
+//          SM 4103, three 4096. Stores that ask for each chunk: 4100 in five blocks,
+//          3948 in four; without that question f16 makes 3585, not 4121. Trial kernels of the same
+//          form: warps that read 128 bytes of four rows 4100, in six blocks 4055; streaming loads
+//          and stores 4117; loads that make L2 fetch 256 bytes 4100; tiles of 64 x 128, read by 512
+//          bytes per row, 4083; rows of a tile that are together in x 4136. In six blocks, to 4048:
+//          loads past L1 3956; panels of 8192 rows 3803; diagonals of tiles 3794; tiles asked of L2
+//          ahead by half of the resident blocks 3767, by four thirds 91. Earlier, to 4072: along
+//          the rows of x instead of down its columns 3947, and then tiles with rows of 128 bytes
+//          3583; two or four adjacent columns of tiles 4054, 4038; blocks that stay 3880. Odd
+//          sizes with tiles cut anywhere: 3283, not 3576; L2 seems to take parts of sectors slowly.
+// Source   sub-word packing after NVIDIA's PTX ISA, "prmt"; the swizzle is that of CUTLASS.
+#include <cstdint>
+#include <type_traits>
+
+#include "rung/ops/transpose/cuda/detail/chunk.hpp"
+#include "rung/ops/transpose/cuda/detail/matrices.hpp"
+
+namespace rung {
+namespace {
+
+using namespace transpose_cuda;
+
+constexpr int sector = 32;
+
+/// A tile in units: a register of 4 bytes, or an element of 8. `lines` says that all rows of y
+/// begin at sectors; where they do not, a tile reads a sector's worth of rows more than it writes.
+template <class T, bool lines>
+struct Shape {
+  using Unit = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  static constexpr int threads = lines && sizeof(T) <= 2 ? 512 : 256;
+  static constexpr int line = 256;                              // bytes of y's rows kept
+  static constexpr int overlap = lines ? 0 : sector;            // of them the tile above's, too
+  static constexpr int slots = (line - overlap) / chunk_bytes;  // chunks written
+  static constexpr int packed =
+      sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;  // rows to a unit
+  static constexpr int units = line / sizeof(Unit);         // rows of units
+  static constexpr int rows = (line - overlap) / sizeof(T);
+  static constexpr int columns = sizeof(T) >= 4 ? 64 : sizeof(T) == 1 && lines ? 256 : 128;
+  static constexpr int width = chunk_bytes / sizeof(T);          // columns to a chunk
+  static constexpr int unit_chunk = chunk_bytes / sizeof(Unit);  // units to a chunk of y
+  static constexpr int across = columns / width;                 // chunks to a row of the tile
+  // A warp reads 8 chunks of 4 rows of units: lanes that differ in the chunk write to different
+  // groups of 4 banks, those that differ in the row to different banks of the group. Of elements
+  // of 4 bytes it reads 16 chunks of 2 rows, with two ways of conflict: that 256 bytes which lie
+  // together are asked for at once is worth more.
+  static constexpr int abreast = lines && sizeof(T) == 4 ? 16 : 8;
+  static constexpr int deep = 32 / abreast;
+  static constexpr int rounds = across / abreast * (units / deep) / (threads / 32);
+};
+template <class T, bool lines>
+struct Tile {
+  Byte at[Shape<T, lines>::columns][Shape<T, lines>::line];
+};
+template <class T, bool lines>
+constexpr Tiling tiling{.rows = Shape<T, lines>::rows,
+                        .columns = Shape<T, lines>::columns,
+                        .block = Shape<T, lines>::threads,
+                        .shared_bytes = sizeof(Tile<T, lines>),
+                        .shift = Shape<T, lines>::overlap / static_cast<int>(sizeof(T)),
+                        .dependent = true};
+
+/// Where chunk `slot` of a column of the tile is kept.
+template <class T, bool lines>
+__device__ __forceinline__ Byte* kept(Tile<T, lines>& tile, int column, int slot) {
+  return &tile.at[column][(slot ^ (column / Shape<T, lines>::width & 7)) * chunk_bytes];
+}
+
+/// Reads the tile: load(row, column) gives 16 bytes of x from there on.
+template <class T, bool lines, class Load>
+__device__ __forceinline__ void read_tile(Tile<T, lines>& tile, Load load) {
+  using S = Shape<T, lines>;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  Chunk chunks[S::rounds][S::packed];
+  const auto chunk_of = [&](int round) {
+    return (round * (S::threads / 32) + warp) % (S::across / S::abreast) * S::abreast +
+           lane % S::abreast;
+  };
+  const auto unit_of = [&](int round) {
+    return (round * (S::threads / 32) + warp) / (S::across / S::abreast) * S::deep +
+           lane / S::abreast;
+  };
+  // All loads before the first use.
+#pragma unroll
+  for (int round = 0; round < S::rounds; ++round) {
+#pragma unroll
+    for (int i = 0; i < S::packed; ++i) {
+      chunks[round][i] = load(unit_of(round) * S::packed + i, chunk_of(round) * S::width);
+    }
+  }
+  // The compiler moves no load behind this. Left alone, it does for 2-byte elements, by chance: on
+  // an H200 f16 32768 x 32768 then goes at 3720 GB/s instead of 4099.
+  if (lines) __syncwarp();
+#pragma unroll
+  for (int round = 0; round < S::rounds; ++round) {
+    typename S::Unit units[S::width];
+    pack_columns<T>(chunks[round], units);
+    const int unit = unit_of(round);
+#pragma unroll
+    for (int i = 0; i < S::width; ++i) {
+      Byte* to = kept(tile, chunk_of(round) * S::width + i, unit / S::unit_chunk);
+      reinterpret_cast<typename S::Unit*>(to)[unit % S::unit_chunk] = units[i];
+    }
+  }
+}
+
+/// Writes 16 bytes of a column from byte `begin` of its line on; those of low .. high - 1 exist.
+/// `to` is where the line begins in y, if it exists.
+template <class T, bool lines>
+__device__ __forceinline__ void write_chunk(Tile<T, lines>& tile, int column, int begin, int low,
+                                            int high, Byte* to) {
+  if (begin >= low && begin + chunk_bytes <= high) {
+    const int slot = begin / chunk_bytes;
+    const int skew = begin % chunk_bytes;
+    Chunk chunk = load_aligned(kept(tile, column, slot));
+    if (!lines && skew != 0) {
+      chunk = shifted(chunk, load_aligned(kept(tile, column, slot + 1)), skew);
+    }
+    store_aligned(to + begin, chunk);
+    return;
+  }
+  const int end = begin + chunk_bytes < high ? begin + chunk_bytes : high;
+  for (int at = begin > low ? begin : low; at < end; at += sizeof(T)) {
+    const Byte* from = kept(tile, column, at / chunk_bytes) + at % chunk_bytes;
+    *reinterpret_cast<T*>(to + at) = *reinterpret_cast<const T*>(from);
+  }
+}
+
+/// `begin` and `end` enclose the bytes of x that may be read.
+template <class T, bool lines>
+__global__ void __launch_bounds__(Shape<T, lines>::threads)
+    transpose_vectorized(const __grid_constant__ Matrices<T> m, const Byte* begin, const Byte* end,
+                         bool aligned_x) {
+  wait_for_grid_in_front();
+  using S = Shape<T, lines>;
+  constexpr int size = sizeof(T);
+  constexpr int all_rows = S::line / size;
+  Tile<T, lines>& tile = shared<Tile<T, lines>>();
+  const auto matrix = m.matrix(blockIdx.z);
+  const int first_row = static_cast<int>(blockIdx.x) * S::rows - S::overlap / size;
+  const int first_column = m.column_of_tiles(blockIdx.y, gridDim.y) * S::columns;
+  const int columns = m.columns - first_column < S::columns ? m.columns - first_column : S::columns;
+  const std::int64_t x_row = m.x_row * size;
+  const Byte* x = reinterpret_cast<const Byte*>(matrix.x) + first_row * x_row + first_column * size;
+  const bool whole = first_row >= 0 && first_row + all_rows <= m.rows && columns == S::columns;
+  // Chunks that enclose the tile's first and last row; rows may run backwards.
+  const Byte* last = x + (all_rows - 1) * x_row;
+  const Byte* lowest = x < last ? x : last;
+  const Byte* highest = (x < last ? last : x) + S::columns * size;
+  if (whole && aligned_x) {
+    read_tile(tile,
+              [&](int row, int column) { return load_aligned(x + row * x_row + column * size); });
+  } else if (whole && lowest - chunk_bytes >= begin && highest + chunk_bytes <= end) {
+    read_tile(tile,
+              [&](int row, int column) { return load_skewed(x + row * x_row + column * size); });
+  } else {
+    read_tile(tile, [&](int row, int column) {
+      const int at = first_row + row;
+      const int valid = at >= 0 && at < m.rows ? (columns - column) * size : 0;
+      return load_part<T>(x + row * x_row + column * size, valid);
+    });
+  }
+  __syncthreads();
+  const int low = first_row < 0 ? -first_row * size : 0;
+  const int high = m.rows - first_row < all_rows ? (m.rows - first_row) * size : S::line;
+  const std::int64_t y_row = m.y_row * size;
+  Byte* y =
+      reinterpret_cast<Byte*>(matrix.y) + first_column * y_row + std::int64_t{first_row} * size;
+  if (lines && size == 4 && whole) {
+    // No question for each chunk: several are in flight at a time.
+#pragma unroll 4
+    for (int i = 0; i < S::columns * S::slots / S::threads; ++i) {
+      const int at = static_cast<int>(threadIdx.x) + i * S::threads;
+      const int column = at / S::slots;
+      const int slot = at % S::slots;
+      store_aligned(y + column * y_row + slot * chunk_bytes,
+                    load_aligned(kept(tile, column, slot)));
+    }
+    return;
+  }
+  for (int at = static_cast<int>(threadIdx.x); at < columns * S::slots; at += S::threads) {
+    const int column = at / S::slots;
+    Byte* to = y + column * y_row;
+    const int skew = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) % sector);
+    write_chunk(tile, column, S::overlap - (lines ? 0 : skew) + at % S::slots * chunk_bytes, low,
+                high, to);
+  }
+}
+
+/// Whether rows of y begin at sectors, so that no tile writes a part of one.
+bool in_lines(const Transpose::Args& args) {
+  const Moves& m = args.moves;
+  return rows_aligned(m, args.y.data, m.y_row, m.columns, 0, sector);
+}
+
+Support supports(const Transpose::Args& args, const Context&) {
+  if (args.moves.element_bytes > 8) return unsupported("takes elements of 1, 2, 4 and 8 bytes");
+  return require_dense(args.moves);
+}
+
+/// How long a block takes for its tile, alone on its SM or not: a third of a nanosecond for each
+/// element.
+double tile_seconds(const Transpose::Args& args) {
+  const Moves& m = args.moves;
+  double elements = 0;
+  with_words<1, 2, 4, 8>(args, [&]<class T>() {
+    const Tiling& tiles = in_lines(args) ? tiling<T, true> : tiling<T, false>;
+    elements = static_cast<double>(smaller<std::int64_t>(tiles.rows, m.rows)) *
+               static_cast<double>(smaller<std::int64_t>(tiles.columns, m.columns));
+  });
+  return elements * 0.35e-9;
+}
+
+double estimate(const Transpose::Args& args, const Context& context) {
+  const Moves& m = args.moves;
+  const bool skewed_x = !rows_aligned(m, args.x.data, m.x_row, m.rows, 1, chunk_bytes);
+  double seconds = 0;
+  with_words<1, 2, 4, 8>(args, [&]<class T>() {
+    constexpr double shifted[] = {0.62, 0.69, 0.74, 0.74};  // of 1, 2, 4 and 8 bytes
+    constexpr double fraction = shifted[sizeof(T) == 8 ? 3 : sizeof(T) / 2];
+    seconds = in_lines(args)
+                  ? tiled_seconds(args, context, tiling<T, true>, skewed_x ? fraction : 0.85)
+                  : tiled_seconds(args, context, tiling<T, false>, fraction);
+  });
+  return larger(seconds, launch_seconds + tile_seconds(args));
+}
+
+void run(const Transpose::Args& args, Context& context) {
+  const Moves& m = args.moves;
+  const ByteRange range = byte_range(args.x);
+  with_words<1, 2, 4, 8>(args, [&]<class T>() {
+    const auto launch_all = [&]<bool lines>() {
+      constexpr bool few = sizeof(T) == 4 && lines;
+      const Tiling tiles = few ? with_few_blocks(tiling<T, lines>, context) : tiling<T, lines>;
+      launch_tiles<T>(context, tiles, transpose_vectorized<T, lines>, args,
+                      reinterpret_cast<const Byte*>(range.begin),
+                      reinterpret_cast<const Byte*>(range.end),
+                      rows_aligned(m, args.x.data, m.x_row, m.rows, 1, chunk_bytes));
+    };
+    in_lines(args) ? launch_all.template operator()<true>()
+                   : launch_all.template operator()<false>();
+  });
+}
+
+const Rung<Transpose> self{{.name = "vectorized",
+                            .step = 70,
+                            .after = "coarsened",
+                            .backend = device_backend,
+                            .supports = supports,
+                            .passes = {.loads = 1, .stores = 1},
+                            .estimate = estimate,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung
