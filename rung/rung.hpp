@@ -11,15 +11,11 @@
 
 #include "rung/core/language.hpp"  // before all others
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/dlpack.hpp"
 #include "rung/core/dtype.hpp"
 #include "rung/core/error.hpp"
-#include "rung/core/inputs.hpp"
-#include "rung/core/npy.hpp"
-#include "rung/core/operator.hpp"
-#include "rung/core/problem.hpp"
+#include "rung/core/pick.hpp"
 #include "rung/core/tensor.hpp"
 #include "rung/core/version.hpp"
 #include "rung/core/view.hpp"

@@ -13,9 +13,11 @@ import headers
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "api.md"
-# Headers of core that programs use, in the order of the page; rung.hpp's others are for operators and tools.
-CORE = ["context", "tensor", "extents", "tensor_ref", "view", "dtype", "activation", "error", "npy", "dlpack",
+# Headers of core that programs use, in the order of the page.
+CORE = ["context", "tensor", "extents", "tensor_ref", "view", "dtype", "activation", "pick", "error", "npy", "dlpack",
         "version"]
+# What operators and tools use of core; rung.hpp includes none of it.
+FOR_TOOLS = ["any_operator", "inputs", "operator", "problem"]
 
 INTRODUCTION = """\
 # The whole interface
@@ -54,7 +56,7 @@ def note_of(field, structures):
     """What the first of the texts of structures that comments on a field says."""
     for text in structures:
         for line, said in headers.comments(text).items():
-            if said and re.search(rf"(?<=[\s*]){field}( = .*)?;$", line):
+            if said and re.search(rf"(?<=[\s*]){field}(\[\d+\])?( = .*)?;$", line):
                 return said
     return ""
 
@@ -119,7 +121,7 @@ def operator_headers(folder):
 def operator_section(folder):
     name = folder.name
     cpp, c = operator_headers(folder)
-    formula = re.search(r'string_view summary =\s*"(.*?)";', cpp, re.S)[1]
+    formula = re.search(r'string_view summary =\s*"(.*?)";', (folder / "op" / f"{name}.hpp").read_text(), re.S)[1]
     lines = [f"## {name}", "", f"{code(re.sub(chr(34) + '.*?' + chr(34), '', formula))} - "
              f"[{name}.hpp](../rung/ops/{name}/{name}.hpp)"
              + (f", [{name}.h](../rung/ops/{name}/{name}.h)" if c else ""), ""]
@@ -172,14 +174,12 @@ def page():
     for name in CORE:
         if (ROOT / "rung" / "core" / f"{name}.hpp").exists():
             lines += core_section(name)
-    included = re.findall(r'"rung/core/(\w+)\.hpp"', (ROOT / "rung" / "rung.hpp").read_text())
     lines += ["### For operators, rungs and tools", ""]
-    for name in included:
-        if name not in CORE and name != "language":
-            text = (ROOT / "rung" / "core" / f"{name}.hpp").read_text()
-            found = [found for group in headers.functions(text).values() for found in group]
-            lines.append(f"- [{name}.hpp](../rung/core/{name}.hpp)"
-                         + "".join(f"; {code(signature)}" for signature in found))
+    for name in FOR_TOOLS:
+        text = (ROOT / "rung" / "core" / f"{name}.hpp").read_text()
+        found = [found for group in headers.functions(text).values() for found in group]
+        lines.append(f"- [{name}.hpp](../rung/core/{name}.hpp)"
+                     + "".join(f"; {code(signature)}" for signature in found))
     lines += ["", "## Contexts, tensors, errors: C", "", "[c_api.h](../rung/core/c_api.h)", ""]
     text = (ROOT / "rung" / "core" / "c_api.h").read_text()
     notes = headers.comments(text)

@@ -133,15 +133,15 @@ def c_functions(text):
 
 
 def fields(body):
-    """[(type, name, default)] of a structure's body, functions left out."""
+    """[(type, name, default)] of a structure's body, functions left out; an array's type is int[3]."""
     found = []
     for declaration, inner in statements(body):
         if inner is not None or "(" in declaration or declaration.startswith(("static ", "using ")):
             continue
         head, _, default = declaration.partition(" = ")
-        match = re.match(r"(.*?[\s&*])(\w+)$", head)
+        match = re.match(r"(.*?[\s&*])(\w+)(\[\d+\])?$", head)
         if match:
-            found.append((joined(match[1]), match[2], default))
+            found.append((joined(match[1]) + (match[3] or ""), match[2], default))
     return found
 
 

@@ -2,6 +2,7 @@
 // Images from files, in the order of an epoch, on a device.
 #include "data.hpp"
 
+#include <rung/core/npy.hpp>
 #include <rung/core/random.hpp>
 
 #include <cmath>

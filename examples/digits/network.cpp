@@ -124,17 +124,17 @@ class Convolution final : public Layer {
     x_ = x;
     const TensorRef y = first(y_, x.shape[0]);
     rung::conv(context, x, p.value(weight_), y,
-               {.padding_height = padding_, .padding_width = padding_, .bias = p.value(bias_)});
+               {.padding = padding_, .bias = p.value(bias_)});
     return y;
   }
   TensorRef backward(Context& context, const Parameters& p, TensorRef dy, bool is_first) override {
     rung::conv_backward_filter(context, x_, dy, p.gradient(weight_),
-                               {.padding_height = padding_, .padding_width = padding_});
+                               {.padding = padding_});
     rung::reduce(context, dy, p.gradient(bias_), {.axes = {0, 2, 3}});
     if (is_first) return {};
     const TensorRef dx = first(dx_, dy.shape[0]);
     rung::conv_backward_data(context, dy, p.value(weight_), dx,
-                             {.padding_height = padding_, .padding_width = padding_});
+                             {.padding = padding_});
     return dx;
   }
 
@@ -162,13 +162,13 @@ class MaxPool final : public Layer {
   TensorRef forward(Context& context, const Parameters&, TensorRef x) override {
     const std::int64_t n = x.shape[0];
     rung::pool(context, x, first(y_, n),
-               {.kernel_height = 2, .kernel_width = 2, .indices = first(indices_, n)});
+               {.kernel = 2, .indices = first(indices_, n)});
     return first(y_, n);
   }
   TensorRef backward(Context& context, const Parameters&, TensorRef dy, bool) override {
     const std::int64_t n = dy.shape[0];
     rung::pool_backward(context, reshaped(dy, first(y_, n).shape), first(dx_, n),
-                        {.kernel_height = 2, .kernel_width = 2, .indices = first(indices_, n)});
+                        {.kernel = 2, .indices = first(indices_, n)});
     return first(dx_, n);
   }
 

@@ -19,6 +19,7 @@
 // Fields that come later stand behind that one. Internal to the library.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,7 @@
 #include <utility>
 
 #include "rung/core/c_api.hpp"
+#include "rung/core/per_axis.hpp"
 
 namespace rung::c_api {
 
@@ -103,6 +105,28 @@ constexpr auto list(const char* name, const std::int64_t* C::*numbers, const cha
   return List<C, Cpp>{name, numbers, count_name, count, in_cpp};
 }
 
+/// An array in C: a number for each axis of an image.
+template <class C, int N, class Cpp>
+struct PerAxisField {
+  const char* name;
+  int (C::*in_c)[N];
+  PerAxis Cpp::*in_cpp;
+
+  void read(const C& from, Cpp& to) const {
+    static_assert(N > 1 && N <= PerAxis::most);
+    PerAxis& numbers = to.*in_cpp;
+    numbers.count = N;
+    std::copy_n(from.*in_c, N, numbers.at);
+  }
+  void set_default(const Cpp& from, C& to) const {
+    std::fill_n(to.*in_c, N, (from.*in_cpp).along(0));
+  }
+};
+template <class C, int N, class Cpp>
+constexpr auto per_axis(const char* name, int (C::*in_c)[N], PerAxis Cpp::*in_cpp) {
+  return PerAxisField<C, N, Cpp>{name, in_c, in_cpp};
+}
+
 /// Whether an enumerator of C is that of C++: for static_assert.
 template <class CEnum, class CppEnum>
 constexpr bool same(CEnum in_c, CppEnum in_cpp) {
@@ -170,6 +194,20 @@ class OptionsTable {
   const char* type_;
   std::tuple<Fields...> fields_;
 };
+/// function(context, tensors..., pick), of a function that has no options: by the best rung.
+template <class Function, std::same_as<Argument>... Arguments>
+rung_status call_without_options(const Function& function, rung_context* context,
+                                 const Arguments&... arguments) noexcept {
+  return guarded([&] {
+    require(context, {"context"});
+    const TensorRef tensors[] = {reference(arguments)...};
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      function(context->context, tensors[I]..., best);
+    }
+    (std::index_sequence_for<Arguments...>());
+  });
+}
+
 /// `type` is the name of C's structure, for messages.
 template <class C, class Cpp, class... Fields>
 constexpr auto options_table(const char* type, Fields... fields) {

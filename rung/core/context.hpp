@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 #include "rung/core/export.hpp"
 #include "rung/core/tensor_ref.hpp"
@@ -105,6 +106,24 @@ class RUNG_API Context {
   [[nodiscard]] void* stream() const noexcept { return stream_; }
   [[nodiscard]] const DeviceInfo& info() const noexcept { return *info_; }
 
+  /// Describes memory on this context's device: context.tensor(pointer, {m, n}), of the pointer's
+  /// type, or context.tensor(pointer, DType::f16, {m, n}) of a pointer to void. Strides count
+  /// elements; left out: C-contiguous. Throws Error(invalid_argument) as TensorRef's constructors.
+  template <class T>
+  [[nodiscard]] auto tensor(T* data, const Extents& shape) const {
+    return Described<T>(data, shape, device_);
+  }
+  template <class T>
+  [[nodiscard]] auto tensor(T* data, const Extents& shape, const Extents& strides) const {
+    return Described<T>(data, shape, strides, device_);
+  }
+  [[nodiscard]] TensorRef tensor(void* data, DType dtype, const Extents& shape) const {
+    return {data, dtype, shape, device_};
+  }
+  [[nodiscard]] ConstTensorRef tensor(const void* data, DType dtype, const Extents& shape) const {
+    return {data, dtype, shape, device_};
+  }
+
   [[nodiscard]] Choice choice() const noexcept { return choice_; }
   /// Calls from now on choose so. GPUs have no use for it.
   void set_choice(Choice choice);
@@ -131,6 +150,9 @@ class RUNG_API Context {
   void synchronize();
 
  private:
+  /// A reference through which the elements may be written unless T is const.
+  template <class T>
+  using Described = BasicTensorRef<std::conditional_t<std::is_const_v<T>, const void, void>>;
   struct Pool;
   /// A list, and a pool that only context.cpp knows: every kernel's source reads this header, and
   /// those that bring smart pointers are slow to read.

@@ -2,7 +2,7 @@
 // Operators and their rungs: what a rung declares about itself, how it registers, and how a call
 // picks one.
 //
-// An operator is a struct (see ops/gemm/gemm.hpp) with
+// An operator is a struct (see ops/gemm/op/gemm.hpp) with
 //   name      in messages
 //   Call      the call as a program makes it: tensors and options, with a defaulted operator==;
 //             CallOf<ConstTensorRef, TensorRef> where it can be compared without copying tensors
@@ -28,6 +28,7 @@
 #include "rung/core/error.hpp"
 #include "rung/core/export.hpp"
 #include "rung/core/operands.hpp"
+#include "rung/core/pick.hpp"
 #include "rung/core/tensor_ref.hpp"
 
 namespace rung {
@@ -191,14 +192,6 @@ class Rung {
  private:
   RungSpec<Op> spec_;
 };
-
-/// Which rung a call should use: the best one, or one by name. Vendors' libraries are loaded into
-/// the process only with `peers`, which the workbench sets; a program calls them itself.
-struct Pick {
-  std::string_view rung = {};
-  bool peers = false;
-};
-inline constexpr Pick best{};
 
 /// Nominal rates for comparing rungs of one backend; not a measurement (see `rung machine`).
 struct NominalRates {

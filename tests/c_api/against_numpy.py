@@ -29,6 +29,7 @@ class Api:
         self.library = ctypes.CDLL(library)
         self.library.rung_last_error.restype = ctypes.c_char_p
         self.types, self.constants = dict(PLAIN), {}
+        self.types |= {f"int[{count}]": ctypes.c_int * count for count in (2, 3)}
         # Of all operators, built or not: conv's and pool's options have gemm's activation.
         texts = [path.read_text()
                  for path in [SOURCE / "rung/core/c_api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h"))]
@@ -70,6 +71,8 @@ class Api:
             if isinstance(value, np.ndarray) or hasattr(value, "stored"):
                 made.kept.append(self.tensor(value))
                 value = ctypes.pointer(made.kept[-1])
+            elif isinstance(getattr(made, name), ctypes.Array):
+                value = type(getattr(made, name))(*value)
             elif isinstance(value, (list, tuple)):
                 setattr(made, f"{name}_count", len(value))
                 value = (ctypes.c_int64 * len(value))(*value)
@@ -210,7 +213,7 @@ def windows(x, size, stride):
 
 def pool(api):
     x, bias = random(2, 3, 9, 11), random(3)
-    shape = dict(kernel_height=3, kernel_width=3, stride_height=2, stride_width=2)
+    shape = dict(kernel=(3, 3), stride=(2, 2))
     y = np.empty((2, 3, 4, 5), np.float32)
     of_x, weights = windows(x, 3, 2), np.abs(random(3, 3))
     for kind, wanted in {"MAX": of_x.max(axis=(4, 5)), "AVERAGE": of_x.mean(axis=(4, 5)),
@@ -231,8 +234,7 @@ def pool(api):
 def pool_backward(api):
     dy, dx = random(2, 3, 4, 5), np.empty((2, 3, 9, 11), np.float32)
     api.call("pool_backward", dy, dx, options=api.options(
-        "pool_backward", kind="RUNG_POOLING_AVERAGE", kernel_height=3, kernel_width=3, stride_height=2,
-        stride_width=2))
+        "pool_backward", kind="RUNG_POOLING_AVERAGE", kernel=(3, 3), stride=(2, 2)))
     wanted = np.zeros_like(dx)
     for i in range(3):
         for j in range(3):
@@ -243,7 +245,7 @@ def pool_backward(api):
 def conv(api):
     x, w, bias = random(2, 4, 9, 11), random(6, 4, 3, 3), random(6)
     y = np.empty((2, 6, 4, 5), np.float32)
-    api.call("conv", x, w, y, options=api.options("conv", stride_height=2, stride_width=2, bias=bias,
+    api.call("conv", x, w, y, options=api.options("conv", stride=(2, 2, 1), bias=bias,
                                                   activation="RUNG_ACTIVATION_RELU"))
     wanted = np.einsum("nchwij,kcij->nkhw", windows(x, 3, 2), w)
     agree("conv", y, np.maximum(wanted + bias[:, None, None], 0), 1e-4)
@@ -255,8 +257,7 @@ def conv(api):
 
 def conv_backward_data(api):
     dy, w, dx = random(2, 6, 4, 5), random(6, 4, 3, 3), np.empty((2, 4, 9, 11), np.float32)
-    api.call("conv_backward_data", dy, w, dx, options=api.options("conv_backward_data", stride_height=2,
-                                                                  stride_width=2))
+    api.call("conv_backward_data", dy, w, dx, options=api.options("conv_backward_data", stride=(2, 2, 1)))
     wanted = np.zeros_like(dx)
     for i in range(3):
         for j in range(3):
@@ -266,8 +267,7 @@ def conv_backward_data(api):
 
 def conv_backward_filter(api):
     x, dy, dw = random(2, 4, 9, 11), random(2, 6, 4, 5), np.empty((6, 4, 3, 3), np.float32)
-    api.call("conv_backward_filter", x, dy, dw, options=api.options("conv_backward_filter", stride_height=2,
-                                                                    stride_width=2))
+    api.call("conv_backward_filter", x, dy, dw, options=api.options("conv_backward_filter", stride=(2, 2, 1)))
     agree("conv_backward_filter", dw, np.einsum("nchwij,nkhw->kcij", windows(x, 3, 2), dy), 1e-4)
 
 

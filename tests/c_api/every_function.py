@@ -32,8 +32,8 @@ def wanted_tensors(signature, structures):
 
 def options_of(signatures):
     """The structure that a C++ function takes before the rung to use; None where it takes none."""
-    kinds = [kind for kind, _, _ in headers.parameters(signatures[0])]
-    return re.sub(r"const |[&*]", "", kinds[-2]).strip() if kinds[-1:] == ["Pick"] else None
+    kinds = [re.sub(r"const |[&*]", "", kind).strip() for kind, _, _ in headers.parameters(signatures[0])]
+    return kinds[-2] if kinds[-1:] == ["Pick"] and kinds[-2].endswith("Options") else None
 
 
 def complaints(folder):

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "expect_error.hpp"
@@ -108,6 +109,21 @@ TEST(Context, DescribesTheCpu) {
   EXPECT_GE(context.info().sms, 1);
   EXPECT_EQ(context.info().compute_capability, 0);
   EXPECT_TRUE(available(Backend::cpu));
+}
+
+TEST(Context, DescribesMemoryOfItsDevice) {
+  const Context context = Context::cpu();
+  float elements[6] = {};
+  const float* const constant = elements;
+  const TensorRef matrix = context.tensor(elements, {2, 3});
+  EXPECT_EQ(matrix, TensorRef(elements, {2, 3}, context.device()));
+  EXPECT_EQ(context.tensor(constant, {2, 2}, {1, 3}),
+            ConstTensorRef(constant, {2, 2}, {1, 3}, context.device()));
+  void* const bytes = elements;
+  EXPECT_EQ(context.tensor(bytes, DType::i32, {6}),
+            TensorRef(bytes, DType::i32, {6}, context.device()));
+  static_assert(std::is_same_v<decltype(context.tensor(constant, {2})), ConstTensorRef>);
+  expect_error(ErrorCode::invalid_argument, {"strides"}, [&] { static_cast<void>(context.tensor(elements, {2, 3}, {1})); });
 }
 
 TEST(Context, ReusesItsWorkspace) {

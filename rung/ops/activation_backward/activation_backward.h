@@ -36,6 +36,20 @@ RUNG_C_API rung_status rung_activation_backward(rung_context* context, const run
                                                 const rung_tensor* dy, const rung_tensor* dx,
                                                 const rung_activation_backward_options* options);
 
+/* rung_activation_backward with the function in the name, by the best rung. */
+RUNG_C_API rung_status rung_sign_backward(rung_context* context, const rung_tensor* saved,
+                                          const rung_tensor* dy, const rung_tensor* dx);
+RUNG_C_API rung_status rung_sigmoid_backward(rung_context* context, const rung_tensor* saved,
+                                             const rung_tensor* dy, const rung_tensor* dx);
+RUNG_C_API rung_status rung_tanh_backward(rung_context* context, const rung_tensor* saved,
+                                          const rung_tensor* dy, const rung_tensor* dx);
+RUNG_C_API rung_status rung_relu_backward(rung_context* context, const rung_tensor* saved,
+                                          const rung_tensor* dy, const rung_tensor* dx);
+RUNG_C_API rung_status rung_gelu_backward(rung_context* context, const rung_tensor* saved,
+                                          const rung_tensor* dy, const rung_tensor* dx);
+RUNG_C_API rung_status rung_silu_backward(rung_context* context, const rung_tensor* saved,
+                                          const rung_tensor* dy, const rung_tensor* dx);
+
 #ifdef __cplusplus
 }
 #endif

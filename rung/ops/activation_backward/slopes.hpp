@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "rung/core/export.hpp"
-#include "rung/ops/activation_backward/activation_backward.hpp"
+#include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 namespace rung::activation_slopes {
 

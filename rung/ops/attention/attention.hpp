@@ -45,14 +45,9 @@
 //          J. Ainslie and others, GQA, 2023 (shared heads).
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
-#include "rung/core/operator.hpp"
+#include "rung/core/pick.hpp"
 #include "rung/core/tensor_ref.hpp"
 
 namespace rung {
@@ -63,65 +58,6 @@ struct AttentionOptions {
   ConstTensorRef key_lengths = {};  // how many keys each batch element has; left out: all
   TensorRef lse = {};               // written when given
   bool operator==(const AttentionOptions&) const = default;
-};
-
-struct RUNG_API Attention {
-  static constexpr std::string_view name = "attention";
-  static constexpr std::string_view summary = "o = softmax(scale q k^T) v, for every head";
-  static constexpr std::string_view problem_help =
-      "TYPE BxHxSxD[,options]: bf16 4x32x2048x128,causal   f16 8x32x1x128,kv=8,keys=4096\n"
-      "options: kv=N (heads of k and v; default H), keys=N (default S), dv=N (width of v and o;\n"
-      "         default D), scale=X (default 1/sqrt(D)), causal, lse (written too), lengths "
-      "(other\n"
-      "         numbers of keys for each batch element), bshd (q, k and v are in memory as\n"
-      "         BxSxHxD), special (values: NaN and infinities, in keys that are not seen too),\n"
-      "         masked (values: scores of -infinity, of some or all keys of a query, with NaN and\n"
-      "         infinities in v)";
-
-  struct Call {
-    ConstTensorRef q = {};
-    ConstTensorRef k = {};
-    ConstTensorRef v = {};
-    TensorRef o = {};
-    AttentionOptions options = {};
-    bool operator==(const Call&) const = default;
-  };
-
-  /// options.scale is what scores are multiplied by, never 0.
-  struct Args : Call {
-    [[nodiscard]] std::int64_t batch() const { return q.shape[0]; }
-    [[nodiscard]] std::int64_t heads() const { return q.shape[1]; }
-    [[nodiscard]] std::int64_t queries() const { return q.shape[2]; }
-    [[nodiscard]] std::int64_t width() const { return q.shape[3]; }  // D
-    [[nodiscard]] std::int64_t kv_heads() const { return k.shape[1]; }
-    [[nodiscard]] std::int64_t keys() const { return k.shape[2]; }
-    [[nodiscard]] std::int64_t value_width() const { return v.shape[3]; }  // Dv
-    /// Heads of q that share a head of k and v; 0 where there are none.
-    [[nodiscard]] std::int64_t group() const { return heads() == 0 ? 0 : heads() / kv_heads(); }
-    [[nodiscard]] bool has_lengths() const { return options.key_lengths.data != nullptr; }
-    [[nodiscard]] bool has_lse() const { return options.lse.data != nullptr; }
-    /// Pairs of a query and a key that it sees, of one head, if every batch element has all keys.
-    [[nodiscard]] double visible_pairs() const;
-  };
-
-  static constexpr void operands(auto& call, auto&& visit) {
-    visit(in(call.q, "q"), in(call.k, "k"), in(call.v, "v"),
-          optional_in(call.options.key_lengths, "key_lengths"), out(call.o, "o"),
-          optional_out(call.options.lse, "lse"));
-  }
-  static RungList<Attention>& rungs();
-  static void bind(Args& args);
-
-  /// Lengths live on the device: the cost is that of all keys.
-  static Cost cost(const Args& args);
-  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
-  static void reference(const Args& args, Oracle& oracle);
-  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
-  static std::vector<Problem> check_problems(Backend backend);
-  static std::vector<Problem> bench_problems(Backend backend);
-  static Call make(const Problem& problem, Inputs& inputs);
-  static std::span<const ArgumentSpec> arguments();
-  static void invoke(Context& context, Invocation& invocation, Pick pick);
 };
 
 RUNG_API void attention(Context& context, const ConstTensorRef& q, const ConstTensorRef& k,

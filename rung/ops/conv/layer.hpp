@@ -2,7 +2,7 @@
 // A call of conv as a gathered layer.
 #pragma once
 
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/gathered.hpp"
 
 namespace rung::conv_layer {

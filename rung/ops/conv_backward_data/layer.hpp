@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "rung/ops/conv/phases.hpp"
-#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace rung::conv_layer {
 

@@ -15,15 +15,11 @@ extern "C" {
  * to rung_conv. */
 typedef struct rung_conv_backward_filter_options {
   size_t size;
-  int stride_depth;
-  int stride_height;
-  int stride_width;
-  int padding_depth;
-  int padding_height;
-  int padding_width;
-  int dilation_depth;
-  int dilation_height;
-  int dilation_width;
+  /* Of the image's axes in their order: [0] of the height, [1] of the width of one that has two.
+   * Those behind keep what the _init function gave them. */
+  int stride[3];
+  int padding[3]; /* at both ends */
+  int dilation[3];
   int groups;
   int channels_last;
   const char* rung; /* one rung by name; NULL: the best */

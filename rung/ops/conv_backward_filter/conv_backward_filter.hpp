@@ -25,67 +25,21 @@
 // Source   the chain rule.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
-
-#include "rung/ops/conv/conv.hpp"
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/per_axis.hpp"
+#include "rung/core/pick.hpp"
+#include "rung/core/tensor_ref.hpp"
 
 namespace rung {
 
 struct ConvBackwardFilterOptions {
-  int stride_depth = 1;        // filter step along the depth, of volumes
-  int stride_height = 1;       // filter step along the height
-  int stride_width = 1;        // filter step along the width
-  int padding_depth = 0;       // zeros at both ends of the depth
-  int padding_height = 0;      // zeros at both ends of the height
-  int padding_width = 0;       // zeros at both ends of the width
-  int dilation_depth = 1;      // distance between taps along the depth; 1: neighbors
-  int dilation_height = 1;     // distance between taps along the height; 1: neighbors
-  int dilation_width = 1;      // distance between taps along the width; 1: neighbors
+  PerAxis stride = 1;          // filter step: {2, 1} of height and width, 2 of all axes
+  PerAxis padding = 0;         // zeros at both ends of each axis
+  PerAxis dilation = 1;        // distance between taps; 1: neighbors
   int groups = 1;              // G: channels and filters form as many independent groups
   bool channels_last = false;  // N x H x W x C
   bool operator==(const ConvBackwardFilterOptions&) const = default;
-};
-
-struct RUNG_API ConvBackwardFilter {
-  static constexpr std::string_view name = "conv_backward_filter";
-  static constexpr std::string_view summary =
-      "dw = dy * x over images and pixels, the gradient of conv's w";
-  static constexpr std::string_view problem_help =
-      "TYPE NxCxHxW[,options], of conv's x: f32 32x64x56x56,out=64,k=3,p=1\n"
-      "options: out=K (filters, default C), k, s, p, d (filter, stride, padding, dilation: N for\n"
-      "         all axes, or as in 3x2; default 3, 1, 0, 1), g=G (groups), nhwc (channels last)";
-
-  struct Call {
-    ConstTensorRef x = {};
-    ConstTensorRef dy = {};
-    TensorRef dw = {};
-    ConvBackwardFilterOptions options = {};
-    bool operator==(const Call&) const = default;
-  };
-
-  /// x, dy and dw have five axes, as in Conv::Args.
-  struct Args : Call {
-    ConvGeometry geometry;
-    int axes = 0;  // that the caller's tensors had
-  };
-
-  static constexpr void operands(auto& call, auto&& visit) {
-    visit(in(call.x, "x"), in(call.dy, "dy"), out(call.dw, "dw"));
-  }
-  static RungList<ConvBackwardFilter>& rungs();
-  static void bind(Args& args);
-
-  static Cost cost(const Args& args);
-  static void reference(const Args& args, Oracle& oracle);
-  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
-  static std::vector<Problem> check_problems(Backend backend);
-  static std::vector<Problem> bench_problems(Backend backend);
-  static Call make(const Problem& problem, Inputs& inputs);
-  static std::span<const ArgumentSpec> arguments();
-  static void invoke(Context& context, Invocation& invocation, Pick pick);
 };
 
 RUNG_API void conv_backward_filter(Context& context, const ConstTensorRef& x,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "rung/ops/conv/gathered.hpp"
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung::conv_layer {
 

@@ -46,6 +46,28 @@ RUNG_C_API rung_status rung_elementwise(rung_context* context, const rung_tensor
                                         const rung_tensor* z,
                                         const rung_elementwise_options* options);
 
+/* rung_elementwise with the function in the name, by the best rung. */
+RUNG_C_API rung_status rung_add(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                                const rung_tensor* z);
+RUNG_C_API rung_status rung_subtract(rung_context* context, const rung_tensor* x,
+                                     const rung_tensor* y, const rung_tensor* z);
+RUNG_C_API rung_status rung_multiply(rung_context* context, const rung_tensor* x,
+                                     const rung_tensor* y, const rung_tensor* z);
+RUNG_C_API rung_status rung_divide(rung_context* context, const rung_tensor* x,
+                                   const rung_tensor* y, const rung_tensor* z);
+RUNG_C_API rung_status rung_axpy(rung_context* context, double alpha, const rung_tensor* x,
+                                 const rung_tensor* y, const rung_tensor* z);
+RUNG_C_API rung_status rung_fma(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                                const rung_tensor* w, const rung_tensor* z);
+RUNG_C_API rung_status rung_relu(rung_context* context, const rung_tensor* x, const rung_tensor* z);
+RUNG_C_API rung_status rung_sigmoid(rung_context* context, const rung_tensor* x,
+                                    const rung_tensor* z);
+RUNG_C_API rung_status rung_tanh(rung_context* context, const rung_tensor* x, const rung_tensor* z);
+RUNG_C_API rung_status rung_gelu(rung_context* context, const rung_tensor* x, const rung_tensor* z);
+RUNG_C_API rung_status rung_silu(rung_context* context, const rung_tensor* x, const rung_tensor* z);
+RUNG_C_API rung_status rung_exp(rung_context* context, const rung_tensor* x, const rung_tensor* z);
+RUNG_C_API rung_status rung_sign(rung_context* context, const rung_tensor* x, const rung_tensor* z);
+
 #ifdef __cplusplus
 }
 #endif

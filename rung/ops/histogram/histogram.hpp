@@ -38,14 +38,9 @@
 //          has computed; pass those as edges to get its counts where they differ.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
-#include "rung/core/operator.hpp"
+#include "rung/core/pick.hpp"
 #include "rung/core/tensor_ref.hpp"
 
 namespace rung {
@@ -55,63 +50,6 @@ struct HistogramOptions {
   double high = 0.0;          // as low: the range is [0, n)
   ConstTensorRef edges = {};  // left out: bins of equal width
   bool accumulate = false;    // add to what counts holds
-};
-
-struct RUNG_API Histogram {
-  static constexpr std::string_view name = "histogram";
-  static constexpr std::string_view summary = "counts[b] = number of elements of x in bin b";
-  static constexpr std::string_view problem_help =
-      "TYPE EXTENTS[,options]: u8 268435456   f32 4096x4096,bins=1024,low=-4,high=4\n"
-      "options: bins=N (default 256), low=X, high=X (default: 0 and N; for floats -4 and 4),\n"
-      "         edges (N + 1 of them, unevenly spaced), accumulate, wide (i64 counts),\n"
-      "         values: uniform, one, skew (90 % one value), sorted, outside (half of them are),\n"
-      "         nan (a third of them);\n"
-      "         normally distributed otherwise";
-
-  template <class In, class Out>
-  struct CallOf {
-    In x = {};
-    Out counts = {};   // n
-    In edges = {};     // n + 1, or left out
-    double low = 0.0;  // in Args low < high, rounded to what the formula computes in
-    double high = 0.0;
-    bool accumulate = false;
-    bool operator==(const CallOf&) const = default;
-  };
-  using Call = CallOf<ConstTensorRef, TensorRef>;
-
-  /// As the order of elements does not matter, x's axes are sorted by their strides and merged: the
-  /// last one is the densest, and a transposed matrix is one row. x has one axis at least; its
-  /// strides descend (0 counts as the widest), and its data are those of the lowest address.
-  struct Args : Call {
-    [[nodiscard]] std::int64_t bins() const { return counts.shape[0]; }
-    [[nodiscard]] bool even() const { return edges.data == nullptr; }
-    /// Elements of x; binding has seen that the product fits.
-    [[nodiscard]] std::int64_t size() const {
-      std::int64_t product = 1;
-      for (int axis = 0; axis < x.rank(); ++axis) product *= x.shape[axis];
-      return product;
-    }
-    /// All of x in one piece.
-    [[nodiscard]] bool dense() const {
-      return x.rank() == 1 && (x.strides[0] == 1 || x.shape[0] <= 1);
-    }
-  };
-
-  static constexpr void operands(auto& call, auto&& visit) {
-    visit(in(call.x, "x"), optional_in(call.edges, "edges"), out(call.counts, "counts"));
-  }
-  static RungList<Histogram>& rungs();
-  static void bind(Args& args);
-
-  static Cost cost(const Args& args);
-  static void reference(const Args& args, Oracle& oracle);
-  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
-  static std::vector<Problem> check_problems(Backend backend);
-  static std::vector<Problem> bench_problems(Backend backend);
-  static Call make(const Problem& problem, Inputs& inputs);
-  static std::span<const ArgumentSpec> arguments();
-  static void invoke(Context& context, Invocation& invocation, Pick pick);
 };
 
 RUNG_API void histogram(Context& context, const ConstTensorRef& x, const TensorRef& counts,

@@ -53,6 +53,18 @@ RUNG_C_API rung_status rung_image_options_init(rung_image_options* options, size
 RUNG_C_API rung_status rung_image(rung_context* context, const rung_tensor* x, const rung_tensor* y,
                                   const rung_image_options* options);
 
+/* rung_image with the filter in the name, whatever options->filter is. */
+RUNG_C_API rung_status rung_to_grey(rung_context* context, const rung_tensor* x,
+                                    const rung_tensor* y, const rung_image_options* options);
+RUNG_C_API rung_status rung_box_blur(rung_context* context, const rung_tensor* x,
+                                     const rung_tensor* y, const rung_image_options* options);
+RUNG_C_API rung_status rung_gaussian_blur(rung_context* context, const rung_tensor* x,
+                                          const rung_tensor* y, const rung_image_options* options);
+RUNG_C_API rung_status rung_unsharp_mask(rung_context* context, const rung_tensor* x,
+                                         const rung_tensor* y, const rung_image_options* options);
+RUNG_C_API rung_status rung_sobel(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                                  const rung_image_options* options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -48,6 +48,17 @@ RUNG_C_API rung_status rung_loss(rung_context* context, const rung_tensor* x,
                                  const rung_tensor* target, const rung_tensor* result,
                                  const rung_loss_options* options);
 
+/* rung_loss of the kind in the name, whatever options->kind is. */
+RUNG_C_API rung_status rung_cross_entropy(rung_context* context, const rung_tensor* x,
+                                          const rung_tensor* target, const rung_tensor* result,
+                                          const rung_loss_options* options);
+RUNG_C_API rung_status rung_hinge_loss(rung_context* context, const rung_tensor* x,
+                                       const rung_tensor* target, const rung_tensor* result,
+                                       const rung_loss_options* options);
+RUNG_C_API rung_status rung_squared_error(rung_context* context, const rung_tensor* x,
+                                          const rung_tensor* target, const rung_tensor* result,
+                                          const rung_loss_options* options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "rung/core/export.hpp"
-#include "rung/ops/loss/loss.hpp"
+#include "rung/ops/loss/op/loss.hpp"
 
 namespace rung {
 

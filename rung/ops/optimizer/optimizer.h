@@ -47,6 +47,14 @@ RUNG_C_API rung_status rung_optimizer(rung_context* context, const rung_tensor* 
                                       const rung_tensor* gradients,
                                       const rung_optimizer_options* options);
 
+/* rung_optimizer of the kind in the name, whatever options->kind is. */
+RUNG_C_API rung_status rung_sgd_step(rung_context* context, const rung_tensor* parameters,
+                                     const rung_tensor* gradients,
+                                     const rung_optimizer_options* options);
+RUNG_C_API rung_status rung_adam_step(rung_context* context, const rung_tensor* parameters,
+                                      const rung_tensor* gradients,
+                                      const rung_optimizer_options* options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -40,14 +40,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
 
-#include "rung/core/collapse.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
-#include "rung/core/operator.hpp"
+#include "rung/core/pick.hpp"
 #include "rung/core/tensor_ref.hpp"
 
 namespace rung {
@@ -58,14 +54,14 @@ struct OptimizerOptions {
   OptimizerKind kind = OptimizerKind::sgd;  // the update rule
   double learning_rate = 1e-3;              // rate, step size
   double weight_decay = 0;                  // decay, of the L2 penalty
-  bool decoupled = false;  // decay shrinks p itself and is no part of g'; with adam: AdamW
-  double momentum = 0;    // of sgd
-  bool nesterov = false;  // of sgd
-  double beta1 = 0.9;     // of adam, as what follows
-  double beta2 = 0.999;   // decay of second_moment
-  double epsilon = 1e-8;  // added to the denominator
-  int step = 1;         // t, from 1 on
-  double max_norm = 0;  // 0: gradients are not clipped
+  bool decoupled = false;        // decay shrinks p itself and is no part of g'; with adam: AdamW
+  double momentum = 0;           // of sgd
+  bool nesterov = false;         // of sgd
+  double beta1 = 0.9;            // of adam, as what follows
+  double beta2 = 0.999;          // decay of second_moment
+  double epsilon = 1e-8;         // added to the denominator
+  int step = 1;                  // t, from 1 on
+  double max_norm = 0;           // 0: gradients are not clipped
   TensorRef first_moment = {};   // m, read and written; needed by adam and sgd with momentum
   TensorRef second_moment = {};  // v, read and written; needed by adam
   TensorRef master = {};         // parameters in f32, where they are f16 or bf16; read and written
@@ -73,64 +69,16 @@ struct OptimizerOptions {
   bool operator==(const OptimizerOptions&) const = default;
 };
 
-struct RUNG_API Optimizer {
-  static constexpr std::string_view name = "optimizer";
-  static constexpr std::string_view summary = "a step of SGD or Adam over all parameters";
-  static constexpr std::string_view problem_help =
-      "TYPE SHAPE[,options]: f32 16777216,momentum=0.9   bf16 1048576,adam,master,clip=1\n"
-      "options: adam (default: sgd), momentum=X, nesterov, decay=X, decoupled, step=N, clip=X\n"
-      "         (max_norm), master (f16, bf16), norm";
-
-  struct Call {
-    TensorRef parameters = {};
-    ConstTensorRef gradients = {};
-    OptimizerOptions options = {};
-    bool operator==(const Call&) const = default;
-  };
-
-  enum ElementTensor : int {
-    element_parameters,
-    element_gradients,
-    element_first,
-    element_second,
-    element_master
-  };
-  struct Args : Call {
-    /// The axes of all tensors, as few as will do; what is left out moves as the parameters.
-    Collapsed<5> elements;
-
-    [[nodiscard]] bool needs_norm() const {
-      return options.max_norm > 0 || options.norm.data != nullptr;
-    }
-    [[nodiscard]] bool flat() const {
-      return elements.is_contiguous<0>() && elements.is_contiguous<1>() &&
-             elements.is_contiguous<2>() && elements.is_contiguous<3>() &&
-             elements.is_contiguous<4>();
-    }
-  };
-
-  static constexpr void operands(auto& call, auto&& visit) {
-    visit(out(call.parameters, "parameters"), in(call.gradients, "gradients"),
-          optional_out(call.options.first_moment, "first_moment"),
-          optional_out(call.options.second_moment, "second_moment"),
-          optional_out(call.options.master, "master"), optional_out(call.options.norm, "norm"));
-  }
-  static RungList<Optimizer>& rungs();
-  static void bind(Args& args);
-
-  static Cost cost(const Args& args);
-  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
-  static void reference(const Args& args, Oracle& oracle);
-  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
-  static std::vector<Problem> check_problems(Backend backend);
-  static std::vector<Problem> bench_problems(Backend backend);
-  static Call make(const Problem& problem, Inputs& inputs);
-  static std::span<const ArgumentSpec> arguments();
-  static void invoke(Context& context, Invocation& invocation, Pick pick);
-};
-
 /// One step, in place.
 RUNG_API void optimizer(Context& context, const TensorRef& parameters,
+                        const ConstTensorRef& gradients, const OptimizerOptions& options = {},
+                        Pick pick = best);
+
+/// optimizer() of the kind in the name, whatever options.kind is.
+RUNG_API void sgd_step(Context& context, const TensorRef& parameters,
+                       const ConstTensorRef& gradients, const OptimizerOptions& options = {},
+                       Pick pick = best);
+RUNG_API void adam_step(Context& context, const TensorRef& parameters,
                         const ConstTensorRef& gradients, const OptimizerOptions& options = {},
                         Pick pick = best);
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "rung/core/export.hpp"
-#include "rung/ops/optimizer/optimizer.hpp"
+#include "rung/ops/optimizer/op/optimizer.hpp"
 
 namespace rung {
 

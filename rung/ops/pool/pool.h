@@ -24,14 +24,10 @@ typedef enum rung_pooling {
 typedef struct rung_pool_options {
   size_t size;
   rung_pooling kind;
-  int kernel_height;
-  int kernel_width;
-  int stride_height; /* 0: as the kernel */
-  int stride_width;
-  int padding_height;
-  int padding_width;
-  int dilation_height;
-  int dilation_width;
+  int kernel[2];  /* of height and width, as what follows */
+  int stride[2];  /* 0: as the kernel */
+  int padding[2]; /* at both ends */
+  int dilation[2];
   int ceil_mode;              /* not 0: partial windows at the end count */
   int count_padding;          /* not 0: averages count the padding */
   int channels_last;          /* not 0: tensors are N x H x W x C */
@@ -49,6 +45,12 @@ RUNG_C_API rung_status rung_pool_options_init(rung_pool_options* options, size_t
 /* y = act(pooled x + bias). x: N x C x H x W, y: N x C x OH x OW. */
 RUNG_C_API rung_status rung_pool(rung_context* context, const rung_tensor* x, const rung_tensor* y,
                                  const rung_pool_options* options);
+
+/* rung_pool of the kind in the name, whatever options->kind is. */
+RUNG_C_API rung_status rung_max_pool(rung_context* context, const rung_tensor* x,
+                                     const rung_tensor* y, const rung_pool_options* options);
+RUNG_C_API rung_status rung_average_pool(rung_context* context, const rung_tensor* x,
+                                         const rung_tensor* y, const rung_pool_options* options);
 
 /* How many windows are along an axis of x: the extent of y. */
 RUNG_C_API rung_status rung_pooled_extent(int64_t extent, int kernel, int stride, int padding,

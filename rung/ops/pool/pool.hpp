@@ -43,16 +43,13 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
 
 #include "rung/core/activation.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
-#include "rung/core/operator.hpp"
+#include "rung/core/per_axis.hpp"
+#include "rung/core/pick.hpp"
 #include "rung/core/tensor_ref.hpp"
-#include "rung/ops/pool/window.hpp"
 
 namespace rung {
 
@@ -60,17 +57,13 @@ enum class Pooling : std::uint8_t { max, average, l2, weighted };
 
 struct PoolOptions {
   Pooling kind = Pooling::max;  // maximum, average, L2 norm or weighted mean
-  int kernel_height = 1;        // height of the window
-  int kernel_width = 1;         // width of the window
-  int stride_height = 0;  // 0: as the kernel
-  int stride_width = 0;   // 0: as the kernel
-  int padding_height = 0;      // at both ends of the height
-  int padding_width = 0;       // at both ends of the width
-  int dilation_height = 1;     // distance between taps along the height; 1: neighbors
-  int dilation_width = 1;      // distance between taps along the width; 1: neighbors
-  bool ceil_mode = false;      // a last window that begins within the image or its padding counts
-  bool count_padding = true;   // of average and weighted
-  bool channels_last = false;  // N x H x W x C
+  PerAxis kernel = 1;           // the window: {3, 2} of height and width, 3 of both
+  PerAxis stride = 0;           // 0: as the kernel
+  PerAxis padding = 0;          // at both ends of each axis
+  PerAxis dilation = 1;         // distance between taps; 1: neighbors
+  bool ceil_mode = false;       // a last window that begins within the image or its padding counts
+  bool count_padding = true;    // of average and weighted
+  bool channels_last = false;   // N x H x W x C
   ConstTensorRef weights = {};
   ConstTensorRef bias = {};
   Activation activation = Activation::none;
@@ -78,62 +71,14 @@ struct PoolOptions {
   bool operator==(const PoolOptions&) const = default;
 };
 
-struct RUNG_API Pool {
-  static constexpr std::string_view name = "pool";
-  static constexpr std::string_view summary =
-      "y = max | average | l2 | weighted average of windows";
-  static constexpr std::string_view problem_help =
-      "TYPE NxCxHxW[,options]: f32 64x64x112x112,k=3,s=2,p=1   f16 8x64x56x56,average,k=2,nhwc\n"
-      "options: max (default) | average | l2 | weighted, k=N or k=NxM (window, default 2),\n"
-      "         s=N or NxM (stride, default k), p=N or NxM (padding), d=N or NxM (dilation), "
-      "ceil,\n"
-      "         valid (padding is not counted), nhwc (tensors are N x H x W x C), "
-      "indices=i32|i64,\n"
-      "         bias, relu | gelu | sigmoid | tanh, nan (values: NaN, infinities, many equal)";
-
-  struct Call {
-    ConstTensorRef x = {};
-    TensorRef y = {};
-    PoolOptions options = {};
-    bool operator==(const Call&) const = default;
-  };
-
-  /// x, y and indices have their axes in the order N, C, H, W, whichever it was.
-  struct Args : Call {
-    PoolAxis rows;     // along H
-    PoolAxis columns;  // along W
-
-    [[nodiscard]] Pooling kind() const { return options.kind; }
-    [[nodiscard]] std::int64_t images() const { return y.shape[0]; }
-    [[nodiscard]] std::int64_t channels() const { return y.shape[1]; }
-    [[nodiscard]] std::int64_t taps() const { return rows.kernel * columns.kernel; }
-    [[nodiscard]] bool has_indices() const { return options.indices.data != nullptr; }
-    /// Whether anything follows the pooled number.
-    [[nodiscard]] bool has_epilogue() const {
-      return options.bias.data != nullptr || options.activation != Activation::none;
-    }
-  };
-
-  static constexpr void operands(auto& call, auto&& visit) {
-    visit(in(call.x, "x"), optional_in(call.options.weights, "weights"),
-          optional_in(call.options.bias, "bias"), out(call.y, "y"),
-          optional_out(call.options.indices, "indices"));
-  }
-  static RungList<Pool>& rungs();
-  static void bind(Args& args);
-
-  static Cost cost(const Args& args);
-  static void reference(const Args& args, Oracle& oracle);
-  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
-  static std::vector<Problem> check_problems(Backend backend);
-  static std::vector<Problem> bench_problems(Backend backend);
-  static Call make(const Problem& problem, Inputs& inputs);
-  static std::span<const ArgumentSpec> arguments();
-  static void invoke(Context& context, Invocation& invocation, Pick pick);
-};
-
 RUNG_API void pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
                    const PoolOptions& options = {}, Pick pick = best);
+
+/// pool() of the kind in the name, whatever options.kind is.
+RUNG_API void max_pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                       const PoolOptions& options = {}, Pick pick = best);
+RUNG_API void average_pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                           const PoolOptions& options = {}, Pick pick = best);
 
 /// How many windows are along an axis of x: the extent of y. As PyTorch counts: with ceil_mode a
 /// last window may reach beyond the padded image, but must begin within the image or the padding in

@@ -17,14 +17,10 @@ extern "C" {
 typedef struct rung_pool_backward_options {
   size_t size;
   rung_pooling kind;
-  int kernel_height;
-  int kernel_width;
-  int stride_height; /* 0: as the kernel */
-  int stride_width;
-  int padding_height;
-  int padding_width;
-  int dilation_height;
-  int dilation_width;
+  int kernel[2];  /* of height and width, as what follows */
+  int stride[2];  /* 0: as the kernel */
+  int padding[2]; /* at both ends */
+  int dilation[2];
   int ceil_mode;
   int count_padding;
   int channels_last;
@@ -44,6 +40,14 @@ RUNG_C_API rung_status rung_pool_backward_options_init(rung_pool_backward_option
 RUNG_C_API rung_status rung_pool_backward(rung_context* context, const rung_tensor* dy,
                                           const rung_tensor* dx,
                                           const rung_pool_backward_options* options);
+
+/* rung_pool_backward of the kind in the name, whatever options->kind is. */
+RUNG_C_API rung_status rung_max_pool_backward(rung_context* context, const rung_tensor* dy,
+                                              const rung_tensor* dx,
+                                              const rung_pool_backward_options* options);
+RUNG_C_API rung_status rung_average_pool_backward(rung_context* context, const rung_tensor* dy,
+                                                  const rung_tensor* dx,
+                                                  const rung_pool_backward_options* options);
 
 #ifdef __cplusplus
 }

@@ -32,25 +32,21 @@
 // Source   the chain rule.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
-
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/per_axis.hpp"
+#include "rung/core/pick.hpp"
+#include "rung/core/tensor_ref.hpp"
 #include "rung/ops/pool/pool.hpp"
 
 namespace rung {
 
 struct PoolBackwardOptions {
   Pooling kind = Pooling::max;  // as given to pool
-  int kernel_height = 1;        // height of the window
-  int kernel_width = 1;         // width of the window
-  int stride_height = 0;  // 0: as the kernel
-  int stride_width = 0;   // 0: as the kernel
-  int padding_height = 0;       // at both ends of the height
-  int padding_width = 0;        // at both ends of the width
-  int dilation_height = 1;      // distance between taps along the height; 1: neighbors
-  int dilation_width = 1;       // distance between taps along the width; 1: neighbors
+  PerAxis kernel = 1;           // the window: {3, 2} of height and width, 3 of both
+  PerAxis stride = 0;           // 0: as the kernel
+  PerAxis padding = 0;          // at both ends of each axis
+  PerAxis dilation = 1;         // distance between taps; 1: neighbors
   bool ceil_mode = false;       // as given to pool
   bool count_padding = true;    // as given to pool; of average and weighted
   bool channels_last = false;   // N x H x W x C
@@ -61,53 +57,13 @@ struct PoolBackwardOptions {
   bool operator==(const PoolBackwardOptions&) const = default;
 };
 
-struct RUNG_API PoolBackward {
-  static constexpr std::string_view name = "pool_backward";
-  static constexpr std::string_view summary = "dx = sum over windows of dy times dy / dx of pool";
-  static constexpr std::string_view problem_help =
-      "TYPE NxCxHxW[,options]: f32 64x64x112x112,k=3,s=2,p=1   f16 8x64x56x56,average,k=2,nhwc\n"
-      "options: max (default) | average | l2 | weighted, k=N or k=NxM (window, default 2),\n"
-      "         s=N or NxM (stride, default k), p=N or NxM (padding), d=N or NxM (dilation), "
-      "ceil,\n"
-      "         valid (padding is not counted), nhwc (tensors are N x H x W x C), indices=i32";
-
-  struct Call {
-    ConstTensorRef dy = {};
-    TensorRef dx = {};
-    PoolBackwardOptions options = {};
-    bool operator==(const Call&) const = default;
-  };
-
-  /// All tensors but weights have their axes in the order N, C, H, W, whichever it was.
-  struct Args : Call {
-    PoolAxis rows;     // along H
-    PoolAxis columns;  // along W
-
-    [[nodiscard]] Pooling kind() const { return options.kind; }
-    [[nodiscard]] std::int64_t images() const { return dx.shape[0]; }
-    [[nodiscard]] std::int64_t channels() const { return dx.shape[1]; }
-    [[nodiscard]] std::int64_t taps() const { return rows.kernel * columns.kernel; }
-  };
-
-  static constexpr void operands(auto& call, auto&& visit) {
-    visit(in(call.dy, "dy"), optional_in(call.options.indices, "indices"),
-          optional_in(call.options.x, "x"), optional_in(call.options.y, "y"),
-          optional_in(call.options.weights, "weights"), out(call.dx, "dx"));
-  }
-  static RungList<PoolBackward>& rungs();
-  static void bind(Args& args);
-
-  static Cost cost(const Args& args);
-  static void reference(const Args& args, Oracle& oracle);
-  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
-  static std::vector<Problem> check_problems(Backend backend);
-  static std::vector<Problem> bench_problems(Backend backend);
-  static Call make(const Problem& problem, Inputs& inputs);
-  static std::span<const ArgumentSpec> arguments();
-  static void invoke(Context& context, Invocation& invocation, Pick pick);
-};
-
 RUNG_API void pool_backward(Context& context, const ConstTensorRef& dy, const TensorRef& dx,
                             const PoolBackwardOptions& options = {}, Pick pick = best);
+
+/// pool_backward() of the kind in the name, whatever options.kind is.
+RUNG_API void max_pool_backward(Context& context, const ConstTensorRef& dy, const TensorRef& dx,
+                                const PoolBackwardOptions& options = {}, Pick pick = best);
+RUNG_API void average_pool_backward(Context& context, const ConstTensorRef& dy, const TensorRef& dx,
+                                    const PoolBackwardOptions& options = {}, Pick pick = best);
 
 }  // namespace rung

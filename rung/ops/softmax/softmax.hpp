@@ -32,15 +32,9 @@
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
-
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
-#include "rung/core/operator.hpp"
-#include "rung/core/rows.hpp"
+#include "rung/core/pick.hpp"
 #include "rung/core/tensor_ref.hpp"
 
 namespace rung {
@@ -49,56 +43,6 @@ struct SoftmaxOptions {
   int axis = -1;       // from the front, or from the end when negative
   double scale = 1.0;  // s
   bool log = false;    // log-softmax
-};
-
-struct RUNG_API Softmax {
-  static constexpr std::string_view name = "softmax";
-  static constexpr std::string_view summary =
-      "y = exp(s x) / sum exp(s x), its logarithm, and back";
-  static constexpr std::string_view problem_help =
-      "TYPE SHAPE[,options]: f32 4096x4096   bf16 65536x1024,log   f32 8x64x32,axis=1,backward\n"
-      "options: axis=N (default -1, the last), log, backward, scale=X, in_place,\n"
-      "         out=f32 (forward from f16 and bf16) or out=f16|bf16 (backward from f32),\n"
-      "         masked | special (values: elements and rows of -inf; rows with NaN and +inf)";
-
-  template <class In, class Out>
-  struct CallOf {
-    In x = {};      // forward: x; backward: y
-    In dy = {};     // backward alone
-    Out y = {};     // forward: y; backward: dx
-    int axis = -1;  // in Args from the front
-    double scale = 1.0;
-    bool log = false;
-    bool backward = false;
-    bool operator==(const CallOf&) const = default;
-  };
-  using Call = CallOf<ConstTensorRef, TensorRef>;
-
-  /// The axes of all tensors are collapsed to rows along the one asked for.
-  struct Args : Call {
-    Rows<3> rows;  // of x, dy and y; forward: dy's are x's
-
-    [[nodiscard]] std::int64_t length() const { return rows.length; }
-    [[nodiscard]] std::int64_t count() const { return rows.count(); }
-    [[nodiscard]] bool empty() const { return rows.length == 0 || rows.count() == 0; }
-  };
-
-  static constexpr void operands(auto& call, auto&& visit) {
-    const bool back = call.backward;
-    visit(in(call.x, back ? "y" : "x"), optional_in(call.dy, "dy"),
-          out(call.y, back ? "dx" : "y").may_be(back ? "dy" : "x", back ? "y" : ""));
-  }
-  static RungList<Softmax>& rungs();
-  static void bind(Args& args);
-
-  static Cost cost(const Args& args);
-  static void reference(const Args& args, Oracle& oracle);
-  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
-  static std::vector<Problem> check_problems(Backend backend);
-  static std::vector<Problem> bench_problems(Backend backend);
-  static Call make(const Problem& problem, Inputs& inputs);
-  static std::span<const ArgumentSpec> arguments();
-  static void invoke(Context& context, Invocation& invocation, Pick pick);
 };
 
 RUNG_API void softmax(Context& context, const ConstTensorRef& x, const TensorRef& y,

@@ -16,15 +16,10 @@
 // Source   the operation is NumPy's transpose; how to do it fast is in README.md.
 #pragma once
 
-#include <cstdint>
-#include <span>
-#include <string_view>
-#include <vector>
-
-#include "rung/core/collapse.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
-#include "rung/core/operator.hpp"
+#include "rung/core/extents.hpp"
+#include "rung/core/pick.hpp"
 #include "rung/core/tensor_ref.hpp"
 
 namespace rung {
@@ -32,68 +27,6 @@ namespace rung {
 struct TransposeOptions {
   /// order[a] is the axis of x that becomes axis a of y; rank 0: the last two axes are exchanged.
   Extents order = {};
-};
-
-struct RUNG_API Transpose {
-  static constexpr std::string_view name = "transpose";
-  static constexpr std::string_view summary = "y = x with its axes in another order";
-  static constexpr std::string_view problem_help =
-      "TYPE EXTENTS OF x[,order=AXES]: f32 8192x8192   u8 16x1000x3   f16 8x128x12x64,order=0213\n"
-      "order: the axis of x that each axis of y is, a digit each; default: the last two exchanged";
-
-  /// What a call comes down to, whatever its axes were called: y(j, i) = x(i, j) for each matrix of
-  /// a batch. Axes that x and y walk alike are merged. Rows are the axis along which y lies
-  /// densest, columns the one along which x does: a transpose reads along one and writes along the
-  /// other. Where an axis lies densely in both, neighbors along it stay together: 2, 4, 8 or 16 of
-  /// their bytes become one opaque element if alignment allows (pairs of f64, say), and what
-  /// remains of the axis is a run. Strides count opaque elements.
-  struct Moves {
-    int element_bytes = 1;  // 1, 2, 4, 8 or 16
-    std::int64_t run = 1;
-    std::int64_t rows = 1, columns = 1;    // of x
-    std::int64_t x_row = 0, x_column = 0;  // in x: from i to i + 1, and from j to j + 1
-    std::int64_t y_row = 0, y_column = 0;  // in y: from j to j + 1, and from i to i + 1
-    Collapsed<2> batch;                    // of y (tensor 0) and x (tensor 1)
-
-    [[nodiscard]] std::int64_t matrices() const { return batch.size(); }
-    [[nodiscard]] std::int64_t elements() const { return run * rows * columns * matrices(); }
-    [[nodiscard]] std::int64_t bytes() const { return elements() * element_bytes; }
-    [[nodiscard]] bool empty() const { return elements() == 0; }
-    /// Single elements, x dense along its rows and y along its own: what tiles are made for. A
-    /// single row or column is dense along the other axis only, and that suffices.
-    [[nodiscard]] bool dense() const {
-      return run == 1 && (columns == 1 || x_column == 1) && (rows == 1 || y_column == 1);
-    }
-  };
-
-  template <class In, class Out>
-  struct CallOf {
-    In x = {};
-    Out y = {};
-    Extents order = {};  // in Args a permutation of all axes
-    bool operator==(const CallOf&) const = default;
-  };
-  using Call = CallOf<ConstTensorRef, TensorRef>;
-
-  struct Args : Call {
-    /// They suit new data pointers too: repeats() sees to alignment up to 16 bytes.
-    Moves moves;
-  };
-
-  static constexpr void operands(auto& call, auto&& visit) {
-    visit(in(call.x, "x"), out(call.y, "y"));
-  }
-  static RungList<Transpose>& rungs();
-  static void bind(Args& args);
-
-  static Cost cost(const Args& args);
-  static void reference(const Args& args, Oracle& oracle);
-  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
-  static std::vector<Problem> check_problems(Backend backend);
-  static std::vector<Problem> bench_problems(Backend backend);
-  static Call make(const Problem& problem, Inputs& inputs);
-  static std::span<const ArgumentSpec> arguments();
-  static void invoke(Context& context, Invocation& invocation, Pick pick);
 };
 
 RUNG_API void transpose(Context& context, const ConstTensorRef& x, const TensorRef& y,

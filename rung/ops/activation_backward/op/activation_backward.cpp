@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_backward: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/activation_backward/activation_backward.hpp"
+#include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
@@ -48,6 +48,31 @@ void ActivationBackward::bind(Args& args) {
 void activation_backward(Context& context, const ConstTensorRef& saved, const ConstTensorRef& dy,
                          const TensorRef& dx, const ActivationBackwardOptions& options, Pick pick) {
   call<ActivationBackward>(context, {saved, dy, dx, options.function}, pick);
+}
+
+void sign_backward(Context& context, const ConstTensorRef& saved, const ConstTensorRef& dy,
+                   const TensorRef& dx, Pick pick) {
+  activation_backward(context, saved, dy, dx, {ActivationFunction::sign}, pick);
+}
+void sigmoid_backward(Context& context, const ConstTensorRef& saved, const ConstTensorRef& dy,
+                      const TensorRef& dx, Pick pick) {
+  activation_backward(context, saved, dy, dx, {ActivationFunction::sigmoid}, pick);
+}
+void tanh_backward(Context& context, const ConstTensorRef& saved, const ConstTensorRef& dy,
+                   const TensorRef& dx, Pick pick) {
+  activation_backward(context, saved, dy, dx, {ActivationFunction::tanh}, pick);
+}
+void relu_backward(Context& context, const ConstTensorRef& saved, const ConstTensorRef& dy,
+                   const TensorRef& dx, Pick pick) {
+  activation_backward(context, saved, dy, dx, {ActivationFunction::relu}, pick);
+}
+void gelu_backward(Context& context, const ConstTensorRef& saved, const ConstTensorRef& dy,
+                   const TensorRef& dx, Pick pick) {
+  activation_backward(context, saved, dy, dx, {ActivationFunction::gelu}, pick);
+}
+void silu_backward(Context& context, const ConstTensorRef& saved, const ConstTensorRef& dy,
+                   const TensorRef& dx, Pick pick) {
+  activation_backward(context, saved, dy, dx, {ActivationFunction::silu}, pick);
 }
 
 }  // namespace rung

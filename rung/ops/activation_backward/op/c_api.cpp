@@ -2,7 +2,7 @@
 // activation_backward's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/activation_backward/activation_backward.h"
-#include "rung/ops/activation_backward/activation_backward.hpp"
+#include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 namespace {
 
@@ -35,4 +35,40 @@ rung_status rung_activation_backward(rung_context* context, const rung_tensor* s
                                      const rung_activation_backward_options* options) {
   return table.call(rung::activation_backward, context, options, Argument{saved, "saved"},
                     Argument{dy, "dy"}, Argument{dx, "dx"});
+}
+
+rung_status rung_sign_backward(rung_context* context, const rung_tensor* saved,
+                               const rung_tensor* dy, const rung_tensor* dx) {
+  return call_without_options(rung::sign_backward, context, Argument{saved, "saved"},
+                              Argument{dy, "dy"}, Argument{dx, "dx"});
+}
+
+rung_status rung_sigmoid_backward(rung_context* context, const rung_tensor* saved,
+                                  const rung_tensor* dy, const rung_tensor* dx) {
+  return call_without_options(rung::sigmoid_backward, context, Argument{saved, "saved"},
+                              Argument{dy, "dy"}, Argument{dx, "dx"});
+}
+
+rung_status rung_tanh_backward(rung_context* context, const rung_tensor* saved,
+                               const rung_tensor* dy, const rung_tensor* dx) {
+  return call_without_options(rung::tanh_backward, context, Argument{saved, "saved"},
+                              Argument{dy, "dy"}, Argument{dx, "dx"});
+}
+
+rung_status rung_relu_backward(rung_context* context, const rung_tensor* saved,
+                               const rung_tensor* dy, const rung_tensor* dx) {
+  return call_without_options(rung::relu_backward, context, Argument{saved, "saved"},
+                              Argument{dy, "dy"}, Argument{dx, "dx"});
+}
+
+rung_status rung_gelu_backward(rung_context* context, const rung_tensor* saved,
+                               const rung_tensor* dy, const rung_tensor* dx) {
+  return call_without_options(rung::gelu_backward, context, Argument{saved, "saved"},
+                              Argument{dy, "dy"}, Argument{dx, "dx"});
+}
+
+rung_status rung_silu_backward(rung_context* context, const rung_tensor* saved,
+                               const rung_tensor* dy, const rung_tensor* dx) {
+  return call_without_options(rung::silu_backward, context, Argument{saved, "saved"},
+                              Argument{dy, "dy"}, Argument{dx, "dx"});
 }

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/activation_backward/activation_backward.hpp"
+#include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 namespace rung {
 namespace {

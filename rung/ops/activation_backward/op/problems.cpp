@@ -11,7 +11,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/words.hpp"
-#include "rung/ops/activation_backward/activation_backward.hpp"
+#include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 namespace rung {
 namespace {

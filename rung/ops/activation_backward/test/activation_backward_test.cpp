@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of activation_backward that `rung check` does not state: it is the derivative of the
 // functions as they are written down, in every rung; special values; layouts; errors.
-#include "rung/ops/activation_backward/activation_backward.hpp"
+#include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 #include <gtest/gtest.h>
 

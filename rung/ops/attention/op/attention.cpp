@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/op/attention.hpp"
 
 #include <fmt/format.h>
 

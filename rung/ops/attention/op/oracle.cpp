@@ -9,7 +9,7 @@
 
 #include "rung/core/inputs.hpp"
 #include "rung/core/rounding.hpp"
-#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/mask.hpp"
 
 namespace rung {

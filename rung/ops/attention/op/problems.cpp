@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "rung/core/any_operator.hpp"
-#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/mask.hpp"
 
 namespace rung {

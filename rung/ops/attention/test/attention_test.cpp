@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of attention that `rung check` does not state: algebra, layouts, masks, special
 // values, choice, errors.
-#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/op/attention.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,6 +10,7 @@
 #include <limits>
 #include <string_view>
 
+#include "rung/core/per_axis.hpp"
 #include "rung/core/require.hpp"
 #include "rung/ops/conv/window.hpp"
 
@@ -23,24 +24,14 @@ struct Window {
   int stride;
   int padding;
   int dilation;
-  bool operator==(const Window&) const = default;
 };
 
+/// Along axis `axis` of depth, height and width, of which an image has the last `axes`.
 template <class Options>
-Window window_of(const Options& o, int axis) {
-  const Window all[] = {{o.stride_depth, o.padding_depth, o.dilation_depth},
-                        {o.stride_height, o.padding_height, o.dilation_height},
-                        {o.stride_width, o.padding_width, o.dilation_width}};
-  return all[axis];
-}
-template <class Options>
-void set_window(Options& o, int axis, const Window& window) {
-  int* const all[][3] = {{&o.stride_depth, &o.padding_depth, &o.dilation_depth},
-                         {&o.stride_height, &o.padding_height, &o.dilation_height},
-                         {&o.stride_width, &o.padding_width, &o.dilation_width}};
-  *all[axis][0] = window.stride;
-  *all[axis][1] = window.padding;
-  *all[axis][2] = window.dilation;
+Window window_of(const Options& o, int axis, int axes) {
+  const int own = axis - (3 - axes);
+  if (own < 0) return {1, 0, 1};
+  return {o.stride.along(own), o.padding.along(own), o.dilation.along(own)};
 }
 
 inline ConvAxis axis_of(std::string_view op, std::string_view where, std::int64_t extent,
@@ -166,15 +157,9 @@ ConvGeometry bind_layer(std::string_view op, Named<X> x, Named<W> w, Named<Y> y,
                        geometry.groups, geometry.channels, geometry.filters));
   }
   const int absent = 5 - rank;
-  for (int axis = 0; axis < 3; ++axis) {
-    const Window window = window_of(options, axis);
-    if (axis < absent && window != Window{1, 0, 1}) {
-      reject(op,
-             fmt::format("{}: stride {}, padding {}, dilation {} of an axis that {} lacks; "
-                         "accepted: 1, 0 and 1",
-                         axis_names[axis], window.stride, window.padding, window.dilation, x.name));
-    }
-  }
+  require_per_axis(op, "stride", options.stride, rank - 2, 1);
+  require_per_axis(op, "padding", options.padding, rank - 2, 0);
+  require_per_axis(op, "dilation", options.dilation, rank - 2, 1);
   Extents of_w{geometry.filters, geometry.group_channels()};
   of_w.rank = rank;
   Extents of_y{geometry.images, geometry.filters};
@@ -183,7 +168,7 @@ ConvGeometry bind_layer(std::string_view op, Named<X> x, Named<W> w, Named<Y> y,
   require_shape(op, w.tensor, w.name, given_order(of_w, last));
   for (int axis = absent; axis < 3; ++axis) {
     geometry.axis[axis] = axis_of(op, axis_names[axis], image.shape[2 + axis],
-                                  filter.shape[2 + axis], window_of(options, axis));
+                                  filter.shape[2 + axis], window_of(options, axis, rank - 2));
     of_y[2 + axis - absent] = geometry.axis[axis].out;
   }
   require_shape(op, y.tensor, y.name, given_order(of_y, last));

@@ -2,7 +2,7 @@
 // conv's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/conv/conv.h"
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 
 namespace {
 
@@ -11,16 +11,9 @@ using C = rung_conv_options;
 using Cpp = rung::ConvOptions;
 
 constexpr auto table = options_table<C, Cpp>(
-    "rung_conv_options", field("stride_depth", &C::stride_depth, &Cpp::stride_depth),
-    field("stride_height", &C::stride_height, &Cpp::stride_height),
-    field("stride_width", &C::stride_width, &Cpp::stride_width),
-    field("padding_depth", &C::padding_depth, &Cpp::padding_depth),
-    field("padding_height", &C::padding_height, &Cpp::padding_height),
-    field("padding_width", &C::padding_width, &Cpp::padding_width),
-    field("dilation_depth", &C::dilation_depth, &Cpp::dilation_depth),
-    field("dilation_height", &C::dilation_height, &Cpp::dilation_height),
-    field("dilation_width", &C::dilation_width, &Cpp::dilation_width),
-    field("groups", &C::groups, &Cpp::groups),
+    "rung_conv_options", per_axis("stride", &C::stride, &Cpp::stride),
+    per_axis("padding", &C::padding, &Cpp::padding),
+    per_axis("dilation", &C::dilation, &Cpp::dilation), field("groups", &C::groups, &Cpp::groups),
     field("channels_last", &C::channels_last, &Cpp::channels_last),
     field("winograd", &C::winograd, &Cpp::winograd), field("bias", &C::bias, &Cpp::bias),
     choice("activation", &C::activation, &Cpp::activation, rung::Activation::tanh));

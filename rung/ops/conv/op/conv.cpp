@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"

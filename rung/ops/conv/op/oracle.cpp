@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/op/oracle.hpp"
 
 namespace rung {

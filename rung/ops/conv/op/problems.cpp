@@ -10,8 +10,8 @@
 #include "rung/core/facts.hpp"
 #include "rung/core/require.hpp"
 #include "rung/core/words.hpp"
-#include "rung/ops/conv/conv.hpp"
 #include "rung/ops/conv/op/axes.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/op/facts.hpp"
 #include "rung/ops/conv/op/text.hpp"
 
@@ -226,7 +226,7 @@ void Conv::invoke(Context& context, Invocation& call, Pick pick) {
   for (int axis = 5 - rank; axis < 3; ++axis) {
     y[axis + rank - 3] =
         conv_axes::axis_of(name, conv_axes::axis_names[axis], image.shape[2 + axis],
-                           filter.shape[2 + axis], conv_axes::window_of(options, axis))
+                           filter.shape[2 + axis], conv_axes::window_of(options, axis, rank - 2))
             .out;
   }
   call.result =

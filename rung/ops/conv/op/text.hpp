@@ -4,57 +4,30 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdint>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "rung/core/any_operator.hpp"
+#include "rung/core/per_axis.hpp"
 #include "rung/core/problem.hpp"
 #include "rung/core/require.hpp"
-#include "rung/ops/conv/conv.hpp"
 #include "rung/ops/conv/op/axes.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 
 namespace rung::conv_text {
-
-/// "3", for all axes of an image, or as many numbers as it has axes: "3x2".
-inline std::vector<int> parse_list(std::string_view op, std::string_view name,
-                                   std::string_view text, int count) {
-  std::vector<int> numbers;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  while (true) {
-    int number = 0;
-    const auto [stop, error] = std::from_chars(at, end, number);
-    if (error != std::errc{}) break;
-    numbers.push_back(number);
-    if (stop == end) {
-      if (numbers.size() == 1) numbers.resize(static_cast<std::size_t>(count), numbers.front());
-      if (numbers.size() == static_cast<std::size_t>(count)) return numbers;
-      break;
-    }
-    if (*stop != 'x') break;
-    at = stop + 1;
-  }
-  reject(op, fmt::format("{} is '{}'; accepted: a number, or {} joined by x", name, text, count));
-}
 
 /// Stride, padding and dilation. `from` has text(); `spatial` is how many axes an image has.
 template <class Source, class Options>
 void read_windows(std::string_view op, const Source& from, int spatial, bool long_names,
                   Options& options) {
-  const auto list = [&](std::string_view brief, std::string_view full, std::string_view otherwise) {
+  const auto numbers = [&](std::string_view brief, std::string_view full,
+                           std::string_view otherwise) {
     const std::string_view name = long_names ? full : brief;
-    return parse_list(op, name, from.text(name, otherwise), spatial);
+    return parse_per_axis(op, name, from.text(name, otherwise), spatial);
   };
-  const std::vector<int> stride = list("s", "stride", "1");
-  const std::vector<int> padding = list("p", "padding", "0");
-  const std::vector<int> dilation = list("d", "dilation", "1");
-  for (int i = 0; i < spatial; ++i) {
-    const auto at = static_cast<std::size_t>(i);
-    conv_axes::set_window(options, 3 - spatial + i, {stride[at], padding[at], dilation[at]});
-  }
+  options.stride = numbers("s", "stride", "1");
+  options.padding = numbers("p", "padding", "0");
+  options.dilation = numbers("d", "dilation", "1");
 }
 
 /// The shapes of a layer's tensors, as its caller has them.
@@ -75,15 +48,15 @@ Shapes read_layer(std::string_view op, const Problem& problem, Options& options)
   options.channels_last = problem.has("nhwc");
   const Extents x{std::span<const std::int64_t>(problem.extents)};
   const std::int64_t filters = problem.integer("out", x[1], Problem::count);
-  const std::vector<int> kernel = parse_list(op, "k", problem.text("k", "3"), spatial);
+  const PerAxis kernel = parse_per_axis(op, "k", problem.text("k", "3"), spatial);
   Extents w{filters, x[1] / options.groups};
   Extents y{x[0], filters};
   w.rank = y.rank = rank;
   for (int axis = 0; axis < spatial; ++axis) {
     const int of_three = 3 - spatial + axis;
-    w[2 + axis] = kernel[static_cast<std::size_t>(axis)];
+    w[2 + axis] = kernel.along(axis);
     y[2 + axis] = conv_axes::axis_of(op, conv_axes::axis_names[of_three], x[2 + axis], w[2 + axis],
-                                     conv_axes::window_of(options, of_three))
+                                     conv_axes::window_of(options, of_three, spatial))
                       .out;
   }
   const bool last = options.channels_last;

@@ -2,7 +2,7 @@
 // conv / cudnn: the peer cuDNN; see cudnn_layer.hpp.
 //
 // Limits   no bias, no activation.
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/peers/cudnn_layer.hpp"
 
 namespace rung {

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/peers/cudnn_convolution.hpp"
 
 namespace rung::conv_cudnn {

@@ -4,7 +4,7 @@
 // Kernels  generated while running for the processor it finds; with `winograd` the choice between
 //          direct and Winograd is the library's (2.6: "auto").
 // Limits   no bias, no activation.
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/peers/onednn_layer.hpp"
 
 namespace rung {

@@ -36,10 +36,10 @@ void check_conv(rung_context* context) {
 
   rung_conv_options options;
   CHECK(rung_conv_options_init(&options, sizeof options) == RUNG_OK);
-  CHECK(options.stride_width == 1 && options.padding_height == 0 && options.dilation_depth == 1 &&
+  CHECK(options.stride[1] == 1 && options.padding[0] == 0 && options.dilation[2] == 1 &&
         options.groups == 1 && options.winograd == 0 && options.bias == NULL);
-  options.stride_height = options.stride_width = 2;
-  options.padding_height = options.padding_width = 1;
+  options.stride[0] = options.stride[1] = 2;
+  options.padding[0] = options.padding[1] = 1;
   options.groups = 2;
   CHECK(rung_conv(context, &tx, &tw, &ty, &options) == RUNG_OK);
   expect(x, w, expected);

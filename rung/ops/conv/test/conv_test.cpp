@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of conv that `rung check` does not state: linearity, shifts, groups and dilation in
 // terms of other calls, 1 x 1 as a matrix product, NaN, layouts, errors.
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -216,14 +216,18 @@ TEST_P(ConvOn, ErrorsNameWhatWasGiven) {
   wrong.groups = 4;
   expect(layer.x(), layer.w(), layer.y(), wrong, "groups is 4, of 4 channels and 6 filters");
   wrong = {};
-  wrong.stride_width = 0;
+  wrong.stride = {1, 0};
   expect(layer.x(), layer.w(), layer.y(), wrong, "width: stride 0");
   wrong = {};
-  wrong.dilation_height = -1;
+  wrong.dilation = {-1, 1};
   expect(layer.x(), layer.w(), layer.y(), wrong, "height: stride 1, padding 0, dilation -1");
   wrong = {};
-  wrong.stride_depth = 2;
-  expect(layer.x(), layer.w(), layer.y(), wrong, "depth: stride 2");
+  wrong.stride = {1, 1, 2};
+  expect(layer.x(), layer.w(), layer.y(), wrong,
+         "stride[2] is 2, of an axis that the image lacks; accepted: 1");
+  wrong = {};
+  wrong.padding = {};
+  expect(layer.x(), layer.w(), layer.y(), wrong, "padding has 0 numbers; accepted: 1, or 2");
   wrong = {};
   wrong.activation = static_cast<Activation>(9);
   expect(layer.x(), layer.w(), layer.y(), wrong, "activation is 9");
@@ -276,7 +280,7 @@ TEST_P(ConvOn, AZeroSumIsPositive) {
         return channels_last ? Extents{n, h, v, c} : Extents{n, c, h, v};
       };
       const Extents y_shape = shape(images, filters, out_height, out_width);
-      ConvOptions options{.padding_height = 6, .padding_width = 2, .channels_last = channels_last};
+      ConvOptions options{.padding = {6, 2}, .channels_last = channels_last};
       options.bias = ConstTensorRef(bias.data(), {filters});
       std::vector<float> y(static_cast<std::size_t>(y_shape.product()));
       const ConstTensorRef x_ref(x.data(), shape(images, channels, height, width));

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rung/core/error.hpp"
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 
 namespace rung::conv_test {
 
@@ -58,9 +58,9 @@ struct Layer {
   template <class Options = ConvOptions>
   [[nodiscard]] Options options() const {
     Options options;
-    options.stride_height = options.stride_width = stride;
-    options.padding_height = options.padding_width = padding;
-    options.dilation_height = options.dilation_width = dilation;
+    options.stride = stride;
+    options.padding = padding;
+    options.dilation = dilation;
     options.groups = groups;
     return options;
   }

@@ -42,7 +42,7 @@ TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameSignsOfZero) {
   std::vector<float> y(static_cast<std::size_t>(images * filters * out_height * out_width));
   const TensorRef y_ref(y.data(), {images, out_height, out_width, filters});
   for (const bool biased : {false, true}) {
-    ConvOptions options{.padding_height = 9, .padding_width = 1, .channels_last = true};
+    ConvOptions options{.padding = {9, 1}, .channels_last = true};
     if (biased) options.bias = ConstTensorRef(bias.data(), {filters});
     Context one_thread = Context::cpu(1);
     for (const std::string& rung :

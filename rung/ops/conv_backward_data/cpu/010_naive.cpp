@@ -10,7 +10,7 @@
 // Tried    -
 // Source   the definition.
 #include "rung/core/dtype.hpp"
-#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace rung {
 namespace {

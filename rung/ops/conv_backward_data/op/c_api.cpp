@@ -3,7 +3,7 @@
 #include "rung/ops/conv_backward_data/conv_backward_data.h"
 
 #include "rung/core/c_options.hpp"
-#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace {
 
@@ -12,16 +12,9 @@ using C = rung_conv_backward_data_options;
 using Cpp = rung::ConvBackwardDataOptions;
 
 constexpr auto table = options_table<C, Cpp>(
-    "rung_conv_backward_data_options", field("stride_depth", &C::stride_depth, &Cpp::stride_depth),
-    field("stride_height", &C::stride_height, &Cpp::stride_height),
-    field("stride_width", &C::stride_width, &Cpp::stride_width),
-    field("padding_depth", &C::padding_depth, &Cpp::padding_depth),
-    field("padding_height", &C::padding_height, &Cpp::padding_height),
-    field("padding_width", &C::padding_width, &Cpp::padding_width),
-    field("dilation_depth", &C::dilation_depth, &Cpp::dilation_depth),
-    field("dilation_height", &C::dilation_height, &Cpp::dilation_height),
-    field("dilation_width", &C::dilation_width, &Cpp::dilation_width),
-    field("groups", &C::groups, &Cpp::groups),
+    "rung_conv_backward_data_options", per_axis("stride", &C::stride, &Cpp::stride),
+    per_axis("padding", &C::padding, &Cpp::padding),
+    per_axis("dilation", &C::dilation, &Cpp::dilation), field("groups", &C::groups, &Cpp::groups),
     field("channels_last", &C::channels_last, &Cpp::channels_last));
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 #include "rung/core/any_operator.hpp"
 #include "rung/ops/conv/op/axes.hpp"

@@ -4,7 +4,7 @@
 
 #include "rung/core/inputs.hpp"
 #include "rung/ops/conv/op/oracle.hpp"
-#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace rung {
 namespace {

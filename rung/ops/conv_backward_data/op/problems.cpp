@@ -13,7 +13,7 @@
 #include "rung/ops/conv/op/facts.hpp"
 #include "rung/ops/conv/op/gradient_problems.hpp"
 #include "rung/ops/conv/op/text.hpp"
-#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace rung {
 namespace {
@@ -78,17 +78,17 @@ void ConvBackwardData::invoke(Context& context, Invocation& call, Pick pick) {
   conv_axes::to_five(filter, options.channels_last);
   Extents image{results.shape[0], filter.shape[1] * options.groups};
   image.rank = rank;
-  std::vector<int> given;
+  PerAxis given;
   if (call.has("image")) {
-    given = conv_text::parse_list(name, "image", call.text("image", ""), rank - 2);
+    given = parse_per_axis(name, "image", call.text("image", ""), rank - 2);
   }
   for (int axis = 5 - rank; axis < 3; ++axis) {
     const int at = axis + rank - 3;
-    const conv_axes::Window window = conv_axes::window_of(options, axis);
-    image[at] = given.empty() ? (results.shape[2 + axis] - 1) * window.stride +
-                                    (filter.shape[2 + axis] - 1) * window.dilation + 1 -
-                                    std::int64_t{2} * window.padding
-                              : given[static_cast<std::size_t>(at - 2)];
+    const conv_axes::Window window = conv_axes::window_of(options, axis, rank - 2);
+    image[at] = given.count == 0 ? (results.shape[2 + axis] - 1) * window.stride +
+                                       (filter.shape[2 + axis] - 1) * window.dilation + 1 -
+                                       std::int64_t{2} * window.padding
+                                 : given.along(at - 2);
     if (image[at] < 1) {
       reject(name, fmt::format("{}: extent {} of x; accepted: from 1 on",
                                conv_axes::axis_names[axis], image[at]));

@@ -2,7 +2,7 @@
 // conv_backward_data / cudnn: the peer cuDNN, its gradient of images; see
 // conv/peers/cudnn_layer.hpp.
 #include "rung/ops/conv/peers/cudnn_layer.hpp"
-#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace rung {
 namespace {

@@ -4,7 +4,7 @@
 //
 // Kernels  generated while running for the processor it finds.
 #include "rung/ops/conv/peers/onednn_layer.hpp"
-#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace rung {
 namespace {

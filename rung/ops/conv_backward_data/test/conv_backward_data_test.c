@@ -15,8 +15,8 @@ void check_conv_backward_data(rung_context* context) {
 
   rung_conv_backward_data_options options;
   CHECK(rung_conv_backward_data_options_init(&options, sizeof options) == RUNG_OK);
-  CHECK(options.stride_width == 1 && options.groups == 1);
-  options.stride_width = 2;
+  CHECK(options.stride[0] == 1 && options.stride[2] == 1 && options.groups == 1);
+  options.stride[0] = 2;
   CHECK(rung_conv_backward_data(context, &tdy, &tw, &tdx, &options) == RUNG_OK);
   SAME(dx, wanted, 5, 0);
   CHECK(rung_conv_backward_data(context, &tdy, &tw, &four, NULL) == RUNG_OK);

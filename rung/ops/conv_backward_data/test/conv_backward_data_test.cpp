@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data is the derivative of conv with respect to x, in every rung and layout; errors.
-#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -161,8 +161,8 @@ TEST(ConvBackwardDataSimt, BlocksShareTheTermsOfSmallLayersOfHalves) {
     const auto w = halves(whole_values(of_w.product(), 12));
     std::vector<bf16> dx(2 * 9 * 6 * 24);
     ConvBackwardDataOptions options;
-    options.stride_height = options.stride_width = stride;
-    options.padding_height = options.padding_width = 1;
+    options.stride = stride;
+    options.padding = 1;
     options.channels_last = true;
     every_rung_gives_the_same<bf16>({.dy = ConstTensorRef(dy.data(), of_dy),
                                      .w = ConstTensorRef(w.data(), of_w),

@@ -10,7 +10,7 @@
 // Tried    -
 // Source   the definition.
 #include "rung/core/dtype.hpp"
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung {
 namespace {

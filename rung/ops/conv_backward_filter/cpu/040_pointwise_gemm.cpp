@@ -19,7 +19,7 @@
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/layer.hpp"
 #include "rung/ops/conv_backward_filter/layer.hpp"
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {
 namespace {

@@ -13,7 +13,7 @@
 // Source   -
 #include "rung/device/collectives.hpp"
 #include "rung/ops/conv/cuda/detail/layer.hpp"
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung {
 namespace {

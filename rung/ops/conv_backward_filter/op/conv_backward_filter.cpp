@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 #include "rung/core/any_operator.hpp"
 #include "rung/ops/conv/op/axes.hpp"

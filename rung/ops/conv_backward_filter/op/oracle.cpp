@@ -4,7 +4,7 @@
 
 #include "rung/core/inputs.hpp"
 #include "rung/ops/conv/op/oracle.hpp"
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung {
 namespace {

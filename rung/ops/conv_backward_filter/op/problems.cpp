@@ -13,7 +13,7 @@
 #include "rung/ops/conv/op/facts.hpp"
 #include "rung/ops/conv/op/gradient_problems.hpp"
 #include "rung/ops/conv/op/text.hpp"
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung {
 namespace {
@@ -72,8 +72,7 @@ void ConvBackwardFilter::invoke(Context& context, Invocation& call, Pick pick) {
   conv_text::read_windows(name, call, rank - 2, true, options);
   options.groups = static_cast<int>(call.integer(name, "groups", 1, {1, INT32_MAX}));
   options.channels_last = call.has("nhwc");
-  const std::vector<int> kernel =
-      conv_text::parse_list(name, "kernel", call.text("kernel", "3"), rank - 2);
+  const PerAxis kernel = parse_per_axis(name, "kernel", call.text("kernel", "3"), rank - 2);
   ConstTensorRef image = x;
   ConstTensorRef results = dy;
   conv_axes::to_five(image, options.channels_last);
@@ -81,7 +80,7 @@ void ConvBackwardFilter::invoke(Context& context, Invocation& call, Pick pick) {
   Extents filter{results.shape[1], image.shape[1] / options.groups};
   filter.rank = rank;
   for (int axis = 2; axis < rank; ++axis) {
-    filter[axis] = kernel[static_cast<std::size_t>(axis - 2)];
+    filter[axis] = kernel.along(axis - 2);
     if (filter[axis] < 1) {
       reject(name, fmt::format("kernel is {}; accepted: from 1 on", filter[axis]));
     }

@@ -2,7 +2,7 @@
 // conv_backward_filter / cudnn: the peer cuDNN, its gradient of filters; see
 // conv/peers/cudnn_layer.hpp.
 #include "rung/ops/conv/peers/cudnn_layer.hpp"
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung {
 namespace {

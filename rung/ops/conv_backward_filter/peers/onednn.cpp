@@ -4,7 +4,7 @@
 //
 // Kernels  generated while running for the processor it finds.
 #include "rung/ops/conv/peers/onednn_layer.hpp"
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung {
 namespace {

@@ -14,8 +14,8 @@ void check_conv_backward_filter(rung_context* context) {
 
   rung_conv_backward_filter_options options;
   CHECK(rung_conv_backward_filter_options_init(&options, sizeof options) == RUNG_OK);
-  CHECK(options.stride_width == 1 && options.groups == 1);
-  options.stride_width = 2;
+  CHECK(options.stride[0] == 1 && options.stride[2] == 1 && options.groups == 1);
+  options.stride[0] = 2;
   CHECK(rung_conv_backward_filter(context, &tx, &tdy, &t3, &options) == RUNG_OK);
   SAME(dw, by_two, 3, 0);
   CHECK(rung_conv_backward_filter(context, &tx, &tdy, &t4, NULL) == RUNG_OK);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter is the derivative of conv with respect to w, in every rung and layout; the
 // same bits for any number of threads; errors.
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 #include <algorithm>
 #include <cmath>

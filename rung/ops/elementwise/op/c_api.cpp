@@ -2,7 +2,7 @@
 // elementwise's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/elementwise/elementwise.h"
-#include "rung/ops/elementwise/elementwise.hpp"
+#include "rung/ops/elementwise/op/elementwise.hpp"
 
 namespace {
 
@@ -48,4 +48,73 @@ rung_status rung_elementwise(rung_context* context, const rung_tensor* x, const 
   constexpr bool optional = true;
   return table.call(elementwise, context, options, Argument{x, "x"}, Argument{y, "y", optional},
                     Argument{w, "w", optional}, Argument{z, "z"});
+}
+
+rung_status rung_add(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                     const rung_tensor* z) {
+  return call_without_options(rung::add, context, Argument{x, "x"}, Argument{y, "y"},
+                              Argument{z, "z"});
+}
+
+rung_status rung_subtract(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                          const rung_tensor* z) {
+  return call_without_options(rung::subtract, context, Argument{x, "x"}, Argument{y, "y"},
+                              Argument{z, "z"});
+}
+
+rung_status rung_multiply(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                          const rung_tensor* z) {
+  return call_without_options(rung::multiply, context, Argument{x, "x"}, Argument{y, "y"},
+                              Argument{z, "z"});
+}
+
+rung_status rung_divide(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                        const rung_tensor* z) {
+  return call_without_options(rung::divide, context, Argument{x, "x"}, Argument{y, "y"},
+                              Argument{z, "z"});
+}
+
+rung_status rung_axpy(rung_context* context, double alpha, const rung_tensor* x,
+                      const rung_tensor* y, const rung_tensor* z) {
+  const auto with_alpha = [alpha](rung::Context& on, const rung::TensorRef& x_ref,
+                                  const rung::TensorRef& y_ref, const rung::TensorRef& z_ref,
+                                  rung::Pick pick) {
+    rung::axpy(on, alpha, x_ref, y_ref, z_ref, pick);
+  };
+  return call_without_options(with_alpha, context, Argument{x, "x"}, Argument{y, "y"},
+                              Argument{z, "z"});
+}
+
+rung_status rung_fma(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                     const rung_tensor* w, const rung_tensor* z) {
+  return call_without_options(rung::fma, context, Argument{x, "x"}, Argument{y, "y"},
+                              Argument{w, "w"}, Argument{z, "z"});
+}
+
+rung_status rung_relu(rung_context* context, const rung_tensor* x, const rung_tensor* z) {
+  return call_without_options(rung::relu, context, Argument{x, "x"}, Argument{z, "z"});
+}
+
+rung_status rung_sigmoid(rung_context* context, const rung_tensor* x, const rung_tensor* z) {
+  return call_without_options(rung::sigmoid, context, Argument{x, "x"}, Argument{z, "z"});
+}
+
+rung_status rung_tanh(rung_context* context, const rung_tensor* x, const rung_tensor* z) {
+  return call_without_options(rung::tanh, context, Argument{x, "x"}, Argument{z, "z"});
+}
+
+rung_status rung_gelu(rung_context* context, const rung_tensor* x, const rung_tensor* z) {
+  return call_without_options(rung::gelu, context, Argument{x, "x"}, Argument{z, "z"});
+}
+
+rung_status rung_silu(rung_context* context, const rung_tensor* x, const rung_tensor* z) {
+  return call_without_options(rung::silu, context, Argument{x, "x"}, Argument{z, "z"});
+}
+
+rung_status rung_exp(rung_context* context, const rung_tensor* x, const rung_tensor* z) {
+  return call_without_options(rung::exp, context, Argument{x, "x"}, Argument{z, "z"});
+}
+
+rung_status rung_sign(rung_context* context, const rung_tensor* x, const rung_tensor* z) {
+  return call_without_options(rung::sign, context, Argument{x, "x"}, Argument{z, "z"});
 }

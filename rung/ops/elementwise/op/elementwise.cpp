@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/elementwise/elementwise.hpp"
+#include "rung/ops/elementwise/op/elementwise.hpp"
 
 #include <fmt/format.h>
 
@@ -98,6 +98,52 @@ void elementwise(Context& context, const ElementwiseInputs& inputs, const Tensor
                 .function = options.function,
                 .alpha = options.alpha};
   });
+}
+
+void add(Context& context, const ConstTensorRef& x, const ConstTensorRef& y, const TensorRef& z,
+         Pick pick) {
+  elementwise(context, {x, y}, z, {ElementwiseFunction::add}, pick);
+}
+void subtract(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,
+              const TensorRef& z, Pick pick) {
+  elementwise(context, {x, y}, z, {ElementwiseFunction::sub}, pick);
+}
+void multiply(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,
+              const TensorRef& z, Pick pick) {
+  elementwise(context, {x, y}, z, {ElementwiseFunction::mul}, pick);
+}
+void divide(Context& context, const ConstTensorRef& x, const ConstTensorRef& y, const TensorRef& z,
+            Pick pick) {
+  elementwise(context, {x, y}, z, {ElementwiseFunction::div}, pick);
+}
+void axpy(Context& context, double alpha, const ConstTensorRef& x, const ConstTensorRef& y,
+          const TensorRef& z, Pick pick) {
+  elementwise(context, {x, y}, z, {ElementwiseFunction::axpy, alpha}, pick);
+}
+void fma(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,
+         const ConstTensorRef& w, const TensorRef& z, Pick pick) {
+  elementwise(context, {x, y, w}, z, {ElementwiseFunction::fma}, pick);
+}
+void relu(Context& context, const ConstTensorRef& x, const TensorRef& z, Pick pick) {
+  elementwise(context, {x}, z, {ElementwiseFunction::relu}, pick);
+}
+void sigmoid(Context& context, const ConstTensorRef& x, const TensorRef& z, Pick pick) {
+  elementwise(context, {x}, z, {ElementwiseFunction::sigmoid}, pick);
+}
+void tanh(Context& context, const ConstTensorRef& x, const TensorRef& z, Pick pick) {
+  elementwise(context, {x}, z, {ElementwiseFunction::tanh}, pick);
+}
+void gelu(Context& context, const ConstTensorRef& x, const TensorRef& z, Pick pick) {
+  elementwise(context, {x}, z, {ElementwiseFunction::gelu}, pick);
+}
+void silu(Context& context, const ConstTensorRef& x, const TensorRef& z, Pick pick) {
+  elementwise(context, {x}, z, {ElementwiseFunction::silu}, pick);
+}
+void exp(Context& context, const ConstTensorRef& x, const TensorRef& z, Pick pick) {
+  elementwise(context, {x}, z, {ElementwiseFunction::exp}, pick);
+}
+void sign(Context& context, const ConstTensorRef& x, const TensorRef& z, Pick pick) {
+  elementwise(context, {x}, z, {ElementwiseFunction::sign}, pick);
 }
 
 }  // namespace rung

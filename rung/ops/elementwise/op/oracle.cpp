@@ -7,44 +7,44 @@
 #include <type_traits>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/elementwise/elementwise.hpp"
+#include "rung/ops/elementwise/op/elementwise.hpp"
 
 namespace rung {
 namespace {
 
-using enum ElementwiseFunction;
+using Function = ElementwiseFunction;
 
 /// In Real: double, or long double where the operands are double already.
 template <class Real>
 Real exact(ElementwiseFunction function, Real alpha, Real x, Real y, Real w) {
   switch (function) {
-    case add:
+    case Function::add:
       return x + y;
-    case sub:
+    case Function::sub:
       return x - y;
-    case mul:
+    case Function::mul:
       return x * y;
-    case div:
+    case Function::div:
       return x / y;
-    case axpy:
+    case Function::axpy:
       return std::fma(alpha, x, y);
-    case fma:
+    case Function::fma:
       return std::fma(x, y, w);
-    case relu:
+    case Function::relu:
       return x < 0 ? Real{0} : x;
-    case sigmoid:
+    case Function::sigmoid:
       return 1 / (1 + std::exp(-x));
-    case tanh:
+    case Function::tanh:
       return std::tanh(x);
-    case gelu:
+    case Function::gelu:
       if (x < -40) return 0;  // as the limit; -infinity * 0 would be NaN
       return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
-    case exp:
+    case Function::exp:
       return std::exp(x);
-    case silu:
+    case Function::silu:
       if (x < -Real{800}) return 0;  // as the limit; -infinity * 0 would be NaN
       return x / (1 + std::exp(-x));
-    case sign:
+    case Function::sign:
       return x > 0 ? Real{1} : x < 0 ? Real{-1} : x;
   }
   return x;
@@ -57,13 +57,13 @@ T wrapped(ElementwiseFunction function, T x, T y, T w) {
   const auto a = static_cast<Wide>(x);
   const auto b = static_cast<Wide>(y);
   switch (function) {
-    case add:
+    case Function::add:
       return static_cast<T>(a + b);
-    case sub:
+    case Function::sub:
       return static_cast<T>(a - b);
-    case mul:
+    case Function::mul:
       return static_cast<T>(a * b);
-    case fma:
+    case Function::fma:
       return static_cast<T>(a * b + static_cast<Wide>(w));
     default:
       return x < 0 ? T{0} : x;
@@ -83,7 +83,7 @@ double value_at(const Elementwise::Args& args, const std::int64_t (&at)[3]) {
     using Computed = Accumulator<T>;
     // What IEEE rounds once is asked in double: rounded to long double first, f64 would be rounded
     // twice, and the product of a fused operation does not fit one at all.
-    const bool arithmetic = args.function <= fma;
+    const bool arithmetic = args.function <= Function::fma;
     const auto real = [](const T& value) { return static_cast<Computed>(value); };
     const auto alpha = static_cast<Computed>(args.alpha);
     if (arithmetic) {
@@ -102,8 +102,8 @@ double terms_at(const Elementwise::Args& args, const std::int64_t (&at)[3]) {
     return std::abs(static_cast<double>(
         static_cast<Accumulator<T>>(static_cast<const T*>(args.in[i].data)[at[i]])));
   };
-  if (args.function == axpy) return std::abs(args.alpha) * size(0) + size(1);
-  if (args.function == fma) return size(0) * size(1) + size(2);
+  if (args.function == Function::axpy) return std::abs(args.alpha) * size(0) + size(1);
+  if (args.function == Function::fma) return size(0) * size(1) + size(2);
   return 0;
 }
 
@@ -112,7 +112,8 @@ double terms_at(const Elementwise::Args& args, const std::int64_t (&at)[3]) {
 Cost Elementwise::cost(const Args& args) {
   // An operand that repeats along an axis is read once.
   double elements = static_cast<double>(args.size());
-  const double operations = (args.function == axpy || args.function == fma ? 2.0 : 1.0) * elements;
+  const double operations =
+      (args.function == Function::axpy || args.function == Function::fma ? 2.0 : 1.0) * elements;
   for (int i = 1; i <= args.arity(); ++i) {
     double distinct = 1;
     for (int axis = 0; axis < args.layout.rank; ++axis) {
@@ -156,15 +157,19 @@ void Elementwise::reference(const Args& args, Oracle& oracle) {
 
 Tolerance Elementwise::tolerance(const Args& args, const RungInfo& rung, Values) {
   const DType type = args.z.dtype;
-  if (!is_floating(type) || args.function == relu || args.function == sign) return {};
+  const bool exact = args.function == Function::relu || args.function == Function::sign;
+  if (!is_floating(type) || exact) return {};
   // What elementwise.hpp promises; the hundredth covers the oracle's own rounding.
   const double last_place = epsilon(type == DType::f64 ? DType::f64 : DType::f32);
   double units = 0;
-  if (args.function == gelu) units = 8;
-  if (args.function == exp || args.function == tanh || args.function == sigmoid) units = 4;
-  if (args.function == silu) units = 5;
-  const bool brief = size_of(type) == 2 &&
-                     (args.function == gelu || args.function == sigmoid || args.function == silu);
+  if (args.function == Function::gelu) units = 8;
+  if (args.function == Function::exp || args.function == Function::tanh ||
+      args.function == Function::sigmoid)
+    units = 4;
+  if (args.function == Function::silu) units = 5;
+  const bool brief =
+      size_of(type) == 2 && (args.function == Function::gelu ||
+                             args.function == Function::sigmoid || args.function == Function::silu);
   if (brief) units = 0x1p-16 / last_place;
   Tolerance tolerance;
   tolerance.relative = units * last_place + epsilon(type) / 2 * 1.01;
@@ -172,10 +177,10 @@ Tolerance Elementwise::tolerance(const Args& args, const RungInfo& rung, Values)
                        : type == DType::f64  ? 0x1p-1074
                        : type == DType::bf16 ? 0x1p-133
                                              : 0x1p-149;
-  if (args.function == sigmoid && type != DType::f16) {
+  if (args.function == Function::sigmoid && type != DType::f16) {
     tolerance.absolute = type == DType::f64 ? 0x1p-1022 : 0x1p-126;
   }
-  if (args.function == silu && type != DType::f16) {
+  if (args.function == Function::silu && type != DType::f16) {
     tolerance.absolute = type == DType::f64 ? 0x1p-1012 : 0x1p-119;
   }
   if (rung.peer && units > 0) {

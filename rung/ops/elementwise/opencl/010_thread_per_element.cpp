@@ -3,7 +3,7 @@
 #include "rung/ops/elementwise/opencl/010_thread_per_element.cl.hpp"
 
 #include "rung/core/integer.hpp"
-#include "rung/ops/elementwise/elementwise.hpp"
+#include "rung/ops/elementwise/op/elementwise.hpp"
 
 namespace rung {
 namespace {

@@ -6,7 +6,7 @@
 //          numbers held to.
 #include <algorithm>
 
-#include "rung/ops/elementwise/elementwise.hpp"
+#include "rung/ops/elementwise/op/elementwise.hpp"
 #include "rung/peers/onednn.hpp"
 #include "rung/peers/thread_count.hpp"
 

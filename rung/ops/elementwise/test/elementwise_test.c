@@ -41,6 +41,40 @@ static double expect(rung_elementwise_function function, double alpha, double x,
   return NAN;
 }
 
+/* The function by its own name. */
+static rung_status by_name(rung_context* context, int function, const rung_tensor* x,
+                           const rung_tensor* y, const rung_tensor* w, const rung_tensor* z) {
+  switch ((rung_elementwise_function)function) {
+    case RUNG_ELEMENTWISE_ADD:
+      return rung_add(context, x, y, z);
+    case RUNG_ELEMENTWISE_SUB:
+      return rung_subtract(context, x, y, z);
+    case RUNG_ELEMENTWISE_MUL:
+      return rung_multiply(context, x, y, z);
+    case RUNG_ELEMENTWISE_DIV:
+      return rung_divide(context, x, y, z);
+    case RUNG_ELEMENTWISE_AXPY:
+      return rung_axpy(context, -2.5, x, y, z);
+    case RUNG_ELEMENTWISE_FMA:
+      return rung_fma(context, x, y, w, z);
+    case RUNG_ELEMENTWISE_RELU:
+      return rung_relu(context, x, z);
+    case RUNG_ELEMENTWISE_SIGMOID:
+      return rung_sigmoid(context, x, z);
+    case RUNG_ELEMENTWISE_TANH:
+      return rung_tanh(context, x, z);
+    case RUNG_ELEMENTWISE_GELU:
+      return rung_gelu(context, x, z);
+    case RUNG_ELEMENTWISE_EXP:
+      return rung_exp(context, x, z);
+    case RUNG_ELEMENTWISE_SILU:
+      return rung_silu(context, x, z);
+    case RUNG_ELEMENTWISE_SIGN:
+      return rung_sign(context, x, z);
+  }
+  return RUNG_INTERNAL;
+}
+
 void check_elementwise(rung_context* context) {
   float x[SIZE], y[COLUMNS], w[1] = {0.75f}, z[SIZE], expected[SIZE];
   const int64_t shape[2] = {ROWS, COLUMNS}, row[1] = {COLUMNS};
@@ -62,7 +96,14 @@ void check_elementwise(rung_context* context) {
       expected[i] = (float)expect(options.function, -2.5, x[i], y[i % COLUMNS], w[0]);
     }
     SAME(z, expected, SIZE, 1e-6);
+    memcpy(expected, z, sizeof z);
+    memset(z, 0xff, sizeof z);
+    CHECK(by_name(context, function, &tx, &ty, &tw, &tz) == RUNG_OK);
+    SAME(z, expected, SIZE, 0);
   }
+  FAILS(rung_add(NULL, &tx, &ty, &tz), RUNG_INVALID_ARGUMENT, "context", "NULL");
+  FAILS(rung_axpy(context, 2, &tx, NULL, &tz), RUNG_INVALID_ARGUMENT, "y is", "NULL");
+  FAILS(rung_gelu(context, &tx, NULL), RUNG_INVALID_ARGUMENT, "z is", "NULL");
   CHECK(rung_elementwise(context, &tx, &ty, NULL, &tz, NULL) == RUNG_OK);
   for (int i = 0; i < SIZE; ++i) expected[i] = x[i] + y[i % COLUMNS];
   SAME(z, expected, SIZE, 0);

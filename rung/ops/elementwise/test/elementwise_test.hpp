@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rung/ops/elementwise/elementwise.hpp"
+#include "rung/ops/elementwise/op/elementwise.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung::elementwise_test {

@@ -2,7 +2,7 @@
 // gemm: the problems on which `rung explain` runs each rung.
 #include "rung/core/explain_problems.hpp"
 
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {
 namespace {

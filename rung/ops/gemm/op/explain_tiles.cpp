@@ -3,7 +3,7 @@
 #include "rung/core/explain_tiles.hpp"
 
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {
 namespace {

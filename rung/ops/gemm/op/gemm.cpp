@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {
 

@@ -9,7 +9,7 @@
 
 #include "rung/core/inputs.hpp"
 #include "rung/core/integer.hpp"
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {
 namespace {

@@ -10,7 +10,7 @@
 #include "rung/core/any_operator.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/core/words.hpp"
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {
 namespace {

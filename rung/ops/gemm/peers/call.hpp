@@ -13,7 +13,7 @@
 #include <limits>
 #include <utility>
 
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 #include "rung/peers/thread_count.hpp"
 
 namespace rung::peer {

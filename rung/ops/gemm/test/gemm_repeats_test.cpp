@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung::gemm_test {
 

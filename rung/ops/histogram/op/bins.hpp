@@ -12,7 +12,7 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/export.hpp"
-#include "rung/ops/histogram/histogram.hpp"
+#include "rung/ops/histogram/op/histogram.hpp"
 
 namespace rung {
 

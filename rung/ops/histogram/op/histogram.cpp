@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/histogram/histogram.hpp"
+#include "rung/ops/histogram/op/histogram.hpp"
 
 #include <fmt/format.h>
 

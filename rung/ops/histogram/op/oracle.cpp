@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/histogram/histogram.hpp"
+#include "rung/ops/histogram/op/histogram.hpp"
 
 namespace rung {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "rung/core/rounding.hpp"
-#include "rung/ops/histogram/histogram.hpp"
+#include "rung/ops/histogram/op/histogram.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung {

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "rung/ops/image/image.hpp"
+#include "rung/ops/image/op/image.hpp"
 
 namespace rung {
 namespace {

@@ -2,7 +2,7 @@
 // image's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/image/image.h"
-#include "rung/ops/image/image.hpp"
+#include "rung/ops/image/op/image.hpp"
 
 namespace {
 
@@ -41,4 +41,29 @@ rung_status rung_image_options_init(rung_image_options* options, size_t size) {
 rung_status rung_image(rung_context* context, const rung_tensor* x, const rung_tensor* y,
                        const rung_image_options* options) {
   return table.call(rung::image, context, options, Argument{x, "x"}, Argument{y, "y"});
+}
+
+rung_status rung_to_grey(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                         const rung_image_options* options) {
+  return table.call(rung::to_grey, context, options, Argument{x, "x"}, Argument{y, "y"});
+}
+
+rung_status rung_box_blur(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                          const rung_image_options* options) {
+  return table.call(rung::box_blur, context, options, Argument{x, "x"}, Argument{y, "y"});
+}
+
+rung_status rung_gaussian_blur(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                               const rung_image_options* options) {
+  return table.call(rung::gaussian_blur, context, options, Argument{x, "x"}, Argument{y, "y"});
+}
+
+rung_status rung_unsharp_mask(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                              const rung_image_options* options) {
+  return table.call(rung::unsharp_mask, context, options, Argument{x, "x"}, Argument{y, "y"});
+}
+
+rung_status rung_sobel(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                       const rung_image_options* options) {
+  return table.call(rung::sobel, context, options, Argument{x, "x"}, Argument{y, "y"});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // image: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/image/image.hpp"
+#include "rung/ops/image/op/image.hpp"
 
 #include <fmt/format.h>
 
@@ -120,6 +120,11 @@ void derive_blur(Image::Args& args) {
   args.blur_256[0] = rest;
 }
 
+ImageOptions with_filter(ImageOptions options, ImageFilter filter) {
+  options.filter = filter;
+  return options;
+}
+
 }  // namespace
 
 RungList<Image>& Image::rungs() { return rung_list; }
@@ -152,6 +157,27 @@ void Image::bind(Args& args) {
 void image(Context& context, const ConstTensorRef& x, const TensorRef& y,
            const ImageOptions& options, Pick pick) {
   call<Image>(context, {.x = x, .y = y, .options = options}, pick);
+}
+
+void to_grey(Context& context, const ConstTensorRef& x, const TensorRef& y,
+             const ImageOptions& options, Pick pick) {
+  image(context, x, y, with_filter(options, ImageFilter::grey), pick);
+}
+void box_blur(Context& context, const ConstTensorRef& x, const TensorRef& y,
+              const ImageOptions& options, Pick pick) {
+  image(context, x, y, with_filter(options, ImageFilter::box), pick);
+}
+void gaussian_blur(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                   const ImageOptions& options, Pick pick) {
+  image(context, x, y, with_filter(options, ImageFilter::gaussian), pick);
+}
+void unsharp_mask(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                  const ImageOptions& options, Pick pick) {
+  image(context, x, y, with_filter(options, ImageFilter::unsharp), pick);
+}
+void sobel(Context& context, const ConstTensorRef& x, const TensorRef& y,
+           const ImageOptions& options, Pick pick) {
+  image(context, x, y, with_filter(options, ImageFilter::sobel), pick);
 }
 
 }  // namespace rung

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/image/image.hpp"
+#include "rung/ops/image/op/image.hpp"
 
 namespace rung {
 namespace {

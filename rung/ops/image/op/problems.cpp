@@ -14,7 +14,7 @@
 #include "rung/core/require.hpp"
 #include "rung/core/run_examples.hpp"
 #include "rung/core/words.hpp"
-#include "rung/ops/image/image.hpp"
+#include "rung/ops/image/op/image.hpp"
 
 namespace rung {
 namespace {

@@ -56,6 +56,25 @@ void check_image(rung_context* context) {
   options.edge = RUNG_IMAGE_EDGE_CLAMP;
   options.truncate = 0;
 
+  /* Every filter by its own name, whatever options.filter is. */
+  typedef rung_status by_name(rung_context*, const rung_tensor*, const rung_tensor*,
+                              const rung_image_options*);
+  by_name* const named[] = {rung_to_grey, rung_box_blur, rung_gaussian_blur, rung_unsharp_mask,
+                            rung_sobel};
+  float named_row[4];
+  const rung_tensor tnamed = tensor_of(named_row, RUNG_F32, 3, planar);
+  for (int filter = RUNG_IMAGE_BOX; filter <= RUNG_IMAGE_SOBEL; ++filter) {
+    options.filter = (rung_image_filter)filter;
+    CHECK(rung_image(context, &trow, &tblurred, &options) == RUNG_OK);
+    options.filter = RUNG_IMAGE_GREY;
+    CHECK(named[filter](context, &trow, &tnamed, &options) == RUNG_OK);
+    SAME(named_row, blurred, 4, 0);
+  }
+  memset(grey, 0, sizeof grey);
+  CHECK(named[RUNG_IMAGE_GREY](context, &tx, &ty, NULL) == RUNG_OK);
+  CHECK(memcmp(grey, bt601, 4) == 0);
+  options.filter = RUNG_IMAGE_BOX;
+
   CHECK_OPTIONS(rung_image_options, rung_image(context, &tx, &ty, options));
   options.radius = 16;
   FAILS(rung_image(context, &trow, &tblurred, &options), RUNG_INVALID_ARGUMENT, "radius is 16",

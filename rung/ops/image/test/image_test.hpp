@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rung/core/tensor.hpp"
-#include "rung/ops/image/image.hpp"
+#include "rung/ops/image/op/image.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung::image_test {

@@ -2,7 +2,7 @@
 // loss's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/loss/loss.h"
-#include "rung/ops/loss/loss.hpp"
+#include "rung/ops/loss/op/loss.hpp"
 
 namespace {
 
@@ -33,4 +33,24 @@ rung_status rung_loss(rung_context* context, const rung_tensor* x, const rung_te
                       const rung_tensor* result, const rung_loss_options* options) {
   return table.call(rung::loss, context, options, Argument{x, "x"}, Argument{target, "target"},
                     Argument{result, "result"});
+}
+
+rung_status rung_cross_entropy(rung_context* context, const rung_tensor* x,
+                               const rung_tensor* target, const rung_tensor* result,
+                               const rung_loss_options* options) {
+  return table.call(rung::cross_entropy, context, options, Argument{x, "x"},
+                    Argument{target, "target"}, Argument{result, "result"});
+}
+
+rung_status rung_hinge_loss(rung_context* context, const rung_tensor* x, const rung_tensor* target,
+                            const rung_tensor* result, const rung_loss_options* options) {
+  return table.call(rung::hinge_loss, context, options, Argument{x, "x"},
+                    Argument{target, "target"}, Argument{result, "result"});
+}
+
+rung_status rung_squared_error(rung_context* context, const rung_tensor* x,
+                               const rung_tensor* target, const rung_tensor* result,
+                               const rung_loss_options* options) {
+  return table.call(rung::squared_error, context, options, Argument{x, "x"},
+                    Argument{target, "target"}, Argument{result, "result"});
 }

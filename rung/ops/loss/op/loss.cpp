@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/loss/loss.hpp"
+#include "rung/ops/loss/op/loss.hpp"
 
 #include <fmt/format.h>
 
@@ -53,6 +53,11 @@ void check_options(const Loss::Args& args) {
   }
 }
 
+LossOptions with_kind(LossOptions options, LossKind kind) {
+  options.kind = kind;
+  return options;
+}
+
 }  // namespace
 
 std::string_view to_string(LossKind kind) noexcept {
@@ -103,17 +108,30 @@ void Loss::bind(Args& args) {
   }
   const Extents& x = args.x.strides;
   const int rank = shape.rank;
-  args.rows = rows_along<4>(
-      shape,
-      {x, is_given(options.dx) ? options.dx.strides : x,
-       args.labeled() ? spread(args.target.strides, axis, rank) : args.target.strides,
-       is_given(options.losses) ? spread(options.losses.strides, axis, rank) : x},
-      axis);
+  args.rows =
+      rows_along<4>(shape,
+                    {x, is_given(options.dx) ? options.dx.strides : x,
+                     args.labeled() ? spread(args.target.strides, axis, rank) : args.target.strides,
+                     is_given(options.losses) ? spread(options.losses.strides, axis, rank) : x},
+                    axis);
 }
 
 void loss(Context& context, const ConstTensorRef& x, const ConstTensorRef& target,
           const TensorRef& result, const LossOptions& options, Pick pick) {
   call<Loss>(context, {x, target, result, options}, pick);
+}
+
+void cross_entropy(Context& context, const ConstTensorRef& x, const ConstTensorRef& target,
+                   const TensorRef& result, const LossOptions& options, Pick pick) {
+  loss(context, x, target, result, with_kind(options, LossKind::cross_entropy), pick);
+}
+void hinge_loss(Context& context, const ConstTensorRef& x, const ConstTensorRef& target,
+                const TensorRef& result, const LossOptions& options, Pick pick) {
+  loss(context, x, target, result, with_kind(options, LossKind::hinge), pick);
+}
+void squared_error(Context& context, const ConstTensorRef& x, const ConstTensorRef& target,
+                   const TensorRef& result, const LossOptions& options, Pick pick) {
+  loss(context, x, target, result, with_kind(options, LossKind::squared), pick);
 }
 
 }  // namespace rung

@@ -8,7 +8,7 @@
 
 #include "rung/core/inputs.hpp"
 #include "rung/core/rounding.hpp"
-#include "rung/ops/loss/loss.hpp"
+#include "rung/ops/loss/op/loss.hpp"
 
 namespace rung {
 namespace {

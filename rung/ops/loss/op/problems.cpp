@@ -8,7 +8,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/option_effect.hpp"
-#include "rung/ops/loss/loss.hpp"
+#include "rung/ops/loss/op/loss.hpp"
 
 namespace rung {
 namespace {

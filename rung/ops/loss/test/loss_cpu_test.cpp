@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "rung/ops/loss/loss.hpp"
+#include "rung/ops/loss/op/loss.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of loss that `rung check` does not state: its gradient is its derivative, in every
 // rung; gradients of a row add up to nothing; which rows count; threads; errors.
-#include "rung/ops/loss/loss.hpp"
+#include "rung/ops/loss/op/loss.hpp"
 
 #include <gtest/gtest.h>
 

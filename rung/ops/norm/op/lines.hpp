@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 
 namespace rung::norm_lines {
 

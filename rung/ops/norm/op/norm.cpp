@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 
 #include <fmt/format.h>
 

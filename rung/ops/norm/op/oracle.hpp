@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "rung/core/dtype.hpp"
-#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/axes.hpp"
 
 namespace rung::norm_oracle {

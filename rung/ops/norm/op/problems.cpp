@@ -9,7 +9,7 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
-#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/axes.hpp"
 
 namespace rung {

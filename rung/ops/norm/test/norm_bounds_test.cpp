@@ -7,7 +7,7 @@
 #include <cstring>
 #include <functional>
 
-#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/oracle.hpp"
 #include "tests/support/operators.hpp"
 

@@ -2,7 +2,7 @@
 // Properties of norm that `rung check` does not state: digits kept under a large mean, the fused
 // residual, aliasing, special values, the same bits for any number of threads, errors,
 // large strides.
-#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "rung/ops/norm/cpu/detail/plan.hpp"
-#include "rung/ops/norm_backward/norm_backward.hpp"
+#include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 namespace rung {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/norm_backward/norm_backward.hpp"
+#include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 #include <fmt/format.h>
 

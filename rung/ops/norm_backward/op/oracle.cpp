@@ -7,7 +7,7 @@
 #include "rung/core/inputs.hpp"
 #include "rung/ops/norm/op/axes.hpp"
 #include "rung/ops/norm/op/oracle.hpp"
-#include "rung/ops/norm_backward/norm_backward.hpp"
+#include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 namespace rung {
 namespace {

@@ -9,7 +9,7 @@
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 #include "rung/ops/norm/op/axes.hpp"
-#include "rung/ops/norm_backward/norm_backward.hpp"
+#include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 namespace rung {
 

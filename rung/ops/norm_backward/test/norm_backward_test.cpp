@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of norm_backward that `rung check` does not state: it is norm's derivative, rows that
 // overflow add nothing, its bits do not depend on threads, its errors.
-#include "rung/ops/norm_backward/norm_backward.hpp"
+#include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <cmath>
 #include <limits>
 
-#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer's C functions.
 #include "rung/core/c_options.hpp"
+#include "rung/ops/optimizer/op/optimizer.hpp"
 #include "rung/ops/optimizer/optimizer.h"
-#include "rung/ops/optimizer/optimizer.hpp"
 
 namespace {
 
@@ -36,5 +36,17 @@ rung_status rung_optimizer_options_init(rung_optimizer_options* options, size_t 
 rung_status rung_optimizer(rung_context* context, const rung_tensor* parameters,
                            const rung_tensor* gradients, const rung_optimizer_options* options) {
   return table.call(rung::optimizer, context, options, Argument{parameters, "parameters"},
+                    Argument{gradients, "gradients"});
+}
+
+rung_status rung_sgd_step(rung_context* context, const rung_tensor* parameters,
+                          const rung_tensor* gradients, const rung_optimizer_options* options) {
+  return table.call(rung::sgd_step, context, options, Argument{parameters, "parameters"},
+                    Argument{gradients, "gradients"});
+}
+
+rung_status rung_adam_step(rung_context* context, const rung_tensor* parameters,
+                           const rung_tensor* gradients, const rung_optimizer_options* options) {
+  return table.call(rung::adam_step, context, options, Argument{parameters, "parameters"},
                     Argument{gradients, "gradients"});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/optimizer/optimizer.hpp"
+#include "rung/ops/optimizer/op/optimizer.hpp"
 
 #include <fmt/format.h>
 
@@ -59,6 +59,11 @@ void check_state(const Optimizer::Args& args, const TensorRef& tensor, std::stri
   require_dtype(op, tensor, name, {args.parameters.dtype == DType::f64 ? DType::f64 : DType::f32});
 }
 
+OptimizerOptions with_kind(OptimizerOptions options, OptimizerKind kind) {
+  options.kind = kind;
+  return options;
+}
+
 }  // namespace
 
 RungList<Optimizer>& Optimizer::rungs() { return rung_list; }
@@ -99,6 +104,15 @@ void Optimizer::bind(Args& args) {
 void optimizer(Context& context, const TensorRef& parameters, const ConstTensorRef& gradients,
                const OptimizerOptions& options, Pick pick) {
   call<Optimizer>(context, {parameters, gradients, options}, pick);
+}
+
+void sgd_step(Context& context, const TensorRef& parameters, const ConstTensorRef& gradients,
+              const OptimizerOptions& options, Pick pick) {
+  optimizer(context, parameters, gradients, with_kind(options, OptimizerKind::sgd), pick);
+}
+void adam_step(Context& context, const TensorRef& parameters, const ConstTensorRef& gradients,
+               const OptimizerOptions& options, Pick pick) {
+  optimizer(context, parameters, gradients, with_kind(options, OptimizerKind::adam), pick);
 }
 
 }  // namespace rung

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/optimizer/optimizer.hpp"
+#include "rung/ops/optimizer/op/optimizer.hpp"
 
 namespace rung {
 namespace {

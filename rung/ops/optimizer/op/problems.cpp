@@ -9,7 +9,7 @@
 #include "rung/core/any_operator.hpp"
 #include "rung/core/option_effect.hpp"
 #include "rung/core/tensor.hpp"
-#include "rung/ops/optimizer/optimizer.hpp"
+#include "rung/ops/optimizer/op/optimizer.hpp"
 
 namespace rung {
 namespace {

@@ -34,6 +34,11 @@ void check_optimizer(rung_context* context) {
   CHECK(rung_optimizer(context, &tp, &tg, &options) == RUNG_OK);
   CHECK(rung_optimizer(context, &tp, &tg, &options) == RUNG_OK);
   SAME(p, expected, SIZE, 1e-6);
+  options.kind = RUNG_OPTIMIZER_ADAM; /* the name decides */
+  for (int i = 0; i < SIZE; ++i)
+    expected[i] = (float)(p[i] - 0.5 * (0.75 * m[i] + g[i] / sqrt(square)));
+  CHECK(rung_sgd_step(context, &tp, &tg, &options) == RUNG_OK);
+  SAME(p, expected, SIZE, 1e-6);
   const float expected_norm = (float)sqrt(square);
   SAME(&norm, &expected_norm, 1, 1e-6);
 
@@ -51,6 +56,16 @@ void check_optimizer(rung_context* context) {
   }
   CHECK(rung_optimizer(context, &tp, &tg, &options) == RUNG_OK);
   SAME(p, expected, SIZE, 1e-5);
+  options.kind = RUNG_OPTIMIZER_SGD; /* the name decides */
+  memset(m, 0, sizeof m);
+  memset(v, 0, sizeof v);
+  for (int i = 0; i < SIZE; ++i) {
+    const double step = g[i] / (fabs((double)g[i]) + 1e-8);
+    expected[i] = (float)(p[i] * (1 - 0.125 * 0.5) - 0.125 * step);
+  }
+  CHECK(rung_adam_step(context, &tp, &tg, &options) == RUNG_OK);
+  SAME(p, expected, SIZE, 1e-5);
+  options.kind = RUNG_OPTIMIZER_ADAM;
 
   CHECK_OPTIONS(rung_optimizer_options, rung_optimizer(context, &tp, &tg, options));
   options.second_moment = NULL;

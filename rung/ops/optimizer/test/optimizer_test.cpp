@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of optimizer that `rung check` does not state: many steps in succession against the
 // formulas, in every rung; masters keep what bf16 would lose; clipping; threads; errors.
-#include "rung/ops/optimizer/optimizer.hpp"
+#include "rung/ops/optimizer/op/optimizer.hpp"
 
 #include <gtest/gtest.h>
 

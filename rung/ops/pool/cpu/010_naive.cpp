@@ -12,7 +12,7 @@
 #include <cmath>
 #include <limits>
 
-#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 
 namespace rung {
 namespace {

@@ -12,7 +12,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/device/device.hpp"
 #include "rung/ops/pool/issue.hpp"
-#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 
 namespace rung {
 namespace {

@@ -9,6 +9,7 @@
 #include <limits>
 #include <string_view>
 
+#include "rung/core/per_axis.hpp"
 #include "rung/core/require.hpp"
 #include "rung/ops/pool/window.hpp"
 
@@ -22,6 +23,13 @@ struct Window {
   int dilation;
   bool ceil_mode;
 };
+
+/// Along axis 0, the height, or 1, the width.
+template <class Options>
+Window window_of(const Options& o, int axis) {
+  return {o.kernel.along(axis), o.stride.along(axis), o.padding.along(axis), o.dilation.along(axis),
+          o.ceil_mode};
+}
 
 /// Whether each window has a tap within the image. With a dilation, the taps may step over it.
 inline bool no_window_is_empty(const PoolAxis& axis) {
@@ -104,12 +112,12 @@ void bind_axes(std::string_view op, Args& args, std::string_view name, Ref& imag
                            options.channels_last ? "N x H x W x C" : "N x C x H x W"));
   }
   to_nchw(image, options.channels_last);
-  args.rows = axis_of(op, "rows", image.shape[2],
-                      {options.kernel_height, options.stride_height, options.padding_height,
-                       options.dilation_height, options.ceil_mode});
-  args.columns = axis_of(op, "columns", image.shape[3],
-                         {options.kernel_width, options.stride_width, options.padding_width,
-                          options.dilation_width, options.ceil_mode});
+  require_per_axis(op, "kernel", options.kernel, 2, 1);
+  require_per_axis(op, "stride", options.stride, 2, 0);
+  require_per_axis(op, "padding", options.padding, 2, 0);
+  require_per_axis(op, "dilation", options.dilation, 2, 1);
+  args.rows = axis_of(op, "rows", image.shape[2], window_of(options, 0));
+  args.columns = axis_of(op, "columns", image.shape[3], window_of(options, 1));
   require_plane(op, args.rows, args.columns);
 }
 

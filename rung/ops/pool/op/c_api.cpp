@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool's C functions.
 #include "rung/core/c_options.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 #include "rung/ops/pool/pool.h"
-#include "rung/ops/pool/pool.hpp"
 
 namespace {
 
@@ -18,14 +18,9 @@ static_assert(same(RUNG_POOLING_WEIGHTED, Pooling::weighted));
 
 constexpr auto table = options_table<C, Cpp>(
     "rung_pool_options", choice("kind", &C::kind, &Cpp::kind, Pooling::weighted),
-    field("kernel_height", &C::kernel_height, &Cpp::kernel_height),
-    field("kernel_width", &C::kernel_width, &Cpp::kernel_width),
-    field("stride_height", &C::stride_height, &Cpp::stride_height),
-    field("stride_width", &C::stride_width, &Cpp::stride_width),
-    field("padding_height", &C::padding_height, &Cpp::padding_height),
-    field("padding_width", &C::padding_width, &Cpp::padding_width),
-    field("dilation_height", &C::dilation_height, &Cpp::dilation_height),
-    field("dilation_width", &C::dilation_width, &Cpp::dilation_width),
+    per_axis("kernel", &C::kernel, &Cpp::kernel), per_axis("stride", &C::stride, &Cpp::stride),
+    per_axis("padding", &C::padding, &Cpp::padding),
+    per_axis("dilation", &C::dilation, &Cpp::dilation),
     field("ceil_mode", &C::ceil_mode, &Cpp::ceil_mode),
     field("count_padding", &C::count_padding, &Cpp::count_padding),
     field("channels_last", &C::channels_last, &Cpp::channels_last),
@@ -50,4 +45,14 @@ rung_status rung_pooled_extent(int64_t extent, int kernel, int stride, int paddi
     require(pooled, {"pooled"});
     *pooled = rung::pooled_extent(extent, kernel, stride, padding, dilation, ceil_mode != 0);
   });
+}
+
+rung_status rung_max_pool(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                          const rung_pool_options* options) {
+  return table.call(rung::max_pool, context, options, Argument{x, "x"}, Argument{y, "y"});
+}
+
+rung_status rung_average_pool(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                              const rung_pool_options* options) {
+  return table.call(rung::average_pool, context, options, Argument{x, "x"}, Argument{y, "y"});
 }

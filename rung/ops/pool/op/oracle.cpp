@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 
 namespace rung {
 namespace {

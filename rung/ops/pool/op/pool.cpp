@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 
 #include <fmt/format.h>
 
@@ -42,6 +42,11 @@ void check_indices(const Pool::Args& args) {
   require_dtype(op, indices, "indices", {DType::i32, DType::i64});
 }
 
+PoolOptions with_kind(PoolOptions options, Pooling kind) {
+  options.kind = kind;
+  return options;
+}
+
 }  // namespace
 
 RungList<Pool>& Pool::rungs() { return rung_list; }
@@ -70,6 +75,15 @@ void Pool::bind(Args& args) {
 void pool(Context& context, const ConstTensorRef& x, const TensorRef& y, const PoolOptions& options,
           Pick pick) {
   call<Pool>(context, {.x = x, .y = y, .options = options}, pick);
+}
+
+void max_pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
+              const PoolOptions& options, Pick pick) {
+  pool(context, x, y, with_kind(options, Pooling::max), pick);
+}
+void average_pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
+                  const PoolOptions& options, Pick pick) {
+  pool(context, x, y, with_kind(options, Pooling::average), pick);
 }
 
 std::int64_t pooled_extent(std::int64_t extent, int kernel, int stride, int padding, int dilation,

@@ -13,8 +13,8 @@
 #include "rung/core/require.hpp"
 #include "rung/core/words.hpp"
 #include "rung/ops/pool/op/axes.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 #include "rung/ops/pool/op/text.hpp"
-#include "rung/ops/pool/pool.hpp"
 
 namespace rung {
 namespace {
@@ -36,11 +36,10 @@ ValueMaker weight_values(Values values) {
 }
 
 Extents pooled_shape(const Extents& x, const PoolOptions& o) {
-  return {x[0], x[1],
-          pooled_extent(x[2], o.kernel_height, o.stride_height, o.padding_height, o.dilation_height,
-                        o.ceil_mode),
-          pooled_extent(x[3], o.kernel_width, o.stride_width, o.padding_width, o.dilation_width,
-                        o.ceil_mode)};
+  const auto extent = [&](int axis) {
+    return pool_axes::axis_of(Pool::name, "axis", x[2 + axis], pool_axes::window_of(o, axis)).out;
+  };
+  return {x[0], x[1], extent(0), extent(1)};
 }
 
 // Images of every size, channels first and last, in the windows of networks and in others; all of a
@@ -197,7 +196,7 @@ Pool::Call Pool::make(const Problem& problem, Inputs& inputs) {
                               : inputs.input("x", problem.dtype, given);
   if (options.kind == Pooling::weighted) {
     options.weights =
-        inputs.input("weights", problem.dtype, {options.kernel_height, options.kernel_width},
+        inputs.input("weights", problem.dtype, {options.kernel.along(0), options.kernel.along(1)},
                      weight_values(inputs.variant().values));
   }
   if (problem.has("bias")) options.bias = inputs.input("bias", problem.dtype, {x[1]});

@@ -5,7 +5,7 @@
 // Limits   no indices, bias, activation, dilation, partial windows at the end; extents and strides
 //          of 32 bits.
 #include "rung/peers/cudnn.hpp"
-#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 
 namespace rung {
 namespace {

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 #include "rung/peers/onednn.hpp"
 #include "rung/peers/thread_count.hpp"
 

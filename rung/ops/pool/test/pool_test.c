@@ -49,11 +49,11 @@ void check_pool(rung_context* context) {
 
   rung_pool_options options;
   CHECK(rung_pool_options_init(&options, sizeof options) == RUNG_OK);
-  CHECK(options.kind == RUNG_POOLING_MAX && options.kernel_height == 1 &&
-        options.stride_width == 0 && options.dilation_width == 1 && options.count_padding == 1);
-  options.kernel_height = options.kernel_width = 3;
-  options.stride_height = options.stride_width = 2;
-  options.padding_height = options.padding_width = 1;
+  CHECK(options.kind == RUNG_POOLING_MAX && options.kernel[0] == 1 && options.stride[1] == 0 &&
+        options.dilation[1] == 1 && options.count_padding == 1);
+  options.kernel[0] = options.kernel[1] = 3;
+  options.stride[0] = options.stride[1] = 2;
+  options.padding[0] = options.padding[1] = 1;
   for (int kind = RUNG_POOLING_MAX; kind <= RUNG_POOLING_WEIGHTED; ++kind) {
     options.kind = (rung_pooling)kind;
     options.indices = kind == RUNG_POOLING_MAX ? &ti : NULL;
@@ -61,6 +61,14 @@ void check_pool(rung_context* context) {
     CHECK(rung_pool(context, &tx, &ty, &options) == RUNG_OK);
     expect(x, options.kind, options.weights != NULL ? weights : NULL, expected, positions);
     SAME(y, expected, RESULTS, 1e-5);
+    if (kind <= RUNG_POOLING_AVERAGE) { /* by its own name, whatever options.kind is */
+      memcpy(expected, y, sizeof y);
+      memset(y, 0xff, sizeof y);
+      options.kind = RUNG_POOLING_L2;
+      CHECK((kind == RUNG_POOLING_MAX ? rung_max_pool : rung_average_pool)(context, &tx, &ty,
+                                                                           &options) == RUNG_OK);
+      SAME(y, expected, RESULTS, 0);
+    }
     if (kind != RUNG_POOLING_MAX) continue;
     for (int i = 0; i < RESULTS; ++i) CHECK(indices[i] == positions[i]);
   }
@@ -87,7 +95,7 @@ void check_pool(rung_context* context) {
   FAILS(rung_pooled_extent(1, 2, 1, 0, 1, 0, &extent), RUNG_INVALID_ARGUMENT, "span 2", "up to 1");
   FAILS(rung_pooled_extent(7, 2, 1, 0, 1, 0, NULL), RUNG_INVALID_ARGUMENT, "pooled is", "NULL");
 
-  options.padding_width = 2;
+  options.padding[1] = 2;
   FAILS(rung_pool(context, &tx, &ty, &options), RUNG_INVALID_ARGUMENT, "padding 2", "span 3");
   options.kind = (rung_pooling)7;
   FAILS(rung_pool(context, &tx, &ty, &options), RUNG_INVALID_ARGUMENT, "kind is 7", "0 to 3");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of pool that `rung check` does not state: extents, constants and ramps, indices that
 // lead to the values, special values in every rung, layouts, errors.
-#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,13 +23,7 @@ using namespace test;
 
 /// One extent for both axes, as most windows have.
 PoolOptions square(Pooling kind, int kernel, int stride, int padding = 0) {
-  return {.kind = kind,
-          .kernel_height = kernel,
-          .kernel_width = kernel,
-          .stride_height = stride,
-          .stride_width = stride,
-          .padding_height = padding,
-          .padding_width = padding};
+  return {.kind = kind, .kernel = kernel, .stride = stride, .padding = padding};
 }
 
 class PoolOn : public OnBackend {
@@ -51,10 +45,10 @@ class PoolOn : public OnBackend {
 
   static Extents pooled_shape(const Extents& x, const PoolOptions& o) {
     return {x[0], x[1],
-            pooled_extent(x[2], o.kernel_height, o.stride_height, o.padding_height,
-                          o.dilation_height, o.ceil_mode),
-            pooled_extent(x[3], o.kernel_width, o.stride_width, o.padding_width, o.dilation_width,
-                          o.ceil_mode)};
+            pooled_extent(x[2], o.kernel.along(0), o.stride.along(0), o.padding.along(0),
+                          o.dilation.along(0), o.ceil_mode),
+            pooled_extent(x[3], o.kernel.along(1), o.stride.along(1), o.padding.along(1),
+                          o.dilation.along(1), o.ceil_mode)};
   }
 };
 
@@ -108,9 +102,9 @@ TEST_P(PoolOn, WhatCeilModeAddsIsNotPadding) {
   // the padding, is never counted.
   std::vector<float> x(1 * 5, 6.0F);
   PoolOptions options = {.kind = Pooling::average,
-                         .kernel_width = 4,
-                         .stride_width = 4,
-                         .padding_width = 1,
+                         .kernel = {1, 4},
+                         .stride = {1, 4},
+                         .padding = {0, 1},
                          .ceil_mode = true};
   on_every_rung(x, {1, 1, 1, 5}, options, [&](const auto& y, std::string_view name) {
     ASSERT_EQ(y.size(), 2U);
@@ -121,7 +115,7 @@ TEST_P(PoolOn, WhatCeilModeAddsIsNotPadding) {
 
 TEST_P(PoolOn, TheNormOfThreeAndFour) {
   std::vector<float> x{3, 0, 4, 0, -3, -4, 0, 0};
-  on_every_rung(x, {1, 1, 1, 8}, {.kind = Pooling::l2, .kernel_width = 4, .stride_width = 4},
+  on_every_rung(x, {1, 1, 1, 8}, {.kind = Pooling::l2, .kernel = {1, 4}, .stride = {1, 4}},
                 [&](const auto& y, std::string_view name) {
                   EXPECT_EQ(y, (std::vector<float>{5, 5})) << name;
                 });
@@ -173,7 +167,7 @@ TEST_P(PoolOn, NaNAndInfinitiesAsInPyTorch) {
   const std::int64_t wanted[] = {1, 4, 11, 12, 17};
   std::vector<std::int64_t> indices(5);
   for (const bool with_indices : {false, true}) {
-    PoolOptions options{.kernel_width = 4};
+    PoolOptions options{.kernel = {1, 4}};
     if (with_indices) options.indices = TensorRef(indices.data(), {1, 1, 1, 5});
     on_every_rung(x, {1, 1, 1, 20}, options, [&](const auto& y, std::string_view name) {
       EXPECT_EQ(y[0], 3) << name;
@@ -190,7 +184,7 @@ TEST_P(PoolOn, NaNAndInfinitiesAsInPyTorch) {
   }
   std::vector<float> y(16 * 5);
   std::vector<std::int64_t> where(16 * 5);
-  PoolOptions options{.kernel_width = 4, .channels_last = true};
+  PoolOptions options{.kernel = {1, 4}, .channels_last = true};
   options.indices = TensorRef(where.data(), {1, 1, 5, 16});
   pool(context, TensorRef(turned.data(), {1, 1, 20, 16}), TensorRef(y.data(), {1, 1, 5, 16}),
        options);
@@ -240,7 +234,7 @@ TEST_P(PoolOn, ChannelsLastIsTheSameNumbers) {
 TEST_P(PoolOn, BiasAndActivationFollow) {
   std::vector<float> x{1, 3, -9, -5};
   std::vector<float> bias{-1, 2};
-  PoolOptions options{.kind = Pooling::average, .kernel_width = 2};
+  PoolOptions options{.kind = Pooling::average, .kernel = {1, 2}};
   options.bias = ConstTensorRef(bias);
   options.activation = Activation::relu;
   on_every_rung(x, {1, 2, 1, 2}, options, [&](const auto& y, std::string_view name) {
@@ -265,7 +259,7 @@ TEST_P(PoolOn, ErrorsNameWhatWasGiven) {
   wrong.kind = static_cast<Pooling>(9);
   expect(half, wrong, "kind is 9");
   wrong = right;
-  wrong.kernel_width = 0;
+  wrong.kernel = {1, 0};
   expect(half, wrong, "columns: kernel 0");
   wrong = square(Pooling::max, 2, 2, 2);
   expect(half, wrong, "rows: padding 2 of windows that span 2");
@@ -300,7 +294,7 @@ TEST_P(PoolOn, AWindowOutsideOfTheImageIsRefused) {
   // Taps at -1 and 2 of an image of two columns.
   std::vector<float> x(2);
   std::vector<float> y(1);
-  const PoolOptions options{.kernel_width = 2, .padding_width = 1, .dilation_width = 3};
+  const PoolOptions options{.kernel = {1, 2}, .padding = {0, 1}, .dilation = {1, 3}};
   const std::string message = message_of([&] {
     pool(context, TensorRef(x.data(), {1, 1, 1, 2}), TensorRef(y.data(), {1, 1, 1, 1}), options);
   });
@@ -339,25 +333,24 @@ TEST(PoolCpu, BoundsItsScratchForBroadcastTensors) {
     PoolOptions options;
   };
   constexpr int wide = 1 << 20;
-  PoolOptions padded{
-      .kind = Pooling::weighted, .kernel_height = wide + 1, .padding_height = wide / 2};
+  PoolOptions padded{.kind = Pooling::weighted, .kernel = {wide + 1, 1}, .padding = {wide / 2, 0}};
   const std::vector<BroadcastCall> calls = {
       {{1, 1, 16, wide}, square(Pooling::average, 1, 1)},
-      {{1, 1, 16, wide}, {.kernel_height = 16, .kernel_width = 3, .stride_width = 1000}},
+      {{1, 1, 16, wide}, {.kernel = {16, 3}, .stride = {16, 1000}}},
       {{1, 1, 5, 5}, padded},
-      {{1, 1, 1, 1}, {.kernel_width = 3, .padding_width = 1 << 30, .dilation_width = 1 << 30}},
+      {{1, 1, 1, 1}, {.kernel = {1, 3}, .padding = {0, 1 << 30}, .dilation = {1, 1 << 30}}},
   };
   float one = 1;
   for (const BroadcastCall& call : calls) {
     PoolOptions options = call.options;
     if (options.kind == Pooling::weighted) {
-      options.weights = ConstTensorRef(&one, {options.kernel_height, 1}, Extents{0, 0});
+      options.weights = ConstTensorRef(&one, {options.kernel.along(0), 1}, Extents{0, 0});
     }
     const Extents shape{1, 1,
-                        pooled_extent(call.x[2], options.kernel_height, options.stride_height,
-                                      options.padding_height, options.dilation_height),
-                        pooled_extent(call.x[3], options.kernel_width, options.stride_width,
-                                      options.padding_width, options.dilation_width)};
+                        pooled_extent(call.x[2], options.kernel.along(0), options.stride.along(0),
+                                      options.padding.along(0), options.dilation.along(0)),
+                        pooled_extent(call.x[3], options.kernel.along(1), options.stride.along(1),
+                                      options.padding.along(1), options.dilation.along(1))};
     std::vector<float> y(static_cast<std::size_t>(shape.product()));
     Context context = Context::cpu(16);
     pool(context, ConstTensorRef(&one, call.x, Extents{0, 0, 0, 0}), TensorRef(y.data(), shape),
@@ -378,9 +371,9 @@ TEST(PoolCpu, InfiniteWeightsInThePaddingAreLeftOut) {
   std::vector<float> weights = {std::numeric_limits<float>::infinity(), 1, 1};
   std::vector<float> y(6);
   PoolOptions options{.kind = Pooling::weighted,
-                      .kernel_width = 3,
-                      .stride_width = 1,
-                      .padding_width = 1,
+                      .kernel = {1, 3},
+                      .stride = {1, 1},
+                      .padding = {0, 1},
                       .count_padding = false};
   options.weights = ConstTensorRef(weights.data(), {1, 3});
   Context context = Context::cpu(2);

@@ -2,7 +2,7 @@
 // How many windows are along an axis.
 #include <gtest/gtest.h>
 
-#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung {

@@ -8,7 +8,7 @@
 // Limits   f32, maximum and average; one thread: two windows may add to the same element.
 // Tried    -
 // Source   the definition.
-#include "rung/ops/pool_backward/pool_backward.hpp"
+#include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 namespace rung {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward's C functions.
 #include "rung/core/c_options.hpp"
+#include "rung/ops/pool_backward/op/pool_backward.hpp"
 #include "rung/ops/pool_backward/pool_backward.h"
-#include "rung/ops/pool_backward/pool_backward.hpp"
 
 namespace {
 
@@ -12,14 +12,9 @@ using Cpp = rung::PoolBackwardOptions;
 
 constexpr auto table = options_table<C, Cpp>(
     "rung_pool_backward_options", choice("kind", &C::kind, &Cpp::kind, rung::Pooling::weighted),
-    field("kernel_height", &C::kernel_height, &Cpp::kernel_height),
-    field("kernel_width", &C::kernel_width, &Cpp::kernel_width),
-    field("stride_height", &C::stride_height, &Cpp::stride_height),
-    field("stride_width", &C::stride_width, &Cpp::stride_width),
-    field("padding_height", &C::padding_height, &Cpp::padding_height),
-    field("padding_width", &C::padding_width, &Cpp::padding_width),
-    field("dilation_height", &C::dilation_height, &Cpp::dilation_height),
-    field("dilation_width", &C::dilation_width, &Cpp::dilation_width),
+    per_axis("kernel", &C::kernel, &Cpp::kernel), per_axis("stride", &C::stride, &Cpp::stride),
+    per_axis("padding", &C::padding, &Cpp::padding),
+    per_axis("dilation", &C::dilation, &Cpp::dilation),
     field("ceil_mode", &C::ceil_mode, &Cpp::ceil_mode),
     field("count_padding", &C::count_padding, &Cpp::count_padding),
     field("channels_last", &C::channels_last, &Cpp::channels_last),
@@ -35,4 +30,18 @@ rung_status rung_pool_backward_options_init(rung_pool_backward_options* options,
 rung_status rung_pool_backward(rung_context* context, const rung_tensor* dy, const rung_tensor* dx,
                                const rung_pool_backward_options* options) {
   return table.call(rung::pool_backward, context, options, Argument{dy, "dy"}, Argument{dx, "dx"});
+}
+
+rung_status rung_max_pool_backward(rung_context* context, const rung_tensor* dy,
+                                   const rung_tensor* dx,
+                                   const rung_pool_backward_options* options) {
+  return table.call(rung::max_pool_backward, context, options, Argument{dy, "dy"},
+                    Argument{dx, "dx"});
+}
+
+rung_status rung_average_pool_backward(rung_context* context, const rung_tensor* dy,
+                                       const rung_tensor* dx,
+                                       const rung_pool_backward_options* options) {
+  return table.call(rung::average_pool_backward, context, options, Argument{dy, "dy"},
+                    Argument{dx, "dx"});
 }

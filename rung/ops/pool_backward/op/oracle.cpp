@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/pool_backward/pool_backward.hpp"
+#include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 namespace rung {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/pool_backward/pool_backward.hpp"
+#include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 #include <string>
 #include <string_view>
@@ -24,6 +24,11 @@ void require_given(const ConstTensorRef& tensor, std::string_view name, bool tak
   if (is_given(tensor) == taken) return;
   reject(op, std::string(name) + (taken ? " is left out" : " is given") + "; accepted: " +
                  (taken ? "given" : "left out, unless") + " where kind is " + std::string(kind));
+}
+
+PoolBackwardOptions with_kind(PoolBackwardOptions options, Pooling kind) {
+  options.kind = kind;
+  return options;
 }
 
 }  // namespace
@@ -73,6 +78,15 @@ void PoolBackward::bind(Args& args) {
 void pool_backward(Context& context, const ConstTensorRef& dy, const TensorRef& dx,
                    const PoolBackwardOptions& options, Pick pick) {
   call<PoolBackward>(context, {.dy = dy, .dx = dx, .options = options}, pick);
+}
+
+void max_pool_backward(Context& context, const ConstTensorRef& dy, const TensorRef& dx,
+                       const PoolBackwardOptions& options, Pick pick) {
+  pool_backward(context, dy, dx, with_kind(options, Pooling::max), pick);
+}
+void average_pool_backward(Context& context, const ConstTensorRef& dy, const TensorRef& dx,
+                           const PoolBackwardOptions& options, Pick pick) {
+  pool_backward(context, dy, dx, with_kind(options, Pooling::average), pick);
 }
 
 }  // namespace rung

@@ -11,7 +11,7 @@
 #include "rung/core/run_examples.hpp"
 #include "rung/ops/pool/op/axes.hpp"
 #include "rung/ops/pool/op/text.hpp"
-#include "rung/ops/pool_backward/pool_backward.hpp"
+#include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 namespace rung {
 namespace {
@@ -151,13 +151,9 @@ PoolBackward::Call PoolBackward::make(const Problem& problem, Inputs& inputs) {
   const bool last = options.channels_last;
   const std::vector<std::int64_t>& extents = problem.extents;
   const PoolAxis rows =
-      pool_axes::axis_of(name, "rows", extents[2],
-                         {options.kernel_height, options.stride_height, options.padding_height,
-                          options.dilation_height, options.ceil_mode});
+      pool_axes::axis_of(name, "rows", extents[2], pool_axes::window_of(options, 0));
   const PoolAxis columns =
-      pool_axes::axis_of(name, "columns", extents[3],
-                         {options.kernel_width, options.stride_width, options.padding_width,
-                          options.dilation_width, options.ceil_mode});
+      pool_axes::axis_of(name, "columns", extents[3], pool_axes::window_of(options, 1));
   const Extents image = pool_axes::given_order(Extents{std::span(extents)}, last);
   const Extents pooled =
       pool_axes::given_order({extents[0], extents[1], rows.out, columns.out}, last);
@@ -221,17 +217,15 @@ void PoolBackward::invoke(Context& context, Invocation& call, Pick pick) {
                              axis_count(pooled.rank())));
   }
   pool_axes::to_nchw(pooled, options.channels_last);
-  const auto reached = [](std::int64_t out, int kernel, int stride, int padding, int dilation) {
-    const std::int64_t step = stride == 0 ? kernel : stride;
-    return static_cast<double>((out - 1) * step + std::int64_t{kernel - 1} * dilation + 1 -
-                               std::int64_t{2} * padding);
+  const auto reached = [&](int axis) {
+    const pool_axes::Window window = pool_axes::window_of(options, axis);
+    const std::int64_t step = window.stride == 0 ? window.kernel : window.stride;
+    return static_cast<double>((pooled.shape[2 + axis] - 1) * step +
+                               std::int64_t{window.kernel - 1} * window.dilation + 1 -
+                               std::int64_t{2} * window.padding);
   };
-  const auto height = static_cast<std::int64_t>(
-      call.number("height", reached(pooled.shape[2], options.kernel_height, options.stride_height,
-                                    options.padding_height, options.dilation_height)));
-  const auto width = static_cast<std::int64_t>(
-      call.number("width", reached(pooled.shape[3], options.kernel_width, options.stride_width,
-                                   options.padding_width, options.dilation_width)));
+  const auto height = static_cast<std::int64_t>(call.number("height", reached(0)));
+  const auto width = static_cast<std::int64_t>(call.number("width", reached(1)));
   if (height < 1 || width < 1) {
     reject(name, fmt::format("the image is {} x {}; accepted: from 1 x 1 on", height, width));
   }

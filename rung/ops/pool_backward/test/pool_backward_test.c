@@ -23,10 +23,9 @@ void check_pool_backward(rung_context* context) {
   rung_pool_backward_options options;
   CHECK(rung_pool_options_init(&forward, sizeof forward) == RUNG_OK);
   CHECK(rung_pool_backward_options_init(&options, sizeof options) == RUNG_OK);
-  CHECK(options.kind == RUNG_POOLING_MAX && options.kernel_width == 1 &&
-        options.count_padding == 1);
-  forward.kernel_height = forward.kernel_width = 2;
-  options.kernel_height = options.kernel_width = 2;
+  CHECK(options.kind == RUNG_POOLING_MAX && options.kernel[1] == 1 && options.count_padding == 1);
+  forward.kernel[0] = forward.kernel[1] = 2;
+  options.kernel[0] = options.kernel[1] = 2;
   for (int kind = RUNG_POOLING_MAX; kind <= RUNG_POOLING_WEIGHTED; ++kind) {
     forward.kind = options.kind = (rung_pooling)kind;
     forward.indices = options.indices = kind == RUNG_POOLING_MAX ? &ti : NULL;
@@ -44,12 +43,19 @@ void check_pool_backward(rung_context* context) {
       expected[at] = (float)(dy[of] * share);
     }
     SAME(dx, expected, SIZE, 1e-5);
+    if (kind > RUNG_POOLING_AVERAGE) continue;
+    memcpy(expected, dx, sizeof dx); /* by its own name, whatever options.kind is */
+    memset(dx, 0xff, sizeof dx);
+    options.kind = RUNG_POOLING_L2;
+    CHECK((kind == RUNG_POOLING_MAX ? rung_max_pool_backward : rung_average_pool_backward)(
+              context, &tdy, &tdx, &options) == RUNG_OK);
+    SAME(dx, expected, SIZE, 0);
   }
 
   /* Windows of one element: a copy. */
   options.kind = RUNG_POOLING_AVERAGE;
   options.weights = NULL;
-  options.kernel_height = options.kernel_width = 1;
+  options.kernel[0] = options.kernel[1] = 1;
   CHECK(rung_pool_backward(context, &tx, &tdx, &options) == RUNG_OK);
   SAME(dx, x, SIZE, 0);
   int32_t own[SIZE];

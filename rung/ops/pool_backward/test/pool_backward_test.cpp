@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of pool_backward that `rung check` does not state: it is the derivative of pool, in
 // every rung and layout; where gradients go, and errors.
-#include "rung/ops/pool_backward/pool_backward.hpp"
+#include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 #include <gtest/gtest.h>
 
@@ -34,25 +34,18 @@ std::vector<float> distinct_values(std::int64_t count, unsigned seed) {
 /// 3 x 3, stride 2, padding 1, a partial window at the end: everything at once.
 PoolOptions windows(Pooling kind) {
   return {.kind = kind,
-          .kernel_height = 3,
-          .kernel_width = 3,
-          .stride_height = 2,
-          .stride_width = 2,
-          .padding_height = 1,
-          .padding_width = 1,
+          .kernel = 3,
+          .stride = 2,
+          .padding = 1,
           .ceil_mode = true,
           .count_padding = false};
 }
 PoolBackwardOptions backward_of(const PoolOptions& o) {
   return {.kind = o.kind,
-          .kernel_height = o.kernel_height,
-          .kernel_width = o.kernel_width,
-          .stride_height = o.stride_height,
-          .stride_width = o.stride_width,
-          .padding_height = o.padding_height,
-          .padding_width = o.padding_width,
-          .dilation_height = o.dilation_height,
-          .dilation_width = o.dilation_width,
+          .kernel = o.kernel,
+          .stride = o.stride,
+          .padding = o.padding,
+          .dilation = o.dilation,
           .ceil_mode = o.ceil_mode,
           .count_padding = o.count_padding,
           .channels_last = o.channels_last,
@@ -135,7 +128,7 @@ TEST_P(PoolBackwardOn, EachGradientGoesToItsMaximum) {
   for (std::size_t i = 0; i < 64; ++i) image_values[i] = static_cast<float>(i * 29 % 64);
   std::vector<float> tops(16);
   std::vector<std::int32_t> places(16);
-  PoolOptions options{.kernel_height = 2, .kernel_width = 2};
+  PoolOptions options{.kernel = 2};
   options.indices = TensorRef(places.data(), {1, 1, 4, 4});
   pool(context, TensorRef(image_values.data(), {1, 1, 8, 8}), TensorRef(tops.data(), {1, 1, 4, 4}),
        options);
@@ -161,7 +154,7 @@ TEST_P(PoolBackwardOn, AnIndexOutsideOfItsWindowCountsForNothing) {
   std::vector<std::int64_t> places{-1, 3, 12, 1000};  // of 2 x 2 windows over 4 x 4
   std::vector<float> gradients{1, 1, 1, 1};
   std::vector<float> dx(16);
-  PoolBackwardOptions options{.kernel_height = 2, .kernel_width = 2};
+  PoolBackwardOptions options{.kernel = 2};
   options.indices = ConstTensorRef(places, {1, 1, 2, 2});
   const ConstTensorRef from(gradients, {1, 1, 2, 2});
   const TensorRef to(dx, {1, 1, 4, 4});

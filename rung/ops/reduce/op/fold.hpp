@@ -3,7 +3,7 @@
 // squares until the end; an index is searched for as the extreme that it belongs to.
 #pragma once
 
-#include "rung/ops/reduce/reduce.hpp"
+#include "rung/ops/reduce/op/reduce.hpp"
 
 namespace rung::reduce_fold {
 

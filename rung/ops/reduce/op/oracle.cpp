@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/reduce/reduce.hpp"
+#include "rung/ops/reduce/op/reduce.hpp"
 
 namespace rung {
 namespace {

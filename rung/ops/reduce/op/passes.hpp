@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "rung/core/integer.hpp"
-#include "rung/ops/reduce/reduce.hpp"
+#include "rung/ops/reduce/op/reduce.hpp"
 
 namespace rung::reduce_passes {
 

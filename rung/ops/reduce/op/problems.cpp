@@ -13,7 +13,7 @@
 #include "rung/core/require.hpp"
 #include "rung/core/run_examples.hpp"
 #include "rung/core/words.hpp"
-#include "rung/ops/reduce/reduce.hpp"
+#include "rung/ops/reduce/op/reduce.hpp"
 
 namespace rung {
 namespace {

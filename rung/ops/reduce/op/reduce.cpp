@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/reduce/reduce.hpp"
+#include "rung/ops/reduce/op/reduce.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // What reduce's peers take of a call: contiguous x as outer x length x inner, the middle reduced.
 #pragma once
 
-#include "rung/ops/reduce/reduce.hpp"
+#include "rung/ops/reduce/op/reduce.hpp"
 
 namespace rung::reduce_peer {
 

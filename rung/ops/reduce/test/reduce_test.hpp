@@ -2,7 +2,7 @@
 // What reduce's tests share.
 #pragma once
 
-#include "rung/ops/reduce/reduce.hpp"
+#include "rung/ops/reduce/op/reduce.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung::reduce_test {

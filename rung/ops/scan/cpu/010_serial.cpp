@@ -7,7 +7,7 @@
 //          before: two to four cycles per element, whatever the machine could do otherwise.
 // Limits   inclusive sums of f32, without segments.
 // Source   any textbook.
-#include "rung/ops/scan/scan.hpp"
+#include "rung/ops/scan/op/scan.hpp"
 
 namespace rung {
 namespace {

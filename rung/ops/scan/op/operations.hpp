@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "rung/core/dtype.hpp"
-#include "rung/ops/scan/scan.hpp"
+#include "rung/ops/scan/op/scan.hpp"
 
 namespace rung {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/scan/scan.hpp"
+#include "rung/ops/scan/op/scan.hpp"
 
 namespace rung {
 namespace {

@@ -12,7 +12,7 @@
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 #include "rung/core/words.hpp"
-#include "rung/ops/scan/scan.hpp"
+#include "rung/ops/scan/op/scan.hpp"
 
 namespace rung {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/scan/scan.hpp"
+#include "rung/ops/scan/op/scan.hpp"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,7 @@
 // What the CPU peers of scan share: the calls they take.
 #pragma once
 
-#include "rung/ops/scan/scan.hpp"
+#include "rung/ops/scan/op/scan.hpp"
 
 namespace rung::scan_peer {
 

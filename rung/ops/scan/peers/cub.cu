@@ -12,7 +12,7 @@
 
 #include "rung/device/cuda_check.hpp"
 #include "rung/device/device.hpp"
-#include "rung/ops/scan/scan.hpp"
+#include "rung/ops/scan/op/scan.hpp"
 
 namespace rung {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of scan that `rung check` does not state: algebra, repetition across threads, errors.
-#include "rung/ops/scan/scan.hpp"
+#include "rung/ops/scan/op/scan.hpp"
 
 #include <gtest/gtest.h>
 

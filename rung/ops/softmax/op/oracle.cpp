@@ -8,7 +8,7 @@
 
 #include "rung/core/inputs.hpp"
 #include "rung/core/rounding.hpp"
-#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/op/softmax.hpp"
 
 namespace rung {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "rung/core/any_operator.hpp"
-#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/op/softmax.hpp"
 
 namespace rung {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/op/softmax.hpp"
 
 #include <fmt/format.h>
 

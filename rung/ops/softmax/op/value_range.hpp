@@ -4,7 +4,7 @@
 // through x when asked whether they support a call; no rung that is ever picked may do that.
 #pragma once
 
-#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/op/softmax.hpp"
 
 namespace rung::softmax_values {
 

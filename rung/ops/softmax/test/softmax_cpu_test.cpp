@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/op/softmax.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung {

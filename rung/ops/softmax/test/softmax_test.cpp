@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of softmax that `rung check` does not state: algebra, errors, aliasing, special values
 // in every rung. What is a CPU's alone: softmax_cpu_test.cpp.
-#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/op/softmax.hpp"
 
 #include <gtest/gtest.h>
 

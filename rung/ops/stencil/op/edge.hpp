@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "rung/core/export.hpp"
-#include "rung/ops/stencil/stencil.hpp"
+#include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung::stencil_detail {
 

@@ -10,7 +10,7 @@
 
 #include "rung/core/inputs.hpp"
 #include "rung/core/rounding.hpp"
-#include "rung/ops/stencil/stencil.hpp"
+#include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung {
 namespace {

@@ -12,7 +12,7 @@
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 #include "rung/core/run_examples.hpp"
-#include "rung/ops/stencil/stencil.hpp"
+#include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/stencil/stencil.hpp"
+#include "rung/ops/stencil/op/stencil.hpp"
 
 #include <fmt/format.h>
 

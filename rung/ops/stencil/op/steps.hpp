@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-#include "rung/ops/stencil/stencil.hpp"
+#include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung::stencil_detail {
 

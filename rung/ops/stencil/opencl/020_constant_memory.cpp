@@ -4,7 +4,7 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/ops/stencil/op/steps.hpp"
-#include "rung/ops/stencil/stencil.hpp"
+#include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung {
 namespace {

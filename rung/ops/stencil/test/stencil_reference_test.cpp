@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rung/core/inputs.hpp"
-#include "rung/ops/stencil/stencil.hpp"
+#include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung {
 namespace {

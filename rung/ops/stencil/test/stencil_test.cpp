@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of stencil that `rung check` does not state: what masks, edges and iterations mean,
 // how far an infinity reaches, errors, and the counted reuse of the three ways to divide a tile.
-#include "rung/ops/stencil/stencil.hpp"
+#include "rung/ops/stencil/op/stencil.hpp"
 
 #include <gtest/gtest.h>
 

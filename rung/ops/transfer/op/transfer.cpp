@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // transfer: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/transfer/transfer.hpp"
+#include "rung/ops/transfer/op/transfer.hpp"
 
 #include <fmt/format.h>
 

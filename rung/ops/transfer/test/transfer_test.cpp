@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Properties of transfer that `rung check` does not state: chunks in place, other sizes on one
 // context, errors. On the simulated GPU.
-#include "rung/ops/transfer/transfer.hpp"
+#include "rung/ops/transfer/op/transfer.hpp"
 
 #include <gtest/gtest.h>
 

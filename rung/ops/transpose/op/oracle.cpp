@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose: what it must cost and what it must give. Written from the definition, with nothing of
 // what the rungs share: axes neither merged nor sorted, elements neither widened.
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/op/transpose.hpp"
 
 #include "rung/core/inputs.hpp"
 

@@ -9,7 +9,7 @@
 #include "rung/core/any_operator.hpp"
 #include "rung/core/run_examples.hpp"
 #include "rung/core/words.hpp"
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/op/transpose.hpp"
 
 namespace rung {
 namespace {

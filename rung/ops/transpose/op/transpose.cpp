@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose: the operator's object, its rung list, and what every call goes through.
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/op/transpose.hpp"
 
 #include <fmt/format.h>
 

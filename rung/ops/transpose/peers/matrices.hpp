@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/op/transpose.hpp"
 
 namespace rung::transpose_peer {
 

@@ -6,7 +6,7 @@
 #include "rung/peers/onednn.hpp"
 
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/op/transpose.hpp"
 #include "rung/peers/thread_count.hpp"
 
 namespace rung {

@@ -2,7 +2,7 @@
 // What transpose's tests share.
 #pragma once
 
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/op/transpose.hpp"
 
 namespace rung {
 

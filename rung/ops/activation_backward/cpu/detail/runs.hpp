@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "rung/ops/activation_backward/activation_backward.hpp"
+#include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 namespace rung::activation_backward_cpu {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "rung/core/context.hpp"
-#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/op/attention.hpp"
 
 namespace rung::attention_cpu {
 

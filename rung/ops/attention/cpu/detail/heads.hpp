@@ -6,7 +6,7 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/view.hpp"
-#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/mask.hpp"
 
 namespace rung::attention_cpu {

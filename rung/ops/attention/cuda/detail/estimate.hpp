@@ -7,7 +7,7 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/operator.hpp"
-#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/op/attention.hpp"
 
 namespace rung::attention_cuda {
 

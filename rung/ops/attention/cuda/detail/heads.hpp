@@ -10,7 +10,7 @@
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
 #include "rung/device/ptx_thread.hpp"
-#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/mask.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {

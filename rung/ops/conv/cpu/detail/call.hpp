@@ -3,7 +3,7 @@
 #pragma once
 
 #include "rung/core/context.hpp"
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/cpu/detail/pixels.hpp"
 #include "rung/ops/conv/gathered.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/view.hpp"
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 
 namespace rung::conv_cpu {
 

@@ -10,7 +10,7 @@
 #include "rung/device/activate.hpp"
 #include "rung/device/load.hpp"
 #include "rung/device/take_axis.hpp"
-#include "rung/ops/conv/conv.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 

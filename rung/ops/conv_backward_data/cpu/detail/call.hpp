@@ -3,7 +3,7 @@
 #pragma once
 
 #include "rung/core/context.hpp"
-#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace rung::conv_backward_data_cpu {
 

@@ -7,7 +7,7 @@
 
 #include "rung/core/context.hpp"
 #include "rung/ops/conv/gathered.hpp"
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung::conv_backward_filter_cpu {
 

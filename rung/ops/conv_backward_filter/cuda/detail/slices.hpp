@@ -6,7 +6,7 @@
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv/cuda/detail/partial_sums.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
-#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
+#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "rung/ops/elementwise/elementwise.hpp"
+#include "rung/ops/elementwise/op/elementwise.hpp"
 
 namespace rung::elementwise_cpu {
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "rung/ops/elementwise/elementwise.hpp"
+#include "rung/ops/elementwise/op/elementwise.hpp"
 
 namespace rung::elementwise_cpu {
 

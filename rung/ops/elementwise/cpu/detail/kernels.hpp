@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "rung/ops/elementwise/elementwise.hpp"
+#include "rung/ops/elementwise/op/elementwise.hpp"
 
 namespace rung::elementwise_cpu {
 

@@ -9,7 +9,7 @@
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
 #include "rung/device/gelu.hpp"
-#include "rung/ops/elementwise/elementwise.hpp"
+#include "rung/ops/elementwise/op/elementwise.hpp"
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
 

@@ -11,7 +11,7 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/view.hpp"
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung::gemm_cpu {
 

@@ -11,7 +11,7 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/device/device.hpp"
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

@@ -7,7 +7,7 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/opencl/launch.hpp"
-#include "rung/ops/gemm/gemm.hpp"
+#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung::gemm_opencl {
 

@@ -2,7 +2,7 @@
 // The engine of the rungs "simd" and "threads": every valid call, on a team of threads.
 #pragma once
 
-#include "rung/ops/image/image.hpp"
+#include "rung/ops/image/op/image.hpp"
 
 namespace rung::image_cpu {
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "rung/ops/image/image.hpp"
+#include "rung/ops/image/op/image.hpp"
 
 namespace rung::image_cpu {
 

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "rung/device/device.hpp"
-#include "rung/ops/image/image.hpp"
+#include "rung/ops/image/op/image.hpp"
 
 namespace rung::image_cuda::inline RUNG_TARGET {
 

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "rung/core/integer.hpp"
-#include "rung/ops/loss/loss.hpp"
+#include "rung/ops/loss/op/loss.hpp"
 #include "rung/ops/loss/terms.hpp"
 
 namespace rung::loss_cpu {

@@ -11,7 +11,7 @@
 #include "rung/device/dependent.hpp"
 #include "rung/device/ptx_thread.hpp"
 #include "rung/device/rows.hpp"
-#include "rung/ops/loss/loss.hpp"
+#include "rung/ops/loss/op/loss.hpp"
 #include "rung/ops/loss/terms.hpp"
 
 namespace rung::loss_cuda::inline RUNG_TARGET {

@@ -7,7 +7,7 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/ops/norm/cpu/detail/plan.hpp"
-#include "rung/ops/norm/norm.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/lines.hpp"
 
 namespace rung::norm_cpu {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "rung/ops/norm_backward/norm_backward.hpp"
+#include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 namespace rung::norm_backward_cpu {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "rung/core/integer.hpp"
-#include "rung/ops/optimizer/optimizer.hpp"
+#include "rung/ops/optimizer/op/optimizer.hpp"
 #include "rung/ops/optimizer/update.hpp"
 
 namespace rung::optimizer_cpu {

@@ -8,7 +8,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/rows.hpp"
-#include "rung/ops/optimizer/optimizer.hpp"
+#include "rung/ops/optimizer/op/optimizer.hpp"
 #include "rung/ops/optimizer/update.hpp"
 
 namespace rung::optimizer_cuda::inline RUNG_TARGET {

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "rung/core/integer.hpp"
-#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 
 namespace rung::pool_cpu {
 

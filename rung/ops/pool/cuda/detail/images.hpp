@@ -13,7 +13,7 @@
 #include "rung/device/load.hpp"
 #include "rung/device/ptx_thread.hpp"
 #include "rung/device/take_axis.hpp"
-#include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 
 namespace rung::pool_cuda::inline RUNG_TARGET {
 

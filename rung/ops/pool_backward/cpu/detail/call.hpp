@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "rung/core/integer.hpp"
-#include "rung/ops/pool_backward/pool_backward.hpp"
+#include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 namespace rung::pool_backward_cpu {
 

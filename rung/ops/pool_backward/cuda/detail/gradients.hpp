@@ -7,7 +7,7 @@
 
 #include "rung/core/require.hpp"
 #include "rung/device/load.hpp"
-#include "rung/ops/pool_backward/pool_backward.hpp"
+#include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 namespace rung::pool_backward_cuda::inline RUNG_TARGET {
 

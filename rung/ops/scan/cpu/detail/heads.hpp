@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "rung/ops/scan/scan.hpp"
+#include "rung/ops/scan/op/scan.hpp"
 
 namespace rung::scan_cpu {
 

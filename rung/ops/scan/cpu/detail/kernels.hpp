@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "rung/ops/scan/scan.hpp"
+#include "rung/ops/scan/op/scan.hpp"
 
 namespace rung::scan_cpu {
 

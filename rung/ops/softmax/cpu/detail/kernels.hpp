@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "rung/cpu/team.hpp"
-#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/op/softmax.hpp"
 
 namespace rung::softmax_cpu {
 

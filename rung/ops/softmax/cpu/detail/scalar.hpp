@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/op/softmax.hpp"
 
 namespace rung::softmax_cpu {
 

@@ -3,7 +3,7 @@
 // row_pipeline takes every call.
 #pragma once
 
-#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/op/softmax.hpp"
 
 namespace rung::softmax_cpu {
 

@@ -9,7 +9,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx_thread.hpp"
 #include "rung/device/rows.hpp"
-#include "rung/ops/softmax/softmax.hpp"
+#include "rung/ops/softmax/op/softmax.hpp"
 
 namespace rung::softmax_cuda::inline RUNG_TARGET {
 

@@ -3,7 +3,7 @@
 // columns, on a team of threads.
 #pragma once
 
-#include "rung/ops/stencil/stencil.hpp"
+#include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung::stencil_cpu {
 

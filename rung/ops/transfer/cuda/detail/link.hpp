@@ -14,7 +14,7 @@
 #include "rung/core/tensor.hpp"
 #include "rung/device/device.hpp"
 #include "rung/ops/transfer/op/host_copy.hpp"
-#include "rung/ops/transfer/transfer.hpp"
+#include "rung/ops/transfer/op/transfer.hpp"
 
 #if defined(__CUDACC__)
 #include "rung/device/cuda_check.hpp"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/op/transpose.hpp"
 
 namespace rung::transpose_cpu {
 

@@ -9,7 +9,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/device.hpp"
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/op/transpose.hpp"
 
 namespace rung::transpose_cuda::inline RUNG_TARGET {
 

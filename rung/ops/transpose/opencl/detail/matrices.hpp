@@ -7,7 +7,7 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/opencl/launch.hpp"
-#include "rung/ops/transpose/transpose.hpp"
+#include "rung/ops/transpose/op/transpose.hpp"
 
 namespace rung::transpose_opencl {
 

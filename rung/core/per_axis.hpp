@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// PerAxis: a number for each axis of an image, such as strides, paddings and windows.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+#include "rung/core/export.hpp"
+
+namespace rung {
+
+struct RUNG_API PerAxis {
+  static constexpr int most = 3;
+  int count = 0;
+  int at[most] = {};
+
+  constexpr PerAxis() = default;
+  /// The same along every axis: .stride = 2.
+  constexpr PerAxis(int all) : count(1), at{all} {}  // NOLINT: converts on purpose
+  /// In the order of the image's axes: {2, 1} of height and width, {4, 2, 1} of depth, height and
+  /// width. One number holds for all. Throws Error(invalid_argument) for more than three.
+  PerAxis(std::initializer_list<int> numbers);
+  bool operator==(const PerAxis&) const = default;
+
+  /// That of axis `axis`, from 0 on, once require_per_axis() has passed.
+  [[nodiscard]] constexpr int along(int axis) const { return at[count == 1 ? 0 : axis]; }
+};
+
+/// Throws Error(invalid_argument) unless there is one number, or one for each of `axes`; further
+/// ones must be `otherwise`, the option's default: arrays of C are as long as an image may need.
+RUNG_API void require_per_axis(std::string_view op, std::string_view name, const PerAxis& numbers,
+                               int axes, int otherwise);
+
+/// "3", for all axes, or one number for each: "3x2". Throws Error(invalid_argument).
+RUNG_API PerAxis parse_per_axis(std::string_view op, std::string_view name, std::string_view text,
+                                int axes);
+
+}  // namespace rung

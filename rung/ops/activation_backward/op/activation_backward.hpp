@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rungs of activation_backward() see of a call, and what the workbench knows of it.
+// The contract: activation_backward.hpp.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/collapse.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor_ref.hpp"
+#include "rung/ops/activation_backward/activation_backward.hpp"
+
+namespace rung {
+
+struct RUNG_API ActivationBackward {
+  static constexpr std::string_view name = "activation_backward";
+  static constexpr std::string_view summary = "dx = dy f'(x), from x or y = f(x)";
+  static constexpr std::string_view problem_help =
+      "TYPE SHAPE,FUNCTION[,options]: f32 4096x4096,relu   bf16 1048576,gelu\n"
+      "functions: sign, sigmoid, tanh, relu, gelu, silu; default relu\n"
+      "options: in_place (dx is dy), over_saved (dx is saved), special (values: NaN, infinities\n"
+      "         and zeros of saved and dy, in all pairs)";
+
+  struct Call {
+    ConstTensorRef saved = {};
+    ConstTensorRef dy = {};
+    TensorRef dx = {};
+    ActivationFunction function = ActivationFunction::relu;
+    bool operator==(const Call&) const = default;
+  };
+
+  enum ElementTensor : int { element_dx, element_saved, element_dy };
+  struct Args : Call {
+    /// The axes of all tensors, as few as will do; the one along which dx lies densest last.
+    Collapsed<3> elements;
+
+    [[nodiscard]] bool flat() const {
+      return elements.is_contiguous<0>() && elements.is_contiguous<1>() &&
+             elements.is_contiguous<2>();
+    }
+  };
+
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.saved, "saved"), in(call.dy, "dy"), out(call.dx, "dx").may_be("dy", "saved"));
+  }
+  static RungList<ActivationBackward>& rungs();
+  static void bind(Args& args);
+
+  static Cost cost(const Args& args);
+  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Call make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+}  // namespace rung

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rungs of gemm() see of a call, and what the workbench knows of it.
+// The contract: gemm.hpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor_ref.hpp"
+#include "rung/ops/gemm/gemm.hpp"
+
+namespace rung {
+
+/// What sums of products of T are kept in. Unsigned integers wrap where they overflow.
+template <class T>
+using GemmSum = std::conditional_t<std::is_same_v<T, std::int8_t>, std::uint32_t, Accumulator<T>>;
+
+/// alpha or beta, of a valid call, as the sums' type.
+template <class Sum>
+constexpr Sum gemm_factor(double factor) {
+  if constexpr (std::is_integral_v<Sum>) {
+    return static_cast<Sum>(static_cast<std::int64_t>(factor));
+  } else {
+    return static_cast<Sum>(factor);
+  }
+}
+
+/// Elements of k, and of n, that share a factor.
+inline constexpr std::int64_t gemm_scale_block = 128;
+
+struct RUNG_API Gemm {
+  static constexpr std::string_view name = "gemm";
+  static constexpr std::string_view summary =
+      "C = act(alpha op(A) op(B) + beta C + bias) + residual";
+  static constexpr std::string_view problem_help =
+      "TYPE MxNxK[,options]: f32 1024x1024x1024   bf16 16x4096x4096   f32 512x512x512,ta,tb\n"
+      "         e4m3 4096x4096x4096,tb,b=e5m2,scaled,out=f32   i8 512x512x512\n"
+      "options: ta, tb (operand stored transposed), batch=N, alpha=X, beta=X, bias, bias_rows,\n"
+      "         relu | gelu | sigmoid | tanh, residual, out=f32 (bf16 and f16 inputs), tf32, "
+      "split;\n"
+      "         of e4m3 and e5m2: b=TYPE (default A's), scaled (blocks), out=f32|f16|bf16 (bf16)";
+
+  template <class In, class Out>
+  struct CallOf {
+    In a = {};
+    In b = {};
+    Out c = {};
+    In bias = {};
+    In residual = {};
+    In scale_a = {};
+    In scale_b = {};
+    double alpha = 1.0;
+    double beta = 0.0;
+    bool transpose_a = false;
+    bool transpose_b = false;
+    Activation activation = Activation::none;
+    Precision precision = Precision::full;
+    bool operator==(const CallOf&) const = default;
+  };
+  using Call = CallOf<ConstTensorRef, TensorRef>;
+
+  /// Every tensor has three axes (batch first; stride 0 where shared): a is batch x m x k, b is
+  /// batch x k x n, c, bias and residual are batch x m x n. Transposition is in the strides; bias
+  /// and residual span C by stride 0, or have no data. Scales have three axes, or no data.
+  struct Args : Call {
+    [[nodiscard]] std::int64_t batch() const { return c.shape[0]; }
+    [[nodiscard]] std::int64_t m() const { return c.shape[1]; }
+    [[nodiscard]] std::int64_t n() const { return c.shape[2]; }
+    [[nodiscard]] std::int64_t k() const { return a.shape[2]; }
+    /// Whether A and B are e4m3, e5m2 or i8, which few rungs take.
+    [[nodiscard]] bool has_bytes() const { return size_of(a.dtype) == 1; }
+    [[nodiscard]] bool has_scales() const {
+      return scale_a.data != nullptr || scale_b.data != nullptr;
+    }
+    /// Whether anything follows alpha * A * B + beta * C.
+    [[nodiscard]] bool has_epilogue() const {
+      return bias.data != nullptr || residual.data != nullptr || activation != Activation::none;
+    }
+  };
+
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.a, "a"), in(call.b, "b"), out(call.c, "c"), optional_in(call.bias, "bias"),
+          optional_in(call.residual, "residual"), optional_in(call.scale_a, "scale_a"),
+          optional_in(call.scale_b, "scale_b"));
+  }
+  static RungList<Gemm>& rungs();
+  static void bind(Args& args);
+
+  static Cost cost(const Args& args);
+  /// Of a kernel that makes C in tiles of speed.rows x speed.columns and reads a strip of A and one
+  /// of B for each.
+  static Cost traffic(const Args& args, const Speed& speed);
+  /// Its time with k cut into so many slices. The SM with the most blocks decides (wave
+  /// quantization): with 133 tiles on 132 SMs, one works twice as long as it would with 132.
+  static double estimate(const Args& args, const Speed& speed, const Context& context,
+                         std::int64_t slices = 1);
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Call make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+}  // namespace rung

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rungs of optimizer() see of a call, and what the workbench knows of it.
+// The contract: optimizer.hpp.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/collapse.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor_ref.hpp"
+#include "rung/ops/optimizer/optimizer.hpp"
+
+namespace rung {
+
+struct RUNG_API Optimizer {
+  static constexpr std::string_view name = "optimizer";
+  static constexpr std::string_view summary = "a step of SGD or Adam over all parameters";
+  static constexpr std::string_view problem_help =
+      "TYPE SHAPE[,options]: f32 16777216,momentum=0.9   bf16 1048576,adam,master,clip=1\n"
+      "options: adam (default: sgd), momentum=X, nesterov, decay=X, decoupled, step=N, clip=X\n"
+      "         (max_norm), master (f16, bf16), norm";
+
+  struct Call {
+    TensorRef parameters = {};
+    ConstTensorRef gradients = {};
+    OptimizerOptions options = {};
+    bool operator==(const Call&) const = default;
+  };
+
+  enum ElementTensor : int {
+    element_parameters,
+    element_gradients,
+    element_first,
+    element_second,
+    element_master
+  };
+  struct Args : Call {
+    /// The axes of all tensors, as few as will do; what is left out moves as the parameters.
+    Collapsed<5> elements;
+
+    [[nodiscard]] bool needs_norm() const {
+      return options.max_norm > 0 || options.norm.data != nullptr;
+    }
+    [[nodiscard]] bool flat() const {
+      return elements.is_contiguous<0>() && elements.is_contiguous<1>() &&
+             elements.is_contiguous<2>() && elements.is_contiguous<3>() &&
+             elements.is_contiguous<4>();
+    }
+  };
+
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(out(call.parameters, "parameters"), in(call.gradients, "gradients"),
+          optional_out(call.options.first_moment, "first_moment"),
+          optional_out(call.options.second_moment, "second_moment"),
+          optional_out(call.options.master, "master"), optional_out(call.options.norm, "norm"));
+  }
+  static RungList<Optimizer>& rungs();
+  static void bind(Args& args);
+
+  static Cost cost(const Args& args);
+  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Call make(const Problem& problem, Inputs& inputs);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+}  // namespace rung
