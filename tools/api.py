@@ -30,6 +30,8 @@ from the headers; a test compares them.
 - C: `#include <rung/rung.h>`. Functions return a `rung_status`; `rung_last_error()` says what was wrong. Options
   structures begin with `size_t size` and are set by their `_init` function; NULL options are the defaults; NULL
   tensors in options mean none.
+- Each operator opens with an example of C++. Names without a type are tensors: `rung::Tensor`, or what describes memory
+  of your own - `context.tensor(pointer, {rows, columns})`, a `std::vector`, a `std::mdspan`.
 - An operator takes tensors, options and the rung to use: in C++ `Pick{"name"}`, in C `options.rung`. The default is
   the best rung for the call.
 
@@ -118,6 +120,13 @@ def operator_headers(folder):
     return (folder / f"{folder.name}.hpp").read_text(), c_header.read_text() if c_header.exists() else ""
 
 
+def example(folder):
+    """The first lines of C++ in an operator's README; tests/docs/operator_examples.py compiles them."""
+    readme = folder / "README.md"
+    found = readme.exists() and re.search(r"^```cpp\n.*?^```\n", readme.read_text(), re.M | re.S)
+    return [*found[0].splitlines(), ""] if found else []
+
+
 def operator_section(folder):
     name = folder.name
     cpp, c = operator_headers(folder)
@@ -125,6 +134,7 @@ def operator_section(folder):
     lines = [f"## {name}", "", f"{code(re.sub(chr(34) + '.*?' + chr(34), '', formula))} - "
              f"[{name}.hpp](../rung/ops/{name}/{name}.hpp)"
              + (f", [{name}.h](../rung/ops/{name}/{name}.h)" if c else ""), ""]
+    lines += example(folder)
     lines += listed(text for group in headers.functions(cpp).values() for text in group)
     for templates in sorted(folder.glob("*.cuh")):
         lines += [f"- {code(text)} - [{templates.name}](../rung/ops/{name}/{templates.name})"

@@ -2,9 +2,9 @@
 // Trains classifiers of handwritten digits with rung alone, tests them, keeps checkpoints, and
 // reads digits that somebody drew. README.md says how to call it; network.cpp is where the networks
 // are.
+#include <unistd.h>
 #include <rung/core/npy.hpp>
 #include <rung/rung.hpp>
-#include <unistd.h>
 
 #include <chrono>
 #include <cmath>

@@ -123,18 +123,15 @@ class Convolution final : public Layer {
   TensorRef forward(Context& context, const Parameters& p, TensorRef x) override {
     x_ = x;
     const TensorRef y = first(y_, x.shape[0]);
-    rung::conv(context, x, p.value(weight_), y,
-               {.padding = padding_, .bias = p.value(bias_)});
+    rung::conv(context, x, p.value(weight_), y, {.padding = padding_, .bias = p.value(bias_)});
     return y;
   }
   TensorRef backward(Context& context, const Parameters& p, TensorRef dy, bool is_first) override {
-    rung::conv_backward_filter(context, x_, dy, p.gradient(weight_),
-                               {.padding = padding_});
+    rung::conv_backward_filter(context, x_, dy, p.gradient(weight_), {.padding = padding_});
     rung::reduce(context, dy, p.gradient(bias_), {.axes = {0, 2, 3}});
     if (is_first) return {};
     const TensorRef dx = first(dx_, dy.shape[0]);
-    rung::conv_backward_data(context, dy, p.value(weight_), dx,
-                             {.padding = padding_});
+    rung::conv_backward_data(context, dy, p.value(weight_), dx, {.padding = padding_});
     return dx;
   }
 
@@ -161,8 +158,7 @@ class MaxPool final : public Layer {
   }
   TensorRef forward(Context& context, const Parameters&, TensorRef x) override {
     const std::int64_t n = x.shape[0];
-    rung::pool(context, x, first(y_, n),
-               {.kernel = 2, .indices = first(indices_, n)});
+    rung::pool(context, x, first(y_, n), {.kernel = 2, .indices = first(indices_, n)});
     return first(y_, n);
   }
   TensorRef backward(Context& context, const Parameters&, TensorRef dy, bool) override {

@@ -123,7 +123,9 @@ TEST(Context, DescribesMemoryOfItsDevice) {
   EXPECT_EQ(context.tensor(bytes, DType::i32, {6}),
             TensorRef(bytes, DType::i32, {6}, context.device()));
   static_assert(std::is_same_v<decltype(context.tensor(constant, {2})), ConstTensorRef>);
-  expect_error(ErrorCode::invalid_argument, {"strides"}, [&] { static_cast<void>(context.tensor(elements, {2, 3}, {1})); });
+  expect_error(ErrorCode::invalid_argument, {"strides"}, [&] {
+    static_cast<void>(context.tensor(elements, {2, 3}, {1}));
+  });
 }
 
 TEST(Context, ReusesItsWorkspace) {

@@ -57,16 +57,16 @@ namespace rung {
 enum class Precision : std::uint8_t { full, tf32, split };
 
 struct GemmOptions {
-  double alpha = 1.0;        // factor of the product
-  double beta = 0.0;         // factor of what C holds; 0: C is not read
-  bool transpose_a = false;  // a is given k x m
-  bool transpose_b = false;  // b is given n x k
-  ConstTensorRef bias = {};  // left out: no bias
+  double alpha = 1.0;                        // factor of the product
+  double beta = 0.0;                         // factor of what C holds; 0: C is not read
+  bool transpose_a = false;                  // a is given k x m
+  bool transpose_b = false;                  // b is given n x k
+  ConstTensorRef bias = {};                  // left out: no bias
   Activation activation = Activation::none;  // of the sum, bias included
   Precision precision = Precision::full;     // of f32; tf32 and split run on tensor cores
-  ConstTensorRef residual = {};  // added last; left out: none
-  ConstTensorRef scale_a = {};   // of 8-bit floats, a factor per row and 128 of k
-  ConstTensorRef scale_b = {};   // of 8-bit floats, a factor per 128 of k and 128 columns
+  ConstTensorRef residual = {};              // added last; left out: none
+  ConstTensorRef scale_a = {};               // of 8-bit floats, a factor per row and 128 of k
+  ConstTensorRef scale_b = {};  // of 8-bit floats, a factor per 128 of k and 128 columns
 };
 
 RUNG_API void gemm(Context& context, const ConstTensorRef& a, const ConstTensorRef& b,

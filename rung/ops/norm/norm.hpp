@@ -66,8 +66,8 @@ namespace rung {
 enum class NormKind : std::uint8_t { layer, rms };
 
 struct NormOptions {
-  int axis = -1;  // the first normalized axis, from the end when negative
-  int axes = 1;   // how many are normalized together, from `axis` on
+  int axis = -1;          // the first normalized axis, from the end when negative
+  int axes = 1;           // how many are normalized together, from `axis` on
   double epsilon = 1e-5;  // added to the variance, under the root
   ConstTensorRef gamma = {};
   ConstTensorRef beta = {};

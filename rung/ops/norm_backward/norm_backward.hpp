@@ -40,8 +40,8 @@
 namespace rung {
 
 struct NormBackwardOptions {
-  int axis = -1;  // the first normalized axis, from the end when negative
-  int axes = 1;   // how many are normalized together, from `axis` on
+  int axis = -1;          // the first normalized axis, from the end when negative
+  int axes = 1;           // how many are normalized together, from `axis` on
   double epsilon = 1e-5;  // as given to norm
   ConstTensorRef gamma = {};
   ConstTensorRef mean = {};

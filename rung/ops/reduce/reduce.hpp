@@ -69,8 +69,8 @@ RUNG_API DType reduced_dtype(Reduction operation, DType x) noexcept;
 
 struct ReduceOptions {
   Reduction operation = Reduction::sum;  // sum, maximum ...
-  Extents axes = {};            // empty: all of them
-  ConstTensorRef offsets = {};  // left out: no segments
+  Extents axes = {};                     // empty: all of them
+  ConstTensorRef offsets = {};           // left out: no segments
 };
 
 /// Functors of the caller's own: rung/ops/reduce/reduce.cuh.

@@ -56,8 +56,8 @@ namespace rung {
 enum class StencilEdge : std::uint8_t { zero, clamp, mirror, wrap };
 
 struct StencilOptions {
-  Extents window = {};  // instead of a mask: the extents of a box
-  Extents anchor = {};  // rank 0: the middle
+  Extents window = {};                   // instead of a mask: the extents of a box
+  Extents anchor = {};                   // rank 0: the middle
   StencilEdge edge = StencilEdge::zero;  // value of x outside the array
   bool convolution = false;
   double scale = 1.0;  // s

@@ -2,7 +2,7 @@
 // activation_backward's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/activation_backward/activation_backward.h"
-#include "rung/ops/activation_backward/op/activation_backward.hpp"
+#include "rung/ops/activation_backward/activation_backward.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // attention's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/attention/attention.h"
-#include "rung/ops/attention/op/attention.hpp"
+#include "rung/ops/attention/attention.hpp"
 
 namespace {
 

@@ -9,8 +9,8 @@
 
 #include "rung/core/inputs.hpp"
 #include "rung/core/rounding.hpp"
-#include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/mask.hpp"
+#include "rung/ops/attention/op/attention.hpp"
 
 namespace rung {
 namespace {

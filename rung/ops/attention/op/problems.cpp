@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "rung/core/any_operator.hpp"
-#include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/mask.hpp"
+#include "rung/ops/attention/op/attention.hpp"
 
 namespace rung {
 namespace {

@@ -2,7 +2,7 @@
 // conv's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/conv/conv.h"
-#include "rung/ops/conv/op/conv.hpp"
+#include "rung/ops/conv/conv.hpp"
 
 namespace {
 

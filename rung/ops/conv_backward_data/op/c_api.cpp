@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data's C functions.
 #include "rung/ops/conv_backward_data/conv_backward_data.h"
+#include "rung/ops/conv_backward_data/conv_backward_data.hpp"
 
 #include "rung/core/c_options.hpp"
-#include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter's C functions.
 #include "rung/ops/conv_backward_filter/conv_backward_filter.h"
+#include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
 
 #include "rung/core/c_options.hpp"
-#include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace {
 

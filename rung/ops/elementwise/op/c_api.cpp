@@ -2,7 +2,7 @@
 // elementwise's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/elementwise/elementwise.h"
-#include "rung/ops/elementwise/op/elementwise.hpp"
+#include "rung/ops/elementwise/elementwise.hpp"
 
 namespace {
 

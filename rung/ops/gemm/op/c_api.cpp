@@ -4,7 +4,7 @@
 
 #include "rung/core/c_options.hpp"
 #include "rung/ops/gemm/gemm.h"
-#include "rung/ops/gemm/op/gemm.hpp"
+#include "rung/ops/gemm/gemm.hpp"
 
 namespace {
 

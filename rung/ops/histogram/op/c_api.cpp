@@ -2,7 +2,7 @@
 // histogram's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/histogram/histogram.h"
-#include "rung/ops/histogram/op/histogram.hpp"
+#include "rung/ops/histogram/histogram.hpp"
 
 namespace {
 

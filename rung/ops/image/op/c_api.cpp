@@ -2,7 +2,7 @@
 // image's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/image/image.h"
-#include "rung/ops/image/op/image.hpp"
+#include "rung/ops/image/image.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // loss's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/loss/loss.h"
-#include "rung/ops/loss/op/loss.hpp"
+#include "rung/ops/loss/loss.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // norm's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/norm/norm.h"
-#include "rung/ops/norm/op/norm.hpp"
+#include "rung/ops/norm/norm.hpp"
 
 namespace {
 

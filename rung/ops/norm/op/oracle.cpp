@@ -8,8 +8,8 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/inputs.hpp"
-#include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/axes.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/oracle.hpp"
 
 namespace rung {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "rung/core/dtype.hpp"
-#include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/axes.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 
 namespace rung::norm_oracle {
 

@@ -9,8 +9,8 @@
 
 #include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
-#include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/axes.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 
 namespace rung {
 

@@ -5,8 +5,8 @@
 // Limits   layer norm over the last axis alone, f32 and bf16 (where the processor has it), gamma
 //          and beta of f32; no residual; variance in place of rstd, so that statistics are not
 //          asked for.
-#include "rung/ops/norm/op/norm.hpp"
 #include "rung/peers/onednn.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 #include "rung/peers/thread_count.hpp"
 
 namespace rung {

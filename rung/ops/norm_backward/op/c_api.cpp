@@ -2,7 +2,7 @@
 // norm_backward's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/norm_backward/norm_backward.h"
-#include "rung/ops/norm_backward/op/norm_backward.hpp"
+#include "rung/ops/norm_backward/norm_backward.hpp"
 
 namespace {
 

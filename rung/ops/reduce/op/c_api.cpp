@@ -2,7 +2,7 @@
 // reduce's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/reduce/reduce.h"
-#include "rung/ops/reduce/op/reduce.hpp"
+#include "rung/ops/reduce/reduce.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // scan's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/scan/scan.h"
-#include "rung/ops/scan/op/scan.hpp"
+#include "rung/ops/scan/scan.hpp"
 
 namespace {
 

@@ -2,7 +2,7 @@
 // softmax's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/softmax/softmax.h"
-#include "rung/ops/softmax/op/softmax.hpp"
+#include "rung/ops/softmax/softmax.hpp"
 
 namespace {
 

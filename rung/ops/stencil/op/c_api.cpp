@@ -2,7 +2,7 @@
 // stencil's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/stencil/stencil.h"
-#include "rung/ops/stencil/op/stencil.hpp"
+#include "rung/ops/stencil/stencil.hpp"
 
 namespace {
 

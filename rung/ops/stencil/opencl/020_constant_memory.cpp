@@ -3,8 +3,8 @@
 #include "rung/ops/stencil/opencl/020_constant_memory.cl.hpp"
 
 #include "rung/core/integer.hpp"
-#include "rung/ops/stencil/op/steps.hpp"
 #include "rung/ops/stencil/op/stencil.hpp"
+#include "rung/ops/stencil/op/steps.hpp"
 
 namespace rung {
 namespace {

@@ -2,7 +2,7 @@
 // transfer's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/transfer/transfer.h"
-#include "rung/ops/transfer/op/transfer.hpp"
+#include "rung/ops/transfer/transfer.hpp"
 
 namespace {
 

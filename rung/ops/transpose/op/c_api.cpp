@@ -2,7 +2,7 @@
 // transpose's C functions.
 #include "rung/core/c_options.hpp"
 #include "rung/ops/transpose/transpose.h"
-#include "rung/ops/transpose/op/transpose.hpp"
+#include "rung/ops/transpose/transpose.hpp"
 
 namespace {
 

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "rung/core/context.hpp"
-#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/cpu/detail/pixels.hpp"
 #include "rung/ops/conv/gathered.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 
 namespace rung::conv_cpu {
 

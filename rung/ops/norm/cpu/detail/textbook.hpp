@@ -7,8 +7,8 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/ops/norm/cpu/detail/plan.hpp"
-#include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/lines.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 
 namespace rung::norm_cpu {
 

@@ -10,8 +10,8 @@
 #include "rung/device/collectives.hpp"
 #include "rung/device/convert.hpp"
 #include "rung/device/rows.hpp"
-#include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/lines.hpp"
+#include "rung/ops/norm/op/norm.hpp"
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 
