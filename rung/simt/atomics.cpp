@@ -109,7 +109,7 @@ template <class T>
 T atomic_update(T* address, AtomicKind kind, T operand, Place place, AtomicScope scope) {
   Updated<T> result;
   {
-    const record::AtomicOrder in_order(is_own_shared(address) ? nullptr : address);
+    const record::AtomicOrder in_order;
     record::note_atomic(address, sizeof(T), access_of(scope), unstated_order, place);
     if (record::tracer.last != nullptr) {
       std::uint64_t bits = 0;
@@ -128,7 +128,7 @@ T atomic_compare_exchange(T* address, T expected, T desired, Place place, Atomic
   const T before = expected;
   bool swapped = false;
   {
-    const record::AtomicOrder in_order(is_own_shared(address) ? nullptr : address);
+    const record::AtomicOrder in_order;
     record::note_atomic(address, sizeof(T), access_of(scope), order, place, guess);
     swapped = std::atomic_ref<T>(*address).compare_exchange_strong(expected, desired,
                                                                    std::memory_order_relaxed);

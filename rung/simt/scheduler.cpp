@@ -8,6 +8,7 @@
 #include "rung/core/error.hpp"
 #include "rung/simt/atomics.hpp"
 #include "rung/simt/random.hpp"
+#include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
 
 namespace rung::simt {
@@ -115,6 +116,7 @@ void Worker::release_gathered(Block& block, bool first) {
 
 void Worker::abandon() {
   failed_ = true;
+  record::AtomicOrder::release();  // its destructor is not reached
   switch_fiber(abandoned_, main_, exceptions_);
   std::abort();  // nobody switches back to an abandoned thread
 }

@@ -31,7 +31,8 @@ def errors(command, root, generated, code, scratch):
     source = pathlib.Path(scratch) / "example.cpp"
     source.write_text(PROGRAM.format(tensors=tensors, body=unused + code))
     done = subprocess.run([command, "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror",
-                           "-Wno-unused-variable", "-Wno-missing-field-initializers", f"-I{root}", f"-I{generated}", source],
+                           "-Wno-unused-variable", "-Wno-missing-field-initializers", f"-I{root}",
+                           f"-I{generated}", source],
                           capture_output=True, text=True, check=False)
     return done.stderr
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data races: each planted, and its corrected twin, under every thread order.
+#include <random>
+#include <vector>
+
 #include "rung/device/ptx_async_copy.hpp"
 #include "rung/device/ptx_mbarrier.hpp"
 #include "rung/device/ptx_memory.hpp"
@@ -177,10 +180,71 @@ TEST_P(Race, WhoReadsAFlagRelaxedNeedsAFence) {
   expect_finding(run(handed_over<Reader::relaxed>), Kind::race, Space::global);
 }
 
+/// Counts in bins, each of which has a lock of its own. Lanes of a warp want locks
+/// of one bin and of several, so that they leave the loop one after another.
+__global__ void count_under_locks(const int* x, int n, int bins, int* counts, int* locks) {
+  const auto stride = static_cast<int>(gridDim.x * blockDim.x);
+  for (auto i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < n; i += stride) {
+    const int bin = x[i] % bins;
+    for (bool counted = false; !counted;) {
+      if (atomicCAS(&locks[bin], 0, 1) != 0) continue;
+      __threadfence();
+      counts[bin] += 1;
+      __threadfence();
+      atomicExch(&locks[bin], 0);
+      counted = true;
+    }
+  }
+}
+
+TEST_P(Race, ALockOrdersWhatIsDoneUnderIt) {
+  constexpr int n = 3001, bins = 7;
+  std::vector<int> numbers(n);
+  std::mt19937 engine(5);
+  for (int& number : numbers) number = static_cast<int>(engine() >> 1);
+  Buffer<int> x(numbers), counts(std::vector<int>(bins, 0)), locks(std::vector<int>(bins, 0));
+  expect_clean(recorded_launch({.grid = 6, .block = 64}, count_under_locks, x.data(), n, bins,
+                               counts.data(), locks.data()));
+  int sum = 0;
+  for (const int count : counts.values()) sum += count;
+  EXPECT_EQ(sum, n);
+}
+
+/// Lane 1 of the first block does between two steps of lane 0 what lane 0 does not, behind a fence
+/// of its own; a second fence publishes that, too. Both lanes are 1: two numbers keep the compiler
+/// from making two paths of the kernel, and what is likely lies between the steps in its code, too.
+__global__ void publish_between_steps(int* words, int* flag, int* out, unsigned lane,
+                                      unsigned same_lane) {
+  if (blockIdx.x == 0) {
+    words[threadIdx.x] = 1;
+    if (threadIdx.x == lane) [[likely]] {
+      __threadfence();
+      words[2] = 42;
+    }
+    words[4 + threadIdx.x] = 1;
+    if (threadIdx.x == same_lane) {
+      __threadfence();
+      atomicExch(flag, 1);
+    }
+  } else if (threadIdx.x == 0) {
+    while (atomicAdd(flag, 0) == 0) {
+    }
+    __threadfence();
+    *out = words[2];
+  }
+}
+
+TEST_P(Race, AFencePublishesAllThatIsBeforeIt) {
+  Buffer<int> words(8), flag(std::vector<int>(1, 0)), out(1);
+  expect_clean(recorded_launch({.grid = 2, .block = 2}, publish_between_steps, words.data(),
+                               flag.data(), out.data(), 1u, 1u));
+  EXPECT_EQ(out.values()[0], 42);
+}
+
 TEST_P(Race, AtomicsDoNotRaceWithAtomics) {
   Buffer<int> sum(std::vector<int>(1, 0));
-  expect_clean(
-      recorded_launch({.grid = 4, .block = 64}, +[](int* to) { atomicAdd(to, 1); }, sum.data()));
+  expect_clean(recorded_launch(
+      {.grid = 4, .block = 64}, +[](int* to) { atomicAdd(to, 1); }, sum.data()));
   EXPECT_EQ(sum.values()[0], 256);
   expect_finding(recorded_launch(
                      {.grid = 4, .block = 64}, +[](int* to) { *to += 1; }, sum.data()),

@@ -23,15 +23,10 @@ constinit thread_local std::atomic<bool>* held = nullptr;
 
 }  // namespace
 
-AtomicOrder::AtomicOrder(const void* address) {
-  if (tracer.last == nullptr || address == nullptr) return;
-  release();  // of a simulated thread that has yielded since, or was abandoned
-  std::atomic<bool>& lock = locks[reinterpret_cast<std::uintptr_t>(address) / 16 % lock_count];
-  // Whoever has it may have yielded, too: it is taken over then.
-  constexpr int patience = 1000;
-  for (int i = 0; i < patience && lock.exchange(true, std::memory_order_acquire); ++i) {
-    std::this_thread::yield();
-  }
+void AtomicOrder::hold(std::uintptr_t address) {
+  release();
+  std::atomic<bool>& lock = locks[address / 16 % lock_count];
+  while (lock.exchange(true, std::memory_order_acquire)) std::this_thread::yield();
   held = &lock;
 }
 
@@ -110,6 +105,8 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
   if (!checking_ || is_local(address)) return;
   Target& target = warp_->list->target(warp_->list->index_of(tracer.last));
   if (target.where != Where::global && target.where != Where::shared) return;
+  // All blocks that reach a block's shared memory run on one OS thread.
+  if (target.where == Where::global) AtomicOrder::hold(address);
   target.compares |= compares;
   warp_->compared |= compares;
   if (compares) note_guess(target, address);

@@ -14,7 +14,7 @@ namespace rung::simt::record {
 template <class T, class Operation>
 inline T hooked_atomic(volatile T* p, Access access, int order, const void* site,
                        Operation operation) {
-  const AtomicOrder in_order(const_cast<T*>(p));
+  const AtomicOrder in_order;
   if (tracer.last != nullptr) {
     before_atomic(const_cast<T*>(p), sizeof(T), access, order,
                   reinterpret_cast<std::uintptr_t>(site));
@@ -65,7 +65,7 @@ inline T hooked_atomic(volatile T* p, Access access, int order, const void* site
   }                                                                                                \
   RUNG_ATOMIC_HOOK bool __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* expected,  \
                                                                       T desired, int order, int) { \
-    const rung::simt::record::AtomicOrder in_order(const_cast<T*>(p));                             \
+    const rung::simt::record::AtomicOrder in_order;                                                \
     if (rung::simt::record::tracer.last != nullptr) {                                              \
       rung::simt::record::before_atomic(                                                           \
           const_cast<T*>(p), sizeof(T), rung::simt::record::Access::atomic, order,                 \

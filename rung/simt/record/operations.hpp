@@ -44,15 +44,16 @@ inline void note_atomic(const void* address, std::size_t bytes, Access access, i
 }
 /// The operand of an atomic operation, of 4 or 8 bytes.
 RUNG_API void note_operand(std::uint64_t bits, int bytes, const Place& place) noexcept;
-/// Held from before_atomic to the end of the operation: blocks run on several OS threads, and a
-/// word's operations are recorded in the order in which they happen (but for a thread that yields
-/// between the two). Nothing is held for a null address, nor while nobody records.
+/// In scope around note_atomic and the operation: blocks run on several OS threads, and a word's
+/// operations are recorded in the order in which they happen. before_atomic() holds the word, where
+/// somebody checks; no simulated thread yields from there on.
 class RUNG_API AtomicOrder {
  public:
-  explicit AtomicOrder(const void* address);
+  AtomicOrder() = default;
   AtomicOrder(const AtomicOrder&) = delete;
   AtomicOrder& operator=(const AtomicOrder&) = delete;
   ~AtomicOrder() { release(); }
+  static void hold(std::uintptr_t address);
   /// What the OS thread holds, if anything.
   static void release();
 };

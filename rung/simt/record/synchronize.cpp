@@ -33,7 +33,19 @@ void Recorder::tick(BlockRecord& block, WarpRecord& warp) {
 }
 
 std::uint32_t Recorder::clock_now() const {
-  return warp_->clock + tracer.last->clock + (tracer.last->access == Access::marker ? 1 : 0);
+  const auto behind = [](const Step& step) {
+    return step.clock + (step.access == Access::marker ? 1 : 0);
+  };
+  std::uint32_t clock = behind(*tracer.last);
+  // What a lane does between two steps of others is behind its own marks: the step that it comes to
+  // then, which those others have left, may have an earlier clock.
+  if (const RequestList* const list = warp_->list; list != nullptr && !list->linear()) {
+    const std::uint32_t* const units = list->units_of(thread_->lane);
+    for (std::uint32_t i = list->after(0); i != 0; i = list->after(i)) {
+      if (units[i] != no_unit) clock = std::max(clock, behind(list->step(i)));
+    }
+  }
+  return warp_->clock + clock;
 }
 
 VectorClockRef Recorder::vector_clock(std::uint32_t clock) const {
