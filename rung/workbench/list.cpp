@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 
 #include "rung/workbench/command.hpp"
+#include "rung/workbench/rung_source.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"
 
@@ -30,9 +32,21 @@ bool is_dtype_name(const std::string& word) {
 
 std::string about(const RungInfo& rung) { return rung.about != nullptr ? rung.about() : ""; }
 
+/// Returns the fields of the comment that a rung's source opens with; none where it is not here.
+ordered_json header_of(const RungInfo& rung) {
+  ordered_json header = ordered_json::object();
+  const std::optional<std::string> source = find_source(std::string(rung.file));
+  if (rung.peer || !source) return header;
+  for (const RungHeader::Field& field : parse_rung_header(*source).fields) {
+    header[field.name] = field.text;
+  }
+  return header;
+}
+
 ordered_json to_json(const AnyOperator& op, const RungInfo& rung) {
   const Availability here = rung_availability(rung);
   return {{"op", op.name()},
+          {"summary", op.summary()},
           {"rung", rung.name},
           {"step", rung.step},
           {"backend", to_string(rung.backend)},
@@ -42,7 +56,8 @@ ordered_json to_json(const AnyOperator& op, const RungInfo& rung) {
           {"file", rung.file},
           {"after", rung.after},
           {"teaching", rung.teaching},
-          {"about", here ? about(rung) : ""}};
+          {"about", here ? about(rung) : ""},
+          {"header", header_of(rung)}};
 }
 
 /// What is special about a rung. That its backend is not here is said once, below all tables.

@@ -25,6 +25,8 @@ TEST(List, JsonHasTheDocumentedKeys) {
   ASSERT_EQ(rungs.size(), 14u);
   for (const json& rung : rungs) {
     EXPECT_EQ(rung.at("op"), "fake");
+    EXPECT_EQ(rung.at("summary"), "y = 2 x");
+    EXPECT_TRUE(rung.at("header").is_object());
     EXPECT_TRUE(rung.at("rung").is_string());
     EXPECT_TRUE(rung.at("step").is_number_integer());
     EXPECT_EQ(rung.at("backend"), "cpu");
