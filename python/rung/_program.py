@@ -18,17 +18,14 @@ import tempfile
 _PACKAGE = pathlib.Path(os.path.abspath(__file__)).parent  # not resolved: a build tree may hold links
 _INSTALLED = _PACKAGE / "_prefix" / "bin" / "rung"
 _BAR = re.compile(r"\[[#.]*\] +(\d+) % +(.*)")  # a line of the program's progress on a terminal
+_CODES = {2: "invalid_argument", 3: "not_available"}  # by the program's exit status
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
-def error(message):
-    """Return the exception for a message: rung.Error, or its base where the extension module is missing."""
+def error(message, code="invalid_argument"):
+    """Return the exception for a message: rung.Error, or its base in a package without the extension module."""
     import rung
-    try:
-        kind = rung.Error
-    except (AttributeError, ImportError):
-        kind = ValueError
-    return kind(message)
+    return rung.Error(message, code) if hasattr(rung, "Error") else ValueError(message)
 
 
 def _candidates():
@@ -57,7 +54,7 @@ def program():
     if found and not _is_script(found):
         return found
     raise error("the program rung is not found beside the package or on PATH; install the package, or set RUNG_PROGRAM "
-                "to the program's path")
+                "to the program's path", "not_available")
 
 
 def _is_script(path):
@@ -140,7 +137,7 @@ def _call(command, report):
                 child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=theirs,
                                          env=environment, start_new_session=True)
             except OSError as failed:
-                raise error(f"{command[0]} cannot be run: {failed.strerror}") from None
+                raise error(f"{command[0]} cannot be run: {failed.strerror}", "not_available") from None
             os.close(theirs)
             theirs = -1
             try:
@@ -188,8 +185,8 @@ def run(*arguments, progress=None, file=False):
     # 1 is that a result was wrong, which the JSON tells.
     if status not in (0, 1):
         ended = f"rung {arguments[0]} ended by signal {-status}" if status < 0 else f"rung {arguments[0]} failed"
-        raise error(said.message() or ended)
+        raise error(said.message() or ended, _CODES.get(status, "internal"))
     try:
         return json.loads(output)
     except ValueError:
-        raise error(said.message() or f"rung {arguments[0]}: printed no JSON") from None
+        raise error(said.message() or f"rung {arguments[0]}: printed no JSON", "internal") from None

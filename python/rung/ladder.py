@@ -5,6 +5,8 @@ Each method runs a command of the program `rung`; docs/json.md has every key of 
 """
 import os
 import pathlib
+import sys
+import types
 from dataclasses import dataclass, field
 
 from rung import _program
@@ -172,6 +174,12 @@ class Ladder:
             *_option("--seconds", seconds), *_option("--max-bytes", max_bytes), progress=progress, file=True))
 
 
-def ladder(operator):
-    """Return the Ladder of an operator, as in rung.ladder("gemm")."""
-    return Ladder(operator)
+class _Module(types.ModuleType):
+    """This module, which is called: rung.ladder is a name of the package as its functions are."""
+
+    def __call__(self, operator):
+        """Return the Ladder of an operator, as in rung.ladder("gemm")."""
+        return Ladder(operator)
+
+
+sys.modules[__name__].__class__ = _Module
