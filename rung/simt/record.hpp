@@ -154,6 +154,10 @@ struct Report {
 RUNG_API void begin(const Options& options = {});
 /// Ends the session. Throws Error(internal) when none runs.
 RUNG_API Report end();
+/// Returns what was found and counted since begin() or the last take(), and the session goes on;
+/// `counters`: whether it counts from now on. No launch may run meanwhile. Throws Error(internal)
+/// when no session runs.
+RUNG_API Report take(bool counters);
 [[nodiscard]] RUNG_API bool active();
 [[nodiscard]] RUNG_API bool checking();
 /// Adds what others have found (a failed launch, a double free) to the session, if one runs.

@@ -38,6 +38,9 @@ void* allocate_in_kernel(std::size_t bytes);
 void free_in_kernel(void* memory, const void* code);
 /// Ends the session and writes what it has found; the program is about to end.
 void write_report();
+/// Adds refused launches to the session's findings, and forgets what was told of the session so
+/// far: its findings are about to be taken.
+void hand_over_findings();
 /// What was found so far, for when there is no more to be had: never freed, and changed by findings
 /// alone.
 const char* findings_as_text();

@@ -20,7 +20,8 @@ struct Registry {
   std::map<const void*, KernelEntry> kernels;
   std::map<const void*, std::size_t> dynamic_limits;
   std::map<const void*, bool> wide_clusters;
-  std::map<std::string, Demands, std::less<>> demands;  // by mangled name
+  std::map<std::string, Demands, std::less<>> demands;                // by mangled name
+  std::map<std::pair<const void*, std::string>, Demands> demands_in;  // likewise, by object
 };
 Registry& registry() {
   static Registry& one = *new Registry;
@@ -44,9 +45,15 @@ const KernelEntry* find_kernel(const void* code) {
   return found != registry().kernels.end() ? &found->second : nullptr;
 }
 
+const void* object_of(const void* data) {
+  Dl_info info{};
+  return dladdr(data, &info) != 0 ? info.dli_fbase : nullptr;
+}
+
 int register_demands(const char* kernel, const Demands& demands) {
   const std::lock_guard lock(registry().mutex);
   registry().demands[kernel] = demands;
+  registry().demands_in[{object_of(kernel), kernel}] = demands;
   return 0;
 }
 
@@ -54,7 +61,11 @@ const Demands* find_demands(const char* kernel) {
   if (kernel == nullptr) return nullptr;
   const std::lock_guard lock(registry().mutex);
   const auto found = registry().demands.find(std::string_view(kernel));
-  return found != registry().demands.end() ? &found->second : nullptr;
+  if (found == registry().demands.end()) return nullptr;
+  // Another library's kernel may have that name.
+  const auto own = registry().demands_in.find({object_of(kernel), kernel});
+  if (own != registry().demands_in.end()) return &own->second;
+  return &found->second;
 }
 
 const Demands* find_restricted(const char* kernel) {

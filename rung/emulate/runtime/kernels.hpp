@@ -84,6 +84,8 @@ void complete_finding(const LaunchConfig& config, const KernelLayout& layout,
                       std::size_t static_begin, const simt::record::Memory* memory,
                       simt::record::Finding& finding);
 
+/// The program or library that holds this code or constant; null: none does.
+const void* object_of(const void* data);
 /// The kernel at this address; null when no such kernel has been registered.
 const KernelEntry* find_kernel(const void* code);
 /// What the kernel of this mangled name demands; null: no such kernel has told.

@@ -203,6 +203,15 @@ void Session::begin_in_child() {
 }  // namespace
 
 void write_report() { session.finish(); }
+void hand_over_findings() {
+  const std::lock_guard lock(mutex);
+  if (refused.has_value()) record::add(*refused);
+  refused.reset();
+  ignored_calls.clear();
+  short_copies.clear();
+  told.clear();
+  text_so_far[text_length = 0] = 0;
+}
 const char* findings_as_text() { return text_so_far; }
 
 void note_refused_launch(const LaunchConfig& config, const std::string& why) {

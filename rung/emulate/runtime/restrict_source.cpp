@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <sstream>
 #include <thread>
 
@@ -288,19 +290,23 @@ std::size_t CompiledSource::base_of_value(std::size_t begin) const {
 
 namespace {
 
-/// All of the program.
-const std::vector<std::unique_ptr<CompiledSource>>& compiled_sources() {
-  static const auto& all = *[] {
-    auto* sources = new std::vector<std::unique_ptr<CompiledSource>>;
-    for (const std::string& one : preprocessed_files(true)) {
+/// All of the program, and of libraries that were loaded since the last call.
+std::vector<const CompiledSource*> compiled_sources() {
+  static std::mutex mutex;
+  static auto& all = *new std::map<std::string, std::unique_ptr<CompiledSource>>;
+  const std::lock_guard lock(mutex);
+  std::vector<const CompiledSource*> sources;
+  for (const std::string& one : preprocessed_files(true)) {
+    std::unique_ptr<CompiledSource>& source = all[one];
+    if (source == nullptr) {
       std::ifstream file(one, std::ios::binary);
       std::stringstream text;
       text << file.rdbuf();
-      sources->push_back(std::make_unique<CompiledSource>(text.str()));
+      source = std::make_unique<CompiledSource>(text.str());
     }
-    return sources;
-  }();
-  return all;
+    sources.push_back(source.get());
+  }
+  return sources;
 }
 
 }  // namespace
@@ -330,7 +336,7 @@ simt::record::RestrictedParameter parameter_of(const LaunchConfig& config, const
   if (const std::size_t at = plain.rfind("::"); at != std::string::npos) plain.erase(0, at + 2);
   simt::record::RestrictedParameter found;
   const auto look = [&] {
-    for (const auto& source : compiled_sources()) {
+    for (const CompiledSource* source : compiled_sources()) {
       found.name = source->parameter_at(place, writes, plain, names);
       if (!found.name.empty()) return;
     }

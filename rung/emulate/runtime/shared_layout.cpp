@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static shared memory: every variable is registered while the program is loaded; where it lies is
+// Static shared memory: every variable is registered while its object is loaded; where it lies is
 // found for each kernel.
 #include <algorithm>
 #include <cstdlib>
@@ -18,8 +18,9 @@ namespace {
 
 struct Variable {
   std::size_t bytes, alignment;
-  const char* scope;  // Z <function> E <type>: the mangled name of a type within the function
-  const char* type;   // mangled
+  const char* scope;   // Z <function> E <type>: the mangled name of a type within the function
+  const char* type;    // mangled
+  const void* object;  // the program or library that declares it
 };
 
 std::mutex variables_mutex;
@@ -36,15 +37,38 @@ std::string_view function_of(const char* local) {
   }
   return name;
 }
-bool declared_in(const Variable& variable, const char* kernel) {
-  return kernel != nullptr && std::string_view(variable.scope).starts_with(function_of(kernel));
+bool is_of(const Variable& variable, std::string_view function) {
+  return std::string_view(variable.scope).starts_with(function);
 }
+
+/// Variables that a kernel's function declares. Libraries that are loaded one after another may
+/// each have a kernel of that name: then those of the kernel's own library.
+class Declared {
+ public:
+  explicit Declared(const char* kernel) {
+    if (kernel == nullptr) return;
+    function_ = function_of(kernel);
+    const void* const object = object_of(kernel);
+    const bool own = std::ranges::any_of(variables(), [&](const Variable& one) {
+      return one.object == object && is_of(one, function_);
+    });
+    if (own) object_ = object;
+  }
+  bool operator()(const Variable& one) const {
+    return !function_.empty() && (object_ == nullptr || one.object == object_) &&
+           is_of(one, function_);
+  }
+
+ private:
+  std::string_view function_;
+  const void* object_ = nullptr;  // null: any
+};
 
 }  // namespace
 
 int register_shared(std::size_t bytes, std::size_t alignment, const char* scope, const char* type) {
   const std::lock_guard lock(variables_mutex);
-  variables().push_back({bytes, alignment, scope, type});
+  variables().push_back({bytes, alignment, scope, type, object_of(scope)});
   return static_cast<int>(variables().size()) - 1;
 }
 
@@ -66,9 +90,10 @@ std::size_t max_shared_alignment() {
 
 std::size_t own_shared_bytes(const char* kernel) {
   const std::lock_guard lock(variables_mutex);
+  const Declared declared(kernel);
   std::size_t bytes = 0;
   for (const Variable& one : variables()) {
-    if (declared_in(one, kernel)) bytes = align_up(bytes, one.alignment) + one.bytes;
+    if (declared(one)) bytes = align_up(bytes, one.alignment) + one.bytes;
   }
   return bytes;
 }
@@ -97,8 +122,9 @@ unsigned KernelLayout::place(
   };
   const auto wanted = static_cast<std::size_t>(variable);
   if (used_ == 0) {
+    const Declared declared(kernel);
     for (std::size_t i = 0; i < table_.size(); ++i) {
-      if (declared_in(variables()[i], kernel)) add(i);
+      if (declared(variables()[i])) add(i);
     }
   }
   const auto is_wanted = [&](const auto& one) { return one.first == wanted; };

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "rung/emulate/runtime/source_tree.hpp"
@@ -58,12 +59,13 @@ std::vector<std::string>& registered() {
   return objects;
 }
 
+/// Libraries that were loaded since the last call are added.
 const std::map<std::string, Lines>& compiled_lines() {
-  static const auto& all = *[] {
-    auto* files = new std::map<std::string, Lines>;
-    for (const std::string& one : preprocessed_files(false)) add_lines(read_file(one), *files);
-    return files;
-  }();
+  static auto& all = *new std::map<std::string, Lines>;
+  static auto& known = *new std::set<std::string>;
+  for (const std::string& one : preprocessed_files(false)) {
+    if (known.insert(one).second) add_lines(read_file(one), all);
+  }
   return all;
 }
 

@@ -183,6 +183,18 @@ void add_work(Work& kernel, const Work& launch) {
   kernel.warp_imbalance = std::max(kernel.warp_imbalance, launch.warp_imbalance);
 }
 
+/// What has been found and counted, with lines; behind the lock.
+Report collect(Session& one) {
+  for (Finding& finding : one.report.findings) {
+    if (finding.kind == Kind::race && finding.advice.empty()) finding.advice = race_advice(finding);
+  }
+  for (Counted& counted : one.counted) {
+    add_lines(counted);
+    one.report.kernels.push_back(std::move(counted.kernel));
+  }
+  return std::exchange(one.report, {});
+}
+
 double over_mean(std::uint64_t most, std::uint64_t sum, std::uint64_t count) {
   const auto real = [](std::uint64_t number) { return static_cast<double>(number); };
   return sum == 0 ? 0 : real(most) * real(count) / real(sum);
@@ -266,14 +278,19 @@ Report end() {
   mode = 0;
   if (one.options.order) set_thread_order(one.order_before);
   forget_history();
-  for (Finding& finding : one.report.findings) {
-    if (finding.kind == Kind::race && finding.advice.empty()) finding.advice = race_advice(finding);
-  }
-  for (Counted& counted : one.counted) {
-    add_lines(counted);
-    one.report.kernels.push_back(std::move(counted.kernel));
-  }
-  return std::exchange(one.report, {});
+  return collect(one);
+}
+
+Report take(bool counters) {
+  Session& one = session();
+  const std::lock_guard lock(one.mutex);
+  if (!active()) throw Error(ErrorCode::internal, "record::take(): no session runs");
+  one.options.counters = counters;
+  mode = recording | (counters ? counting : 0u) | (one.options.checks ? checks : 0u);
+  Report report = collect(one);
+  one.counted.clear();
+  one.kernels.clear();
+  return report;
 }
 
 bool active() { return (mode.load(std::memory_order_relaxed) & recording) != 0; }

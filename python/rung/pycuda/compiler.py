@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SourceModule with PyCUDA's signature."""
+from pathlib import Path
+from typing import Any, List, Optional, Sequence, Tuple
+
+from ..cuda import _worker
+from ..cuda._findings import CompileError
+from ..cuda._memory import DeviceMemory
+from ..cuda._module import Module
+from .driver import Function
+
+__all__ = ["CompileError", "SourceModule"]
+
+DEFAULT_NVCC_FLAGS: List[str] = []
+
+
+class SourceModule:
+    """Kernels of one source, which is compiled at once.
+
+    As PyCUDA does it, the source stands within extern "C" { } unless `no_extern_c` is given; templates and overloads
+    need that. `nvcc`, `keep`, `arch` and `code` do nothing: the simulated GPU has compute capability 9.0.
+    `cache_dir` is a folder for what is compiled, instead of $XDG_CACHE_HOME/rung/kernels.
+    """
+
+    def __init__(self, source: str, nvcc: str = "nvcc", options: Optional[Sequence[str]] = None, keep: bool = False,
+                 no_extern_c: bool = False, arch: Optional[str] = None, code: Optional[str] = None,
+                 cache_dir: Optional[str] = None, include_dirs: Optional[Sequence[str]] = None):
+        del nvcc, keep, arch, code
+        options = [*(DEFAULT_NVCC_FLAGS if options is None else options)]
+        for folder in include_dirs or ():
+            options += ["-I", str(folder)]
+        self._module = Module(source, options, extern_c=not no_extern_c, cache=Path(cache_dir) if cache_dir else None)
+        self._module.compile()
+
+    def get_function(self, name: str) -> Function:
+        """Returns the kernel of this name; of a source with no_extern_c, of this symbol."""
+        function = Function(self._module, name)
+        function.entry(_worker.current())  # raises LogicError where there is none
+        return function
+
+    def get_global(self, name: str) -> Tuple[DeviceMemory, int]:
+        """Returns the memory of a variable, and its size in bytes."""
+        memory = self._module.variable(name)
+        return memory, memory.nbytes
+
+    def get_texref(self, name: str) -> Any:
+        raise NotImplementedError(f"get_texref({name!r}): texture references left CUDA with version 12; pass a pointer")
+
+    get_surfref = get_texref

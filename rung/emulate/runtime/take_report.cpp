@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reports in the middle of a program: for a host program that hands on what each launch has done,
+// as the worker of the Python package does (python/rung/cuda/worker.cpp).
+#include <set>
+#include <string>
+
+#include "rung/emulate/runtime/advise.hpp"
+#include "rung/emulate/runtime/api.hpp"
+#include "rung/simt/record.hpp"
+
+#define RUNG_EXPORTED extern "C" __attribute__((visibility("default")))
+
+/// Returns a JSON object with the findings, and the counters of kernels, since the last call or the
+/// program's begin; valid until the next call. `counters`: whether to count from now on.
+RUNG_EXPORTED const char* rung_emulate_take_report(int counters) {
+  static std::string text;
+  rung::cuda::hand_over_findings();
+  rung::simt::record::Report report = rung::simt::record::take(counters != 0);
+  rung::cuda::advise(report.findings);
+  std::set<std::string> advised;
+  for (rung::simt::record::Finding& one : report.findings) {
+    if (!one.fixes.empty() && !advised.insert(one.advice).second) {
+      one.advice = "the same change mends this";
+    }
+  }
+  text = rung::simt::record::to_json(report);
+  return text.c_str();
+}
+
+/// Lets launches run again after one that failed; memory keeps its contents, which a GPU's would
+/// not.
+RUNG_EXPORTED void rung_emulate_recover() {
+  rung::cuda::set_device_failure(cudaSuccess);
+  cudaGetLastError();
+}
