@@ -444,12 +444,14 @@ class Compiling(unittest.TestCase):
         self.assertIn("apt install g++", done.stdout)
 
     def test_the_worker_ends_with_python(self):
-        program = ("import sys, os, signal; sys.path.insert(0, sys.argv[1])\n"
-                   "from rung.pycuda import driver\n"
+        program = ("import sys, os, signal, threading, numpy; sys.path.insert(0, sys.argv[1])\n"
+                   "from rung import cuda\n"
                    "from rung.cuda import _worker\n"
-                   "memory = driver.mem_alloc(16)\n"
+                   "source = '__global__ void spins(volatile float* x) { for (float v = 1; v > 0;) x[0] = v + 1; }'\n"
+                   "kernel = cuda.RawModule(code=source, name_expressions=['spins']).get_function('spins')\n"
                    "print(_worker.current()._process.pid, flush=True)\n"
-                   "os.kill(os.getpid(), signal.SIGKILL)\n")
+                   "threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()\n"
+                   "kernel((1,), (1,), (numpy.zeros(1, numpy.float32),))\n")
         done = subprocess.run([sys.executable, "-c", program, str(Path(__file__).resolve().parent.parent)], text=True,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)

@@ -14,7 +14,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ._findings import CompileError, CudaError
 
-_FORMAT = 3  # of the cache
+_FORMAT = 4  # of the cache
 _TRAILER = Path(__file__).with_name("trailer.h")
 _WORKER = Path(__file__).with_name("worker.cpp")
 # Modules are loaded one after another: without this option a kernel template of one would use variables of another.

@@ -2,6 +2,7 @@
 """Modules of kernel strings, their kernels, and launches."""
 import json
 import linecache
+import re
 import threading
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -202,6 +203,7 @@ def _finding(worker: _worker.Worker, found: Dict[str, Any]) -> Finding:
     advice = data.get("advice", "").replace("; and check cudaGetLastError() after each launch", "")
     if advice == "check cudaGetLastError() after each launch":
         advice = ""
+    message = re.sub(r" at \S*cuda/worker\.cpp:\d+", "", message.replace("simulated GPU: ", ""))
     data["message"] = worker.in_terms_of_strings(message)
     data["advice"] = worker.in_terms_of_strings(advice)
     for key, line, name in (("file", "line", "place"), ("other_file", "other_line", "other")):

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "rung/simt/limits.hpp"
@@ -320,6 +322,11 @@ void serve(const std::string& verb, std::istringstream& words, std::vector<char>
 int main(int count, char** words) {
   if (count != 2) return 2;
   channel = std::atoi(words[1]);
+  // A kernel may run for ever, and then nothing is read that would tell of the client's end.
+  std::thread([client = getppid()] {
+    while (getppid() == client) std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    std::_Exit(0);
+  }).detach();
   for (;;) {
     std::string line;
     for (char c = 0; c != '\n'; line += c) {

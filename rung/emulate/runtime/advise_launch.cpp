@@ -22,9 +22,11 @@ void advise_launch(Finding& finding) {
   const auto size = static_cast<std::int64_t>(object.element_bytes);
   const std::string bytes = std::to_string(elements_needed(finding, object.offset / size)) +
                             " * sizeof(" + object.type + ")";
-  finding.advice = "launch with " + bytes + " bytes of dynamic shared memory (in line " +
-                   std::to_string(finding.launch_line) + " with " + std::to_string(object.bytes) +
-                   ")";
+  finding.advice = "launch with " + bytes + " bytes of dynamic shared memory (";
+  if (finding.launch_line != 0) {
+    finding.advice += "in line " + std::to_string(finding.launch_line) + " ";
+  }
+  finding.advice += "with " + std::to_string(object.bytes) + ")";
   const SourceTree* const tree = source_tree(finding.launch_file);
   if (tree == nullptr) return;
   const TokenStream& tokens = tree->tokens();

@@ -5,26 +5,8 @@
 #include <vector>
 
 #include "rung/emulate/runtime/kernels.hpp"
-#include "rung/simt/record.hpp"
 
 namespace rung::cuda {
-namespace {
-
-/// All that is known of such an argument is how long it is: what points to an allocation is a
-/// pointer, and an int may be one.
-Argument guess_argument(const void* value, std::size_t bytes) {
-  if (bytes == sizeof(void*)) {
-    const void* pointer = nullptr;
-    std::memcpy(&pointer, value, sizeof pointer);
-    if (simt::record::find_memory(pointer).bytes != 0) return {pointer, "", 0, 0, false};
-  }
-  if (bytes != sizeof(int)) return {};
-  int integer = 0;
-  std::memcpy(&integer, value, sizeof integer);
-  return {nullptr, nullptr, 0, integer, true};
-}
-
-}  // namespace
 
 cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
   const KernelEntry* known = find_kernel(config.code);
@@ -47,10 +29,8 @@ cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
     std::memcpy(next, arguments[i], known->sizes[i]);
     call->pointers.push_back(next);
     next += units(i);
-    if (i < LaunchConfig::max_described) {
-      config.arguments[i] = guess_argument(arguments[i], known->sizes[i]);
-    }
   }
+  known->describe(arguments, config.arguments, LaunchConfig::max_described);
   return launch(config, {call,
                          [](const void* one) {
                            const auto* mine = static_cast<const Call*>(one);

@@ -70,6 +70,30 @@ struct DecayedType<T[]> {
 template <class T>
 using Decayed = typename DecayedType<T>::Type;
 
+/// What findings tell of a kernel's argument.
+struct Argument {
+  const void* pointer = nullptr;  // that it is, where type is not null
+  const char* type = nullptr;     // mangled, of what it points to
+  size_t element_bytes = 0;
+  long long integer = 0;
+  bool is_integer = false;
+};
+template <class T>
+Argument describe_argument(const T& value) {
+  if constexpr (std::is_pointer_v<T>) {
+    using Pointee = std::remove_pointer_t<T>;
+    if constexpr (std::is_object_v<Pointee>) {
+      return {value, typeid(Pointee).name(), sizeof(Pointee)};
+    } else {
+      return {};
+    }
+  } else if constexpr (std::is_integral_v<T>) {
+    return {nullptr, nullptr, 0, static_cast<long long>(value), true};
+  } else {
+    return {};
+  }
+}
+
 /// A kernel whose signature is known again: calls it with the values that pointers point to.
 struct KernelEntry {
   const void* code;
@@ -77,6 +101,8 @@ struct KernelEntry {
   void (*invoke)(const void* code, void** arguments);
   const size_t* sizes;  // of the parameters
   int count;
+  /// Fills in what findings tell of the first `most` arguments.
+  void (*describe)(void** arguments, Argument* to, int most);
 };
 int register_kernel(const KernelEntry& kernel);
 
@@ -98,6 +124,18 @@ struct Signature {
   RUNG_UNSEEN static void invoke(const void* code, void** arguments) {
     call(code, arguments, std::index_sequence_for<Parameters...>{});
   }
+  static void describe(void** arguments, Argument* to, int most) {
+    int i = 0;
+    ((i < most ? void(to[i] = describe_argument(
+                          *static_cast<typename Passed<Parameters>::Type*>(arguments[i])))
+               : void(),
+      ++i),
+     ...);
+    (void)arguments;
+    (void)to;
+    (void)most;
+    (void)i;
+  }
   template <size_t... Indices>
   RUNG_UNSEEN static void call(const void* code, void** arguments,
                                std::index_sequence<Indices...>) {
@@ -109,7 +147,8 @@ struct Signature {
 template <class... Parameters>
 KernelEntry describe(void (*kernel)(Parameters...), const char* name) {
   return {reinterpret_cast<const void*>(kernel), name, &Signature<Parameters...>::invoke,
-          Signature<Parameters...>::sizes, sizeof...(Parameters)};
+          Signature<Parameters...>::sizes, sizeof...(Parameters),
+          &Signature<Parameters...>::describe};
 }
 
 /// What a kernel's declaration demands of its launches, and promises; zeros: nothing.

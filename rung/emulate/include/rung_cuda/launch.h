@@ -3,36 +3,11 @@
 #pragma once
 
 #include <type_traits>
-#include <typeinfo>
 
 #include "rung_cuda/builtin.h"
 #include "rung_cuda/runtime_types.h"
 
 namespace rung::cuda {
-
-/// What findings tell of a kernel's argument.
-struct Argument {
-  const void* pointer = nullptr;  // that it is, where type is not null
-  const char* type = nullptr;     // mangled, of what it points to
-  size_t element_bytes = 0;
-  long long integer = 0;
-  bool is_integer = false;
-};
-template <class T>
-Argument describe_argument(const T& value) {
-  if constexpr (std::is_pointer_v<T>) {
-    using Pointee = std::remove_pointer_t<T>;
-    if constexpr (std::is_object_v<Pointee>) {
-      return {value, typeid(Pointee).name(), sizeof(Pointee)};
-    } else {
-      return {};
-    }
-  } else if constexpr (std::is_integral_v<T>) {
-    return {nullptr, nullptr, 0, static_cast<long long>(value), true};
-  } else {
-    return {};
-  }
-}
 
 struct LaunchConfig {
   static constexpr int max_described = 12;
