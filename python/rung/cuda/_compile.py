@@ -15,6 +15,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 from ._findings import CompileError, CudaError
 
 _FORMAT = 4  # of the cache
+_MOST_SOURCES = 300  # that the cache keeps
 _TRAILER = Path(__file__).with_name("trailer.h")
 _WORKER = Path(__file__).with_name("worker.cpp")
 # Modules are loaded one after another: without this option a kernel template of one would use variables of another.
@@ -126,6 +127,7 @@ def _is_fresh(folder: Path) -> Optional[Compiled]:
         with open(folder / "done.json", encoding="utf-8") as file:
             done = json.load(file)
         if all(os.stat(path).st_mtime_ns == time for path, time in done["dependencies"]):
+            os.utime(folder / "done.json")
             return Compiled(folder, done["missing"])
     except (OSError, ValueError, KeyError):
         pass
@@ -146,6 +148,13 @@ def compile_source(source: str, options: Sequence[str], kernels: Sequence[str], 
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "kernel.cu").write_text(source, encoding="utf-8")
         return _compile(folder, list(options), list(kernels), list(variables), label, extern_c)
+
+
+def _prune(root: Path) -> None:
+    """Removes what was used longest ago where the cache has grown: a source takes some 2 MB."""
+    folders = sorted(root.glob("*/done.json"), key=lambda one: one.stat().st_mtime)
+    for done in folders[:-_MOST_SOURCES]:
+        shutil.rmtree(done.parent, ignore_errors=True)
 
 
 def _compile(folder: Path, options: List[str], kernels: List[str], variables: List[str], label: str,
@@ -175,6 +184,8 @@ def _compile(folder: Path, options: List[str], kernels: List[str], variables: Li
         raise CompileError(f"{label} does not link", _in_terms_of(label, folder, messages), command)
     with open(folder / "done.json", "w", encoding="utf-8") as file:
         json.dump({"missing": missing, "dependencies": _dependencies(folder)}, file)
+    (folder / "kernel.o").unlink()
+    _prune(folder.parent)
     return Compiled(folder, missing)
 
 

@@ -29,6 +29,7 @@ class Module:
         self._lock = threading.RLock()
         self._compiled: Optional[_compile.Compiled] = None
         self._kernels = _source.find_kernels(source)
+        self._found: Dict[str, Tuple[_worker.Worker, Dict[str, Any]]] = {}
 
     def compile(self) -> _compile.Compiled:
         with self._lock:
@@ -58,6 +59,12 @@ class Module:
 
     def find_kernel(self, name: str, worker: _worker.Worker) -> Dict[str, Any]:
         """Returns the entry of a kernel by its name, its expression, or its symbol."""
+        known = self._found.get(name)
+        if known is None or known[0] is not worker:
+            known = self._found[name] = (worker, self._find_kernel(name, worker))
+        return known[1]
+
+    def _find_kernel(self, name: str, worker: _worker.Worker) -> Dict[str, Any]:
         entries = self._loaded(worker)
         compiled = self.compile()
         entry = entries.get((True, name))
@@ -70,6 +77,9 @@ class Module:
         if entry is not None:
             raise CudaError(f"named symbol not found: {self.label} has a kernel {name}, whose symbol C++ mangles: "
                             "declare it extern \"C\" __global__, or name it in name_expressions")
+        if address:
+            raise CudaError(f"{self.label} has {name}, but no __global__ function spelled so, as where a macro defines "
+                            "it: name it in name_expressions")
         kernels = [one["kernel"] for one in entries.values() if "kernel" in one]
         templates = [one.name for one in self._kernels if one.template and one.name == _source.split_name(name)]
         if templates:
@@ -206,6 +216,10 @@ def _finding(worker: _worker.Worker, found: Dict[str, Any]) -> Finding:
     message = re.sub(r" at \S*cuda/worker\.cpp:\d+", "", message.replace("simulated GPU: ", ""))
     data["message"] = worker.in_terms_of_strings(message)
     data["advice"] = worker.in_terms_of_strings(advice)
+    data["fixes"] = [dict(fix) for fix in data.get("fixes", [])]
+    for fix in data["fixes"]:
+        module = worker.module_of(fix["file"])
+        fix["file"] = module.label if module is not None else fix["file"]
     for key, line, name in (("file", "line", "place"), ("other_file", "other_line", "other")):
         file = data.get(key, "")
         ours = file.endswith("cuda/worker.cpp")  # the call that allocates or copies for the script

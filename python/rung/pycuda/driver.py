@@ -20,7 +20,7 @@ __all__ = ["Context", "Device", "DeviceAllocation", "Error", "Event", "Function"
            "memcpy_htod", "memcpy_htod_async", "memset_d16", "memset_d32", "memset_d8", "pagelocked_empty",
            "pagelocked_zeros", "to_device"]
 
-Error = LogicError = CudaError
+Error = LogicError = MemoryError = CudaError  # pylint: disable=redefined-builtin
 
 
 def init(flags: int = 0) -> None:
