@@ -21,6 +21,7 @@ rung.sh - builds rung if need be, then runs a command
   ./rung.sh asan             the tests of what changed, under the address and undefined-behavior
                              sanitizers (--all: all tests, the long ones too)
   ./rung.sh fuzz [SECONDS]   fuzzes what reads files and text (.npy, problems, CUDA sources), 60 s each
+  ./rung.sh wheel            the Python package as a wheel, built, audited and tested in a fresh environment
   ./rung.sh lint             clang-tidy and shellcheck over the sources that changed (--all: over all)
   ./rung.sh docs             the documents as a site in build/site, by MkDocs Material, which pip installs
   ./rung.sh packages         installs every package that any of these would install
@@ -43,6 +44,7 @@ packages_test_optional=(oclgrind)  # not in every distribution
 packages_digits=(libpng-dev python3 python3-pip)
 packages_fuzz=('clang-19|clang-18|clang-17|clang-16'
                'libclang-rt-19-dev|libclang-rt-18-dev|libclang-rt-17-dev|libclang-rt-16-dev')
+packages_wheel=(g++ python3 python3-dev python3-pip python3-venv unzip)
 packages_lint=(shellcheck python3 python3-venv)
 packages_lint_instead=('clang-tidy-19|clang-tidy-18|clang-tidy-17|clang-tidy-16')  # where pip has no clang-tidy
 
@@ -359,6 +361,15 @@ asan() {
   if [[ $# -eq 0 ]]; then python3 "$root/tests/style/clean.py" mark "${keys[@]}"; fi
 }
 
+# wheel OPTION...: options go to tools/test_wheel.sh. The objects are those of the other commands, the test's among them.
+wheel() {
+  local directory="$root/build/release"
+  simulator=ON all_cpus=ON
+  prepare release rung_program
+  require_packages "${packages_wheel[@]}"
+  exec "$root/tools/test_wheel.sh" --build-dir "$directory" "$@"
+}
+
 # find_clang_tidy: sets `tool` to the clang-tidy that lint_requirements.txt names, which pip installs: it passes over
 # what the system's headers declare, and takes under half the time of Debian 12's, which is taken where pip fails.
 find_clang_tidy() {
@@ -520,7 +531,7 @@ closest() {
     END { if (found != "") printf " (did you mean \047%s\047?)", found }'
 }
 
-own_commands=(test build asan fuzz lint docs example peers packages)
+own_commands=(test build asan fuzz wheel lint docs example peers packages)
 
 # require_operator NAME: refuses what is no operator.
 require_operator() {
@@ -609,7 +620,7 @@ packages() {
   log="$(mktemp)"
   mkdir -p "${gave_up%/*}"
   ensure_packages required "${packages_build[@]}" "${packages_test[@]}" "${packages_digits[@]}" \
-    "${packages_fuzz[@]}" "${packages_lint[@]}"
+    "${packages_fuzz[@]}" "${packages_wheel[@]}" "${packages_lint[@]}"
   ensure_packages optional "${packages_peers[@]}"
   ensure_packages optional "${packages_test_optional[@]}"
   rm -f "$log"
@@ -625,10 +636,11 @@ fi
 case $1 in
   -h | --help) help ;;
   -v | --version) version ;;
-  test | build | asan | fuzz | lint | docs | example | peers | packages) check_own "$@" ;;&
+  test | build | asan | fuzz | wheel | lint | docs | example | peers | packages) check_own "$@" ;;&
   test) shift; run_tests release "$@" ;;
   asan) shift; asan "$@" ;;
   fuzz) shift; fuzz "$@" ;;
+  wheel) shift; wheel "$@" ;;
   lint) shift; lint "$@" ;;
   docs) shift; if command -v dpkg-query >/dev/null; then ensure_packages required python3 python3-venv; fi
         exec python3 "$root/tools/docs_site.py" "$@" ;;
