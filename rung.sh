@@ -361,7 +361,7 @@ asan() {
   if [[ $# -eq 0 ]]; then python3 "$root/tests/style/clean.py" mark "${keys[@]}"; fi
 }
 
-# wheel OPTION...: options go to tools/test_wheel.sh. The objects are those of the other commands, the test's among them.
+# wheel OPTION...: options go to tools/test_wheel.sh. The objects are those of the other commands, and of the tests.
 wheel() {
   local directory="$root/build/release"
   simulator=ON all_cpus=ON
