@@ -1,2 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parallel kernels of rung for NumPy, PyTorch, CuPy and JAX."""
+"""Parallel kernels of rung for NumPy, PyTorch, CuPy and JAX.
+
+>>> import numpy as np
+>>> rung.softmax(np.array([0.0, 0.0], dtype=np.float32))
+array([0.5, 0.5], dtype=float32)
+
+Functions take arrays without copying them, and return an array of the same kind on the same device; out= names the
+array to write instead. Types are never converted: mixed ones raise rung.Error. dir(rung) lists the functions.
+"""
+from rung import _rung
+from rung._errors import Error, OutOfMemoryError
+from rung._rung import Context
+
+__version__ = version = _rung.version()
+
+
+class Rung(tuple):
+    """One of an operator's implementations: name, step, backend, after, peer, teaching, file."""
+
+    __slots__ = ()
+    _fields = ("name", "step", "backend", "after", "peer", "teaching", "file")
+    name = property(lambda self: self[0], doc="Name, as rung= takes it.")
+    step = property(lambda self: self[1], doc="Step on the operator's ladder.")
+    backend = property(lambda self: self[2], doc='"cpu", "cuda", "simt" or "opencl".')
+    after = property(lambda self: self[3], doc="Name of the rung that this one improves on.")
+    peer = property(lambda self: self[4], doc="True for a vendor's library, which rung= does not take.")
+    teaching = property(lambda self: self[5], doc="True for a step that later ones always beat.")
+    file = property(lambda self: self[6], doc="Source file.")
+
+    def __repr__(self):
+        return "Rung(" + ", ".join(f"{key}={value!r}" for key, value in zip(self._fields, self)) + ")"
+
+
+def operators():
+    """Names and formulas of all operators, as a dict.
+
+    >>> "softmax" in rung.operators()
+    True
+    """
+    return dict(_rung.operators())
+
+
+def rungs(operator, backend=None):
+    """The rungs of an operator, sorted by backend and step; of one backend where that is given.
+
+    >>> rung.rungs("softmax", "cpu")[0].name
+    'naive'
+    """
+    found = [Rung(one) for one in _rung.rungs(operator)]
+    return found if backend is None else [one for one in found if one.backend == backend]
+
+
+def available(backend):
+    """Whether a backend can run here: (True, "") or (False, reason).
+
+    >>> rung.available("cpu")
+    (True, '')
+    """
+    return _rung.available(backend)
+
+
+def __getattr__(name):
+    """The operators' functions and the package's modules, imported when first used (PEP 562)."""
+    import importlib
+
+    from rung._ops import NAMES
+    if name in NAMES:
+        module = importlib.import_module(f"rung._ops.{NAMES[name]}")
+        globals().update((each, getattr(module, each)) for each in module.__all__)
+        return globals()[name]
+    if not name.startswith("_"):
+        path = f"rung.{name}"
+        try:
+            return importlib.import_module(path)
+        except ModuleNotFoundError as error:
+            if error.name != path:
+                raise
+    raise AttributeError(f"module 'rung' has no attribute {name!r}")
+
+
+def __dir__():
+    from rung._ops import NAMES
+    return sorted({*(name for name in globals() if not name.startswith("_")), "__version__", *NAMES})

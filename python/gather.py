@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the Python package together: its own files, and the operators' functions as rung/_ops/X.py.
+usage: gather.py [--copy] SOURCE PACKAGE FUNCTIONS...   (without --copy: links)"""
+import ast
+import pathlib
+import shutil
+import sys
+
+
+def names(path):
+    """The list __all__ of a file."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["__all__"]:
+            return ast.literal_eval(node.value)
+    sys.exit(f"{path}: no list __all__")
+
+
+def put(source, target, copy):
+    if target.is_symlink() or target.exists():
+        if target.is_symlink() and not copy and target.readlink() == source:
+            return
+        target.unlink()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target) if copy else target.symlink_to(source)
+
+
+def write(target, text):
+    if not target.exists() or target.read_text(encoding="utf-8") != text:
+        target.write_text(text, encoding="utf-8")
+
+
+def main():
+    arguments = sys.argv[1:]
+    copy = arguments[0] == "--copy"
+    source, package, *functions = map(pathlib.Path, arguments[copy:])
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            put(path, package / path.relative_to(source), copy)
+    (package / "_ops").mkdir(parents=True, exist_ok=True)
+    where = {}
+    for path in functions:
+        put(path, package / "_ops" / path.name, copy)
+        for name in names(path):
+            if name in where:
+                sys.exit(f"{path}: {name} is {where[name]}'s already")
+            where[name] = path.stem
+    for path in (package / "_ops").glob("*.py"):
+        if path.name != "__init__.py" and path.stem not in {function.stem for function in functions}:
+            path.unlink()  # of an operator that is not built any more
+    head = "# SPDX-License-Identifier: Apache-2.0\n"
+    table = "".join(f'    "{name}": "{module}",\n' for name, module in sorted(where.items()))
+    head += '"""Functions, and the modules that they are in; written by the build."""\n'
+    write(package / "_ops" / "__init__.py", head + "NAMES = {\n" + table + "}\n")
+    own = (source / "__init__.pyi.in").read_text(encoding="utf-8")
+    imports = "".join(f"from rung._ops.{module} import {name} as {name}\n" for name, module in sorted(where.items()))
+    write(package / "__init__.pyi", own + imports)
+
+
+main()

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// A call from Python: its arguments in order, and the run without the interpreter's lock.
+//
+// rung/ops/X/python/X.py has the public functions, with signatures and docstrings; they call the
+// functions that X.cpp beside it binds, with all arguments by position, context and rung first:
+//
+//   PyObject* run(Call& call) {
+//     const Array x = call.in("x");
+//     Array y = call.out("out");
+//     const SoftmaxOptions options{.axis = call.integer("axis"), .scale = call.real("scale")};
+//     y.make_if_left_out(x);
+//     call.run([&](Context& context, Pick pick) { softmax(context, x, y, options, pick); });
+//     return y.result();
+//   }
+//   PyMethodDef functions[] = {bound<"softmax", run>(), {}};
+//   const Binding self{functions};
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "python/module/array.hpp"
+#include "python/module/contexts.hpp"
+#include "python/module/errors.hpp"
+#include "rung/core/operator.hpp"
+
+namespace rung::python {
+
+class Call {
+ public:
+  Call(const char* op, PyObject* const* arguments, Py_ssize_t count);
+
+  [[nodiscard]] const char* op() const { return op_; }
+
+  // Each takes the next argument; `name` is for messages.
+  Array in(const char* name) { return {array(name), op_, name, false, place_}; }
+  Array optional_in(const char* name) { return {next(), op_, name, false, place_}; }
+  /// None stands for a result that is still to be made, or for one that is not asked for.
+  Array out(const char* name) { return {next(), op_, name, true, place_}; }
+  /// Of what is read and written: must be given.
+  Array in_out(const char* name) { return {array(name), op_, name, true, place_}; }
+  /// An array, or a number that stands for an array of the type of `like`.
+  Array in_or_number(const char* name, const Array& like);
+
+  /// An array of a list, at the end of `arrays`; None where it is left out.
+  Array& emplace(std::deque<Array>& arrays, PyObject* object, const char* name, bool written) {
+    return arrays.emplace_back(object, op_, name, written, place_);
+  }
+
+  int integer(const char* name);
+  double real(const char* name);
+  bool flag() { return next() == Py_True; }  // X.py passes bool(...)
+  /// None: no axes; an int: one; else a sequence of them.
+  Extents integers(const char* name);
+  [[nodiscard]] PyObject* peek() const { return at_ == end_ ? throw_too_few() : *at_; }
+  PyObject* next() { return at_ == end_ ? throw_too_few() : *at_++; }
+
+  /// One of an enumeration's names, from 0 on.
+  template <class Enum, std::size_t n>
+  Enum word(const char* name, const std::string_view (&names)[n]) {
+    return static_cast<Enum>(word_index(name, names, n));
+  }
+  template <class Enum, std::size_t n>
+  Enum word(const char* name, const std::pair<std::string_view, Enum> (&names)[n]) {
+    std::string_view words[n];
+    std::transform(std::begin(names), std::end(names), words,
+                   [](const auto& pair) { return pair.first; });
+    return names[word_index(name, words, n)].second;
+  }
+
+  /// A tuple of results.
+  static PyObject* pair(const Array& first, const Array& second) {
+    return Py_BuildValue("(NN)", first.result(), second.result());
+  }
+  static PyObject* triple(const Array& first, const Array& second, const Array& third) {
+    return Py_BuildValue("(NNN)", first.result(), second.result(), third.result());
+  }
+  /// Arrays are in host memory, and work is done on a GPU: on GPU 0 unless a context is given.
+  void use_gpu() { place_ = {{Backend::cuda, 0}, nullptr, true}; }
+
+  /// Calls function(context, pick), with the interpreter's lock released.
+  template <class F>
+  void run(F&& function) {
+    Context& context = context_of(context_, place_, op_);
+    const Pick pick = this->pick();
+    const Released released;
+    function(context, pick);
+  }
+  /// Throws Error(invalid_argument) that begins with the operator's name.
+  [[noreturn]] void reject(const std::string& message) const;
+
+ private:
+  PyObject* array(const char* name);
+  Pick pick() const;
+  std::size_t word_index(const char* name, const std::string_view* names, std::size_t count);
+  [[noreturn]] PyObject* throw_too_few() const;
+
+  const char* op_;
+  PyObject* const* at_;
+  PyObject* const* end_;
+  PyObject* context_;
+  PyObject* rung_;
+  Place place_;
+};
+
+/// A string that is a template argument.
+template <std::size_t n>
+struct Name {
+  char text[n];
+  consteval Name(const char (&literal)[n]) {  // NOLINT: converts on purpose
+    std::copy_n(literal, n, text);
+  }
+};
+
+/// The entry of a function in a Binding.
+template <Name name, auto run>
+PyMethodDef bound() {
+  using Fast = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
+  const Fast fast = [](PyObject*, PyObject* const* arguments, Py_ssize_t count) {
+    return guarded([&] {
+      Call call(name.text, arguments, count);
+      return run(call);
+    });
+  };
+  return {name.text, reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(fast)),
+          METH_FASTCALL, nullptr};
+}
+
+/// Functions that are added to the module; a constant of an operator's own file makes them known.
+class Binding {
+ public:
+  /// `functions` ends with an empty one.
+  explicit Binding(PyMethodDef* functions) : functions_(functions), next_(first) { first = this; }
+  Binding(const Binding&) = delete;
+  Binding& operator=(const Binding&) = delete;
+
+  static void add_all(PyObject* module);
+
+ private:
+  inline static Binding* first = nullptr;
+  PyMethodDef* functions_;
+  Binding* next_;
+};
+
+}  // namespace rung::python

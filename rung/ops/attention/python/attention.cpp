@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention for Python.
+#include "rung/ops/attention/attention.hpp"
+
+#include "python/module/call.hpp"
+
+namespace rung::python {
+namespace {
+
+PyObject* run_attention(Call& call) {
+  const Array q = call.in("q");
+  const Array k = call.in("k");
+  const Array v = call.in("v");
+  Array o = call.out("out");
+  AttentionOptions options{.scale = call.real("scale"), .causal = call.flag()};
+  const Array lengths = call.optional_in("key_lengths");
+  Array lse = call.out("lse");
+  const bool return_lse = call.flag();
+  if (q.shape().rank == 4 && v.shape().rank == 4) {  // else the operator says what is wrong
+    const Extents& shape = q.shape();
+    o.make_if_left_out(q, {shape[0], shape[1], shape[2], v.shape()[3]}, q.dtype());
+    if (return_lse) {
+      lse.make_if_left_out(q, {shape[0], shape[1], shape[2]},
+                           q.dtype() == DType::f64 ? DType::f64 : DType::f32);
+    }
+  } else {
+    o.make_if_left_out(q);
+  }
+  options.key_lengths = lengths;
+  options.lse = lse;
+  call.run([&](Context& context, Pick pick) { attention(context, q, k, v, o, options, pick); });
+  return return_lse ? call.pair(o, lse) : o.result();
+}
+
+PyMethodDef functions[] = {bound<"attention", run_attention>(), {}};
+const Binding self{functions};
+
+}  // namespace
+}  // namespace rung::python
