@@ -84,8 +84,9 @@ Array::~Array() {
   if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
 }
 
+/// Exact types: NumPy's float64 is a float too, but has a type of its own; so have bool and enums.
 bool Array::is_number(PyObject* object) {
-  return PyFloat_Check(object) != 0 || (PyLong_Check(object) != 0 && PyBool_Check(object) == 0);
+  return PyFloat_CheckExact(object) != 0 || PyLong_CheckExact(object) != 0;
 }
 
 PyObject* Array::result() const {
@@ -102,7 +103,7 @@ void Array::make_if_left_out(const Array& like, const Extents& shape, DType dtyp
 }
 
 void Array::read(PyObject* object) {
-  const ArrayType& type = array_type(object);
+  const ArrayType type = array_type(object);
   if (type.masked) {
     fail(ErrorCode::unsupported, "is a masked array, whose mask would be ignored; give its data");
   }

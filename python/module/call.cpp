@@ -97,9 +97,9 @@ std::size_t Call::word_index(const char* name, const std::string_view* names, st
   Py_ssize_t size = 0;
   const char* const text = text_of(object, &size);
   const std::string_view word(text, static_cast<std::size_t>(size));
+  const std::string_view* const found = std::find(names, names + count, word);
+  if (found != names + count) return static_cast<std::size_t>(found - names);
   const std::vector<std::string_view> known(names, names + count);
-  const auto found = std::find(known.begin(), known.end(), word);
-  if (found != known.end()) return static_cast<std::size_t>(found - known.begin());
   std::string accepted;
   for (const std::string_view one : known) {
     accepted += (accepted.empty() ? "" : ", ") + std::string(one);

@@ -118,13 +118,13 @@ struct Name {
   }
 };
 
-/// The entry of a function in a Binding.
-template <Name name, auto run>
+/// The entry of a function in a Binding; messages begin with `op`.
+template <Name name, auto run, Name op = name>
 PyMethodDef bound() {
   using Fast = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);
   const Fast fast = [](PyObject*, PyObject* const* arguments, Py_ssize_t count) {
     return guarded([&] {
-      Call call(name.text, arguments, count);
+      Call call(op.text, arguments, count);
       return run(call);
     });
   };

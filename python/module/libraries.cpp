@@ -119,7 +119,7 @@ Object make_cupy(PyObject* like, PyObject* shape, PyObject* dtype) {
 
 }  // namespace
 
-const ArrayType& array_type(PyObject* object) {
+ArrayType array_type(PyObject* object) {
   static std::array<ArrayType, 16> known;
   static std::size_t next = 0;
   PyTypeObject* const type = Py_TYPE(object);
@@ -132,12 +132,11 @@ const ArrayType& array_type(PyObject* object) {
   found.library = library_of(as_object, found.masked);
   found.exchange = exchange_of(as_object);
   Py_INCREF(as_object);  // its address must not become another type's
-  ArrayType& slot = known[next];
+  PyTypeObject* const former = known[next].type;
+  known[next] = found;
   next = (next + 1) % known.size();
-  PyTypeObject* const former = slot.type;
-  slot = found;
   Py_XDECREF(reinterpret_cast<PyObject*>(former));
-  return slot;
+  return found;
 }
 
 bool dtype_of_format(const char* format, Py_ssize_t size, DType& dtype) {

@@ -20,8 +20,8 @@ struct ArrayType {
   const ExchangeTable* exchange = nullptr;  // null where the type has none
 };
 
-/// The facts about an object's type; remembered for the types seen last. Valid until the next call.
-const ArrayType& array_type(PyObject* object);
+/// The facts about an object's type; remembered for the types seen last.
+ArrayType array_type(PyObject* object);
 
 /// The DType of a NumPy typestr ("<f4") and, where that says "V" or "f1", the name of its dtype,
 /// which `array` is asked for. Throws Error(unsupported).

@@ -111,6 +111,7 @@ def test_contexts():
         rung.softmax(x, context="cpu")
     with pytest.raises(TypeError):
         pickle.dumps(context)
+    assert list(inspect.signature(rung.Context).parameters) == ["backend", "device", "threads", "choice", "stream"]
 
 
 def test_the_simulated_gpu_takes_arrays_of_the_host():

@@ -60,9 +60,9 @@ PyObject* run_fma(Call& call) {
   return z.result();
 }
 
-PyMethodDef functions[] = {bound<"elementwise_unary", run_unary>(),
-                           bound<"elementwise_binary", run_binary>(),
-                           bound<"fma", run_fma>(),
+PyMethodDef functions[] = {bound<"elementwise_unary", run_unary, "elementwise">(),
+                           bound<"elementwise_binary", run_binary, "elementwise">(),
+                           bound<"fma", run_fma, "elementwise">(),
                            {}};
 const Binding self{functions};
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence, TypeVar
 
+from rung._errors import Error
 from rung._rung import gemm as _gemm, gemm_grouped as _gemm_grouped
 
 if TYPE_CHECKING:
@@ -54,6 +55,6 @@ def gemm_grouped(a: Sequence[Array], b: Sequence[Array], *, alpha: float = 1.0, 
     """
     for name, given in (("b", b), ("out", out), ("bias", bias), ("residual", residual)):
         if given is not None and len(given) != len(a):
-            raise ValueError(f"gemm_grouped: {name} has {len(given)} entries, a has {len(a)}")
+            raise Error(f"gemm_grouped: {name} has {len(given)} entries, a has {len(a)}")
     return _gemm_grouped(context, rung, a, b, out, bias, residual, alpha, beta, bool(transpose_a), bool(transpose_b),
                          activation, precision)
