@@ -4,7 +4,14 @@
 #include <cstdio>
 #include <vector>
 
-constexpr int TILE = 16, COARSE = 4;
+// `rung emulate --sweep TILE_WIDTH=8,16 --sweep COARSENING=1,2,4 coarsening.cu` compares.
+#ifndef TILE_WIDTH
+#define TILE_WIDTH 16
+#endif
+#ifndef COARSENING
+#define COARSENING 4
+#endif
+constexpr int TILE = TILE_WIDTH, COARSE = COARSENING;
 
 __global__ void multiply(const float* a, const float* b, float* c, int m, int n, int k) {
   __shared__ float a_tile[TILE][TILE], b_tile[TILE][TILE];

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rung/bench/roofline.hpp"
+
 namespace rung::bench {
 namespace {
 
@@ -42,6 +44,17 @@ void add_measured_pace(GpuPace& pace, int capability) {
                   .barrier = 12.7,
                   .barrier_per_warp = 2,
                   .exchange = 25};
+}
+
+GpuPace pace_of(const Gpu& gpu) {
+  // Each lane does one multiply-add per cycle.
+  const double lanes = gpu.compute_capability <= 80 ? 64 : 128;  // 7.x, 8.0; 8.6 and newer
+  GpuPace pace;
+  pace.multiprocessors = gpu.multiprocessors;
+  pace.cycles_per_second =
+      gpu_ceiling(gpu, "f32", 0).operations_per_second / (2 * lanes * gpu.multiprocessors);
+  add_measured_pace(pace, gpu.compute_capability);
+  return pace;
 }
 
 std::string_view to_string(Roof roof) {

@@ -6,6 +6,8 @@
 #include <array>
 #include <string_view>
 
+#include "rung/bench/machine.hpp"
+
 namespace rung::bench {
 
 /// Rates of a GPU per cycle, and latencies. 0: not known, and no bound.
@@ -28,6 +30,9 @@ struct GpuPace {
 };
 /// Adds what was measured on GPUs of this compute capability (90 for 9.0), if it was.
 void add_measured_pace(GpuPace& pace, int capability);
+/// Returns the pace of a GPU by its data sheet, without rates of memory and arithmetic: SMs, the
+/// clock that reaches the sheet's f32 rate, and what was measured.
+GpuPace pace_of(const Gpu& gpu);
 
 /// The work of all launches of a kernel.
 struct CountedWork {

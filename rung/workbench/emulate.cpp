@@ -18,8 +18,11 @@
 #include "rung/emulate/process.hpp"
 #include "rung/simt/simulator.hpp"
 #include "rung/workbench/annotate.hpp"
+#include "rung/workbench/emulate_bound.hpp"
 #include "rung/workbench/emulate_orders.hpp"
+#include "rung/workbench/emulate_outcome.hpp"
 #include "rung/workbench/emulate_report.hpp"
+#include "rung/workbench/emulate_sweep.hpp"
 #include "rung/workbench/emulate_words.hpp"
 #include "rung/workbench/files.hpp"
 #include "rung/workbench/table.hpp"
@@ -33,12 +36,15 @@ constexpr int exit_timed_out = 128 + SIGALRM;
 struct Options {
   emulate::Sources sources;
   std::vector<std::string> words;  // sources and options of nvcc's
+  std::vector<std::string> sweeps;
   std::string json, order = "forward", capability, gpu, keep, checks = "repeated";
   bool build = false, toolchain = false, no_checks = false, leaks = false, annotate = false,
        branches = false, counters = false;
 
   /// Whether anybody asks for what is counted.
-  [[nodiscard]] bool counts() const { return !json.empty() || annotate || counters; }
+  [[nodiscard]] bool counts() const {
+    return !json.empty() || annotate || counters || !sweeps.empty();
+  }
   double timeout = 0;
   int threads = 0, devices = 1;
 };
@@ -62,75 +68,6 @@ void require_checks(const std::string& given) {
               fmt::format("--checks: given \"{}\", accepted are repeated, always and a number of "
                           "launches from 1 on",
                           given));
-}
-
-/// What the program's runtime wrote: the number of findings, then the fields of the JSON.
-struct Outcome {
-  int exit_code = 0;
-  std::size_t findings = 0;
-  std::string fields;
-  std::vector<std::string> texts, notes;  // of findings, and what else it told; of several orders
-
-  [[nodiscard]] nlohmann::ordered_json parsed() const {
-    return nlohmann::ordered_json::parse("{" + fields + "}");
-  }
-  void take(const nlohmann::ordered_json& report) {
-    constexpr auto utf8 = nlohmann::ordered_json::error_handler_t::replace;
-    const std::string text = report.dump(-1, ' ', false, utf8);
-    fields = text.substr(1, text.size() - 2);
-  }
-};
-Outcome read_outcome(const std::string& path) {
-  Outcome outcome{.fields = "\"findings\":[],\"kernels\":[]"};
-  if (!std::filesystem::exists(path)) return outcome;
-  const std::string text = read_text_file(path);
-  const std::size_t line = text.find('\n');
-  outcome.findings = std::strtoull(text.c_str(), nullptr, 10);
-  if (line != std::string::npos) outcome.fields = text.substr(line + 1);
-  if (!std::filesystem::exists(path + ".texts")) return outcome;
-  const std::string texts = read_text_file(path + ".texts");  // each ends with a null
-  for (std::size_t at = 0, end = 0; (end = texts.find('\0', at)) != std::string::npos;
-       at = end + 1) {
-    auto& list = outcome.texts.size() < outcome.findings ? outcome.texts : outcome.notes;
-    list.push_back(texts.substr(at, end - at));
-  }
-  return outcome;
-}
-
-/// What each process of a program leaves: the first in a file of that name, others beside it, with
-/// their number behind a dot.
-std::vector<std::string> report_files(const std::string& path) {
-  std::vector<std::string> files = {path};
-  const std::filesystem::path first(path);
-  const std::string stem = first.filename().string() + ".";
-  for (const auto& one : std::filesystem::directory_iterator(first.parent_path())) {
-    const std::string name = one.path().filename().string();
-    const bool ours = name.starts_with(stem) && name.size() > stem.size() &&
-                      name.find_first_not_of("0123456789", stem.size()) == std::string::npos;
-    if (ours) files.push_back(one.path().string());
-  }
-  std::sort(files.begin() + 1, files.end());
-  return files;
-}
-/// All of them as one.
-Outcome read_outcomes(const std::string& path) {
-  const std::vector<std::string> files = report_files(path);
-  Outcome all = read_outcome(path);
-  if (files.size() == 1) return all;
-  nlohmann::ordered_json report = all.parsed();
-  for (std::size_t i = 1; i < files.size(); ++i) {
-    const Outcome one = read_outcome(files[i]);
-    all.findings += one.findings;
-    all.texts.insert(all.texts.end(), one.texts.begin(), one.texts.end());
-    all.notes.insert(all.notes.end(), one.notes.begin(), one.notes.end());
-    const nlohmann::ordered_json more = one.parsed();
-    for (const char* key : {"findings", "kernels", "partly_recorded"}) {
-      if (!more.contains(key)) continue;
-      for (const auto& entry : more.at(key)) report[key].push_back(entry);
-    }
-  }
-  all.take(report);
-  return all;
 }
 
 std::vector<std::string> orders(const std::string& given) {
@@ -189,32 +126,28 @@ Outcome run_once(const Options& options, const std::string& program,
   return outcome;
 }
 
+/// Adds what the chip makes of the counters.
+void add_chip(const Options& options, nlohmann::ordered_json& kernels) {
+  const bench::Gpu* const gpu = find_gpu(options.gpu, options.sources.capability);
+  add_occupancy(kernels, options.sources.capability, gpu != nullptr ? gpu->multiprocessors : 0);
+  add_roofline(kernels, gpu);
+  add_bound(kernels, gpu);
+}
+
+void write_json(const Options& options, const nlohmann::ordered_json& report) {
+  constexpr auto utf8 = nlohmann::ordered_json::error_handler_t::replace;
+  if (options.json.empty()) return;
+  write_text_file(options.json, report.dump(-1, ' ', false, utf8) + "\n");
+}
+
 void tell_counts(const Options& options, const Outcome& outcome) {
   auto report = nlohmann::ordered_json::parse(
       fmt::format("{{\"exit_code\":{},{}}}", outcome.exit_code, outcome.fields));
   nlohmann::ordered_json& kernels = report.at("kernels");
-  const bench::Gpu* const gpu = find_gpu(options.gpu, options.sources.capability);
-  add_occupancy(kernels, options.sources.capability, gpu != nullptr ? gpu->multiprocessors : 0);
-  add_roofline(kernels, gpu);
-  constexpr auto utf8 = nlohmann::ordered_json::error_handler_t::replace;
-  if (!options.json.empty())
-    write_text_file(options.json, report.dump(-1, ' ', false, utf8) + "\n");
+  add_chip(options, kernels);
+  write_json(options, report);
   if (options.counters) fmt::print("{}", kernel_summary(kernels));
   if (options.annotate) fmt::print("{}", annotate(kernels, options.sources.files));
-}
-
-/// So that nothing runs in vain.
-void check_report_path(const std::string& path) {
-  if (path.empty()) return;
-  refuse_dash("--json", path);
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder)) {
-    throw Error(ErrorCode::io,
-                fmt::format("--json {}: there is no folder {}", path, folder.string()));
-  }
-  if (std::filesystem::is_directory(path)) {
-    throw Error(ErrorCode::io, fmt::format("--json {}: that is a folder", path));
-  }
 }
 
 int run_in_folder(const Options& options) {
@@ -263,6 +196,64 @@ int run_in_folder(const Options& options) {
   return worst.findings != 0 ? exit_findings : worst.exit_code;
 }
 
+/// Compiles and runs the program with one value of each macro.
+SweepRun run_swept(Options options, const SweptValues& values,
+                   const std::vector<std::string>& definitions) {
+  options.sources.definitions.insert(options.sources.definitions.end(), definitions.begin(),
+                                     definitions.end());
+  SweepRun run{.values = values};
+  fmt::print(stderr, "rung: {}\n", printable(fmt::format("{}", fmt::join(definitions, ", "))));
+  try {
+    const emulate::TemporaryFolder folder;
+    const std::string program = emulate::compile(options.sources, folder.path());
+    const Outcome outcome =
+        run_once(options, program, words_behind(), options.order, folder.path());
+    nlohmann::ordered_json report = outcome.parsed();
+    run.exit_code = outcome.exit_code;
+    run.findings = std::move(report.at("findings"));
+    run.kernels = std::move(report.at("kernels"));
+    add_chip(options, run.kernels);
+  } catch (const Error& error) {
+    run.error = error.what();
+    run.exit_code = exit_code(error.code());
+  }
+  return run;
+}
+
+int run_sweep(const Options& options) {
+  const emulate::HeldSignals held;
+  const std::vector<SweptMacro> macros = parse_sweeps(options.sweeps, options.sources.definitions);
+  std::vector<SweepRun> runs;
+  for (const SweptValues& values : combinations(macros)) {
+    runs.push_back(run_swept(options, values, definitions_of(macros, values)));
+    if (const int signal = emulate::interrupted(); signal != 0) return 128 + signal;
+  }
+  write_json(options, sweep_json(macros, runs));
+  fmt::print("{}", sweep_text(macros, runs));
+  return sweep_exit_code(runs, exit_findings);
+}
+
+/// Refuses what a sweep has no use for.
+void check_sweep(const Options& options) {
+  (void)parse_sweeps(options.sweeps, options.sources.definitions);
+  const std::pair<const char*, bool> others[] = {{"--build", options.build},
+                                                 {"--order all", options.order == "all"},
+                                                 {"--annotate", options.annotate},
+                                                 {"--counters", options.counters},
+                                                 {"--keep", !options.keep.empty()}};
+  for (const auto& [name, given] : others) {
+    if (!given) continue;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--sweep: given with {}; accepted: one of the two", name));
+  }
+  if (emulate::is_built(options.sources.files.front())) {
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--sweep: given with {}, a program that is compiled already; "
+                            "accepted: its sources",
+                            printable(options.sources.files.front())));
+  }
+}
+
 int run(Options& options) {
   if (options.toolchain) {
     fmt::print("{}\n", emulate::toolchain_file());
@@ -278,6 +269,7 @@ int run(Options& options) {
   }
   (void)orders(options.order);
   check_report_path(options.json);
+  if (!options.sweeps.empty()) check_sweep(options);
   require_checks(options.checks);
   const bench::Gpu* const gpu = find_gpu(options.gpu, 90);
   options.sources.capability =
@@ -297,7 +289,7 @@ int run(Options& options) {
   }
 
   try {
-    return run_in_folder(options);
+    return options.sweeps.empty() ? run_in_folder(options) : run_sweep(options);
   } catch (const std::exception&) {
     // Whoever sent the signal knows; and a closed pipe takes no message.
     if (const int signal = emulate::interrupted(); signal != 0) return 128 + signal;
@@ -312,6 +304,11 @@ CommandSpec::Action setup(Parser app) {
       .word_by_word();
   app.add_option("-D", options->sources.definitions, "macro")
       .type_name("NAME[=VALUE]")
+      .word_by_word();
+  app.add_option("--sweep", options->sweeps,
+                 "compile and run once per value of a macro, and compare; given twice, once per "
+                 "combination")
+      .type_name("NAME=V1,V2,...")
       .word_by_word();
   app.add_option("--json", options->json, "write findings and counters here").type_name("FILE");
   app.add_flag("--counters", options->counters, "print what each kernel did");
@@ -364,6 +361,8 @@ CommandSpec::Action setup(Parser app) {
               "two sources, a folder of headers; --size 1024 is the program's");
   app.example("rung emulate --counters --annotate transpose.cu",
               "sectors, bank conflicts and divergence of each kernel and each line");
+  app.example("rung emulate --sweep TILE_WIDTH=8,16,32 matrix_multiply_tiled.cu",
+              "how bytes, occupancy and bound move with the tile");
   app.example("rung emulate --json report.json --timeout 60 -lcublas gemm.cu",
               "findings and counters for a script; stopped after a minute");
   app.example("cmake --toolchain $(rung emulate --toolchain-file) -S . -B build",

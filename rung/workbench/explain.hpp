@@ -81,6 +81,11 @@ const RungInfo* rung_before(const AnyOperator& op, const RungInfo& rung);
 /// bulk and tensor copies moved.
 double counted_bytes(const simt::record::Counters& counters);
 
+/// Returns the barriers and shuffles that the longest warp of a block passes one after another, the
+/// mean of a launch's blocks, summed over the launches: the depth in steps, as far as threads wait
+/// for each other within a block.
+double depth_of(const simt::record::Kernel& kernel);
+
 /// A counted number: its name in JSON, what it is called in a table.
 struct Metric {
   const char* key;
@@ -108,6 +113,8 @@ std::vector<Position> positions(const Explained& one);
 constexpr const char* each_sector_once = "distinct";
 constexpr const char* counted_sectors = "counted";
 
+/// Returns what was counted of a kernel that does not depend on the chip, without operations.
+bench::CountedWork work_of(const simt::record::Kernel& kernel);
 /// Returns the work of each kernel; of `at`, where there is one. Empty where nothing was counted.
 std::vector<bench::CountedWork> counted_work(const Explained& one);
 /// Returns the bound of the counted work: of `at` with the grid's waves, else as if the grid kept

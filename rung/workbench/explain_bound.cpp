@@ -24,29 +24,6 @@ double l1_wavefronts(const simt::record::Counters& c) {
          of(c.atomic_requests, c.atomic_sectors);
 }
 
-/// Returns the work that does not depend on the chip, without operations.
-CountedWork work_of(const Kernel& kernel) {
-  const simt::record::Counters& c = kernel.totals;
-  const simt::record::Waits& w = kernel.waits;
-  CountedWork work;
-  work.launches = real(kernel.launches);
-  work.blocks = real(kernel.blocks);
-  work.warps_per_block = kernel.blocks == 0 ? 1 : real(kernel.warps) / real(kernel.blocks);
-  work.bytes = real(kernel.distinct_load_bytes + kernel.distinct_store_bytes);
-  work.instructions = real(c.requests()) - real(w.merged_requests) + real(c.barriers);
-  work.shared_wavefronts =
-      real(w.merged_load_wavefronts) + real(c.shared_store_wavefronts + c.shared_atomic_wavefronts);
-  work.l1_wavefronts = l1_wavefronts(c);
-  work.lines = real(w.lines);
-  work.store_sectors = real(c.global_store_sectors + c.atomic_sectors);
-  work.memory_trips = real(w.longest.memory);
-  work.cache_trips = real(w.longest.cache);
-  work.shared_trips = real(w.longest.shared);
-  work.barriers = real(w.longest.barriers);
-  work.exchanges = real(w.longest.exchanges);
-  return work;
-}
-
 /// Figures that grow with the problem as counted. Operations are the operator's.
 constexpr double CountedWork::*growing[] = {
     &CountedWork::bytes,         &CountedWork::blocks,
@@ -89,6 +66,28 @@ double blocks_per_sm(const Kernel& kernel, const Chip& chip) {
 }
 
 }  // namespace
+
+CountedWork work_of(const Kernel& kernel) {
+  const simt::record::Counters& c = kernel.totals;
+  const simt::record::Waits& w = kernel.waits;
+  CountedWork work;
+  work.launches = real(kernel.launches);
+  work.blocks = real(kernel.blocks);
+  work.warps_per_block = kernel.blocks == 0 ? 1 : real(kernel.warps) / real(kernel.blocks);
+  work.bytes = real(kernel.distinct_load_bytes + kernel.distinct_store_bytes);
+  work.instructions = real(c.requests()) - real(w.merged_requests) + real(c.barriers);
+  work.shared_wavefronts =
+      real(w.merged_load_wavefronts) + real(c.shared_store_wavefronts + c.shared_atomic_wavefronts);
+  work.l1_wavefronts = l1_wavefronts(c);
+  work.lines = real(w.lines);
+  work.store_sectors = real(c.global_store_sectors + c.atomic_sectors);
+  work.memory_trips = real(w.longest.memory);
+  work.cache_trips = real(w.longest.cache);
+  work.shared_trips = real(w.longest.shared);
+  work.barriers = real(w.longest.barriers);
+  work.exchanges = real(w.longest.exchanges);
+  return work;
+}
 
 std::vector<CountedWork> counted_work(const Explained& one) {
   std::vector<CountedWork> all;

@@ -32,17 +32,6 @@ Chip this_cpu(ChipChoice& choice, const Problem& problem, const Explained& one) 
           .remark = "measured by `rung machine`"};
 }
 
-/// At the clock that reaches the sheet's f32 rate: one multiply-add per lane and cycle.
-bench::GpuPace pace_of(const bench::Gpu& gpu) {
-  const double lanes = gpu.compute_capability <= 80 ? 64 : 128;  // 7.x, 8.0; 8.6 and newer
-  bench::GpuPace pace;
-  pace.multiprocessors = gpu.multiprocessors;
-  pace.cycles_per_second =
-      bench::gpu_ceiling(gpu, "f32", 0).operations_per_second / (2 * lanes * gpu.multiprocessors);
-  bench::add_measured_pace(pace, gpu.compute_capability);
-  return pace;
-}
-
 Chip published(const std::string& name, const Problem& problem, const Explained& one) {
   const bench::Gpu* gpu = bench::published_gpu(name);
   if (gpu == nullptr) {
@@ -69,7 +58,7 @@ Chip published(const std::string& name, const Problem& problem, const Explained&
   }
   Chip chip{.name = gpu->name,
             .ceiling = bench::gpu_ceiling(*gpu, rate_of, one.written),
-            .pace = pace_of(*gpu),
+            .pace = bench::pace_of(*gpu),
             .multiprocessor = &bench::find_multiprocessor(gpu->compute_capability),
             .remark = "by its data sheet"};
   chip.ceiling.operations_per_second *= factor;

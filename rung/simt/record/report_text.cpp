@@ -209,6 +209,18 @@ std::string balance(const Work& work) {
   return out.whole();
 }
 
+/// What keeps warps waiting, from which `rung explain` bounds the time.
+std::string waits(const Waits& w) {
+  Fields longest;
+  longest.number("memory", w.longest.memory).number("cache", w.longest.cache);
+  longest.number("shared", w.longest.shared).number("barriers", w.longest.barriers);
+  longest.number("exchanges", w.longest.exchanges);
+  Fields out;
+  out.number("lines", w.lines).number("merged_load_wavefronts", w.merged_load_wavefronts);
+  out.number("merged_requests", w.merged_requests).raw("longest", longest.whole());
+  return out.whole();
+}
+
 std::string one_launch(const LaunchWork& launch) {
   Fields totals;
   add_counters(totals, launch.totals);
@@ -252,6 +264,7 @@ std::string one_kernel(const Kernel& kernel) {
           ratio(c.shared_atomic_rounds, c.shared_atomic_requests));
   out.raw("constant_rounds_per_request", ratio(c.constant_rounds, c.constant_requests));
   out.raw("caches", caches(kernel)).raw("balance", balance(kernel));
+  out.raw("waits", waits(kernel.waits));
   out.raw("reuse", ratio(c.shared_load_bytes, c.global_load_bytes + c.bulk_load_bytes));
   out.raw("bytes", levels(kernel));
   // Null: not told, or there were none.
