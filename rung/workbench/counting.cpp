@@ -63,6 +63,8 @@ double sectors_per_store(const Kernel& kernel) {
 double divergent_share(const Kernel& kernel) {
   return ratio(static_cast<double>(kernel.divergent_warps), static_cast<double>(kernel.warps));
 }
+double additions(const Kernel& kernel) { return static_cast<double>(kernel.arithmetic.additions); }
+double depth(const Kernel& kernel) { return depth_of(kernel); }
 
 }  // namespace counted
 

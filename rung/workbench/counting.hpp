@@ -31,6 +31,8 @@ double shared_bytes_per_block(const simt::record::Kernel& kernel);
 double barriers_per_block(const simt::record::Kernel& kernel);
 double sectors_per_store(const simt::record::Kernel& kernel);
 double divergent_share(const simt::record::Kernel& kernel);
+double additions(const simt::record::Kernel& kernel);  // floating ones, of all threads
+double depth(const simt::record::Kernel& kernel);      // as in explain.hpp
 }  // namespace counted
 
 /// A rung on a problem: what `rung explain` would count of it.

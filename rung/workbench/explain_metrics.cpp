@@ -15,6 +15,17 @@ constexpr bool is_ratio = true;
 
 }  // namespace
 
+double depth_of(const Kernel& kernel) {
+  double steps = 0;
+  for (const simt::record::LaunchWork& launch : kernel.each) {
+    const double blocks = number(std::uint64_t{launch.grid.x} * launch.grid.y * launch.grid.z);
+    const simt::record::Trips& longest = launch.waits.longest;
+    if (blocks > 0) steps += number(longest.barriers + longest.exchanges) / blocks;
+  }
+  // Of a kernel only the first launches are kept.
+  return kernel.each.empty() ? 0 : steps * number(kernel.launches) / number(kernel.each.size());
+}
+
 const std::vector<Metric>& metrics() {
   static const std::vector<Metric> all = {
       {"launches", "launches", [](const Kernel& k) { return number(k.launches); }},
@@ -32,6 +43,7 @@ const std::vector<Metric>& metrics() {
        [](const Kernel& k) { return k.lanes_per_instruction(); }, is_ratio},
       {"barriers", "barriers: warps that came",
        [](const Kernel& k) { return number(k.totals.barriers); }},
+      {"depth", "depth: barriers and shuffles", depth_of, is_ratio},
       {"global_load_requests", "global loads: requests",
        [](const Kernel& k) { return number(k.totals.global_load_requests); }},
       {"global_load_sectors", "  sectors of 32 bytes",

@@ -43,6 +43,7 @@ void count(Explained& one, Instance& instance) {
     one.total.dirty_bytes += kernel.dirty_bytes;
     one.total.arithmetic += kernel.arithmetic;
     one.total.waits += kernel.waits;
+    one.total.each.insert(one.total.each.end(), kernel.each.begin(), kernel.each.end());
   }
 }
 

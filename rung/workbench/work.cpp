@@ -2,6 +2,8 @@
 // rung work: additions and steps of parallel scans and sums, against sequential ones.
 #include "rung/bench/work.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "rung/workbench/calculator.hpp"
@@ -10,6 +12,49 @@ namespace rung::workbench {
 namespace {
 
 bool is_power_of_two(double n) { return std::exp2(bench::ceil_log2(n)) == n; }
+
+/// A rung that does what is computed, in one block where it scans.
+struct SteppingRung {
+  const char* op;
+  const char* rung;
+  double least, most;  // elements, of which the barriers are those of the formula
+};
+constexpr SteppingRung kogge_stone_rung{"scan", "kogge_stone", 32, 1024};
+constexpr SteppingRung brent_kung_rung{"scan", "brent_kung", 64, 2048};
+constexpr SteppingRung tree_rung{"reduce", "shared", 256, 65536};
+
+/// Compares the steps with the barriers that a block of the rung passes one after another. True
+/// where the rung is counted.
+bool add_barriers(const SteppingRung& rung, double n, Sheet& sheet) {
+  if (!is_power_of_two(n) || n < rung.least || n > rung.most) return false;
+  const double log = bench::ceil_log2(n);
+  if (&rung == &kogge_stone_rung) {
+    sheet.result("depth in barriers", "2 x {steps} + 2", 2 * log + 2, Unit::count);
+    sheet.remark(
+        "In one array a step has two barriers: all have read before one writes, and all have "
+        "written before one reads. Two more are before and after the results are stored.");
+  } else if (&rung == &brent_kung_rung) {
+    sheet.result("depth in barriers", "{steps} + 2", 2 * log + 1, Unit::count);
+    sheet.remark("A step has one barrier. Two more are before and after the results are stored.");
+  } else {
+    constexpr double block_steps = 8;  // of 256 threads
+    const double passes = std::ceil(log / block_steps);
+    sheet.result("passes of blocks of 256", "log2 n / 8, rounded up", passes, Unit::count);
+    sheet.result("depth in barriers", "{passes of blocks of 256} x (8 + 1)",
+                 passes * (block_steps + 1), Unit::count);
+    sheet.remark(
+        "A block sums 256 elements in 8 steps with a barrier each, and one before the first. Where "
+        "one block does not suffice, a further pass sums what the blocks leave; threads without an "
+        "element add zeros, which the count includes.");
+  }
+  sheet.counted_by(Counting{
+      .op = rung.op,
+      .rung = rung.rung,
+      .problem = fmt::format("f32 {:.0f}", n),
+      .remark = "",
+      .figures = {{"additions", counted::additions}, {"depth in barriers", counted::depth}}});
+  return true;
+}
 
 /// The formula of powers of two where it holds, else that of any n.
 void add_work(const std::string& algorithm, double n, Sheet& sheet) {
@@ -23,6 +68,7 @@ void add_work(const std::string& algorithm, double n, Sheet& sheet) {
   if (algorithm == "kogge-stone") {
     add(bench::kogge_stone(n),
         is_power_of_two(n) ? "{n} x {log} - ({n} - 1)" : "{n} x {log} - (2^{log} - 1)", "{log}");
+    if (add_barriers(kogge_stone_rung, n, sheet)) return;
     sheet.counted_by("rung explain scan/kogge_stone --annotate  # lanes and barriers of each step");
   } else if (algorithm == "brent-kung") {
     const bool exact = is_power_of_two(n) && n > 1;
@@ -30,9 +76,11 @@ void add_work(const std::string& algorithm, double n, Sheet& sheet) {
         exact ? "2 x ({n} - 1) - {log}"
               : "sum over s = 1, 2, 4 ...: floor(n / 2s) + floor((n - s) / 2s)",
         exact ? "2 x {log} - 1" : "strides with an addition, up and down");
+    if (add_barriers(brent_kung_rung, n, sheet)) return;
     sheet.counted_by("rung explain scan/brent_kung --annotate  # lanes and barriers of each step");
   } else {
     add(bench::tree_sum(n), "{n} - 1", "{log}");
+    if (add_barriers(tree_rung, n, sheet)) return;
     sheet.counted_by("rung explain reduce/sequential_addressing --annotate  # lanes of each step");
   }
 }
@@ -67,7 +115,10 @@ CommandSpec::Action setup(Parser app) {
       "the N - 1 additions of a loop. Kogge and Stone's scan takes the fewest steps and makes some "
       "log2 N times the additions; Brent and Kung's makes fewer than twice as many in twice the "
       "steps; a tree sums with no addition too many. N need not be a power of two: an algorithm "
-      "leaves out elements beyond the end. With --coarsening, a sum of C sections of N elements: "
+      "leaves out elements beyond the end. Where a rung does the same, its steps are held against "
+      "the "
+      "barriers that the simulated GPU counts one after another. With --coarsening, a sum of C "
+      "sections of N elements: "
       "one block after another, against threads that first add 2 C elements each.");
   app.example("rung work kogge-stone --n 16,128,1024", "a line per size");
   app.example("rung work brent-kung --n 2048");
