@@ -118,7 +118,7 @@ int time_problems(const Options& options, const AnyOperator& op, Context& contex
     row.index = index;
     if (before == nullptr) {
       survey.rows.push_back(std::move(row));
-    } else if (goodness(row) > goodness(*before) || row.failed) {
+    } else if (replaces(row, *before)) {
       *before = std::move(row);
     }
     survey.date = today();

@@ -63,6 +63,9 @@ struct SurveyRow {
   bool failed = false;           // the public call's result was wrong
   bool unsupported = false;      // no rung takes it: nothing was timed
   double spread = not_measured;  // (third quartile - first) / median of the public call's times
+  double peer_spread = not_measured;  // likewise of the peer's
+  /// Something else took the machine from a version that a ratio is of: the ratios say nothing.
+  bool undecided = false;
   std::string note;  // what was wrong: of the public call, or of versions that were left out
 };
 
@@ -76,14 +79,24 @@ inline constexpr double floor_slack = 6e-6;
 /// A smaller difference does not count, of rungs and of peers: what a call costs, about.
 inline constexpr double call_seconds = 20e-9;
 
-/// Another rung that the library could have chosen is faster: an estimate is wrong.
+/// Times of a version are those of a busy machine where they spread further than this share of
+/// their median, or where the least of them is this many times what a brief timing found before.
+inline constexpr double max_steady_spread = 0.5;
+inline constexpr double max_slowdown = 3;
+/// NaN: not known, and no reason for doubt.
+bool is_steady(double spread, double least, double brief);
+
+/// Another rung that the library could have chosen is faster: an estimate is wrong. Of an undecided
+/// row that is not known.
 bool is_wrong_choice(const SurveyRow& row);
 /// Even the fastest of these is slower than the peer, or than a step of the ladder that is there to
 /// be read; or, where there is no peer, far from the floor.
 bool is_missing_kernel(const SurveyRow& row);
 /// What problems are ranked by, the worst first: the least of its ratios, where a time within
-/// floor_multiple of the floor stands for 1.
+/// floor_multiple of the floor stands for 1. An undecided row is behind all others.
 double goodness(const SurveyRow& row);
+/// Whether a row that was timed again takes the place of the one before.
+bool replaces(const SurveyRow& row, const SurveyRow& before);
 
 /// Checks the public call against the oracle, then times it against every version that takes the
 /// problem. What is not the public call is checked when it wins.
@@ -108,7 +121,7 @@ SurveyResults survey_from_json(const std::string& text);
 void expect_same_survey(const SurveyResults& file, const SurveyResults& asked,
                         std::string_view path);
 
-/// Of the rows that were measured: how one of their ratios is distributed.
+/// Of the rows that were measured, and decided: how one of their ratios is distributed.
 struct SurveyMean {
   int count = 0;
   double mean = not_measured;  // geometric
@@ -119,7 +132,7 @@ SurveyMean mean_of(const std::vector<SurveyRow>& rows,
                    const std::function<double(const SurveyRow&)>& ratio);
 /// Indices of the `count` worst rows.
 std::vector<std::size_t> worst_of(const std::vector<SurveyRow>& rows, std::size_t count);
-/// "wrong choice", "missing kernel", both, "WRONG RESULT", "not supported" or "".
+/// "wrong choice", "missing kernel", both, "WRONG RESULT", "not supported", "undecided" or "".
 std::string fault_of(const SurveyRow& row);
 
 /// Of all our rungs the fastest, "" if that is the chosen one; and how well the chosen one does.
@@ -132,8 +145,8 @@ inline constexpr std::size_t worst_shown = 10;
 /// With two decimals; "" if it was not measured.
 std::string ratio_text(double ratio);
 
-/// The warning that the machine was busy, where the times of a call are typically far apart; ""
-/// otherwise.
+/// The warning that the machine was busy, where the times of a call are typically far apart, or a
+/// row is undecided; "" otherwise.
 std::string survey_busy_text(const std::vector<SurveyRow>& rows);
 
 std::string survey_text(const SurveyResults& survey);

@@ -38,6 +38,8 @@ ordered_json to_json(const SurveyRow& row) {
           {"failed", row.failed},
           {"unsupported", row.unsupported},
           {"spread", bench::json_number(row.spread)},
+          {"peer_spread", bench::json_number(row.peer_spread)},
+          {"undecided", row.undecided},
           {"times", times}};
 }
 
@@ -58,9 +60,11 @@ SurveyRow row_from_json(const ordered_json& json) {
   row.vs_peer = read_number(json.at("vs_peer"));
   json.at("note").get_to(row.note);
   json.at("failed").get_to(row.failed);
-  // Files of earlier versions have neither.
+  // Files of earlier versions have none of these.
   row.unsupported = json.value("unsupported", false);
   if (json.contains("spread")) row.spread = read_number(json.at("spread"));
+  if (json.contains("peer_spread")) row.peer_spread = read_number(json.at("peer_spread"));
+  row.undecided = json.value("undecided", false);
   for (const auto& [name, seconds] : json.at("times").items()) {
     row.times.emplace_back(name, read_number(seconds));
   }

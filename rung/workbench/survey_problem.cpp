@@ -36,7 +36,9 @@ constexpr double hopeless = 10;
 struct Version {
   const RungInfo* rung = nullptr;  // null: the public call
   double seconds = not_measured;
-  bool measured = true;  // else concluded from a smaller problem
+  bool measured = true;          // else concluded from a smaller problem
+  double brief = not_measured;   // seconds by the timing before the race
+  double spread = not_measured;  // in the race
 };
 
 /// Seconds of a call, from the least of a few timings, each of as many calls as take 50 us.
@@ -159,7 +161,8 @@ class ProblemSurvey {
       try {
         const double expected = rung == chosen_ ? 0 : smaller.predict(*rung, longest).seconds;
         const bool measured = expected < longest;
-        timed_.push_back({rung, measured ? timed_once(rung) : expected, measured});
+        const double brief = measured ? timed_once(rung) : not_measured;
+        timed_.push_back({rung, measured ? brief : expected, measured, brief});
       } catch (const std::exception& error) {
         remark(rung, error.what());
       }
@@ -168,7 +171,7 @@ class ProblemSurvey {
 
   /// The public call, the chosen rung, and whoever may be faster.
   std::vector<Version> racers() {
-    std::vector<Version> racing{{nullptr, call_}, {chosen_, call_}};
+    std::vector<Version> racing{{nullptr, call_, true, call_}, {chosen_, call_, true, call_}};
     for (const Kind kind : {Kind::choosable, Kind::teaching, Kind::peer}) {
       std::vector<Version> some;
       for (const Version& one : timed_) {
@@ -201,7 +204,10 @@ class ProblemSurvey {
     const auto samples =
         bench::alternate(contenders, plan, [](std::size_t) { InterruptGuard::check(); });
     raced_ = true;
-    for (std::size_t i = 0; i < racing.size(); ++i) racing[i].seconds = least(samples[i]);
+    for (std::size_t i = 0; i < racing.size(); ++i) {
+      racing[i].seconds = least(samples[i]);
+      racing[i].spread = samples[i].spread();
+    }
     const auto fastest = [&](Kind kind) -> const Version* {
       const Version* best = nullptr;
       for (const Version& one : racing) {
@@ -213,20 +219,25 @@ class ProblemSurvey {
     const double call = racing[0].seconds;
     const double chosen = racing[1].seconds;
     row_.seconds = call;
-    row_.spread = samples[0].spread();
+    row_.spread = racing[0].spread;
+    row_.undecided = !is_steady(racing[0]) || !is_steady(racing[1]);
     const Version& best = *fastest(Kind::choosable);
     fastest_ = best.rung;
     row_.fastest = fastest_->name;
     row_.of_fastest = best.seconds / chosen;
+    row_.undecided = row_.undecided || !is_steady(best);
     if (const Version* const lesson = fastest(Kind::teaching)) {
       teaching_ = lesson->rung;
       row_.teaching = teaching_->name;
       row_.of_teaching = lesson->seconds / chosen;
+      row_.undecided = row_.undecided || !is_steady(*lesson);
     }
     if (const Version* const peer = fastest(Kind::peer)) {
       peer_ = peer->rung;
       row_.peer = peer_->name;
       row_.vs_peer = peer->seconds / call;
+      row_.peer_spread = peer->spread;
+      row_.undecided = row_.undecided || !is_steady(*peer);
     }
     for (Version& one : racing) {
       one.measured = true;
@@ -236,8 +247,12 @@ class ProblemSurvey {
     }
   }
 
+  static bool is_steady(const Version& one) {
+    return workbench::is_steady(one.spread, one.seconds, one.brief);
+  }
+
   [[nodiscard]] bool looks_bad() const {
-    return row_.of_fastest < good_enough || row_.of_teaching < good_enough ||
+    return row_.undecided || row_.of_fastest < good_enough || row_.of_teaching < good_enough ||
            row_.vs_peer < good_enough;
   }
 
@@ -294,11 +309,17 @@ SurveyRow survey_problem(const AnyOperator& op, const Problem& problem, Context&
   return ProblemSurvey(op, problem, context, plan, machine).run();
 }
 
+bool is_steady(double spread, double least, double brief) {
+  return !(spread > max_steady_spread) && !(least > max_slowdown * brief);
+}
+
 bool is_wrong_choice(const SurveyRow& row) {
-  return row.of_fastest < good_enough && (1 - row.of_fastest) * row.seconds > call_seconds;
+  return !row.undecided && row.of_fastest < good_enough &&
+         (1 - row.of_fastest) * row.seconds > call_seconds;
 }
 
 bool is_missing_kernel(const SurveyRow& row) {
+  if (row.undecided) return false;
   const double seconds = row.seconds * (std::isnan(row.of_fastest) ? 1 : row.of_fastest);
   const auto loses_to = [&](double other) {
     return other < good_enough * seconds && seconds - other > call_seconds;
@@ -310,6 +331,7 @@ bool is_missing_kernel(const SurveyRow& row) {
 
 double goodness(const SurveyRow& row) {
   if (row.failed) return 0;
+  if (row.undecided) return std::numeric_limits<double>::infinity();
   double least = 1;
   for (const double ratio : {row.of_fastest, row.of_teaching, row.vs_peer}) {
     if (ratio < least) least = ratio;
@@ -319,6 +341,12 @@ double goodness(const SurveyRow& row) {
   }
   const bool near = row.seconds <= row.floor + floor_slack;
   return std::min(least, near ? 1.0 : floor_multiple * row.of_floor);
+}
+
+bool replaces(const SurveyRow& row, const SurveyRow& before) {
+  if (row.failed || before.failed) return true;
+  if (row.undecided || before.undecided) return before.undecided;
+  return goodness(row) > goodness(before);
 }
 
 }  // namespace rung::workbench

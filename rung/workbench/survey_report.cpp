@@ -44,6 +44,7 @@ SurveyMean mean_of(const std::vector<SurveyRow>& rows,
   double logarithms = 0;
   for (const SurveyRow& row : rows) {
     const double value = ratio(row);
+    if (row.undecided) continue;
     if (!std::isfinite(value) || value <= 0) continue;
     ++mean.count;
     logarithms += std::log(value);
@@ -67,6 +68,7 @@ std::vector<std::size_t> worst_of(const std::vector<SurveyRow>& rows, std::size_
 std::string fault_of(const SurveyRow& row) {
   if (row.failed) return "WRONG RESULT";
   if (row.unsupported) return "not supported";
+  if (row.undecided) return "undecided";
   const bool choice = is_wrong_choice(row);
   const bool kernel = is_missing_kernel(row);
   return choice && kernel ? "wrong choice, missing kernel"
@@ -99,14 +101,28 @@ std::string survey_busy_text(const std::vector<SurveyRow>& rows) {
     if (std::isfinite(row.spread)) spreads.push_back(row.spread);
   }
   const double typical = bench::median(spreads);
-  if (!(typical > max_spread)) return "";
-  return wrapped(
-      fmt::format(
-          "The machine was busy: the times of a call spread by {:.0f} % (median over the "
-          "problems). The least of them counts, and still some faults may be others' doing: "
-          "--json FILE keeps the results, and --again times again what has a fault.",
-          100 * typical),
-      text_width());
+  const auto undecided =
+      std::count_if(rows.begin(), rows.end(), [](const SurveyRow& row) { return row.undecided; });
+  std::string text;
+  if (typical > max_spread) {
+    text = wrapped(
+        fmt::format("The machine was busy: the times of a call spread by {:.0f} % (median over the "
+                    "problems). The least of them counts, and still some faults may be others' "
+                    "doing: --json FILE keeps the results, and --again times again what has a "
+                    "fault.",
+                    100 * typical),
+        text_width());
+  }
+  if (undecided > 0) {
+    text += wrapped(
+        fmt::format("{} undecided: something else took the machine from the call or from what it "
+                    "is held against (times that spread by more than {:.0f} %, or became {:.0f} "
+                    "times as long). No ratio above includes them; with --json FILE, --again times "
+                    "them again.",
+                    count_of(undecided, "problem"), 100 * max_steady_spread, max_slowdown),
+        text_width(), typical > max_spread ? "" : "The machine was busy at times: ");
+  }
+  return text;
 }
 
 std::string survey_text(const SurveyResults& survey) {
@@ -133,8 +149,10 @@ std::string survey_text(const SurveyResults& survey) {
     }
   }
   const auto count = [&](auto holds) { return std::count_if(rows.begin(), rows.end(), holds); };
-  text += fmt::format("{}, {}\n", count_of(count(is_wrong_choice), "wrong choice"),
+  text += fmt::format("{}, {}", count_of(count(is_wrong_choice), "wrong choice"),
                       count_of(count(is_missing_kernel), "missing kernel"));
+  const auto undecided = count([](const SurveyRow& row) { return row.undecided; });
+  text += undecided > 0 ? fmt::format(", {} undecided\n", undecided) : "\n";
   if (const auto none = count([](const SurveyRow& row) { return row.unsupported; }); none > 0) {
     text += fmt::format("{} that no rung takes\n", count_of(none, "problem"));
   }

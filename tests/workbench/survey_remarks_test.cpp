@@ -2,6 +2,10 @@
 // What `rung survey` says beside its figures, and which patterns it refuses.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
 #include "fake_operator.hpp"
 #include "rung/workbench/survey.hpp"
 
@@ -46,6 +50,66 @@ TEST(Survey, ABusyMachineIsNoticedByTheSpread) {
   EXPECT_NE(busy.find("The machine was busy: the times of a call spread by 50 %"),
             std::string::npos)
       << busy;
+}
+
+TEST(Survey, TimesOfABusyMachineAreNotSteady) {
+  constexpr double unknown = workbench::not_measured;
+  EXPECT_TRUE(workbench::is_steady(0.05, 1.1e-5, 1e-5));
+  EXPECT_TRUE(workbench::is_steady(unknown, unknown, unknown));
+  EXPECT_FALSE(workbench::is_steady(0.9, 1.1e-5, 1e-5)) << "they spread";
+  EXPECT_FALSE(workbench::is_steady(0.05, 4e-4, 1e-5)) << "every round was slow";
+}
+
+// A peer that stalled gave a ratio of 40, which no line told from one that was earned.
+TEST(Survey, AnUndecidedRowIsNeitherAFaultNorInTheMeans) {
+  workbench::SurveyResults survey;
+  survey.op = "fake";
+  survey.draw = {{"f32 1..4x1"}, 1 << 20};
+  survey.rows = {plain_row(1), plain_row(0.1)};
+  survey.rows[1].vs_peer = 40;
+  survey.rows[1].undecided = true;
+  EXPECT_EQ(workbench::fault_of(survey.rows[1]), "undecided");
+  EXPECT_FALSE(workbench::is_wrong_choice(survey.rows[1]));
+  EXPECT_EQ(workbench::mean_of(survey.rows, &workbench::SurveyRow::vs_peer).count, 1);
+  EXPECT_EQ(workbench::worst_of(survey.rows, 2).front(), 0u) << "it is behind all others";
+  const std::string text = workbench::survey_text(survey);
+  EXPECT_NE(text.find("0 wrong choices, 0 missing kernels, 1 undecided"), std::string::npos)
+      << text;
+  const std::string busy = workbench::survey_busy_text(survey.rows);
+  EXPECT_NE(busy.find("The machine was busy at times: 1 problem undecided"), std::string::npos)
+      << busy;
+  survey.rows[1].vs_peer = 0.1;
+  survey.rows[1].failed = true;
+  EXPECT_EQ(workbench::fault_of(survey.rows[1]), "WRONG RESULT") << "that is decided";
+}
+
+TEST(Survey, ADecidedRowReplacesAnUndecidedOne) {
+  workbench::SurveyRow good = plain_row(0.5), undecided = plain_row(1), failed = plain_row(1);
+  undecided.undecided = true;
+  failed.failed = true;
+  EXPECT_TRUE(workbench::replaces(good, undecided));
+  EXPECT_FALSE(workbench::replaces(undecided, good));
+  EXPECT_TRUE(workbench::replaces(undecided, undecided)) << "the later of two";
+  EXPECT_TRUE(workbench::replaces(failed, good));
+  EXPECT_TRUE(workbench::replaces(good, failed));
+  EXPECT_TRUE(workbench::replaces(plain_row(1), good)) << "the better of two";
+  EXPECT_FALSE(workbench::replaces(plain_row(0.4), good));
+}
+
+TEST(Survey, APeerThatStallsLeavesTheRowUndecided) {
+  const KnownMachine machine;
+  const std::string path = machine.folder + "/survey.json";
+  const Outcome outcome = run_rung({"survey", "fake", "f32 5x43", "--backend", "cpu", "--threads",
+                                    "1", "--count", "1", "--json", path});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  const nlohmann::json row = nlohmann::json::parse(text.str()).at("rows")[0];
+  EXPECT_EQ(row.at("peer"), "peer_two");
+  EXPECT_GT(row.at("peer_spread").get<double>(), workbench::max_steady_spread) << row;
+  EXPECT_TRUE(row.at("undecided")) << row;
+  EXPECT_EQ(row.at("fault"), "undecided");
+  EXPECT_NE(outcome.out.find("1 problem undecided"), std::string::npos) << outcome.out;
 }
 
 // Of the second pattern nothing is drawn within --count: it was taken, whatever it said.
