@@ -68,6 +68,12 @@ const Gpu* published_gpu(std::string_view name) {
   return nullptr;
 }
 
+std::vector<std::string> published_gpu_keys() {
+  std::vector<std::string> keys;
+  for (const Sheet& sheet : sheets) keys.emplace_back(sheet.key);
+  return keys;
+}
+
 std::string published_gpu_names() {
   std::string names;
   for (const Sheet& sheet : sheets) names += (names.empty() ? "" : ", ") + std::string(sheet.key);

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rung/bench/machine.hpp"
 
@@ -13,6 +14,8 @@ namespace rung::bench {
 /// "h200", "a100", "t4", "rtx4090"; null: none of this name. Rates are peaks: reading and copying
 /// alike, arithmetic without sparsity.
 const Gpu* published_gpu(std::string_view name);
+/// "h200", "a100" ...
+std::vector<std::string> published_gpu_keys();
 /// "h200, a100, ...".
 std::string published_gpu_names();
 

@@ -242,7 +242,8 @@ int exit_code_of(const std::vector<BenchTable>& tables) {
 }
 
 int run(const Options& options) {
-  if (options.gate) return run_gate(options.op, options.json);
+  if (!options.output.empty()) expect_folder_of("--output", options.output);
+  if (options.gate) return run_gate(options.op, options.json, options.output);
   if (options.op.empty()) {
     throw Error(ErrorCode::invalid_argument, "op: none given; accepted: an operator, or --gate");
   }
@@ -261,7 +262,6 @@ int run(const Options& options) {
   }
   plan.rungs = split_commas(options.rungs);
   for (const std::string& rung : plan.rungs) expect_rung(op, rung, {});
-  if (!options.output.empty()) expect_folder_of("--output", options.output);
   std::vector<std::string> missing;
   const std::vector<Race> races = races_of(op, plan, options, missing);
 
@@ -324,7 +324,9 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--output", options->output,
                  "also write the JSON to this file, replacing it, after each problem")
       .type_name("FILE");
-  app.add_flag("--json", options->json, "one object: the machine, and one row per version");
+  app.add_flag("--json", options->json,
+               "one object: the machine, and one row per version; with =FILE, or FILE.json behind "
+               "it, as --output");
   app.add_flag(
       "--gate", options->gate,
       "instead: one thread of the CPU against limits of its own; fails where one is exceeded");
@@ -344,6 +346,7 @@ CommandSpec::Action setup(Parser app) {
   app.example("rung bench gemm", "the whole ladder on gemm's usual problems");
   app.example("rung bench gemm \"f32 512x512x512,ta\" --threads 1,2", "one problem, twice");
   app.example("rung bench gemm --rungs best,openblas --json", "two versions, for scripts");
+  app.example("rung bench gemm --json gemm.json", "the tables; and the object, in a file");
   app.example("rung bench --gate", "is any shape, or any choice of a rung, slow here? a minute");
   app.exit_codes(
       {{exit_good, "every version was timed, or its row says why not"},

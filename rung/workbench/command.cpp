@@ -102,6 +102,30 @@ void expect_no_empty_word(const CLI::App& program, const char* const* begin,
                           *found, found[-1], option != nullptr ? "both" : "it"));
 }
 
+/// A flag that is another name of an option where a file stands behind it: --json=FILE, or --json
+/// FILE.json. A problem may stand there, too, but does not end in .json.
+struct FileFlag {
+  std::string_view command, flag, option;
+};
+constexpr FileFlag file_flags[] = {{"bench", "--json", "--output"}};
+
+/// The words of the command line, with the names of options that CLI11 knows.
+std::vector<std::string> with_file_options(const char* const* begin, const char* const* end) {
+  std::vector<std::string> words(begin, end);
+  if (words.size() < 2) return words;
+  for (const auto& [command, flag, option] : file_flags) {
+    if (words[1] != command) continue;
+    for (std::size_t i = 2; i < words.size(); ++i) {
+      if (words[i].starts_with(std::string(flag) + '=')) {
+        words[i].replace(0, flag.size(), option);
+      } else if (words[i] == flag && i + 1 < words.size() && words[i + 1].ends_with(".json")) {
+        words[i] = option;
+      }
+    }
+  }
+  return words;
+}
+
 /// Once, by whoever notices first.
 int report_output(std::error_code why) {
   static bool told = false;
@@ -194,7 +218,10 @@ int run_program(int argc, const char* const* argv) {
     Program program;
     expect_no_empty_word(program.app, argv, dashes);
     try {
-      program.app.parse(static_cast<int>(dashes - argv), argv);
+      const std::vector<std::string> words = with_file_options(argv, dashes);
+      std::vector<const char*> pointers;
+      for (const std::string& word : words) pointers.push_back(word.c_str());
+      program.app.parse(static_cast<int>(pointers.size()), pointers.data());
     } catch (const CLI::CallForVersion&) {
       fmt::print("{}\n", version_text());
       return exit_good;

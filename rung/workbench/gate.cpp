@@ -10,6 +10,7 @@
 
 #include "rung/bench/clock.hpp"
 #include "rung/workbench/command.hpp"
+#include "rung/workbench/files.hpp"
 #include "rung/workbench/output.hpp"
 #include "rung/workbench/progress.hpp"
 #include "rung/workbench/survey.hpp"
@@ -185,10 +186,11 @@ std::string gate_json(const std::vector<GateRow>& rows) {
   return ordered_json{{"good", good}, {"rows", all}}.dump(2) + '\n';
 }
 
-int run_gate(const std::string& op, bool json) {
+int run_gate(const std::string& op, bool json, const std::string& file) {
   const std::vector<const AnyOperator*> ops =
       op.empty() ? operators() : std::vector{&find_operator(op)};
   const std::vector<GateRow> rows = measure(ops);
+  if (!file.empty()) write_text_file(file, gate_json(rows));
   fmt::print("{}", json ? gate_json(rows) : gate_text(rows));
   const bool good =
       std::all_of(rows.begin(), rows.end(), [](const GateRow& row) { return row.good(); });

@@ -34,8 +34,8 @@ struct GateRow {
 std::string gate_text(const std::vector<GateRow>& rows);
 std::string gate_json(const std::vector<GateRow>& rows);
 
-/// Runs all comparisons of an operator, or of all where `op` is empty; prints rows and a summary.
-/// Returns an exit code.
-int run_gate(const std::string& op, bool json);
+/// Runs all comparisons of an operator, or of all where `op` is empty; prints rows and a summary,
+/// or JSON, which is written to `file`, too, unless that is "". Returns an exit code.
+int run_gate(const std::string& op, bool json, const std::string& file);
 
 }  // namespace rung::workbench

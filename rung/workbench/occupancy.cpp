@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // rung occupancy: how many blocks of a kernel an SM holds at once, and which resource limits it.
-#include "rung/bench/occupancy.hpp"
+#include "rung/workbench/occupancy.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "rung/workbench/calculator.hpp"
+#include "rung/bench/published.hpp"
 #include "rung/workbench/table.hpp"
 
 namespace rung::workbench {
@@ -24,33 +24,12 @@ struct Options {
   std::string registers_per_block;
   std::string shared = "0";
   std::string sm;
+  std::string gpus;
   bool json = false;
 };
 
 std::string allowed(int blocks) {
   return blocks == Occupancy::no_limit ? "any" : std::to_string(blocks);
-}
-
-std::string percent(double part) { return fmt::format("{:.3g} %", 100 * part); }
-
-ordered_json limit_to_json(int blocks) {
-  return blocks == Occupancy::no_limit ? ordered_json() : ordered_json(blocks);
-}
-
-ordered_json to_json(int threads, const Occupancy& one) {
-  return {{"threads", threads},
-          {"blocks", one.blocks},
-          {"warps", one.warps},
-          {"active_threads", one.blocks * threads},
-          {"occupancy", one.occupancy},
-          {"limited_by", one.limited_by()},
-          {"limits",
-           {{"warps", one.by_warps},
-            {"blocks", limit_to_json(one.by_blocks)},
-            {"registers", limit_to_json(one.by_registers)},
-            {"shared_memory", limit_to_json(one.by_shared)}}},
-          {"registers_per_block", one.registers_per_block},
-          {"shared_bytes_per_block", one.shared_bytes_per_block}};
 }
 
 double best_of(const std::vector<bench::BlockSize>& sizes) {
@@ -116,7 +95,7 @@ void add_one(const bench::Multiprocessor& chip, const bench::BlockNeeds& block,
   const double best = best_of(bench::every_block_size(chip, block));
   if (best > one.occupancy) {
     sheet.remark(fmt::format("Another size of block reaches {}: leave --threads out to see which.",
-                             percent(best)));
+                             percent_of_sm(best)));
   }
 }
 
@@ -128,14 +107,14 @@ void add_sweep(const std::vector<bench::BlockSize>& sizes, Sheet& sheet) {
   std::string both;
   for (const auto& [threads, one] : sizes) {
     table.add({std::to_string(threads), std::to_string(one.blocks), std::to_string(one.warps),
-               percent(one.occupancy), fmt::format("{}", fmt::join(one.limited_by(), ", "))});
+               percent_of_sm(one.occupancy), fmt::format("{}", fmt::join(one.limited_by(), ", "))});
     if (one.occupancy == best) most += fmt::format("{}{}", most.empty() ? "" : ", ", threads);
     if (one.by_warps == one.blocks && one.by_blocks == one.blocks) {
       both += fmt::format("{}{}", both.empty() ? "" : ", ", threads);
     }
   }
   sheet.picture(table.text());
-  sheet.remark(fmt::format("most, {}: {} threads", percent(best), most));
+  sheet.remark(fmt::format("most, {}: {} threads", percent_of_sm(best), most));
   if (!both.empty()) {
     sheet.remark(fmt::format("at the limits of warps and of blocks: {} threads", both));
   }
@@ -182,11 +161,7 @@ bench::Multiprocessor parse_sm(const std::string& text) {
   return bench::own_multiprocessor(own);
 }
 
-int run(const Options& options) {
-  const bool own = !options.sm.empty();
-  const bench::Multiprocessor chip =
-      own ? parse_sm(options.sm)
-          : bench::find_multiprocessor(bench::parse_capability(options.capability));
+bench::BlockNeeds needs_of(const Options& options) {
   bench::BlockNeeds block{.threads = options.threads,
                           .registers = options.registers,
                           .shared_bytes = parse_bytes("shared", options.shared)};
@@ -195,6 +170,18 @@ int run(const Options& options) {
     block.registers_per_block =
         parse_kibi_count("--registers-per-block", options.registers_per_block);
   }
+  return block;
+}
+
+int run(const Options& options) {
+  const bool own = !options.sm.empty();
+  const std::vector<NamedMultiprocessor> gpus = parse_gpus(options.gpus);
+  if (gpus.size() > 1) return occupancy_on_gpus(gpus, needs_of(options), options.json);
+  const bench::Multiprocessor chip =
+      own             ? parse_sm(options.sm)
+      : !gpus.empty() ? *gpus.front().multiprocessor
+                      : bench::find_multiprocessor(bench::parse_capability(options.capability));
+  const bench::BlockNeeds block = needs_of(options);
   // First, so that what is refused is refused before anything is printed.
   const std::vector<bench::BlockSize> sizes =
       options.threads != 0
@@ -207,12 +194,13 @@ int run(const Options& options) {
     } else {
       json["compute_capability"] = bench::capability_name(chip.capability);
     }
+    if (!gpus.empty()) json["gpu"] = gpus.front().name;
     if (block.registers_per_block != 0) json["registers_per_block"] = block.registers_per_block;
     if (options.threads != 0) {
-      json.update(to_json(block.threads, sizes.front().occupancy));
+      json.update(occupancy_to_json(block.threads, sizes.front().occupancy));
     } else {
       ordered_json sweep = ordered_json::array();
-      for (const auto& [threads, one] : sizes) sweep.push_back(to_json(threads, one));
+      for (const auto& [threads, one] : sizes) sweep.push_back(occupancy_to_json(threads, one));
       json["sweep"] = std::move(sweep);
     }
     fmt::print("{}\n", json.dump(2));
@@ -220,17 +208,9 @@ int run(const Options& options) {
   }
   Sheet sheet;
   const std::string name = own ? options.sm : bench::capability_name(chip.capability);
+  if (!gpus.empty()) sheet.input("gpu", "", gpus.front().name, gpus.front().name);
   sheet.input(own ? "sm" : "compute capability", "", name, name);
-  if (options.threads != 0) {
-    sheet.input("threads", "", std::to_string(block.threads), static_cast<double>(block.threads));
-  }
-  if (block.registers_per_block != 0) {
-    sheet.input("registers per block", "", whole(block.registers_per_block), 0.0);
-  } else {
-    const std::string registers = block.registers == 0 ? "any" : std::to_string(block.registers);
-    sheet.input("registers per thread", "", registers, registers);
-  }
-  sheet.input("shared memory per block", "", format_bytes(block.shared_bytes), 0.0);
+  add_needs(block, sheet);
   if (options.threads != 0) {
     add_one(chip, block, sizes.front().occupancy, sheet);
   } else {
@@ -252,6 +232,12 @@ CommandSpec::Action setup(Parser app) {
   const Option capability = app.add_option("--compute-capability", options->capability,
                                            "1.3 to 12.1, as in 8.6 or sm_86; default: 9.0")
                                 .type_name("X.Y");
+  const Option gpu =
+      app.add_option("--gpu", options->gpus,
+                     "whose compute capability; with commas between, a line per GPU: " +
+                         bench::published_gpu_names())
+          .type_name("NAMES")
+          .completes([](const Completing&) { return bench::published_gpu_keys(); });
   const Option sm =
       app.add_option(
              "--sm", options->sm,
@@ -278,10 +264,13 @@ CommandSpec::Action setup(Parser app) {
       "not always faster: a thread with more registers reuses more.");
   app.example("rung occupancy --compute-capability 8.6 --registers 40", "each block size");
   app.example("rung occupancy --threads 256 --registers 128 --shared 96K", "one block size");
+  app.example("rung occupancy --threads 256 --shared 64K --gpu h100,a100,rtx4090,t4");
   app.example("rung occupancy --sm threads=1536,blocks=16", "which size reaches both limits?");
   app.exit_codes({{exit_good, "good"}, {exit_usage, "no launch may have such blocks"}});
   return [=] {
     expect_one("--sm", sm, "--compute-capability", capability);
+    expect_one("--gpu", gpu, "--compute-capability", capability);
+    expect_one("--gpu", gpu, "--sm", sm);
     expect_one("--registers-per-block", per_block, "--registers", registers);
     return run(*options);
   };

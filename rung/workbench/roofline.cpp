@@ -92,13 +92,35 @@ void add_tile(const Given& given, double ridge, Sheet& sheet) {
   }
 }
 
+/// Throws unless the intensity is given in exactly one way.
+void expect_one_way(const Given& given) {
+  const bool counted = given.has("bytes") || given.has("operations");
+  if (counted && !(given.has("bytes") && given.has("operations"))) {
+    throw Error(ErrorCode::invalid_argument,
+                given.has("bytes") ? "--bytes: given without --operations; accepted: both"
+                                   : "--operations: given without --bytes; accepted: both");
+  }
+  std::string ways;
+  const std::pair<const char*, bool> all[] = {{"--intensity", given.has("intensity")},
+                                              {"--reuse", given.has("reuse")},
+                                              {"--bytes and --operations", counted}};
+  int count = 0;
+  for (const auto& [name, is_given] : all) {
+    if (!is_given) continue;
+    ways += fmt::format("{}{}", ways.empty() ? "" : " beside ", name);
+    ++count;
+  }
+  if (count == 1) return;
+  throw Error(
+      ErrorCode::invalid_argument,
+      fmt::format("--intensity: {}; accepted: one of --intensity, --reuse, and --bytes with "
+                  "--operations",
+                  ways.empty() ? "not given" : ways + " given"));
+}
+
 void compute(const Given& given, Sheet& sheet) {
   const Roof roof = roof_of(given);
-  if (given.has("intensity") == given.has("reuse")) {
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("--intensity: {}; accepted: one of --intensity and --reuse",
-                            given.has("reuse") ? "given with --reuse" : "not given"));
-  }
+  expect_one_way(given);
   sheet.let("element size", given["element"], Unit::number, "element");
   sheet.let("bandwidth", roof.bandwidth, Unit::bytes_per_second);
   sheet.let("peak", roof.peak, Unit::operations_per_second);
@@ -112,6 +134,9 @@ void compute(const Given& given, Sheet& sheet) {
   if (given.has("reuse")) {
     intensity = bench::intensity_of_reuse(given["reuse"], given["element"]);
     sheet.result("FLOP per byte", "2 x {reuse} / (2 x {element size})", intensity);
+  } else if (given.has("bytes")) {
+    intensity = given["operations"] / given["bytes"];
+    sheet.result("FLOP per byte", "{operations} / {bytes}", intensity);
   } else {
     intensity = given["intensity"];
     sheet.let("FLOP per byte", intensity, Unit::number, "intensity");
@@ -122,6 +147,14 @@ void compute(const Given& given, Sheet& sheet) {
                Unit::operations_per_second);
   sheet.result("at most", "min({fed by memory}, {peak})", rate, Unit::operations_per_second);
   sheet.result("of the peak", "{at most} / {peak}", rate / roof.peak, Unit::part);
+  if (given.has("bytes")) {
+    sheet.result("time of memory", "{bytes} / {bandwidth}", given["bytes"] / roof.bandwidth,
+                 Unit::seconds);
+    sheet.result("time of arithmetic", "{operations} / {peak}", given["operations"] / roof.peak,
+                 Unit::seconds);
+    sheet.result("time at best", "the longer of the two", given["operations"] / rate,
+                 Unit::seconds);
+  }
   const std::string bound = intensity < ridge ? "memory" : "arithmetic";
   sheet.plain_result("bound by", bound, bound);
   sheet.result("ridge", "{peak} / {bandwidth}", ridge);
@@ -139,15 +172,13 @@ CommandSpec::Action setup(Parser app) {
       "Computes what a kernel can reach at most on a chip, by its arithmetic intensity (operations "
       "per byte of memory traffic), and which intensity, reuse and tile reach the ridge, from "
       "where on the peak is the limit. The intensity may be given as reuse: how many multiply-adds "
-      "use an operand that was loaded once.");
+      "use an operand that was loaded once; or as the bytes and operations of a kernel, whose time "
+      "at best then follows.");
   app.example("rung roofline --reuse 32 --gpu a40", "a 32x32 tiled product on an A40");
   app.example("rung roofline --intensity 2 --bandwidth 2TB/s --peak 9e12");
   app.example("rung roofline --gpu h100 --reuse 1,16,32,64,128", "a line per reuse");
-  std::vector<std::string> gpus;
-  for (std::string names = bench::published_gpu_names() + ", "; !names.empty();
-       names.erase(0, names.find(", ") + 2)) {
-    gpus.push_back(names.substr(0, names.find(", ")));
-  }
+  app.example("rung roofline --bytes 12MB --operations 1e6 --gpu h100",
+              "c = a + b of a million floats");
   return Calculator(app, "roofline",
                     {{.name = "--intensity",
                       .unit = Unit::number,
@@ -156,6 +187,13 @@ CommandSpec::Action setup(Parser app) {
                      {.name = "--reuse",
                       .unit = Unit::number,
                       .help = "multiply-adds per operand loaded, in place of --intensity",
+                      .optional = true},
+                     {.name = "--bytes",
+                      .unit = Unit::bytes,
+                      .help = "that the kernel moves, with --operations in place of --intensity",
+                      .optional = true},
+                     {.name = "--operations",
+                      .help = "that it does; a multiply-add is two",
                       .optional = true},
                      {.name = "--bandwidth",
                       .unit = Unit::bytes_per_second,
@@ -169,7 +207,7 @@ CommandSpec::Action setup(Parser app) {
                       .help = "rates of its data sheet, of f32",
                       .optional = true,
                       .kind = InputKind::word,
-                      .words = gpus},
+                      .words = bench::published_gpu_keys()},
                      {.name = "--element",
                       .unit = Unit::bytes,
                       .help = "bytes per element",

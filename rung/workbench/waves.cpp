@@ -2,15 +2,34 @@
 // rung waves: wave quantization and the tail effect of a grid.
 #include "rung/bench/waves.hpp"
 
+#include <fmt/format.h>
+
+#include "rung/bench/published.hpp"
 #include "rung/workbench/calculator.hpp"
 
 namespace rung::workbench {
 namespace {
 
+/// Returns the SMs of the GPU, and adds them to the page's inputs where --sms does not give them.
+double multiprocessors(const Given& given, Sheet& sheet) {
+  constexpr double of_an_h100 = 132;
+  if (given.has("sms") && given.has("gpu")) {
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("--sms: given with --gpu {}; accepted: one of the two", given.word("gpu")));
+  }
+  if (given.has("sms")) return given["sms"];
+  double count = of_an_h100;
+  if (given.has("gpu")) count = bench::published_gpu(given.word("gpu"))->multiprocessors;
+  sheet.input("sms", "", format_quantity(count, Unit::count), count);
+  return count;
+}
+
 void compute(const Given& given, Sheet& sheet) {
   double blocks = 1;
   for (const double extent : given.shape("grid")) blocks *= extent;
-  const bench::Waves waves = bench::waves_of(blocks, given["blocks-per-sm"], given["sms"]);
+  const bench::Waves waves =
+      bench::waves_of(blocks, given["blocks-per-sm"], multiprocessors(given, sheet));
   sheet.let("blocks", blocks, Unit::count, "grid");
   sheet.result("blocks at once", "{blocks-per-sm} x {sms}", waves.capacity, Unit::count);
   sheet.result("waves", "{blocks} / {blocks at once}", waves.waves);
@@ -33,6 +52,7 @@ CommandSpec::Action setup(Parser app) {
       "(wave quantization, the tail effect).");
   app.example("rung waves --grid 900 --blocks-per-sm 2 --sms 132", "on an H100");
   app.example("rung waves --grid 256,264,265 --blocks-per-sm 2", "one block more, one wave more");
+  app.example("rung waves --grid 900 --blocks-per-sm 2 --gpu h100,a100,rtx4090", "a line per GPU");
   return Calculator(app, "waves",
                     {{.name = "--grid",
                       .help = "blocks, as in 900 or 30x30",
@@ -42,9 +62,14 @@ CommandSpec::Action setup(Parser app) {
                       .help = "blocks that an SM holds at once",
                       .accepted = {.most = 1e6}},
                      {.name = "--sms",
-                      .help = "SMs of the GPU",
-                      .fallback = "132",
-                      .accepted = {.most = 1e6}}})
+                      .help = "SMs of the GPU; default: 132",
+                      .optional = true,
+                      .accepted = {.most = 1e6}},
+                     {.name = "--gpu",
+                      .help = "whose SMs, in place of --sms",
+                      .optional = true,
+                      .kind = InputKind::word,
+                      .words = bench::published_gpu_keys()}})
       .action(compute);
 }
 

@@ -112,7 +112,9 @@ TEST(JsonPage, HasEveryKeyThatIsPrinted) {
         printed({"check", "fake/right", "--problem", "f32 4x8,zero", "--json"})}},
       {"rung list --json", {printed({"list", "fake", "--json"})}},
       {"rung machine --json", {machine_of_everything()}},
-      {"rung occupancy --json", {printed({"occupancy", "--threads", "32", "--json"})}},
+      {"rung occupancy --json",
+       {printed({"occupancy", "--threads", "32", "--gpu", "h100", "--json"}),
+        printed({"occupancy", "--threads", "32", "--gpu", "h100,t4", "--json"})}},
       {"rung amdahl --json", {printed({"amdahl", "0.9", "8", "--json"})}},
       {"The calculators", {printed({"pcie", "--json"})}},
   };
