@@ -119,7 +119,11 @@ def find_variables(source: str) -> List[str]:
             close = _closing(text, end.start())
             end = re.compile(r"[;={(]").search(text, close + 1)
             declaration = text[close + 1:end.start()] if end else ""
-        if end is None or end.group() == "(" or re.search(r"\b(struct|class|union|extern|template)\b", declaration):
+        before = re.split(r"[;{}]|^\s*#.*$", text[:match.start()], flags=re.M)[-1]
+        words = before + declaration
+        if end is None or end.group() == "(" or re.search(r"\b(extern|template)\b", words):
+            continue
+        if end.group() == "{" and re.search(r"\b(struct|class|union)\b", words):
             continue
         path = "::".join(space for begin, close, space in spaces if begin <= match.start() < close and space)
         semicolon = text.find(";", match.end())

@@ -83,7 +83,8 @@ Argument describe_argument(const T& value) {
   if constexpr (std::is_pointer_v<T>) {
     using Pointee = std::remove_pointer_t<T>;
     if constexpr (std::is_object_v<Pointee>) {
-      return {value, typeid(Pointee).name(), sizeof(Pointee)};
+      const volatile void* const pointer = value;
+      return {const_cast<const void*>(pointer), typeid(Pointee).name(), sizeof(Pointee)};
     } else {
       return {};
     }
@@ -146,15 +147,18 @@ struct Signature {
 };
 template <class... Parameters>
 KernelEntry describe(void (*kernel)(Parameters...), const char* name) {
-  return {reinterpret_cast<const void*>(kernel), name, &Signature<Parameters...>::invoke,
-          Signature<Parameters...>::sizes, sizeof...(Parameters),
+  return {reinterpret_cast<const void*>(kernel),
+          name,
+          &Signature<Parameters...>::invoke,
+          Signature<Parameters...>::sizes,
+          sizeof...(Parameters),
           &Signature<Parameters...>::describe};
 }
 
 /// What a kernel's declaration demands of its launches, and promises; zeros: nothing.
 struct Demands {
-  unsigned max_threads = 0;     // of __launch_bounds__: a block's
-  unsigned max_cluster = 0;     // of __launch_bounds__: blocks of a cluster
+  unsigned max_threads = 0;      // of __launch_bounds__: a block's
+  unsigned max_cluster = 0;      // of __launch_bounds__: blocks of a cluster
   dim3 cluster = dim3(0, 0, 0);  // of __cluster_dims__
   /// The number of blocks per SM concerns registers, which are not allotted here.
   constexpr void launch_bounds(unsigned threads, unsigned = 0, unsigned cluster_blocks = 0) {
