@@ -81,7 +81,7 @@ ordered_json intensity_of(const ordered_json& kernel) {
   return (done.at("total").get<double>() + products) / bytes;
 }
 
-std::string number(const ordered_json& value) {
+std::string number_or_blank(const ordered_json& value) {
   return value.is_null() ? "" : format_number(value.get<double>());
 }
 
@@ -93,9 +93,9 @@ std::vector<std::string> figures_of(const ordered_json& kernel) {
           count("shared_bytes"),
           count("blocks"),
           whole(moved_bytes(kernel)),
-          number(intensity_of(kernel)),
-          number(kernel.at("shared_wavefronts_per_request")),
-          number(depth_of_kernel(kernel)),
+          number_or_blank(intensity_of(kernel)),
+          number_or_blank(kernel.at("shared_wavefronts_per_request")),
+          number_or_blank(depth_of_kernel(kernel)),
           held.is_null() ? "none fits"
                          : fmt::format("{:.3g} %", 100 * held.at("occupancy").get<double>()),
           bound.is_null() ? "" : format_seconds(bound.at("seconds").get<double>()),

@@ -212,7 +212,7 @@ TEST_P(Race, ALockOrdersWhatIsDoneUnderIt) {
 
 /// Lane 1 of the first block does between two steps of lane 0 what lane 0 does not, behind a fence
 /// of its own; a second fence publishes that, too. Both lanes are 1: two numbers keep the compiler
-/// from making two paths of the kernel, and what is likely lies between the steps in its code, too.
+/// from making two paths of the kernel, and what is likely is between the steps in its code, too.
 __global__ void publish_between_steps(int* words, int* flag, int* out, unsigned lane,
                                       unsigned same_lane) {
   if (blockIdx.x == 0) {

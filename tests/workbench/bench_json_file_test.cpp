@@ -9,7 +9,7 @@
 namespace rung::test {
 namespace {
 
-std::string text_of(const std::string& path) {
+std::string content_of(const std::string& path) {
   std::stringstream text;
   text << std::ifstream(path).rdbuf();
   return text.str();
@@ -33,7 +33,7 @@ TEST(BenchJson, TakesAFile) {
     const Outcome outcome = run_quick(words);
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("right"), std::string::npos) << "the tables: " << outcome.out;
-    const nlohmann::json json = nlohmann::json::parse(text_of(path));
+    const nlohmann::json json = nlohmann::json::parse(content_of(path));
     EXPECT_TRUE(json.at("complete"));
     EXPECT_EQ(json.at("rows")[0].at("problem"), "f32 4x8");
   }
