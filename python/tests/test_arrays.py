@@ -2,6 +2,7 @@
 """Ways to an array's memory, without a copy; what is refused; results of the caller's kind."""
 import array
 import sys
+import types
 
 import arrays
 import numpy as np
@@ -51,12 +52,19 @@ def test_exchange_table_is_used_and_makes_results():
     assert rung.softmax(x, out=y) is y
 
 
-def test_gradients_are_not_dropped_silently():
+def test_gradients_are_not_dropped_silently(monkeypatch):
     class OfGradient(arrays.OfExchangeTable):
         requires_grad = True
     x = OfGradient(F4)
     with pytest.raises(rung.Error, match="requires a gradient"):
         rung.relu(x)
+    for enabled in (True, False):
+        monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(is_grad_enabled=lambda on=enabled: on))
+        if enabled:
+            with pytest.raises(rung.Error, match="requires a gradient"):
+                rung.relu(x)
+        else:
+            assert rung.relu(x).array.tolist() == [1, 2, 4]
 
 
 def test_results_of_another_type_are_made_by_the_same_library():
@@ -66,18 +74,18 @@ def test_results_of_another_type_are_made_by_the_same_library():
 
 
 def test_small_floats_of_ml_dtypes():
-    types = pytest.importorskip("ml_dtypes")
-    x = np.array([1.0, 1.0, 2.0], dtype=types.bfloat16)
-    assert rung.add(x, x).dtype == types.bfloat16
+    small = pytest.importorskip("ml_dtypes")
+    x = np.array([1.0, 1.0, 2.0], dtype=small.bfloat16)
+    assert rung.add(x, x).dtype == small.bfloat16
     assert rung.add(x[::-1], 1.0).astype(np.float32).tolist() == [3, 2, 2]
     assert rung.softmax(x[:2], out=np.zeros(2, dtype=np.float32)).tolist() == [0.5, 0.5]
-    a = np.ones((2, 4), dtype=types.float8_e4m3fn)
-    assert rung.gemm(a, a, transpose_b=True).dtype == types.bfloat16
+    a = np.ones((2, 4), dtype=small.float8_e4m3fn)
+    assert rung.gemm(a, a, transpose_b=True).dtype == small.bfloat16
     x.flags.writeable = False
     with pytest.raises(rung.Error, match="out is written, and read-only"):
         rung.relu(x.copy(), out=x)
     with pytest.raises(rung.Error, match="float8_e3m4"):
-        rung.relu(np.ones(2, dtype=types.float8_e3m4))
+        rung.relu(np.ones(2, dtype=small.float8_e3m4))
 
 
 @pytest.mark.parametrize("x, message", [
