@@ -169,6 +169,30 @@ def test_references_are_not_leaked():
     assert all(abs(now - then) < 5 for then, now in zip(before, after)), (before, after)
 
 
+class OfCudaInterface:
+    """What CuPy and Numba offer, of memory that no call gets to."""
+
+    def __init__(self, read_only=False, mask=None):
+        self.__cuda_array_interface__ = {"shape": (3,), "typestr": "<f4", "data": (F4.ctypes.data, read_only),
+                                         "version": 3, "strides": None, "stream": 7, "mask": mask}
+
+
+def test_arrays_on_a_gpu_go_to_its_context():
+    x = OfCudaInterface()
+    with pytest.raises(rung.Error, match="x is on cuda:0, the context runs on cpu:0"):
+        rung.relu(x, out=F4, context=rung.Context("cpu", threads=1))
+    for call, message in [(lambda: rung.relu(x, out=OfCudaInterface(read_only=True)), "read-only"),
+                          (lambda: rung.relu(OfCudaInterface(mask=F4)), "mask"),
+                          (lambda: rung.relu(x), "give out="),
+                          (lambda: rung.add(x, 1.0, out=x), "y is a number, which goes with arrays in host memory")]:
+        with pytest.raises(rung.Error, match=message):
+            call()
+    if not rung.available("cuda")[0]:
+        with pytest.raises(rung.Error) as caught:
+            rung.relu(x, out=x)
+        assert caught.value.code == "not_available"
+
+
 def test_torch_tensors_on_the_cpu():
     torch = pytest.importorskip("torch")
     x = torch.randn(4, 5)
