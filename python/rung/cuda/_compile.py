@@ -14,7 +14,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from ._findings import CompileError, CudaError
 
-_FORMAT = 4  # of the cache
+_FORMAT = 5  # of the cache
 _MOST_SOURCES = 300  # that the cache keeps
 _TRAILER = Path(__file__).with_name("trailer.h")
 _WORKER = Path(__file__).with_name("worker.cpp")
@@ -105,8 +105,8 @@ def worker_program() -> str:
 class Compiled:
     """A compiled source: its library, and the file that findings name."""
 
-    def __init__(self, folder: Path, missing: Iterable[str]):
-        self.library = str(folder / "kernel.so")
+    def __init__(self, folder: Path, library: str, missing: Iterable[str]):
+        self.library = str(folder / library)
         self.source = str(folder / "kernel.cu")
         self.missing = list(missing)  # names that the source turned out not to have
 
@@ -128,7 +128,7 @@ def _is_fresh(folder: Path) -> Optional[Compiled]:
             done = json.load(file)
         if all(os.stat(path).st_mtime_ns == time for path, time in done["dependencies"]):
             os.utime(folder / "done.json")
-            return Compiled(folder, done["missing"])
+            return Compiled(folder, done["library"], done["missing"])
     except (OSError, ValueError, KeyError):
         pass
     return None
@@ -178,15 +178,17 @@ def _compile(folder: Path, options: List[str], kernels: List[str], variables: Li
             raise CompileError(f"{label} does not compile", _in_terms_of(label, folder, messages), command)
         missing += names
         wanted = [one for one in wanted if one[1] not in names]
-    command = [rung_program(), "emulate", *_BUILD, "-shared", "-o", str(folder / "kernel.so"), str(folder / "kernel.o")]
+    # After a change of a header a process may have loaded the library of before, which keeps its name.
+    library = f"kernel-{hashlib.sha256((folder / 'kernel.o.ii').read_bytes()).hexdigest()[:16]}.so"
+    command = [rung_program(), "emulate", *_BUILD, "-shared", "-o", str(folder / library), str(folder / "kernel.o")]
     code, messages = _run(command)
     if code != 0:
         raise CompileError(f"{label} does not link", _in_terms_of(label, folder, messages), command)
     with open(folder / "done.json", "w", encoding="utf-8") as file:
-        json.dump({"missing": missing, "dependencies": _dependencies(folder)}, file)
+        json.dump({"library": library, "missing": missing, "dependencies": _dependencies(folder)}, file)
     (folder / "kernel.o").unlink()
     _prune(folder.parent)
-    return Compiled(folder, missing)
+    return Compiled(folder, library, missing)
 
 
 def _with_trailer(path: Path, source: str, wanted: List[Tuple[str, str]], extern_c: bool) -> Tuple[str, int]:
