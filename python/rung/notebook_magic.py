@@ -29,18 +29,16 @@ def run_program(source: str, words: List[str]) -> int:
             options, arguments = words[:words.index("--")], words[words.index("--"):]
         command = [_compile.rung_program(), "emulate", os.path.join(folder, "cell.cu"), "-I", os.getcwd(), *options,
                    *arguments]
-        # pylint: disable-next=consider-using-with
-        running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        try:
-            assert running.stdout is not None
-            for line in running.stdout:
-                sys.stdout.write(line.decode("utf-8", "replace").replace(folder + "/", ""))
-                sys.stdout.flush()
-        except BaseException:  # Ctrl-C
-            running.terminate()
-            raise
-        finally:
-            running.wait()
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT) as running:
+            try:
+                assert running.stdout is not None
+                for line in running.stdout:
+                    sys.stdout.write(line.decode("utf-8", "replace").replace(folder + "/", ""))
+                    sys.stdout.flush()
+            except BaseException:  # Ctrl-C
+                running.terminate()
+                raise
     return running.returncode
 
 

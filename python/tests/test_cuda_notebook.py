@@ -71,10 +71,10 @@ class Notebook(unittest.TestCase):
 
     def test_ipython(self):
         try:
-            from IPython.testing.globalipapp import start_ipython  # pylint: disable=import-outside-toplevel
+            from IPython.core.interactiveshell import InteractiveShell  # pylint: disable=import-outside-toplevel
         except ImportError:
             self.skipTest("IPython is not installed")
-        shell = start_ipython()
+        shell = InteractiveShell.instance()
         shell.run_line_magic("load_ext", "rung.notebook_magic")
         with contextlib.redirect_stdout(io.StringIO()):
             shell.run_cell_magic("cuda", "-DFACTOR=2", KERNELS)

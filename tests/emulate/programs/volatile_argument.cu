@@ -15,4 +15,5 @@ int main() {
   CUDA(cudaLaunchKernel((const void*)store, dim3(1), dim3(1), arguments, 0, 0));
   data.down();
   CHECK(data[1] == 1 && data[2] == 2);
+  return ok();
 }
