@@ -19,4 +19,4 @@ int main() {
   return error == cudaSuccess ? 0 : 1;
 }
 // says: values[100]: values has 100 elements
-// says: use < instead of <=
+// says: use i < count instead of i <= count
