@@ -29,7 +29,8 @@ bool opens_body(const TokenStream& tokens, std::size_t brace) {
     if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
       break;
     }
-    if (token.is("namespace") || token.kind == TokenKind::string) return false;
+    // extern "C" in front of one function opens no block of declarations.
+    if (token.is("namespace") || (token.kind == TokenKind::string && !parenthesis)) return false;
     if (token.is(")")) {
       parenthesis = true;
       const std::size_t open = tokens.opening(i - 1);
@@ -44,12 +45,14 @@ bool opens_body(const TokenStream& tokens, std::size_t brace) {
 }
 
 bool opens_namespace(const TokenStream& tokens, std::size_t brace) {
+  bool parenthesis = false;
   for (std::size_t i = brace; i > 0; --i) {
     const Token& token = tokens[i - 1];
     if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
       return false;
     }
-    if (token.is("namespace") || token.kind == TokenKind::string) return true;
+    parenthesis = parenthesis || token.is(")");
+    if (token.is("namespace") || (token.kind == TokenKind::string && !parenthesis)) return true;
   }
   return false;
 }
