@@ -431,6 +431,21 @@ class Compiling(unittest.TestCase):
                 kernel((1,), (1,), (x,))
                 self.assertEqual(x[0], value)
 
+    def test_kernel_declared_extern_c_alone(self):
+        kernel = cuda.RawKernel("""
+extern "C" __global__ void turn(float* x, int n) {
+  __shared__ float tile[64];
+  tile[threadIdx.x] = x[threadIdx.x];
+  if (threadIdx.x <= n) x[threadIdx.x] = tile[63 - threadIdx.x];
+}""", "turn")
+        x = np.zeros(32, np.float32)
+        with cuda.checked(action="collect", counters=False) as report:
+            kernel((1,), (64,), (x[:32], 32))
+        found = {one.kind: one for one in report.findings}
+        self.assertEqual({found["race"].line, found["race"].other_line}, {4, 5})
+        self.assertIn("__syncthreads()", found["race"].advice)
+        self.assertIn("x[32]: x has 32 elements", found["out_of_bounds"].message)
+
     def test_no_compiler(self):
         program = ("import sys; sys.path.insert(0, sys.argv[1])\n"
                    "from rung import cuda\n"
