@@ -58,14 +58,19 @@ def program():
 
 
 def _is_script(path):
-    with open(path, "rb") as file:
-        return file.read(2) == b"#!"
+    try:
+        with open(path, "rb") as file:
+            return file.read(2) == b"#!"
+    except OSError:  # it may be executable alone
+        return False
 
 
 def main():
     """Run the program with this process's arguments: the console script `rung`."""
     try:
         path = program()
+        if os.path.realpath(path) == os.path.realpath(sys.argv[0]):
+            raise error(f"RUNG_PROGRAM: '{path}' given, which is this command; accepted: the path of the program rung")
     except ValueError as failed:
         print(f"rung: {failed}", file=sys.stderr)
         sys.exit(3)

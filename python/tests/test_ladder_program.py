@@ -117,6 +117,15 @@ def test_console_script_replaces_itself_by_the_program(fake):
     assert json.loads(done.stdout)["words"] == ["echo", "a b"]
 
 
+def test_console_script_does_not_run_itself(tmp_path):
+    """With RUNG_PROGRAM naming the console script, it would replace itself without end."""
+    script = make_program(tmp_path / "rung", f"#!{sys.executable}\nfrom rung._program import main\nmain()\n")
+    done = subprocess.run([script], capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "RUNG_PROGRAM": script})
+    assert (done.returncode, done.stderr) == (
+        3, f"rung: RUNG_PROGRAM: '{script}' given, which is this command; accepted: the path of the program rung\n")
+
+
 # --- what it answers
 
 
