@@ -71,6 +71,8 @@ kept() {
 
 if [[ -z $wheel ]]; then
   settings=(-C "build-dir=$build")
+  borrowed=false
+  if [[ -f $build/CMakeCache.txt && -z $(kept SKBUILD) ]]; then borrowed=true; fi
   if [[ -f $build/CMakeCache.txt ]]; then
     for option in RUNG_TESTS RUNG_PEERS RUNG_CUDA RUNG_SIMT RUNG_CPU_NATIVE RUNG_OPERATORS RUNG_OPENCL RUNG_UNITY \
       CMAKE_CXX_FLAGS_RELEASE; do
@@ -85,6 +87,8 @@ if [[ -z $wheel ]]; then
   (cd "$source_root" && pip wheel --no-build-isolation --no-deps -q -w "$work/built" "${settings[@]}" .)
   printf '   %d s\n' "$((SECONDS - started))"
   wheel="$(compgen -G "$work/built/rung-*.whl")"
+  # A tree of another use is handed back as it was: libraries in a wheel have other names.
+  if $borrowed; then cmake -U 'SKBUILD*' "$build" >/dev/null; fi
 fi
 case $wheel in
   *-cp311-abi3-linux_* | *-cp311-abi3-manylinux*) ;;
