@@ -73,9 +73,10 @@ if [[ -z $wheel ]]; then
   settings=(-C "build-dir=$build")
   borrowed=false
   if [[ -f $build/CMakeCache.txt && -z $(kept SKBUILD) ]]; then borrowed=true; fi
+  with_python="$(kept RUNG_PYTHON)"
   if [[ -f $build/CMakeCache.txt ]]; then
     for option in RUNG_TESTS RUNG_PEERS RUNG_CUDA RUNG_SIMT RUNG_CPU_NATIVE RUNG_OPERATORS RUNG_OPENCL RUNG_UNITY \
-      CMAKE_CXX_FLAGS_RELEASE; do
+      RUNG_STATIC CMAKE_CXX_FLAGS_RELEASE; do
       value="$(kept "$option")"
       if [[ -n $value ]]; then settings+=(-C "cmake.define.$option=$value"); fi
     done
@@ -88,7 +89,7 @@ if [[ -z $wheel ]]; then
   printf '   %d s\n' "$((SECONDS - started))"
   wheel="$(compgen -G "$work/built/rung-*.whl")"
   # A tree of another use is handed back as it was: libraries in a wheel have other names.
-  if $borrowed; then cmake -U 'SKBUILD*' "$build" >/dev/null; fi
+  if $borrowed; then cmake -U 'SKBUILD*' "-DRUNG_PYTHON=${with_python:-OFF}" "$build" >/dev/null; fi
 fi
 case $wheel in
   *-cp311-abi3-linux_* | *-cp311-abi3-manylinux*) ;;
