@@ -146,11 +146,12 @@ std::string legend(const std::vector<SweepRun>& runs, const Table& table) {
   say("FLOP/byte", "operations of all threads over them");
   say("wavefronts", "per request of shared memory");
   say("depth", "barriers and shuffles that a block passes one after another");
-  say("occupancy", "on that GPU; registers are not known, and are no limit here");
+  say("occupancy", fmt::format("{}registers are not known, and are no limit here",
+                               gpu.empty() ? "" : fmt::format("on {}; ", gpu)));
   if (!gpu.empty()) {
-    say("at least", fmt::format("the bound on {}, were all SMs kept busy (`rung explain` has the "
-                                "same roofs)",
-                                gpu));
+    say("at least",
+        "the bound on it, were all SMs kept busy (`rung explain` has the "
+        "same roofs)");
   }
   if (!text.empty()) text.pop_back();
   return text.empty() ? "" : "\n" + wrapped(text, text_width());

@@ -87,7 +87,7 @@ def complaints_of_figures(run):
             yield f"TILE={tile}: {one['error']}, {one['findings']}, {one['exit_code']}"
     if not runs[0]["kernels"][0]["bound"]["seconds"] > runs[1]["kernels"][0]["bound"]["seconds"]:
         yield "a larger tile has no smaller bound"
-    for text in ("TILE", "depth: barriers and shuffles", "at least: the bound on"):
+    for text in ("TILE", "depth: barriers and shuffles", "at least: the bound on it"):
         if text not in done.stdout:
             yield f"the table lacks {text!r}\n{done.stdout}"
 
