@@ -3,6 +3,11 @@
 #include <cstdio>
 #include <vector>
 
+// `rung emulate -D BLOCK=32,8 --counters divergence.cu` has other warps that diverge.
+#ifndef BLOCK
+#define BLOCK 16, 16
+#endif
+
 __global__ void below_diagonal(int* out, int height, int width) {
   const int column = blockIdx.x * blockDim.x + threadIdx.x;
   const int row = blockIdx.y * blockDim.y + threadIdx.y;
@@ -27,7 +32,8 @@ int main() {
   int* device;
   cudaMalloc(&device, bytes);
   cudaMemset(device, 0, bytes);
-  const dim3 threads(16, 16), blocks((width + 15) / 16, (height + 15) / 16);
+  const dim3 threads(BLOCK);
+  const dim3 blocks((width + threads.x - 1) / threads.x, (height + threads.y - 1) / threads.y);
   below_diagonal<<<blocks, threads>>>(device, height, width);
   cudaMemcpy(out.data(), device, bytes, cudaMemcpyDeviceToHost);
 

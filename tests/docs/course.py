@@ -5,6 +5,7 @@ command, with its options, that a page, or docs/glossary.md, names is there.
 
 usage: course.py names|counted|programs SOURCE RUNG"""
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -14,7 +15,10 @@ import subprocess
 import sys
 import tempfile
 
-ROW = re.compile(r"^\| `rung (explain|emulate|occupancy|amdahl) ([^`]+)` \| ([^|]+) \| ([^|]+) \|$", re.M)
+ROW = re.compile(r"^ *\| `rung ([\w-]+) ([^`]+)` \| ([^|]+) \| ([^|]+) \|$", re.M)
+CALCULATORS = ("reuse", "roofline", "waves", "littles-law", "work")
+# What a value may be followed by, and what it is a multiple of then.
+UNITS = {"%": 0.01, "ns": 1e-9, "us": 1e-6, "ms": 1e-3, "KiB": 2 ** 10, "MiB": 2 ** 20, "GFLOP/s": 1e9, "TFLOP/s": 1e12}
 HEAD = "| command | figure | value |\n"
 LEAST = {"counted": 100, "programs": 20}  # rows
 
@@ -51,6 +55,7 @@ def explained(rung, figure):
         "lanes per instruction": lambda: counters["thread_inst_executed_per_inst_executed"],
         "requests of global atomics": lambda: counters["atomic_requests"],
         "barriers": lambda: counters["barriers"],
+        "depth": lambda: counters["depth"],
         "blocks": lambda: counters["blocks"],
         "launches": lambda: counters["launches"],
         "warps": lambda: counters["warps"],
@@ -70,9 +75,20 @@ def explain(program, source, words, figures):
 
 def occupancy(program, source, words, figures):
     found = json.loads(output_of([program, "occupancy", *words, "--json"], source).stdout)
-    known = {"blocks per SM": found["blocks"], "active warps": found["warps"],
-             "occupancy": f"{100 * found['occupancy']:.0f} %", "limited by": " and ".join(found["limited_by"])}
+    if "sweep" in found:
+        most = max(one["occupancy"] for one in found["sweep"])
+        best = [str(one["threads"]) for one in found["sweep"] if one["occupancy"] == most]
+        known = {"most occupancy": most, "threads per block with the most": ", ".join(best)}
+    else:
+        known = {"blocks per SM": found["blocks"], "active warps": found["warps"], "occupancy": found["occupancy"],
+                 "limited by": " and ".join(found["limited_by"])}
     return {figure: known[figure] for figure in figures}
+
+
+def calculate(calculator, program, source, words, figures):
+    """Results of a calculator, by their names."""
+    row, = json.loads(output_of([program, calculator, *words, "--json"], source).stdout)["rows"]
+    return {figure: row["results"][re.sub("[^a-z0-9]+", "_", figure.lower())] for figure in figures}
 
 
 def amdahl(program, source, words, figures):
@@ -104,6 +120,7 @@ def emulate(program, source, words, figures):
             "global atomics": lambda: kernel["totals"]["atomic_bytes"] / 4,
             "bytes asked by loads": lambda: kernel["totals"]["global_load_bytes"],
             "sectors per store": lambda: kernel["global_store_sectors_per_request"],
+            "sectors per load": lambda: kernel["global_load_sectors_per_request"],
         }[what]()
     return {figure: value(figure) for figure in figures}
 
@@ -114,12 +131,15 @@ def same(text, value):
         return text in value
     if isinstance(value, str):
         return text == value
-    plain = text.replace(",", "")
-    return re.fullmatch(r"[\d.]+", plain) is not None and f"{value:.{len(plain.partition('.')[2])}f}" == plain
+    plain, _, unit = text.replace(",", "").partition(" ")
+    if re.fullmatch(r"[\d.]+", plain) is None or unit not in ("", *UNITS):
+        return False
+    return f"{value / UNITS.get(unit, 1):.{len(plain.partition('.')[2])}f}" == plain
 
 
 def check_figures(part, source, program):
-    run = {"explain": explain, "occupancy": occupancy, "amdahl": amdahl, "emulate": emulate}
+    run = {"explain": explain, "occupancy": occupancy, "amdahl": amdahl, "emulate": emulate,
+           **{name: functools.partial(calculate, name) for name in CALCULATORS}}
     wanted = {}  # by command: (page, figure, text)
     for page in sorted((source / "docs/course").glob("*.md")):
         text = page.read_text(encoding="utf-8")
@@ -167,13 +187,13 @@ def check_names(source, program):
                 seen += 1
                 if not (source / "examples/cuda" / name).exists():
                     yield f"{page.name}: there is no program {name}"
-            command = re.match(r"rung ([\w-]+)", span)
+            command = re.match(r"rung (reuse \w+|[\w-]+)", span)
             seen += command is not None
-            if command and command[1] not in commands:
+            if command and command[1].split()[0] not in commands:
                 yield f"{page.name}: there is no command '{command[1]}'"
             elif command:
                 if command[1] not in helps:
-                    helps[command[1]] = output_of([program, command[1], "--help"], source).stdout
+                    helps[command[1]] = output_of([program, *command[1].split(), "--help"], source).stdout
                 yield from (f"{page.name}: rung {command[1]} has no option {option}"
                             for option in re.findall(r" (--[a-z][\w-]*)", span) if option not in helps[command[1]])
     if seen < 200:
