@@ -142,7 +142,7 @@ std::string legend(const std::vector<SweepRun>& runs, const Table& table) {
   const auto say = [&](const char* column, const std::string& meaning) {
     if (table.shows(column)) text += fmt::format("{}: {}. ", column, meaning);
   };
-  say("bytes moved", "between the SMs and L2, in sectors of 32");
+  say("bytes moved", "between the SMs and L2, in sectors of 32 bytes");
   say("FLOP/byte", "operations of all threads over them");
   say("wavefronts", "per request of shared memory");
   say("depth", "barriers and shuffles that a block passes one after another");

@@ -18,7 +18,8 @@ bool is_counted(const std::string& op) {
 double counted_depth(const std::string& op, const std::string& rung, const std::string& problem) {
   const Outcome outcome = run_rung({"explain", op + "/" + rung, problem, "--json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  for (const json& one : json::parse(outcome.out).at("rungs")) {
+  const json printed = json::parse(outcome.out);
+  for (const json& one : printed.at("rungs")) {
     if (one.at("rung") == rung) return one.at("counters").at("depth");
   }
   return -1;
