@@ -7,18 +7,18 @@
 namespace rung::python {
 namespace {
 
-Extents convolved_shape(const Call& call, const Array& x, const Array& w, const Window& window,
-                        bool channels_last) {
+Extents convolved_shape(const Call& call, const Array& x, const Array& w,
+                        const ConvOptions& options) {
   const int axes = image_axes(call, x, "x");
   if (w.shape().rank != x.shape().rank) {
     call.reject("w has " + axis_count(w.shape().rank) + ", x has " + axis_count(x.shape().rank));
   }
   Extents shape = x.shape();
-  shape[channels_last ? axes + 1 : 1] = w.shape()[0];
+  shape[options.channels_last ? axes + 1 : 1] = w.shape()[0];
   for (int axis = 0; axis < axes; ++axis) {
-    const int at = axis + (channels_last ? 1 : 2);
-    shape[at] = convolved_extent(x.shape()[at], w.shape()[at], window.stride.at[axis],
-                                 window.padding.at[axis], window.dilation.at[axis]);
+    const int at = axis + (options.channels_last ? 1 : 2);
+    shape[at] = convolved_extent(x.shape()[at], w.shape()[at], options.stride.along(axis),
+                                 options.padding.along(axis), options.dilation.along(axis));
   }
   return shape;
 }
@@ -28,18 +28,14 @@ PyObject* run_conv(Call& call) {
   const Array w = call.in("w");
   Array y = call.out("out");
   const Array bias = call.optional_in("bias");
-  const int axes = image_axes(call, x, "x");
-  const Window window = window_of(call, axes, 1);
   ConvOptions options;
-  set_window(options, window, axes);
+  read_window(call, image_axes(call, x, "x"), 1, options);
   options.groups = call.integer("groups");
   options.channels_last = call.flag();
   options.winograd = call.flag();
   options.activation = call.word("activation", activation_names);
   options.bias = bias;
-  if (!y.given()) {
-    y.make_if_left_out(x, convolved_shape(call, x, w, window, options.channels_last), x.dtype());
-  }
+  if (!y.given()) y.make_if_left_out(x, convolved_shape(call, x, w, options), x.dtype());
   call.run([&](Context& context, Pick pick) { conv(context, x, w, y, options, pick); });
   return y.result();
 }

@@ -14,7 +14,7 @@ PyObject* run_conv_backward_filter(Call& call) {
   const Extents shape = call.integers("shape");
   const int axes = image_axes(call, x, "x");
   ConvBackwardFilterOptions options;
-  set_window(options, window_of(call, axes, 1), axes);
+  read_window(call, axes, 1, options);
   options.groups = call.integer("groups");
   options.channels_last = call.flag();
   if (!dw.given()) dw.make_if_left_out(x, given_shape(call, shape, "shape"), x.dtype());

@@ -14,8 +14,8 @@ PyObject* run_pool_backward(Call& call) {
   const Array dy = call.in("dy");
   Array dx = call.out("out");
   const Extents shape = call.integers("shape");
-  set_kernel(options, axis_option(call, "kernel", 2, 1));
-  set_window(options, window_of(call, 2, 0), 2);
+  options.kernel = per_axis(call, "kernel", 2, 1);
+  read_window(call, 2, 0, options);
   options.ceil_mode = call.flag();
   options.count_padding = call.flag();
   options.channels_last = call.flag();
