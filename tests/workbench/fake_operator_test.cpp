@@ -99,12 +99,13 @@ void slow_at_times(const Fake::Args& args, Context& context) {
   right(args, context);
 }
 
-/// Takes a known time, and 25 times as long in every other 2 ms of one problem: as where somebody
-/// else takes the core.
+/// Takes a known time, and a millisecond in every other 2 ms of one problem: as where somebody else
+/// takes the core.
+template <int Units>
 void stalls_at_times(const Fake::Args& args, Context& context) {
   using namespace std::chrono_literals;
   const auto begin = std::chrono::steady_clock::now();
-  works<2>(args, context);
+  works<Units>(args, context);
   if (args.x.shape[0] != 5 || args.x.shape[1] != 43) return;
   if (begin.time_since_epoch() / 2ms % 2 == 0) return;
   while (std::chrono::steady_clock::now() < begin + 1ms) {
@@ -134,8 +135,8 @@ const FakeRung self[] = {
     FakeRung{{.name = "unreached", .step = 85, .supports = nothing, .run = right}},
     FakeRung{{.name = "one_unit", .step = 90, .estimate = late, .run = works<1>}},
     FakeRung{{.name = "slow_at_times", .step = 95, .estimate = late, .run = slow_at_times}},
-    FakeRung{{.name = "peer_two", .peer = true, .about = about, .run = stalls_at_times}},
-    FakeRung{{.name = "peer_eight", .peer = true, .run = works<8>}},
+    FakeRung{{.name = "peer_two", .peer = true, .about = about, .run = stalls_at_times<2>}},
+    FakeRung{{.name = "peer_eight", .peer = true, .run = stalls_at_times<8>}},
     FakeRung{{.name = "peer_absent", .peer = true, .present = absent, .run = right}},
 };
 const Operator<Fake> registration;
