@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products, the linear layer and attention."""
+import math
+
+import rung
+import torch
+from rung.torch._library import define
+
+_RESULTS = {torch.int8: torch.int32, torch.float8_e4m3fn: torch.bfloat16, torch.float8_e5m2: torch.bfloat16}
+
+
+# --- gemm ----------------------------------------------------------------------------------------------------------
+
+def _run_gemm(a, b, bias, alpha, transpose_a, transpose_b, activation, precision):
+    return rung.gemm(a, b, bias=bias, alpha=alpha, transpose_a=transpose_a, transpose_b=transpose_b,
+                     activation=activation, precision=precision)
+
+
+def _run_gemm_out(a, b, bias, alpha, transpose_a, transpose_b, activation, precision, out):
+    rung.gemm(a, b, bias=bias, alpha=alpha, transpose_a=transpose_a, transpose_b=transpose_b, activation=activation,
+              precision=precision, out=out)
+
+
+def _fake_gemm(a, b, bias, alpha, transpose_a, transpose_b, activation, precision):
+    for name, each in (("a", a), ("b", b)):
+        if each.dim() not in (2, 3):
+            raise rung.Error(f"gemm: {name} has {each.dim()} axes; accepted: 2, or 3 with the batch in front")
+    batch = ()
+    if a.dim() == 3 or b.dim() == 3:
+        of_a, of_b = (each.shape[0] if each.dim() == 3 else 1 for each in (a, b))
+        batch = (of_b if of_a == 1 else of_a,)
+    shape = (*batch, a.shape[-1 if transpose_a else -2], b.shape[-2 if transpose_b else -1])
+    return a.new_empty(shape, dtype=_RESULTS.get(a.dtype, a.dtype))
+
+
+def _setup_gemm(ctx, inputs, output):
+    a, b, bias, *ctx.options = inputs
+    if ctx.options[3] != "none":
+        raise NotImplementedError("rung::gemm has no gradient with an activation; apply the activation to its result")
+    ctx.save_for_backward(a, b)
+    ctx.bias = None if bias is None else bias.shape
+
+
+def _gemm_gradient(ctx, dc):
+    a, b = ctx.saved_tensors
+    alpha, ta, tb, _, precision = ctx.options
+    needs_a, needs_b, needs_bias = ctx.needs_input_grad[:3]
+    da = db = dbias = None
+    if needs_a:
+        first, second, options = (b, dc, (tb, True)) if ta else (dc, b, (False, not tb))
+        da = gemm(first, second, None, alpha, *options, "none", precision).sum_to_size(a.shape)
+    if needs_b:
+        first, second, options = (dc, a, (True, ta)) if tb else (a, dc, (not ta, False))
+        db = gemm(first, second, None, alpha, *options, "none", precision).sum_to_size(b.shape)
+    if needs_bias:
+        dbias = dc.sum_to_size(ctx.bias)
+    return da, db, dbias, None, None, None, None, None
+
+
+gemm = define("gemm(Tensor a, Tensor b, Tensor? bias, float alpha, bool transpose_a, bool transpose_b, str activation,"
+              " str precision) -> Tensor", _run_gemm, _fake_gemm, _setup_gemm, _gemm_gradient)
+gemm_out = define("gemm_out(Tensor a, Tensor b, Tensor? bias, float alpha, bool transpose_a, bool transpose_b,"
+                  " str activation, str precision, Tensor(a!) out) -> ()", _run_gemm_out)
+
+
+# --- linear --------------------------------------------------------------------------------------------------------
+
+def _matrix(x):
+    """A tensor with all axes but the last made one."""
+    return x if x.dim() == 2 else x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+
+
+def _run_linear(x, w, bias, activation):
+    y = _fake_linear(x, w, bias, activation)
+    rung.gemm(_matrix(x), w, bias=bias, transpose_b=True, activation=activation, out=_matrix(y))
+    return y
+
+
+def _fake_linear(x, w, bias, activation):
+    if w.dim() != 2 or x.dim() == 0:
+        raise rung.Error(f"linear: input has {x.dim()} axes, weight {w.dim()}; accepted: 1 and more, 2")
+    return x.new_empty((*x.shape[:-1], w.shape[0]))
+
+
+def _setup_linear(ctx, inputs, output):
+    x, w, bias, activation = inputs
+    if activation != "none":
+        raise NotImplementedError("rung::linear has no gradient with an activation; apply the activation to its result")
+    ctx.save_for_backward(x, w)
+
+
+def _linear_gradient(ctx, dy):
+    x, w = ctx.saved_tensors
+    needs_x, needs_w, needs_bias = ctx.needs_input_grad[:3]
+    dx = dw = db = None
+    if needs_x:
+        dx = linear(dy, w.t(), None, "none")
+    if needs_w or needs_bias:
+        rows = _matrix(dy)
+    if needs_w:
+        dw = gemm(rows, _matrix(x), None, 1.0, True, False, "none", "full")
+    if needs_bias:
+        db = rows.sum(0)
+    return dx, dw, db, None
+
+
+linear = define("linear(Tensor x, Tensor w, Tensor? bias, str activation) -> Tensor", _run_linear, _fake_linear,
+                _setup_linear, _linear_gradient)
+
+
+# --- attention -----------------------------------------------------------------------------------------------------
+
+def _run_attention(q, k, v, causal, scale, key_lengths):
+    return rung.attention(q, k, v, causal=causal, scale=scale, key_lengths=key_lengths,
+                          out=_fake_attention(q, k, v, causal, scale, key_lengths))
+
+
+def _fake_attention(q, k, v, causal, scale, key_lengths):
+    if q.shape[-1:] == v.shape[-1:]:
+        return torch.empty_like(q)  # with the order of q's axes in memory
+    return q.new_empty((*q.shape[:-1], *v.shape[-1:]))
+
+
+def _setup_attention(ctx, inputs, output):
+    pass
+
+
+def _attention_gradient(ctx, do):
+    raise NotImplementedError("rung::attention has no gradient yet; call it within torch.no_grad(), or "
+                              "torch.nn.functional.scaled_dot_product_attention")
+
+
+attention = define("attention(Tensor q, Tensor k, Tensor v, bool causal, float? scale, Tensor? key_lengths) -> Tensor",
+                   _run_attention, _fake_attention, _setup_attention, _attention_gradient)

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions with the signatures of torch.nn.functional, on the operators of PyTorch's namespace `rung`.
+
+They take tensors of any strides on the CPU or a CUDA device, of one type (float32, float64, float16 or bfloat16), and
+are not autocast. They raise rung.Error for types, shapes and options that are not accepted.
+"""
+import torch
+from rung import Error
+from rung.torch import _images, _products, _rows
+
+__all__ = ["softmax", "log_softmax", "relu", "gelu", "silu", "sigmoid", "tanh", "layer_norm", "rms_norm",
+           "cross_entropy", "gemm", "linear", "scaled_dot_product_attention", "attention", "conv1d", "conv2d", "conv3d",
+           "max_pool2d", "avg_pool2d"]
+
+
+def _needs_gradient(*tensors):
+    return torch.is_grad_enabled() and any(each is not None and each.requires_grad for each in tensors)
+
+
+def _refuse_gradient(name, *tensors):
+    if _needs_gradient(*tensors):
+        raise Error(f"{name}: out is given, and an argument requires a gradient; leave one of them out")
+
+
+def _per_axis(value, axes):
+    return (value,) * axes if isinstance(value, int) else tuple(value)
+
+
+# --- along rows ----------------------------------------------------------------------------------------------------
+
+def _softmax(name, op, op_out, input, dim, dtype, out):
+    if dtype is not None:
+        input = input.to(dtype)
+    if out is None:
+        return op(input, dim)
+    _refuse_gradient(name, input, out)
+    op_out(input, dim, out)
+    return out
+
+
+def softmax(input, dim=-1, dtype=None, *, out=None):
+    """exp(x_i - m) / sum_j exp(x_j - m) along an axis, m = max_j x_j; rows of nothing but -infinity give 0, not NaN.
+
+    dtype: what input is converted to first. out: shaped as input, of its type, or float32 for float16 and bfloat16.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.softmax(torch.zeros(2), 0)
+    tensor([0.5000, 0.5000])
+    """
+    return _softmax("softmax", _rows.softmax, _rows.softmax_out, input, dim, dtype, out)
+
+
+def log_softmax(input, dim=-1, dtype=None, *, out=None):
+    """Logarithm of softmax(); arguments as of that.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.log_softmax(torch.zeros(1), 0)
+    tensor([0.])
+    """
+    return _softmax("log_softmax", _rows.log_softmax, _rows.log_softmax_out, input, dim, dtype, out)
+
+
+def _activation(name, op, op_out, input, inplace, out):
+    if inplace:
+        if _needs_gradient(input):
+            return input.copy_(op(input))  # PyTorch records the copy
+        out = input
+    if out is None:
+        return op(input)
+    _refuse_gradient(name, input, out)
+    op_out(input, out)
+    return out
+
+
+def relu(input, inplace=False, *, out=None):
+    """max(x, 0), element by element; NaN stays NaN.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.relu(torch.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    return _activation("relu", _rows.relu, _rows.relu_out, input, inplace, out)
+
+
+def gelu(input, *, approximate="none", out=None):
+    """x Phi(x), element by element, Phi the normal distribution. approximate: "none" alone.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.gelu(torch.zeros(1))
+    tensor([0.])
+    """
+    if approximate != "none":
+        raise Error(f"gelu: approximate is {approximate!r}; accepted: 'none'")
+    return _activation("gelu", _rows.gelu, _rows.gelu_out, input, False, out)
+
+
+def silu(input, inplace=False, *, out=None):
+    """x / (1 + e^-x), element by element.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.silu(torch.zeros(1))
+    tensor([0.])
+    """
+    return _activation("silu", _rows.silu, _rows.silu_out, input, inplace, out)
+
+
+def sigmoid(input, *, out=None):
+    """1 / (1 + e^-x), element by element.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.sigmoid(torch.zeros(1))
+    tensor([0.5000])
+    """
+    return _activation("sigmoid", _rows.sigmoid, _rows.sigmoid_out, input, False, out)
+
+
+def tanh(input, *, out=None):
+    """The hyperbolic tangent, element by element.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.tanh(torch.zeros(1))
+    tensor([0.])
+    """
+    return _activation("tanh", _rows.tanh, _rows.tanh_out, input, False, out)
+
+
+def _normalized_axes(name, input, normalized_shape):
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    if not shape or tuple(input.shape[-len(shape):]) != shape:
+        raise Error(f"{name}: normalized_shape is {shape}, input has the shape {tuple(input.shape)}; accepted: its "
+                    "last extents, one or more")
+    return len(shape)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """(x - mean) / sqrt(variance + eps) weight + bias, over the last axes. weight, bias: None, or normalized_shape.
+
+    weight and bias are of input's type or, for float16 and bfloat16, both float32.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.layer_norm(torch.tensor([[1.0, 3.0]]), 2, eps=0.0)
+    tensor([[-1.,  1.]])
+    """
+    axes = _normalized_axes("layer_norm", input, normalized_shape)
+    return _rows.layer_norm(input, axes, weight, bias, eps)[0]
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """x / sqrt(mean(x^2) + eps) weight, over the last axes. eps: None stands for the unit roundoff, torch.finfo's eps.
+
+    Of float16 and bfloat16 it is that of float32, in which the mean is computed.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.rms_norm(torch.tensor([[2.0, -2.0]]), 2, eps=0.0)
+    tensor([[ 1., -1.]])
+    """
+    axes = _normalized_axes("rms_norm", input, normalized_shape)
+    if eps is None:
+        eps = torch.finfo(torch.float64 if input.dtype == torch.float64 else torch.float32).eps
+    return _rows.rms_norm(input, axes, weight, eps)[0]
+
+
+def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
+                  label_smoothing=0.0):
+    """-sum_c q_c log softmax(input)_c, of each label or their mean or sum. target: int64 or int32, labels alone.
+
+    input: C, N x C or N x C x ...; target: its shape without C. reduction: "mean", "sum" or "none". A label that is no
+    class gives NaN; where all are ignored the mean is 0. weight, size_average and reduce are not accepted.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.cross_entropy(torch.zeros(1, 1), torch.tensor([0]))
+    tensor(0.)
+    """
+    for name, given in (("weight", weight), ("size_average", size_average), ("reduce", reduce)):
+        if given is not None:
+            raise Error(f"cross_entropy: {name} is given; accepted: None")
+    if reduction not in ("mean", "sum", "none"):
+        raise Error(f"cross_entropy: reduction is {reduction!r}; accepted: 'mean', 'sum', 'none'")
+    if target.is_floating_point():
+        raise Error("cross_entropy: target holds probabilities; accepted: labels, int64 or int32")
+    # Gradients of float16 over the number of rows would vanish before a scaler's factor.
+    after = reduction == "mean" and input.dtype == torch.float16
+    loss, _ = _rows.cross_entropy(input, target, 0 if input.dim() == 1 else 1, "sum" if after else reduction,
+                                  label_smoothing, ignore_index, _needs_gradient(input))
+    if after:
+        loss = loss / (target != ignore_index).sum().clamp(min=1)
+    return loss if loss.dtype == input.dtype else loss.to(input.dtype)
+
+
+# --- products ------------------------------------------------------------------------------------------------------
+
+def gemm(a, b, *, bias=None, alpha=1.0, transpose_a=False, transpose_b=False, activation="none", precision="full",
+         out=None):
+    """activation(alpha op(a) op(b) + bias), for each matrix of a batch; arguments as of rung.gemm().
+
+    >>> import torch, rung.torch
+    >>> rung.torch.gemm(torch.ones(1, 2), torch.ones(2, 1), bias=torch.ones(1))
+    tensor([[3.]])
+    """
+    if out is not None:
+        _refuse_gradient("gemm", a, b, bias, out)
+        _products.gemm_out(a, b, bias, alpha, transpose_a, transpose_b, activation, precision, out)
+        return out
+    if activation == "none" or not _needs_gradient(a, b, bias):
+        return _products.gemm(a, b, bias, alpha, transpose_a, transpose_b, activation, precision)
+    return _activate(_products.gemm(a, b, bias, alpha, transpose_a, transpose_b, "none", precision), activation)
+
+
+def _activate(x, activation):
+    known = {"relu": relu, "gelu": gelu, "sigmoid": sigmoid, "tanh": tanh}
+    if activation not in known:
+        raise Error(f"activation is {activation!r}; accepted: none, relu, gelu, sigmoid, tanh")
+    return known[activation](x)
+
+
+def linear(input, weight, bias=None, *, activation="none"):
+    """activation(x weight^T + bias). activation: "none", "relu", "gelu", "sigmoid" or "tanh"; fused unless a gradient
+    is recorded.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.linear(torch.ones(1, 2), torch.ones(1, 2), torch.ones(1))
+    tensor([[3.]])
+    """
+    if activation == "none" or not _needs_gradient(input, weight, bias):
+        return _products.linear(input, weight, bias, activation)
+    return _activate(_products.linear(input, weight, bias, "none"), activation)
+
+
+def attention(q, k, v, *, causal=False, scale=None, key_lengths=None):
+    """softmax(scale q k^T) v for every head; arguments as of rung.attention(). Its gradient raises NotImplementedError.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.attention(torch.zeros(1, 1, 1, 4), torch.zeros(1, 1, 2, 4), torch.tensor([[[[1.0], [3.0]]]]))
+    tensor([[[[2.]]]])
+    """
+    return _products.attention(q, k, v, causal, scale, key_lengths)
+
+
+def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
+                                 enable_gqa=False):
+    """attention() with PyTorch's signature. Tensors of 3 or 4 axes; attn_mask and dropout_p are not accepted.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.scaled_dot_product_attention(torch.zeros(1, 1, 1, 1), *2 * [torch.ones(1, 1, 2, 1)])
+    tensor([[[[1.]]]])
+    """
+    name = "scaled_dot_product_attention"
+    if attn_mask is not None or dropout_p != 0:
+        raise Error(f"{name}: attn_mask or dropout_p is given; accepted: None, 0")
+    if is_causal and query.shape[-2] != key.shape[-2]:
+        raise Error(f"{name}: is_causal with {query.shape[-2]} queries and {key.shape[-2]} keys, of which PyTorch "
+                    "aligns the first, attention(causal=True) the last; accepted: equal numbers")
+    if not enable_gqa and query.dim() > 2 and query.shape[-3] != key.shape[-3]:
+        raise Error(f"{name}: query has {query.shape[-3]} heads, key {key.shape[-3]}; accepted: equal numbers, or "
+                    "enable_gqa=True")
+    if query.dim() == 3:
+        of_batch = (each.unsqueeze(0) for each in (query, key, value))
+        return _products.attention(*of_batch, is_causal, scale, None).squeeze(0)
+    return _products.attention(query, key, value, is_causal, scale, None)
+
+
+# --- images --------------------------------------------------------------------------------------------------------
+
+def _conv(axes, input, weight, bias, stride, padding, dilation, groups):
+    stride, dilation = _per_axis(stride, axes), _per_axis(dilation, axes)
+    if padding == "valid":
+        padding = 0
+    elif padding == "same":
+        if any(each != 1 for each in stride):
+            raise Error(f"conv: padding is 'same', stride is {stride}; accepted: 1")
+        ends = [d * (kernel - 1) for d, kernel in zip(dilation, weight.shape[2:])]
+        padding = [each // 2 for each in ends]
+        if any(each % 2 for each in ends):  # one element more at the end
+            more = [side for each in reversed(ends) for side in (0, each % 2)]
+            input = torch.nn.functional.pad(input, more)
+    elif isinstance(padding, str):
+        raise Error(f"conv: padding is {padding!r}; accepted: numbers, 'valid', 'same'")
+    window = stride, _per_axis(padding, axes), dilation, groups
+    if input.dim() == axes + 1:
+        return _images.conv(input.unsqueeze(0), weight, bias, *window).squeeze(0)
+    if input.dim() != axes + 2:
+        raise Error(f"conv{axes}d: input has {input.dim()} axes; accepted: {axes + 2}, or {axes + 1} without a batch")
+    return _images.conv(input, weight, bias, *window)
+
+
+def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Cross-correlation of one axis. padding: a number, "valid" or "same".
+
+    >>> import torch, rung.torch
+    >>> rung.torch.conv1d(torch.ones(1, 1, 3), torch.ones(1, 1, 2))
+    tensor([[[2., 2.]]])
+    """
+    return _conv(1, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Cross-correlation of two axes. padding: a number or one per axis, "valid" or "same".
+
+    >>> import torch, rung.torch
+    >>> rung.torch.conv2d(torch.ones(1, 1, 2, 2), torch.ones(1, 1, 2, 2))
+    tensor([[[[4.]]]])
+    """
+    return _conv(2, input, weight, bias, stride, padding, dilation, groups)
+
+
+def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+    """Cross-correlation of three axes. padding: a number or one per axis, "valid" or "same".
+
+    >>> import torch, rung.torch
+    >>> rung.torch.conv3d(torch.ones(1, 1, 2, 2, 2), torch.ones(1, 1, 2, 2, 2))
+    tensor([[[[[8.]]]]])
+    """
+    return _conv(3, input, weight, bias, stride, padding, dilation, groups)
+
+
+def _window(kernel_size, stride, padding):
+    kernel = _per_axis(kernel_size, 2)
+    return kernel, _per_axis(stride, 2) if stride is not None else kernel, _per_axis(padding, 2)
+
+
+def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """Maximum of each window; with return_indices, (maxima, their positions h W + w).
+
+    >>> import torch, rung.torch
+    >>> rung.torch.max_pool2d(torch.arange(4.0).reshape(1, 1, 2, 2), 2)
+    tensor([[[[3.]]]])
+    """
+    x = input.unsqueeze(0) if input.dim() == 3 else input
+    both = _images.max_pool2d(x, *_window(kernel_size, stride, padding), _per_axis(dilation, 2), ceil_mode)
+    if input.dim() == 3:
+        both = both[0].squeeze(0), both[1].squeeze(0)
+    return tuple(both) if return_indices else both[0]
+
+
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True,
+               divisor_override=None):
+    """Mean of each window. divisor_override is not accepted.
+
+    >>> import torch, rung.torch
+    >>> rung.torch.avg_pool2d(torch.arange(4.0).reshape(1, 1, 2, 2), 2)
+    tensor([[[[1.5000]]]])
+    """
+    if divisor_override is not None:
+        raise Error(f"avg_pool2d: divisor_override is {divisor_override}; accepted: None")
+    x = input.unsqueeze(0) if input.dim() == 3 else input
+    y = _images.avg_pool2d(x, *_window(kernel_size, stride, padding), ceil_mode, count_include_pad)
+    return y.squeeze(0) if input.dim() == 3 else y
