@@ -9,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 import rung  # noqa: E402
 import rung.torch  # noqa: E402
+import torch._inductor.config as inductor_config  # noqa: E402
 from torch_cases import CASES, TWICE, attention_tensors, operator_calls, random, tensors  # noqa: E402
 
 CLOSE = {torch.float64: {"rtol": 1e-10, "atol": 1e-11}, torch.float32: {"rtol": 2e-5, "atol": 2e-5},
@@ -95,11 +96,11 @@ def test_compiles_without_a_graph_break(backend):
         pytest.skip("no g++")
     inputs = [random(*shape, dtype=torch.float32).requires_grad_()
               for shape in ((4, 6), (5, 6), (2, 3, 8, 8), (4, 3, 3, 3))]
-    compiled = torch.compile(everything, fullgraph=True, backend=backend)
-    got, expected = compiled(*inputs), everything(*inputs)
-    torch.testing.assert_close(got, expected)
-    for mine, other in zip(torch.autograd.grad(got, inputs), torch.autograd.grad(expected, inputs)):
-        torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
+    with inductor_config.patch(compile_threads=1):  # no processes of compilers
+        got, expected = torch.compile(everything, fullgraph=True, backend=backend)(*inputs), everything(*inputs)
+        torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5)
+        for mine, other in zip(torch.autograd.grad(got, inputs), torch.autograd.grad(expected, inputs)):
+            torch.testing.assert_close(mine, other, rtol=1e-4, atol=1e-5)
 
 
 def test_compiles_out_and_sizes_that_change():
@@ -159,7 +160,8 @@ def test_channels_last_stays(name):
     x.requires_grad_()
     got, expected = ours(x, *others), theirs(x, *others)
     torch.testing.assert_close(got, expected)
-    assert got.stride() == expected.stride()
+    if name != "conv3d":  # whose layout is a matter of PyTorch's backend
+        assert got.stride() == expected.stride()
     torch.testing.assert_close(*(gradients(each, x)[0] for each in (got, expected)))
 
 
@@ -271,12 +273,13 @@ def test_forward_mode_is_refused():
             rung.torch.softmax(dual, -1)
 
 
-def test_second_gradients_are_refused_where_there_are_none():
-    for name in sorted(set(CASES) - set(TWICE) - {"gemm", "relu", "linear_vector", "conv2d_same", "conv3d"}):
-        inputs = tensors(name, gradient=True)
-        first = torch.autograd.grad(CASES[name][0](*inputs).square().sum(), inputs, create_graph=True)
-        with pytest.raises(RuntimeError, match="differentiate twice"):
-            torch.autograd.grad(first[0].square().sum(), inputs)
+@pytest.mark.parametrize("name", sorted(set(CASES) - set(TWICE) - {"gemm", "linear_vector", "conv2d_same", "conv3d"}))
+def test_second_gradients_are_refused_where_there_are_none(name):
+    inputs = tensors(name, gradient=True)
+    result = CASES[name][0](*inputs).square().sum()
+    first = torch.autograd.grad(result, inputs, create_graph=True)
+    with pytest.raises((NotImplementedError, rung.Error), match="second derivative"):
+        torch.autograd.grad(result + first[0].square().sum(), inputs, allow_unused=True)
 
 
 def test_attention_has_no_gradient():
@@ -307,7 +310,7 @@ def test_out_with_a_gradient_is_refused():
     (lambda: rung.torch.conv2d(random(1, 1, 2, 2), random(1, 1, 3, 3)), "conv"),
     (lambda: rung.torch.conv2d(random(1, 1, 2), random(1, 1, 3), padding="most"), "padding"),
     (lambda: rung.torch.avg_pool2d(random(1, 1, 2, 2), 2, divisor_override=3), "divisor_override"),
-    (lambda: rung.torch.gemm(random(2), random(2, 2)), "axes"),
+    (lambda: rung.torch.gemm(random(2), random(2, 2)), "a has 1 ax"),
     (lambda: rung.torch.scaled_dot_product_attention(*attention_tensors()), "heads"),
     (lambda: rung.torch.scaled_dot_product_attention(random(1, 1, 2, 2), *2 * [random(1, 1, 3, 2)], is_causal=True),
      "is_causal")])

@@ -2,8 +2,7 @@
 """Convolution and pooling."""
 import rung
 import torch
-from rung.torch._library import define
-from torch.autograd.function import once_differentiable
+from rung.torch._library import define, once_differentiable
 
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}
 

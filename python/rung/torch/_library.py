@@ -4,6 +4,7 @@ import torch
 
 _library = torch.library.Library("rung", "DEF")
 _Tensor, _Parameter = torch.Tensor, torch.nn.Parameter
+_forward_ad = torch.autograd.forward_ad
 
 
 def _watchers():
@@ -25,11 +26,51 @@ def _no_vmap(name):
     return refuse
 
 
+def _refuse_tangents(name, tensors):
+    """PyTorch would drop tangents of forward-mode derivatives, silently, on the way to a kernel in Python."""
+    for each in tensors:
+        if each is not None and _forward_ad.unpack_dual(each).tangent is not None:
+            raise NotImplementedError(f"rung::{name} has no rule for forward-mode derivatives; use backward()")
+
+
+class _Refused(torch.autograd.Function):
+    """Passes the first `count` tensors through; their gradient, by whatever tensor, is an error."""
+
+    @staticmethod
+    def forward(count, *tensors):
+        return tuple(each.view_as(each) for each in tensors[:count])
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, *grads):
+        raise NotImplementedError("rung: this function has no second derivative; differentiate it once")
+
+
+def once_differentiable(backward):
+    """Decorates a backward function that autograd cannot differentiate. PyTorch's decorator of this name cuts the
+    graph, so that autograd.grad() leaves terms out instead of failing."""
+    def run(ctx, *grads):
+        with torch.no_grad():
+            outputs = backward(ctx, *grads)
+        if not torch.is_grad_enabled():
+            return outputs
+        among = [each for each in (*grads, *ctx.saved_tensors) if each is not None and each.requires_grad]
+        given = [each for each in outputs if each is not None]
+        if not among or not given:
+            return outputs
+        refused = iter(_Refused.apply(len(given), *given, *among))
+        return tuple(None if each is None else next(refused) for each in outputs)
+    return run
+
+
 def define(schema, run, fake=None, setup=None, backward=None):
     """Registers an operator and returns a function that calls it, with all arguments by position.
 
     run: kernel for tensors on CPUs and CUDA devices. fake: makes the results without values; None: there are none,
-    the operator writes an argument. setup(ctx, inputs, output), backward(ctx, *grads): the gradient, if it has one.
+    the operator writes an argument. setup(ctx, inputs, output), backward(ctx, *grads): the gradients, a tuple, if it has any.
 
     The function leaves PyTorch's dispatcher out where nothing would see the call: it costs two to four times as much as
     the kernel's own call (docs/python_torch.md).
@@ -42,23 +83,29 @@ def define(schema, run, fake=None, setup=None, backward=None):
     torch.library.register_fake(qualified, fake or (lambda *args: None), lib=_library)
     if backward is not None:
         torch.library.register_autograd(qualified, backward, setup_context=setup, lib=_library)
-    torch.library.register_vmap(qualified, _no_vmap(name), lib=_library)
+    refuse_vmap = _no_vmap(name)
+    torch.library.register_vmap(qualified, refuse_vmap, lib=_library)
     op = getattr(torch.ops.rung, name).default
     tensors = [i for i, argument in enumerate(op._schema.arguments) if "Tensor" in str(argument.type)]
 
-    def forward(ctx, *args):
-        output = run(*args)
-        setup(ctx, args, output)
-        return output
-
     recorded = None
     if backward is not None:
-        recorded = type(f"rung::{name}", (torch.autograd.Function,),
-                        {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply
+        # Forward and setup apart, as torch.func.grad wants it; call(), since tensors may be of an outer transform.
+        recorded = type(f"rung::{name}", (torch.autograd.Function,), {
+            "forward": staticmethod(lambda *args: call(*args)),
+            "setup_context": staticmethod(setup),
+            "backward": staticmethod(backward),
+            "vmap": staticmethod(refuse_vmap)}).apply
 
     def call(*args):
-        if _is_compiling() or _has_modes() or _has_transforms() or _is_tracing():
+        if _is_compiling():
             return op(*args)
+        if _forward_ad._current_level >= 0:
+            _refuse_tangents(name, [args[at] for at in tensors])
+        if _has_modes() or _is_tracing():
+            return op(*args)
+        if _has_transforms():
+            return op(*args) if recorded is None else recorded(*args)
         needs_gradient = False
         for at in tensors:
             each = args[at]

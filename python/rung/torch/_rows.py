@@ -2,8 +2,7 @@
 """Operators along rows and element by element: softmax, activations, norms, cross entropy."""
 import rung
 import torch
-from rung.torch._library import define
-from torch.autograd.function import once_differentiable
+from rung.torch._library import define, once_differentiable
 
 
 def _like(x, *_):
@@ -56,7 +55,7 @@ def _define_activation(name, forward, backward, saves_result):
 
     @once_differentiable
     def gradient(ctx, dy):
-        return of_gradient(ctx.saved_tensors[0], dy)
+        return (of_gradient(ctx.saved_tensors[0], dy),)
 
     of_gradient = define(f"{name}_backward(Tensor saved, Tensor dy) -> Tensor", run_backward, _like)
     return (define(f"{name}(Tensor x) -> Tensor", run, _like, setup, gradient),
@@ -198,7 +197,7 @@ def _setup_cross_entropy(ctx, inputs, output):
     if not gradient:
         raise ValueError("rung::cross_entropy: gradient is False, and x requires one; give True")
     ctx.each = reduction == "none"
-    ctx.save_for_backward(output[1])
+    ctx.save_for_backward(output[1], output[0])  # the loss: what a second derivative leads to, which is refused
     ctx.mark_non_differentiable(output[1])
     ctx.set_materialize_grads(False)
 

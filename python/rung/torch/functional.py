@@ -63,7 +63,8 @@ def log_softmax(input, dim=-1, dtype=None, *, out=None):
 def _activation(name, op, op_out, input, inplace, out):
     if inplace:
         if _needs_gradient(input):
-            return input.copy_(op(input))  # PyTorch records the copy
+            # PyTorch records the copy; what op saves for its gradient must not be written.
+            return input.copy_(op(input if op is _rows.relu else input.clone()))
         out = input
     if out is None:
         return op(input)
