@@ -22,7 +22,7 @@ def _empty(shape, *like):
 
 def _convolved(x, w, stride, padding, dilation):
     if x.dim() != w.dim() or not 3 <= x.dim() <= 5:
-        raise rung.Error(f"conv: x has {x.dim()} axes, w {w.dim()}; accepted: 3 to 5 each, images and channels included")
+        raise rung.Error(f"conv: x has {x.dim()} axes, w {w.dim()}; accepted: 3 to 5 each, with images and channels")
     extents = [(extent + 2 * p - d * (kernel - 1) - 1) // s + 1
                for extent, kernel, s, p, d in zip(x.shape[2:], w.shape[2:], stride, padding, dilation)]
     return x.shape[0], w.shape[0], *(extent if extent > 0 else 0 for extent in extents)

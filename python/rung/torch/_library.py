@@ -70,10 +70,11 @@ def define(schema, run, fake=None, setup=None, backward=None):
     """Registers an operator and returns a function that calls it, with all arguments by position.
 
     run: kernel for tensors on CPUs and CUDA devices. fake: makes the results without values; None: there are none,
-    the operator writes an argument. setup(ctx, inputs, output), backward(ctx, *grads): the gradients, a tuple, if it has any.
+    the operator writes an argument. setup(ctx, inputs, output) and backward(ctx, *grads), which returns a tuple: the
+    gradients, if it has any.
 
-    The function leaves PyTorch's dispatcher out where nothing would see the call: it costs two to four times as much as
-    the kernel's own call (docs/python_torch.md).
+    The function leaves PyTorch's dispatcher out where nothing would see the call: the way through it costs 5 us, 8 us
+    where a gradient is recorded (docs/python_torch.md).
     """
     name = schema[:schema.index("(")]
     qualified = f"rung::{name}"
@@ -88,14 +89,20 @@ def define(schema, run, fake=None, setup=None, backward=None):
     op = getattr(torch.ops.rung, name).default
     tensors = [i for i, argument in enumerate(op._schema.arguments) if "Tensor" in str(argument.type)]
 
-    recorded = None
+    def forward(ctx, *args):
+        output = run(*args)
+        setup(ctx, args, output)
+        return output
+
+    recorded = transformed = None
     if backward is not None:
-        # Forward and setup apart, as torch.func.grad wants it; call(), since tensors may be of an outer transform.
-        recorded = type(f"rung::{name}", (torch.autograd.Function,), {
-            "forward": staticmethod(lambda *args: call(*args)),
-            "setup_context": staticmethod(setup),
-            "backward": staticmethod(backward),
-            "vmap": staticmethod(refuse_vmap)}).apply
+        recorded = type(f"rung::{name}", (torch.autograd.Function,),
+                        {"forward": staticmethod(forward), "backward": staticmethod(backward)}).apply
+        # torch.func.grad wants forward and setup apart, which costs 15 us per call; tensors may be of an outer
+        # transform, hence call().
+        transformed = type(f"rung::{name}", (torch.autograd.Function,), {
+            "forward": staticmethod(lambda *args: call(*args)), "setup_context": staticmethod(setup),
+            "backward": staticmethod(backward), "vmap": staticmethod(refuse_vmap)}).apply
 
     def call(*args):
         if _is_compiling():
@@ -105,7 +112,7 @@ def define(schema, run, fake=None, setup=None, backward=None):
         if _has_modes() or _is_tracing():
             return op(*args)
         if _has_transforms():
-            return op(*args) if recorded is None else recorded(*args)
+            return op(*args) if transformed is None else transformed(*args)
         needs_gradient = False
         for at in tensors:
             each = args[at]
