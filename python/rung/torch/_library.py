@@ -107,7 +107,7 @@ def define(schema, run, fake=None, setup=None, backward=None):
     def call(*args):
         if _is_compiling():
             return op(*args)
-        if _forward_ad._current_level >= 0:
+        if getattr(_forward_ad, "_current_level", 0) >= 0:
             _refuse_tangents(name, [args[at] for at in tensors])
         if _has_modes() or _is_tracing():
             return op(*args)
