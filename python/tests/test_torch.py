@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 import rung  # noqa: E402
 import rung.torch  # noqa: E402
 import torch._inductor.config as inductor_config  # noqa: E402
+import torch.utils.checkpoint  # noqa: E402
 from torch_cases import CASES, TWICE, attention_tensors, operator_calls, random, tensors  # noqa: E402
 
 CLOSE = {torch.float64: {"rtol": 1e-10, "atol": 1e-11}, torch.float32: {"rtol": 2e-5, "atol": 2e-5},
@@ -117,12 +118,18 @@ def test_compiles_out_and_sizes_that_change():
         assert torch.equal(x, relu)
 
 
-def test_a_profiler_of_operations_and_fake_tensors_see_calls():
+def test_fake_and_meta_tensors_have_results():
     from torch._subclasses.fake_tensor import FakeTensorMode
     with FakeTensorMode():
         y = rung.torch.conv2d(torch.empty(2, 3, 8, 8), torch.empty(4, 3, 3, 3))
     assert y.shape == (2, 4, 6, 6)
     assert rung.torch.softmax(torch.empty(2, 3, device="meta"), 0).device.type == "meta"
+
+
+def test_checkpoint_gives_the_same_gradient():
+    x = random(3, 4).requires_grad_()
+    y = torch.utils.checkpoint.checkpoint(lambda x: rung.torch.softmax(x, -1), x, use_reentrant=False)
+    torch.testing.assert_close(gradients(y, x), gradients(torch.softmax(x, -1), x))
 
 
 # --- layouts -------------------------------------------------------------------------------------------------------
@@ -148,6 +155,13 @@ def test_layouts(name, layout):
     got, expected = (gradients(function(*inputs), inputs) for function in (ours, theirs))
     for mine, other in zip(got, expected, strict=True):
         torch.testing.assert_close(mine, other, **CLOSE[torch.float64])
+
+
+def test_negated_views():
+    """The imaginary part of a conjugate: the sign is a bit of the tensor, not in memory."""
+    x = torch.conj(torch.view_as_complex(random(3, 4, 2))).imag
+    assert x.is_neg()
+    torch.testing.assert_close(rung.torch.softmax(x, -1), torch.softmax(x, -1))
 
 
 @pytest.mark.parametrize("name", ["conv2d", "conv3d", "max_pool2d", "avg_pool2d", "relu", "softmax"])
