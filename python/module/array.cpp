@@ -32,6 +32,14 @@ bool records_gradient(PyObject* object) {
   return enabled.get() == Py_True;
 }
 
+/// Whether a tensor of PyTorch stands for the negative of what is in its memory: imag of conj().
+bool is_negated(PyObject* object) {
+  const Object method = attribute_if_any(object, "is_neg");
+  if (!method) return false;
+  const Object answer = checked(PyObject_CallNoArgs(method.get()));
+  return answer.get() == Py_True;
+}
+
 }  // namespace
 
 Array::Array(PyObject* object, const char* op, const char* name, bool written, Place& place)
@@ -108,6 +116,9 @@ void Array::read(PyObject* object) {
     fail(ErrorCode::unsupported, "is a masked array, whose mask would be ignored; give its data");
   }
   if (written_ && is_immutable(type)) throw_read_only();
+  if (type.library == Library::torch && is_negated(object)) {
+    fail(ErrorCode::unsupported, "is a negated view; give x.resolve_neg()");
+  }
   if (type.exchange != nullptr) {
     const ExchangeTable& table = *type.exchange;
     if (records_gradient(object)) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts of calls that are given none live as long as their thread: a context serves one thread.
+// Contexts of calls that are given none: each thread has its own, for a context serves one thread.
 #include "python/module/contexts.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "python/module/errors.hpp"
@@ -156,6 +159,70 @@ constexpr const char* about =
     "Error. Without context=, each thread has a context of its own per device and stream.\n\n"
     ">>> rung.Context('cpu', threads=2).threads\n2\n";
 
+struct OwnContext {
+  Device device;
+  void* stream;
+  std::unique_ptr<Context> context;
+  [[nodiscard]] bool is_at(const Place& place) const {
+    return device == place.device && stream == place.stream;
+  }
+};
+
+/// A GPU's contexts that no thread uses. They are used again and never freed: a CUDA graph may have
+/// been captured with their scratch memory.
+struct Retired {
+  std::mutex mutex;
+  std::vector<OwnContext> contexts;
+};
+Retired& retired() {
+  static auto* const all = new Retired;  // the driver may be gone when static objects are
+  return *all;
+}
+
+/// Those of one thread.
+class OwnContexts {
+ public:
+  OwnContexts() = default;
+  OwnContexts(const OwnContexts&) = delete;
+  OwnContexts& operator=(const OwnContexts&) = delete;
+  ~OwnContexts() {
+    const std::lock_guard lock(retired().mutex);
+    for (OwnContext& one : contexts_) {
+      if (one.device.backend == Backend::cuda) retired().contexts.push_back(std::move(one));
+    }
+  }
+
+  Context& of(const Place& place) {
+    for (const OwnContext& one : contexts_) {
+      if (one.is_at(place)) return *one.context;
+    }
+    contexts_.push_back(make(place));
+    return *contexts_.back().context;
+  }
+
+ private:
+  static OwnContext make(const Place& place) {
+    if (!place.on_device) {
+      return {place.device, place.stream, std::make_unique<Context>(Context::cpu())};
+    }
+    {
+      const std::lock_guard lock(retired().mutex);
+      std::vector<OwnContext>& all = retired().contexts;
+      const auto found = std::find_if(all.begin(), all.end(),
+                                      [&](const OwnContext& one) { return one.is_at(place); });
+      if (found != all.end()) {
+        OwnContext again = std::move(*found);
+        all.erase(found);
+        return again;
+      }
+    }
+    return {place.device, place.stream,
+            std::make_unique<Context>(Context::cuda(place.device.index, place.stream))};
+  }
+
+  std::vector<OwnContext> contexts_;
+};
+
 }  // namespace
 
 Object make_context_type() {
@@ -180,20 +247,8 @@ Context& context_of(PyObject* argument, const Place& place, const char* op) {
     }
     return context_in(argument);
   }
-  struct Own {
-    Device device;
-    void* stream;
-    std::unique_ptr<Context> context;
-  };
-  constexpr std::size_t most = 16;  // streams come and go; contexts of old ones have no use
-  thread_local std::vector<Own> owns;
-  for (const Own& own : owns) {
-    if (own.device == place.device && own.stream == place.stream) return *own.context;
-  }
-  if (owns.size() == most) owns.erase(owns.begin());
-  Context made = place.on_device ? Context::cuda(place.device.index, place.stream) : Context::cpu();
-  owns.push_back({place.device, place.stream, std::make_unique<Context>(std::move(made))});
-  return *owns.back().context;
+  thread_local OwnContexts own;
+  return own.of(place);
 }
 
 }  // namespace rung::python

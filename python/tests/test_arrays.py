@@ -205,3 +205,6 @@ def test_torch_tensors_on_the_cpu():
         rung.relu(x.requires_grad_())
     with torch.no_grad():
         torch.testing.assert_close(rung.relu(x), torch.relu(x))
+    negated = torch.conj(torch.view_as_complex(torch.randn(4, 2))).imag
+    with pytest.raises(rung.Error, match="negated view"):
+        rung.relu(negated)
