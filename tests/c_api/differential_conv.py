@@ -8,7 +8,6 @@ from activations import NAMES, activated
 from comparison import close
 from rung_types import FLOATS
 
-AXES = ("depth", "height", "width")
 MOST_PRODUCTS = 3e5
 MOST_PRODUCTS_OF_MIDDLE_SIZE = 2e7
 
@@ -54,9 +53,8 @@ class Layer:
         self.axes = [Axis(case, int(random.integers(1, largest[rank])), single) for _ in range(rank)]
         self.last = case.flag()
         self.given = {"groups": self.groups, "channels_last": int(self.last)}
-        for name, axis in zip(AXES[3 - rank:], self.axes):
-            self.given |= {f"stride_{name}": axis.stride, f"padding_{name}": axis.padding,
-                           f"dilation_{name}": axis.dilation}
+        for name, default in (("stride", 1), ("padding", 0), ("dilation", 1)):
+            self.given[name] = [getattr(axis, name) for axis in self.axes] + [default] * (3 - rank)
         self.exists = all(axis.count > 0 for axis in self.axes)
         self.x = (self.images, self.channels) + tuple(axis.n for axis in self.axes)
         self.w = (self.filters, channels) + tuple(axis.kernel for axis in self.axes)

@@ -40,9 +40,8 @@ class Pooled:
         self.last, self.valid, ceil = case.flag(), case.flag(), case.flag(0.3)
         self.rows, self.columns = Windows(case, self.shape[2], ceil), Windows(case, self.shape[3], ceil)
         self.given = {"channels_last": int(self.last), "count_padding": int(not self.valid), "ceil_mode": int(ceil)}
-        for name, axis in (("height", self.rows), ("width", self.columns)):
-            self.given |= {f"kernel_{name}": axis.kernel, f"stride_{name}": axis.stride,
-                           f"padding_{name}": axis.padding, f"dilation_{name}": axis.dilation}
+        for name in ("kernel", "stride", "padding", "dilation"):
+            self.given[name] = [getattr(axis, name) for axis in (self.rows, self.columns)]
         self.out = self.shape[:2] + (self.rows.count, self.columns.count)
         self.taps_in_all = math.prod(self.out) * self.rows.kernel * self.columns.kernel
         self.exists = min(self.shape) > 0 and self.rows.exists and self.columns.exists
