@@ -14,8 +14,8 @@ import headers
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "api.md"
 # Headers of core that programs use, in the order of the page.
-CORE = ["context", "tensor", "extents", "tensor_ref", "view", "dtype", "activation", "pick", "error", "npy", "dlpack",
-        "version"]
+CORE = ["context", "tensor", "extents", "per_axis", "tensor_ref", "view", "dtype", "activation", "pick", "error", "npy",
+        "dlpack", "version"]
 # What operators and tools use of core; rung.hpp includes none of it.
 FOR_TOOLS = ["any_operator", "inputs", "operator", "problem"]
 

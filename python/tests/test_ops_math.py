@@ -131,7 +131,7 @@ def test_functions_are_numpys(shape, dtype, layout, seed):
         close(getattr(rung, name)(x), value, 8 + 2**8 * (dtype == np.float16))
     w = arrays.laid_out(shape, dtype, "c", seed + 1)
     close(rung.axpy(0.5, x, w), 0.5 * exact + w, 2, np.abs(exact) + np.abs(w))
-    close(rung.fma(x, 0.5, w), 0.5 * exact + w, 2, np.abs(exact) + np.abs(w))
+    close(rung.multiply_add(x, 0.5, w), 0.5 * exact + w, 2, np.abs(exact) + np.abs(w))
 
 
 def test_numbers_take_the_type_of_the_array():

@@ -14,8 +14,8 @@ import tempfile
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 MOST_LINES = 15
 # Those of core that programs use; others reach them through the library's own sources alone.
-CORE = ["activation", "context", "dlpack", "dtype", "error", "extents", "npy", "pick", "tensor", "tensor_ref",
-        "version", "view"]
+CORE = ["activation", "context", "dlpack", "dtype", "error", "extents", "npy", "tensor", "tensor_ref", "version",
+        "view"]
 
 
 def public_headers(root):

@@ -57,8 +57,9 @@ RUNG_C_API rung_status rung_divide(rung_context* context, const rung_tensor* x,
                                    const rung_tensor* y, const rung_tensor* z);
 RUNG_C_API rung_status rung_axpy(rung_context* context, double alpha, const rung_tensor* x,
                                  const rung_tensor* y, const rung_tensor* z);
-RUNG_C_API rung_status rung_fma(rung_context* context, const rung_tensor* x, const rung_tensor* y,
-                                const rung_tensor* w, const rung_tensor* z);
+RUNG_C_API rung_status rung_multiply_add(rung_context* context, const rung_tensor* x,
+                                         const rung_tensor* y, const rung_tensor* w,
+                                         const rung_tensor* z);
 RUNG_C_API rung_status rung_relu(rung_context* context, const rung_tensor* x, const rung_tensor* z);
 RUNG_C_API rung_status rung_sigmoid(rung_context* context, const rung_tensor* x,
                                     const rung_tensor* z);

@@ -91,8 +91,8 @@ RUNG_API void divide(Context& context, const ConstTensorRef& x, const ConstTenso
                      const TensorRef& z, Pick pick = best);
 RUNG_API void axpy(Context& context, double alpha, const ConstTensorRef& x, const ConstTensorRef& y,
                    const TensorRef& z, Pick pick = best);
-RUNG_API void fma(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,
-                  const ConstTensorRef& w, const TensorRef& z, Pick pick = best);
+RUNG_API void multiply_add(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,
+                           const ConstTensorRef& w, const TensorRef& z, Pick pick = best);
 RUNG_API void relu(Context& context, const ConstTensorRef& x, const TensorRef& z, Pick pick = best);
 RUNG_API void sigmoid(Context& context, const ConstTensorRef& x, const TensorRef& z,
                       Pick pick = best);

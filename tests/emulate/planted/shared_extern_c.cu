@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Compiled alone: a symbol of C is the whole file's.
 // A kernel of one extern "C" declaration, without braces around it, reverses a tile.
 #include "../programs/check.cuh"
 

@@ -85,9 +85,9 @@ rung_status rung_axpy(rung_context* context, double alpha, const rung_tensor* x,
                               Argument{z, "z"});
 }
 
-rung_status rung_fma(rung_context* context, const rung_tensor* x, const rung_tensor* y,
-                     const rung_tensor* w, const rung_tensor* z) {
-  return call_without_options(rung::fma, context, Argument{x, "x"}, Argument{y, "y"},
+rung_status rung_multiply_add(rung_context* context, const rung_tensor* x, const rung_tensor* y,
+                              const rung_tensor* w, const rung_tensor* z) {
+  return call_without_options(rung::multiply_add, context, Argument{x, "x"}, Argument{y, "y"},
                               Argument{w, "w"}, Argument{z, "z"});
 }
 

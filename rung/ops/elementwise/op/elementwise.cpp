@@ -120,8 +120,8 @@ void axpy(Context& context, double alpha, const ConstTensorRef& x, const ConstTe
           const TensorRef& z, Pick pick) {
   elementwise(context, {x, y}, z, {ElementwiseFunction::axpy, alpha}, pick);
 }
-void fma(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,
-         const ConstTensorRef& w, const TensorRef& z, Pick pick) {
+void multiply_add(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,
+                  const ConstTensorRef& w, const TensorRef& z, Pick pick) {
   elementwise(context, {x, y, w}, z, {ElementwiseFunction::fma}, pick);
 }
 void relu(Context& context, const ConstTensorRef& x, const TensorRef& z, Pick pick) {

@@ -13,8 +13,8 @@ from rung._rung import elementwise_binary as _binary, elementwise_unary as _unar
 if TYPE_CHECKING:
     from rung import Context
 
-__all__ = ["add", "subtract", "multiply", "divide", "axpy", "fma", "relu", "sigmoid", "tanh", "gelu", "silu", "exp",
-           "sign"]
+__all__ = ["add", "subtract", "multiply", "divide", "axpy", "multiply_add", "relu", "sigmoid", "tanh", "gelu", "silu",
+           "exp", "sign"]
 Array = TypeVar("Array")
 
 
@@ -99,8 +99,8 @@ def axpy(alpha: float, x: Array, y: Array | float, *, out: Array | None = None, 
     return _binary(context, rung, "axpy", x, y, out, alpha)
 
 
-def fma(x: Array, y: Array | float, w: Array | float, *, out: Array | None = None, rung: str | None = None,
-        context: Context | None = None) -> Array:
+def multiply_add(x: Array, y: Array | float, w: Array | float, *, out: Array | None = None, rung: str | None = None,
+                 context: Context | None = None) -> Array:
     """z = x y + w, rounded once; x, y and w are broadcast as in NumPy.
 
     x, y, w: of one type, float32, float64, float16, bfloat16, int32, int64 or uint8; y and w may be numbers. out: of
@@ -109,7 +109,7 @@ def fma(x: Array, y: Array | float, w: Array | float, *, out: Array | None = Non
     Raises Error for types that differ, shapes that do not match, and where out overlaps an operand otherwise.
 
     >>> import numpy as np
-    >>> rung.fma(np.array([1.0, 2.0]), 10.0, np.array([0.5, 0.5]))
+    >>> rung.multiply_add(np.array([1.0, 2.0]), 10.0, np.array([0.5, 0.5]))
     array([10.5, 20.5])
     """
     return _fma(context, rung, x, y, w, out)

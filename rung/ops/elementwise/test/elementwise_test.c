@@ -56,7 +56,7 @@ static rung_status by_name(rung_context* context, int function, const rung_tenso
     case RUNG_ELEMENTWISE_AXPY:
       return rung_axpy(context, -2.5, x, y, z);
     case RUNG_ELEMENTWISE_FMA:
-      return rung_fma(context, x, y, w, z);
+      return rung_multiply_add(context, x, y, w, z);
     case RUNG_ELEMENTWISE_RELU:
       return rung_relu(context, x, z);
     case RUNG_ELEMENTWISE_SIGMOID:
