@@ -109,8 +109,9 @@ template <class T>
 T atomic_update(T* address, AtomicKind kind, T operand, Place place, AtomicScope scope) {
   Updated<T> result;
   {
-    const record::AtomicOrder in_order;
-    record::note_atomic(address, sizeof(T), access_of(scope), unstated_order, place);
+    record::AtomicOrder in_order;
+    record::note_atomic(address, sizeof(T), access_of(scope), unstated_order, place, false,
+                        &in_order);
     if (record::tracer.last != nullptr) {
       std::uint64_t bits = 0;
       std::memcpy(&bits, &operand, sizeof(T));
@@ -128,8 +129,8 @@ T atomic_compare_exchange(T* address, T expected, T desired, Place place, Atomic
   const T before = expected;
   bool swapped = false;
   {
-    const record::AtomicOrder in_order;
-    record::note_atomic(address, sizeof(T), access_of(scope), order, place, guess);
+    record::AtomicOrder in_order;
+    record::note_atomic(address, sizeof(T), access_of(scope), order, place, guess, &in_order);
     swapped = std::atomic_ref<T>(*address).compare_exchange_strong(expected, desired,
                                                                    std::memory_order_relaxed);
   }

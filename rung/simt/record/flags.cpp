@@ -98,7 +98,7 @@ void Recorder::read_flag(std::uintptr_t flag, bool acquires) {
 }
 
 void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access, int order,
-                             std::uintptr_t site, bool compares) {
+                             std::uintptr_t site, bool compares, AtomicOrder* in_order) {
   keep_value();
   trace_entered_block();
   trace(address, site, log_size, access);
@@ -106,7 +106,7 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
   Target& target = warp_->list->target(warp_->list->index_of(tracer.last));
   if (target.where != Where::global && target.where != Where::shared) return;
   // All blocks that reach a block's shared memory run on one OS thread.
-  if (target.where == Where::global) AtomicOrder::hold(address);
+  if (in_order != nullptr && target.where == Where::global) in_order->hold(address);
   target.compares |= compares;
   warp_->compared |= compares;
   if (compares) note_guess(target, address);
@@ -147,9 +147,10 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
 }
 
 void before_atomic(const void* address, std::size_t bytes, Access access, int order,
-                   std::uintptr_t site, bool compares) noexcept {
+                   std::uintptr_t site, bool compares, AtomicOrder* in_order) noexcept {
   this_worker->recorder()->before_atomic(reinterpret_cast<std::uintptr_t>(address),
-                                         std::countr_zero(bytes), access, order, site, compares);
+                                         std::countr_zero(bytes), access, order, site, compares,
+                                         in_order);
 }
 
 void fence(bool device) noexcept {

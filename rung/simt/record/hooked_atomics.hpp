@@ -14,10 +14,10 @@ namespace rung::simt::record {
 template <class T, class Operation>
 inline T hooked_atomic(volatile T* p, Access access, int order, const void* site,
                        Operation operation) {
-  const AtomicOrder in_order;
+  AtomicOrder in_order;
   if (tracer.last != nullptr) {
     before_atomic(const_cast<T*>(p), sizeof(T), access, order,
-                  reinterpret_cast<std::uintptr_t>(site));
+                  reinterpret_cast<std::uintptr_t>(site), false, &in_order);
   }
   return operation();
 }
@@ -65,11 +65,11 @@ inline T hooked_atomic(volatile T* p, Access access, int order, const void* site
   }                                                                                                \
   RUNG_ATOMIC_HOOK bool __tsan_atomic##bits##_compare_exchange_strong(volatile T* p, T* expected,  \
                                                                       T desired, int order, int) { \
-    const rung::simt::record::AtomicOrder in_order;                                                \
+    rung::simt::record::AtomicOrder in_order;                                                      \
     if (rung::simt::record::tracer.last != nullptr) {                                              \
       rung::simt::record::before_atomic(                                                           \
           const_cast<T*>(p), sizeof(T), rung::simt::record::Access::atomic, order,                 \
-          reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), true);                    \
+          reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), true, &in_order);         \
     }                                                                                              \
     return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST,              \
                                        __ATOMIC_SEQ_CST);                                          \

@@ -32,18 +32,6 @@ inline void note(const void* address, std::size_t bytes, Access access, const Pl
   if (tracer.last != nullptr) note_access(address, bytes, access, site_of(place));
 }
 
-/// An atomic access of std::memory_order `order` (or unstated_order), with what it synchronizes.
-/// `compares`: it compares and exchanges.
-RUNG_API void before_atomic(const void* address, std::size_t bytes, Access access, int order,
-                            std::uintptr_t site, bool compares = false) noexcept;
-inline void note_atomic(const void* address, std::size_t bytes, Access access, int order,
-                        const Place& place, bool compares = false) {
-  if (tracer.last != nullptr) {
-    before_atomic(address, bytes, access, order, site_of(place), compares);
-  }
-}
-/// The operand of an atomic operation, of 4 or 8 bytes.
-RUNG_API void note_operand(std::uint64_t bits, int bytes, const Place& place) noexcept;
 /// In scope around note_atomic and the operation: blocks run on several OS threads, and a word's
 /// operations are recorded in the order in which they happen. before_atomic() holds the word, where
 /// somebody checks; no simulated thread yields from there on.
@@ -53,10 +41,25 @@ class RUNG_API AtomicOrder {
   AtomicOrder(const AtomicOrder&) = delete;
   AtomicOrder& operator=(const AtomicOrder&) = delete;
   ~AtomicOrder() { release(); }
-  static void hold(std::uintptr_t address);
+  void hold(std::uintptr_t address);
   /// What the OS thread holds, if anything.
   static void release();
 };
+/// An atomic access of std::memory_order `order` (or unstated_order), with what it synchronizes.
+/// `compares`: it compares and exchanges. `in_order`: null where what follows is no operation of
+/// this library, which could let go of the word.
+RUNG_API void before_atomic(const void* address, std::size_t bytes, Access access, int order,
+                            std::uintptr_t site, bool compares = false,
+                            AtomicOrder* in_order = nullptr) noexcept;
+inline void note_atomic(const void* address, std::size_t bytes, Access access, int order,
+                        const Place& place, bool compares = false,
+                        AtomicOrder* in_order = nullptr) {
+  if (tracer.last != nullptr) {
+    before_atomic(address, bytes, access, order, site_of(place), compares, in_order);
+  }
+}
+/// The operand of an atomic operation, of 4 or 8 bytes.
+RUNG_API void note_operand(std::uint64_t bits, int bytes, const Place& place) noexcept;
 /// The running thread's warp multiplies an m x k matrix by a k x n one. Products of the host are
 /// not counted.
 RUNG_API void note_product(int m, int n, int k);

@@ -30,6 +30,8 @@ class Worker;
 
 namespace rung::simt::record {
 
+class AtomicOrder;
+
 struct WarpRecord {
   RequestList* list = nullptr;  // null: no accesses since it last synchronized
   std::uint32_t clock = 1;
@@ -148,7 +150,7 @@ class Recorder {
   bool trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access,
                     bool valued = false);
   void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
-                     std::uintptr_t site, bool compares);
+                     std::uintptr_t site, bool compares, AtomicOrder* in_order);
   /// Its next access has an index that the array's type does not have; in bounds.cpp.
   void suspect(const char* file, int line, const char* array, long long index);
   void fence(bool device);
