@@ -20,8 +20,8 @@ struct Registry {
   std::map<const void*, KernelEntry> kernels;
   std::map<const void*, std::size_t> dynamic_limits;
   std::map<const void*, bool> wide_clusters;
-  std::map<std::string, Demands, std::less<>> demands;                // by mangled name
-  std::map<std::pair<const void*, std::string>, Demands> demands_in;  // likewise, by object
+  // By program or library, and mangled name: another library's kernel may have that name.
+  std::map<std::pair<const void*, std::string>, Demands> demands;
 };
 Registry& registry() {
   static Registry& one = *new Registry;
@@ -52,20 +52,15 @@ const void* object_of(const void* data) {
 
 int register_demands(const char* kernel, const Demands& demands) {
   const std::lock_guard lock(registry().mutex);
-  registry().demands[kernel] = demands;
-  registry().demands_in[{object_of(kernel), kernel}] = demands;
+  registry().demands[{object_of(kernel), kernel}] = demands;
   return 0;
 }
 
 const Demands* find_demands(const char* kernel) {
   if (kernel == nullptr) return nullptr;
   const std::lock_guard lock(registry().mutex);
-  const auto found = registry().demands.find(std::string_view(kernel));
-  if (found == registry().demands.end()) return nullptr;
-  // Another library's kernel may have that name.
-  const auto own = registry().demands_in.find({object_of(kernel), kernel});
-  if (own != registry().demands_in.end()) return &own->second;
-  return &found->second;
+  const auto found = registry().demands.find({object_of(kernel), kernel});
+  return found != registry().demands.end() ? &found->second : nullptr;
 }
 
 const Demands* find_restricted(const char* kernel) {
