@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls of rung.torch and of PyTorch that shall give the same, for the tests and for tools/check_torch_gpu.py."""
+import functools
+
 import torch
 import torch.nn.functional as F
 
@@ -11,6 +13,7 @@ def random(*shape, dtype=torch.float64, device="cpu", seed=0):
     return torch.randn(shape, generator=made, dtype=torch.float64).to(dtype).to(device)
 
 
+@functools.lru_cache(maxsize=None)  # while a CUDA graph is captured nothing may be copied from the host
 def labels(shape, classes, device="cpu"):
     made = torch.randint(0, classes, shape, generator=torch.Generator().manual_seed(3))
     made.flatten()[:1] = -100  # ignored

@@ -220,6 +220,7 @@ int run_program(int argc, const char* const* argv) {
     try {
       const std::vector<std::string> words = with_file_options(argv, dashes);
       std::vector<const char*> pointers;
+      pointers.reserve(words.size());
       for (const std::string& word : words) pointers.push_back(word.c_str());
       program.app.parse(static_cast<int>(pointers.size()), pointers.data());
     } catch (const CLI::CallForVersion&) {

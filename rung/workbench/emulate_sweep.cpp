@@ -198,6 +198,7 @@ std::vector<SweptValues> combinations(const std::vector<SweptMacro>& macros) {
 std::vector<std::string> definitions_of(const std::vector<SweptMacro>& macros,
                                         const SweptValues& values) {
   std::vector<std::string> definitions;
+  definitions.reserve(macros.size());
   for (std::size_t i = 0; i < macros.size(); ++i) {
     definitions.push_back(macros[i].name + "=" + values[i]);
   }
@@ -206,6 +207,7 @@ std::vector<std::string> definitions_of(const std::vector<SweptMacro>& macros,
 
 std::string sweep_text(const std::vector<SweptMacro>& macros, const std::vector<SweepRun>& runs) {
   std::vector<Table::Column> columns;
+  columns.reserve(macros.size());
   for (const SweptMacro& macro : macros) columns.push_back({macro.name, true});
   const bool named = several_kernels(runs);
   if (named) columns.push_back({"kernel", false, Table::Fit::cut});
@@ -247,6 +249,7 @@ std::string sweep_text(const std::vector<SweptMacro>& macros, const std::vector<
   std::string text = "\n" + table.text() + legend(runs, table);
   if (all_alike(runs)) {
     std::vector<std::string> names;
+    names.reserve(macros.size());
     for (const SweptMacro& macro : macros) names.push_back(macro.name);
     text += wrapped(
         fmt::format("All runs have the same figures: the program does not use {}, or defines it "
