@@ -126,6 +126,7 @@ std::vector<NamedMultiprocessor> parse_gpus(const std::string& text) {
 int occupancy_on_gpus(const std::vector<NamedMultiprocessor>& gpus, const bench::BlockNeeds& block,
                       bool json) {
   std::vector<OnGpu> all;
+  all.reserve(gpus.size());
   for (const NamedMultiprocessor& gpu : gpus) all.push_back(blocks_on(gpu, block));
   if (std::all_of(all.begin(), all.end(), [](const OnGpu& one) { return one.sizes.empty(); })) {
     throw Error(ErrorCode::invalid_argument, all.front().why_not);
