@@ -446,6 +446,22 @@ extern "C" __global__ void turn(float* x, int n) {
         self.assertIn("__syncthreads()", found["race"].advice)
         self.assertIn("x[32]: x has 32 elements", found["out_of_bounds"].message)
 
+    def test_a_former_kernel_of_that_name_does_not_count(self):
+        """Edited in a notebook, a kernel keeps its name and loses its tile and its launch bounds."""
+        before = SourceModule("""
+__global__ void __launch_bounds__(16) edited(int* x) {
+  __shared__ int tile[64];
+  tile[threadIdx.x] = x[threadIdx.x];
+  x[threadIdx.x] = tile[threadIdx.x];
+}""").get_function("edited")
+        after = SourceModule("__global__ void edited(int* x) { x[threadIdx.x] += 1; }").get_function("edited")
+        x = np.zeros(32, np.int32)
+        before(drv.InOut(x), block=(16, 1, 1))
+        after(drv.InOut(x), block=(32, 1, 1))
+        np.testing.assert_array_equal(x, 1)
+        self.assertEqual((before.shared_size_bytes, after.shared_size_bytes), (256, 0))
+        self.assertEqual(after.max_threads_per_block, 1024)
+
     def test_no_compiler(self):
         program = ("import sys; sys.path.insert(0, sys.argv[1])\n"
                    "from rung import cuda\n"

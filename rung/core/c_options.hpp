@@ -105,7 +105,7 @@ constexpr auto list(const char* name, const std::int64_t* C::*numbers, const cha
   return List<C, Cpp>{name, numbers, count_name, count, in_cpp};
 }
 
-/// An array in C: a number for each axis of an image.
+/// Array in C with a number per axis of an image.
 template <class C, int N, class Cpp>
 struct PerAxisField {
   const char* name;
@@ -194,7 +194,7 @@ class OptionsTable {
   const char* type_;
   std::tuple<Fields...> fields_;
 };
-/// function(context, tensors..., pick), of a function that has no options: by the best rung.
+/// Calls a function that has no options, function(context, tensors..., pick), with the best rung.
 template <class Function, std::same_as<Argument>... Arguments>
 rung_status call_without_options(const Function& function, rung_context* context,
                                  const Arguments&... arguments) noexcept {

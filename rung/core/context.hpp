@@ -150,7 +150,7 @@ class RUNG_API Context {
   void synchronize();
 
  private:
-  /// A reference through which the elements may be written unless T is const.
+  /// Reference type of elements T, read-only where T is const.
   template <class T>
   using Described = BasicTensorRef<std::conditional_t<std::is_const_v<T>, const void, void>>;
   struct Pool;

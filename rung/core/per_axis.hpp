@@ -15,14 +15,15 @@ struct RUNG_API PerAxis {
   int at[most] = {};
 
   constexpr PerAxis() = default;
-  /// The same along every axis: .stride = 2.
+  /// Makes one number that holds for every axis: .stride = 2.
   constexpr PerAxis(int all) : count(1), at{all} {}  // NOLINT: converts on purpose
-  /// In the order of the image's axes: {2, 1} of height and width, {4, 2, 1} of depth, height and
-  /// width. One number holds for all. Throws Error(invalid_argument) for more than three.
+  /// Makes a number per axis, in the image's order: {2, 1} for height and width, {4, 2, 1} for
+  /// depth, height and width. One number holds for all. Throws Error(invalid_argument) for more
+  /// than three.
   PerAxis(std::initializer_list<int> numbers);
   bool operator==(const PerAxis&) const = default;
 
-  /// That of axis `axis`, from 0 on, once require_per_axis() has passed.
+  /// Returns the number of axis `axis`, counted from 0, once require_per_axis() has passed.
   [[nodiscard]] constexpr int along(int axis) const { return at[count == 1 ? 0 : axis]; }
 };
 
@@ -31,7 +32,7 @@ struct RUNG_API PerAxis {
 RUNG_API void require_per_axis(std::string_view op, std::string_view name, const PerAxis& numbers,
                                int axes, int otherwise);
 
-/// "3", for all axes, or one number for each: "3x2". Throws Error(invalid_argument).
+/// Reads "3", for all axes, or one number per axis: "3x2". Throws Error(invalid_argument).
 RUNG_API PerAxis parse_per_axis(std::string_view op, std::string_view name, std::string_view text,
                                 int axes);
 

@@ -6,8 +6,8 @@
 
 namespace rung {
 
-/// Which rung a call should use: the best one, or one by name. Vendors' libraries are loaded into
-/// the process only with `peers`, which the workbench sets; a program calls them itself.
+/// Choice of a rung: the best one, or one by name. Vendors' libraries are loaded into the process
+/// only with `peers`, which the workbench sets; a program calls them itself.
 struct Pick {
   std::string_view rung = {};
   bool peers = false;

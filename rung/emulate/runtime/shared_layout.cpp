@@ -37,31 +37,23 @@ std::string_view function_of(const char* local) {
   }
   return name;
 }
-bool is_of(const Variable& variable, std::string_view function) {
-  return std::string_view(variable.scope).starts_with(function);
-}
-
-/// Variables that a kernel's function declares. Libraries that are loaded one after another may
-/// each have a kernel of that name: then those of the kernel's own library.
+/// Tells the variables that a kernel's function declares. Another program or library of the process
+/// may have a kernel of that name: its variables are not the kernel's.
 class Declared {
  public:
   explicit Declared(const char* kernel) {
     if (kernel == nullptr) return;
     function_ = function_of(kernel);
-    const void* const object = object_of(kernel);
-    const bool own = std::ranges::any_of(variables(), [&](const Variable& one) {
-      return one.object == object && is_of(one, function_);
-    });
-    if (own) object_ = object;
+    object_ = object_of(kernel);
   }
   bool operator()(const Variable& one) const {
-    return !function_.empty() && (object_ == nullptr || one.object == object_) &&
-           is_of(one, function_);
+    return !function_.empty() && one.object == object_ &&
+           std::string_view(one.scope).starts_with(function_);
   }
 
  private:
   std::string_view function_;
-  const void* object_ = nullptr;  // null: any
+  const void* object_ = nullptr;
 };
 
 }  // namespace

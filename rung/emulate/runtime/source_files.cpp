@@ -59,7 +59,7 @@ std::vector<std::string>& registered() {
   return objects;
 }
 
-/// Libraries that were loaded since the last call are added.
+/// Adds the libraries that were loaded since the last call.
 const std::map<std::string, Lines>& compiled_lines() {
   static auto& all = *new std::map<std::string, Lines>;
   static auto& known = *new std::set<std::string>;

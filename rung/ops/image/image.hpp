@@ -87,7 +87,7 @@ struct ImageOptions {
 RUNG_API void image(Context& context, const ConstTensorRef& x, const TensorRef& y,
                     const ImageOptions& options = {}, Pick pick = best);
 
-/// image() with the filter in the name, whatever options.filter is.
+/// Calls image() with the filter in the name, whatever options.filter is.
 RUNG_API void to_grey(Context& context, const ConstTensorRef& x, const TensorRef& y,
                       const ImageOptions& options = {}, Pick pick = best);
 RUNG_API void box_blur(Context& context, const ConstTensorRef& x, const TensorRef& y,

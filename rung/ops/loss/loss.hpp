@@ -82,7 +82,7 @@ struct LossOptions {
 RUNG_API void loss(Context& context, const ConstTensorRef& x, const ConstTensorRef& target,
                    const TensorRef& result, const LossOptions& options = {}, Pick pick = best);
 
-/// loss() of the kind in the name, whatever options.kind is.
+/// Calls loss() with the kind in the name, whatever options.kind is.
 RUNG_API void cross_entropy(Context& context, const ConstTensorRef& x, const ConstTensorRef& target,
                             const TensorRef& result, const LossOptions& options = {},
                             Pick pick = best);

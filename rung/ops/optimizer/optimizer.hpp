@@ -74,7 +74,7 @@ RUNG_API void optimizer(Context& context, const TensorRef& parameters,
                         const ConstTensorRef& gradients, const OptimizerOptions& options = {},
                         Pick pick = best);
 
-/// optimizer() of the kind in the name, whatever options.kind is.
+/// Calls optimizer() with the kind in the name, whatever options.kind is.
 RUNG_API void sgd_step(Context& context, const TensorRef& parameters,
                        const ConstTensorRef& gradients, const OptimizerOptions& options = {},
                        Pick pick = best);

@@ -74,7 +74,7 @@ struct PoolOptions {
 RUNG_API void pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
                    const PoolOptions& options = {}, Pick pick = best);
 
-/// pool() of the kind in the name, whatever options.kind is.
+/// Calls pool() with the kind in the name, whatever options.kind is.
 RUNG_API void max_pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
                        const PoolOptions& options = {}, Pick pick = best);
 RUNG_API void average_pool(Context& context, const ConstTensorRef& x, const TensorRef& y,

@@ -60,7 +60,7 @@ struct PoolBackwardOptions {
 RUNG_API void pool_backward(Context& context, const ConstTensorRef& dy, const TensorRef& dx,
                             const PoolBackwardOptions& options = {}, Pick pick = best);
 
-/// pool_backward() of the kind in the name, whatever options.kind is.
+/// Calls pool_backward() with the kind in the name, whatever options.kind is.
 RUNG_API void max_pool_backward(Context& context, const ConstTensorRef& dy, const TensorRef& dx,
                                 const PoolBackwardOptions& options = {}, Pick pick = best);
 RUNG_API void average_pool_backward(Context& context, const ConstTensorRef& dy, const TensorRef& dx,

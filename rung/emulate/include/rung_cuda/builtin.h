@@ -70,9 +70,9 @@ struct DecayedType<T[]> {
 template <class T>
 using Decayed = typename DecayedType<T>::Type;
 
-/// What findings tell of a kernel's argument.
+/// Kernel argument, as findings describe it.
 struct Argument {
-  const void* pointer = nullptr;  // that it is, where type is not null
+  const void* pointer = nullptr;  // valid where type is not null
   const char* type = nullptr;     // mangled, of what it points to
   size_t element_bytes = 0;
   long long integer = 0;

@@ -26,7 +26,8 @@ struct Window {
   int dilation;
 };
 
-/// Along axis `axis` of depth, height and width, of which an image has the last `axes`.
+/// Returns the window along axis `axis` of depth, height and width, of which an image has the last
+/// `axes`.
 template <class Options>
 Window window_of(const Options& o, int axis, int axes) {
   const int own = axis - (3 - axes);

@@ -24,7 +24,7 @@ struct Window {
   bool ceil_mode;
 };
 
-/// Along axis 0, the height, or 1, the width.
+/// Returns the window along axis 0, the height, or 1, the width.
 template <class Options>
 Window window_of(const Options& o, int axis) {
   return {o.kernel.along(axis), o.stride.along(axis), o.padding.along(axis), o.dilation.along(axis),
