@@ -4,8 +4,10 @@
 install(TARGETS rung EXPORT rung_targets LIBRARY COMPONENT library NAMELINK_COMPONENT headers)
 install(TARGETS rung_program COMPONENT program)
 install(FILES rung/rung.hpp rung/rung.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung COMPONENT headers)
-install(DIRECTORY rung/core DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung COMPONENT headers
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+foreach(part core harness c)
+  install(DIRECTORY rung/${part} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung COMPONENT headers
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+endforeach()
 install(FILES ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp ${PROJECT_BINARY_DIR}/generated/rung/ops/all.h
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops COMPONENT headers)
 # Rungs' sources too: `rung explain` reads what they say of themselves, and prints them.

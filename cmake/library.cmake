@@ -64,7 +64,7 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/rung/ops/all.h CONTENT "${
 # Whatever is built, so that no other source depends on RUNG_OPERATORS: the workbench names what is left out.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/all_operators.inc CONTENT "${all_operators}" @ONLY)
 
-file(GLOB core_sources CONFIGURE_DEPENDS rung/core/*.cpp)
+file(GLOB core_sources CONFIGURE_DEPENDS rung/core/*.cpp rung/harness/*.cpp rung/c/*.cpp)
 rung_objects(rung_core ${core_sources})
 target_link_libraries(rung_core PRIVATE fmt::fmt Threads::Threads)
 rung_compile_together(rung_core)

@@ -16,7 +16,7 @@
 #ifndef RUNG_RUNG_H
 #define RUNG_RUNG_H
 
-#include "rung/core/c_api.h"
+#include "rung/c/api.h"
 #include "rung/core/version.h"
 #include "rung/ops/all.h"
 

@@ -160,8 +160,18 @@ def described(signature, notes):
     return f"- {code(signature)}" + (f": {summary(said)}" if said else "")
 
 
+def header(name):
+    """Of core, or of the harness that checks and benchmarks need."""
+    core = ROOT / "rung" / "core" / f"{name}.hpp"
+    return core if core.exists() else ROOT / "rung" / "harness" / f"{name}.hpp"
+
+
+def link(path):
+    return f"[{path.name}](../{path.relative_to(ROOT).as_posix()})"
+
+
 def core_section(name):
-    text = (ROOT / "rung" / "core" / f"{name}.hpp").read_text()
+    text = header(name).read_text()
     notes = headers.comments(text)
     lines = [described(found, notes) for group in headers.functions(text).values() for found in group]
     for structure, found in headers.members(text).items():
@@ -169,7 +179,7 @@ def core_section(name):
         if kept and structure != "DeviceRegistration":
             lines += [f"- {code(structure)}"] + ["  " + described(text, notes) for text in kept]
     lines += enumeration_lines(text, "")
-    return [f"### [{name}.hpp](../rung/core/{name}.hpp)", ""] + lines + [""] if lines else []
+    return [f"### {link(header(name))}", ""] + lines + [""] if lines else []
 
 
 def operator_folders():
@@ -182,16 +192,14 @@ def page():
         lines += operator_section(folder)
     lines += ["## Contexts, tensors, errors: C++", ""]
     for name in CORE:
-        if (ROOT / "rung" / "core" / f"{name}.hpp").exists():
-            lines += core_section(name)
+        lines += core_section(name)
     lines += ["### For operators, rungs and tools", ""]
     for name in FOR_TOOLS:
-        text = (ROOT / "rung" / "core" / f"{name}.hpp").read_text()
+        text = header(name).read_text()
         found = [found for group in headers.functions(text).values() for found in group]
-        lines.append(f"- [{name}.hpp](../rung/core/{name}.hpp)"
-                     + "".join(f"; {code(signature)}" for signature in found))
-    lines += ["", "## Contexts, tensors, errors: C", "", "[c_api.h](../rung/core/c_api.h)", ""]
-    text = (ROOT / "rung" / "core" / "c_api.h").read_text()
+        lines.append(f"- {link(header(name))}" + "".join(f"; {code(signature)}" for signature in found))
+    lines += ["", "## Contexts, tensors, errors: C", "", link(ROOT / "rung" / "c" / "api.h"), ""]
+    text = (ROOT / "rung" / "c" / "api.h").read_text()
     notes = headers.comments(text)
     lines += [described(signature, notes) for signature in headers.c_functions(text).values()]
     lines += enumeration_lines("", text)

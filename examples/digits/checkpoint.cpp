@@ -3,7 +3,7 @@
 // what is read must be, header by header, what would have been written for this network.
 #include "checkpoint.hpp"
 
-#include <rung/core/file_writer.hpp>
+#include <rung/harness/file_writer.hpp>
 
 #include <array>
 #include <cstring>

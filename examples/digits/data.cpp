@@ -2,8 +2,8 @@
 // Images from files, in the order of an epoch, on a device.
 #include "data.hpp"
 
-#include <rung/core/npy.hpp>
-#include <rung/core/random.hpp>
+#include <rung/harness/npy.hpp>
+#include <rung/harness/random.hpp>
 
 #include <cmath>
 #include <utility>

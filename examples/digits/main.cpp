@@ -3,7 +3,7 @@
 // reads digits that somebody drew. README.md says how to call it; network.cpp is where the networks
 // are.
 #include <unistd.h>
-#include <rung/core/npy.hpp>
+#include <rung/harness/npy.hpp>
 #include <rung/rung.hpp>
 
 #include <chrono>

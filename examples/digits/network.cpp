@@ -2,7 +2,7 @@
 // The layers with the formulas of their two passes, and the networks that are made of them.
 #include "network.hpp"
 
-#include <rung/core/random.hpp>
+#include <rung/harness/random.hpp>
 
 #include <cmath>
 

@@ -4,8 +4,8 @@
 #include "python/module/contexts.hpp"
 #include "python/module/errors.hpp"
 #include "python/module/python.hpp"
-#include "rung/core/any_operator.hpp"
 #include "rung/core/version.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung::python {
 namespace {

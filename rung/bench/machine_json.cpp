@@ -15,8 +15,8 @@
 #include "rung/bench/json_text.hpp"
 #include "rung/bench/machine.hpp"
 #include "rung/core/error.hpp"
-#include "rung/core/file_writer.hpp"
 #include "rung/core/text.hpp"
+#include "rung/harness/file_writer.hpp"
 
 namespace rung::bench {
 

@@ -28,8 +28,8 @@ struct LaunchShape {
   LaunchExtent block;
   std::size_t shared_bytes = 0;  // dynamic shared memory, as shared<Layout>() needs: sizeof(Layout)
   bool cooperative = false;      // all blocks resident at once, for grid_sync()
-  LaunchExtent cluster = {};     // blocks that share (ptx_cluster.hpp); divides the grid
-  bool dependent = false;        // may start before the grid in front has ended (ptx_hopper.hpp)
+  LaunchExtent cluster = {};     // blocks that share (ptx/cluster.hpp); divides the grid
+  bool dependent = false;        // may start before the grid in front has ended (ptx/hopper.hpp)
   std::source_location where = std::source_location::current();  // of the launch, for messages
 };
 

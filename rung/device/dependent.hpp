@@ -13,7 +13,7 @@
 #pragma once
 
 #include "rung/core/context.hpp"
-#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/ptx/hopper.hpp"
 
 namespace rung::inline RUNG_TARGET {
 

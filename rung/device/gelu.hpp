@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "rung/device/device.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/thread.hpp"
 
 namespace rung::inline RUNG_TARGET {
 

@@ -3,7 +3,7 @@
 // what they left in memory: one launch where two would be needed.
 #pragma once
 
-#include "rung/device/ptx_memory.hpp"
+#include "rung/device/ptx/memory.hpp"
 
 namespace rung::inline RUNG_TARGET {
 

@@ -17,7 +17,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/core/context.hpp"
 #include "rung/core/integer.hpp"
-#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/rows.hpp"
 
 namespace rung::inline RUNG_TARGET {

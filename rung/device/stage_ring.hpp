@@ -23,7 +23,7 @@
 // warp, not yet for the other three.
 #pragma once
 
-#include "rung/device/ptx_mbarrier.hpp"
+#include "rung/device/ptx/mbarrier.hpp"
 
 namespace rung::inline RUNG_TARGET {
 

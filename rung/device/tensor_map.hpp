@@ -5,7 +5,7 @@
 //
 //   const TensorMap map = make_tensor_map(x, {64, 32}, Swizzle::bytes_128);  // x: View<const T, 2>
 //   __global__ void kernel(const __grid_constant__ TensorMap map);
-//   ptx::tensor_load(tile, map, {row, column}, barrier);                   // ptx_tensor_copy.hpp
+//   ptx::tensor_load(tile, map, {row, column}, barrier);                   // ptx/tensor_copy.hpp
 //
 // Boxes and coordinates are in the View's order, rows before columns. A box may hang over any edge:
 // what does not exist loads as zero and is not stored, so that a kernel needs no edge handling. The
@@ -66,7 +66,7 @@ struct alignas(128) TensorMap {
   unsigned char opaque[128];
 };
 
-/// What an im2col map visits (ptx_im2col.hpp); spatial axes as in a View, its first first.
+/// What an im2col map visits (ptx/im2col.hpp); spatial axes as in a View, its first first.
 struct Im2colWindow {
   int lower[3] = {};
   int upper[3] = {};

@@ -17,8 +17,8 @@
 
 #include <type_traits>
 
-#include "rung/device/ptx_tensor_copy.hpp"
-#include "rung/device/ptx_wgmma.hpp"
+#include "rung/device/ptx/tensor_copy.hpp"
+#include "rung/device/ptx/wgmma.hpp"
 #include "rung/device/swizzled_tile.hpp"
 
 namespace rung::inline RUNG_TARGET {

@@ -9,7 +9,7 @@
 
 #include "rung/device/convert.hpp"
 #include "rung/device/load.hpp"
-#include "rung/device/ptx_halves.hpp"
+#include "rung/device/ptx/halves.hpp"
 
 namespace rung::inline RUNG_TARGET {
 

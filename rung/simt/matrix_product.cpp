@@ -111,7 +111,7 @@ void read_shared(Worker& here, const Block& block, const MatrixProduct& product,
   });
 }
 
-/// A in registers: see ptx_wgmma.hpp for who holds what.
+/// A in registers: see ptx/wgmma.hpp for who holds what.
 void read_registers(const MatrixProduct& product, float (&to)[rows_of_a][max_k]) {
   const WgmmaType type = product.shape.a;
   const int element = element_bytes(type);

@@ -11,7 +11,7 @@
 #include "rung/bench/alternate.hpp"
 #include "rung/bench/machine.hpp"
 #include "rung/bench/roofline.hpp"
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/workbench/progress.hpp"
 
 namespace rung::workbench {

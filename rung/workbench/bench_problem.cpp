@@ -15,9 +15,9 @@
 #include "rung/cpu/team_hooks.hpp"
 #include "rung/workbench/bench.hpp"
 #include "rung/workbench/interrupt.hpp"
-#include "rung/workbench/judge.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"
+#include "rung/workbench/verify.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -72,9 +72,9 @@ class ProblemBench {
         plan_(plan),
         machine_(machine),
         progress_(progress),
-        judge_(op, problem, {}, 1, context.device()),
-        cost_(judge_.instance().cost()),
-        ceiling_(ceiling_of(problem, judge_.instance(), context, machine)),
+        verifier_(op, problem, {}, 1, context.device()),
+        cost_(verifier_.instance().cost()),
+        ceiling_(ceiling_of(problem, verifier_.instance(), context, machine)),
         smaller_(op, problem, cost_, context) {}
 
   BenchTable run() {
@@ -111,7 +111,7 @@ class ProblemBench {
         if (is_named) leave_out(rung, here.why);
         return;
       }
-      if (const Support takes = judge_.instance().supports(*rung, context_); !takes) {
+      if (const Support takes = verifier_.instance().supports(*rung, context_); !takes) {
         // A step of the ladder that takes less than the next one is no surprise; a peer is.
         if (is_named || rung->peer) leave_out(rung, takes.why);
         return;
@@ -129,7 +129,7 @@ class ProblemBench {
         return;
       }
     }
-    const Verdict verdict = judge_.judge(rung, context_, false);
+    const Verdict verdict = verifier_.verify(rung, context_, false);
     if (verdict.kind == Verdict::Kind::skipped) {
       leave_out(rung, verdict.message);
       return;
@@ -141,7 +141,7 @@ class ProblemBench {
       return;
     }
     if (rung == nullptr) {
-      row.chosen = judge_.instance().chosen(context_).name;
+      row.chosen = verifier_.instance().chosen(context_).name;
       row.note = "picks " + row.chosen;
     } else if (rung->peer && rung->about != nullptr) {
       row.note = rung->about();
@@ -161,8 +161,8 @@ class ProblemBench {
   }
 
   void time() {
-    const auto others = more_sets(op_, problem_, context_, judge_.instance(), machine_);
-    std::vector<Instance*> sets{&judge_.instance()};
+    const auto others = more_sets(op_, problem_, context_, verifier_.instance(), machine_);
+    std::vector<Instance*> sets{&verifier_.instance()};
     for (const auto& one : others) sets.push_back(one.get());
     for (Instance* one : sets) one->inputs.reset();
 
@@ -277,7 +277,7 @@ class ProblemBench {
   const BenchPlan& plan_;
   const bench::Machine& machine_;
   Progress& progress_;
-  Judge judge_;
+  Verifier verifier_;
   Cost cost_;
   bench::Ceiling ceiling_;
   SmallerProblems smaller_;

@@ -16,7 +16,7 @@
 #include "rung/workbench/progress.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"
-#include "rung/workbench/watched.hpp"
+#include "rung/workbench/verify_simulated.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -232,7 +232,7 @@ class Checker {
                                      const Trial& trial, Progress& progress) {
     std::vector<const RungInfo*> skipped;
     Context context = context_on(backend, trial.threads, options_.device);
-    Judge judge(op, problem, variant, trial.seed, context.device());
+    Verifier verifier(op, problem, variant, trial.seed, context.device());
     const bool twice = is_twice(backend, variant);
     for (const RungInfo* rung : rungs) {
       InterruptGuard::check();
@@ -253,9 +253,9 @@ class Checker {
                                    where.problem, where.variant));
       const CrashNote note(where.command());
       const double begin = bench::now();
-      const auto verdict_of = [&] { return judge.judge(rung, context, twice); };
+      const auto verdict_of = [&] { return verifier.verify(rung, context, twice); };
       const bool watch = backend == Backend::simt && !options_.no_races;
-      const Verdict verdict = watch ? watched(verdict_of) : verdict_of();
+      const Verdict verdict = watch ? verify_simulated(verdict_of) : verdict_of();
       report_.add(where, verdict, bench::now() - begin);
       if (verdict.kind == Verdict::Kind::skipped) skipped.push_back(rung);
       if (is_over()) break;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "rung/core/any_operator.hpp"
-#include "rung/workbench/judge.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/workbench/verify.hpp"
 
 namespace rung::workbench {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
 #include "rung/core/operator.hpp"
 #include "rung/core/tensor.hpp"
+#include "rung/harness/inputs.hpp"
 
 namespace rung::workbench {
 

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "rung/bench/published.hpp"
+#include "rung/bench/data_sheets.hpp"
 #include "rung/core/text.hpp"
 #include "rung/emulate/compile.hpp"
 #include "rung/emulate/process.hpp"

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "rung/bench/data_sheets.hpp"
 #include "rung/bench/occupancy.hpp"
-#include "rung/bench/published.hpp"
 #include "rung/bench/roofline.hpp"
 #include "rung/core/error.hpp"
 #include "rung/core/text.hpp"

@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "rung/bench/published.hpp"
+#include "rung/bench/data_sheets.hpp"
 #include "rung/core/error.hpp"
-#include "rung/core/explain_problems.hpp"
+#include "rung/harness/explain_problems.hpp"
 #include "rung/workbench/annotate.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/explain_scale.hpp"

@@ -13,7 +13,7 @@
 #include "rung/bench/bound.hpp"
 #include "rung/bench/occupancy.hpp"
 #include "rung/bench/roofline.hpp"
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/workbench/rung_source.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "rung/bench/published.hpp"
+#include "rung/bench/data_sheets.hpp"
 #include "rung/core/error.hpp"
 #include "rung/cpu/isa.hpp"
 #include "rung/workbench/bench.hpp"

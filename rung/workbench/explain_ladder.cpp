@@ -6,9 +6,9 @@
 #include <span>
 
 #include "rung/bench/reuse.hpp"
-#include "rung/core/explain_problems.hpp"
-#include "rung/core/explain_tiles.hpp"
-#include "rung/core/facts.hpp"
+#include "rung/harness/explain_problems.hpp"
+#include "rung/harness/explain_tiles.hpp"
+#include "rung/harness/facts.hpp"
 #include "rung/workbench/explain.hpp"
 #include "rung/workbench/table.hpp"
 #include "rung/workbench/terminal.hpp"

@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "rung/core/error.hpp"
-#include "rung/core/file_writer.hpp"
+#include "rung/harness/file_writer.hpp"
 
 namespace rung::workbench {
 namespace fs = std::filesystem;

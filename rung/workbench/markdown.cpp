@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "rung/bench/json_text.hpp"
-#include "rung/core/any_operator.hpp"
 #include "rung/core/error.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/workbench/bench.hpp"
 #include "rung/workbench/explain.hpp"
 #include "rung/workbench/survey.hpp"

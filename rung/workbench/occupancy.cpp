@@ -8,7 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "rung/bench/published.hpp"
+#include "rung/bench/data_sheets.hpp"
 #include "rung/workbench/table.hpp"
 
 namespace rung::workbench {

@@ -8,7 +8,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
-#include "rung/bench/published.hpp"
+#include "rung/bench/data_sheets.hpp"
 #include "rung/core/suggestion.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/table.hpp"

@@ -15,9 +15,9 @@
 
 #include "rung/core/cpu_device.hpp"
 #include "rung/core/error.hpp"
-#include "rung/core/file_reader.hpp"
-#include "rung/core/file_writer.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/file_reader.hpp"
+#include "rung/harness/file_writer.hpp"
 
 namespace rung::workbench {
 namespace {

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "rung/bench/published.hpp"
+#include "rung/bench/data_sheets.hpp"
 #include "rung/workbench/calculator.hpp"
 #include "rung/workbench/table.hpp"
 

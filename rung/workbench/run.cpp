@@ -8,7 +8,7 @@
 #include <memory>
 #include <system_error>
 
-#include "rung/core/run_examples.hpp"
+#include "rung/harness/run_examples.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/files.hpp"
 #include "rung/workbench/selection.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/workbench/command.hpp"
 
 namespace rung::workbench {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "rung/core/error.hpp"
-#include "rung/core/problem_pattern.hpp"
+#include "rung/harness/problem_pattern.hpp"
 #include "rung/workbench/survey.hpp"
 #include "rung/workbench/table.hpp"
 

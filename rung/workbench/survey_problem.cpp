@@ -12,9 +12,9 @@
 #include "rung/bench/statistics.hpp"
 #include "rung/core/error.hpp"
 #include "rung/workbench/interrupt.hpp"
-#include "rung/workbench/judge.hpp"
 #include "rung/workbench/selection.hpp"
 #include "rung/workbench/survey.hpp"
+#include "rung/workbench/verify.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -82,13 +82,13 @@ class ProblemSurvey {
         context_(context),
         plan_(plan),
         machine_(machine),
-        judge_(op, problem, {}, 1, context.device()) {
+        verifier_(op, problem, {}, 1, context.device()) {
     row_.problem = problem.to_string();
   }
 
   SurveyRow run() {
     if (!right(nullptr)) return row_;
-    Instance& made = judge_.instance();
+    Instance& made = verifier_.instance();
     chosen_ = &made.chosen(context_);
     row_.chosen = chosen_->name;
     sets_ = more_sets(op_, problem_, context_, made, machine_);
@@ -113,11 +113,11 @@ class ProblemSurvey {
  private:
   /// Whether a version's result is right; if not, the row says so.
   bool right(const RungInfo* rung) {
-    Verdict verdict = judge_.judge(rung, context_, false);
+    Verdict verdict = verifier_.verify(rung, context_, false);
     // After a race it may have suffered for what another version did to the inputs; they are
     // made anew after a failure.
     if (raced_ && verdict.kind == Verdict::Kind::failed) {
-      verdict = judge_.judge(rung, context_, false);
+      verdict = verifier_.verify(rung, context_, false);
     }
     if (verdict.kind == Verdict::Kind::passed) return true;
     if (rung == nullptr) {
@@ -141,7 +141,7 @@ class ProblemSurvey {
   }
 
   std::vector<Instance*> all_sets() {
-    std::vector<Instance*> sets{&judge_.instance()};
+    std::vector<Instance*> sets{&verifier_.instance()};
     for (const auto& one : sets_) sets.push_back(one.get());
     return sets;
   }
@@ -149,13 +149,13 @@ class ProblemSurvey {
   bool takes_part(const RungInfo& rung) {
     if (rung.backend != context_.backend() || !rung_availability(rung)) return false;
     if (rung.peer && !plan_.peers) return false;
-    return static_cast<bool>(judge_.instance().supports(rung, context_));
+    return static_cast<bool>(verifier_.instance().supports(rung, context_));
   }
 
   void time_briefly() {
     call_ = timed_once(nullptr);
     const double longest = std::max(long_call, hopeless * call_);
-    SmallerProblems smaller(op_, problem_, judge_.instance().cost(), context_);
+    SmallerProblems smaller(op_, problem_, verifier_.instance().cost(), context_);
     for (const RungInfo* rung : op_.rungs()) {
       if (!takes_part(*rung)) continue;
       try {
@@ -276,7 +276,7 @@ class ProblemSurvey {
   }
 
   void hold_against_floor() {
-    const Instance& made = judge_.instance();
+    const Instance& made = verifier_.instance();
     const bench::Ceiling ceiling = ceiling_of(problem_, made, context_, machine_);
     const double starting = context_.backend() == Backend::cpu ? call_seconds : launch_seconds;
     const double working = bench::seconds_at_best(made.cost(), ceiling);
@@ -290,7 +290,7 @@ class ProblemSurvey {
   Context& context_;
   const SurveyPlan& plan_;
   const bench::Machine& machine_;
-  Judge judge_;
+  Verifier verifier_;
   std::vector<std::unique_ptr<Instance>> sets_;
   SurveyRow row_;
   double call_ = 0;

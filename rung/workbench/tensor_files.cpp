@@ -7,7 +7,7 @@
 #include <array>
 
 #include "rung/core/error.hpp"
-#include "rung/core/npy.hpp"
+#include "rung/harness/npy.hpp"
 #include "rung/workbench/png.hpp"
 
 namespace rung::workbench {

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "rung/bench/published.hpp"
+#include "rung/bench/data_sheets.hpp"
 #include "rung/workbench/calculator.hpp"
 
 namespace rung::workbench {

@@ -32,7 +32,7 @@ class Api:
         self.types |= {f"int[{count}]": ctypes.c_int * count for count in (2, 3)}
         # Of all operators, built or not: conv's and pool's options have gemm's activation.
         texts = [path.read_text()
-                 for path in [SOURCE / "rung/core/c_api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h"))]
+                 for path in [SOURCE / "rung/c/api.h"] + sorted(SOURCE.glob("rung/ops/*/*.h"))]
         for text in texts:
             for name, values in headers.c_enumerations(text).items():
                 self.types[name] = ctypes.c_int

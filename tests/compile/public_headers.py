@@ -14,13 +14,13 @@ import tempfile
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Werror"]
 MOST_LINES = 15
 # Those of core that programs use; others reach them through the library's own sources alone.
-CORE = ["activation", "context", "dlpack", "dtype", "error", "extents", "npy", "tensor", "tensor_ref", "version",
+CORE = ["activation", "context", "dlpack", "dtype", "error", "extents", "tensor", "tensor_ref", "version",
         "view"]
 
 
 def public_headers(root):
     operators = sorted(folder for folder in (root / "rung" / "ops").iterdir() if folder.is_dir())
-    headers = ["rung/rung.hpp"] + [f"rung/core/{name}.hpp" for name in CORE]
+    headers = ["rung/rung.hpp"] + [f"rung/core/{name}.hpp" for name in CORE] + ["rung/harness/npy.hpp"]
     headers += [f"rung/ops/{folder.name}/{folder.name}.hpp" for folder in operators
                 if (folder / f"{folder.name}.hpp").exists()]
     templates = [path for folder in operators for path in sorted(folder.glob("*.cuh"))]

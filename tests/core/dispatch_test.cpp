@@ -11,7 +11,7 @@
 #include "doubling.hpp"
 #include "expect_error.hpp"
 #include "fake_device.hpp"
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung {
 namespace {

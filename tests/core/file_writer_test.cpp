@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Output files: whole or not at all, whoever else writes, whatever stands in their place, however
 // the process ends.
-#include "rung/core/file_writer.hpp"
+#include "rung/harness/file_writer.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

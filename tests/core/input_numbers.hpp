@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 
 namespace rung::test {
 

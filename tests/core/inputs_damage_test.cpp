@@ -10,7 +10,7 @@
 
 #include "fake_device.hpp"
 #include "input_numbers.hpp"
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 
 namespace rung {
 namespace {

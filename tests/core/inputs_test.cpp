@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs: the promised layouts and values, and the same numbers wherever they lie.
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 
 #include <gtest/gtest.h>
 

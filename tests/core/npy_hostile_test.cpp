@@ -10,7 +10,7 @@
 
 #include "expect_error.hpp"
 #include "npy_file.hpp"
-#include "rung/core/npy.hpp"
+#include "rung/harness/npy.hpp"
 
 namespace rung {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // .npy files as they should be: written bytes against the format's own description, everything
 // written read back, other writers' habits, and NumPy itself where it is installed.
-#include "rung/core/npy.hpp"
+#include "rung/harness/npy.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random problems as data: what patterns mean, and how often what is drawn.
-#include "rung/core/problem_pattern.hpp"
+#include "rung/harness/problem_pattern.hpp"
 
 #include <gtest/gtest.h>
 

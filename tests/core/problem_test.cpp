@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The spelling of problems: round trips, and what is said of a bad one.
-#include "rung/core/problem.hpp"
+#include "rung/harness/problem.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "expect_error.hpp"
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzer of read_npy(): any bytes are a tensor or an Error. A tensor has exactly the bytes that
 // follow the header.
-#include "rung/core/npy.hpp"
+#include "rung/harness/npy.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fuzzer of Problem::parse(): any text is a problem or an Error. A problem is spelled in one way.
-#include "rung/core/problem.hpp"
+#include "rung/harness/problem.hpp"
 
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cp.async: pipelines of tiles, and copies that are shorter than their slot.
-#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx/async_copy.hpp"
 #include "tests/simt/device_fixture.hpp"
 
 namespace rung::async_copy_test {

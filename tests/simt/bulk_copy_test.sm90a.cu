@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bulk copies between global and shared memory, stores and reductions by groups.
-#include "rung/device/ptx_bulk_copy.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
 
 #include "tests/simt/hopper_fixture.hpp"
 

@@ -2,10 +2,10 @@
 // Misuse of clusters: the simulated GPU must say what is wrong, and where.
 #include <cmath>
 
-#include "rung/device/ptx_bulk_copy.hpp"
-#include "rung/device/ptx_cluster.hpp"
-#include "rung/device/ptx_memory.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
+#include "rung/device/ptx/cluster.hpp"
+#include "rung/device/ptx/memory.hpp"
+#include "rung/device/ptx/thread.hpp"
 #include "tests/simt/failure_fixture.hpp"
 
 namespace rung {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clusters: ranks, barriers, shared memory of other blocks, and copies into it.
-#include "rung/device/ptx_cluster.hpp"
-#include "rung/device/ptx_cluster_send.hpp"
+#include "rung/device/ptx/cluster.hpp"
+#include "rung/device/ptx/cluster_send.hpp"
 
-#include "rung/device/ptx_bulk_copy.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
 namespace rung::cluster_test {

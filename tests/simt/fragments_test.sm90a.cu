@@ -2,7 +2,7 @@
 // stmatrix in all forms, and mma.sync of 8-bit integers.
 #include <type_traits>
 
-#include "rung/device/ptx_store_matrix.hpp"
+#include "rung/device/ptx/store_matrix.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
 namespace rung::fragments_test {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Misuse of ordered memory, mbarriers, bulk copies and tensor maps: the simulated GPU must say what
 // is wrong, and where. Clusters: cluster_failure_test.cpp.
-#include "rung/device/ptx_memory.hpp"
-#include "rung/device/ptx_tensor_copy.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/memory.hpp"
+#include "rung/device/ptx/tensor_copy.hpp"
+#include "rung/device/ptx/thread.hpp"
 #include "tests/simt/failure_fixture.hpp"
 
 namespace rung {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small features of compute capability 9.0: elected lanes, registers, grids that depend on others.
-#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/ptx/hopper.hpp"
 
 #include "tests/simt/hopper_fixture.hpp"
 

@@ -2,7 +2,7 @@
 // Bit and arithmetic intrinsics give the same in both backs.
 #include <cmath>
 
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/thread.hpp"
 #include "tests/simt/device_fixture.hpp"
 
 namespace rung::intrinsics_test {

@@ -3,7 +3,7 @@
 // orders some are early, so that a buffer that is refilled too soon shows.
 #include <cmath>
 
-#include "rung/device/ptx_bulk_copy.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
 #include "tests/simt/device_fixture.hpp"
 
 namespace rung {

@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "rung/device/convert.hpp"
-#include "rung/device/ptx_double_multiply.hpp"
-#include "rung/device/ptx_matrix.hpp"
+#include "rung/device/ptx/double_multiply.hpp"
+#include "rung/device/ptx/matrix.hpp"
 #include "rung/device/wmma.hpp"
 #include "tests/simt/device_fixture.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // mbarriers: phases, parities, arrivals, and rings of tiles that bulk copies fill.
-#include "rung/device/ptx_mbarrier.hpp"
+#include "rung/device/ptx/mbarrier.hpp"
 
-#include "rung/device/ptx_bulk_copy.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
 namespace rung::mbarrier_test {

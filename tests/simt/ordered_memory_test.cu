@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks that wait for blocks: decoupled look-back, flags, barriers of the grid made of counters.
-#include "rung/device/ptx_memory.hpp"
+#include "rung/device/ptx/memory.hpp"
 
 #include <cstdint>
 #include <numeric>

@@ -2,9 +2,9 @@
 // What is counted of copies and tensor cores: apart from requests, on the lines that start them.
 #include <algorithm>
 
-#include "rung/device/ptx_bulk_copy.hpp"
-#include "rung/device/ptx_tensor_copy.hpp"
-#include "rung/device/ptx_wgmma.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
+#include "rung/device/ptx/tensor_copy.hpp"
+#include "rung/device/ptx/wgmma.hpp"
 #include "tests/simt/record_fixture.hpp"
 
 namespace rung {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // fence.proxy.async between what threads write to shared memory and the copies and tensor cores
 // that use it: each way to forget it is found, each right way is not.
-#include "rung/device/ptx_bulk_copy.hpp"
-#include "rung/device/ptx_thread.hpp"
-#include "rung/device/ptx_wgmma.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
+#include "rung/device/ptx/thread.hpp"
+#include "rung/device/ptx/wgmma.hpp"
 #include "tests/simt/record_fixture.hpp"
 
 namespace rung {

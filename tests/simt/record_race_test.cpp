@@ -3,10 +3,10 @@
 #include <random>
 #include <vector>
 
-#include "rung/device/ptx_async_copy.hpp"
-#include "rung/device/ptx_mbarrier.hpp"
-#include "rung/device/ptx_memory.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/async_copy.hpp"
+#include "rung/device/ptx/mbarrier.hpp"
+#include "rung/device/ptx/memory.hpp"
+#include "rung/device/ptx/thread.hpp"
 #include "tests/simt/record_fixture.hpp"
 
 namespace rung {

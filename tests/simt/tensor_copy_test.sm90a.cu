@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor maps and copies: boxes of tensors of 1 to 5 axes, over every edge, swizzled and back.
-#include "rung/device/ptx_tensor_copy.hpp"
+#include "rung/device/ptx/tensor_copy.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <numeric>
 
-#include "rung/device/ptx_cluster.hpp"
+#include "rung/device/ptx/cluster.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
 namespace rung::tensor_copy_test {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "rung/device/ptx_im2col.hpp"
-#include "rung/device/ptx_tensor_reduce.hpp"
+#include "rung/device/ptx/im2col.hpp"
+#include "rung/device/ptx/tensor_reduce.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
 namespace rung::tensor_reduce_test {

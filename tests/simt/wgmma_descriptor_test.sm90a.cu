@@ -4,8 +4,8 @@
 // must, too.
 #include <cstdint>
 
-#include "rung/device/ptx_bulk_copy.hpp"
-#include "rung/device/ptx_wgmma.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
+#include "rung/device/ptx/wgmma.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
 namespace rung::wgmma_descriptor_test {

@@ -3,9 +3,9 @@
 // too early multiplies the new ones, and what cannot be right is reported.
 #include <cstdint>
 
-#include "rung/device/ptx_bulk_copy.hpp"
-#include "rung/device/ptx_hopper.hpp"
-#include "rung/device/ptx_wgmma.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
+#include "rung/device/ptx/hopper.hpp"
+#include "rung/device/ptx/wgmma.hpp"
 #include "tests/simt/failure_fixture.hpp"
 
 namespace rung {

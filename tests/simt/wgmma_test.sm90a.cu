@@ -2,11 +2,11 @@
 // wgmma against plain products: every width, every type, every layout of the operands in shared
 // memory, and A in registers. Values are small whole numbers, whose sums are exact in any order:
 // every bit must agree, on the chip as in the simulator.
-#include "rung/device/ptx_wgmma.hpp"
+#include "rung/device/ptx/wgmma.hpp"
 
 #include <type_traits>
 
-#include "rung/device/ptx_bulk_copy.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
 #include "tests/simt/hopper_fixture.hpp"
 
 namespace rung::wgmma_test {

@@ -6,13 +6,14 @@ import pathlib
 import re
 import sys
 
+CORE = ["rung/core", "rung/harness", "rung/c"]
 # Per target of rung_compile_together(): its sources, and headers that they may include.
 LIBRARIES = {
-    "rung_core": (["rung/core/*.cpp"], ["rung/core/*.hpp"]),
+    "rung_core": ([f"{part}/*.cpp" for part in CORE], [f"{part}/*.hpp" for part in CORE]),
     "rung_workbench": (["rung/workbench/*.cpp", "rung/bench/*.cpp"],
-                       ["rung/workbench/*.hpp", "rung/bench/*.hpp", "rung/core/*.hpp"]),
+                       ["rung/workbench/*.hpp", "rung/bench/*.hpp", "rung/core/*.hpp", "rung/harness/*.hpp"]),
     "${with_or_without}": (["rung/workbench/*.cpp", "rung/emulate/*.cpp"],
-                           ["rung/workbench/*.hpp", "rung/emulate/*.hpp", "rung/core/*.hpp"]),
+                           ["rung/workbench/*.hpp", "rung/emulate/*.hpp", "rung/core/*.hpp", "rung/harness/*.hpp"]),
     "rung_simt": (["rung/simt/*.cpp", "rung/simt/record/*.cpp"], ["rung/simt/*.hpp", "rung/simt/record/*.hpp"]),
     "rung_emulate": (["rung/emulate/runtime/*.cpp"], ["rung/emulate/runtime/*.hpp"]),
 }

@@ -12,10 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/parallel.hpp"
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung {
 namespace {

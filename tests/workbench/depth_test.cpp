@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The depth of kernels in steps: by formula, and as the simulated GPU counts it.
 #include "command_line.hpp"
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung::test {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung::test {
 

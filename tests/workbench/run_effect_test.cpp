@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "run_on_files.hpp"
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung::test {
 namespace {

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "fake_operator.hpp"
-#include "rung/core/npy.hpp"
+#include "rung/harness/npy.hpp"
 #include "rung/workbench/png.hpp"
 
 namespace rung::test {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string>
 
-#include "rung/core/npy.hpp"
+#include "rung/harness/npy.hpp"
 
 namespace rung::test {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "tests/support/long_test.hpp"
 
 namespace rung {

@@ -14,7 +14,7 @@
 
 #include "fake_operator.hpp"
 #include "rung/core/error.hpp"
-#include "rung/core/problem_pattern.hpp"
+#include "rung/harness/problem_pattern.hpp"
 
 namespace rung::test {
 namespace {

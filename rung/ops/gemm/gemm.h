@@ -4,7 +4,7 @@
 #ifndef RUNG_OPS_GEMM_GEMM_H
 #define RUNG_OPS_GEMM_GEMM_H
 
-#include "rung/core/c_api.h"
+#include "rung/c/api.h"
 
 #ifdef __cplusplus
 extern "C" {

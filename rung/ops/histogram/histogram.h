@@ -5,7 +5,7 @@
 #ifndef RUNG_OPS_HISTOGRAM_HISTOGRAM_H
 #define RUNG_OPS_HISTOGRAM_HISTOGRAM_H
 
-#include "rung/core/c_api.h"
+#include "rung/c/api.h"
 
 #ifdef __cplusplus
 extern "C" {

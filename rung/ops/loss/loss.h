@@ -7,7 +7,7 @@
 
 #include <limits.h>
 
-#include "rung/core/c_api.h"
+#include "rung/c/api.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -5,7 +5,7 @@
 #ifndef RUNG_OPS_POOL_POOL_H
 #define RUNG_OPS_POOL_POOL_H
 
-#include "rung/core/c_api.h"
+#include "rung/c/api.h"
 #include "rung/ops/gemm/gemm.h" /* rung_activation */
 
 #ifdef __cplusplus

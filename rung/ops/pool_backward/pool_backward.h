@@ -5,7 +5,7 @@
 #ifndef RUNG_OPS_POOL_BACKWARD_POOL_BACKWARD_H
 #define RUNG_OPS_POOL_BACKWARD_POOL_BACKWARD_H
 
-#include "rung/core/c_api.h"
+#include "rung/c/api.h"
 #include "rung/ops/pool/pool.h"
 
 #ifdef __cplusplus

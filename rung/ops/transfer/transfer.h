@@ -5,7 +5,7 @@
 #ifndef RUNG_OPS_TRANSFER_TRANSFER_H
 #define RUNG_OPS_TRANSFER_TRANSFER_H
 
-#include "rung/core/c_api.h"
+#include "rung/c/api.h"
 #include "rung/ops/elementwise/elementwise.h"
 
 #ifdef __cplusplus

@@ -2,9 +2,9 @@
 // Indices that an array's type does not have. The compiler asks at each access of an array of known
 // size (-fsanitize=bounds), and calls us when the answer is no; which memory that is, the
 // access tells that follows.
+#include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
-#include "rung/simt/record/wording.hpp"
 #include "rung/simt/scheduler.hpp"
 #include "rung/simt/simulator.hpp"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "rung/simt/record/reach.hpp"
+#include "rung/simt/record/request_view.hpp"
 
 namespace rung::simt::record {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of writes. Two that write the same value to a word do no harm, and are common: a flag that
 // many threads set. So values are looked at, by lane where the code is instrumented.
-#include "rung/simt/record/reach.hpp"
+#include "rung/simt/record/request_view.hpp"
 
 namespace rung::simt::record {
 namespace {

@@ -13,10 +13,10 @@
 #include <cstring>
 #include <type_traits>
 
+#include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/findings.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/source.hpp"
-#include "rung/simt/record/wording.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt::record {

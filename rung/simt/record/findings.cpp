@@ -5,10 +5,10 @@
 
 #include <string>
 
+#include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/session.hpp"
 #include "rung/simt/record/source.hpp"
-#include "rung/simt/record/wording.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt::record {

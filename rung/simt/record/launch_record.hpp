@@ -81,7 +81,7 @@ class LaunchRecord {
   [[nodiscard]] std::uintptr_t site_of(std::uint16_t number);
   /// A read that races with an atomic operation is reported at the end, unless it was a guess.
   void hold(Finding finding, GuessPlace read, std::uint16_t atomic_site);
-  /// What is read there is compared and exchanged later, here (guess.cpp).
+  /// What is read there is compared and exchanged later, here (optimistic_read.cpp).
   void guessed(GuessPlace read, std::uint16_t compare_site);
   /// What one worker has counted. Of `work` warps and bytes.
   void add(const std::vector<SiteCount>& counts, const Work& work, std::uint64_t requests,

@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
+#include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/session.hpp"
 #include "rung/simt/record/source.hpp"
-#include "rung/simt/record/wording.hpp"
 
 namespace rung::simt::record {
 

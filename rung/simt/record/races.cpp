@@ -3,9 +3,9 @@
 #include <string>
 #include <utility>
 
+#include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/findings.hpp"
 #include "rung/simt/record/source.hpp"
-#include "rung/simt/record/wording.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt::record {

@@ -11,9 +11,9 @@
 
 #include "rung/core/error.hpp"
 #include "rung/simt/record/arithmetic.hpp"
+#include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/source.hpp"
-#include "rung/simt/record/wording.hpp"
 
 namespace rung::simt::record {
 

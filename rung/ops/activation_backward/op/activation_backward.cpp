@@ -2,8 +2,8 @@
 // activation_backward: the operator's object, its rung list, and what every call goes through.
 #include "rung/ops/activation_backward/op/activation_backward.hpp"
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_backward's C functions.
-#include "rung/core/c_options.hpp"
+#include "rung/c/options.hpp"
 #include "rung/ops/activation_backward/activation_backward.h"
 #include "rung/ops/activation_backward/activation_backward.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 namespace rung {

@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
-#include "rung/core/any_operator.hpp"
-#include "rung/core/words.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_words.hpp"
 #include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 namespace rung {

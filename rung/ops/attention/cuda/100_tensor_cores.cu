@@ -13,8 +13,8 @@
 //          Every warp loads all of K and V from shared memory for its 16 rows.
 // Source   Dao 2023, FlashAttention-2; PTX ISA, "Matrix fragments for mma.m16n8k16".
 #include "rung/device/load_anywhere.hpp"
-#include "rung/device/ptx_async_copy.hpp"
-#include "rung/device/ptx_matrix.hpp"
+#include "rung/device/ptx/async_copy.hpp"
+#include "rung/device/ptx/matrix.hpp"
 #include "rung/device/swizzled_tile.hpp"
 #include "rung/ops/attention/cuda/detail/estimate.hpp"
 #include "rung/ops/attention/cuda/detail/exact_row.hpp"

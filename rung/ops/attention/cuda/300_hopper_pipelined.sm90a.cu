@@ -11,7 +11,7 @@
 // Limits   within a warpgroup, products and softmax wait for each other; what overlaps does so by
 //          chance, between the warpgroups. Rows that TMA cannot address go to tensor_cores.
 // Source   Dao 2023, FlashAttention-2; Shah et al. 2024, FlashAttention-3, "Warp-specialization".
-#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/ptx/hopper.hpp"
 #include "rung/device/stage_ring.hpp"
 #include "rung/ops/attention/cuda/detail/estimate.hpp"
 #include "rung/ops/attention/cuda/detail/hopper_rung.hpp"

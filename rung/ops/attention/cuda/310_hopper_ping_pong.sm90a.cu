@@ -12,8 +12,8 @@
 // Limits   as hopper_pipelined.
 // Source   Shah et al. 2024, FlashAttention-3, "Pingpong scheduling" and "Intra-warpgroup overlap".
 #include "rung/core/tensor.hpp"
-#include "rung/device/ptx_hopper.hpp"
-#include "rung/device/ptx_memory.hpp"
+#include "rung/device/ptx/hopper.hpp"
+#include "rung/device/ptx/memory.hpp"
 #include "rung/device/stage_ring.hpp"
 #include "rung/ops/attention/cuda/detail/estimate.hpp"
 #include "rung/ops/attention/cuda/detail/hopper_rung.hpp"

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <string>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung {
 namespace {

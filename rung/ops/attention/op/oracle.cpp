@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
 #include "rung/core/rounding.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/attention/mask.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/ops/attention/mask.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 

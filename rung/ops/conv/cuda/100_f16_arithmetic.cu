@@ -14,7 +14,7 @@
 //          f16; contiguous channels, a multiple of 8 per group, all 16-byte aligned.
 // Tried    -
 // Source   CUDA C++ Programming Guide, "Arithmetic instructions": results per clock and SM.
-#include "rung/device/ptx_half_multiply.hpp"
+#include "rung/device/ptx/half_multiply.hpp"
 #include "rung/ops/conv/cuda/detail/tensor_tiles.hpp"
 #include "rung/ops/conv/layer.hpp"
 

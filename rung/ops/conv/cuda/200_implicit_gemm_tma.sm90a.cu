@@ -15,8 +15,8 @@
 //          Channels are multiplied in sixty-fours: with 8 of them seven eighths are zeros.
 // Tried    -
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper".
-#include "rung/device/ptx_hopper.hpp"
-#include "rung/device/ptx_im2col.hpp"
+#include "rung/device/ptx/hopper.hpp"
+#include "rung/device/ptx/im2col.hpp"
 #include "rung/ops/conv/cuda/detail/im2col_tensor.hpp"
 #include "rung/ops/gemm/cuda/320_persistent.cuh"
 

@@ -2,8 +2,8 @@
 // conv: the operator's object, its rung list, and what every call goes through.
 #include "rung/ops/conv/op/conv.hpp"
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/ops/conv/op/axes.hpp"
 
 namespace rung {

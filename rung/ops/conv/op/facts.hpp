@@ -10,7 +10,7 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/extents.hpp"
-#include "rung/core/problem.hpp"
+#include "rung/harness/problem.hpp"
 #include "rung/ops/conv/op/text.hpp"
 
 namespace rung::conv_facts {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "rung/core/context.hpp"
-#include "rung/core/problem.hpp"
+#include "rung/harness/problem.hpp"
 
 namespace rung::conv_gradient {
 

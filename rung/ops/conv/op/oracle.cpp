@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <numbers>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/op/oracle.hpp"
 

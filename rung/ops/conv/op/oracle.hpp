@@ -8,9 +8,9 @@
 #include <type_traits>
 
 #include "rung/core/dtype.hpp"
-#include "rung/core/inputs.hpp"
 #include "rung/core/operator.hpp"
 #include "rung/core/tensor_ref.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/conv/window.hpp"
 
 namespace rung::conv_oracle {

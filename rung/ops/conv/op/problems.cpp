@@ -6,10 +6,10 @@
 #include <cmath>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
-#include "rung/core/facts.hpp"
 #include "rung/core/require.hpp"
-#include "rung/core/words.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/facts.hpp"
+#include "rung/harness/problem_words.hpp"
 #include "rung/ops/conv/op/axes.hpp"
 #include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/op/facts.hpp"

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/per_axis.hpp"
-#include "rung/core/problem.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem.hpp"
 #include "rung/ops/conv/op/axes.hpp"
 #include "rung/ops/conv/op/conv.hpp"
 

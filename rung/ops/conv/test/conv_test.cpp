@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "rung/core/facts.hpp"
+#include "rung/harness/facts.hpp"
 #include "rung/ops/conv/test/conv_test.hpp"
 #include "rung/peers/cudnn_algorithms.hpp"
 

@@ -3,7 +3,7 @@
 #include "rung/ops/conv_backward_data/conv_backward_data.h"
 #include "rung/ops/conv_backward_data/conv_backward_data.hpp"
 
-#include "rung/core/c_options.hpp"
+#include "rung/c/options.hpp"
 
 namespace {
 

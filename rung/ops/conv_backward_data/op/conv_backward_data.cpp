@@ -2,7 +2,7 @@
 // conv_backward_data: the operator's object, its rung list, and what every call goes through.
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/ops/conv/op/axes.hpp"
 
 namespace rung {

@@ -3,7 +3,7 @@
 #include "rung/ops/conv_backward_filter/conv_backward_filter.h"
 #include "rung/ops/conv_backward_filter/conv_backward_filter.hpp"
 
-#include "rung/core/c_options.hpp"
+#include "rung/c/options.hpp"
 
 namespace {
 

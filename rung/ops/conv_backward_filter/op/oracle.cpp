@@ -2,7 +2,7 @@
 // conv_backward_filter: what it must cost, what it must give, and how far a rung may be off.
 #include <cstdint>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/conv/op/oracle.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 

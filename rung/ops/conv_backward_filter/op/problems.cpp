@@ -6,9 +6,9 @@
 #include <array>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
-#include "rung/core/facts.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/facts.hpp"
 #include "rung/ops/conv/op/axes.hpp"
 #include "rung/ops/conv/op/facts.hpp"
 #include "rung/ops/conv/op/gradient_problems.hpp"

@@ -24,7 +24,7 @@
 //          stores. Here slots are used once.
 // Source   CUB's transform for sm_90; PTX ISA, "cp.async.bulk".
 #include "rung/device/dependent.hpp"
-#include "rung/device/ptx_bulk_copy.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
 #include "rung/ops/elementwise/cuda/detail/packs.hpp"
 
 namespace rung {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise's C functions.
-#include "rung/core/c_options.hpp"
+#include "rung/c/options.hpp"
 #include "rung/ops/elementwise/elementwise.h"
 #include "rung/ops/elementwise/elementwise.hpp"
 

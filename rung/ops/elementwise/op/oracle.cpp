@@ -6,7 +6,7 @@
 #include <numbers>
 #include <type_traits>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/elementwise/op/elementwise.hpp"
 
 namespace rung {

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
-#include "rung/core/run_examples.hpp"
-#include "rung/core/words.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_words.hpp"
+#include "rung/harness/run_examples.hpp"
 #include "rung/ops/elementwise/op/elementwise.hpp"
 
 namespace rung {

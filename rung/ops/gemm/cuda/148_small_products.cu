@@ -17,7 +17,7 @@
 //          per block.
 #include <cmath>
 
-#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx/async_copy.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 

@@ -6,8 +6,8 @@
 
 #include "rung/device/collectives.hpp"
 #include "rung/device/load.hpp"
-#include "rung/device/ptx_async_copy.hpp"
-#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/ptx/async_copy.hpp"
+#include "rung/device/ptx/hopper.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/lane_sums.hpp"
 #include "rung/ops/gemm/cuda/detail/slices.hpp"

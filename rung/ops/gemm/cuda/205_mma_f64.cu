@@ -18,8 +18,8 @@
 // Source   PTX ISA, "Matrix fragments for mma.m16n8k4, m16n8k8 and m16n8k16 with .f64".
 #include <cmath>
 
-#include "rung/device/ptx_async_copy.hpp"
-#include "rung/device/ptx_double_multiply.hpp"
+#include "rung/device/ptx/async_copy.hpp"
+#include "rung/device/ptx/double_multiply.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/raster.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"

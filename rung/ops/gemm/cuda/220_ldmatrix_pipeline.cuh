@@ -10,8 +10,8 @@
 #include <type_traits>
 
 #include "rung/device/load_anywhere.hpp"
-#include "rung/device/ptx_async_copy.hpp"
-#include "rung/device/ptx_matrix.hpp"
+#include "rung/device/ptx/async_copy.hpp"
+#include "rung/device/ptx/matrix.hpp"
 #include "rung/ops/gemm/cuda/detail/raster.hpp"
 #include "rung/ops/gemm/cuda/detail/slices.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"

@@ -13,7 +13,7 @@
 //          Higher-Precision Computations"; Ootomo, Yokota, "Recovering single precision accuracy
 //          from Tensor Cores", for the additions.
 #include "rung/device/load_anywhere.hpp"
-#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/ptx/hopper.hpp"
 #include "rung/ops/gemm/cuda/detail/consume.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 

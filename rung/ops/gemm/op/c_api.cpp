@@ -2,7 +2,7 @@
 // gemm's C functions.
 #include <vector>
 
-#include "rung/core/c_options.hpp"
+#include "rung/c/options.hpp"
 #include "rung/ops/gemm/gemm.h"
 #include "rung/ops/gemm/gemm.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm: the problems on which `rung explain` runs each rung.
-#include "rung/core/explain_problems.hpp"
+#include "rung/harness/explain_problems.hpp"
 
 #include "rung/ops/gemm/op/gemm.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm: the tiles of the CPU's ladder, as its rungs' files have them.
-#include "rung/core/explain_tiles.hpp"
+#include "rung/harness/explain_tiles.hpp"
 
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/gemm/op/gemm.hpp"

@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung {
 namespace {

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
 #include "rung/core/integer.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {

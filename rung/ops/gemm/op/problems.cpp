@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/integer.hpp"
-#include "rung/core/words.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_words.hpp"
 #include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {

@@ -13,7 +13,7 @@
 //          SMs; reading x again from L2 is cheaper. Never the default choice.
 // Source   NVIDIA, CUDA C++ Programming Guide, "Distributed shared memory", whose example this is.
 #include "rung/core/bounds.hpp"
-#include "rung/device/ptx_cluster.hpp"
+#include "rung/device/ptx/cluster.hpp"
 #include "rung/ops/histogram/cuda/detail/walk.hpp"
 
 namespace rung {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram's C functions.
-#include "rung/core/c_options.hpp"
+#include "rung/c/options.hpp"
 #include "rung/ops/histogram/histogram.h"
 #include "rung/ops/histogram/histogram.hpp"
 

@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
 #include "rung/core/rounding.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/ops/histogram/op/bins.hpp"
 
 namespace rung {

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/histogram/op/histogram.hpp"
 
 namespace rung {

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
-#include "rung/core/problem_pattern.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_pattern.hpp"
 #include "rung/ops/histogram/op/bins.hpp"
 
 namespace rung {

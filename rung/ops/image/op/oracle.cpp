@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/image/op/image.hpp"
 
 namespace rung {

@@ -9,11 +9,11 @@
 #include <string>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
-#include "rung/core/option_effect.hpp"
 #include "rung/core/require.hpp"
-#include "rung/core/run_examples.hpp"
-#include "rung/core/words.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/option_effect.hpp"
+#include "rung/harness/problem_words.hpp"
+#include "rung/harness/run_examples.hpp"
 #include "rung/ops/image/op/image.hpp"
 
 namespace rung {

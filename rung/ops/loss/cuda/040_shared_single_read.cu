@@ -19,7 +19,7 @@
 //          memory, but with the label's element by an index known at run time (in local memory),
 //          the label before the row, and one kernel for all rows: 0.76, 0.59; now 0.84, 0.89.
 // Source   softmax's ladder (ops/softmax/cuda/055_shared_single_read.cu).
-#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/device/widen.hpp"

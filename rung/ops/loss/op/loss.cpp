@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung {
 namespace {

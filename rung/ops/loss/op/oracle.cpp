@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
 #include "rung/core/rounding.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/loss/op/loss.hpp"
 
 namespace rung {

@@ -6,8 +6,8 @@
 #include <span>
 #include <string>
 
-#include "rung/core/any_operator.hpp"
-#include "rung/core/option_effect.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/option_effect.hpp"
 #include "rung/ops/loss/op/loss.hpp"
 
 namespace rung {

@@ -35,7 +35,7 @@
 //          chunks that are shifted 808, elements kept in words (64 registers, not 97) 1165.
 // Source   W. Guo, T. Dao et al., QuACK, 2025 (threads by row length).
 #include "rung/device/dependent.hpp"
-#include "rung/device/ptx_bulk_copy.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/device/widen.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm's C functions.
-#include "rung/core/c_options.hpp"
+#include "rung/c/options.hpp"
 #include "rung/ops/norm/norm.h"
 #include "rung/ops/norm/norm.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rung/core/dtype.hpp"
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/norm/op/axes.hpp"
 #include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/op/oracle.hpp"

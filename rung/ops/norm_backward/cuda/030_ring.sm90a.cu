@@ -19,8 +19,8 @@
 #include <cstdint>
 
 #include "rung/core/bounds.hpp"
-#include "rung/device/ptx_bulk_copy.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
+#include "rung/device/ptx/thread.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/device/widen.hpp"
 #include "rung/ops/norm/cuda/detail/parts.hpp"

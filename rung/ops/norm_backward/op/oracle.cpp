@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/norm/op/axes.hpp"
 #include "rung/ops/norm/op/oracle.hpp"
 #include "rung/ops/norm_backward/op/norm_backward.hpp"

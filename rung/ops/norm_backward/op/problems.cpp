@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/ops/norm/op/axes.hpp"
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/optimizer/op/optimizer.hpp"
 
 namespace rung {

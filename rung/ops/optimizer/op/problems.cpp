@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-#include "rung/core/any_operator.hpp"
-#include "rung/core/option_effect.hpp"
 #include "rung/core/tensor.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/option_effect.hpp"
 #include "rung/ops/optimizer/op/optimizer.hpp"
 
 namespace rung {

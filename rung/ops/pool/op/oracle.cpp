@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/pool/op/pool.hpp"
 
 namespace rung {

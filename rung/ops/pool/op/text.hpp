@@ -8,12 +8,12 @@
 #include <string_view>
 #include <utility>
 
-#include "rung/core/any_operator.hpp"
-#include "rung/core/option_effect.hpp"
 #include "rung/core/per_axis.hpp"
-#include "rung/core/problem.hpp"
 #include "rung/core/require.hpp"
-#include "rung/core/words.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/option_effect.hpp"
+#include "rung/harness/problem.hpp"
+#include "rung/harness/problem_words.hpp"
 #include "rung/ops/pool/op/pool.hpp"
 
 namespace rung::pool_text {

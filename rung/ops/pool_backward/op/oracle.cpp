@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 namespace rung {

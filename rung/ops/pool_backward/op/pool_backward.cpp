@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/ops/pool/op/axes.hpp"
 
 namespace rung {

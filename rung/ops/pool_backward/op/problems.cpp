@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
-#include "rung/core/run_examples.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/run_examples.hpp"
 #include "rung/ops/pool/op/axes.hpp"
 #include "rung/ops/pool/op/text.hpp"
 #include "rung/ops/pool_backward/op/pool_backward.hpp"

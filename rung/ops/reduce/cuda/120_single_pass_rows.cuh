@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "rung/core/bounds.hpp"
-#include "rung/device/ptx_memory.hpp"
+#include "rung/device/ptx/memory.hpp"
 #include "rung/ops/reduce/cuda/120_single_pass.cuh"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce's C functions.
-#include "rung/core/c_options.hpp"
+#include "rung/c/options.hpp"
 #include "rung/ops/reduce/reduce.h"
 #include "rung/ops/reduce/reduce.hpp"
 

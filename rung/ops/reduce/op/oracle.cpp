@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/reduce/op/reduce.hpp"
 
 namespace rung {

@@ -9,10 +9,10 @@
 #include <string>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
-#include "rung/core/run_examples.hpp"
-#include "rung/core/words.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_words.hpp"
+#include "rung/harness/run_examples.hpp"
 #include "rung/ops/reduce/op/reduce.hpp"
 
 namespace rung {

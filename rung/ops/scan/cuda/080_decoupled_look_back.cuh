@@ -17,7 +17,7 @@
 #pragma once
 
 #include "rung/core/bounds.hpp"
-#include "rung/device/ptx_memory.hpp"
+#include "rung/device/ptx/memory.hpp"
 #include "rung/ops/scan/cuda/detail/heads.hpp"
 #include "rung/ops/scan/cuda/detail/published.hpp"
 #include "rung/ops/scan/cuda/detail/tile.hpp"

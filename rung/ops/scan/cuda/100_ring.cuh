@@ -15,7 +15,7 @@
 // Idea, Changes, Cost and Limits stand in 100_ring.sm90a.cu, whose rung this is a part of.
 #pragma once
 
-#include "rung/device/ptx_bulk_copy.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
 #include "rung/ops/scan/cuda/detail/published.hpp"
 #include "rung/ops/scan/cuda/detail/tile.hpp"
 

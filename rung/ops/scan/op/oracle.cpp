@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/scan/op/scan.hpp"
 
 namespace rung {

@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
 
 namespace rung {
 namespace {

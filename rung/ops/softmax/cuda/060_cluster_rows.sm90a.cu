@@ -22,9 +22,9 @@
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
-#include "rung/device/ptx_cluster.hpp"
-#include "rung/device/ptx_cluster_send.hpp"
-#include "rung/device/ptx_mbarrier.hpp"
+#include "rung/device/ptx/cluster.hpp"
+#include "rung/device/ptx/cluster_send.hpp"
+#include "rung/device/ptx/mbarrier.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 #include "rung/ops/softmax/cuda/detail/registers.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax's C functions.
-#include "rung/core/c_options.hpp"
+#include "rung/c/options.hpp"
 #include "rung/ops/softmax/softmax.h"
 #include "rung/ops/softmax/softmax.hpp"
 

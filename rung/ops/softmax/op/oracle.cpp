@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
 #include "rung/core/rounding.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/softmax/op/softmax.hpp"
 
 namespace rung {

@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "rung/core/any_operator.hpp"
+#include "rung/harness/any_operator.hpp"
 #include "rung/ops/softmax/op/softmax.hpp"
 
 namespace rung {

@@ -11,7 +11,7 @@
 // Limits   f32; one or two axes; zero edges; rows of x from multiples of 16 bytes on.
 // Tried    -
 // Source   CUDA C++ Programming Guide, "Tensor memory access"; PTX ISA, cp.async.bulk.tensor.
-#include "rung/device/ptx_tensor_copy.hpp"
+#include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/ops/stencil/cuda/detail/arrays.hpp"
 
 namespace rung {

@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
 #include "rung/core/rounding.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung {

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "rung/core/any_operator.hpp"
 #include "rung/core/require.hpp"
-#include "rung/core/run_examples.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/run_examples.hpp"
 #include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung {

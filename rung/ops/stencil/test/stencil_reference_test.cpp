@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 #include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung {

@@ -14,7 +14,7 @@
 //          engine stores 16 bytes at a time: where rows of y end within, it writes past their end.
 //          Blocks that stay, three tiles in, stores by threads: 3651.
 // Source   CUDA C++ Programming Guide, "Tensor memory access"; PTX ISA, cp.async.bulk.tensor.
-#include "rung/device/ptx_tensor_copy.hpp"
+#include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/ops/transpose/cuda/detail/chunk.hpp"
 #include "rung/ops/transpose/cuda/detail/matrices.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose's C functions.
-#include "rung/core/c_options.hpp"
+#include "rung/c/options.hpp"
 #include "rung/ops/transpose/transpose.h"
 #include "rung/ops/transpose/transpose.hpp"
 

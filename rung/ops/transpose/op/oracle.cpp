@@ -3,7 +3,7 @@
 // what the rungs share: axes neither merged nor sorted, elements neither widened.
 #include "rung/ops/transpose/op/transpose.hpp"
 
-#include "rung/core/inputs.hpp"
+#include "rung/harness/inputs.hpp"
 
 namespace rung {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fragments of mma.m16n8k16 (device/ptx_matrix.hpp says who has what) of f16 and bf16.
+// Fragments of mma.m16n8k16 (device/ptx/matrix.hpp says who has what) of f16 and bf16.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "rung/core/dtype.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/convert.hpp"
-#include "rung/device/ptx_matrix.hpp"
+#include "rung/device/ptx/matrix.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 

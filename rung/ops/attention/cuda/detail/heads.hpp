@@ -9,7 +9,7 @@
 #include "rung/core/view.hpp"
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/thread.hpp"
 #include "rung/ops/attention/mask.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 

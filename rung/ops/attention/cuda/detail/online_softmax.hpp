@@ -9,7 +9,7 @@
 
 #include "rung/device/collectives.hpp"
 #include "rung/device/convert.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/thread.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 

@@ -14,9 +14,9 @@
 #pragma once
 
 #include "rung/device/load.hpp"
-#include "rung/device/ptx_store_matrix.hpp"
-#include "rung/device/ptx_tensor_copy.hpp"
-#include "rung/device/ptx_wgmma.hpp"
+#include "rung/device/ptx/store_matrix.hpp"
+#include "rung/device/ptx/tensor_copy.hpp"
+#include "rung/device/ptx/wgmma.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 

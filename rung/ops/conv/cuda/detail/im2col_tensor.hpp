@@ -4,7 +4,7 @@
 #pragma once
 
 #include "rung/core/bounds.hpp"
-#include "rung/device/ptx_im2col.hpp"
+#include "rung/device/ptx/im2col.hpp"
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 

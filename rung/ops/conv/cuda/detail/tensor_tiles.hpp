@@ -6,7 +6,7 @@
 
 #include <type_traits>
 
-#include "rung/device/ptx_matrix.hpp"
+#include "rung/device/ptx/matrix.hpp"
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv/cuda/detail/term_slices.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"

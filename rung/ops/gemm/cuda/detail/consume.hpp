@@ -11,9 +11,9 @@
 
 #include <type_traits>
 
-#include "rung/device/ptx_cluster.hpp"
-#include "rung/device/ptx_hopper.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/cluster.hpp"
+#include "rung/device/ptx/hopper.hpp"
+#include "rung/device/ptx/thread.hpp"
 #include "rung/device/stage_ring.hpp"
 #include "rung/device/wgmma_tile.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"

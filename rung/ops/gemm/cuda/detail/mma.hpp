@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "rung/device/ptx_matrix.hpp"
+#include "rung/device/ptx/matrix.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

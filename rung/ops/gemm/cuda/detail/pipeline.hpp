@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx/async_copy.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {

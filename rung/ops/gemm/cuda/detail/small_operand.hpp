@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "rung/device/load.hpp"
-#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx/async_copy.hpp"
 #include "rung/ops/gemm/cuda/detail/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {

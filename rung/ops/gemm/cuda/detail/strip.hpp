@@ -11,7 +11,7 @@
 #include <type_traits>
 
 #include "rung/device/activate_all.hpp"
-#include "rung/device/ptx_prefetch.hpp"
+#include "rung/device/ptx/prefetch.hpp"
 #include "rung/device/swizzled_tile.hpp"
 #include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 

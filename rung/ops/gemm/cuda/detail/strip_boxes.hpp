@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "rung/device/ptx_store_matrix.hpp"
-#include "rung/device/ptx_tensor_copy.hpp"
+#include "rung/device/ptx/store_matrix.hpp"
+#include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {

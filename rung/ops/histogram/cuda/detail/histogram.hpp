@@ -11,7 +11,7 @@
 #include "rung/device/convert.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/device.hpp"
-#include "rung/device/ptx_hopper.hpp"
+#include "rung/device/ptx/hopper.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/ops/histogram/op/bins.hpp"
 

@@ -5,7 +5,7 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/device/collectives.hpp"
-#include "rung/device/ptx_shared.hpp"
+#include "rung/device/ptx/shared.hpp"
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
 
 namespace rung::histogram_cuda::inline RUNG_TARGET {

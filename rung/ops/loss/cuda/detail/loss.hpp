@@ -9,7 +9,7 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/thread.hpp"
 #include "rung/device/rows.hpp"
 #include "rung/ops/loss/op/loss.hpp"
 #include "rung/ops/loss/terms.hpp"

@@ -11,7 +11,7 @@
 #include "rung/core/require.hpp"
 #include "rung/device/activate.hpp"
 #include "rung/device/load.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/thread.hpp"
 #include "rung/device/take_axis.hpp"
 #include "rung/ops/pool/op/pool.hpp"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "rung/device/ptx_memory.hpp"
+#include "rung/device/ptx/memory.hpp"
 
 namespace rung::inline RUNG_TARGET::scan_cuda {
 

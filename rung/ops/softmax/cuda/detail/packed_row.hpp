@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "rung/core/bounds.hpp"
-#include "rung/device/ptx_async_copy.hpp"
-#include "rung/device/ptx_halves.hpp"
+#include "rung/device/ptx/async_copy.hpp"
+#include "rung/device/ptx/halves.hpp"
 #include "rung/ops/softmax/cuda/detail/register_row.hpp"
 
 namespace rung::softmax_cuda::inline RUNG_TARGET {

@@ -3,7 +3,7 @@
 // registers.
 #pragma once
 
-#include "rung/device/ptx_async_copy.hpp"
+#include "rung/device/ptx/async_copy.hpp"
 #include "rung/ops/softmax/cuda/detail/registers.hpp"
 
 namespace rung::softmax_cuda::inline RUNG_TARGET {

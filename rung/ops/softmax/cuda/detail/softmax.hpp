@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "rung/core/bounds.hpp"
-#include "rung/device/ptx_thread.hpp"
+#include "rung/device/ptx/thread.hpp"
 #include "rung/device/rows.hpp"
 #include "rung/ops/softmax/op/softmax.hpp"
 

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operators with their types erased: what the workbench lists, checks, times and runs without
+// knowing any of them. Operator<Op> registers one; it stands once in the operator's .cpp.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "rung/core/operator.hpp"
+#include "rung/harness/inputs.hpp"
+#include "rung/harness/problem.hpp"
+
+namespace rung {
+
+/// One argument of an operator on the command line (`rung run`).
+struct ArgumentSpec {
+  enum class Kind { tensor, number, flag, text };
+  std::string_view name;  // a positional tensor "a", or an option: "alpha" becomes --alpha
+  Kind kind = Kind::tensor;
+  bool positional = false;
+  std::string_view help;
+  std::string_view choices = {};  // for text: "none|relu|gelu"
+};
+
+/// The arguments of one `rung run`, read; the operator fills result.
+struct RUNG_API Invocation {
+  std::map<std::string, Tensor, std::less<>> tensors;
+  std::map<std::string, double, std::less<>> numbers;
+  std::map<std::string, std::string, std::less<>> texts;  // flags are "" when given
+  Tensor result;
+
+  [[nodiscard]] bool has(std::string_view name) const {
+    return tensors.contains(name) || numbers.contains(name) || texts.contains(name);
+  }
+  [[nodiscard]] double number(std::string_view name, double otherwise) const {
+    const auto found = numbers.find(name);
+    return found == numbers.end() ? otherwise : found->second;
+  }
+  /// A whole number; throws Error(invalid_argument) for one that is none, or not accepted.
+  [[nodiscard]] std::int64_t integer(std::string_view op, std::string_view name,
+                                     std::int64_t otherwise, Problem::Whole accepted) const;
+  [[nodiscard]] std::string_view text(std::string_view name, std::string_view otherwise) const {
+    const auto found = texts.find(name);
+    return found == texts.end() ? otherwise : std::string_view(found->second);
+  }
+};
+
+/// One problem made concrete on one device.
+class RUNG_API Instance {
+ public:
+  explicit Instance(Inputs made) : inputs(std::move(made)) {}
+  virtual ~Instance() = default;
+  Instance(const Instance&) = delete;
+  Instance& operator=(const Instance&) = delete;
+
+  /// Throws what the public call would throw: shapes, types, devices, aliasing.
+  virtual void validate(const Context& context) const = 0;
+  [[nodiscard]] virtual Support supports(const RungInfo& rung, const Context& context) const = 0;
+  /// Runs the rung, peer or teaching too; the caller has asked supports().
+  virtual void run(const RungInfo& rung, Context& context) = 0;
+  /// The public call, as a program makes it: validation and choice included.
+  virtual void call(Context& context) = 0;
+  [[nodiscard]] virtual const RungInfo& chosen(const Context& context) const = 0;
+  [[nodiscard]] virtual Cost cost() const = 0;
+  [[nodiscard]] virtual Cost traffic(const RungInfo& rung) const = 0;
+  [[nodiscard]] virtual Tolerance tolerance(const RungInfo& rung) const = 0;
+  /// Fills the rows that `oracle` asks for, from the tensors as they are now; host memory only.
+  virtual void reference(Oracle& oracle) const = 0;
+  /// Operations of reference() for `share` of all rows, from 0 to 1: as many of the problem's own,
+  /// unless the operator says otherwise.
+  [[nodiscard]] virtual double reference_operations(double share) const = 0;
+
+  Inputs inputs;
+};
+
+class RUNG_API AnyOperator {
+ public:
+  AnyOperator(const AnyOperator&) = delete;
+  AnyOperator& operator=(const AnyOperator&) = delete;
+
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  /// One line: the formula.
+  [[nodiscard]] virtual std::string_view summary() const = 0;
+  /// How its problems are spelled, with an example a line.
+  [[nodiscard]] virtual std::string_view problem_help() const = 0;
+  /// Sorted by backend, step and name.
+  [[nodiscard]] virtual std::vector<const RungInfo*> rungs() const = 0;
+  [[nodiscard]] virtual std::vector<Problem> check_problems(Backend backend) const = 0;
+  [[nodiscard]] virtual std::vector<Problem> bench_problems(Backend backend) const = 0;
+  /// Families of random problems, as problem_pattern.hpp says; none: it is not surveyed.
+  [[nodiscard]] virtual std::span<const std::string_view> survey_patterns() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Instance> make(const Problem& problem, Variant variant,
+                                                       std::uint64_t seed, Device device) const = 0;
+  /// Looks at a problem without filling its tensors: throws what making it would throw, or what the
+  /// operator's validate, which reads no elements, has against it. How many elements it writes.
+  [[nodiscard]] virtual std::int64_t examine(const Problem& problem,
+                                             const Context& context) const = 0;
+  /// The same without any memory, of problems of any size: how many bytes its tensors have.
+  [[nodiscard]] virtual double footprint(const Problem& problem, const Context& context) const = 0;
+  /// The problem with addresses in place of memory: its tensors must not be accessed, so that it
+  /// cannot be run, but layouts and costs are known, whatever its size.
+  [[nodiscard]] virtual std::unique_ptr<Instance> outline(const Problem& problem,
+                                                          const Context& context) const = 0;
+  [[nodiscard]] virtual std::span<const ArgumentSpec> arguments() const = 0;
+  virtual void invoke(Context& context, Invocation& invocation, Pick pick) const = 0;
+
+ protected:
+  AnyOperator();
+  virtual ~AnyOperator() = default;
+
+ private:
+  friend RUNG_API std::vector<const AnyOperator*> operators();
+  const AnyOperator* next_ = nullptr;
+};
+
+/// Every operator in this process, by name.
+RUNG_API std::vector<const AnyOperator*> operators();
+/// Throws Error(invalid_argument) that lists the names.
+RUNG_API const AnyOperator& find_operator(std::string_view name);
+
+/// Families of random problems for `rung survey`, each a pattern (problem_pattern.hpp):
+///   constexpr std::string_view survey_patterns[] = {"(f32*2|bf16) 1..65536x1..65536(|,axis=0)"};
+///   const Survey<Softmax> survey{survey_patterns};
+/// stands once among the operator's problems. One without is not surveyed.
+template <class Op>
+class Survey {
+ public:
+  explicit Survey(std::span<const std::string_view> declared) { patterns = declared; }
+  static inline constinit std::span<const std::string_view> patterns;
+};
+
+template <class Op>
+class Operator final : public AnyOperator {
+ public:
+  std::string_view name() const override { return Op::name; }
+  std::string_view summary() const override { return Op::summary; }
+  std::string_view problem_help() const override { return Op::problem_help; }
+  std::vector<Problem> check_problems(Backend b) const override { return Op::check_problems(b); }
+  std::vector<Problem> bench_problems(Backend b) const override { return Op::bench_problems(b); }
+  std::span<const std::string_view> survey_patterns() const override {
+    return Survey<Op>::patterns;
+  }
+  std::span<const ArgumentSpec> arguments() const override { return Op::arguments(); }
+  void invoke(Context& context, Invocation& invocation, Pick pick) const override {
+    Op::invoke(context, invocation, pick);
+  }
+
+  std::vector<const RungInfo*> rungs() const override {
+    std::vector<const RungInfo*> all;
+    for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
+      all.push_back(&rung->info);
+    }
+    std::sort(all.begin(), all.end(), [](const RungInfo* a, const RungInfo* b) {
+      return std::tie(a->backend, a->peer, a->step, a->name) <
+             std::tie(b->backend, b->peer, b->step, b->name);
+    });
+    return all;
+  }
+
+  std::unique_ptr<Instance> make(const Problem& problem, Variant variant, std::uint64_t seed,
+                                 Device device) const override {
+    Inputs inputs(variant, seed, device);
+    const typename Op::Call call = Op::make(problem, inputs);
+    return std::make_unique<Made>(problem, std::move(inputs), call);
+  }
+
+  std::int64_t examine(const Problem& problem, const Context& context) const override {
+    std::int64_t written = 0;
+    Inputs inputs({}, 1, context.device(), Filling::none);
+    static_cast<void>(looked_at(problem, context, inputs));
+    for (const Inputs::Entry& entry : inputs.entries()) {
+      if (entry.written) written += entry.tensor.size();
+    }
+    return written;
+  }
+
+  double footprint(const Problem& problem, const Context& context) const override {
+    double bytes = 0;
+    Inputs inputs({}, 1, context.device(), Filling::addresses);
+    static_cast<void>(looked_at(problem, context, inputs));
+    for (const Inputs::Entry& entry : inputs.entries()) {
+      bytes += static_cast<double>(entry.tensor.size()) *
+               static_cast<double>(size_of(entry.tensor.dtype));
+    }
+    return bytes;
+  }
+
+  std::unique_ptr<Instance> outline(const Problem& problem, const Context& context) const override {
+    Inputs inputs({}, 1, context.device(), Filling::addresses);
+    const typename Op::Call call = looked_at(problem, context, inputs);
+    return std::make_unique<Made>(problem, std::move(inputs), call);
+  }
+
+ private:
+  static typename Op::Call looked_at(const Problem& problem, const Context& context,
+                                     Inputs& inputs) {
+    const typename Op::Call call = Op::make(problem, inputs);
+    static_cast<void>(bind<Op>(call));
+    validate<Op>(call, context);
+    return call;
+  }
+
+  struct Made final : Instance {
+    Made(Problem p, Inputs i, const typename Op::Call& c)
+        : Instance(std::move(i)), problem(std::move(p)), given(c), args(bind<Op>(c)) {}
+    /// Remembers the last answer: while a tiny problem is timed, searching the list each time would
+    /// cost as much as the problem.
+    const Rung<Op>& find(const RungInfo& info) const {
+      if (found != nullptr && &found->info == &info) return *found;
+      for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
+        if (&rung->info == &info) return *(found = rung);
+      }
+      throw Error(ErrorCode::internal, "no such rung: " + std::string(info.name));
+    }
+    void validate(const Context& context) const override { rung::validate<Op>(given, context); }
+    Support supports(const RungInfo& rung, const Context& context) const override {
+      return find(rung).supports(args, context);
+    }
+    void run(const RungInfo& rung, Context& context) override {
+      if (!writes_nothing<Op>(given)) find(rung).run(args, context);
+    }
+    void call(Context& context) override { rung::call<Op>(context, given); }
+    const RungInfo& chosen(const Context& context) const override {
+      return choose<Op>(args, context).info;
+    }
+    Cost cost() const override { return Op::cost(args); }
+    Cost traffic(const RungInfo& rung) const override { return find(rung).traffic(args); }
+    Tolerance tolerance(const RungInfo& rung) const override {
+      return Op::tolerance(args, rung, inputs.variant().values);
+    }
+    void reference(Oracle& oracle) const override { Op::reference(args, oracle); }
+    double reference_operations(double share) const override {
+      if constexpr (requires { Op::reference_operations(args, share); }) {
+        return Op::reference_operations(args, share);
+      } else {
+        return Op::cost(args).operations * share;
+      }
+    }
+
+    Problem problem;
+    typename Op::Call given;
+    typename Op::Args args;
+    mutable const Rung<Op>* found = nullptr;
+  };
+};
+
+}  // namespace rung

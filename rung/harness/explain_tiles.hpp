@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tiles of rungs that nothing counts, those of the CPU, from which `rung explain` computes how
+// often operands of a product are loaded (rung/bench/reuse.hpp has the model).
+//
+//   ExplainProduct tiles_of(const Problem& problem) { ... }
+//   const ExplainTiles<Gemm> explain_tiles{tiles_of};
+//
+// stands once among the operator's problems. An operator without has no such figures.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "rung/core/export.hpp"
+#include "rung/harness/problem.hpp"
+
+namespace rung {
+
+struct ExplainTile {
+  std::string_view rung;
+  // Of C, whose sums stay in registers while A and B go by. 0: all rows, or columns.
+  double rows = 0, columns = 0;
+  // Of C, for which pieces of A and B stay in a cache. 0: likewise.
+  double cache_rows = 0, cache_columns = 0;
+  bool sums_move = false;  // each multiply-add loads its sum, and stores it
+};
+
+/// C = A B of m x k and k x n elements.
+struct ExplainProduct {
+  double m = 0, k = 0, n = 0;
+  std::vector<ExplainTile> tiles;  // of the rungs of which they are known
+};
+
+class RUNG_API AnyExplainTiles {
+ public:
+  using Function = ExplainProduct (*)(const Problem&);
+  AnyExplainTiles(const AnyExplainTiles&) = delete;
+  AnyExplainTiles& operator=(const AnyExplainTiles&) = delete;
+
+  /// No tiles, where the operator of this name has said none.
+  static ExplainProduct of(std::string_view op, const Problem& problem);
+
+ protected:
+  AnyExplainTiles(std::string_view op, Function function);
+  ~AnyExplainTiles() = default;
+
+ private:
+  std::string_view op_;
+  Function function_;
+  const AnyExplainTiles* next_;
+};
+
+template <class Op>
+class ExplainTiles : public AnyExplainTiles {
+ public:
+  explicit ExplainTiles(Function function) : AnyExplainTiles(Op::name, function) {}
+};
+
+}  // namespace rung

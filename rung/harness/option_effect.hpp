@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of `rung run` that have an effect for some values of another option only.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
+
+namespace rung {
+
+/// One such option, and the values of the other for which it has an effect: "box|gaussian".
+struct OptionEffect {
+  std::string_view option;
+  std::string_view values;
+};
+
+/// Rejects an option that was given and has no effect where `choice` is `chosen`.
+inline void expect_effect(std::string_view op, const Invocation& call, std::string_view choice,
+                          std::string_view chosen, std::initializer_list<OptionEffect> effects) {
+  for (const OptionEffect& effect : effects) {
+    if (!call.has(effect.option)) continue;
+    std::string accepted;
+    bool has_effect = false;
+    for (std::string_view rest = effect.values; !rest.empty();) {
+      const std::string_view value = rest.substr(0, rest.find('|'));
+      rest.remove_prefix(value.size() < rest.size() ? value.size() + 1 : value.size());
+      has_effect = has_effect || value == chosen;
+      accepted += accepted.empty() ? "" : rest.empty() ? " or " : ", ";
+      accepted += value;
+    }
+    if (has_effect) continue;
+    std::string why = "--";
+    why.append(effect.option).append(" is given and has no effect with --").append(choice);
+    why.append(" ").append(chosen).append(call.has(choice) ? "" : ", the default");
+    why.append("; accepted: with --").append(choice).append(" ").append(accepted);
+    reject(op, why);
+  }
+}
+
+}  // namespace rung

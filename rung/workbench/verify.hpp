@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Verifier makes one problem in one variant once, computes its reference once, and verifies any
+// number of rungs on it in turn.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rung/harness/any_operator.hpp"
+
+namespace rung::workbench {
+
+struct Verdict {
+  enum class Kind { passed, failed, skipped };
+  Kind kind = Kind::passed;
+  std::string message;      // why it failed or was skipped
+  bool mistrusted = false;  // it passed, as zeros in place of all results would have
+};
+
+class Verifier {
+ public:
+  /// `device` is where the rungs will run; the oracle always works in host memory.
+  Verifier(const AnyOperator& op, Problem problem, Variant variant, std::uint64_t seed, Device device);
+
+  /// Runs a rung - or the public call when `rung` is null - on poisoned outputs and verifies
+  ///   the numbers, against the reference;
+  ///   that every element was written, and nothing else: canaries, padding, inputs;
+  ///   with `twice`, that a second run, on a CPU with another number of threads, gives the same
+  ///   bits (not asked of peers and VaryingBits).
+  /// Whatever a rung throws is a failure, except that it does not support the problem.
+  Verdict verify(const RungInfo* rung, Context& context, bool twice);
+
+  /// The problem on the rungs' device, for whoever wants to time it.
+  Instance& instance();
+
+ private:
+  Instance& host();
+  void run_oracle();
+  std::string run_and_compare(const RungInfo* rung, Context& context, bool twice);
+  int other_threads(int threads) const;
+  bool would_pass_zeros(const Tolerance& tolerance);
+  Tolerance tolerance(const RungInfo* rung, const Context& context);
+  std::vector<Tensor> outputs(Instance& instance) const;
+
+  const AnyOperator& op_;
+  Problem problem_;
+  Variant variant_;
+  std::uint64_t seed_;
+  Device device_;
+  std::unique_ptr<Instance> host_;  // null when it is the same as instance_
+  std::unique_ptr<Instance> instance_;
+  std::vector<Tensor> before_;  // the outputs as reset() leaves them
+  Oracle oracle_;
+  std::map<const RungInfo*, Tolerance> tolerances_;
+  bool oracle_known_ = false;
+};
+
+}  // namespace rung::workbench
