@@ -130,11 +130,7 @@ __global__ void mma_product(const f16* a, const f16* b, const float* c, float* d
   const int group = lane / 4, t = lane % 4;
   float sum[4];
   for (int i = 0; i < 4; ++i) sum[i] = c[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2];
-  if constexpr (IsBf16) {
-    ptx::mma_m16n8k16_bf16(sum, fa, fb, sum);
-  } else {
-    ptx::mma_m16n8k16_f16(sum, fa, fb, sum);
-  }
+  ptx::mma<std::conditional_t<IsBf16, bf16, f16>>(sum, fa, fb);
   for (int i = 0; i < 4; ++i) d[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2] = sum[i];
 }
 
@@ -166,7 +162,7 @@ __global__ void mma_tf32(const float* a, const float* b, const float* c, float* 
   const unsigned fb[2] = {operand(b[t * 8 + group]), operand(b[(t + 4) * 8 + group])};
   float sum[4];
   for (int i = 0; i < 4; ++i) sum[i] = c[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2];
-  ptx::mma_m16n8k8_tf32(sum, fa, fb, sum);
+  ptx::mma<float>(sum, fa, fb);
   for (int i = 0; i < 4; ++i) d[(group + 8 * (i / 2)) * 8 + 2 * t + i % 2] = sum[i];
 }
 

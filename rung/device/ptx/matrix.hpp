@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "rung/core/dtype.hpp"
 #include "rung/device/device.hpp"
 
 #if !defined(__CUDACC__)
@@ -69,42 +70,38 @@ __device__ __forceinline__ void load_matrix(std::uint32_t (&to)[Count], const vo
   }
 }
 
-/// d = a b + c for 16 x 8 x 16 elements of f16.
-__device__ __forceinline__ void mma_m16n8k16_f16(float (&d)[4], const std::uint32_t (&a)[4],
-                                                 const std::uint32_t (&b)[2], const float (&c)[4]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%10, %11, %12, %13};"
-      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
-        "f"(c[2]), "f"(c[3]));
-}
-
-__device__ __forceinline__ void mma_m16n8k16_bf16(float (&d)[4], const std::uint32_t (&a)[4],
-                                                  const std::uint32_t (&b)[2],
-                                                  const float (&c)[4]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%10, %11, %12, %13};"
-      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
-        "f"(c[2]), "f"(c[3]));
-}
-
-/// 16 x 8 x 8 elements of tf32, each in a register as to_tf32 makes it.
-__device__ __forceinline__ void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4],
-                                                 const std::uint32_t (&b)[2], const float (&c)[4]) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%10, %11, %12, %13};"
-      : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]),
-        "f"(c[2]), "f"(c[3]));
-}
-
 namespace device_detail {
+/// Shape and types of mma's instruction for operands of T.
+template <class T>
+struct MmaInstruction;
+template <>
+struct MmaInstruction<f16> {
+  static constexpr char name[] = "m16n8k16.row.col.f32.f16.f16.f32";
+};
+template <>
+struct MmaInstruction<bf16> {
+  static constexpr char name[] = "m16n8k16.row.col.f32.bf16.bf16.f32";
+};
+template <>
+struct MmaInstruction<float> {
+  static constexpr char name[] = "m16n8k8.row.col.f32.tf32.tf32.f32";
+};
 /// The operands' types within the instruction's name.
 template <class A, class B>
 inline constexpr char byte_integers[] = {
     '.', std::is_signed_v<A> ? 's' : 'u', '8', '.', std::is_signed_v<B> ? 's' : 'u', '8', 0};
 }  // namespace device_detail
+
+/// d += a b, where d is 4 sums: of f16 and bf16 m16n8k16; of float m16n8k8, each element of a and b
+/// rounded by to_tf32.
+template <class T>
+__device__ __forceinline__ void mma(float* d, const std::uint32_t (&a)[4],
+                                    const std::uint32_t (&b)[2]) {
+  asm("mma.sync.aligned.%10 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]),
+        "C"(device_detail::MmaInstruction<T>::name));
+}
 
 /// 16 x 8 x 32 elements of 8-bit integers A and B, four in a register; sums wrap.
 template <class A, class B = A>
@@ -133,20 +130,14 @@ void load_matrix(std::uint32_t (&to)[Count], const void* row,
   static_assert(Count == 1 || Count == 2 || Count == 4);
   simt::load_matrix(to, Count, Transposed, row, place);
 }
-inline void mma_m16n8k16_f16(float (&d)[4], const std::uint32_t (&a)[4],
-                             const std::uint32_t (&b)[2], const float (&c)[4],
-                             simt::Place place = simt::Place::current()) {
-  simt::multiply_m16n8(d, a, b, c, simt::MatrixType::f16, place);
-}
-inline void mma_m16n8k16_bf16(float (&d)[4], const std::uint32_t (&a)[4],
-                              const std::uint32_t (&b)[2], const float (&c)[4],
-                              simt::Place place = simt::Place::current()) {
-  simt::multiply_m16n8(d, a, b, c, simt::MatrixType::bf16, place);
-}
-inline void mma_m16n8k8_tf32(float (&d)[4], const std::uint32_t (&a)[4],
-                             const std::uint32_t (&b)[2], const float (&c)[4],
-                             simt::Place place = simt::Place::current()) {
-  simt::multiply_m16n8(d, a, b, c, simt::MatrixType::tf32, place);
+template <class T>
+void mma(float* d, const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],
+         simt::Place place = simt::Place::current()) {
+  constexpr auto type = std::is_same_v<T, f16>    ? simt::MatrixType::f16
+                        : std::is_same_v<T, bf16> ? simt::MatrixType::bf16
+                                                  : simt::MatrixType::tf32;
+  static_assert(type != simt::MatrixType::tf32 || std::is_same_v<T, float>);
+  simt::multiply_m16n8(d, a, b, d, type, place);
 }
 template <class A, class B = A>
 void mma_m16n8k32(int (&d)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2],

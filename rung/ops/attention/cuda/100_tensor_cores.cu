@@ -80,17 +80,6 @@ struct RowTile {
   }
 };
 
-template <class T>
-__device__ __forceinline__ void multiply(float* sums, const std::uint32_t (&a)[4],
-                                         const std::uint32_t (&b)[2]) {
-  auto& d = *reinterpret_cast<float(*)[4]>(sums);
-  if constexpr (std::is_same_v<T, f16>) {
-    ptx::mma_m16n8k16_f16(d, a, b, d);
-  } else {
-    ptx::mma_m16n8k16_bf16(d, a, b, d);
-  }
-}
-
 template <class T, int Width>
 struct Layout {
   using TileQ = RowTile<T, tuning<Width>.rows(), Width>;
@@ -150,8 +139,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
       for (int key = 0; key < shape.keys; key += 16) {
         std::uint32_t b[4];
         TileK::load(b, layout.k[stage], key, column);
-        multiply<T>(scores + key / 2, a, {b[0], b[2]});
-        multiply<T>(scores + key / 2 + 4, a, {b[1], b[3]});
+        ptx::mma<T>(scores + key / 2, a, {b[0], b[2]});
+        ptx::mma<T>(scores + key / 2 + 4, a, {b[1], b[3]});
       }
     }
 
@@ -170,8 +159,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
       for (int step = 0; step < shape.keys / 16; ++step) {
         std::uint32_t b[4];
         TileK::template load<true>(b, layout.v[stage], 16 * step, column);
-        multiply<T>(sums + column / 2, powers[step], {b[0], b[1]});
-        multiply<T>(sums + column / 2 + 4, powers[step], {b[2], b[3]});
+        ptx::mma<T>(sums + column / 2, powers[step], {b[0], b[1]});
+        ptx::mma<T>(sums + column / 2 + 4, powers[step], {b[2], b[3]});
       }
     }
   }

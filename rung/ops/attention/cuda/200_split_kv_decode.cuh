@@ -123,8 +123,8 @@ struct WarpRows {
       for (int step = 0; step < Steps; ++step) {
         std::uint32_t words[4];
         ptx::load_matrix<4>(words, k + step * 16 * (Width + 8) + d * 16);
-        multiply<T>(scores[2 * step], q[d], {words[0], words[1]});
-        multiply<T>(scores[2 * step + 1], q[d], {words[2], words[3]});
+        ptx::mma<T>(scores[2 * step], q[d], {words[0], words[1]});
+        ptx::mma<T>(scores[2 * step + 1], q[d], {words[2], words[3]});
       }
     }
     if constexpr (Masked) {
@@ -194,8 +194,8 @@ struct WarpRows {
           hide_unseen<T>(left, within, o[n]);
           hide_unseen<T>(right, within, o[n + 1]);
         }
-        multiply<T>(o[n], weights, left);
-        multiply<T>(o[n + 1], weights, right);
+        ptx::mma<T>(o[n], weights, left);
+        ptx::mma<T>(o[n + 1], weights, right);
       }
     }
   }

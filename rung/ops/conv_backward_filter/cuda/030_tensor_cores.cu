@@ -103,11 +103,7 @@ __global__ void __launch_bounds__(block_threads)
       for (int j = 0; j < column_fragments; ++j) {
         std::uint32_t b[2];
         ptx::load_matrix<2, true>(b, &here.x[depth + lane % 16][warp % 2 * warp_columns + j * 8]);
-        if constexpr (std::is_same_v<T, f16>) {
-          ptx::mma_m16n8k16_f16(sums[j], a, b, sums[j]);
-        } else {
-          ptx::mma_m16n8k16_bf16(sums[j], a, b, sums[j]);
-        }
+        ptx::mma<T>(sums[j], a, b);
       }
     }
   }

@@ -14,7 +14,7 @@
 // Source   PTX ISA, "Matrix fragments for mma.m16n8k16".
 #include <type_traits>
 
-#include "rung/ops/gemm/cuda/detail/mma.hpp"
+#include "rung/device/ptx/matrix.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(tuning.threads()) gemm_mma_sync(P p) {
             word(tiles.a[row + 16 * i], at), word(tiles.a[row + 16 * i + 8], at),
             word(tiles.a[row + 16 * i], at + 4), word(tiles.a[row + 16 * i + 8], at + 4)};
 #pragma unroll
-        for (int j = 0; j < along; ++j) multiply<T>(sums[i][j], a_words, b_words[j]);
+        for (int j = 0; j < along; ++j) ptx::mma<T>(sums[i][j], a_words, b_words[j]);
       }
     }
     __syncthreads();

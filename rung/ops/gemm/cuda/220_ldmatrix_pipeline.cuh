@@ -164,18 +164,6 @@ __device__ __forceinline__ void load_fragment4(std::uint32_t (&to)[4], const uns
   }
 }
 
-template <class T>
-__device__ __forceinline__ void multiply_fragments(float (&sums)[4], const std::uint32_t (&a)[4],
-                                                   const std::uint32_t (&b)[2]) {
-  if constexpr (std::is_same_v<T, f16>) {
-    ptx::mma_m16n8k16_f16(sums, a, b, sums);
-  } else if constexpr (std::is_same_v<T, bf16>) {
-    ptx::mma_m16n8k16_bf16(sums, a, b, sums);
-  } else {
-    ptx::mma_m16n8k8_tf32(sums, a, b, sums);
-  }
-}
-
 template <class T, int Shape, bool KMajorA, bool KMajorB>
 struct LdmatrixLayout {
   struct alignas(1024) Stage {
@@ -252,7 +240,7 @@ __global__ void __launch_bounds__(ldmatrix_shapes[Shape].threads(), ldmatrix_sha
                                                              step);
 #pragma unroll
         for (int j = 0; j < along; ++j) {
-          multiply_fragments<T>(sums[i][j], a_words,
+          ptx::mma<T>(sums[i][j], a_words,
                                 {b_words[j / 2][j % 2 * 2], b_words[j / 2][j % 2 * 2 + 1]});
         }
       }

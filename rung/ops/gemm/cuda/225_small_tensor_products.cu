@@ -15,7 +15,7 @@
 // Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016.
 #include <cmath>
 
-#include "rung/ops/gemm/cuda/detail/mma.hpp"
+#include "rung/device/ptx/matrix.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/slices.hpp"
 #include "rung/ops/gemm/cuda/detail/small_operand.hpp"
@@ -168,8 +168,8 @@ __global__ void __launch_bounds__(small_threads, blocks_at_most)
           if (half == 1 && !both) continue;
           std::uint32_t b_words[4];
           load_fragment(b_words, call.b, b_line + half * b_half);
-          multiply<T>(sums[2 * half], a_words, {b_words[0], b_words[1]});
-          multiply<T>(sums[2 * half + 1], a_words, {b_words[2], b_words[3]});
+          ptx::mma<T>(sums[2 * half], a_words, {b_words[0], b_words[1]});
+          ptx::mma<T>(sums[2 * half + 1], a_words, {b_words[2], b_words[3]});
         }
       }
       const int batch = group * call.products + product;

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "rung/ops/gemm/cuda/detail/mma.hpp"
+#include "rung/device/ptx/matrix.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/strip.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
@@ -179,7 +179,7 @@ __device__ void make_mma_tile(const P& p, MmaLayout<T>& layout, std::int64_t fir
             word(tiles.a[row + 16 * i], at), word(tiles.a[row + 16 * i + 8], at),
             word(tiles.a[row + 16 * i], at + 4), word(tiles.a[row + 16 * i + 8], at + 4)};
 #pragma unroll
-        for (int j = 0; j < along; ++j) multiply<T>(sums[i][j], a_words, b_words[j]);
+        for (int j = 0; j < along; ++j) ptx::mma<T>(sums[i][j], a_words, b_words[j]);
       }
     }
     __syncthreads();

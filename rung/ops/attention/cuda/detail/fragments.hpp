@@ -14,17 +14,6 @@
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
-/// sum += a b
-template <class T>
-__device__ __forceinline__ void multiply(float (&sum)[4], const std::uint32_t (&a)[4],
-                                         const std::uint32_t (&b)[2]) {
-  if constexpr (std::is_same_v<T, f16>) {
-    ptx::mma_m16n8k16_f16(sum, a, b, sum);
-  } else {
-    ptx::mma_m16n8k16_bf16(sum, a, b, sum);
-  }
-}
-
 template <class T>
 __device__ __forceinline__ std::uint32_t pack_pair(float low, float high) {
   const Pack<T, 2> both = convert<T>(Pack<float, 2>{{low, high}});

@@ -87,13 +87,7 @@ struct MmaProduct {
 #pragma unroll
       for (int i = 0; i < pixel_fragments; ++i) {
 #pragma unroll
-        for (int j = 0; j < filter_fragments; ++j) {
-          if constexpr (std::is_same_v<T, f16>) {
-            ptx::mma_m16n8k16_f16(sums[i][j], a[i], b[j], sums[i][j]);
-          } else {
-            ptx::mma_m16n8k16_bf16(sums[i][j], a[i], b[j], sums[i][j]);
-          }
-        }
+        for (int j = 0; j < filter_fragments; ++j) ptx::mma<T>(sums[i][j], a[i], b[j]);
       }
     }
   }

@@ -126,4 +126,11 @@ __device__ void multiply_add(Sum (&sums)[Rows][Columns], const Sum (&a)[Rows],
   }
 }
 
+/// The word at a row and a word of k.
+template <class T, int Pitch>
+__device__ std::uint32_t word(const T (&row)[Pitch], int at) {
+  typedef std::uint32_t Word __attribute__((may_alias));
+  return reinterpret_cast<const Word*>(&row[0])[at];
+}
+
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
