@@ -17,6 +17,10 @@
 
 namespace rung::inline RUNG_TARGET {
 
+/// Elements of T in 16 bytes, the most that a thread loads or stores by one instruction.
+template <class T>
+inline constexpr int vector_width = 16 / static_cast<int>(sizeof(T));
+
 template <class T, int N>
 inline constexpr int wide_alignment = (sizeof(T) * N) % 16 == 0  ? 16
                                       : (sizeof(T) * N) % 8 == 0 ? 8

@@ -14,7 +14,7 @@ template <int N, class T>
 __device__ __forceinline__ RawPack<T, N> load_anywhere(const T* array, std::int64_t at,
                                                        std::int64_t length) {
   static_assert(sizeof(T) * N % 16 == 0);
-  constexpr int chunk = 16 / static_cast<int>(sizeof(T));  // elements
+  constexpr int chunk = vector_width<T>;  // elements
   const int behind = static_cast<int>(reinterpret_cast<std::uintptr_t>(array + at) % 16);  // bytes
   const std::int64_t first = at - behind / static_cast<int>(sizeof(T));
   const int more = behind == 0 ? 0 : chunk;

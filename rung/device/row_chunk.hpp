@@ -33,25 +33,20 @@ struct RowChunks {
   [[nodiscard]] RUNG_HD constexpr int rounds() const { return (length + lanes - 1) / lanes; }
 };
 
-namespace device_detail {
-template <class T>
-inline constexpr int chunk_elements = 16 / static_cast<int>(sizeof(T));
-}  // namespace device_detail
-
 /// The address as far behind `aligned`, a multiple of 16 bytes, as `p` behind one.
 template <class T>
 __device__ __forceinline__ T* behind_as(T* aligned, const T* p) {
-  return aligned + lead_of<device_detail::chunk_elements<T>>(p);
+  return aligned + lead_of<vector_width<T>>(p);
 }
 
 /// Starts copying elements [0, count) to shared memory; both pointers lie equally far behind
 /// multiples of 16 bytes. By all threads of a block, which number them along x.
 template <class T>
 __device__ __forceinline__ void copy_in(T* to, const T* from, int count) {
-  constexpr int chunk = device_detail::chunk_elements<T>;
+  constexpr int chunk = vector_width<T>;
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
-  const int behind = lead_of<device_detail::chunk_elements<T>>(from);
+  const int behind = lead_of<vector_width<T>>(from);
   const int head = behind == 0 ? 0 : chunk - behind;
   // The first and the last elements are not whole chunks.
   for (int i = thread; i < head && i < count; i += threads) to[i] = from[i];
@@ -65,11 +60,11 @@ __device__ __forceinline__ void copy_in(T* to, const T* from, int count) {
 /// Copies them out of shared memory: 16 bytes at a time if both are so aligned.
 template <class T>
 __device__ __forceinline__ void copy_out(T* to, const T* from, int count) {
-  constexpr int chunk = device_detail::chunk_elements<T>;
+  constexpr int chunk = vector_width<T>;
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
-  const int behind = lead_of<device_detail::chunk_elements<T>>(to);
-  if (behind != lead_of<device_detail::chunk_elements<T>>(from)) {
+  const int behind = lead_of<vector_width<T>>(to);
+  if (behind != lead_of<vector_width<T>>(from)) {
     for (int i = thread; i < count; i += threads) to[i] = from[i];
     return;
   }

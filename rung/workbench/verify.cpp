@@ -20,7 +20,7 @@
 namespace rung::workbench {
 
 Verifier::Verifier(const AnyOperator& op, Problem problem, Variant variant, std::uint64_t seed,
-             Device device)
+                   Device device)
     : op_(op), problem_(std::move(problem)), variant_(variant), seed_(seed), device_(device) {}
 
 Instance& Verifier::instance() {

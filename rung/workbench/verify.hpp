@@ -23,7 +23,8 @@ struct Verdict {
 class Verifier {
  public:
   /// `device` is where the rungs will run; the oracle always works in host memory.
-  Verifier(const AnyOperator& op, Problem problem, Variant variant, std::uint64_t seed, Device device);
+  Verifier(const AnyOperator& op, Problem problem, Variant variant, std::uint64_t seed,
+           Device device);
 
   /// Runs a rung - or the public call when `rung` is null - on poisoned outputs and verifies
   ///   the numbers, against the reference;

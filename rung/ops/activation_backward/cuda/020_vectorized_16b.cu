@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(threads)
     activation_backward_vectorized_16b(ActivationFunction function, const T* saved, const T* dy,
                                        T* dx, std::int64_t count) {
   using Sum = Accumulator<T>;
-  constexpr int width = 16 / static_cast<int>(sizeof(T));
+  constexpr int width = vector_width<T>;
   start_dependent();
   const int lead = lead_of<width>(dx);
   const RowPacks<const T, width> from(saved, count, lead);
@@ -61,7 +61,7 @@ Support supports(const ActivationBackward::Args& args, const Context&) {
 void run(const ActivationBackward::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
   visit<float, double, f16, bf16>(args.dx.dtype, [&]<class T>() {
-    constexpr auto width = static_cast<std::int64_t>(16 / sizeof(T));
+    constexpr auto width = std::int64_t{vector_width<T>};
     const std::int64_t packs = ceil_div(args.dx.size(), width) + 1;
     launch(context,
            {.grid = smaller(ceil_div(packs, threads), max_blocks),

@@ -37,7 +37,7 @@ constexpr int tile_rows = 1024 / Width * 4 / static_cast<int>(sizeof(Accumulator
 /// A lane's elements of a row of K or V are chunks of 16 bytes, eight lanes' next to each other.
 template <class T, int Width>
 struct Lane {
-  static constexpr int chunk = 16 / static_cast<int>(sizeof(T));
+  static constexpr int chunk = vector_width<T>;
   static constexpr int chunks = Width / key_lanes / chunk;
   static constexpr int size = chunk * chunks;
   static __device__ __forceinline__ int column(int i) {

@@ -33,12 +33,9 @@ template <int Stride>
 constexpr int pack_pixels = 4 / Stride;
 
 template <class T>
-constexpr int width = 16 / static_cast<int>(sizeof(T));
-
-template <class T>
 __global__ void __launch_bounds__(threads)
     conv_depthwise_channels(Layer<T> p, std::int64_t packs, std::int64_t count) {
-  constexpr int lanes = width<T>;
+  constexpr int lanes = vector_width<T>;
   const ConvAxis& rows = p.geometry.axis[1];
   const ConvAxis& columns = p.geometry.axis[2];
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
@@ -156,7 +153,7 @@ __global__ void __launch_bounds__(threads)
 constexpr int max_packs = 32;
 template <class T, int Kernel>
 struct PackWeights {
-  alignas(16) float of[Kernel * Kernel][max_packs * width<T>];
+  alignas(16) float of[Kernel * Kernel][max_packs * vector_width<T>];
 };
 
 /// conv_depthwise_runs of 16 bytes of channels: a block has up to 32 such packs, blockIdx.y counts
@@ -166,7 +163,7 @@ template <class T, int Kernel, int Stride>
 __global__ void __launch_bounds__(threads)
     conv_depthwise_pack_runs(Layer<T> p, int packs, std::int64_t groups_of_rows,
                              std::int64_t count) {
-  constexpr int lanes = width<T>;
+  constexpr int lanes = vector_width<T>;
   constexpr int pixels = pack_pixels<Stride>;
   constexpr int run_rows = (pixels - 1) * Stride + Kernel;
   auto& weights = shared<PackWeights<T, Kernel>>().of;
@@ -300,7 +297,7 @@ void conv_cuda::run_depthwise(const Conv::Args& args, Context& context) {
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const std::int64_t columns = g.images * g.channels * g.axis[2].out;
     if (in_packs(args)) {
-      const std::int64_t all_packs = g.channels / width<T>;
+      const std::int64_t all_packs = g.channels / vector_width<T>;
       const auto packs = static_cast<int>(smaller(all_packs, std::int64_t{max_packs}));
       const std::int64_t chunks = ceil_div(all_packs, packs);
       const bool in_runs =
@@ -319,7 +316,7 @@ void conv_cuda::run_depthwise(const Conv::Args& args, Context& context) {
                    count);
           });
       if (in_runs) return;
-      const std::int64_t count = args.y.size() / width<T>;
+      const std::int64_t count = args.y.size() / vector_width<T>;
       return launch(context, grid(count), conv_depthwise_channels<T>, layer_of<T>(args), all_packs,
                     count);
     }

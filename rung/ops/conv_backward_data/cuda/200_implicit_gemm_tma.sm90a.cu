@@ -243,7 +243,7 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
 template <class T>
 void interleave(const ConvBackwardData::Args& args, Context& context, const T* made,
                 const MadePhases& phases) {
-  constexpr int width = 16 / static_cast<int>(sizeof(T));
+  constexpr int width = vector_width<T>;
   const View<T, 5> dx = args.dx.view<T, 5>();
   bool wide = dx.strides[1] == 1 && dx.shape[1] % width == 0 && is_wide_aligned<T, width>(dx.data);
   for (const int axis : {0, 3, 4}) {

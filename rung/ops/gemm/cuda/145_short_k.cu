@@ -33,7 +33,7 @@ constexpr int threads = 32 * warps;
 
 /// Columns per lane.
 template <class Sum>
-constexpr int lane_columns = 16 / static_cast<int>(sizeof(Sum));
+constexpr int lane_columns = vector_width<Sum>;
 
 /// Rows that a warp makes together: one is busy while the other waits. Doubles leave registers for
 /// one.

@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(threads, (small_blocks<Tile, typename P::Sum>)
       small_places(plan.flat_b, p.b.strides[1] <= p.b.strides[2], n, plan.depth);
   auto* const a_tile = reinterpret_cast<In*>(memory);
   // Behind A's, at a multiple of 16 bytes.
-  constexpr int whole = 16 / static_cast<int>(sizeof(In));
+  constexpr int whole = vector_width<In>;
   auto* const b_tile = a_tile + (plan.products * a_place.product + whole - 1) / whole * whole;
   const std::int64_t first = std::int64_t{blockIdx.x} * plan.products;
   const auto products =

@@ -27,7 +27,7 @@ constexpr int few_threads = 256;
 ///         touches four, and nothing is shifted.
 template <class T, int Rows, bool KMajor, bool Wide>
 struct FewShape {
-  static constexpr int chunk = 16 / static_cast<int>(sizeof(T));  // elements
+  static constexpr int chunk = vector_width<T>;  // elements
   static constexpr int chunks = 4;
   static constexpr int elements = chunk * chunks;  // per thread
   static constexpr int columns = KMajor ? 4 : Wide ? chunk : sizeof(T) == 2 || Rows >= 8 ? 2 : 1;

@@ -20,7 +20,7 @@ constexpr std::int64_t sums_tickets = 4096;  // sums, or strips of them, that se
 
 /// Elements per load, and loads per thread that are in flight together.
 template <class T, bool Wide>
-constexpr int sums_size = Wide ? 16 / static_cast<int>(sizeof(T)) : 1;
+constexpr int sums_size = Wide ? vector_width<T> : 1;
 template <class T, bool Wide>
 constexpr int sums_loads = Wide || sizeof(T) == 8 ? 8 : 16;
 

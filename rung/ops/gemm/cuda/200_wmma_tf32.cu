@@ -46,7 +46,7 @@ struct Fragments {
 /// Rows are padded by 16 bytes, as little as wmma allows, so that they start in different banks.
 template <class T>
 struct Tiles {
-  static constexpr int padding = 16 / static_cast<int>(sizeof(T));
+  static constexpr int padding = vector_width<T>;
   alignas(32) T a[tuning.rows][tuning.steps + padding];
   alignas(32) T b[tuning.steps][tuning.columns + padding];
 };

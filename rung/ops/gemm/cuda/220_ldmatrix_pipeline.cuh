@@ -54,7 +54,7 @@ struct LdmatrixCall {
 template <class T, int Rows, bool KMajor, int Threads>
 class ChunkCopy {
   using Tile = SwizzledTile<T, Rows, KMajor>;
-  static constexpr int chunk = 16 / static_cast<int>(sizeof(T));
+  static constexpr int chunk = vector_width<T>;
   static constexpr int per_line = KMajor ? Tile::depth / chunk : Rows / chunk;
   static constexpr int count = Tile::bytes / 16 / Threads;
   static constexpr int lines_apart = Threads / per_line;
@@ -136,7 +136,7 @@ template <class T, int Rows, bool KMajor, Second second>
 __device__ __forceinline__ void load_fragment4(std::uint32_t (&to)[4], const unsigned char* tile,
                                                int first_row, int step) {
   using Tile = SwizzledTile<T, Rows, KMajor>;
-  constexpr int half = 16 / static_cast<int>(sizeof(T));  // of the fragment's depth
+  constexpr int half = vector_width<T>;  // of the fragment's depth
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int first_k = step * 2 * half;
   if constexpr (KMajor || sizeof(T) == 2) {

@@ -37,7 +37,7 @@ constexpr int lines_each = 4;  // of a thread: loads in flight
 /// Lines stay lines. A thread copies 16 bytes of each of four.
 template <class T>
 __global__ void __launch_bounds__(chunk_threads* line_threads) gemm_pack_lines(Packing<T> p) {
-  constexpr int chunk = 16 / static_cast<int>(sizeof(T));
+  constexpr int chunk = vector_width<T>;
   const std::int64_t at = (std::int64_t{blockIdx.x} * chunk_threads + threadIdx.x) * chunk;
   if (at >= p.pitch) return;
   const std::int64_t lines = p.from.shape[1];
@@ -165,7 +165,7 @@ void pack(Context& context, Packed<T>& packed, T* to) {
              gemm_pack_turned, packing);
     }
   } else {
-    constexpr std::int64_t chunk = 16 / sizeof(T);
+    constexpr std::int64_t chunk = vector_width<T>;
     launch(context,
            {.grid = {tiles_of(packed.pitch, chunk * chunk_threads),
                      smaller(tiles_of(view.shape[1], line_threads * lines_each), most_blocks),

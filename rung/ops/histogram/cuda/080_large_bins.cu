@@ -76,9 +76,9 @@ __global__ void __launch_bounds__(tuning.threads)
   PackWalk<1, T> walk(x);
   walk.for_each(
       [&](const typename PackWalk<1, T>::Words& words, bool valid) {
-        const auto values = __builtin_bit_cast(Pack<T, pack_size<T>>, words);
+        const auto values = __builtin_bit_cast(Pack<T, vector_width<T>>, words);
 #pragma unroll
-        for (int i = 0; i < pack_size<T>; ++i) {
+        for (int i = 0; i < vector_width<T>; ++i) {
           std::int32_t bin = valid ? bins(convert<typename Bins::Key>(values[i])) : -1;
           if (bin == frequent && valid) {
             ++frequent_count;

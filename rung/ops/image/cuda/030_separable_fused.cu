@@ -28,9 +28,6 @@ constexpr int results = 4;  // of a thread, in either pass
 template <class T>
 using MidOf = std::conditional_t<Filter<T>::is_u8, std::uint16_t, float>;
 
-/// Elements of 16 bytes, and of a tile's row: a multiple of that and of four pixels.
-template <class T>
-constexpr int chunk = 16 / static_cast<int>(sizeof(T));
 template <class T, int group>
 constexpr int tile_width = (group == 3 ? 240 : 256) / (Filter<T>::is_u8 ? 1 : 2);
 
@@ -78,10 +75,12 @@ struct Tile {
   int radius, halo, width;
 
   explicit RUNG_HD Tile(int r)
-      : radius(r), halo(round_up(r * group, chunk<T>)), width(tile_width<T, group> + 2 * halo) {}
+      : radius(r),
+        halo(round_up(r * group, vector_width<T>)),
+        width(tile_width<T, group> + 2 * halo) {}
   [[nodiscard]] RUNG_HD int in() const { return (tile_rows + 2 * radius) * width; }
   [[nodiscard]] RUNG_HD int mid() const { return tile_rows * width; }
-  static constexpr int out_pitch = tile_width<T, group> + chunk<T>;
+  static constexpr int out_pitch = tile_width<T, group> + vector_width<T>;
   [[nodiscard]] RUNG_HD int bytes() const {
     constexpr int element = static_cast<int>(sizeof(T));
     return (in() + tile_rows * out_pitch) * element + mid() * static_cast<int>(sizeof(MidOf<T>));
@@ -107,19 +106,19 @@ __global__ void __launch_bounds__(threads)
   const Plane<T> plane(p, blockIdx.z);
 
   // The tile of x, with the nearest pixels of the border around the picture.
-  const int chunks = tile.width / chunk<T>;
+  const int chunks = tile.width / vector_width<T>;
   for (int i = thread; i < (tile_rows + 2 * radius) * chunks; i += threads) {
     const int r = i / chunks;
-    const int c = (i - r * chunks) * chunk<T>;
+    const int c = (i - r * chunks) * vector_width<T>;
     const int element = first + c - tile.halo;
     const T* const from = plane.x + p.inside_row(first_row + r - radius) * p.x_row;
     T* const to = in + r * tile.width + c;
-    if (element >= 0 && element + chunk<T> <= p.elements) {
-      store_raw(to, load_anywhere<chunk<T>>(from, element, p.elements));
-    } else if (c + chunk<T> > tile.halo - radius * group &&
+    if (element >= 0 && element + vector_width<T> <= p.elements) {
+      store_raw(to, load_anywhere<vector_width<T>>(from, element, p.elements));
+    } else if (c + vector_width<T> > tile.halo - radius * group &&
                c < tile.halo + width + radius * group) {
       // Beyond what windows reach there is nothing to load.
-      for (int e = 0; e < chunk<T>; ++e) {
+      for (int e = 0; e < vector_width<T>; ++e) {
         const int reached = element + e < -radius * group ? -radius * group : element + e;
         to[e] = from[p.inside(reached)];
       }
@@ -187,19 +186,19 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
 
   const int count = p.elements - first < width ? p.elements - first : width;
-  constexpr int out_chunks = tile.out_pitch / chunk<T>;
+  constexpr int out_chunks = tile.out_pitch / vector_width<T>;
   for (int i = thread; i < tile_rows * out_chunks; i += threads) {
     const int r = i / out_chunks;
     if (first_row + r >= p.rows) break;
     T* const y = plane.y + (first_row + r) * p.y_row + first;
     const int skew = static_cast<int>(reinterpret_cast<std::uintptr_t>(y) % 16 / sizeof(T));
-    const int c = (i - r * out_chunks) * chunk<T>;  // in the row of `out`
+    const int c = (i - r * out_chunks) * vector_width<T>;  // in the row of `out`
     const T* const from = out + r * tile.out_pitch + c;
     const int begin = c - skew;
-    if (begin >= 0 && begin + chunk<T> <= count) {
-      store_wide<chunk<T>>(y + begin, load_wide<chunk<T>>(from));
+    if (begin >= 0 && begin + vector_width<T> <= count) {
+      store_wide<vector_width<T>>(y + begin, load_wide<vector_width<T>>(from));
     } else {
-      for (int e = 0; e < chunk<T>; ++e) {
+      for (int e = 0; e < vector_width<T>; ++e) {
         if (begin + e >= 0 && begin + e < count) y[begin + e] = from[e];
       }
     }

@@ -23,10 +23,6 @@ using namespace image_cuda;
 
 constexpr int lanes = 32, warps = 8;
 
-/// Pixels of a thread, and elements of 16 bytes.
-template <class T>
-constexpr int width = 16 / static_cast<int>(sizeof(T));
-
 /// Rows, or whole pictures where rows follow each other, or all of them.
 template <class T>
 struct Lines {
@@ -51,7 +47,7 @@ constexpr int places = channels == 4 ? 4 * lanes + 4 * lanes / 8 : channels* lan
 template <class T, int channels, bool planar>
 __global__ void __launch_bounds__(lanes* warps)
     image_vectorized_interleaved(const __grid_constant__ Lines<T> p, std::int64_t line_count) {
-  constexpr int n = width<T>;
+  constexpr int n = vector_width<T>;
   const int lane = static_cast<int>(threadIdx.x);
   const int warp = static_cast<int>(threadIdx.y);
   T* const exchange = &shared<T>() + warp * (places<channels> * n);
@@ -189,7 +185,8 @@ void launch_of(const Image::Args& args, Context& context) {
   constexpr std::int64_t max_lines = 1024;  // at a time: enough to fill a device
   const std::int64_t line_count = p.lines.size();
   // A lane more than the pixels need, for those in front of the first.
-  const std::int64_t warps_needed = ceil_div(p.pixels + width<T> - 1, lanes * width<T>);
+  const std::int64_t warps_needed =
+      ceil_div(p.pixels + vector_width<T> - 1, lanes * vector_width<T>);
   launch(context,
          {.grid = {ceil_div(warps_needed, warps), smaller(line_count, max_lines)},
           .block = {lanes, warps},

@@ -34,17 +34,15 @@ constexpr int max_threads = 512;
 constexpr std::size_t most_bytes = std::size_t{224} << 10;  // of rows
 
 template <class T>
-constexpr int width = 16 / static_cast<int>(sizeof(T));
-
-template <class T>
 struct alignas(16) RowShared {
   Shared<Accumulator<T>> scratch;
-  alignas(16) RawPack<T, width<T>> packs[1];  // of the rows of the block, and of their targets
+  alignas(
+      16) RawPack<T, vector_width<T>> packs[1];  // of the rows of the block, and of their targets
 };
 
 /// Starts copying this thread's packs of a row; what does not exist is `outside`. `whole`: all
 /// elements of all packs do.
-template <bool whole, class T, int w = width<T>>
+template <bool whole, class T, int w = vector_width<T>>
 __device__ __forceinline__ void stage(RawPack<T, w>* to, const RowPacks<const T, w, int>& row,
                                       int packs, T outside) {
   const int threads = static_cast<int>(blockDim.x);
@@ -65,7 +63,7 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
   using Sum = Accumulator<T>;
   constexpr bool has_maximum = kind == LossKind::cross_entropy;
   constexpr bool has_targets = kind == LossKind::squared;
-  constexpr int w = width<T>;
+  constexpr int w = vector_width<T>;
   const LossTerms<Sum> terms = p.terms.template of_kind<kind>();
   auto& memory = shared<RowShared<T>>();
   auto& scratch = memory.scratch;

@@ -23,7 +23,7 @@ constexpr RowBlock block{.threads = 32, .rows = 4};
 template <class T>
 __global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(Call<T> call) {
   using W = Accumulator<T>;
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   const int lane = static_cast<int>(threadIdx.x);
   const std::int64_t first = std::int64_t{blockIdx.x} * block.rows + threadIdx.y;
   for (std::int64_t row = first; row < call.rows; row += std::int64_t{gridDim.x} * block.rows) {

@@ -29,7 +29,7 @@ template <int kept, class T>
 __global__ void __launch_bounds__(threads)
     norm_short_rows(const __grid_constant__ Call<T> call, RowChunks chunks, int weights_at) {
   using W = Accumulator<T>;
-  constexpr int chunk = 16 / static_cast<int>(sizeof(T));
+  constexpr int chunk = vector_width<T>;
   const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
   const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
   const int count = rows * chunks.length;

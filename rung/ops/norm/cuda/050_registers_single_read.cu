@@ -70,7 +70,7 @@ template <class T, int packs, Usual kind, bool whole>
 struct RegisterPacks {
   static constexpr bool flat = kind != Usual::no;
   using W = Accumulator<T>;
-  static constexpr int width = pack_width<T>;
+  static constexpr int width = vector_width<T>;
   using Raw = RawPack<T, width>;
 
   const Call<T>& call;
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T
   const int threads = static_cast<int>(blockDim.x);
   const int row = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y);
   const bool exists = whole || row < call.rows;
-  const int packs = exists ? static_cast<int>(call.n / pack_width<T>) : 0;
+  const int packs = exists ? static_cast<int>(call.n / vector_width<T>) : 0;
   const int begin = thread / 32 * (32 * kept);  // of the warp's packs
   const int lanes = kind == Usual::no && threads < 32 ? threads : 32;
   const int left = whole ? 32 * kept : packs - begin;
@@ -183,7 +183,7 @@ template <class T, int packs, int max_threads>
 __global__ void __launch_bounds__(max_threads) norm_registers_cut(Call<T> call) {
   start_dependent();
   using W = Accumulator<T>;
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   auto& scratch = shared<RegisterShared<W>>();
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
@@ -311,7 +311,7 @@ template <int kept, int max_threads, int min_blocks, bool ahead, class T>
 bool launch_full(Context& context, Call<T> call, RowBlock block) {
   if (sizeof(T) == 2 && block.threads == 32) block.rows = 2;
   const bool full = block.threads >= 32 && call.rows % block.rows == 0 &&
-                    call.n == std::int64_t{block.threads} * kept * pack_width<T>;
+                    call.n == std::int64_t{block.threads} * kept * vector_width<T>;
   if (!full || usual(call) == Usual::no) return false;
   auto* const kernel =
       usual(call) == Usual::gamma
@@ -327,7 +327,7 @@ bool launch_full(Context& context, Call<T> call, RowBlock block) {
 template <class T>
 void launch_whole(Context& context, const Call<T>& call) {
   constexpr int kept = kept_packs<T>;
-  const std::int64_t packs = call.n / pack_width<T>;
+  const std::int64_t packs = call.n / vector_width<T>;
   const RowBlock block = row_block(packs, kept, 8);
   if constexpr (sizeof(T) == 8) {
     launch_rows_of(context, call, block, norm_registers<T, kept, 512, 1, Usual::no>);

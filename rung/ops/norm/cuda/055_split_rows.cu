@@ -58,8 +58,8 @@ struct Span {
         end(smaller(row.packs(), begin + spans.length)) {}
   /// How many elements they hold: the first and the last pack of a row may be cut.
   [[nodiscard]] __device__ __forceinline__ std::int64_t elements(const PackedRow<T>& row) const {
-    const std::int64_t from = larger<std::int64_t>(begin * pack_width<T> - row.lead, 0);
-    const std::int64_t to = smaller(end * pack_width<T> - row.lead, row.call.n);
+    const std::int64_t from = larger<std::int64_t>(begin * vector_width<T> - row.lead, 0);
+    const std::int64_t to = smaller(end * vector_width<T> - row.lead, row.call.n);
     return larger<std::int64_t>(to - from, 0);
   }
 };
@@ -68,7 +68,7 @@ template <class T, class W = Accumulator<T>>
 __global__ void __launch_bounds__(threads)
     norm_span_moments(const __grid_constant__ Call<T> call, Spans<W> spans) {
   start_dependent();
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   auto& scratch = shared<Shared<W>>();
   for (std::int64_t row = blockIdx.y; row < call.rows; row += gridDim.y) {
     const PackedRow<T> packed(call, row);

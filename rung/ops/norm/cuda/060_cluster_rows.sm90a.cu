@@ -64,7 +64,7 @@ enum class ClusterKind { any, usual, whole };
 template <class T, ClusterKind kind>
 struct ClusterRows {
   using W = Accumulator<T>;
-  static constexpr int width = pack_width<T>;
+  static constexpr int width = vector_width<T>;
   static constexpr bool plain = kind != ClusterKind::any;
   using Raw = RawPack<T, width>;
 
@@ -175,11 +175,11 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int rank = ptx::cluster_rank();
   const int warps = threads / 32;
   const int warp = thread / 32;
-  const int row_packs = static_cast<int>(call.n / pack_width<T>);
+  const int row_packs = static_cast<int>(call.n / vector_width<T>);
   // Of the block's packs each warp has neighboring ones.
   const int begin = warp * 32 * cluster_packs;
   const int length = smaller(shape.part, row_packs - rank * shape.part);
-  auto* const ring = reinterpret_cast<Pack<T, pack_width<T>>*>(&scratch + 1);
+  auto* const ring = reinterpret_cast<Pack<T, vector_width<T>>*>(&scratch + 1);
   ClusterRows<T, kind> mine{
       call, shape, ring + begin + lane, rank * shape.part + begin + lane, length - begin, {}, {}};
   const int rows = static_cast<int>(call.rows);
@@ -219,9 +219,9 @@ __global__ void __launch_bounds__(cluster_threads, 1)
         ptx::async_wait<2>();
       }
       if (kind == ClusterKind::any && call.residual != nullptr) mine.add_residual(row, stage);
-      RawPack<T, pack_width<T>> s[cluster_packs];
+      RawPack<T, vector_width<T>> s[cluster_packs];
       mine.read(s, stage);
-      const WarpPart<W> part = part_of_lanes<cluster_packs, pack_width<T>, W>(
+      const WarpPart<W> part = part_of_lanes<cluster_packs, vector_width<T>, W>(
           call, 32, mine.left, [&](int p) { return mine.has(p); },
           [&](int p) { return widen(s[p]); });
       const int turn = k % turns;

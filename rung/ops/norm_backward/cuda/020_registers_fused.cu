@@ -24,8 +24,6 @@ using namespace norm_backward_cuda;
 constexpr int max_threads = 512;
 constexpr std::int64_t rows_a_chunk = 8;
 
-template <class T>
-constexpr int width = 16 / static_cast<int>(sizeof(T));
 /// Of a thread: gamma and two sums take 3 registers per element, x and dy two packs of 4.
 template <class T>
 constexpr int packs = sizeof(T) == 2 ? 2 : 4;
@@ -41,7 +39,7 @@ template <class T>
 __global__ void __launch_bounds__(max_threads) norm_backward_registers(Call<T> call) {
   start_dependent();
   using W = Accumulator<T>;
-  constexpr int w = width<T>;
+  constexpr int w = vector_width<T>;
   constexpr int p_count = packs<T>;
   auto& scratch = shared<Shared<W>>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -180,7 +178,7 @@ void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
     Call<T> call = call_of<T>(args);
-    const RowBlock block = row_block(call.n / width<T>, packs<T>, 1, max_threads);
+    const RowBlock block = row_block(call.n / vector_width<T>, packs<T>, 1, max_threads);
     const std::size_t shared_bytes = sizeof(Shared<W>);
     const std::int64_t resident = resident_blocks(context, norm_backward_registers<T>,
                                                   block.threads * block.rows, shared_bytes);

@@ -33,7 +33,6 @@ using namespace norm_backward_cuda;
 
 using norm_cuda::join;
 using norm_cuda::kept_packs;
-using norm_cuda::pack_width;
 using norm_cuda::part_of_lanes;
 using norm_cuda::WarpPart;
 
@@ -53,7 +52,7 @@ struct RingShared {
 template <class T, bool whole>
 struct TeamRows {
   using W = Accumulator<T>;
-  static constexpr int width = pack_width<T>;
+  static constexpr int width = vector_width<T>;
   const Call<T>& call;
   int row_packs;
   Pack<T, width>* rows;  // x and dy of each stage
@@ -132,8 +131,8 @@ __device__ __forceinline__ void team_sync() {
 template <class T, bool whole, class W = Accumulator<T>>
 __device__ __forceinline__ Scale<W> scale_again(const TeamRows<T, whole>& mine, int stage,
                                                 WarpPart<W>* parts) {
-  const auto x = [&](int p) { return mine.has(p) ? mine.x(stage, p) : Pack<W, pack_width<T>>{}; };
-  const WarpPart<W> part = part_of_lanes<kept_packs<T>, pack_width<T>, W>(
+  const auto x = [&](int p) { return mine.has(p) ? mine.x(stage, p) : Pack<W, vector_width<T>>{}; };
+  const WarpPart<W> part = part_of_lanes<kept_packs<T>, vector_width<T>, W>(
       mine.call, 32, mine.left(), [&](int p) { return mine.has(p); }, x);
   const int warps = static_cast<int>(blockDim.x) / 32;
   if (warps == 1) return scale_about(mine.call, part.center, part.moments);
@@ -147,15 +146,15 @@ __device__ __forceinline__ Scale<W> scale_again(const TeamRows<T, whole>& mine, 
 /// The block's sums: its teams' meet where the ring was, and are added up in their order.
 template <class T, bool whole, class W = Accumulator<T>>
 __device__ __forceinline__ void add_up(const TeamRows<T, whole>& mine, void* ring,
-                                       const Pack<W, pack_width<T>> (&dgamma)[kept_packs<T>],
-                                       const Pack<W, pack_width<T>> (&dbeta)[kept_packs<T>]) {
+                                       const Pack<W, vector_width<T>> (&dgamma)[kept_packs<T>],
+                                       const Pack<W, vector_width<T>> (&dbeta)[kept_packs<T>]) {
   const int n = static_cast<int>(mine.call.n);
   auto* const sums = static_cast<W*>(ring);
   __syncthreads();  // nothing is in flight any more
 #pragma unroll
   for (int p = 0; p < kept_packs<T>; ++p) {
     if (!mine.has(p)) continue;
-    W* const to = sums + 2 * n * static_cast<int>(threadIdx.y) + mine.index(p) * pack_width<T>;
+    W* const to = sums + 2 * n * static_cast<int>(threadIdx.y) + mine.index(p) * vector_width<T>;
     store_wide(to, dgamma[p]);
     store_wide(to + n, dbeta[p]);
   }
@@ -182,9 +181,10 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
   const auto n = static_cast<std::size_t>(call.n);
   RingPlan plan{};
   plan.threads = static_cast<int>(round_up(
-      larger(ceil_div(call.n, std::int64_t{kept_packs<T> * pack_width<T>}), std::int64_t{1}), 32));
+      larger(ceil_div(call.n, std::int64_t{kept_packs<T> * vector_width<T>}), std::int64_t{1}),
+      32));
   plan.whole =
-      !call.wide_gamma && call.n == std::int64_t{plan.threads} * kept_packs<T> * pack_width<T>;
+      !call.wide_gamma && call.n == std::int64_t{plan.threads} * kept_packs<T> * vector_width<T>;
   const std::size_t fixed =
       sizeof(RingShared<W>) +
       round_up(n * (call.wide_gamma ? sizeof(W) : sizeof(T)), std::size_t{16});
@@ -216,7 +216,7 @@ constexpr std::int64_t rows_a_chunk = 8;
 template <class T, bool whole>
 __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> call, int stages) {
   using W = Accumulator<T>;
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   constexpr int packs = kept_packs<T>;
   auto& scratch = shared<RingShared<W>>();
   const int thread = static_cast<int>(threadIdx.x);
@@ -342,7 +342,7 @@ Support supports(const NormBackward::Args& args, const Context& context) {
   if (const Support packs = require_whole_packs(args); !packs) return packs;
   const std::int64_t n = NormBackward::lines_of(args).columns.size();
   const std::int64_t most = visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    return std::int64_t{kept_packs<T> * pack_width<T> * ring_threads};
+    return std::int64_t{kept_packs<T> * vector_width<T> * ring_threads};
   });
   if (n > most) return unsupported("the row is longer than registers hold sums for");
   return supported;

@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(threads)
     optimizer_vectorized_16b(Tensors<T> t, std::int64_t count) {
   start_dependent();
   using Sum = Accumulator<T>;
-  constexpr int width = 16 / static_cast<int>(sizeof(T));
+  constexpr int width = vector_width<T>;
   const Sum clip = t.clip != nullptr ? static_cast<Sum>(*t.clip) : Sum(1);
   const int lead = lead_of<width>(t.parameters);
   const RowPacks<T, width> parameters(t.parameters, count, lead);
@@ -75,7 +75,7 @@ Support supports(const Optimizer::Args& args, const Context&) {
 void run(const Optimizer::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
   visit<float, double, f16, bf16>(args.parameters.dtype, [&]<class T>() {
-    constexpr auto width = static_cast<std::int64_t>(16 / sizeof(T));
+    constexpr auto width = std::int64_t{vector_width<T>};
     const std::int64_t count = args.elements.size();
     const Tensors<T> tensors = tensors_of<T>(args, context);
     if (count == 0) return;

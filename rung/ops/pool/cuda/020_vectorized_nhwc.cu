@@ -20,14 +20,11 @@ using namespace pool_cuda;
 
 constexpr int threads = 256;
 
-template <class T>
-constexpr int width = 16 / static_cast<int>(sizeof(T));
-
 template <Pooling kind, class T>
 __global__ void __launch_bounds__(threads)
     pool_vectorized_nhwc(Images<T> p, NarrowWindows g, Divisor packs, std::uint32_t count) {
   using Sum = Accumulator<T>;
-  constexpr int lanes = width<T>;
+  constexpr int lanes = vector_width<T>;
   std::uint32_t rest = blockIdx.x * threads + threadIdx.x;
   if (rest >= count) return;
   Place at{};
@@ -103,10 +100,10 @@ double estimate(const Pool::Args& args, const Context& context) {
 
 void run(const Pool::Args& args, Context& context) {
   with_kind_and_type(args, [&]<Pooling kind, class T>() {
-    const std::int64_t count = args.y.size() / width<T>;
+    const std::int64_t count = args.y.size() / vector_width<T>;
     launch(context, {.grid = ceil_div(count, std::int64_t{threads}), .block = threads},
            pool_vectorized_nhwc<kind, T>, images_of<T>(args), narrow_windows(args),
-           Divisor::of(args.channels() / width<T>), static_cast<std::uint32_t>(count));
+           Divisor::of(args.channels() / vector_width<T>), static_cast<std::uint32_t>(count));
   });
 }
 

@@ -142,7 +142,7 @@ void run(const Pool::Args& args, Context& context) {
   };
   with_kind_and_type(args, [&]<Pooling kind, class T>() {
     if constexpr (kind != Pooling::weighted) {
-      if (wide) return start.template operator()<kind, T, 16 / static_cast<int>(sizeof(T))>();
+      if (wide) return start.template operator()<kind, T, vector_width<T>>();
       start.template operator()<kind, T, 1>();
     }
   });

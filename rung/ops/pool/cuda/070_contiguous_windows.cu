@@ -138,7 +138,7 @@ void run(const Pool::Args& args, Context& context) {
   };
   with_kind_and_type(args, [&]<Pooling kind, class T>() {
     if constexpr (kind != Pooling::weighted) {
-      constexpr int most = 16 / static_cast<int>(sizeof(T));
+      constexpr int most = vector_width<T>;
       if (elements == most) return start.template operator()<kind, T, most>();
       if constexpr (most > 2) {
         if (elements == most / 2) return start.template operator()<kind, T, most / 2>();

@@ -21,15 +21,12 @@ using namespace pool_backward_cuda;
 constexpr int threads = 256;
 constexpr std::int64_t max_blocks = 0x7fffffff;
 
-template <class T>
-constexpr int width = 16 / static_cast<int>(sizeof(T));
-
 template <Pooling kind, class T, class Index>
 __global__ void __launch_bounds__(threads)
     pool_backward_vectorized_nhwc(Gradients<T> p, View<const Index, 4> indices, std::int64_t packs,
                                   std::int64_t count) {
   using Sum = Accumulator<T>;
-  constexpr int lanes = width<T>;
+  constexpr int lanes = vector_width<T>;
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
   for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count; i += step) {
     std::int64_t n = i;
@@ -94,11 +91,11 @@ double estimate(const PoolBackward::Args& args, const Context& context) {
 void run(const PoolBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.dx.dtype, [&]<class T>() {
     const Gradients<T> p = gradients_of<T>(args);
-    const std::int64_t count = args.dx.size() / width<T>;
+    const std::int64_t count = args.dx.size() / vector_width<T>;
     const auto start = [&]<Pooling kind, class Index>(const View<const Index, 4>& indices) {
       launch(context, {.grid = smaller(ceil_div(count, threads), max_blocks), .block = threads},
-             pool_backward_vectorized_nhwc<kind, T, Index>, p, indices, args.channels() / width<T>,
-             count);
+             pool_backward_vectorized_nhwc<kind, T, Index>, p, indices,
+             args.channels() / vector_width<T>, count);
     };
     if (args.kind() == Pooling::average) {
       start.template operator()<Pooling::average>(p.indices_i32);

@@ -49,7 +49,5 @@ bool visit_folds(const Reduce::Args& args, const Visit& visit) {
 
 inline constexpr int load_bytes = 16;
 inline constexpr int loads_at_once = 4;
-template <class T>
-inline constexpr int pack_width = load_bytes / static_cast<int>(sizeof(T));
 
 }  // namespace rung::reduce_cuda::inline RUNG_TARGET

@@ -35,7 +35,7 @@ struct ColumnMatrix {
 
 template <class F>
 struct ColumnScratch {
-  static constexpr int width = lanes_across * pack_width<typename F::Element>;
+  static constexpr int width = lanes_across * vector_width<typename F::Element>;
   typename F::State at[rows_down][width];
   int is_last;
 };
@@ -44,7 +44,7 @@ struct ColumnScratch {
 template <class F>
 __device__ __forceinline__ void join_down(const F& fold, ColumnScratch<F>& scratch,
                                           const typename F::State* states) {
-  constexpr int width = pack_width<typename F::Element>;
+  constexpr int width = vector_width<typename F::Element>;
   const int lane = static_cast<int>(threadIdx.x) % lanes_across;
   const int y = static_cast<int>(threadIdx.x) / lanes_across;
 #pragma unroll
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(block_threads)
     reduce_columns_kernel(ColumnMatrix m, Result result, F fold) {
   using T = typename F::Element;
   using State = typename F::State;
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   constexpr int tile_width = ColumnScratch<F>::width;
   start_dependent();
   auto& scratch = shared<ColumnScratch<F>>();
@@ -160,7 +160,7 @@ template <class F>
 void run_columns(const Reduce::Args& args, Context& context, const F& fold) {
   using T = typename F::Element;
   constexpr int tile_width = ColumnScratch<F>::width;
-  constexpr Index width = pack_width<T>;
+  constexpr Index width = vector_width<T>;
   const int last = args.kept.rank - 1;
   ColumnMatrix m;
   m.x = args.x.data;

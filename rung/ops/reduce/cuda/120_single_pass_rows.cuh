@@ -30,7 +30,7 @@ __device__ __forceinline__ void take_row(const F& fold, typename F::State& state
                                          const typename F::Element* row, Index length, Index first,
                                          int thread, int threads) {
   using T = typename F::Element;
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   const auto lead =
       static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % load_bytes / sizeof(T));
   Index head = lead == 0 ? 0 : width - lead;
@@ -165,7 +165,7 @@ __device__ __forceinline__ State receive(Packet& from) {
 /// What a block takes of a long row: whole rounds of packs of all its threads.
 template <class T>
 RUNG_HD inline Index share_of(Index length, int splits) {
-  constexpr Index round = Index{long_row_threads} * pack_width<T>;
+  constexpr Index round = Index{long_row_threads} * vector_width<T>;
   return splits == 1 ? length : round_up(ceil_div(length, Index{splits}), round);
 }
 
@@ -279,7 +279,7 @@ void run_rows(const Reduce::Args& args, Context& context, const F& fold) {
   const auto kernel =
       rows.pieces.size() == 1 ? reduce_long_rows<F, true> : reduce_long_rows<F, false>;
   const Index resident = resident_blocks(context, kernel, long_row_threads, shared_bytes);
-  const Index packs = ceil_div(average_terms(args), Index{pack_width<typename F::Element>});
+  const Index packs = ceil_div(average_terms(args), Index{vector_width<typename F::Element>});
   const bool dependent = can_depend(context);
   Sharing sharing;
   sharing.results = args.results();

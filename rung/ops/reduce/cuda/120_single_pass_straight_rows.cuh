@@ -46,7 +46,7 @@ __device__ __forceinline__ void take_packs(const F& fold, typename F::State& sta
                                            const typename F::Element* x, int packs, int at,
                                            int step, Index first) {
   using T = typename F::Element;
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   RawPack<T, width> pack[loads_at_once];
   const auto load = [&](int u) { return load_raw<width>(x + Index{at + u * step} * width); };
   const auto take = [&](int u) {
@@ -81,7 +81,7 @@ struct OneRow {
 
 template <class T>
 inline OneRow one_row(const void* x, Index length) {
-  constexpr Index width = pack_width<T>;
+  constexpr Index width = vector_width<T>;
   const auto lead =
       static_cast<Index>(reinterpret_cast<std::uintptr_t>(x) % load_bytes / sizeof(T));
   const Index head = smaller(lead == 0 ? 0 : width - lead, length);
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(one_row_threads, is_light<F> ? 4 : 2)
   const T* const x = static_cast<const T*>(row.first_pack);
   State state = fold.identity();
   take_packs(fold, state, x, row.packs, split * threads + t, splits * threads, row.head);
-  const Index behind = Index{row.packs} * pack_width<T>;
+  const Index behind = Index{row.packs} * vector_width<T>;
   if (split == 0 && t < row.head + row.tail) {
     const Index place = t < row.head ? t - row.head : behind + (t - row.head);
     fold.take(state, Pack<T, 1>{{x[place]}}, row.head + place);
@@ -188,18 +188,18 @@ __global__ void __launch_bounds__(even_rows_threads, is_light<F> ? 8 : 4)
   auto& scratch = shared<WarpValues<State, threads>>();
   State state = fold.identity();
   take_packs(fold, state,
-             static_cast<const T*>(rows.x) + Index{blockIdx.x} * rows.pitch * pack_width<T>,
+             static_cast<const T*>(rows.x) + Index{blockIdx.x} * rows.pitch * vector_width<T>,
              rows.packs, static_cast<int>(threadIdx.x), threads, 0);
   state = first_warp_reduce(state, join, fold.identity(), scratch);
   if (threadIdx.x == 0) {
     store_state<F>(result, Index{blockIdx.x} * rows.place_step, state,
-                   Index{rows.packs} * pack_width<T>);
+                   Index{rows.packs} * vector_width<T>);
   }
 }
 
 template <class F>
 void run_even_rows(const Reduce::Args& args, Context& context, const F& fold) {
-  constexpr Index width = pack_width<typename F::Element>;
+  constexpr Index width = vector_width<typename F::Element>;
   const EvenRows rows{args.x.data, static_cast<int>(args.terms.size() / width),
                       args.kept.strides[0][0] / width, args.kept.strides[1][0]};
   launch(context,
@@ -216,7 +216,7 @@ enum class Straight : std::uint8_t { none, one_row, even_rows };
 template <class T>
 Straight straight(const Reduce::Args& args, const Context& context) {
   constexpr Index max_bytes = Index{1} << 28;  // beyond, shares that are apart are faster
-  constexpr Index width = pack_width<T>;
+  constexpr Index width = vector_width<T>;
   if (args.has_segments() || !args.terms.is_contiguous()) return Straight::none;
   const Index length = args.terms.size();
   if (args.results() == 1) {

@@ -5,13 +5,11 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/device/collectives.hpp"
+#include "rung/device/load.hpp"
 #include "rung/device/ptx/shared.hpp"
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
 
 namespace rung::histogram_cuda::inline RUNG_TARGET {
-
-template <class T>
-inline constexpr int pack_size = 16 / static_cast<int>(sizeof(T));
 
 template <class T>
 struct DenseElements {
@@ -46,7 +44,7 @@ class PackWalk {
   using Words = Pack<unsigned, 4>;
 
   __device__ __forceinline__ explicit PackWalk(const DenseElements<T>& x)
-      : x_(x), packs_((x.size - x.head) / pack_size<T>) {
+      : x_(x), packs_((x.size - x.head) / vector_width<T>) {
     const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
     const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x;
     // A block counts 2^31 elements at most, so that rounds fit 32 bits.
@@ -54,8 +52,8 @@ class PackWalk {
     const auto rounds = static_cast<int>(packs_ / threads);
     mine_ = rounds + (first + threadIdx.x < rest ? 1 : 0);
     most_ = rounds + (first < rest ? 1 : 0);
-    step_ = threads * pack_size<T>;
-    from_ = x.data + x.head + (first + threadIdx.x) * pack_size<T>;
+    step_ = threads * vector_width<T>;
+    from_ = x.data + x.head + (first + threadIdx.x) * vector_width<T>;
 #pragma unroll
     for (int u = 0; u < InFlight; ++u) {
       if (u < mine_) words_[u] = ptx::load_once(from_ + u * step_);
@@ -78,7 +76,7 @@ class PackWalk {
     }
     if (blockIdx.x != gridDim.x - 1) return;
     const int thread = static_cast<int>(threadIdx.x);
-    const T* const behind = x_.data + x_.head + packs_ * pack_size<T>;
+    const T* const behind = x_.data + x_.head + packs_ * vector_width<T>;
     if (thread < x_.head) single(x_.data[thread]);
     if (thread < x_.data + x_.size - behind) single(behind[thread]);
   }
@@ -88,9 +86,9 @@ class PackWalk {
     for_each(
         [&](const Words& words, bool valid) {
           if (!valid) return;
-          const auto values = __builtin_bit_cast(Pack<T, pack_size<T>>, words);
+          const auto values = __builtin_bit_cast(Pack<T, vector_width<T>>, words);
 #pragma unroll
-          for (int i = 0; i < pack_size<T>; ++i) f(values[i]);
+          for (int i = 0; i < vector_width<T>; ++i) f(values[i]);
         },
         f);
   }

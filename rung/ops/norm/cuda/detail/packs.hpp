@@ -9,10 +9,6 @@
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 
-/// Elements of T in a load of 16 bytes.
-template <class T>
-inline constexpr int pack_width = 16 / static_cast<int>(sizeof(T));
-
 template <int N, class W>
 __device__ __forceinline__ Pack<W, N> all_equal(W value) {
   Pack<W, N> same;
@@ -23,11 +19,11 @@ __device__ __forceinline__ Pack<W, N> all_equal(W value) {
 
 /// gamma or beta from `begin` on, wherever they lie; where there are none, whatever they would be.
 template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Pack<W, pack_width<T>> weights_anywhere(const Call<T>& call,
-                                                                   const void* weights,
-                                                                   std::int64_t begin,
-                                                                   W otherwise) {
-  constexpr int width = pack_width<T>;
+__device__ __forceinline__ Pack<W, vector_width<T>> weights_anywhere(const Call<T>& call,
+                                                                     const void* weights,
+                                                                     std::int64_t begin,
+                                                                     W otherwise) {
+  constexpr int width = vector_width<T>;
   if (weights == nullptr) return all_equal<width>(otherwise);
   if (call.wide_weights) {
     return unpack(load_anywhere<width>(static_cast<const W*>(weights), begin, call.n));
@@ -39,7 +35,7 @@ __device__ __forceinline__ Pack<W, pack_width<T>> weights_anywhere(const Call<T>
 template <class T>
 struct PackedRow {
   using W = Accumulator<T>;
-  static constexpr int width = pack_width<T>;
+  static constexpr int width = vector_width<T>;
 
   const Call<T>& call;
   std::int64_t at[6] = {};
@@ -114,10 +110,10 @@ struct PackedRow {
 
 /// gamma or beta from `begin` on: width elements at an aligned address.
 template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Pack<W, pack_width<T>> wide_weights(const Call<T>& call,
-                                                               const void* weights,
-                                                               std::int64_t begin, W otherwise) {
-  constexpr int width = pack_width<T>;
+__device__ __forceinline__ Pack<W, vector_width<T>> wide_weights(const Call<T>& call,
+                                                                 const void* weights,
+                                                                 std::int64_t begin, W otherwise) {
+  constexpr int width = vector_width<T>;
   if (weights == nullptr) return all_equal<width>(otherwise);
   if (call.wide_weights) return load_wide<width>(static_cast<const W*>(weights) + begin);
   return convert<W>(load_wide<width>(static_cast<const T*>(weights) + begin));

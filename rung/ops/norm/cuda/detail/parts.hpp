@@ -15,7 +15,7 @@ namespace rung::norm_cuda::inline RUNG_TARGET {
 
 /// Packs of a row that a thread keeps: 32 elements, f64 16.
 template <class T>
-inline constexpr int kept_packs = sizeof(T) == 8 ? 8 : 32 / pack_width<T>;
+inline constexpr int kept_packs = sizeof(T) == 8 ? 8 : 32 / vector_width<T>;
 
 /// What a warp found: moments about a center of its own.
 template <class W>

@@ -29,7 +29,7 @@ template <class T>
 __global__ void __launch_bounds__(threads)
     optimizer_squares(const T* gradients, Collapsed<5> elements, bool flat, double* sums) {
   start_dependent();
-  constexpr int width = 16 / static_cast<int>(sizeof(T));
+  constexpr int width = vector_width<T>;
   auto& scratch = shared<Shared>();
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
   const std::int64_t begin = std::int64_t{blockIdx.x} * threads + threadIdx.x;
@@ -79,7 +79,7 @@ const double* launch_clip(const Optimizer::Args& args, Context& context) {
   const bool flat = args.elements.is_contiguous<Optimizer::element_gradients>();
   int blocks = 0;
   visit<float, double, f16, bf16>(args.gradients.dtype, [&]<class T>() {
-    constexpr auto width = static_cast<std::int64_t>(16 / sizeof(T));
+    constexpr auto width = std::int64_t{vector_width<T>};
     const std::int64_t work =
         flat ? ceil_div(args.elements.size(), width) + 1 : args.elements.size();
     if (args.elements.size() > 0) {

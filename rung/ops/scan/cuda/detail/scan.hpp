@@ -16,7 +16,7 @@ namespace rung::inline RUNG_TARGET::scan_cuda {
 
 /// Elements in 16 bytes; one of what is larger or of odd size.
 template <class T>
-inline constexpr int pack_size = 16 % sizeof(T) == 0 ? 16 / static_cast<int>(sizeof(T)) : 1;
+inline constexpr int pack_size = 16 % sizeof(T) == 0 ? vector_width<T> : 1;
 
 /// Lines of n elements each, any strides.
 template <class T>
