@@ -27,7 +27,7 @@ SECTIONS = {
     "Use": ("docs/install.md", "docs/python.md", "docs/python*.md", "docs/api.md", "docs/json.md",
             "docs/reliability.md", "docs/stability.md", "python/**/*.md", "examples/**/*.md"),
     "Learn": ("docs/course/README.md", "docs/course/*.md", "docs/explain.md", "docs/simulated-gpu.md",
-              "docs/emulate.md", "docs/survey.md", "docs/*.md"),
+              "rung/emulate/README.md", "docs/emulate.md", "docs/survey.md", "docs/*.md"),
     "Operators": ("rung/ops/*/README.md",),
     "Work on it": ("CONTRIBUTING.md", "docs/architecture.md", "docs/add-a-rung.md", "docs/add-an-operator.md",
                    "tests/**/*.md", "tools/**/*.md", "results/**/*.md", "CHANGELOG.md", "SECURITY.md",
