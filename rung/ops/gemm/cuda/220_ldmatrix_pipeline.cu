@@ -4,9 +4,9 @@
 // Idea     a ring of tiles that cp.async fills two or three ahead of the products, each in the
 //          layout in which ldmatrix reads it without bank conflicts: lines of 128 bytes whose
 //          16-byte chunks are permuted (swizzle).
-// Changes  against mma_sync: copies of 16 bytes that pass no register and are overlapped with
-//          products, a load of four fragments for four words; tiles of 128 x 128 or 64 x 64, and
-//          k in slices where they are few.
+// Changes  against async_ring: swizzled lines instead of padded ones; warps of 64 x 64, which load
+//          8 fragments per 32 products; tiles of 128 x 128 or 64 x 64, in an order that shares
+//          operands in L2; slices of k where tiles are few.
 // Cost     the bytes of its tiles; of a warp's 64 x 64 per step of 16, 8 loads for 32 products.
 // Limits   none: every layout, stride and alignment. Lines that begin anywhere are loaded as the
 //          aligned chunks that hold them and shifted in registers; what is contiguous along no axis
@@ -82,7 +82,7 @@ void run(const Gemm::Args& args, Context& context) {
 const Rung<Gemm> self{
     {.name = "ldmatrix_pipeline",
      .step = 220,
-     .after = "mma_sync",
+     .after = "async_ring",
      .backend = device_backend,
      .supports = supports,
      .speed = {.rows = ldmatrix_shapes[0].rows, .columns = ldmatrix_shapes[0].columns},

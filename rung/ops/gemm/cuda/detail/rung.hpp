@@ -31,17 +31,16 @@ inline Support require_tensor_cores(const Gemm::Args& args) {
   return supported;
 }
 
-/// Operands whose rows are contiguous and start at multiples of 16 bytes, for float4 loads.
+/// Operands whose rows are contiguous and start at multiples of 16 bytes, for loads of 16 bytes.
 inline bool has_aligned_rows(const ConstTensorRef& matrix) {
-  constexpr std::int64_t width = 4;
+  const auto width = static_cast<std::int64_t>(16 / size_of(matrix.dtype));
   return (matrix.strides[2] == 1 || matrix.shape[2] <= 1) &&
          (matrix.strides[1] % width == 0 || matrix.shape[1] <= 1) &&
          (matrix.strides[0] % width == 0 || matrix.shape[0] <= 1) &&
          reinterpret_cast<std::uintptr_t>(matrix.data) % 16 == 0;
 }
 
-inline Support require_aligned_rows(const Gemm::Args& args, const Context& context) {
-  if (const Support f32 = require_f32(args, context); !f32) return f32;
+inline Support require_aligned_operands(const Gemm::Args& args) {
   if (!has_aligned_rows(args.a)) {
     return unsupported("A's rows must be contiguous and start at multiples of 16 bytes");
   }
@@ -49,6 +48,16 @@ inline Support require_aligned_rows(const Gemm::Args& args, const Context& conte
     return unsupported("B's rows must be contiguous and start at multiples of 16 bytes");
   }
   return supported;
+}
+inline Support require_aligned_rows(const Gemm::Args& args, const Context& context) {
+  const Support f32 = require_f32(args, context);
+  return f32 ? require_aligned_operands(args) : f32;
+}
+inline Support require_aligned_16_bit_rows(const Gemm::Args& args, const Context&) {
+  if (args.a.dtype != DType::f16 && args.a.dtype != DType::bf16) {
+    return unsupported("only f16 and bf16 operands");
+  }
+  return require_aligned_operands(args);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
