@@ -12,6 +12,7 @@
 //          unless the tiles of C are a multiple of the SMs.
 // Tried    -
 // Source   CUTLASS, "Warp-specialized kernel design"; fast.cu.
+#include "rung/device/collectives.hpp"
 #include "rung/ops/gemm/cuda/detail/consume.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
@@ -30,23 +31,58 @@ struct RolesLayout {
   StageRing<stage_count> ring;
 };
 
-/// As many blocks as tiles: each has one.
+/// A block per tile of C. Producer and consumers meet at the ring's barriers alone.
 template <class T, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_warp_specialized(const __grid_constant__ TensorJob<T> job) {
   using TileA = WgmmaTile<T, rows, KMajorA>;
   using TileB = WgmmaTile<T, columns, KMajorB>;
   auto& layout = shared<RolesLayout>();
-  in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
-    const int warp = consumer_warp();
-    float sums[columns / 2];
-    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
-                                ReleaseHere{});
-    const int zero = zero_anew();  // the epilogue's addresses are not kept along the products
-    with_output_type<T>(job.finish.p, job.finish.narrow, [&](const auto& p) {
-      finish_strip<columns>(p, layout.strips[warp], tile.batch + zero, tile.row + 16 * warp + zero,
-                            tile.column + zero, [&](int i) { return sums[i]; });
-    });
+  auto& ring = layout.ring;
+  const TileWork work = job.raster.at(static_cast<int>(blockIdx.x));
+  const int first_row = work.row * rows;
+  const int first_column = work.column * columns;
+  const int tiles = job.k_tiles;
+  if (threadIdx.x == 0) ring.init(consumer_warps);
+  __syncthreads();
+
+  RingPlace<RolesLayout::stage_count> at;
+  if (threadIdx.x < producer_threads) {
+    ptx::release_registers<producer_registers>();
+    if (threadIdx.x != 0) return;
+    for (int tile = 0; tile < tiles; ++tile, at.advance()) {
+      auto& stage = layout.stages[at.stage];
+      auto& full = ring.full[at.stage];
+      const int k = tile * TileA::depth;
+      ring.await_empty(at);
+      ring.expect(at, TileA::bytes + TileB::bytes);
+      TileA::load(stage.a, job.a, work.batch * job.a_moves, first_row, k, full);
+      TileB::load(stage.b, job.b, work.batch * job.b_moves, first_column, k, full);
+    }
+    return;
+  }
+
+  ptx::claim_registers<consumer_registers>();
+  const int warp = consumer_warp();
+  const int lane = lane_of_thread();
+  float sums[columns / 2];
+  int stage_before = 0;
+  for (int tile = 0; tile < tiles; ++tile, at.advance()) {
+    ring.await_full(at);
+    const auto& stage = layout.stages[at.stage];
+    ptx::wgmma_fence(sums);
+    wgmma_tile<TileA, TileB>(sums, stage.a, warp / 4 * 64, stage.b, tile > 0);
+    ptx::wgmma_commit();
+    ptx::wgmma_wait<1>(sums);  // this tile's products run on; those of the one before are done
+    if (tile > 0 && lane == 0) ring.release(stage_before);
+    stage_before = at.stage;
+  }
+  ptx::wgmma_wait<0>(sums);
+
+  const int zero = zero_anew();  // the epilogue's addresses are not kept along the products
+  with_output_type<T>(job.finish.p, job.finish.narrow, [&](const auto& p) {
+    finish_strip<columns>(p, layout.strips[warp], work.batch + zero, first_row + 16 * warp + zero,
+                          first_column + zero, [&](int i) { return sums[i]; });
   });
 }
 
