@@ -78,7 +78,7 @@ target_link_libraries(rung_operators PRIVATE fmt::fmt OpenMP::OpenMP_CXX ${CMAKE
 
 # CPU rungs. Highway compiles a file once for each instruction set by including it again.
 file(GLOB cpu_sources CONFIGURE_DEPENDS rung/cpu/*.cpp)
-rung_operator_sources(cpu_rungs cpu/*.cpp cpu/detail/*.cpp)
+rung_operator_sources(cpu_rungs cpu/*.cpp cpu/shapes/*.cpp cpu/types/*.cpp cpu/detail/*.cpp)
 rung_split(cpu_rungs)
 rung_objects(rung_cpu ${cpu_sources} ${cpu_rungs})
 target_link_libraries(rung_cpu PRIVATE PkgConfig::hwy OpenMP::OpenMP_CXX)
@@ -106,7 +106,8 @@ endif()
 
 if(RUNG_CUDA)
   file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rung/device/*.cu)
-  rung_operator_sources(operator_cuda_sources cuda/*.cu cuda/detail/*.cu peers/cu*.cu peers/cu*.cpp)
+  rung_operator_sources(operator_cuda_sources cuda/*.cu cuda/shapes/*.cu cuda/types/*.cu cuda/detail/*.cu
+                        peers/cu*.cu peers/cu*.cpp)
   list(APPEND cuda_sources ${operator_cuda_sources})
   rung_objects(rung_cuda ${cuda_sources})
   target_link_libraries(rung_cuda PRIVATE CUDA::cudart_static)

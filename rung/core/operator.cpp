@@ -3,7 +3,6 @@
 #include "rung/core/operator.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "rung/core/suggestion.hpp"
 
@@ -21,6 +20,18 @@ const Context& comparison_context(const Context& context) {
   // Never destroyed: destructors of static objects may still make calls.
   static const Context& fixed = *new Context(Context::cpu(threads));
   return fixed;
+}
+
+const char* to_string(RungKind kind) {
+  switch (kind) {
+    case RungKind::shape:
+      return "shape";
+    case RungKind::type:
+      return "type";
+    case RungKind::step:
+      break;
+  }
+  return "step";
 }
 
 double estimate_seconds(const Cost& traffic, const Speed& speed, const Context& context) {
@@ -55,9 +66,8 @@ void throw_no_rung(std::string_view op, Backend backend, std::string_view asked,
                    std::vector<Refusal> refusals) {
   const std::string elsewhere = other_backends_of(refusals, asked, backend);
   std::erase_if(refusals, [&](const Refusal& refusal) { return refusal.rung->backend != backend; });
-  std::sort(refusals.begin(), refusals.end(), [](const Refusal& a, const Refusal& b) {
-    return std::tie(a.rung->step, a.rung->name) < std::tie(b.rung->step, b.rung->name);
-  });
+  std::sort(refusals.begin(), refusals.end(),
+            [](const Refusal& a, const Refusal& b) { return comes_before(*a.rung, *b.rung); });
   const std::string where = std::string(op) + " on " + to_string(backend);
   if (!asked.empty()) {
     const auto named = [&](const Refusal& refusal) { return refusal.rung->name == asked; };

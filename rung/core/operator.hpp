@@ -14,13 +14,16 @@
 // A rung is one file with one constant:
 //   const Rung<Gemm> self{{.name = "tiled", .step = 40, ..., .run = run}};
 // which pushes itself onto its operator's list during static initialization: no allocation, no
-// CUDA call, nothing central to edit. Link order is arbitrary, so lists are sorted by step.
+// CUDA call, nothing central to edit. Link order is arbitrary, so lists are sorted by step. A file
+// in shapes/ or types/ is no step of the ladder and has no `.step`; its `.after` names the rung it
+// stands beside.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -82,11 +85,24 @@ struct Tolerance {
   double magnitude = 0;
 };
 
+/// Place of a rung in its operator's folder: a numbered step of the ladder; or a kernel for a family
+/// of shapes (cuda/shapes/NAME.cu), or for types and layouts (cuda/types/NAME.cu): no step.
+enum class RungKind : std::uint8_t { step, shape, type };
+
+RUNG_API const char* to_string(RungKind kind);
+
+/// Returns the kind that the folder of a rung's source says.
+constexpr RungKind rung_kind(std::string_view file) {
+  const std::string_view folder = file.substr(0, file.rfind('/') + 1);
+  if (folder.ends_with("/shapes/")) return RungKind::shape;
+  return folder.ends_with("/types/") ? RungKind::type : RungKind::step;
+}
+
 /// What the workbench may know of a rung without knowing its operator.
 struct RungInfo {
   std::string_view name;
-  int step = 0;            // numbers in tens, so that one can be put between
-  std::string_view after;  // the rung this one improves on, as told in its header
+  int step = 0;            // numbers in tens, so that one can be put between; 0: no step
+  std::string_view after;  // the rung this one improves on, or stands beside where it is no step
   Backend backend = Backend::cpu;
   bool peer = false;              // a vendor's library: timed and checked, never picked
   bool teaching = false;          // a step that later ones always beat: never picked
@@ -96,7 +112,13 @@ struct RungInfo {
   std::string (*about)() = nullptr;
   /// A library or driver this rung needs beyond its backend; null when none.
   Support (*present)() = nullptr;
+  RungKind kind = RungKind::step;
 };
+
+/// The ladder's order: steps by number, then kernels for shapes, then those for types, by name.
+inline bool comes_before(const RungInfo& a, const RungInfo& b) {
+  return std::tie(a.kind, a.step, a.name) < std::tie(b.kind, b.step, b.name);
+}
 
 template <class Op>
 struct RungSpec {
@@ -118,7 +140,7 @@ struct RungSpec {
   /// For the estimate of its time, and with that for the choice among supporting rungs.
   Speed speed = {};
   /// Estimated seconds, where they do not follow from traffic and speed. The lowest wins, of equal
-  /// ones the highest step; only the order matters. Teaching rungs need none.
+  /// ones the last in the ladder's order; only the order matters. Teaching rungs need none.
   double (*estimate)(const Args&, const Context&) = nullptr;
   void (*run)(const Args&, Context&) = nullptr;
 };
@@ -154,7 +176,8 @@ class Rung {
              spec.traffic != nullptr || spec.passes.loads > 0 || spec.speed.rows > 0,
              source_path(file),
              spec.about,
-             spec.present},
+             spec.present,
+             rung_kind(file)},
         spec_(spec) {
     RungList<Op>& list = Op::rungs();
     next = list.first;
@@ -249,7 +272,7 @@ template <class Op>
 }  // namespace detail
 
 /// The rung that `pick` names, or the supporting one with the least estimate, of equal ones the
-/// highest step. Throws Error with every candidate's reason when there is none.
+/// last in the ladder's order. Throws Error with every candidate's reason when there is none.
 template <class Op>
 const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pick pick = best) {
   const Rung<Op>* chosen = nullptr;
@@ -263,7 +286,7 @@ const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pi
     if (!rung->supports(args, compared)) continue;
     const double seconds = rung->estimate(args, compared);
     if (chosen == nullptr || seconds < least ||
-        (seconds == least && info.step > chosen->info.step)) {
+        (seconds == least && comes_before(chosen->info, info))) {
       chosen = rung;
       least = seconds;
     }

@@ -90,7 +90,7 @@ class RUNG_API AnyOperator {
   [[nodiscard]] virtual std::string_view summary() const = 0;
   /// How its problems are spelled, with an example a line.
   [[nodiscard]] virtual std::string_view problem_help() const = 0;
-  /// Sorted by backend, step and name.
+  /// Sorted by backend: steps, kernels for shapes, kernels for types, peers (comes_before()).
   [[nodiscard]] virtual std::vector<const RungInfo*> rungs() const = 0;
   [[nodiscard]] virtual std::vector<Problem> check_problems(Backend backend) const = 0;
   [[nodiscard]] virtual std::vector<Problem> bench_problems(Backend backend) const = 0;
@@ -158,8 +158,8 @@ class Operator final : public AnyOperator {
       all.push_back(&rung->info);
     }
     std::sort(all.begin(), all.end(), [](const RungInfo* a, const RungInfo* b) {
-      return std::tie(a->backend, a->peer, a->step, a->name) <
-             std::tie(b->backend, b->peer, b->step, b->name);
+      const auto part = [](const RungInfo& info) { return std::tie(info.backend, info.peer); };
+      return part(*a) != part(*b) ? part(*a) < part(*b) : comes_before(*a, *b);
     });
     return all;
   }

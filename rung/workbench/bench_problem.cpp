@@ -91,7 +91,11 @@ class ProblemBench {
     BenchRow row;
     row.op = op_.name();
     row.rung = rung != nullptr ? rung->name : public_call;
-    row.step = rung != nullptr ? rung->step : 0;
+    if (rung != nullptr) {
+      row.step = rung->step;
+      row.kind = kind_of(*rung);
+      row.place = place_of(*rung);
+    }
     row.backend = context_.backend();
     row.peer = rung != nullptr && rung->peer;
     row.problem = problem_.to_string();

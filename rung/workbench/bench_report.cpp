@@ -35,6 +35,7 @@ ordered_json to_json(const BenchRow& row) {
           {"of_ceiling", bench::json_number(share_shown(row.of_ceiling))},
           {"vs_peer", bench::json_number(row.vs_peer)},
           {"step", row.step},
+          {"kind", row.kind},
           {"threads", row.threads},
           {"threads_used", row.threads_used == 0 ? ordered_json() : ordered_json(row.threads_used)},
           {"rounds", row.rounds},
@@ -56,8 +57,7 @@ Table text_table(const BenchTable& one) {
   for (const BenchRow& row : one.rows) {
     const bool timed = std::isfinite(row.seconds);
     table.add(
-        {row.step == 0 ? "" : std::to_string(row.step), row.rung,
-         timed ? format_seconds(row.seconds) : "",
+        {row.place, row.rung, timed ? format_seconds(row.seconds) : "",
          timed ? fmt::format("{} {}", format_number(row.rate), row.unit) : "",
          percent(share_shown(row.of_ceiling)),
          std::isfinite(row.vs_peer) ? fmt::format("{:.2f}", row.vs_peer) : "",

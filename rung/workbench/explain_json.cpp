@@ -6,6 +6,7 @@
 #include "rung/workbench/explain.hpp"
 #include "rung/workbench/recording.hpp"
 #include "rung/workbench/registers.hpp"
+#include "rung/workbench/selection.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -103,6 +104,7 @@ ordered_json one_to_json(const AnyOperator& op, const Explained& one) {
   return {
       {"rung", rung.name},
       {"step", rung.step},
+      {"kind", kind_of(rung)},
       {"backend", to_string(rung.backend)},
       {"file", rung.file},
       {"problem", one.problem.to_string()},

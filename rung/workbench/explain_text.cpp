@@ -253,8 +253,12 @@ std::string occupancy_text(const Explained& one) {
 
 std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before) {
   const RungInfo& rung = *one.rung;
-  std::string text = fmt::format("{}/{}, step {} on {}\n{}\n\n", op.name(), rung.name, rung.step,
-                                 to_string(rung.backend), rung.file);
+  std::string text = fmt::format(
+      "{}/{}, {} on {}\n{}\n\n", op.name(), rung.name,
+      rung.kind == RungKind::step
+          ? fmt::format("step {}", rung.step)
+          : fmt::format("for a family of {}s beside {}", to_string(rung.kind), rung.after),
+      to_string(rung.backend), rung.file);
   const std::string header = header_text(one.header);
   text += header.empty() ? "its source is not here: no more is known of it\n" : header;
   text += fmt::format("\n{}", one.problem.to_string());

@@ -49,6 +49,7 @@ ordered_json to_json(const AnyOperator& op, const RungInfo& rung) {
           {"summary", op.summary()},
           {"rung", rung.name},
           {"step", rung.step},
+          {"kind", kind_of(rung)},
           {"backend", to_string(rung.backend)},
           {"peer", rung.peer},
           {"available", here.ok},
@@ -123,12 +124,15 @@ void print_ladder(const AnyOperator& op, const Target& target, const Options& op
       {{"backend"}, {"step", true}, {"rung"}, {"file", false, Table::Fit::drop}, {"remark"}});
   for (const RungInfo* rung : op.rungs()) {
     if (!is_asked(*rung, target, options)) continue;
-    // The folder is the operator's, the same in every line.
-    const std::string file(rung->file.substr(rung->file.rfind('/') + 1));
+    // The operator's folder, and the backend's within it, are the same in every line.
+    const std::size_t folder = rung->file.rfind('/');
+    const std::size_t from =
+        rung->kind == RungKind::step ? folder : rung->file.rfind('/', folder - 1);
+    const std::string file(rung->file.substr(from + 1));
     const bool here = static_cast<bool>(rung_availability(*rung));
-    table.add({to_string(rung->backend), rung->peer ? "" : std::to_string(rung->step),
-               std::string(rung->name), file, remark(*rung)},
-              here ? Tone::plain : Tone::faint);
+    table.add(
+        {to_string(rung->backend), place_of(*rung), std::string(rung->name), file, remark(*rung)},
+        here ? Tone::plain : Tone::faint);
   }
   if (table.empty()) fmt::print("no rung on {}\n", options.backend);
   fmt::print("{}\n", table.text());

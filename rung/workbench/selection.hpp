@@ -35,6 +35,12 @@ struct Target {
 };
 Target select_target(const std::string& text);
 
+/// Returns what a table shows where a step has its number: "shape" or "type" of a rung that is no
+/// step, "" of a peer.
+std::string place_of(const RungInfo& rung);
+/// Returns the same for JSON: "step", "shape", "type" or "peer".
+const char* kind_of(const RungInfo& rung);
+
 /// Throws Error that lists the operator's rungs unless one of them, or the public call, has this
 /// name (on `backend`, if given).
 void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Backend> backend);

@@ -53,6 +53,24 @@ TEST_P(Dispatch, OfEqualEstimatesTheHighestStepWins) {
   EXPECT_EQ(choose<Double>(args(x8, y8), context).info.name, "wide");
 }
 
+TEST_P(Dispatch, OfEqualEstimatesAShapesKernelBeatsTheLastStep) {
+  const Tensor x(DType::f32, {14}), y(DType::f32, {14});
+  EXPECT_EQ(choose<Double>(args(x, y), context).info.name, "fourteens");
+}
+
+TEST_P(Dispatch, ARungIsFoundByNameInAnyFolder) {
+  twice(x5, y5, {"any_type"});
+  EXPECT_EQ(trace.ran, (Names{"any_type"}));
+}
+
+TEST_P(Dispatch, TheFolderSaysWhetherARungIsAStep) {
+  EXPECT_EQ(rung_kind("rung/ops/gemm/cuda/shapes/gemv.cu"), RungKind::shape);
+  EXPECT_EQ(rung_kind("/build/generated/rung/ops/gemm/cuda/types/fp8.sm90a.cu"), RungKind::type);
+  EXPECT_EQ(rung_kind("rung/ops/gemm/cuda/010_naive.cu"), RungKind::step);
+  EXPECT_EQ(rung_kind("rung/ops/shapes/cuda/010_naive.cu"), RungKind::step);
+  EXPECT_EQ(rung_kind("naive.cu"), RungKind::step);
+}
+
 TEST_P(Dispatch, NeverPicksPeersOrTeachingRungs) {
   EXPECT_EQ(choose<Double>(args(x5, y5), context).info.name, "plain");
   twice(x5, y5, {"vendor", true});
@@ -265,19 +283,18 @@ TEST_P(Dispatch, SaysWhyTheNamedRungDoesNot) {
   expect_error(ErrorCode::unsupported, {"'vendor'", "libvendor.so is missing"}, [&] {
     twice(x5, y5, {"vendor", true});
   });
-  expect_error(
-      ErrorCode::invalid_argument,
-      {"has no rung 'wid' (did you mean 'wide'?); accepted: slow, "
-       "wrong_on_purpose, plain, early_tie, late_tie, wide"},
-      [&] { twice(x5, y5, {"wid"}); });
+  expect_error(ErrorCode::invalid_argument,
+               {"has no rung 'wid' (did you mean 'wide'?); accepted: slow, "
+                "wrong_on_purpose, plain, early_tie, late_tie, wide"},
+               [&] { twice(x5, y5, {"wid"}); });
   EXPECT_TRUE(trace.ran.empty());
 }
 
-TEST_P(Dispatch, RungsAreListedByBackendPeerAndStep) {
+TEST_P(Dispatch, RungsAreListedByBackendPeerKindAndStep) {
   Names names;
   for (const RungInfo* rung : the_operator.rungs()) names.emplace_back(rung->name);
   EXPECT_EQ(names, (Names{"slow", "wrong_on_purpose", "plain", "early_tie", "late_tie", "wide",
-                          "team", "vendor", "elsewhere"}));
+                          "team", "last", "fourteens", "any_type", "vendor", "elsewhere"}));
   const RungInfo& info = *the_operator.rungs()[5];
   EXPECT_EQ(info.after, "plain");
   EXPECT_NE(std::string(info.file).find("doubling.hpp"), std::string::npos);

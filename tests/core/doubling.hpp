@@ -95,6 +95,9 @@ constexpr char team_name[] = "team";
 constexpr char slow_name[] = "slow";
 constexpr char peer_name[] = "vendor";
 constexpr char teaching_name[] = "wrong_on_purpose";
+constexpr char last_name[] = "last";
+constexpr char fourteens_name[] = "fourteens";  // for a family of shapes
+constexpr char any_type_name[] = "any_type";    // for types
 
 Support needs_eight(const Double::Args& args, const Context&) {
   ++trace.support_questions;
@@ -110,6 +113,10 @@ double no_time(const Double::Args&, const Context&) { return 0; }
 Support needs_six(const Double::Args& args, const Context&) {
   return args.x.size() == 6 ? supported : unsupported("the length is not 6");
 }
+Support needs_fourteen(const Double::Args& args, const Context&) {
+  return args.x.size() == 14 ? supported : unsupported("the length is not 14");
+}
+double slow_time(const Double::Args&, const Context&) { return 3600; }
 /// 1.2 times what "plain" takes on one thread, shared by the team.
 double team_time(const Double::Args& args, const Context& context) {
   const double one = estimate_seconds(Double::cost(args), {}, Context::cpu(1));
@@ -161,6 +168,24 @@ const Rung<Double> team{{.name = team_name,
                          .supports = needs_six,
                          .estimate = team_time,
                          .run = run_team_of_doubles}};
+const Rung<Double> fourteens{{.name = fourteens_name,
+                              .after = plain_name,
+                              .supports = needs_fourteen,
+                              .estimate = no_time,
+                              .run = run<fourteens_name>},
+                             "rung/ops/double/cpu/shapes/fourteens.cpp"};
+const Rung<Double> any_type{{.name = any_type_name,
+                             .after = plain_name,
+                             .supports = needs_floats,
+                             .estimate = slow_time,
+                             .run = run<any_type_name>},
+                            "rung/ops/double/cpu/types/any_type.cpp"};
+const Rung<Double> last_step{{.name = last_name,
+                              .step = 50,
+                              .after = team_name,
+                              .supports = needs_fourteen,
+                              .estimate = no_time,
+                              .run = run<last_name>}};
 const Rung<Double> vendor{{.name = peer_name,
                            .step = 0,
                            .peer = true,

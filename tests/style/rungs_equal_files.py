@@ -12,18 +12,23 @@ import sys
 
 
 def rungs_on_disk(source, operators, cuda, simt, opencl):
-    """The set of (backend, operator, rung or None, step or None, file) that should be listed."""
+    """The set of (backend, operator, rung, step or kind, file) that should be listed."""
     expected = set()
-    for path in sorted((source / "rung" / "ops").glob("*/*/*")):
-        operator, file = path.parent.parent.name, str(path.relative_to(source))
+    ops = source / "rung" / "ops"
+    for path in sorted([*ops.glob("*/*/*"), *ops.glob("*/*/shapes/*"), *ops.glob("*/*/types/*")]):
+        operator, file = path.relative_to(ops).parts[0], str(path.relative_to(source))
         if operator not in operators:
             continue
-        name = f"{path.parent.name}/{path.name}"
+        name = "/".join(path.relative_to(ops).parts[1:])
+        beside = re.fullmatch(r"(cpu|cuda)/(shape|type)s/(\w+?)(?:\.sm90a)?\.(?:cpp|cu)", name)
         cpu = re.fullmatch(r"cpu/(\d{3})_(\w+)\.cpp", name)
         gpu = re.fullmatch(r"cuda/(\d{3})_(\w+?)(?:\.sm90a)?\.cu", name)
         kernel = re.fullmatch(r"opencl/(\d{3})_(\w+)\.cl", name)
         peer = re.fullmatch(r"peers/(\w+)\.(?:cpp|cu)", name)
-        if cpu:
+        if beside:
+            for backend in ("cpu",) if beside[1] == "cpu" else ("cuda",) * cuda + ("simt",) * simt:
+                expected.add((backend, operator, beside[3], beside[2], file))
+        elif cpu:
             expected.add(("cpu", operator, cpu[2], int(cpu[1]), file))
         elif gpu:
             if cuda:
@@ -36,7 +41,7 @@ def rungs_on_disk(source, operators, cuda, simt, opencl):
         elif peer:
             backend = {"cu": "cuda", "cl": "opencl"}.get(peer[1][:2], "cpu")
             if {"cuda": cuda, "opencl": opencl}.get(backend, True):
-                expected.add((backend, operator, peer[1], None, file))
+                expected.add((backend, operator, peer[1], "peer", file))
     return expected
 
 
@@ -44,7 +49,7 @@ def rungs_listed(program):
     listed = set()
     for rung in json.loads(subprocess.run([program, "list", "--json"], check=True,
                                           capture_output=True, text=True).stdout):
-        step = None if rung["peer"] else rung["step"]
+        step = rung["step"] if rung["kind"] == "step" else rung["kind"]
         entry = (rung["backend"], rung["op"], rung["rung"], step, rung["file"])
         if entry in listed:
             sys.exit(f"listed twice: {entry}")

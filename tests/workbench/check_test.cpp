@@ -22,7 +22,7 @@ TEST(List, JsonHasTheDocumentedKeys) {
   const Outcome outcome = run_rung({"list", "fake", "--json"});
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json rungs = parsed(outcome);
-  ASSERT_EQ(rungs.size(), 14u);
+  ASSERT_EQ(rungs.size(), 16u);
   for (const json& rung : rungs) {
     EXPECT_EQ(rung.at("op"), "fake");
     EXPECT_EQ(rung.at("summary"), "y = 2 x");
@@ -31,12 +31,20 @@ TEST(List, JsonHasTheDocumentedKeys) {
     EXPECT_TRUE(rung.at("step").is_number_integer());
     EXPECT_EQ(rung.at("backend"), "cpu");
     EXPECT_TRUE(rung.at("peer").is_boolean());
-    EXPECT_EQ(rung.at("file"), "tests/workbench/fake_operator_test.cpp");
+    const std::string kind = rung.at("kind");
+    EXPECT_EQ(kind == "peer", rung.at("peer"));
+    EXPECT_EQ(kind == "step", rung.at("step") != 0);
+    EXPECT_EQ(rung.at("file"), kind == "shape"  ? "rung/ops/fake/cpu/shapes/column.cpp"
+                               : kind == "type" ? "rung/ops/fake/cpu/types/a_type.cpp"
+                                                : "tests/workbench/fake_operator_test.cpp");
     EXPECT_EQ(rung.at("available"), rung.at("rung") != "peer_absent");
     EXPECT_EQ(rung.at("why_not"),
               rung.at("rung") == "peer_absent" ? "libfake is not installed" : "");
   }
   EXPECT_EQ(rungs.front().at("rung"), "right") << "the first step comes first";
+  EXPECT_EQ(rungs.at(10).at("kind"), "step");
+  EXPECT_EQ(rungs.at(11).at("kind"), "shape") << "kernels for shapes follow the steps";
+  EXPECT_EQ(rungs.at(12).at("kind"), "type") << "kernels for types follow those for shapes";
   EXPECT_TRUE(rungs.back().at("peer")) << "peers come last";
 }
 
@@ -45,6 +53,14 @@ TEST(List, TextNamesStepsPeersAndWhatIsMissing) {
   EXPECT_EQ(outcome.code, 0);
   for (const char* word : {"y = 2 x", "leaves_one_out", "Fake 1.0", "libfake is not installed"}) {
     EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(List, TextShowsWhatIsNoStep) {
+  const Outcome outcome = run_rung({"list", "fake"});
+  for (const char* line :
+       {" shape  column ", " type  a_type ", " shapes/column.cpp", " types/a_type.cpp"}) {
+    EXPECT_NE(outcome.out.find(line), std::string::npos) << line << outcome.out;
   }
 }
 
