@@ -85,8 +85,8 @@ struct Tolerance {
   double magnitude = 0;
 };
 
-/// Place of a rung in its operator's folder: a numbered step of the ladder; or a kernel for a family
-/// of shapes (cuda/shapes/NAME.cu), or for types and layouts (cuda/types/NAME.cu): no step.
+/// Place of a rung in its operator's folder: a numbered step of the ladder; or, as no step, a
+/// kernel for a family of shapes (cuda/shapes/NAME.cu) or types and layouts (cuda/types/NAME.cu).
 enum class RungKind : std::uint8_t { step, shape, type };
 
 RUNG_API const char* to_string(RungKind kind);
