@@ -4,8 +4,8 @@
 // Idea     tensor cores through CUDA's own interface: a warp multiplies 16 x 16 matrices as a
 //          whole. f32 operands are rounded to tf32 (8 bits of exponent, 10 of mantissa) on their
 //          way to shared memory; f16 and bf16 go as they are. Sums are f32.
-// Changes  against register_tile_2d: the same tiles in shared memory, copied the same way, but the
-//          inner product of a step is one instruction of the warp for 2048 or 4096 multiply-adds.
+// Changes  against simt_top: the inner product of a step is one instruction of the warp for 2048 or
+//          4096 multiply-adds. Tiles are copied to shared memory as simply as in register_tile_2d.
 // Cost     the bytes of a 128 x 128 tile; f32 results good to about 10 bits.
 // Limits   copies: the tensor cores wait while the next tile is fetched element by element.
 // Source   CUDA C++ Programming Guide, "Warp matrix functions".
@@ -167,7 +167,7 @@ void run(const Gemm::Args& args, Context& context) {
 const Rung<Gemm> self{
     {.name = "wmma_tf32",
      .step = 200,
-     .after = "register_tile_2d",
+     .after = "simt_top",
      .backend = device_backend,
      .supports = supports,
      .speed = {.peak = 0.44, .rows = tuning.rows, .columns = tuning.columns, .blocks_per_sm = 2},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // few_rows for bf16 operands: kernels are spread over files that compile at the same time.
-#include "rung/ops/gemm/cuda/150_few_rows.cuh"
+#include "rung/ops/gemm/cuda/shapes/few_rows.cuh"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

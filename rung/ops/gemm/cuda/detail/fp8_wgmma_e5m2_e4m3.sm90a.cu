@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The kernels of gemm's fp8_wgmma for A of e5m2 and B of e4m3.
-#include "rung/ops/gemm/cuda/370_fp8_wgmma.cuh"
+#include "rung/ops/gemm/cuda/types/fp8_wgmma.cuh"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / few rows
+//
+// Idea     with few rows in A, B is the whole cost: it is read once, where it is, at the speed of
+//          memory. All of C's rows are updated together, 4 or 16 k at a time, sweeping along rows
+//          of B.
+// Changes  against packed_simd: B is not packed, as the copy would be read once. C waits in a small
+//          buffer; the rows of B are long streams, prefetched 1 KiB ahead.
+// Cost     B once from memory; C from L1 for each 16 k.
+// Limits   up to 32 rows, rows of B contiguous, f32 and f64.
+// Tried    on a 2-core Zen 5 vCPU, 16x4096x4096: 4 or 8 rows of B at a time -30 and -10 % (C costs
+//          more; with 4 rows of C it is 4 that win, by 50 %); C in place -15 % (rows a power of two
+//          apart share a set of L1); 16 x 1 tiles -10 % (17 loads for 16 FMAs; now 10 for 16).
+// Source   OpenBLAS and oneDNN issues on skinny products; measured here.
+#include "rung/cpu/foreach_target.hpp"
+
+#include "rung/cpu/team.hpp"
+#include "rung/ops/gemm/cpu/detail/blocked.hpp"
+#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
+
+// The kernels of few_rows: all rows of C at once, along rows of B that are read once.
+#ifndef RUNG_OPS_GEMM_CPU_74_SWEEP
+#define RUNG_OPS_GEMM_CPU_74_SWEEP
+namespace rung::gemm_cpu {
+namespace {
+constexpr std::int64_t run_columns = 128;  // of B that stay in L1 while groups of rows go by
+constexpr std::int64_t fetch_ahead = 256;  // columns
+constexpr std::int64_t max_rows = 32;
+
+/// C = A * B + beta * C for a group of rows, a block of k and a run of columns.
+template <class T>
+struct Sweep {
+  std::int64_t k, columns;
+  const T* a;  // element (i, p) at p * a_column + i
+  std::int64_t a_column;
+  const T* b;
+  std::int64_t b_row;
+  std::int64_t ahead;  // how many elements further on B is fetched
+  T* c;
+  std::int64_t c_row;
+  T beta;
+};
+template <class T>
+using SweepFunction = void(const Sweep<T>&);
+}  // namespace
+}  // namespace rung::gemm_cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::gemm_cpu::HWY_NAMESPACE {
+namespace {
+
+template <class T, int rows>
+void sweep(const Sweep<T>& s) {
+  const Full<T> d;
+  using V = hn::Vec<Full<T>>;
+  constexpr int vectors = 2;
+  const V beta = hn::Set(d, s.beta);
+  // A tile of columns; only the last is masked.
+  using Mask = hn::Mask<Full<T>>;
+  const auto tile = [&](std::int64_t j, auto masked, Mask m0, Mask m1) HWY_ATTR {
+    const Mask mask[vectors] = {m0, m1};
+    const auto load = [&](const T* from, int v) HWY_ATTR {
+      if (!masked) return hn::LoadU(d, from);
+      // Nothing is left of this vector. (The scalar target's MaskedLoad reads all
+      // the same.)
+      if (j + v * lanes<T>() >= s.columns) return hn::Zero(d);
+      return hn::MaskedLoad(mask[v], d, from);
+    };
+    V acc[rows][vectors];
+#pragma GCC unroll 32
+    for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+        const T* c = s.c + i * s.c_row + j + v * lanes<T>();
+        acc[i][v] = s.beta == T{0} ? hn::Zero(d) : hn::Mul(beta, load(c, v));
+      }
+    }
+    const T* b = s.b + j;
+    const T* a = s.a;
+    for (std::int64_t p = 0; p < s.k; ++p, a += s.a_column, b += s.b_row) {
+      V row[vectors];
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+        __builtin_prefetch(b + s.ahead + v * lanes<T>());
+        row[v] = load(b + v * lanes<T>(), v);
+      }
+#pragma GCC unroll 32
+      for (int i = 0; i < rows; ++i) {
+        const V element = hn::Set(d, a[i]);
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v) acc[i][v] = hn::MulAdd(element, row[v], acc[i][v]);
+      }
+    }
+#pragma GCC unroll 32
+    for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v) {
+        T* c = s.c + i * s.c_row + j + v * lanes<T>();
+        if (!masked) {
+          hn::StoreU(acc[i][v], d, c);
+        } else if (j + v * lanes<T>() < s.columns) {
+          hn::BlendedStore(acc[i][v], mask[v], d, c);
+        }
+      }
+    }
+  };
+  constexpr std::int64_t width = vectors * lanes<T>();
+  const auto none = hn::FirstN(d, 0);
+  std::int64_t j = 0;
+  for (; j + width <= s.columns; j += width) tile(j, std::false_type(), none, none);
+  if (j < s.columns) {
+    const std::int64_t left = s.columns - j;
+    tile(j, std::true_type(), hn::FirstN(d, static_cast<std::size_t>(left)),
+         left > lanes<T>() ? hn::FirstN(d, static_cast<std::size_t>(left - lanes<T>())) : none);
+  }
+}
+
+template <class T>
+SweepFunction<T>* pick_sweep(std::int64_t rows) {
+  static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
+    return std::array<SweepFunction<T>*, tile_rows>{&sweep<T, r + 1>...};
+  }
+  (std::make_integer_sequence<int, tile_rows>());
+  return table[static_cast<std::size_t>(rows - 1)];
+}
+
+}  // namespace
+inline SweepFunction<float>* sweep_f32(std::int64_t rows) { return pick_sweep<float>(rows); }
+inline SweepFunction<double>* sweep_f64(std::int64_t rows) { return pick_sweep<double>(rows); }
+}  // namespace rung::gemm_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung::gemm_cpu {
+namespace {
+HWY_EXPORT(sweep_f32);
+HWY_EXPORT(sweep_f64);
+
+template <class T>
+SweepFunction<T>* sweep_function(std::int64_t rows) {
+  if constexpr (std::is_same_v<T, double>) {
+    return HWY_DYNAMIC_DISPATCH(sweep_f64)(rows);
+  } else {
+    return HWY_DYNAMIC_DISPATCH(sweep_f32)(rows);
+  }
+}
+
+template <class T>
+void few_rows(const Call& call, Context& context) {
+  const Kernels<T>& ks = kernels<T>();
+  const int threads = threads_worth(call, context.threads());
+  const std::int64_t groups = ceil_div(call.m, ks.tile_rows);
+  const std::int64_t block_k = few_rows_block(call.m);
+  // So many columns that their sums take two thirds of L1.
+  constexpr std::int64_t size = sizeof(T);
+  const std::int64_t chunk =
+      std::max<std::int64_t>(512, (32 << 10) / (call.m * size) / run_columns * run_columns);
+  const std::int64_t pitch = copied_row<T>(chunk);
+  const std::int64_t staging = round_up(call.m * pitch, 1024);
+  const std::int64_t a_size = round_up(call.m * call.k, 1024);
+  T* a = static_cast<T*>(context.workspace((a_size + threads * staging) * sizeof(T)));
+
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    // Shares end on whole cache lines: two threads never write to one.
+    const std::int64_t line = 64 / size;
+    const cpu::Range share = team.share(ceil_div(call.n, line));
+    const std::int64_t end = std::min(share.end * line, call.n);
+    for (std::int64_t batch = 0; batch < call.batch; ++batch) {
+      team.wait();  // until all have done with the A before
+      const cpu::Range packing = team.share(call.k);
+      for (std::int64_t p = packing.begin; p < packing.end; ++p) {
+        for (std::int64_t i = 0; i < call.m; ++i) {
+          const T x = *static_cast<const T*>(at(call.a, call.in, batch, i, p));
+          a[p * call.m + i] = static_cast<T>(call.alpha) * x;
+        }
+      }
+      team.wait();
+      Sums<T> sums{call, ks, batch, true, a + a_size + team.rank() * staging, pitch};
+      for (std::int64_t j = share.begin * line; j < end; j += chunk) {
+        const std::int64_t columns = std::min(chunk, end - j);
+        sums.j0 = j;
+        Sweep<T> s{};
+        s.a_column = call.m;
+        s.b_row = call.b.row;
+        s.c_row = pitch;
+        for (std::int64_t p = 0; p < call.k; p += block_k) {
+          s.k = std::min(block_k, call.k - p);
+          s.beta = sums.beta(p == 0);
+          for (std::int64_t x = 0; x < columns; x += run_columns) {
+            s.columns = std::min(run_columns, columns - x);
+            s.b = static_cast<const T*>(at(call.b, call.in, batch, p, j + x));
+            // The first group brings B in. Past the end of the chunk come the next rows.
+            s.ahead = x + fetch_ahead < columns ? fetch_ahead
+                                                : fetch_ahead - columns + block_k * call.b.row;
+            for (std::int64_t g = 0; g < groups; ++g) {
+              const cpu::Range rows =
+                  cpu::part_of(call.m, static_cast<int>(g), static_cast<int>(groups));
+              s.a = a + p * call.m + rows.begin;
+              s.c = sums.at(rows.begin, j + x);
+              sweep_function<T>(rows.size())(s);
+              s.ahead = 0;
+            }
+          }
+        }
+        sums.finish(0, call.m, j, columns);
+      }
+    }
+  });
+}
+
+Support supports(const Gemm::Args& args, const Context&) {
+  if (args.c.empty()) return unsupported("C is empty");
+  const Call call = make_call(args);
+  if (call.in != call.out || (call.in != DType::f32 && call.in != DType::f64)) {
+    return unsupported("takes f32 or f64 throughout");
+  }
+  if (call.m > max_rows) return unsupported("more than 32 rows");
+  if (call.b.column != 1) return unsupported("takes contiguous rows in B");
+  if (call.depth() == 0) return unsupported("k or alpha is 0");
+  if (call.m * call.k > (1 << 20)) return unsupported("A is more than 4 MiB");
+  return supported;
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  const Call call = make_call(args);
+  return few_rows_seconds(call, threads_worth(call, context.threads()));
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  const Call call = make_call(args);
+  visit<float, double>(call.in, [&]<class T>() { few_rows<T>(call, context); });
+}
+
+const Rung<Gemm> self{{.name = "few_rows",
+                       .after = "packed_simd",
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
+}  // namespace
+}  // namespace rung::gemm_cpu
+#endif

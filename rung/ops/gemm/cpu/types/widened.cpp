@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / widened
+//
+// Idea     the rungs for awkward shapes read f32 where it lies. So bf16 and f16 are widened, a
+//          block at a time, into buffers that stay in L2, and each block's product is a call of
+//          gemm in f32, which chooses among those rungs. Sums become C's elements, rounded once,
+//          while they are still near.
+// Changes  against packed_simd: a copy in the order in which the operand lies, along its contiguous
+//          axis, in place of panels; sums wait in L2 instead of in a buffer of megabytes.
+// Cost     each element of A and B is widened once for each block of the other side: 0.06 ns;
+//          rounding a sum 0.08.
+// Limits   bf16 and f16 operands, contiguous in one direction; large products are better packed.
+//          Where a peer has instructions for bf16, it stays ahead: 0.3 to 0.7 of oneDNN.
+// Tried    k in blocks of 65536 / max(m, n), for more rows and columns in a block: 438x5x4936 421
+//          us, with room for 16 rows and columns 355 (2-core Zen 5 vCPU). The same where rows are
+//          what is contiguous: 131x5x190082,ta 34 ms, of which 27 were copies of 15 elements each.
+// Source   measured here.
+#include <optional>
+
+#include "rung/ops/gemm/cpu/detail/blocked.hpp"
+#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+
+namespace rung::gemm_cpu {
+namespace {
+
+constexpr std::int64_t block_elements = 1 << 16;  // of A, B or sums: 256 KiB each
+
+/// The products of blocks are calls on a context of their own, which remembers its choice between
+/// them and has a workspace of its own.
+struct Inner {
+  std::optional<Context> context;
+};
+
+struct Blocks {
+  std::int64_t m, n, k;  // of a block
+  bool staged;           // sums wait in a buffer
+};
+
+/// `count` divided evenly, into parts of `most` at most.
+std::int64_t even_part(std::int64_t count, std::int64_t most) {
+  return count <= most ? count : ceil_div(count, ceil_div(count, most));
+}
+
+/// Which way the elements of an operand's copy are contiguous: along columns, its second axis, or
+/// along rows.
+bool along_columns(const Operand& x, std::int64_t rows, std::int64_t columns) {
+  return x.column == 1 && (x.row != 1 || columns >= rows);
+}
+
+Blocks blocks_of(const Call& call) {
+  // As long a k as leaves room for 16 rows and columns, so that few sums are added to; for 256
+  // where these are what is contiguous, so that what is copied are not scraps of lines.
+  constexpr std::int64_t side = 16, long_side = 256;
+  const bool a_along = along_columns(call.a, call.m, call.k);
+  const bool b_along = along_columns(call.b, call.k, call.n);
+  const std::int64_t room = std::max(std::min(call.m, a_along ? side : long_side),
+                                     std::min(call.n, b_along ? long_side : side));
+  const std::int64_t k = even_part(call.k, block_elements / room);
+  const std::int64_t n = even_part(call.n, std::max<std::int64_t>(1, block_elements / k));
+  // C itself takes the sums where it can, and no later k is added.
+  const bool staged = !call.direct() || k < call.k;
+  const std::int64_t rows = block_elements / (staged ? std::max(n, k) : k);
+  return {even_part(call.m, std::max<std::int64_t>(1, rows)), n, k, staged};
+}
+
+/// A block of an operand, in f32.
+struct Widened {
+  float* data;
+  bool along_columns;
+  std::int64_t rows = 0, columns = 0, pitch = 0;
+
+  void copy(const Call& call, const Operand& x, std::int64_t batch, std::int64_t row,
+            std::int64_t column) {
+    const std::int64_t run = along_columns ? columns : rows;
+    const std::int64_t runs = along_columns ? rows : columns;
+    const std::int64_t step = along_columns ? x.row : x.column;
+    const void* from = at(x, call.in, batch, row, column);
+    const CopyFunction<float>* copy = kernels<float>().copy[static_cast<int>(call.in)];
+    if (step == run) {  // one long run
+      pitch = run;
+      copy(from, 0, 1, run * runs, data, 0);
+    } else {
+      pitch = copied_row<float>(run);
+      copy(from, step, runs, run, data, pitch);
+    }
+  }
+  [[nodiscard]] ConstTensorRef tensor() const {
+    const Extents strides = along_columns ? Extents{pitch, 1} : Extents{1, pitch};
+    return {static_cast<const float*>(data), Extents{rows, columns}, strides};
+  }
+  /// Elements of a block of so many rows and columns.
+  [[nodiscard]] static std::int64_t size(bool along_columns, std::int64_t rows,
+                                         std::int64_t columns) {
+    return along_columns ? rows * copied_row<float>(columns) : columns * copied_row<float>(rows);
+  }
+};
+
+void widened(const Call& call, Context& context) {
+  auto& inner = context.memo<Inner>().context;
+  if (!inner || inner->threads() != context.threads()) inner = Context::cpu(context.threads());
+  inner->set_choice(context.choice());
+  const Blocks block = blocks_of(call);
+  const bool a_along = along_columns(call.a, call.m, call.k);
+  const bool b_along = along_columns(call.b, call.k, call.n);
+  const std::int64_t a_size = Widened::size(a_along, block.m, block.k);
+  const std::int64_t b_size = Widened::size(b_along, block.k, block.n);
+  const std::int64_t sums_row = copied_row<float>(block.n);
+  const std::int64_t sums_size = block.staged ? block.m * sums_row : 0;
+  auto* workspace =
+      static_cast<float*>(context.workspace((a_size + b_size + sums_size) * sizeof(float)));
+  Widened a{workspace, a_along};
+  Widened b{workspace + a_size, b_along};
+
+  for (std::int64_t batch = 0; batch < call.batch; ++batch) {
+    const Kernels<float>& ks = kernels<float>();
+    Sums<float> sums =
+        block.staged ? Sums<float>{call, ks, batch, true, workspace + a_size + b_size, sums_row}
+                     : make_sums<float>(call, ks, batch, nullptr, 0);
+    std::int64_t b_at = -1;  // the block of B that is there
+    for (std::int64_t j = 0; j < call.n; j += block.n) {
+      for (std::int64_t i = 0; i < call.m; i += block.m) {
+        a.rows = std::min(block.m, call.m - i);
+        b.columns = std::min(block.n, call.n - j);
+        if (block.staged) sums.i0 = i, sums.j0 = j;
+        for (std::int64_t p = 0; p < call.k; p += block.k) {
+          a.columns = b.rows = std::min(block.k, call.k - p);
+          a.copy(call, call.a, batch, i, p);
+          if (b_at != j * call.k + p) {
+            b.copy(call, call.b, batch, p, j);
+            b_at = j * call.k + p;
+          }
+          const TensorRef c(sums.at(i, j), Extents{a.rows, b.columns}, Extents{sums.row, 1});
+          gemm(*inner, a.tensor(), b.tensor(), c, {.alpha = call.alpha, .beta = sums.beta(p == 0)});
+        }
+        sums.finish(i, a.rows, j, b.columns);
+      }
+    }
+  }
+}
+
+Support supports(const Gemm::Args& args, const Context&) {
+  if (args.c.empty()) return unsupported("C is empty");
+  if (args.a.dtype != DType::bf16 && args.a.dtype != DType::f16) {
+    return unsupported("takes bf16 and f16 operands");
+  }
+  const Call call = make_call(args);
+  if (call.depth() == 0) return unsupported("k or alpha is 0");
+  if ((call.a.row != 1 && call.a.column != 1) || (call.b.row != 1 && call.b.column != 1)) {
+    return unsupported("an operand is contiguous in neither direction");
+  }
+  return supported;
+}
+
+/// The least that a rung of f32 is estimated to take for a block.
+double product_seconds(const Call& call, const Blocks& block, const Context& context) {
+  const auto matrix = [](const Operand& x, std::int64_t rows, std::int64_t columns) {
+    const bool along = along_columns(x, rows, columns);
+    ConstTensorRef t;
+    t.dtype = DType::f32;
+    t.shape = {1, rows, columns};
+    t.strides =
+        along ? Extents{0, copied_row<float>(columns), 1} : Extents{0, 1, copied_row<float>(rows)};
+    return t;
+  };
+  Gemm::Args args;
+  args.a = matrix(call.a, block.m, block.k);
+  args.b = matrix(call.b, block.k, block.n);
+  args.c.dtype = DType::f32;
+  args.c.shape = {1, block.m, block.n};
+  args.c.strides = {0, block.staged ? copied_row<float>(block.n) : call.c.row, 1};
+  return choose<Gemm>(args, context).estimate(args, context);
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  const Call call = make_call(args);
+  const Blocks block = blocks_of(call);
+  constexpr double start = 0.05e-6, a_block = 0.08e-6, a_run = 3e-9;
+  constexpr double widen_an_element = 0.06e-9, finish_an_element = 0.08e-9;
+  const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
+  const double k = static_cast<double>(call.k);
+  const double by_m = std::ceil(m / static_cast<double>(block.m));
+  const double by_n = std::ceil(n / static_cast<double>(block.n));
+  const double by_k = std::ceil(k / static_cast<double>(block.k));
+  const double b_copies = by_k == 1 ? 1 : by_m;
+  const auto runs = [](const Operand& x, double rows, double columns) {
+    const bool along = x.column == 1;
+    const double step = static_cast<double>(along ? x.row : x.column);
+    return step == (along ? columns : rows) ? 1.0 : (along ? rows : columns);
+  };
+  const double copying = (m * k * by_n + k * n * b_copies) * widen_an_element +
+                         (runs(call.a, m, k) * by_n + runs(call.b, k, n) * b_copies) * a_run;
+  const double finishing = block.staged ? m * n * finish_an_element : 0;
+  return start + static_cast<double>(call.batch) *
+                     (by_m * by_n * by_k * (a_block + product_seconds(call, block, context)) +
+                      copying + finishing);
+}
+
+void run(const Gemm::Args& args, Context& context) { widened(make_call(args), context); }
+
+const Rung<Gemm> self{
+    {.name = "widened", .after = "dots", .supports = supports, .estimate = estimate, .run = run}};
+}  // namespace
+}  // namespace rung::gemm_cpu

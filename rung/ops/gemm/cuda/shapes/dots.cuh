@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / dots: the kernel, and what it shares with gemv's: sums over a warp, a block, and blocks.
+//
+// Idea, Changes, Cost and Limits stand in dots.cu, whose rung this is a part of.
+#pragma once
+
+#include "rung/device/collectives.hpp"
+#include "rung/device/last_block.hpp"
+#include "rung/device/load.hpp"
+#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/ops/gemm/cuda/detail/slices.hpp"
+#include "rung/ops/gemm/cuda/detail/strip.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+constexpr int sums_threads = 256;
+constexpr int sums_warps = sums_threads / warp_size;
+constexpr int sums_blocks = 3;               // per SM
+constexpr std::int64_t sums_tickets = 4096;  // sums, or strips of them, that several blocks share
+
+/// Elements per load, and loads per thread that are in flight together.
+template <class T, bool Wide>
+constexpr int sums_size = Wide ? vector_width<T> : 1;
+template <class T, bool Wide>
+constexpr int sums_loads = Wide || sizeof(T) == 8 ? 8 : 16;
+
+/// What the host decides of a call.
+struct SumsPlan {
+  bool lines =
+      false;          // lanes are along k: C has any number of rows; else they are along n: one row
+  bool wide = false;  // loads of 16 bytes
+  int lanes = 1;      // of a warp that are along n. Lines: 0, a warp per element of C; 1, blocks
+  int splits = 1;     // blocks that share a strip of C
+  std::int64_t strips = 1;  // of a matrix: what a block makes, perhaps with others
+  std::int64_t depth = 0;   // of k, per block
+  double seconds = 0;
+};
+
+template <class T>
+bool begins_wide(const T* data, std::int64_t line_stride, std::int64_t lines,
+                 std::int64_t batch_stride, std::int64_t batch) {
+  constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
+         (lines <= 1 || line_stride % width == 0) && (batch <= 1 || batch_stride % width == 0);
+}
+
+/// y = x M of matrices M, k x n; x is p's A, of one row where lanes are along n.
+template <class T>
+struct SumsCall {
+  Finish<T> finish;
+  std::int64_t strips, depth;  // this and what follows as in SumsPlan
+  int splits, lanes;
+  Accumulator<T>* partial;
+  unsigned* tickets;
+};
+
+/// Which part of the call a block makes.
+struct SumsWork {
+  int batch;
+  std::int64_t strip;
+  int split;
+  std::int64_t first_k, end_k;
+
+  template <class T>
+  __device__ explicit SumsWork(const SumsCall<T>& call) {
+    const std::int64_t strip_of_all = blockIdx.x / call.splits;
+    split = static_cast<int>(blockIdx.x % call.splits);
+    batch = static_cast<int>(strip_of_all / call.strips);
+    strip = strip_of_all % call.strips;
+    first_k = split * call.depth;
+    end_k = smaller(call.finish.p.k(), first_k + call.depth);
+  }
+};
+
+/// The sums of `lanes` neighboring lanes, Size each, over all others of their warp and then over
+/// all sums_warps: sums[i] of the block. Always in the same order.
+template <int Size, class Sum>
+__device__ __forceinline__ void add_up(Sum (&mine)[Size], int lanes,
+                                       Sum (&of_warps)[sums_warps][256], Sum (&sums)[256]) {
+  const int lane = lane_of_thread();
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+#pragma unroll
+  for (int i = 0; i < Size; ++i) {
+    for (int distance = lanes; distance < warp_size; distance *= 2) {
+      mine[i] += shuffle_xor(mine[i], distance);
+    }
+    if (lane < lanes) of_warps[warp][lane * Size + i] = mine[i];
+  }
+  __syncthreads();
+  const int at = static_cast<int>(threadIdx.x);
+  if (at < lanes * Size) {
+    Sum sum = of_warps[0][at];
+#pragma unroll
+    for (int i = 1; i < sums_warps; ++i) sum += of_warps[i][at];
+    sums[at] = sum;
+  }
+  __syncthreads();
+}
+
+template <class T>
+struct SumsLayout {
+  Accumulator<T> of_warps[sums_warps][256];
+  Accumulator<T> sums[256];
+  int scratch;
+};
+
+/// From the sums_threads' sums of a strip of lanes * Size columns, from first_column on, to C.
+template <int Size, class T>
+__device__ __forceinline__ void finish_strip_of(const SumsCall<T>& call, const SumsWork& work,
+                                                int lanes, Accumulator<T> (&mine)[Size],
+                                                std::int64_t row, std::int64_t first_column) {
+  using Sum = Accumulator<T>;
+  auto& layout = shared<SumsLayout<T>>();
+  const auto& p = call.finish.p;
+  const int at = static_cast<int>(threadIdx.x);
+  const int width = lanes * Size;
+  add_up(mine, lanes, layout.of_warps, layout.sums);
+  if (call.splits > 1) {
+    const std::int64_t strip = work.batch * call.strips + work.strip;
+    Sum* const partial = call.partial + strip * call.splits * width;
+    if (at < width) partial[work.split * width + at] = layout.sums[at];
+    __syncthreads();
+    if (!is_last_block(call.tickets + strip, call.splits, layout.scratch)) return;
+#pragma unroll
+    for (int i = 0; i < Size; ++i) mine[i] = 0;
+#pragma unroll 4
+    for (int split = at / lanes; split < call.splits; split += sums_threads / lanes) {
+#pragma unroll
+      for (int i = 0; i < Size; ++i) mine[i] += partial[split * width + at % lanes * Size + i];
+    }
+    add_up(mine, lanes, layout.of_warps, layout.sums);
+  }
+  const std::int64_t column = first_column + at;
+  if (at >= width || column >= p.n()) return;
+  with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
+    finish(target, work.batch, row, column, layout.sums[at]);
+  });
+}
+
+/// How many numbers from 0 on, `apart` from each other, are below `end`.
+__device__ __forceinline__ std::int64_t count_of(std::int64_t end, int apart) {
+  return end <= 0 ? 0 : (end + apart - 1) / apart;
+}
+
+/// A warp or a block per element of C. Wide: all lines along k begin at multiples of 16 bytes.
+template <class T, bool Wide>
+__global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_dots(SumsCall<T> call) {
+  using Sum = Accumulator<T>;
+  constexpr int size = sums_size<T, Wide>;
+  constexpr int loads = sums_loads<T, Wide>;
+  const auto& p = call.finish.p;
+  const SumsWork work(call);
+  const bool line_per_warp = call.lanes == 0;
+  const int lane = line_per_warp ? lane_of_thread() : static_cast<int>(threadIdx.x);
+  const int along = line_per_warp ? warp_size : sums_threads;
+  const std::int64_t element =
+      line_per_warp ? work.strip * sums_warps + static_cast<int>(threadIdx.x) / warp_size
+                    : work.strip;
+  if (element >= p.m() * p.n()) return;  // a warp without work: no barrier follows
+  const std::int64_t row = p.m() == 1 ? 0 : element % p.m();
+  const std::int64_t column = p.m() == 1 ? element : element / p.m();
+  const T* const line = p.b.data + work.batch * p.b.strides[0] + column * p.b.strides[2];
+  const T* const x = p.a.data + work.batch * p.a.strides[0] + row * p.a.strides[1];
+  const std::int64_t line_stride = Wide ? 1 : p.b.strides[1];
+  const std::int64_t x_stride = Wide ? 1 : p.a.strides[2];
+  Sum sums[1] = {};
+  const std::int64_t first = work.first_k + lane * size;
+  const std::int64_t whole = work.end_k - (work.end_k - work.first_k) % size;
+  const T* matrix_from = line + first * line_stride;
+  const T* vector_from = x + first * x_stride;
+  const std::int64_t matrix_apart = along * size * line_stride;
+  const std::int64_t vector_apart = along * size * x_stride;
+  for (std::int64_t left = count_of(whole - first, along * size); left > 0; left -= loads) {
+    RawPack<T, size> matrix[loads];
+    RawPack<T, size> vector[loads];
+#pragma unroll
+    for (int i = 0; i < loads; ++i) {
+      matrix[i] = vector[i] = raw(Pack<T, size>{});  // what does not exist adds nothing
+      if (i < left) {
+        matrix[i] = load_raw_constant<size>(matrix_from);
+        vector[i] = load_raw_constant<size>(vector_from);
+      }
+      matrix_from += matrix_apart;
+      vector_from += vector_apart;
+    }
+#pragma unroll
+    for (int i = 0; i < loads; ++i) {
+      const Pack<T, size> m = unpack(matrix[i]);
+      const Pack<T, size> v = unpack(vector[i]);
+#pragma unroll
+      for (int j = 0; j < size; ++j) sums[0] += convert<Sum>(v[j]) * convert<Sum>(m[j]);
+    }
+  }
+  if (whole + lane < work.end_k) {
+    sums[0] += convert<Sum>(x[(whole + lane) * x_stride]) *
+               convert<Sum>(line[(whole + lane) * line_stride]);
+  }
+  if (!line_per_warp) return finish_strip_of(call, work, 1, sums, row, column);
+#pragma unroll
+  for (int distance = 1; distance < warp_size; distance *= 2) {
+    sums[0] += shuffle_xor(sums[0], distance);
+  }
+  if (lane != 0) return;
+  with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
+    finish(target, work.batch, row, column, sums[0]);
+  });
+}
+
+/// Zero between calls; the context's own, so that calls of several streams do not meet. In
+/// dots.cu.
+unsigned* sums_tickets_of(Context& context);
+
+/// A call of the plan for the matrices of `part`.
+template <class T>
+SumsCall<T> sums_call(Context& context, const Finish<T>& part, const SumsPlan& plan, int width) {
+  SumsCall<T> call{.finish = part,
+                   .strips = plan.strips,
+                   .depth = plan.depth,
+                   .splits = plan.splits,
+                   .lanes = plan.lanes,
+                   .partial = nullptr,
+                   .tickets = nullptr};
+  if (plan.splits > 1) {
+    const auto sums = static_cast<std::size_t>(plan.strips * part.p.c.shape[0] * plan.splits) *
+                      static_cast<std::size_t>(width);
+    call.tickets = sums_tickets_of(context);
+    call.partial = static_cast<Accumulator<T>*>(context.workspace(sums * sizeof(Accumulator<T>)));
+  }
+  return call;
+}
+
+/// Calls f(part of the batch, launch shape), for as many matrices at a time as a grid takes.
+template <class T, class F>
+void for_each_grid(const Finish<T>& finish, const SumsPlan& plan, F&& f) {
+  constexpr std::int64_t most_blocks = 0x7fffffff;
+  const std::int64_t at_once = most_blocks / (plan.strips * plan.splits);
+  for (std::int64_t first = 0; first < finish.p.c.shape[0]; first += at_once) {
+    const Finish<T> part = batches(finish, first, smaller(at_once, finish.p.c.shape[0] - first));
+    f(part, LaunchShape{.grid = plan.strips * part.p.c.shape[0] * plan.splits,
+                        .block = sums_threads,
+                        .shared_bytes = sizeof(SumsLayout<T>)});
+  }
+}
+
+/// A warp or blocks per element of C. In dots.cu.
+void run_dots(Context& context, const Finish<float>& finish, const SumsPlan& plan);
+void run_dots(Context& context, const Finish<double>& finish, const SumsPlan& plan);
+void run_dots(Context& context, const Finish<f16>& finish, const SumsPlan& plan);
+void run_dots(Context& context, const Finish<bf16>& finish, const SumsPlan& plan);
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / few rows
+//
+// Idea     where C has few rows - or few columns: then the transposed product has few rows - the
+//          other operand is the cost. It is streamed from memory to registers, 16 bytes per lane,
+//          and never staged; the few rows come from shared memory, all of them for each chunk.
+// Changes  against split_k: few rows of a tile are computed that do not exist; k is shared by the
+//          lanes and warps of a block before it is cut into slices, so that short products take one
+//          launch.
+// Cost     B once for 16 rows (8 of f64, 4 of 16 bits), A once for a strip of 8 to 64 columns; two
+//          numbers per element of C and slice, where there are slices.
+// Limits   memory up to some 16 rows of f32; beyond, multiply-adds. 16-bit operands are converted
+//          to f32 in registers: tensor cores are better from some 8 rows on.
+// Tried    lines that begin anywhere by chunks of 16 bytes that are shifted in registers: a quarter
+//          of bandwidth on an H100 (EXPERIMENTS.md); a lane per element of the line came of it.
+// Source   cuBLAS gemv kernels' names in a profile; CUTLASS, gemv.
+#include "rung/ops/gemm/cuda/shapes/few_rows.cuh"
+
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
+#include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
+
+namespace rung::gemm_cuda::inline RUNG_TARGET {
+
+void run_few_rows(Context& context, const Finish<float>& finish, const FewPlan& plan) {
+  launch_few_rows(context, finish, plan);
+}
+
+}  // namespace rung::gemm_cuda::inline RUNG_TARGET
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr std::int64_t max_rows = 64;
+constexpr std::int64_t max_k = std::int64_t{1} << 40;
+
+/// The product whose C has no more rows than columns.
+template <class T>
+Finish<T> with_few_rows(const Gemm::Args& args) {
+  Finish<T> finish = finish_of<T>(args);
+  if (finish.p.n() < finish.p.m()) finish.p = transpose(finish.p);
+  return finish;
+}
+
+Support supports(const Gemm::Args& args, const Context&) {
+  if (args.has_bytes()) return unsupported("8-bit operands");
+  if (args.m() > max_rows && args.n() > max_rows) {
+    return unsupported("C has more than 64 rows and more than 64 columns");
+  }
+  if (args.m() == 1 || args.n() == 1) return unsupported("C has one row or column: gemv");
+  // A grid has fewer than 2^31 blocks along x: of 32 columns, for each row at the worst.
+  if (std::max(args.m(), args.n()) > std::int64_t{1} << 30) {
+    return unsupported("more than 2^30 rows or columns");
+  }
+  return args.k() <= max_k ? supported : unsupported("more than 2^40 steps of k");
+}
+
+/// launch + max(memory; waves of blocks, each a chain of steps and sums; multiply-adds) [+ slices]
+template <class T>
+double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
+                   const Context& context, int rows, int slices) {
+  constexpr double start = 0.4e-6;           // sums across lanes and warps, and the stores
+  constexpr double wide_latency = 0.6e-6;    // from a load to the next of the same registers
+  constexpr double single_latency = 1.2e-6;  // the same of loads of single elements, and
+  constexpr double more_latency = 0.6e-6;    // for each 16 rows that are multiplied by them
+  constexpr double next_wave = 1.6e-6;       // ends of blocks, and starts of those that follow
+  constexpr double memory_share = 0.85;      // of the nominal rate
+  constexpr double arithmetic_share = 0.55;  // with the loads of A from shared memory
+  constexpr double slice_launch = 2.5e-6;    // the second kernel, behind the first
+  const NominalRates rates = nominal_rates(context);
+  const double sms = context.info().sms;
+  double width = 0;
+  double step = 0;
+  double blocks_per_sm = 0;
+  double step_latency = 0;
+  with_few_shape<T>(p.b, rows, [&]<int Rows, bool KMajor, bool Wide>() {
+    using Shape = FewShape<T, Rows, KMajor, Wide>;
+    width = Shape::width;
+    step = Shape::step;
+    blocks_per_sm = Shape::blocks;
+    step_latency = Wide ? wide_latency : single_latency + more_latency * Rows / 16;
+    rows = Rows;
+  });
+  const auto m = static_cast<double>(p.m());
+  const auto n = static_cast<double>(p.n());
+  const auto batch = static_cast<double>(p.c.shape[0]);
+  const double steps = std::ceil(static_cast<double>(p.k()) / slices / step);
+  const double blocks = std::ceil(m / rows) * std::ceil(n / width) * batch * slices;
+  const double waves = std::ceil(blocks / (sms * blocks_per_sm));
+  const Lines lines = few_lines(p.b);
+  // Of an unaligned line's 32 elements, one sector more; of a strided one's, a sector for each.
+  const double extra = lines == Lines::aligned      ? 1
+                       : lines == Lines::contiguous ? 1 + 1.0 / sizeof(T)
+                                                    : 32.0 / sizeof(T);
+  const double memory = Gemm::cost(args).bytes * extra / rates.bytes_per_second / memory_share;
+  const double chains = waves * steps * step_latency * (lines == Lines::strided ? 2 : 1) +
+                        (waves - 1) * next_wave + start;
+  const double operations = sizeof(T) == 8 ? 4 : 2;  // f64 at half the rate
+  const double multiply = std::ceil(blocks / sms) * steps * step * width * rows * operations /
+                          (rates.operations_per_second / sms * arithmetic_share);
+  double seconds = launch_seconds + std::max({memory + start, chains, multiply + start});
+  if (slices > 1) {
+    seconds +=
+        slice_launch + 2 * sizeof(Accumulator<T>) * slices * m * n * batch / rates.bytes_per_second;
+  }
+  return seconds;
+}
+
+template <class T>
+FewPlan plan_few(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
+                 const Context& context) {
+  FewPlan best;
+  best.rows = p.m() <= 4 ? 4 : few_max_rows<T>;
+  const double elements =
+      static_cast<double>(p.m()) * static_cast<double>(p.n()) * static_cast<double>(p.c.shape[0]);
+  for (const int slices : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
+    if (slices > 1 &&
+        (p.k() < std::int64_t{128} * slices ||
+         elements * sizeof(Accumulator<T>) * slices > static_cast<double>(slice_workspace))) {
+      break;
+    }
+    const double seconds = few_seconds(p, args, context, best.rows, slices);
+    if (best.seconds == 0 || seconds < best.seconds) {
+      best.slices = slices;
+      best.seconds = seconds;
+    }
+  }
+  return best;
+}
+
+/// Calls f with the typed product whose C has few rows.
+template <class F>
+auto with_few(const Gemm::Args& args, F&& f) {
+  return visit<float, double, f16, bf16>(args.a.dtype,
+                                         [&]<class T>() { return f(with_few_rows<T>(args)); });
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return with_few(args,
+                  [&](const auto& finish) { return plan_few(finish.p, args, context).seconds; });
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  with_few(args, [&](const auto& finish) {
+    run_few_rows(context, finish, plan_few(finish.p, args, context));
+  });
+}
+
+const Rung<Gemm> self{{.name = "few_rows",
+                       .after = "split_k",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.rows = few_max_rows<float>, .columns = 32},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

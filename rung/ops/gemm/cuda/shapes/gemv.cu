@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / gemv
+//
+// Idea     a matrix times a vector is reading the matrix. Each thread starts eight loads of 16
+//          bytes, of the matrix and of what they are multiplied by, before it waits for the first;
+//          no thread waits for another until its sums are made. Lines along k are dots' kernel;
+//          lines across have one here.
+// Changes  against few_rows: no barrier per step, nothing staged in shared memory, three blocks per
+//          SM. Threads that narrow matrices have no columns for go along k. Where several blocks
+//          share a sum, the last to finish adds up what they left, in fixed order: one launch.
+// Cost     the matrix once; the vector from the caches, at the rate of the matrix.
+// Limits   memory; of small ones the latency of a load, of the sums across a block and, where
+//          blocks share sums, of a ticket.
+// Tried    -
+// Source   cuBLAS gemv kernels' names in a profile.
+#include <cmath>
+
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
+#include "rung/ops/gemm/cuda/shapes/dots.cuh"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+/// M's n is contiguous: lanes take neighboring columns, as far as there are; all others share k.
+/// Wide: all lines are whole packs of 16 bytes.
+template <class T, bool Wide>
+__global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_gemv_columns(SumsCall<T> call) {
+  using Sum = Accumulator<T>;
+  constexpr int size = sums_size<T, Wide>;
+  constexpr int loads = sums_loads<T, Wide>;
+  const auto& p = call.finish.p;
+  const SumsWork work(call);
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t column = (work.strip * call.lanes + thread % call.lanes) * size;
+  const int apart = sums_threads / call.lanes;  // steps of k between a thread's
+  const std::int64_t first = work.first_k + thread / call.lanes;
+  const T* matrix_from = p.b.data + work.batch * p.b.strides[0] + first * p.b.strides[1] +
+                         column * (Wide ? 1 : p.b.strides[2]);
+  const T* vector_from = p.a.data + work.batch * p.a.strides[0] + first * p.a.strides[2];
+  const std::int64_t matrix_apart = apart * p.b.strides[1];
+  const std::int64_t vector_apart = apart * p.a.strides[2];
+  Sum sums[size] = {};
+  std::int64_t left = column < p.n() ? count_of(work.end_k - first, apart) : 0;
+  for (; left > 0; left -= loads) {
+    RawPack<T, size> values[loads];
+    RawPack<T, 1> factors[loads];
+#pragma unroll
+    for (int i = 0; i < loads; ++i) {
+      values[i] = raw(Pack<T, size>{});
+      factors[i] = raw(Pack<T, 1>{});
+      if (i < left) {
+        values[i] = load_raw_constant<size>(matrix_from);
+        factors[i] = load_raw_constant<1>(vector_from);
+      }
+      matrix_from += matrix_apart;
+      vector_from += vector_apart;
+    }
+#pragma unroll
+    for (int i = 0; i < loads; ++i) {
+      const Pack<T, size> value = unpack(values[i]);
+      const Sum factor = convert<Sum>(unpack(factors[i])[0]);
+#pragma unroll
+      for (int j = 0; j < size; ++j) sums[j] += factor * convert<Sum>(value[j]);
+    }
+  }
+  finish_strip_of(call, work, call.lanes, sums, 0, work.strip * call.lanes * size);
+}
+
+/// The product whose C has one row.
+template <class T>
+Finish<T> with_one_row(const Gemm::Args& args) {
+  Finish<T> finish = finish_of<T>(args);
+  if (finish.p.m() != 1) finish.p = transpose(finish.p);
+  return finish;
+}
+
+/// launch + max(memory, waves of blocks, each some rounds of loads) + the sums [+ a ticket]
+template <class T>
+SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
+                   const Context& context) {
+  constexpr double latency = 0.9e-6;      // of a round of loads
+  constexpr double sum_seconds = 0.2e-6;  // across a warp; twice that across a block
+  constexpr double ticket_seconds = 1.6e-6;
+  constexpr double memory_share = 0.75;  // of the nominal rate
+  constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
+  const NominalRates rates = nominal_rates(context);
+  const double sms = context.info().sms;
+  const std::int64_t n = p.n();
+  const std::int64_t k = p.k();
+  const std::int64_t batch = p.c.shape[0];
+  const auto& m = p.b;
+  SumsPlan plan;
+  plan.lines = n <= 1 || (k > 1 && std::abs(m.strides[1]) <= std::abs(m.strides[2]));
+  const bool contiguous = plan.lines ? m.strides[1] == 1 || k <= 1 : m.strides[2] == 1 || n <= 1;
+  plan.wide =
+      contiguous && (plan.lines ? begins_wide(m.data, m.strides[2], n, m.strides[0], batch)
+                                : begins_wide(m.data, m.strides[1], k, m.strides[0], batch));
+  if (plan.lines) {
+    plan.wide = plan.wide && (p.a.strides[2] == 1 || k <= 1) &&
+                begins_wide(p.a.data, 0, 1, p.a.strides[0], batch);
+  } else {
+    plan.wide = plan.wide && n % width == 0;
+  }
+  const std::int64_t size = plan.wide ? width : 1;
+  const std::int64_t steps = plan.lines ? size : 1;  // of k, per load
+  const std::int64_t loads = plan.wide ? sums_loads<T, true> : sums_loads<T, false>;
+  // Where neither axis is contiguous, an element costs a sector.
+  const double extra = contiguous ? 1 : 32.0 / sizeof(T);
+  const double memory = Gemm::cost(args).bytes * extra / rates.bytes_per_second / memory_share;
+  SumsPlan best;
+  const auto consider = [&](int lanes, std::int64_t strips, std::int64_t along) {
+    for (const std::int64_t splits : {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192}) {
+      if (splits > 1 &&
+          (lanes == 0 || k < along * steps * splits * 2 || strips * batch > sums_tickets)) {
+        break;
+      }
+      const std::int64_t depth =
+          larger<std::int64_t>(tiles_of(tiles_of(k, steps), splits), 1) * steps;
+      const double rounds =
+          std::ceil(static_cast<double>(depth) / static_cast<double>(along * steps * loads));
+      const double blocks = static_cast<double>(strips * batch * splits);
+      const double waves = std::ceil(blocks / (sms * sums_blocks));
+      const double seconds = launch_seconds + std::max(memory, waves * rounds * latency) +
+                             sum_seconds * (lanes == 0 ? 1 : 2) + (splits > 1 ? ticket_seconds : 0);
+      if (best.seconds == 0 || seconds < best.seconds) {
+        best = plan;
+        best.lanes = lanes;
+        best.strips = strips;
+        best.depth = depth;
+        best.splits = static_cast<int>(larger<std::int64_t>(tiles_of(k, depth), 1));
+        best.seconds = seconds;
+      }
+    }
+  };
+  if (plan.lines) {
+    consider(0, tiles_of(n, sums_warps), warp_size);
+    consider(1, n, sums_threads);
+  } else {
+    const std::int64_t most = plan.wide ? 8 : 32;
+    int lanes = 1;
+    while (lanes < most && lanes * size < n) lanes *= 2;
+    consider(lanes, tiles_of(n, lanes * size), sums_threads / lanes);
+  }
+  return best;
+}
+
+Support supports(const Gemm::Args& args, const Context&) {
+  if (args.has_bytes()) return unsupported("8-bit operands");
+  if (args.m() != 1 && args.n() != 1) return unsupported("C has several rows and columns");
+  if (std::max(args.m(), args.n()) > std::int64_t{1} << 30) {
+    return unsupported("more than 2^30 rows or columns");
+  }
+  return args.k() <= std::int64_t{1} << 40 ? supported : unsupported("more than 2^40 steps of k");
+}
+
+/// Calls f with the typed product whose C has one row.
+template <class F>
+auto with_gemv(const Gemm::Args& args, F&& f) {
+  return visit<float, double, f16, bf16>(args.a.dtype,
+                                         [&]<class T>() { return f(with_one_row<T>(args)); });
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return with_gemv(args,
+                   [&](const auto& finish) { return plan_gemv(finish.p, args, context).seconds; });
+}
+
+template <class T>
+void run_gemv(Context& context, const Finish<T>& finish, const SumsPlan& plan) {
+  if (plan.lines) return run_dots(context, finish, plan);
+  const int width = plan.lanes * (plan.wide ? sums_size<T, true> : 1);
+  for_each_grid(finish, plan, [&](const Finish<T>& part, const LaunchShape& shape) {
+    const SumsCall<T> call = sums_call(context, part, plan, width);
+    plan.wide ? launch(context, shape, gemm_gemv_columns<T, true>, call)
+              : launch(context, shape, gemm_gemv_columns<T, false>, call);
+  });
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  with_gemv(args, [&](const auto& finish) {
+    run_gemv(context, finish, plan_gemv(finish.p, args, context));
+  });
+}
+
+const Rung<Gemm> self{{.name = "gemv",
+                       .after = "dots",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.rows = 1, .columns = 32},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / short k
+//
+// Idea     where k is short, writing C is the cost. A lane keeps its columns of B, all of k, in
+//          registers and goes down the rows of C; rows of A come from shared memory, where a load
+//          serves all lanes.
+// Changes  against simt_top: nothing is staged that is used once or twice, and a warp writes 128
+//          contiguous elements of a row, by packs of 16 bytes whatever the alignment of C: every
+//          fourth row begins alike, so that a warp that has only those may begin its columns where
+//          packs of these rows do.
+// Cost     C once; A once for 128 columns, B once for 64 to 512 rows. Per row and lane, 4 k
+//          multiply-adds and 58 other instructions: what nvcc makes of f32 without an epilogue.
+// Limits   k up to 16.
+// Tried    an epilogue per element, with its addresses and its branches: 0.25 of bandwidth on an
+//          H100 (EXPERIMENTS.md); pointers that move and branches per row came of it. B's columns
+//          one by one, and again for each 64 rows: 4096 x 4096 x 16 in 62 us, cuBLAS 36; by packs,
+//          and for several tiles: 44. Adjacent warps came of it. One row at a time: 35, two: 29.
+// Source   the CPU's short_k.
+#include "rung/core/integer.hpp"
+#include "rung/device/activate_all.hpp"
+#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr int max_k = 16;
+constexpr int rows = 64;
+constexpr int warps = 8;
+constexpr int threads = 32 * warps;
+
+/// Columns per lane.
+template <class Sum>
+constexpr int lane_columns = vector_width<Sum>;
+
+/// Rows that a warp makes together: one is busy while the other waits. Doubles leave registers for
+/// one.
+template <class Sum>
+constexpr int rows_at_once = sizeof(Sum) == 8 ? 1 : 2;
+
+constexpr int blocks = 2;  // per SM: as the registers of 16 steps of k allow
+
+/// A lane's columns: neighbors, or a warp apart. Those exist whose bit is set.
+struct ShortColumns {
+  std::int64_t first;
+  int apart;
+  unsigned existing;
+
+  [[nodiscard]] __device__ bool exists(int j) const { return (existing >> j & 1) != 0; }
+};
+
+/// A lane's columns of `k` rows of B, each by one load where it may be one; zeros behind them. The
+/// loads of four rows are in flight together, and converted after the last.
+template <int Depth, int Width, class In, class Sum>
+__device__ __forceinline__ void load_columns(const View<const In, 2>& b, int k,
+                                             const ShortColumns& columns, bool wide,
+                                             Sum (&to)[Depth][Width]) {
+  constexpr int together = 4;
+#pragma unroll
+  for (int first = 0; first < Depth; first += together) {
+    Pack<In, Width> loaded[together] = {};
+    if (wide && first < k) {
+#pragma unroll
+      for (int i = 0; i < together; ++i) {
+        loaded[i] = load_wide<Width>(&b(smaller(first + i, k - 1), columns.first));
+      }
+    } else if (first < k) {
+#pragma unroll
+      for (int i = 0; i < together; ++i) {
+#pragma unroll
+        for (int j = 0; j < Width; ++j) {
+          if (!columns.exists(j)) continue;
+          loaded[i][j] = b(smaller(first + i, k - 1), columns.first + j * columns.apart);
+        }
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < together; ++i) {
+#pragma unroll
+      for (int j = 0; j < Width; ++j) {
+        to[first + i][j] = first + i < k ? convert<Sum>(loaded[i][j]) : Sum(0);
+      }
+    }
+  }
+}
+
+/// After so many rows, a power of two, the address of a row's first element is the same multiple of
+/// a pack again.
+RUNG_HD inline int rows_alike(std::int64_t row_stride, int width) {
+  int rows = 1;
+  while (row_stride * rows % width != 0) rows *= 2;
+  return rows;
+}
+
+/// Depth: 8 or 16 steps of k in registers. `along` of a block's warps are adjacent on a row, the
+/// others on the next rows: where C's rows are contiguous on as many rows as begin alike, or on a
+/// multiple of that. It goes down `tiles` tiles of 64 rows, the next tile's elements of A on their
+/// way while it makes one.
+template <int Depth, class P>
+__global__ void __launch_bounds__(threads, blocks) gemm_short_k(P p, int tiles, int along) {
+  using Sum = typename P::Sum;
+  using Out = typename P::Out;
+  constexpr int width = lane_columns<Sum>;
+  constexpr int at_once = rows_at_once<Sum>;
+  struct Layout {
+    alignas(16) Sum a[2][rows][Depth];
+  };
+  auto& layout = shared<Layout>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % 32;
+  const int batch = static_cast<int>(blockIdx.z);
+  const std::int64_t first_row = std::int64_t{blockIdx.y} * rows * tiles;
+  const int warp = thread / 32;
+  const int down = warps / along;
+  const int first_within = warp / along;
+  const auto rows_left =
+      static_cast<int>(smaller<std::int64_t>(std::int64_t{rows} * tiles, p.m() - first_row));
+  const auto a = p.a.at(batch);
+  const auto b = p.b.at(batch);
+  const auto k = static_cast<int>(p.k());
+  // Neighbors of a lane are adjacent where one store writes them, else those of a warp are.
+  const bool packed = p.c.strides[2] == 1;
+  const auto element =
+      reinterpret_cast<std::uintptr_t>(&p.c(batch, first_row + first_within, 0)) / sizeof(Out);
+  const int before = packed ? static_cast<int>(element % width) : 0;
+  ShortColumns columns{};
+  columns.apart = packed ? 1 : 32;
+  columns.first = (std::int64_t{blockIdx.x} * along + warp % along) * 32 * width - before +
+                  (packed ? lane * width : lane);
+  const auto left = static_cast<int>(smaller<std::int64_t>(p.n() - columns.first, 32 * width));
+  columns.existing = 0;
+#pragma unroll
+  for (int j = 0; j < width; ++j) {
+    const bool exists = columns.first + j >= 0 && j * columns.apart < left;
+    columns.existing |= exists ? 1U << j : 0U;
+  }
+  const bool whole = packed && columns.existing == (1U << width) - 1;
+
+  const bool along_k = a.strides[1] <= a.strides[0];
+  constexpr int a_count = rows * Depth / threads;
+  static_assert(a_count * threads == rows * Depth);
+  typename P::In a_next[a_count];  // converted when they are put down: until then nothing waits
+  const auto place = [&](int i) {
+    const int at = thread + i * threads;
+    return along_k ? at : at % rows * Depth + at / rows;
+  };
+  const auto fetch = [&](int tile) {
+#pragma unroll
+    for (int i = 0; i < a_count; ++i) {
+      const int row = tile * rows + place(i) / Depth;
+      const int step = place(i) % Depth;
+      const bool exists = row < rows_left && step < k;
+      a_next[i] = exists ? a(first_row + row, step) : typename P::In{};
+    }
+  };
+  fetch(0);
+  const bool b_wide = whole && b.strides[1] == 1 && b.strides[0] % width == 0 &&
+                      is_wide_aligned<typename P::In, width>(&b(0, columns.first));
+  Sum b_values[Depth][width];
+  load_columns(b, k, columns, b_wide, b_values);
+
+  int row = first_within;
+  Out* c = &p.c(batch, first_row + row, columns.first);
+  const Out* bias =
+      p.bias.data == nullptr ? nullptr : &p.bias(batch, first_row + row, columns.first);
+  const std::int64_t c_apart = columns.apart * p.c.strides[2];
+  const std::int64_t bias_apart = columns.apart * p.bias.strides[2];
+  const Out* residual =
+      p.residual.data == nullptr ? nullptr : &p.residual(batch, first_row + row, columns.first);
+  const std::int64_t residual_apart = columns.apart * p.residual.strides[2];
+#pragma unroll 1
+  for (; row - first_within < rows_left; row += at_once * down) {
+    const int tile = row / rows;
+    const int within = row % rows;
+    auto& a_tile = layout.a[tile % 2];
+    if (within < down) {
+#pragma unroll
+      for (int i = 0; i < a_count; ++i) (&a_tile[0][0])[place(i)] = convert<Sum>(a_next[i]);
+      // The tile is there for all, and all have read the one before the last, whose place it took.
+      __syncthreads();
+      if (tile + 1 < tiles) fetch(tile + 1);
+    }
+    if (row >= rows_left || columns.existing == 0) continue;
+    const auto exists = [&](int r, int j) {
+      return columns.exists(j) && (r == 0 || row + r * down < rows_left);
+    };
+    Pack<Sum, at_once * width> values{};
+#pragma unroll
+    for (int step = 0; step < Depth; step += width) {
+      if (step >= k) break;
+#pragma unroll
+      for (int r = 0; r < at_once; ++r) {
+        const Pack<Sum, width> factors = load_wide<width>(&a_tile[within + r * down][step]);
+#pragma unroll
+        for (int i = 0; i < width; ++i) {
+#pragma unroll
+          for (int j = 0; j < width; ++j) {
+            values[r * width + j] += factors[i] * b_values[step + i][j];
+          }
+        }
+      }
+    }
+    const auto add = [&](Sum factor, const Out* from, std::int64_t row_stride, std::int64_t apart) {
+#pragma unroll
+      for (int r = 0; r < at_once; ++r) {
+#pragma unroll
+        for (int j = 0; j < width; ++j) {
+          if (!exists(r, j)) continue;
+          values[r * width + j] += factor * convert<Sum>(from[r * down * row_stride + j * apart]);
+        }
+      }
+    };
+#pragma unroll
+    for (Sum& value : values.at) value *= p.alpha;
+    if (p.beta != 0) add(p.beta, c, p.c.strides[1], c_apart);
+    if (bias != nullptr) {
+      add(1, bias, p.bias.strides[1], bias_apart);
+      bias += at_once * down * p.bias.strides[1];
+    }
+    activate_all<Out>(p.activation, values);
+    if (residual != nullptr) {
+      add(1, residual, p.residual.strides[1], residual_apart);
+      residual += at_once * down * p.residual.strides[1];
+    }
+#pragma unroll
+    for (int r = 0; r < at_once; ++r) {
+      Pack<Sum, width> of_row;
+#pragma unroll
+      for (int j = 0; j < width; ++j) of_row[j] = values[r * width + j];
+      const Pack<Out, width> results = convert<Out>(of_row);
+      Out* const to = c + r * down * p.c.strides[1];
+      if (whole && exists(r, 0)) {
+        store_wide(to, results);
+      } else {
+#pragma unroll
+        for (int j = 0; j < width; ++j) {
+          if (exists(r, j)) to[j * c_apart] = results[j];
+        }
+      }
+    }
+    c += at_once * down * p.c.strides[1];
+  }
+}
+
+Support supports(const Gemm::Args& args, const Context& context) {
+  if (const Support types = require_wide_types(args, context); !types) return types;
+  return args.k() <= max_k ? supported : unsupported("k is longer than 16");
+}
+
+/// How a call is shared out.
+struct ShortCut {
+  int along;    // adjacent warps of a block on one row of C
+  int tiles;    // of 64 rows that a block makes
+  int columns;  // of C that a block makes, at the least
+  [[nodiscard]] int height() const { return rows * tiles; }
+};
+/// As many adjacent warps as rows that begin alike allow, and then as many tiles, as leave 1.5
+/// blocks per SM. C has contiguous rows if it can.
+template <class P>
+ShortCut cut_short(const P& p, const Context& context) {
+  constexpr int width = lane_columns<typename P::Sum>;
+  constexpr int warp_columns = 32 * width;
+  const bool packed = p.c.strides[2] == 1;
+  const int max_along = warps / (packed ? rows_alike(p.c.strides[1], width) : 1);
+  const double enough = 1.5 * context.info().sms;
+  const double row_tiles =
+      static_cast<double>(tiles_of(p.m(), rows)) * static_cast<double>(p.c.shape[0]);
+  const auto blocks_with = [&](int along) {
+    return row_tiles * static_cast<double>(tiles_of(p.n(), std::int64_t{warp_columns} * along));
+  };
+  int along = 1;
+  while (along < max_along && std::int64_t{warp_columns} * along < p.n() &&
+         blocks_with(along * 2) >= enough) {
+    along *= 2;
+  }
+  const bool aligned = p.c.strides[1] % width == 0 && p.c.strides[0] % width == 0 &&
+                       is_wide_aligned<typename P::Out, width>(p.c.data);
+  // Where packs begin in front of C, as many fewer of a block's columns count.
+  const int before = packed && !aligned ? width - 1 : 0;
+  return {.along = along,
+          .tiles = static_cast<int>(clamped(blocks_with(along) / enough, 1.0, 8.0)),
+          .columns = warp_columns * along - before};
+}
+
+/// launch + start + max(memory, waves of blocks, each some rounds of its warps' rows)
+template <class P>
+double short_seconds(const P& p, const Context& context, double bytes) {
+  constexpr double start = 1.5e-6;      // the latency of loads of A and B, then of stores
+  constexpr double memory_share = 0.7;  // of the nominal rate: what stores reach
+  constexpr double issue_share = 0.6;   // of the cycles in which a scheduler has an instruction
+  constexpr int width = lane_columns<typename P::Sum>;
+  constexpr int at_once = rows_at_once<typename P::Sum>;
+  constexpr double others = 15 + 30.0 * at_once;  // instructions; fitted, as the share is
+  const NominalRates rates = nominal_rates(context);
+  const double sms = context.info().sms;
+  const double clock = rates.operations_per_second / sms / 256;
+  const ShortCut cut = cut_short(p, context);
+  const double grid = static_cast<double>(tiles_of(p.m(), cut.height())) *
+                      static_cast<double>(tiles_of(p.n(), cut.columns)) *
+                      static_cast<double>(p.c.shape[0]);
+  const double waves = std::ceil(grid / (blocks * sms));
+  const double warps_of_scheduler = std::min<double>(blocks, std::ceil(grid / sms)) * warps / 4;
+  const double rounds = static_cast<double>(cut.height()) * cut.along / warps / at_once;
+  const double multiply_adds = static_cast<double>(round_up(p.k(), width)) * width * at_once *
+                               (sizeof(typename P::Sum) == 8 ? 2 : 1);
+  const double round = (multiply_adds + others) * warps_of_scheduler / issue_share / clock;
+  const double memory =
+      bytes / rates.bytes_per_second / memory_share * (p.c.strides[2] == 1 ? 1 : 4);
+  return launch_seconds + std::max(memory, waves * (start / 2 + rounds * round)) + start / 2;
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  double seconds = 0;
+  with_product(args, [&](const auto& p) {
+    seconds = short_seconds(with_contiguous_c(p), context, Gemm::cost(args).bytes);
+  });
+  return seconds;
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  with_product(args, [&]<class P>(const P& given) {
+    const P p = with_contiguous_c(given);
+    const int depth = p.k() <= max_k / 2 ? max_k / 2 : max_k;
+    const ShortCut cut = cut_short(p, context);
+    launch_tiles(context,
+                 {.rows = cut.height(),
+                  .columns = cut.columns,
+                  .block = threads,
+                  .shared_bytes = sizeof(typename P::Sum) * 2 * rows * depth},
+                 depth == max_k ? gemm_short_k<max_k, P> : gemm_short_k<max_k / 2, P>, p, cut.tiles,
+                 cut.along);
+  });
+}
+
+const Rung<Gemm> self{{.name = "short_k",
+                       .after = "simt_top",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.rows = rows, .columns = 128},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / sliced k
+//
+// Idea     where C has about as many tiles as the device has SMs, a block of few warps hides no
+//          latency. Groups of warps share the steps of each tile along k, each making the whole
+//          tile of C; their sums are added up through shared memory.
+// Changes  against simt_top: eight warps on a tile of 32 x 64 to 64 x 128 where two or four were;
+//          against split_k: one launch, and no partial sums in memory.
+// Cost     as a tile of that size; at the end, 4 bytes of shared memory per element and group.
+// Limits   C of more than a few tiles per SM is simt_top's; of few tiles and long k, split_k's.
+// Tried    -
+// Source   CUTLASS, "Parallelized reductions: sliced K".
+#include <array>
+
+#include "rung/ops/gemm/cuda/detail/async.hpp"
+#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr std::array<TileShape, 3> shapes{{{.rows = 64,
+                                            .columns = 128,
+                                            .steps = 16,
+                                            .warp_rows = 32,
+                                            .warp_columns = 64,
+                                            .thread_rows = 8,
+                                            .thread_columns = 8,
+                                            .stages = 4,
+                                            .blocks = 2,
+                                            .groups = 2},
+                                           {.rows = 64,
+                                            .columns = 64,
+                                            .steps = 32,
+                                            .warp_rows = 32,
+                                            .warp_columns = 64,
+                                            .thread_rows = 8,
+                                            .thread_columns = 8,
+                                            .stages = 3,
+                                            .blocks = 2,
+                                            .groups = 4},
+                                           {.rows = 32,
+                                            .columns = 64,
+                                            .steps = 32,
+                                            .warp_rows = 32,
+                                            .warp_columns = 32,
+                                            .thread_rows = 4,
+                                            .thread_columns = 8,
+                                            .stages = 4,
+                                            .blocks = 2,
+                                            .groups = 4}}};
+constexpr std::array<double, 3> fractions{0.66, 0.62, 0.53};  // of the peak, one block per SM
+
+template <int Shape, Access access_a, Access access_b>
+__global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
+    gemm_sliced_k(Product32 p) {
+  constexpr TileShape shape = shapes[Shape];
+  using Tile = Pipeline<shape, access_a, access_b>;
+  const int batch = static_cast<int>(blockIdx.z);
+  const int first_row = static_cast<int>(blockIdx.y) * shape.rows;
+  const int first_column = static_cast<int>(blockIdx.x) * shape.columns;
+  typename Tile::Sums sums = {};
+  Tile::accumulate(operand_a(p, batch), first_row, operand_b(p, batch), first_column, p.k(), sums);
+  Tile::combine(sums);
+  if (Tile::group_number() != 0) return;
+  finish_tile<Tile::group>(
+      p, batch, sums, [&](int i) { return first_row + Tile::row(i); },
+      [&](int j) { return first_column + Tile::column(j); });
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  constexpr double combining = 1e-6;  // the groups' sums
+  // Four groups of warps hide half of what single copies cost.
+  return choose_tile(shapes, fractions, args, context).seconds * (1 + copy_factor(args)) / 2 +
+         combining;
+}
+
+template <int Shape>
+void multiply(Context& context, const Product32& p) {
+  with_access(p, [&]<Access access_a, Access access_b>() {
+    launch_tiles(context, tiling_of<shapes[Shape], access_a, access_b>,
+                 gemm_sliced_k<Shape, access_a, access_b>, p);
+  });
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  const Product32 p = with_contiguous_c(product<float, float>(args));
+  switch (choose_tile(shapes, fractions, args, context).tile) {
+    case 0:
+      return multiply<0>(context, p);
+    case 1:
+      return multiply<1>(context, p);
+    default:
+      return multiply<2>(context, p);
+  }
+}
+
+const Rung<Gemm> self{{.name = "sliced_k",
+                       .after = "simt_top",
+                       .backend = device_backend,
+                       .supports = require_short_strides,
+                       .speed = {.rows = shapes[1].rows, .columns = shapes[1].columns},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

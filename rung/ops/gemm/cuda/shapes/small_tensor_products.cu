@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / small tensor products
+//
+// Idea     a batch of small 16-bit products on tensor cores: a block has the whole operands of a
+//          few products in shared memory, and a warp makes 16 x 32 of some product's C, all of k
+//          at once. While its warps multiply, cp.async brings the operands of the next few.
+// Changes  against small_products: mma.sync and ldmatrix instead of multiply-adds of widened
+//          elements; against ldmatrix_pipeline: no tile of 64 x 64, most of which is empty, and no
+//          ring that is filled and drained for each product.
+// Cost     A, B and C once. Per 16 steps of k a warp reads 1.5 KiB of shared memory for four
+//          instructions.
+// Limits   memory. Operands of one product in 96 KiB. Lines that begin at odd addresses are copied
+//          element by element, through registers.
+// Tried    -
+// Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016.
+#include <cmath>
+
+#include "rung/device/ptx/matrix.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
+#include "rung/ops/gemm/cuda/detail/slices.hpp"
+#include "rung/ops/gemm/cuda/detail/small_operand.hpp"
+#include "rung/ops/gemm/cuda/detail/strip.hpp"
+#include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr int warps = small_threads / 32;
+constexpr int blocks_at_most = 5;  // per SM, as registers allow
+constexpr int tile_rows = 16;      // of a warp
+constexpr int tile_columns = 32;
+constexpr int depth = small_padding;  // of an instruction
+constexpr int element = small_element;
+constexpr int stage_bytes_at_most = 96 << 10;
+constexpr int shared_bytes_of_sm = 220 << 10;
+
+template <class T>
+struct SmallCall {
+  Finish<T> finish;
+  SmallOperand a, b;
+  int products;  // of a group, which a block has in shared memory
+  int groups;
+  int down, along;  // tiles of a product
+};
+
+/// In front of the operands' stages.
+struct SmallStrips {
+  StripStage of_warp[warps];
+};
+
+/// A lane's line of the four 8 x 8 matrices of a fragment: two along the operand's own axis - of A
+/// the second, else the third is the lower one - and two along k.
+template <bool OfA, class T>
+__device__ __forceinline__ const T* fragment_line(const SmallOperand& operand, const T* matrix,
+                                                  int first_outer) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const int below = 8 * (OfA ? lane / 8 % 2 : lane / 16);
+  const int behind = 8 * (OfA ? lane / 16 : lane / 8 % 2);
+  const int within = lane % 8;
+  return matrix + (operand.k_major ? operand.place(first_outer + below + within, behind)
+                                   : operand.place(first_outer + below, behind + within));
+}
+template <class T>
+__device__ __forceinline__ void load_fragment(std::uint32_t (&to)[4], const SmallOperand& operand,
+                                              const T* line) {
+  if (operand.k_major) {
+    ptx::load_matrix<4, false>(to, line);
+  } else {
+    ptx::load_matrix<4, true>(to, line);
+  }
+}
+
+/// Writes alpha times a warp's sums to a C of T whose groups of four are aligned: in half of the
+/// bytes, and a sixth of the instructions, of finish_strip.
+template <class T>
+__device__ __forceinline__ void store_scaled(const View<T, 3>& c, float alpha, StripStage& stage,
+                                             int batch, int first_row, int first_column,
+                                             const float (&sums)[tile_columns / 8][4]) {
+  constexpr int pitch = tile_columns + 8;  // 20 words: lanes of eight rows meet all banks
+  static_assert(tile_rows * pitch * element <= static_cast<int>(sizeof(StripStage)));
+  T* const tile = reinterpret_cast<T*>(stage.bytes);
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  __syncwarp();  // the tile before has been read
+#pragma unroll
+  for (int j = 0; j < tile_columns / 8; ++j) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const Pack<float, 2> pair{{alpha * sums[j][2 * half], alpha * sums[j][2 * half + 1]}};
+      store_wide(tile + (lane / 4 + 8 * half) * pitch + 8 * j + lane % 4 * 2, convert<T>(pair));
+    }
+  }
+  __syncwarp();
+  const int column = first_column + lane % 8 * 4;
+  const auto left = static_cast<int>(smaller<std::int64_t>(c.shape[2] - column, 4));
+  int row = first_row + lane / 8;
+  T* to = &c(batch, row, column);
+#pragma unroll
+  for (int i = 0; i < tile_rows / 4; ++i, row += 4, to += 4 * c.strides[1]) {
+    if (row >= c.shape[1] || left <= 0) break;
+    const Pack<T, 4> group = load_wide<4>(tile + (row - first_row) * pitch + lane % 8 * 4);
+    if (left == 4) {
+      store_wide(to, group);
+    } else {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        if (j < left) to[j] = group[j];
+      }
+    }
+  }
+}
+
+template <class T>
+__global__ void __launch_bounds__(small_threads, blocks_at_most)
+    gemm_small_tensor_products(SmallCall<T> call) {
+  auto& strips = shared<SmallStrips>();
+  auto* const stages = reinterpret_cast<T*>(&strips + 1);
+  const auto& p = call.finish.p;
+  const int stage_elements = call.products * (call.a.elements() + call.b.elements());
+  const auto products_of = [&](int group) {
+    return static_cast<int>(
+        smaller<std::int64_t>(call.products, p.c.shape[0] - std::int64_t{group} * call.products));
+  };
+  const auto copy = [&](int group, T* stage) {
+    const std::int64_t first = std::int64_t{group} * call.products;
+    const int products = products_of(group);
+    copy_small(call.a, p.a.data + first * call.a.matrix_stride, products, stage);
+    copy_small(call.b, p.b.data + first * call.b.matrix_stride, products,
+               stage + call.products * call.a.elements());
+  };
+  const int warp = static_cast<int>(threadIdx.x) / 32;
+  const int tiles = call.down * call.along;
+  const auto k = static_cast<int>(p.k());
+  const int a_step = call.a.k_major ? depth : depth * call.a.pitch;
+  const int b_step = call.b.k_major ? depth : depth * call.b.pitch;
+  const int b_half = tile_columns / 2 * (call.b.k_major ? call.b.pitch : 1);
+  const auto narrow = with_output<T>(p);
+  const bool scaled = call.finish.narrow && is_plain(p) && has_wide_groups(narrow.c);
+  int turn = 0;
+  copy(static_cast<int>(blockIdx.x), stages);
+  ptx::async_commit();
+  for (int group = static_cast<int>(blockIdx.x); group < call.groups;
+       group += static_cast<int>(gridDim.x), turn ^= 1) {
+    const T* const a = stages + turn * stage_elements;
+    const T* const b = a + call.products * call.a.elements();
+    if (call.groups - group > static_cast<int>(gridDim.x)) {
+      copy(group + static_cast<int>(gridDim.x), stages + (turn ^ 1) * stage_elements);
+    }
+    ptx::async_commit();
+    ptx::async_wait<1>();
+    __syncthreads();
+    const int works = products_of(group) * tiles;
+    for (int work = warp; work < works; work += warps) {
+      const int product = work / tiles;
+      const int row = work % tiles / call.along * tile_rows;
+      const int column = work % tiles % call.along * tile_columns;
+      // Of its second 16 columns perhaps none exist.
+      const bool both = column + tile_columns / 2 < p.n();
+      float sums[tile_columns / 8][4] = {};
+      const T* a_line = fragment_line<true>(call.a, a + product * call.a.elements(), row);
+      const T* b_line = fragment_line<false>(call.b, b + product * call.b.elements(), column);
+      for (int step = 0; step < k; step += depth, a_line += a_step, b_line += b_step) {
+        std::uint32_t a_words[4];
+        load_fragment(a_words, call.a, a_line);
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          if (half == 1 && !both) continue;
+          std::uint32_t b_words[4];
+          load_fragment(b_words, call.b, b_line + half * b_half);
+          ptx::mma<T>(sums[2 * half], a_words, {b_words[0], b_words[1]});
+          ptx::mma<T>(sums[2 * half + 1], a_words, {b_words[2], b_words[3]});
+        }
+      }
+      const int batch = group * call.products + product;
+      if (scaled) {
+        store_scaled(narrow.c, p.alpha, strips.of_warp[warp], batch, row, column, sums);
+        continue;
+      }
+      with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
+        finish_strip<tile_columns>(target, strips.of_warp[warp], batch, row, column,
+                                   [&](int i) { return sums[i / 4][i % 4]; });
+      });
+    }
+    __syncthreads();  // all have read the stage that is filled next
+  }
+}
+
+struct SmallTensorPlan {
+  SmallOperand a, b;
+  int products = 0;  // 0: operands of one do not fit
+  int down = 1, along = 1;
+  int stage_bytes = 0;
+  int resident = 1;  // blocks per SM
+  double seconds = 0;
+};
+
+/// launch + max(memory; the instructions of the SM with the most groups; rounds of groups, each a
+///              chain of a copy, steps and an epilogue)
+SmallTensorPlan plan_small(const Gemm::Args& args, const Context& context) {
+  constexpr double start = 0.5e-6;
+  constexpr double memory_share = 0.75;     // of the nominal rate
+  constexpr double latency = 1.2e-6;        // of copies, until they are in shared memory
+  constexpr double step_seconds = 0.06e-6;  // 16 steps of k of a warp alone
+  constexpr double strip_seconds = 0.5e-6;  // its epilogue, alone
+  constexpr double issue_share = 0.4;       // of what an SM could issue
+  const NominalRates rates = nominal_rates(context);
+  const double sms = context.info().sms;
+  const double clock = rates.operations_per_second / sms / 256;
+  const std::int64_t k = args.alpha == 0 ? 0 : args.k();
+  SmallTensorPlan plan;
+  // The shared axes of C and the operands are what counts; more is refused anyway.
+  if (args.m() > 4096 || args.n() > 4096 || k > 4096) return plan;
+  plan.a = small_operand(args.a, args.a.data, 1, 2, k);
+  plan.b = small_operand(args.b, args.b.data, 2, 1, k);
+  const std::int64_t bytes =
+      (std::int64_t{plan.a.elements()} + plan.b.elements()) * std::int64_t{element};
+  if (bytes > stage_bytes_at_most) return plan;
+  plan.down = static_cast<int>(tiles_of(args.m(), tile_rows));
+  plan.along = static_cast<int>(tiles_of(args.n(), tile_columns));
+  const std::int64_t tiles = larger(plan.down * plan.along, 1);
+  const auto batch = static_cast<double>(args.batch());
+  // As many products as give each warp a tile, where there are blocks enough.
+  const double per_slot = batch / (sms * blocks_at_most);
+  plan.products = static_cast<int>(
+      clamped<std::int64_t>(smaller<std::int64_t>(warps / tiles, stage_bytes_at_most / bytes), 1,
+                            larger<std::int64_t>(static_cast<std::int64_t>(per_slot), 1)));
+  plan.stage_bytes = static_cast<int>(plan.products * bytes);
+  const auto groups_of = [&](int products) { return std::ceil(batch / products); };
+  const double groups = groups_of(plan.products);
+  const auto fitting = [&](int stages) {
+    return smaller(blocks_at_most, shared_bytes_of_sm / (stages * plan.stage_bytes +
+                                                         static_cast<int>(sizeof(SmallStrips))));
+  };
+  plan.resident = fitting(1);
+  if (groups > sms * plan.resident) plan.resident = larger(fitting(2), 1);
+
+  const auto copy_instructions = [](const SmallOperand& operand) {
+    const double pieces = double{1} * operand.padded_lines * operand.pitch * element /
+                          static_cast<double>(operand.piece);
+    return pieces / 32 * (operand.piece == element ? 12 : 8) * 1.5;
+  };
+  const double steps = std::ceil(static_cast<double>(k) / depth);
+  const double each = static_cast<double>(tiles) * (steps * 18 + 250) + copy_instructions(plan.a) +
+                      copy_instructions(plan.b);
+  const double issued = std::ceil(groups / sms) * plan.products * each / 4 / clock / issue_share;
+  const double chain = latency + std::ceil(static_cast<double>(plan.products * tiles) / warps) *
+                                     (steps * step_seconds + strip_seconds);
+  const double rounds = std::ceil(groups / (sms * plan.resident));
+  const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / memory_share;
+  plan.seconds = launch_seconds + start + std::max({memory, issued, rounds * chain});
+  return plan;
+}
+
+Support supports(const Gemm::Args& args, const Context& context) {
+  if (args.a.dtype != DType::f16 && args.a.dtype != DType::bf16) {
+    return unsupported("only f16 and bf16 operands");
+  }
+  if (context.info().compute_capability < 80) {
+    return unsupported("mma.sync of m16n8k16 needs compute capability 8.0");
+  }
+  if (args.m() == 0 || args.n() == 0) return unsupported("C is empty");
+  return plan_small(args, context).products != 0
+             ? supported
+             : unsupported("the operands of one product exceed 96 KiB of shared memory");
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return plan_small(args, context).seconds;
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  const SmallTensorPlan plan = plan_small(args, context);
+  visit<f16, bf16>(args.a.dtype, [&]<class T>() {
+    const Finish<T> finish = finish_of<T>(args);
+    constexpr std::int64_t at_once = std::int64_t{1} << 30;  // groups are counted by an int
+    for (std::int64_t first = 0; first < args.batch(); first += at_once) {
+      const Finish<T> part = batches(finish, first, smaller(at_once, args.batch() - first));
+      const SmallCall<T> call{
+          .finish = part,
+          .a = plan.a,
+          .b = plan.b,
+          .products = plan.products,
+          .groups = static_cast<int>(tiles_of(part.p.c.shape[0], plan.products)),
+          .down = plan.down,
+          .along = plan.along};
+      const int grid = smaller(call.groups, plan.resident * context.info().sms);
+      const int stages = call.groups > grid ? 2 : 1;
+      launch(context,
+             {.grid = grid,
+              .block = small_threads,
+              .shared_bytes = sizeof(SmallStrips) + static_cast<std::size_t>(stages) *
+                                                        static_cast<std::size_t>(plan.stage_bytes)},
+             gemm_small_tensor_products<T>, call);
+    }
+  });
+}
+
+const Rung<Gemm> self{{.name = "small_tensor_products",
+                       .after = "small_products",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.rows = tile_rows, .columns = tile_columns},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / naive bytes
+//
+// Idea     naive_coalesced for 8-bit operands: e4m3 and e5m2 in any pair, and i8. Sums of 128 steps
+//          of k are multiplied by the factors of their blocks and added up.
+// Changes  against naive_coalesced: types, and the blocks of k.
+// Cost     2 loads per multiply-add, and conversions that GPUs before compute capability 8.9 have
+//          no instruction for.
+// Limits   as naive_coalesced. The general rung: any strides, any size.
+// Tried    -
+// Source   -
+#include <algorithm>
+
+#include "rung/ops/gemm/cuda/detail/bytes.hpp"
+#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr Tiling tiling{.rows = 8, .columns = 32, .block = {32, 8}};
+constexpr Speed speed{.peak = 0.02, .rows = 1, .columns = 1};
+
+/// Operands of e4m3, unless a flag says e5m2. A part of C (slice) keeps in mind where it begins,
+/// because factors belong to 128 columns.
+template <class Out>
+struct SmallFloatProduct : Product<e4m3, Out> {
+  bool a_is_e5m2, b_is_e5m2;
+  BlockScales scales;
+  std::int64_t first[3];  // of batch, rows, columns
+};
+template <class Out>
+SmallFloatProduct<Out> slice(SmallFloatProduct<Out> p, int axis, std::int64_t first,
+                             std::int64_t count) {
+  static_cast<Product<e4m3, Out>&>(p) =
+      gemm_cuda::slice(static_cast<const Product<e4m3, Out>&>(p), axis, first, count);
+  p.first[axis] += first;
+  return p;
+}
+
+__device__ float widened(e4m3 value, bool is_e5m2) {
+  return is_e5m2 ? convert<float>(e5m2::from_bits(value.bits)) : convert<float>(value);
+}
+
+template <class Out>
+__global__ void gemm_naive_small_floats(SmallFloatProduct<Out> p) {
+  const std::int64_t row = std::int64_t{blockIdx.y} * blockDim.y + threadIdx.y;
+  const std::int64_t column = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (row >= p.m() || column >= p.n()) return;
+  const auto a = p.a.at(blockIdx.z);
+  const auto b = p.b.at(blockIdx.z);
+  const std::int64_t batch = p.first[0] + blockIdx.z;
+  const std::int64_t scale_row = p.first[1] + row;
+  const std::int64_t scale_column = (p.first[2] + column) / gemm_scale_block;
+  float sum = 0;
+  for (std::int64_t begin = 0; begin < p.k(); begin += gemm_scale_block) {
+    const std::int64_t end = smaller(begin + gemm_scale_block, p.k());
+    float partial = 0;
+    for (std::int64_t k = begin; k < end; ++k) {
+      partial += widened(a(row, k), p.a_is_e5m2) * widened(b(k, column), p.b_is_e5m2);
+    }
+    const std::int64_t block = begin / gemm_scale_block;
+    sum += p.scales.of_a(batch, scale_row, block) * p.scales.of_b(batch, block, scale_column) *
+           partial;
+  }
+  finish(p, static_cast<int>(blockIdx.z), row, column, sum);
+}
+
+__global__ void gemm_naive_integers(Product<std::int8_t, std::int32_t> p) {
+  const std::int64_t row = std::int64_t{blockIdx.y} * blockDim.y + threadIdx.y;
+  const std::int64_t column = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (row >= p.m() || column >= p.n()) return;
+  const auto a = p.a.at(blockIdx.z);
+  const auto b = p.b.at(blockIdx.z);
+  std::uint32_t sum = 0;
+  for (std::int64_t k = 0; k < p.k(); ++k) {
+    sum += static_cast<std::uint32_t>(std::int32_t{a(row, k)} * std::int32_t{b(k, column)});
+  }
+  finish(p, static_cast<int>(blockIdx.z), row, column, sum);
+}
+
+Support supports(const Gemm::Args& args, const Context&) {
+  return args.has_bytes() ? supported : unsupported("this rung multiplies 8-bit types");
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  if (args.a.dtype == DType::i8) {
+    return launch_tiles(context, tiling, gemm_naive_integers,
+                        product<std::int8_t, std::int32_t>(args));
+  }
+  visit<float, f16, bf16>(args.c.dtype, [&]<class Out>() {
+    const SmallFloatProduct<Out> p{product<e4m3, Out>(as_bytes(args)),
+                                   args.a.dtype == DType::e5m2,
+                                   args.b.dtype == DType::e5m2,
+                                   block_scales(args),
+                                   {0, 0, 0}};
+    launch_tiles(context, tiling, gemm_naive_small_floats<Out>, p);
+  });
+}
+
+/// As naive_coalesced: a thread waits for two loads at each step of k.
+double estimate(const Gemm::Args& args, const Context& context) {
+  constexpr double latency = 95e-9;
+  const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
+  return std::max(Gemm::estimate(args, speed, context), launch_seconds + k * latency);
+}
+
+const Rung<Gemm> self{{.name = "naive_bytes",
+                       .after = "naive_coalesced",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = speed,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung
