@@ -32,7 +32,7 @@
 #include "rung/cpu/team.hpp"
 
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
-#include "rung/ops/reduce/cuda/117_functor.cuh"
+#include "rung/ops/reduce/cuda/types/functor.cuh"
 #endif
 
 namespace rung {

@@ -4,7 +4,7 @@
 // Idea     everything before, for every call, by a team: rows and columns as they are in memory,
 //          short rows and segments in batches, the rest gathered piece by piece into L1 and folded
 //          there.
-// Changes  against columns: several threads; f16, bf16 and the small integers are widened on their
+// Changes  against pairwise: several threads; f16, bf16 and the small integers are widened on their
 //          way through L1; segments and any strides.
 // Cost     x read once; 16 bytes for each chunk of 16384 elements or more where threads share a
 //          result.
@@ -152,6 +152,6 @@ void run(const Reduce::Args& args, Context& context) {
 }
 
 const Rung<Reduce> self{
-    {.name = "threads", .step = 60, .after = "columns", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 60, .after = "pairwise", .estimate = estimate, .run = run}};
 }  // namespace
 }  // namespace rung

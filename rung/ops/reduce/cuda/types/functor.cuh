@@ -5,7 +5,7 @@
 // the block its threads' states in the order of their indices, tile after tile; a row may be cut
 // into parts, one per block, whose states a second launch joins.
 //
-// Idea, Changes, Cost and Limits stand in 117_functor.cu, whose rung this is a part of.
+// Idea, Changes, Cost and Limits stand in functor.cu, whose rung this is a part of.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 //
 // Idea     an operation that is associative but need not commute: elements keep their order, here
 //          for min and max as a combine(earlier, later) that gives the first of equals. The kernels
-//          (117_functor.cuh) are those of reduce.cuh, which takes functors of the caller's own.
+//          (functor.cuh) are those of reduce.cuh, which takes functors of the caller's own.
 // Changes  against general: each thread folds eight neighbors of a tile instead of elements that
 //          lie a block apart; the states of a row's parts are joined by a second launch.
 // Cost     x once; a warp's lanes read addresses that are eight elements apart.
@@ -53,7 +53,6 @@ void run(const Reduce::Args& args, Context& context) {
 }
 
 const Rung<Reduce> self{{.name = "functor",
-                         .step = 117,
                          .after = "general",
                          .backend = device_backend,
                          .teaching = true,

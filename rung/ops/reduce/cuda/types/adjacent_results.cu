@@ -176,7 +176,6 @@ void run(const Reduce::Args& args, Context& context) {
 }
 
 const Rung<Reduce> self{{.name = "adjacent_results",
-                         .step = 116,
                          .after = "general",
                          .backend = device_backend,
                          .supports = supports,

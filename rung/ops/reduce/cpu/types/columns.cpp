@@ -360,11 +360,7 @@ double estimate(const Reduce::Args& args, const Context&) {
 
 void run(const Reduce::Args& args, Context& context) { reduce_columns(args, context, 1); }
 
-const Rung<Reduce> self{{.name = "columns",
-                         .step = 50,
-                         .after = "simd",
-                         .supports = supports,
-                         .estimate = estimate,
-                         .run = run}};
+const Rung<Reduce> self{
+    {.name = "columns", .after = "simd", .supports = supports, .estimate = estimate, .run = run}};
 }  // namespace
 }  // namespace rung
