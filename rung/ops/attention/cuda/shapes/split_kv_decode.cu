@@ -14,7 +14,7 @@
 // Tried    see EXPERIMENTS.md
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; J. Ainslie and
 //          others, GQA, 2023.
-#include "rung/ops/attention/cuda/200_split_kv_decode.cuh"
+#include "rung/ops/attention/cuda/shapes/split_kv_decode.cuh"
 
 namespace rung {
 namespace {
@@ -129,7 +129,6 @@ void run(const Attention::Args& args, Context& context) {
 }
 
 const Rung<Attention> self{{.name = "split_kv_decode",
-                            .step = 200,
                             .after = "split_kv",
                             .backend = device_backend,
                             .supports = supports,

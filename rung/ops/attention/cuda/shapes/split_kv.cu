@@ -110,9 +110,8 @@ __global__ void __launch_bounds__(threads)
   for (int r = warp; r < Rows; r += warps) {
     const Row<T> row(p, b, g, r < there ? first_row + r : 0);
     for (int column = lane; column < Width; column += warp_size) {
-      layout.q[r][column] = r < there && column < p.width()
-                                ? convert<Sum>(p.q(b, row.h, row.i, column))
-                                : Sum(0);
+      layout.q[r][column] =
+          r < there && column < p.width() ? convert<Sum>(p.q(b, row.h, row.i, column)) : Sum(0);
     }
   }
   __syncthreads();
@@ -237,8 +236,7 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
   const auto rounds = static_cast<double>(ceil_div(args.keys(), plan.splits * block_keys));
   const double waiting = rounds * (1.2e-6 + 0.02e-6 * width);
   // Fetching the queries of a block, and combining what its warps found.
-  const double elements =
-      static_cast<double>(smaller(args.group() * args.queries(), rows)) * width;
+  const double elements = static_cast<double>(smaller(args.group() * args.queries(), rows)) * width;
   const double of_block = 2.5e-6 + 4.5e-9 * elements + larger(reading, waiting);
   plan.seconds = launch_seconds * (plan.splits > 1 ? 1.5 : 1) +
                  larger(__builtin_ceil(blocks / slots), 1.0) * of_block;
@@ -295,7 +293,6 @@ void run(const Attention::Args& args, Context& context) {
 }
 
 const Rung<Attention> self{{.name = "split_kv",
-                            .step = 190,
                             .after = "warp_tiled",
                             .backend = device_backend,
                             .supports = supports,

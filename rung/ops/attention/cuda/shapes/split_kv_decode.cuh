@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / split KV, decode: the kernel, rows of queries against a part of the keys.
 //
-// Idea, Changes, Cost and Limits stand in 200_split_kv_decode.cu, whose rung this is a part of.
+// Idea, Changes, Cost and Limits stand in split_kv_decode.cu, whose rung this is a part of.
 #pragma once
 
 #include "rung/core/integer.hpp"
