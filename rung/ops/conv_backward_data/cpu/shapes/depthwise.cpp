@@ -50,7 +50,6 @@ void run(const ConvBackwardData::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardData> self{{.name = "depthwise",
-                                   .step = 25,
                                    .after = "transposed_simd",
                                    .supports = supports,
                                    .estimate = estimate,

@@ -47,7 +47,6 @@ void run(const Conv::Args& args, Context& context) {
 }
 
 const Rung<Conv> self{{.name = "winograd_2",
-                       .step = 50,
                        .after = "direct_simd",
                        .supports = conv_cpu::takes_winograd,
                        .estimate = estimate,

@@ -112,7 +112,6 @@ void run(const Conv::Args& args, Context& context) {
 }
 
 const Rung<Conv> self{{.name = "f16_arithmetic",
-                       .step = 100,
                        .after = "implicit_gemm",
                        .backend = device_backend,
                        .teaching = true,

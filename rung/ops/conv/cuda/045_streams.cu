@@ -65,7 +65,7 @@ void run(const Conv::Args& args, Context& context) {
 }
 
 const Rung<Conv> self{{.name = "streams",
-                       .step = 50,
+                       .step = 45,
                        .after = "im2col_gemm",
                        .backend = device_backend,
                        .supports = supports,

@@ -276,7 +276,6 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "depthwise",
-                                     .step = 22,
                                      .after = "terms_by_filters",
                                      .supports = supports,
                                      .estimate = estimate,

@@ -335,7 +335,6 @@ void conv_cuda::run_depthwise(const Conv::Args& args, Context& context) {
 namespace {
 
 const Rung<Conv> self{{.name = "depthwise",
-                       .step = 80,
                        .after = "every_call",
                        .backend = device_backend,
                        .supports = supports_depthwise,

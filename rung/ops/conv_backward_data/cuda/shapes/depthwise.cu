@@ -46,7 +46,6 @@ void run(const ConvBackwardData::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardData> self{{.name = "depthwise",
-                                   .step = 40,
                                    .after = "gather",
                                    .backend = device_backend,
                                    .supports = supports,

@@ -68,7 +68,6 @@ double estimate(const Conv::Args& args, const Context& context) {
 }
 
 const Rung<Conv> self{{.name = "every_call",
-                       .step = 15,
                        .after = "naive",
                        .backend = device_backend,
                        .estimate = estimate,

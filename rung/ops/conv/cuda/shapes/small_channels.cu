@@ -360,7 +360,6 @@ void conv_cuda::run_small_channels(const Conv::Args& args, Context& context) {
 namespace {
 
 const Rung<Conv> self{{.name = "small_channels",
-                       .step = 70,
                        .after = "implicit_gemm",
                        .backend = device_backend,
                        .supports = supports_small_channels,

@@ -156,7 +156,6 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "depthwise",
-                                     .step = 40,
                                      .after = "warp_per_tap",
                                      .backend = device_backend,
                                      .supports = supports,

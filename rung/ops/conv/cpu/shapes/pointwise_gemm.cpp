@@ -36,7 +36,6 @@ void run(const Conv::Args& args, Context& context) {
 }
 
 const Rung<Conv> self{{.name = "pointwise_gemm",
-                       .step = 95,
                        .after = "threads",
                        .supports = supports,
                        .estimate = estimate,

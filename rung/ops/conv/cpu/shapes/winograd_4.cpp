@@ -45,7 +45,6 @@ void run(const Conv::Args& args, Context& context) {
 }
 
 const Rung<Conv> self{{.name = "winograd_4",
-                       .step = 60,
                        .after = "winograd_2",
                        .supports = conv_cpu::takes_winograd,
                        .estimate = estimate,

@@ -232,7 +232,6 @@ void run(const Conv::Args& args, Context& context) {
 }
 
 const Rung<Conv> self{{.name = "winograd",
-                       .step = 90,
                        .after = "implicit_gemm",
                        .backend = device_backend,
                        .supports = supports,

@@ -154,7 +154,6 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "taps_in_registers",
-                                     .step = 35,
                                      .after = "warp_per_tap",
                                      .backend = device_backend,
                                      .supports = supports,

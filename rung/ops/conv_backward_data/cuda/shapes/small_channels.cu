@@ -46,7 +46,6 @@ void run(const ConvBackwardData::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardData> self{{.name = "small_channels",
-                                   .step = 35,
                                    .after = "implicit_gemm",
                                    .backend = device_backend,
                                    .supports = supports,

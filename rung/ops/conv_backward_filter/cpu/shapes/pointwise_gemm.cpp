@@ -110,7 +110,6 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "pointwise_gemm",
-                                     .step = 40,
                                      .after = "threads",
                                      .supports = supports,
                                      .estimate = estimate,

@@ -39,7 +39,6 @@ void run(const ConvBackwardData::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardData> self{{.name = "pointwise_gemm",
-                                   .step = 40,
                                    .after = "threads",
                                    .supports = supports,
                                    .estimate = estimate,

@@ -227,7 +227,6 @@ void run(const Conv::Args& args, Context& context) {
 }
 
 const Rung<Conv> self{{.name = "depthwise",
-                       .step = 40,
                        .after = "direct_simd",
                        .supports = supports,
                        .estimate = estimate,
