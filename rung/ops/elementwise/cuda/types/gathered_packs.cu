@@ -190,7 +190,6 @@ void run(const Elementwise::Args& args, Context& context) {
 }
 
 const Rung<Elementwise> self{{.name = "gathered_packs",
-                              .step = 45,
                               .after = "vectorized_16b",
                               .backend = device_backend,
                               .supports = supports,
