@@ -234,7 +234,6 @@ void run(const NormBackward::Args& args, Context& context) {
 }
 
 const Rung<NormBackward> self{{.name = "adjacent_rows",
-                               .step = 14,
                                .after = "block_per_row",
                                .backend = device_backend,
                                .supports = supports,

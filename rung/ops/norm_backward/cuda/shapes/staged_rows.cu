@@ -355,7 +355,6 @@ void run(const NormBackward::Args& args, Context& context) {
 }
 
 const Rung<NormBackward> self{{.name = "staged_rows",
-                               .step = 18,
                                .after = "block_per_row",
                                .backend = device_backend,
                                .supports = supports,

@@ -208,7 +208,6 @@ void run(const Loss::Args& args, Context& context) {
 }
 
 const Rung<Loss> self{{.name = "short_rows",
-                       .step = 35,
                        .after = "warp_per_row",
                        .backend = device_backend,
                        .supports = supports,

@@ -173,7 +173,6 @@ void run(const Norm::Args& args, Context& context) {
 }
 
 const Rung<Norm> self{{.name = "short_rows",
-                       .step = 45,
                        .after = "warp_per_row",
                        .backend = device_backend,
                        .supports = supports,

@@ -138,7 +138,6 @@ void run(const Norm::Args& args, Context& context) {
 }
 
 const Rung<Norm> self{{.name = "adjacent_rows",
-                       .step = 15,
                        .after = "block_two_pass",
                        .backend = device_backend,
                        .supports = supports,

@@ -48,7 +48,7 @@ void run(const Norm::Args& args, Context& context) {
 }
 
 const Rung<Norm> self{{.name = "sum_of_squares",
-                       .step = 20,
+                       .step = 13,
                        .after = "block_two_pass",
                        .backend = device_backend,
                        .teaching = true,

@@ -10,7 +10,7 @@
 //          launch.
 // Limits   every valid call. Many short rows leave most of a block idle.
 // Tried    -
-// Source   norm's ladder (ops/norm/cuda/055_split_rows.cu).
+// Source   norm's ladder (ops/norm/cuda/shapes/split_rows.cu).
 #include "rung/device/waiting.hpp"
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
@@ -200,7 +200,6 @@ void run(const Loss::Args& args, Context& context) {
 }
 
 const Rung<Loss> self{{.name = "split_rows",
-                       .step = 45,
                        .after = "block_per_row",
                        .backend = device_backend,
                        .passes = {.loads = 3, .stores = 1},

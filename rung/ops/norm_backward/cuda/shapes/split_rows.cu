@@ -354,7 +354,6 @@ void run(const NormBackward::Args& args, Context& context) {
 }
 
 const Rung<NormBackward> self{{.name = "split_rows",
-                               .step = 16,
                                .after = "block_per_row",
                                .backend = device_backend,
                                .supports = supports,

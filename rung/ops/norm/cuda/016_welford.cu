@@ -105,7 +105,7 @@ void run(const Norm::Args& args, Context& context) {
 }
 
 const Rung<Norm> self{{.name = "welford",
-                       .step = 30,
+                       .step = 16,
                        .after = "sum_of_squares",
                        .backend = device_backend,
                        .supports = supports,

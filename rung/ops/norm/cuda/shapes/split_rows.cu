@@ -206,7 +206,6 @@ void run(const Norm::Args& args, Context& context) {
 }
 
 const Rung<Norm> self{{.name = "split_rows",
-                       .step = 55,
                        .after = "warp_per_row",
                        .backend = device_backend,
                        .supports = require_contiguous_rows,
