@@ -160,7 +160,7 @@ void run(const Pool::Args& args, Context& context) {
 
 const Rung<Pool> self{{.name = "shared_rows",
                        .step = 30,
-                       .after = "vectorized_nhwc",
+                       .after = "every_call",
                        .backend = device_backend,
                        .supports = supports,
                        .estimate = estimate,

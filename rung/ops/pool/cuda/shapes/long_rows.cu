@@ -128,7 +128,6 @@ void run(const Pool::Args& args, Context& context) {
 }
 
 const Rung<Pool> self{{.name = "long_rows",
-                       .step = 19,
                        .after = "narrow_indices",
                        .backend = device_backend,
                        .supports = supports,

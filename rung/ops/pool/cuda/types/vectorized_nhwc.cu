@@ -108,7 +108,6 @@ void run(const Pool::Args& args, Context& context) {
 }
 
 const Rung<Pool> self{{.name = "vectorized_nhwc",
-                       .step = 20,
                        .after = "every_call",
                        .backend = device_backend,
                        .supports = supports,

@@ -91,7 +91,6 @@ void run(const Pool::Args& args, Context& context) {
 }
 
 const Rung<Pool> self{{.name = "warp_per_window",
-                       .step = 60,
                        .after = "every_call",
                        .backend = device_backend,
                        .supports = supports,

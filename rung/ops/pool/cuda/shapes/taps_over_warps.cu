@@ -149,7 +149,6 @@ void run(const Pool::Args& args, Context& context) {
 }
 
 const Rung<Pool> self{{.name = "taps_over_warps",
-                       .step = 25,
                        .after = "vectorized_nhwc",
                        .backend = device_backend,
                        .supports = supports,

@@ -123,7 +123,6 @@ void run(const Pool::Args& args, Context& context) {
 }
 
 const Rung<Pool> self{{.name = "register_window_nhwc",
-                       .step = 55,
                        .after = "vectorized_nhwc",
                        .backend = device_backend,
                        .supports = supports,

@@ -108,7 +108,6 @@ void run(const PoolBackward::Args& args, Context& context) {
 }
 
 const Rung<PoolBackward> self{{.name = "vectorized_nhwc",
-                               .step = 30,
                                .after = "rows",
                                .backend = device_backend,
                                .supports = supports,

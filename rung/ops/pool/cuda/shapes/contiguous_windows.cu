@@ -149,7 +149,6 @@ void run(const Pool::Args& args, Context& context) {
 }
 
 const Rung<Pool> self{{.name = "contiguous_windows",
-                       .step = 70,
                        .after = "warp_per_window",
                        .backend = device_backend,
                        .supports = supports,
