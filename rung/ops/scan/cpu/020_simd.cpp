@@ -34,6 +34,6 @@ void run(const Scan::Args& args, Context& context) {
 double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(args, 1); }
 
 const Rung<Scan> self{
-    {.name = "simd", .step = 20, .after = "serial_general", .estimate = estimate, .run = run}};
+    {.name = "simd", .step = 20, .after = "serial", .estimate = estimate, .run = run}};
 }  // namespace
 }  // namespace rung

@@ -96,7 +96,6 @@ double estimate(const Scan::Args& args, const Context& context) {
 }
 
 const Rung<Scan> self{{.name = "block_a_line",
-                       .step = 57,
                        .after = "warp_a_line",
                        .backend = device_backend,
                        .supports = supports,

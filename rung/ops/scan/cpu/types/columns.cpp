@@ -105,7 +105,6 @@ double estimate(const Scan::Args& args, const Context&) {
 }
 
 const Rung<Scan> self{{.name = "columns",
-                       .step = 50,
                        .after = "look_back_threads",
                        .supports = supports,
                        .estimate = estimate,

@@ -72,6 +72,6 @@ double estimate(const Scan::Args& args, const Context&) {
 }
 
 const Rung<Scan> self{
-    {.name = "serial_general", .step = 15, .after = "serial", .estimate = estimate, .run = run}};
+    {.name = "serial_general", .after = "serial", .estimate = estimate, .run = run}};
 }  // namespace
 }  // namespace rung

@@ -186,7 +186,6 @@ double estimate(const Scan::Args& args, const Context& context) {
 }
 
 const Rung<Scan> self{{.name = "panels",
-                       .step = 95,
                        .after = "columns",
                        .backend = device_backend,
                        .supports = columns::supports,

@@ -106,7 +106,6 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 const Rung<Scan> self{{.name = "short_lines",
-                       .step = 53,
                        .after = "coarsened",
                        .backend = device_backend,
                        .supports = supports,

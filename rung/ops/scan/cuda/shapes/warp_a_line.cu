@@ -68,7 +68,6 @@ double estimate(const Scan::Args& args, const Context& context) {
 }
 
 const Rung<Scan> self{{.name = "warp_a_line",
-                       .step = 55,
                        .after = "coarsened",
                        .backend = device_backend,
                        .supports = supports,

@@ -57,7 +57,6 @@ double estimate(const Scan::Args& args, const Context& context) {
 }
 
 const Rung<Scan> self{{.name = "segmented_look_back",
-                       .step = 85,
                        .after = "decoupled_look_back",
                        .backend = device_backend,
                        .passes = {.loads = 1, .stores = 1},

@@ -202,7 +202,6 @@ double estimate(const Scan::Args& args, const Context& context) {
 }
 
 const Rung<Scan> self{{.name = "columns",
-                       .step = 90,
                        .after = "decoupled_look_back",
                        .backend = device_backend,
                        .supports = supports,
