@@ -145,7 +145,6 @@ void run(const Transpose::Args& args, Context& context) {
 }
 
 const Rung<Transpose> self{{.name = "skewed",
-                            .step = 75,
                             .after = "vectorized",
                             .backend = device_backend,
                             .supports = supports,

@@ -251,7 +251,6 @@ void run(const Transpose::Args& args, Context& context) {
 }
 
 const Rung<Transpose> self{{.name = "narrow",
-                            .step = 80,
                             .after = "vectorized",
                             .backend = device_backend,
                             .supports = supports,

@@ -235,7 +235,6 @@ void run(const Transpose::Args& args, Context& context) {
 }
 
 const Rung<Transpose> self{{.name = "pieces",
-                            .step = 65,
                             .after = "coarsened",
                             .backend = device_backend,
                             .supports = supports,
