@@ -85,7 +85,7 @@ void run(const Image::Args& args, Context& context) {
 }
 
 const Rung<Image> self{{.name = "register_rows",
-                        .step = 35,
+                        .step = 25,
                         .after = "shared_tile",
                         .backend = device_backend,
                         .supports = supports,

@@ -64,7 +64,7 @@ void run(const Histogram::Args& args, Context& context) {
 }
 
 const Rung<Histogram> self{{.name = "aggregated_runs",
-                            .step = 50,
+                            .step = 48,
                             .after = "shared_privatized",
                             .backend = device_backend,
                             .supports = supports,
