@@ -11,9 +11,13 @@ CODE = {".cpp", ".hpp", ".h", ".c", ".cu", ".cuh", ".cl", ".metal", ".mm"}
 SCRIPTS = {".py", ".sh", ".cmake", ".in"}
 SKIPPED_FOLDERS = {"__pycache__", "results"}
 RUNG = re.compile(r"(cpu/\d+_\w+\.cpp|cuda/\d+_\w+(\.sm90a)?\.cu|opencl/\d+_\w+\.cl)")
+BESIDE = re.compile(r"(?:cpu/(?:shapes|types)/(\w+)\.cpp|cuda/(?:shapes|types)/(\w+)(?:\.sm90a)?\.cu)")  # no step
 TELLS = ("Idea", "Changes", "Cost")
-STEP = re.compile(r"(\d+)_\w+(\.sm90a)?\.cuh?")
+STEP = re.compile(r"(?:(\d+)_)?(\w+?)(?:\.sm90a)?\.cuh?")
 NAMED = re.compile(r"(\d+)_(\w+?)(?:\.sm90a)?\.(?:cpp|cu)")
+AFTER = re.compile(r'(?<!\w)\.after = "(\w+)"')
+# Ladders whose `.after` are still to be mended.
+UNORDERED = {"softmax/cuda", "stencil/cpu", "stencil/cuda"}
 HOST = re.compile(r"opencl/\d+_\w+\.cpp")  # of an OpenCL rung: has the constant, where the .cl has header and kernel
 
 
@@ -48,7 +52,8 @@ def complaints(path):
     if "SPDX-License-Identifier: Apache-2.0" not in "\n".join(lines[:3]):
         yield 1, "no line 'SPDX-License-Identifier: Apache-2.0' at the top"
     is_code = path.suffix in CODE
-    is_rung = RUNG.fullmatch(f"{path.parent.name}/{path.name}") is not None
+    beside = BESIDE.fullmatch("/".join(path.parts[-3:]))
+    is_rung = beside is not None or RUNG.fullmatch(f"{path.parent.name}/{path.name}") is not None
     limit = 400  # of a rung with a long kernel; what is longer has more than one subject
     if is_code and len(lines) > limit:
         yield limit, f"{len(lines)} lines; at most {limit}"
@@ -74,7 +79,9 @@ def complaints(path):
             missing = [word for word in TELLS if not re.search(rf"^//\s+{word}\b", "\n".join(head), re.M)]
             if missing:
                 yield 1, "the rung's header does not tell: " + ", ".join(missing)
-        if HOST.fullmatch(f"{path.parent.name}/{path.name}") or (is_rung and path.suffix != ".cl"):
+        if beside:
+            yield from misplaced(beside[1] or beside[2], path, text)
+        elif HOST.fullmatch(f"{path.parent.name}/{path.name}") or (is_rung and path.suffix != ".cl"):
             yield from misnamed(path.name, text)
     if text and not text.endswith("\n"):
         yield len(lines), "no newline at the end"
@@ -91,6 +98,49 @@ def misnamed(file, text):
             yield line, f"the file's name says {field} {wanted}, its constant's .{field} is {given}"
 
 
+def misplaced(name, path, text):
+    """Complaints about a rung in shapes/ or types/, which is no step: its name is its file's, and it stands beside a
+    rung of its operator and backend."""
+    if re.match(r"\d", name):
+        yield 1, f"no step: a rung in {path.parent.name}/ has no number"
+    if step := re.search(r"(?<!\w)\.step\s*=", text):
+        yield text.count("\n", 0, step.start()) + 1, f"no step: a rung in {path.parent.name}/ has no .step"
+    found = re.findall(r'(?<!\w)\.name\s*=\s*"(\w+)"', text)
+    if name not in found:
+        yield 1, f"the file's name says name {name}, its constant's .name is {found[-1] if found else 'missing'}"
+    after = AFTER.search(text)
+    if not after:
+        yield 1, "its constant's .after is missing: the rung that it stands beside"
+    elif after[1] not in names_of(path.parent.parent):
+        yield text.count("\n", 0, after.start()) + 1, f"there is no rung {after[1]} in {path.parent.parent.name}/"
+
+
+def names_of(folder):
+    """Names of the rungs in an operator's cpu/ or cuda/."""
+    paths = [*folder.glob("*.c*"), *folder.glob("shapes/*.c*"), *folder.glob("types/*.c*")]
+    return {re.sub(r"^\d+_|(\.sm90a)?\.c\w+$", "", path.name) for path in paths}
+
+
+def steps_out_of_order(source):
+    """Numbered steps whose `.after` is not the step before, as (file, complaint).
+
+    Tens are the ladder. A step between two tens is an aside (a variant, a way not to go): the next step may build on it
+    or on the ten before it."""
+    for folder in sorted((source / "rung" / "ops").glob("*/*")):
+        if folder.name not in ("cpu", "cuda", "opencl") or "/".join(folder.parts[-2:]) in UNORDERED:
+            continue
+        accepted = []  # the last ten, and the last aside behind it
+        for path in sorted(folder.glob("*.c*")):
+            named = NAMED.fullmatch(path.name)
+            if not named:
+                continue
+            after = AFTER.search(path.read_text(encoding="utf-8"))
+            if accepted and (not after or after[1] not in accepted):
+                yield path, (f"its .after is {after[1] if after else 'missing'}; the step before it in this folder is "
+                             f"{' or '.join(reversed(accepted))}: what is no step goes to shapes/ or types/")
+            accepted = [named[2]] if int(named[1]) % 10 == 0 else [*accepted[:1], named[2]]
+
+
 def steps_taken_twice(source):
     """Rungs of one backend and operator that have one step, as (file, complaint): the ladder has no order there."""
     for folder in sorted((source / "rung" / "ops").glob("*/*")):
@@ -104,13 +154,14 @@ def steps_taken_twice(source):
 def steps_without_kernel(source):
     """CUDA rungs whose reader would look for the kernel in vain, as (file, complaint).
 
-    A step is all files of one number in an operator's cuda/: the rung's .cu, and .cuh beside it where others
-    need its kernels. What the copy engine does (copy_async) takes no kernel."""
+    A step is all files of one number in an operator's cuda/, or of one name in its shapes/ or types/: the rung's .cu,
+    and .cuh beside it where others need its kernels. What the copy engine does (copy_async) takes no kernel."""
     steps = collections.defaultdict(list)
-    for path in sorted((source / "rung" / "ops").glob("*/cuda/*")):
+    ops = source / "rung" / "ops"
+    for path in sorted([*ops.glob("*/cuda/*"), *ops.glob("*/cuda/shapes/*"), *ops.glob("*/cuda/types/*")]):
         step = STEP.fullmatch(path.name)
-        if step:
-            steps[path.parent, step[1]].append(path)
+        if step and (step[1] or path.parent.name != "cuda"):
+            steps[path.parent, step[1] or step[2]].append(path)
     for paths in steps.values():
         code = re.sub(r"//[^\n]*", "", "\n".join(path.read_text(encoding="utf-8") for path in paths))
         if all(path.suffix == ".cuh" for path in paths):
@@ -141,7 +192,8 @@ def main():
         for number, complaint in complaints(path):
             print(f"{path.relative_to(source)}:{number}: {complaint}")
             bad += 1
-    for path, complaint in [*steps_without_kernel(source), *steps_taken_twice(source), *halves_apart(source)]:
+    for path, complaint in [*steps_without_kernel(source), *steps_taken_twice(source), *steps_out_of_order(source),
+                            *halves_apart(source)]:
         print(f"{path.relative_to(source)}:1: {complaint}")
         bad += 1
     if seen == 0:

@@ -19,8 +19,15 @@ const Rung<Gemm> self{{{{.name = "{name}", .step = {step}, .run = run}}}};
 CPU, CUDA, OPENCL = "rung/ops/gemm/cpu/", "rung/ops/gemm/cuda/", "rung/ops/gemm/opencl/"
 
 
-def rung(name, step, kernel=""):
-    return RUNG.format(name=name, step=step, kernel=kernel)
+def rung(name, step, kernel="", after=None):
+    text = RUNG.format(name=name, step=step, kernel=kernel)
+    text = text if step else text.replace(f".step = {step}, ", "")
+    return text.replace(".run", f'.after = "{after}", .run') if after else text
+
+
+def ladder(*steps):
+    """The CPU files of a ladder of (step, name, the step that its constant names)."""
+    return {f"{CPU}{step:03}_{name}.cpp": rung(name, step, after=after) for step, name, after in steps}
 
 
 # Files, and what style.py must say of them; None: nothing.
@@ -35,6 +42,35 @@ CASES = [
      "025_swapped.cpp:9: the file's name says name swapped, its constant's .name is swappd"),
     ({CPU + "025_swapped.cpp": rung("swapped", 25).replace(".step = 25, ", "")},
      "025_swapped.cpp:1: the file's name says step 25, its constant's .step is missing"),
+    (ladder((10, "a", None), (20, "b", "a"), (30, "c", "b")), None),
+    (ladder((10, "a", None), (20, "b", "a"), (30, "c", "a")),
+     "030_c.cpp:1: its .after is a; the step before it in this folder is b"),
+    (ladder((10, "a", None), (20, "b", None)), "020_b.cpp:1: its .after is missing; the step before it"),
+    (ladder((10, "a", None), (15, "aside", "a"), (20, "b", "a")), None),  # tens may pass what is between them over
+    (ladder((10, "a", None), (15, "aside", "a"), (20, "b", "aside")), None),
+    (ladder((10, "a", None), (15, "aside", "a"), (17, "other", "a"), (20, "b", "other")), None),
+    (ladder((10, "a", None), (15, "aside", "a"), (17, "other", "a"), (20, "b", "aside")),
+     "020_b.cpp:1: its .after is aside; the step before it in this folder is other or a"),
+    ({CPU + "010_a.cpp": rung("a", 10), CPU + "shapes/swapped.cpp": rung("swapped", None, after="a")}, None),
+    ({CUDA + "010_a.cu": rung("a", 10, "__global__ void a() {}"),
+      CUDA + "types/swapped.sm90a.cu": rung("swapped", None, "__global__ void swapped() {}", after="a")}, None),
+    ({CUDA + "010_a.cu": rung("a", 10, "__global__ void a() {}"),
+      CUDA + "types/swapped.cu": rung("swapped", None, after="a"),
+      CUDA + "types/swapped.cuh": rung("swapped", None, "__global__ void swapped() {}", after="a")}, None),
+    ({CUDA + "010_a.cu": rung("a", 10, "__global__ void a() {}"),
+      CUDA + "shapes/swapped.cu": rung("swapped", None, after="a")}, "swapped.cu:1: no __global__ in this step"),
+    ({CPU + "010_a.cpp": rung("a", 10), CPU + "shapes/swapped.cpp": rung("swapped", 20, after="a")},
+     "swapped.cpp:9: no step: a rung in shapes/ has no .step"),
+    ({CPU + "010_a.cpp": rung("a", 10), CPU + "shapes/020_swapped.cpp": rung("swapped", None, after="a")},
+     "020_swapped.cpp:1: no step: a rung in shapes/ has no number"),
+    ({CPU + "010_a.cpp": rung("a", 10), CPU + "types/swapped.cpp": rung("swappd", None, after="a")},
+     "swapped.cpp:1: the file's name says name swapped, its constant's .name is swappd"),
+    ({CPU + "010_a.cpp": rung("a", 10), CPU + "types/swapped.cpp": rung("swapped", None)},
+     "swapped.cpp:1: its constant's .after is missing"),
+    ({CPU + "010_a.cpp": rung("a", 10), CPU + "types/swapped.cpp": rung("swapped", None, after="b")},
+     "swapped.cpp:9: there is no rung b in cpu/"),
+    ({CPU + "010_a.cpp": rung("a", 10), CPU + "types/swapped.cpp": rung("swapped", None, after="a").replace(
+        "Cost", "Price")}, "swapped.cpp:1: the rung's header does not tell: Cost"),
     ({CPU + "025_swapped.cpp": rung("swapped", 25), CPU + "025_other.cpp": rung("other", 25)},
      "025_swapped.cpp:1: step 025 is that of 025_other.cpp"),
     ({CPU + "025_swapped.cpp": rung("swapped", 25),
