@@ -4,7 +4,7 @@
 // Idea     a block takes a tile of 64 x 8 outputs of one image and channel. The rows of x that
 //          their windows are in are staged in shared memory first, with the padding around them, by
 //          loads of neighboring elements; taps are then read from there, without bounds checks.
-// Changes  against every_call (vectorized_nhwc is for the other layout): each element of x is
+// Changes  against naive (types/vectorized_nhwc is for the other layout): each element of x is
 //          loaded once per tile, in full sectors whatever the stride, and widened once.
 // Cost     a load and a store to shared memory per element of x, and of the halo: at k = 3, s = 2 a
 //          tile reads 17 x 129 for 16 x 128. kh kw shared loads per output; with a stride of 2 two
@@ -160,7 +160,7 @@ void run(const Pool::Args& args, Context& context) {
 
 const Rung<Pool> self{{.name = "shared_rows",
                        .step = 30,
-                       .after = "every_call",
+                       .after = "naive",
                        .backend = device_backend,
                        .supports = supports,
                        .estimate = estimate,

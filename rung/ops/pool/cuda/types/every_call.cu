@@ -84,7 +84,6 @@ void run(const Pool::Args& args, Context& context) {
 }
 
 const Rung<Pool> self{{.name = "every_call",
-                       .step = 20,
                        .after = "naive",
                        .backend = device_backend,
                        .estimate = estimate,

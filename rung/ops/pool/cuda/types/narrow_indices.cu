@@ -135,7 +135,6 @@ void run(const Pool::Args& args, Context& context) {
 }
 
 const Rung<Pool> self{{.name = "narrow_indices",
-                       .step = 25,
                        .after = "every_call",
                        .backend = device_backend,
                        .supports = supports,
