@@ -108,6 +108,7 @@ if(RUNG_CUDA)
   file(GLOB cuda_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rung/device/*.cu)
   rung_operator_sources(operator_cuda_sources cuda/*.cu cuda/shapes/*.cu cuda/types/*.cu cuda/detail/*.cu
                         peers/cu*.cu peers/cu*.cpp)
+  rung_split(operator_cuda_sources)
   list(APPEND cuda_sources ${operator_cuda_sources})
   rung_objects(rung_cuda ${cuda_sources})
   target_link_libraries(rung_cuda PRIVATE CUDA::cudart_static)

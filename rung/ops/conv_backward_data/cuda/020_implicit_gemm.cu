@@ -14,6 +14,24 @@
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/ops/conv_backward_data/cuda/020_implicit_gemm.cuh"
 
+#include "rung/cpu/split.hpp"  // types: float double f16 bf16
+
+namespace rung::conv_cuda::inline RUNG_TARGET {
+namespace conv_backward_data {
+
+/// Compiled with its kernels in T's part of this file.
+template <class T>
+void multiply(const Gathered& g, Context& context);
+template <>
+void multiply<RUNG_SPLIT_TYPE>(const Gathered& g, Context& context) {
+  is_divided(g) ? multiply_gathered<RUNG_SPLIT_TYPE, true>(g, context)
+                : multiply_gathered<RUNG_SPLIT_TYPE, false>(g, context);
+}
+
+}  // namespace conv_backward_data
+}  // namespace rung::conv_cuda::inline RUNG_TARGET
+
+#if RUNG_SPLIT_ONCE
 namespace rung {
 namespace {
 
@@ -36,15 +54,8 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
 
 void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
-  visit<float, double, f16, bf16>(g.dtype, [&]<class T>() {
-    if constexpr (sizeof(T) == 2) {
-      is_divided(g) ? multiply_half_phases(g, context) : multiply_gathered<T, false>(g, context);
-    } else if constexpr (sizeof(T) == 4) {
-      is_divided(g) ? multiply_float_phases(g, context) : multiply_floats(g, context);
-    } else {
-      multiply_doubles(g, context);
-    }
-  });
+  visit<float, double, f16, bf16>(
+      g.dtype, [&]<class T>() { conv_cuda::conv_backward_data::multiply<T>(g, context); });
 }
 
 const Rung<ConvBackwardData> self{{.name = "implicit_gemm",
@@ -57,3 +68,4 @@ const Rung<ConvBackwardData> self{{.name = "implicit_gemm",
 
 }  // namespace
 }  // namespace rung
+#endif  // RUNG_SPLIT_ONCE

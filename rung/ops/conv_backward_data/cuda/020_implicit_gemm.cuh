@@ -33,14 +33,6 @@ __global__ void __launch_bounds__(sum_threads)
   finish_slices<T>(g, sums, slices);
 }
 
-/// In detail/implicit_gemm_*.cu: what is not compiled in the rung's file.
-void multiply_floats(const Gathered& g, Context& context);
-void multiply_float_phases(const Gathered& g, Context& context);
-void multiply_half_phases(const Gathered& g, Context& context);
-void multiply_doubles(const Gathered& g, Context& context);
-
-// --- for the files that compile them -------------------------------------------------------------
-
 template <class T, bool Phases>
 void multiply_gathered(const Gathered& g, Context& context) {
   with_tile<T>(g, [&]<class S>() {

@@ -22,6 +22,21 @@
 // Source   J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, 2013.
 #include "rung/ops/elementwise/cuda/040_vectorized_16b.cuh"
 
+#include "rung/cpu/split.hpp"  // types: float double f16 bf16 int32_t,int64_t,uint8_t
+
+namespace rung::elementwise_cuda::inline RUNG_TARGET {
+
+/// Compiled with its kernels in the part of this file that is for Ts.
+template <class... Ts>
+void run_vectorized(const Elementwise::Args& args, Context& context);
+template <>
+void run_vectorized<RUNG_SPLIT_TYPE>(const Elementwise::Args& args, Context& context) {
+  launch_vectorized_16b<RUNG_SPLIT_TYPE>(args, context);
+}
+
+}  // namespace rung::elementwise_cuda::inline RUNG_TARGET
+
+#if RUNG_SPLIT_ONCE
 namespace rung {
 namespace {
 
@@ -44,13 +59,13 @@ void run(const Elementwise::Args& args, Context& context) {
     case DType::f32:
       return run_vectorized<float>(args, context);
     case DType::f64:
-      return run_vectorized_f64(args, context);
+      return run_vectorized<double>(args, context);
     case DType::f16:
-      return run_vectorized_f16(args, context);
+      return run_vectorized<f16>(args, context);
     case DType::bf16:
-      return run_vectorized_bf16(args, context);
+      return run_vectorized<bf16>(args, context);
     default:
-      return run_vectorized_integer(args, context);
+      return run_vectorized<std::int32_t, std::int64_t, std::uint8_t>(args, context);
   }
 }
 
@@ -65,3 +80,4 @@ const Rung<Elementwise> self{{.name = "vectorized_16b",
 
 }  // namespace
 }  // namespace rung
+#endif  // RUNG_SPLIT_ONCE

@@ -143,16 +143,10 @@ void launch_packs(Context& context, const F& f, const T& tensors, const Packing<
 
 /// For calls whose type is among Ts, and whose packs fit.
 template <class... Ts>
-void run_vectorized(const Elementwise::Args& args, Context& context) {
+void launch_vectorized_16b(const Elementwise::Args& args, Context& context) {
   with_call<Ts...>(args, [&](const auto& f, const auto& tensors) {
     launch_packs(context, f, tensors, *pack(tensors));
   });
 }
-
-// The rung's types are spread over several files, as compiling all takes most of a minute.
-void run_vectorized_f16(const Elementwise::Args& args, Context& context);
-void run_vectorized_bf16(const Elementwise::Args& args, Context& context);
-void run_vectorized_f64(const Elementwise::Args& args, Context& context);
-void run_vectorized_integer(const Elementwise::Args& args, Context& context);
 
 }  // namespace rung::elementwise_cuda::inline RUNG_TARGET

@@ -13,18 +13,20 @@
 //          element by element. Products of mma.sync reach two thirds of a Hopper's tensor cores.
 // Tried    -
 // Source   PTX ISA, ldmatrix; CUTLASS, "Implicit GEMM"'s permuted shared-memory layout.
+#include "rung/cpu/split.hpp"  // types: float f16 bf16
 #include "rung/ops/gemm/cuda/220_ldmatrix_pipeline.cuh"
-
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-void run_ldmatrix_pipeline(Context& context, const Finish<bf16>& finish, const TensorPlan& plan) {
+void run_ldmatrix_pipeline(Context& context, const Finish<RUNG_SPLIT_TYPE>& finish,
+                           const TensorPlan& plan) {
   launch_ldmatrix_pipeline(context, finish, plan);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
 
+#if RUNG_SPLIT_ONCE
 namespace rung {
 namespace {
 
@@ -91,3 +93,4 @@ const Rung<Gemm> self{
 
 }  // namespace
 }  // namespace rung
+#endif  // RUNG_SPLIT_ONCE

@@ -279,7 +279,7 @@ inline bool is_k_major(std::int64_t outer_stride, std::int64_t depth_stride) {
   return std::abs(depth_stride) <= std::abs(outer_stride);
 }
 
-/// In detail/ldmatrix_*.cu, and for bf16 in the rung's file. Float operands are taken as tf32.
+/// In the rung's file, which is compiled once per type. Float operands are taken as tf32.
 void run_ldmatrix_pipeline(Context& context, const Finish<f16>& finish, const TensorPlan& plan);
 void run_ldmatrix_pipeline(Context& context, const Finish<bf16>& finish, const TensorPlan& plan);
 void run_ldmatrix_pipeline(Context& context, const Finish<float>& finish, const TensorPlan& plan);

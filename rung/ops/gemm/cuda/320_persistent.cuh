@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(role_threads, 1)
 }
 
 /// `partial`: memory for the sums of slices (partial_bytes), or null: the context's workspace.
-/// In detail/persistent_*.sm90a.cu, and for bf16 in the rung's file. Float operands are tf32.
+/// In the rung's file, which is compiled once per type. Float operands are tf32.
 void run_persistent(Context& context, const MappedOperands<f16>& operands, const TensorPlan& plan,
                     void* partial = nullptr);
 void run_persistent(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan,

@@ -13,17 +13,19 @@
 //          write, a bias that is a matrix, and beta with a residual take an epilogue by threads.
 // Tried    -
 // Source   CUTLASS, "Persistent, cooperative kernels"; Triton's tutorials, grouped order of tiles.
+#include "rung/cpu/split.hpp"  // types: float f16 bf16
 #include "rung/ops/gemm/cuda/320_persistent.cuh"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-void run_persistent(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan,
-                    void* partial) {
+void run_persistent(Context& context, const MappedOperands<RUNG_SPLIT_TYPE>& operands,
+                    const TensorPlan& plan, void* partial) {
   launch_persistent(context, operands, plan, partial);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
 
+#if RUNG_SPLIT_ONCE
 namespace rung {
 namespace {
 
@@ -50,3 +52,4 @@ const Rung<Gemm> self{{.name = "persistent",
 
 }  // namespace
 }  // namespace rung
+#endif  // RUNG_SPLIT_ONCE

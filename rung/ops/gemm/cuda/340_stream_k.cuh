@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(end_threads)
   }
 }
 
-/// In detail/stream_k_*.sm90a.cu, and for bf16 in the rung's file. Float operands are tf32.
+/// In the rung's file, which is compiled once per type. Float operands are tf32.
 void run_stream_k(Context& context, const MappedOperands<f16>& operands, const TensorPlan& plan);
 void run_stream_k(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan);
 void run_stream_k(Context& context, const MappedOperands<float>& operands, const TensorPlan& plan);

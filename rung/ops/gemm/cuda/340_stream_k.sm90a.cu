@@ -13,16 +13,19 @@
 //          k share no operands in L2 (EXPERIMENTS.md).
 // Source   Osama et al. 2023, "Stream-K: work-centric parallel decomposition", its hybrid
 //          schedules.
+#include "rung/cpu/split.hpp"  // types: float f16 bf16
 #include "rung/ops/gemm/cuda/340_stream_k.cuh"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-void run_stream_k(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan) {
+void run_stream_k(Context& context, const MappedOperands<RUNG_SPLIT_TYPE>& operands,
+                  const TensorPlan& plan) {
   launch_stream_k(context, operands, plan);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
 
+#if RUNG_SPLIT_ONCE
 namespace rung {
 namespace {
 
@@ -49,3 +52,4 @@ const Rung<Gemm> self{{.name = "stream_k",
 
 }  // namespace
 }  // namespace rung
+#endif  // RUNG_SPLIT_ONCE

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / single pass: what its kernels share, all with loads of 16 bytes - along contiguous rows
 // (120_single_pass_rows.cuh; 120_single_pass_straight_rows.cuh for the plainest) and across
-// contiguous columns (120_single_pass_columns.cuh). They are compiled by type in detail/*.cu.
+// contiguous columns (120_single_pass_columns.cuh). The rung's file is compiled once per type.
 //
 // Idea, Changes, Cost and Limits stand in 120_single_pass_last_block.cu,
 // whose rung this is a part of.
@@ -11,14 +11,6 @@
 #include "rung/ops/reduce/cuda/detail/single_pass.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
-
-/// Runs a call; false: there is no such kernel for its type, operation or layout.
-bool run_fast_rows(const Reduce::Args& args, Context& context);
-bool run_fast_rows_small(const Reduce::Args& args, Context& context);
-bool run_fast_columns(const Reduce::Args& args, Context& context);
-/// The plainest rows (120_single_pass_straight_rows.cuh).
-bool run_straight_rows(const Reduce::Args& args, Context& context);
-bool run_straight_rows_small(const Reduce::Args& args, Context& context);
 
 /// The folds that have fast kernels, by element type: visit(fold).
 template <class T, bool search, class Visit>

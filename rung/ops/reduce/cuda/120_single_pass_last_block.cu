@@ -33,10 +33,30 @@
 //          threads; 131072 rows of 2048: a warp per row 1185 GB/s, CUB 2685, a block per row 4530.
 //          Sums of u8: 543 GB/s with 16 bytes taken apart into registers.
 // Source   CUB's DeviceReduce (loads, even shares).
+#include <type_traits>
+
+#include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t
 #include "rung/ops/reduce/cuda/120_single_pass_columns.cuh"
-#include "rung/ops/reduce/cuda/120_single_pass_rows.cuh"
+#include "rung/ops/reduce/cuda/120_single_pass_straight_rows.cuh"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
+
+/// Runs a call on elements of T: compiled with its kernels in T's part of this file.
+template <class T>
+void run_single_pass(const Reduce::Args& args, Context& context);
+template <>
+void run_single_pass<RUNG_SPLIT_TYPE>(const Reduce::Args& args, Context& context) {
+  using T = RUNG_SPLIT_TYPE;
+  if (is_fast_columns(args)) {
+    if constexpr (!std::is_same_v<T, std::uint8_t>) {
+      visit_folds<T, false>(args, [&](const auto& fold) { run_columns(args, context, fold); });
+    }
+  } else if (!run_straight<T>(args, context)) {
+    visit_folds<T, true>(args, [&](const auto& fold) { run_rows(args, context, fold); });
+  }
+}
+
+#if RUNG_SPLIT_ONCE
 namespace {
 
 Support supports(const Reduce::Args& args, const Context&) {
@@ -77,11 +97,8 @@ double estimate(const Reduce::Args& args, const Context& context) {
 }
 
 void run(const Reduce::Args& args, Context& context) {
-  if (is_fast_columns(args)) {
-    run_fast_columns(args, context);
-  } else if (!run_straight_rows(args, context)) {
-    run_fast_rows(args, context);
-  }
+  visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
+      args.x.dtype, [&]<class T>() { run_single_pass<T>(args, context); });
 }
 
 const Rung<Reduce> self{{.name = "single_pass_last_block",
@@ -94,4 +111,5 @@ const Rung<Reduce> self{{.name = "single_pass_last_block",
                          .run = run}};
 
 }  // namespace
+#endif  // RUNG_SPLIT_ONCE
 }  // namespace rung::reduce_cuda::inline RUNG_TARGET

@@ -233,21 +233,18 @@ Straight straight(const Reduce::Args& args, const Context& context) {
   return many && even && fits ? Straight::even_rows : Straight::none;
 }
 
-template <class... Ts>
+/// Runs a call on the plainest rows; false: there is no such kernel for its operation or layout.
+template <class T>
 bool run_straight(const Reduce::Args& args, Context& context) {
-  bool done = false;
-  visit<Ts...>(args.x.dtype, [&]<class T>() {
-    const Straight which = straight<T>(args, context);
-    if (which == Straight::none) return;
-    done = visit_folds<T, true>(args, [&](const auto& fold) {
-      if (which == Straight::one_row) {
-        run_one_row(args, context, fold);
-      } else {
-        run_even_rows(args, context, fold);
-      }
-    });
+  const Straight which = straight<T>(args, context);
+  if (which == Straight::none) return false;
+  return visit_folds<T, true>(args, [&](const auto& fold) {
+    if (which == Straight::one_row) {
+      run_one_row(args, context, fold);
+    } else {
+      run_even_rows(args, context, fold);
+    }
   });
-  return done;
 }
 
 }  // namespace rung::reduce_cuda::inline RUNG_TARGET

@@ -14,19 +14,20 @@
 // Tried    lines that begin anywhere by chunks of 16 bytes that are shifted in registers: a quarter
 //          of bandwidth on an H100 (EXPERIMENTS.md); a lane per element of the line came of it.
 // Source   cuBLAS gemv kernels' names in a profile; CUTLASS, gemv.
-#include "rung/ops/gemm/cuda/shapes/few_rows.cuh"
-
+#include "rung/cpu/split.hpp"  // types: float double f16 bf16
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
+#include "rung/ops/gemm/cuda/shapes/few_rows.cuh"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-void run_few_rows(Context& context, const Finish<float>& finish, const FewPlan& plan) {
+void run_few_rows(Context& context, const Finish<RUNG_SPLIT_TYPE>& finish, const FewPlan& plan) {
   launch_few_rows(context, finish, plan);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
 
+#if RUNG_SPLIT_ONCE
 namespace rung {
 namespace {
 
@@ -157,3 +158,4 @@ const Rung<Gemm> self{{.name = "few_rows",
 
 }  // namespace
 }  // namespace rung
+#endif  // RUNG_SPLIT_ONCE

@@ -298,7 +298,7 @@ struct FewPlan {
   double seconds = 0;
 };
 
-/// In detail/few_rows_*.cu, and for f32 in the rung's file. C has few rows.
+/// In the rung's file, which is compiled once per type. C has few rows.
 void run_few_rows(Context& context, const Finish<float>& finish, const FewPlan& plan);
 void run_few_rows(Context& context, const Finish<f16>& finish, const FewPlan& plan);
 void run_few_rows(Context& context, const Finish<bf16>& finish, const FewPlan& plan);

@@ -160,7 +160,7 @@ struct Fp8Call {
 };
 
 /// Runs the plan's kernel; with several slices, sums go to `partial`. In
-/// detail/fp8_wgmma_*.sm90a.cu, and for e4m3 in the rung's file.
+/// the rung's file, which is compiled once per pair of types.
 template <class A, class B>
 void run_fp8_wgmma(Context& context, const Fp8Call& call, const TensorPlan& plan, float* partial);
 template <>

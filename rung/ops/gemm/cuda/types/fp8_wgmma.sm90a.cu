@@ -11,18 +11,24 @@
 //          take, are first copied, up to 1 GiB. C is written by threads where TMA cannot write it.
 // Tried    -
 // Source   DeepSeek-AI, "DeepSeek-V3 Technical Report", section 3.3.2, for the promoted sums.
+#ifndef RUNG_SPLIT_TYPE
+#define RUNG_SPLIT_TYPE e4m3, e4m3
+#endif
+
+#include "rung/cpu/split.hpp"  // types: e4m3,e4m3 e4m3,e5m2 e5m2,e4m3 e5m2,e5m2
 #include "rung/ops/gemm/cuda/types/fp8_wgmma.cuh"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 template <>
-void run_fp8_wgmma<e4m3, e4m3>(Context& context, const Fp8Call& call, const TensorPlan& plan,
-                               float* partial) {
-  launch_fp8_wgmma<e4m3, e4m3>(context, call, plan, partial);
+void run_fp8_wgmma<RUNG_SPLIT_TYPE>(Context& context, const Fp8Call& call, const TensorPlan& plan,
+                                    float* partial) {
+  launch_fp8_wgmma<RUNG_SPLIT_TYPE>(context, call, plan, partial);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
 
+#if RUNG_SPLIT_ONCE
 namespace rung {
 namespace {
 
@@ -100,3 +106,4 @@ const Rung<Gemm> self{{.name = "fp8_wgmma",
 
 }  // namespace
 }  // namespace rung
+#endif  // RUNG_SPLIT_ONCE

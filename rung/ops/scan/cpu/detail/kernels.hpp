@@ -54,6 +54,12 @@ struct Kernel {
   Carry identity;
 };
 
+/// Types whose kernels are compiled together.
+template <class... Ts>
+struct Types {};
+using Floating = Types<float, double, f16, bf16>;
+using Integers = Types<std::int8_t, std::uint8_t, std::uint16_t, std::int32_t, std::int64_t>;
+
 /// For the instruction set in use.
 Kernel kernel_of(DType dtype, ScanOperation operation);
 
