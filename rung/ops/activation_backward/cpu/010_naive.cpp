@@ -11,7 +11,7 @@
 // Source   the chain rule.
 #include <cmath>
 
-#include "rung/ops/activation_backward/slopes.hpp"
+#include "rung/ops/activation_backward/op/slopes.hpp"
 
 namespace rung {
 namespace {

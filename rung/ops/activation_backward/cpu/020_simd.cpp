@@ -16,7 +16,7 @@
 #include "rung/cpu/load-inl.hpp"
 #include "rung/cpu/math-inl.hpp"
 #include "rung/ops/activation_backward/cpu/detail/runs.hpp"
-#include "rung/ops/activation_backward/slopes.hpp"
+#include "rung/ops/activation_backward/op/slopes.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::activation_backward_cpu::HWY_NAMESPACE {

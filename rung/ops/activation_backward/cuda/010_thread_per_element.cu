@@ -11,7 +11,7 @@
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
 #include "rung/device/launch.hpp"
-#include "rung/ops/activation_backward/slopes.hpp"
+#include "rung/ops/activation_backward/op/slopes.hpp"
 
 namespace rung {
 namespace {

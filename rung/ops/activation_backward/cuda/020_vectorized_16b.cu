@@ -12,7 +12,7 @@
 // Source   elementwise's ladder (ops/elementwise/cuda/040_vectorized_16b.cu).
 #include "rung/device/dependent.hpp"
 #include "rung/device/rows.hpp"
-#include "rung/ops/activation_backward/slopes.hpp"
+#include "rung/ops/activation_backward/op/slopes.hpp"
 
 namespace rung {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "rung/core/rounding.hpp"
 #include "rung/harness/inputs.hpp"
-#include "rung/ops/attention/mask.hpp"
 #include "rung/ops/attention/op/attention.hpp"
+#include "rung/ops/attention/op/mask.hpp"
 
 namespace rung {
 namespace {

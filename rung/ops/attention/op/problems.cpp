@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "rung/harness/any_operator.hpp"
-#include "rung/ops/attention/mask.hpp"
 #include "rung/ops/attention/op/attention.hpp"
+#include "rung/ops/attention/op/mask.hpp"
 
 namespace rung {
 namespace {

@@ -21,7 +21,7 @@
 #include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
 #include "rung/ops/conv/cpu/detail/planes.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {

@@ -21,14 +21,13 @@
 #include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
 #include "rung/ops/conv/cpu/detail/pixels.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 void padded_pixels(const Gathered& g, Context& context, int threads) {
-  visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
-    run_layer<PixelRows<Accumulator<In>, In>>(g, context, threads);
-  });
+  visit<float, double, f16, bf16>(
+      g.dtype, [&]<class In>() { run_layer<PixelRows<Accumulator<In>, In>>(g, context, threads); });
 }
 }  // namespace rung::conv_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -11,7 +11,7 @@
 // Source   -
 #include "rung/cpu/worth.hpp"
 #include "rung/ops/conv/cpu/detail/call.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 namespace rung {
 namespace {

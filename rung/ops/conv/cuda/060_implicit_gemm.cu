@@ -13,7 +13,7 @@
 // Tried    -
 // Source   S. Chetlur et al., cuDNN: Efficient primitives for deep learning, 2014.
 #include "rung/ops/conv/cuda/detail/implicit.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 namespace rung {
 namespace {

@@ -16,7 +16,7 @@
 // Tried    -
 // Source   gemm / simt_top; CUTLASS, "Implicit GEMM convolution": predicates as bits of a mask.
 #include "rung/ops/conv/cuda/detail/async_tiles.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 namespace rung {
 namespace {

@@ -15,7 +15,7 @@
 // Tried    -
 // Source   PTX ISA, "Matrix multiply-accumulate operation using mma instruction".
 #include "rung/ops/conv/cuda/detail/tensor_tiles.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 namespace rung {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "rung/core/per_axis.hpp"
 #include "rung/core/require.hpp"
-#include "rung/ops/conv/window.hpp"
+#include "rung/ops/conv/op/window.hpp"
 
 namespace rung::conv_axes {
 

@@ -11,7 +11,7 @@
 #include "rung/core/operator.hpp"
 #include "rung/core/tensor_ref.hpp"
 #include "rung/harness/inputs.hpp"
-#include "rung/ops/conv/window.hpp"
+#include "rung/ops/conv/op/window.hpp"
 
 namespace rung::conv_oracle {
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "rung/core/operator.hpp"
-#include "rung/ops/conv/window.hpp"
+#include "rung/ops/conv/op/window.hpp"
 #include "rung/peers/onednn.hpp"
 #include "rung/peers/thread_count.hpp"
 

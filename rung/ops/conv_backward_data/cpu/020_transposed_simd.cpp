@@ -19,9 +19,9 @@
 #include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/pixels.hpp"
 #include "rung/ops/conv/cpu/detail/terms.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
-#include "rung/ops/conv_backward_data/layer.hpp"
+#include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
 namespace conv_backward_data_cpu {

@@ -10,8 +10,8 @@
 // Tried    -
 // Source   -
 #include "rung/ops/conv/cuda/detail/layer.hpp"
-#include "rung/ops/conv_backward_data/layer.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
+#include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
 namespace {

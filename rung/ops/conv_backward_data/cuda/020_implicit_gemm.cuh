@@ -5,7 +5,7 @@
 #pragma once
 
 #include "rung/ops/conv/cuda/detail/implicit.hpp"
-#include "rung/ops/conv_backward_data/layer.hpp"
+#include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 

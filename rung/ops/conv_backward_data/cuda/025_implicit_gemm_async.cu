@@ -15,7 +15,7 @@
 #include <algorithm>
 
 #include "rung/ops/conv/cuda/detail/async_tiles.hpp"
-#include "rung/ops/conv_backward_data/layer.hpp"
+#include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
 namespace {

@@ -15,7 +15,7 @@
 // Source   PTX ISA, "Matrix load instruction: ldmatrix", .trans.
 #include "rung/ops/conv/cuda/detail/implicit.hpp"
 #include "rung/ops/conv/cuda/detail/tensor_tiles.hpp"
-#include "rung/ops/conv_backward_data/layer.hpp"
+#include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
 namespace {

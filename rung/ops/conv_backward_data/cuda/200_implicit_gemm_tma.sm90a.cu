@@ -15,7 +15,7 @@
 // Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/ops/conv/cuda/detail/im2col_tensor.hpp"
-#include "rung/ops/conv_backward_data/layer.hpp"
+#include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
 namespace {

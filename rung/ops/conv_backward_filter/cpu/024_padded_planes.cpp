@@ -26,7 +26,7 @@
 #include "rung/ops/conv/cpu/detail/direct-inl.hpp"
 #include "rung/ops/conv/cpu/detail/planes.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
-#include "rung/ops/conv_backward_filter/layer.hpp"
+#include "rung/ops/conv_backward_filter/op/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE {

@@ -24,7 +24,7 @@
 #include "rung/ops/conv/cpu/detail/pixel_bands-inl.hpp"
 #include "rung/ops/conv/cpu/detail/pixels.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
-#include "rung/ops/conv_backward_filter/layer.hpp"
+#include "rung/ops/conv_backward_filter/op/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE {

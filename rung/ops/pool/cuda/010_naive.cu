@@ -11,7 +11,7 @@
 // Source   the definition.
 #include "rung/core/integer.hpp"
 #include "rung/device/device.hpp"
-#include "rung/ops/pool/issue.hpp"
+#include "rung/ops/pool/op/issue.hpp"
 #include "rung/ops/pool/op/pool.hpp"
 
 namespace rung {

@@ -11,7 +11,7 @@
 
 #include "rung/core/per_axis.hpp"
 #include "rung/core/require.hpp"
-#include "rung/ops/pool/window.hpp"
+#include "rung/ops/pool/op/window.hpp"
 
 namespace rung::pool_axes {
 

@@ -6,8 +6,8 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/view.hpp"
-#include "rung/ops/attention/mask.hpp"
 #include "rung/ops/attention/op/attention.hpp"
+#include "rung/ops/attention/op/mask.hpp"
 
 namespace rung::attention_cpu {
 

@@ -10,8 +10,8 @@
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
 #include "rung/device/ptx/thread.hpp"
-#include "rung/ops/attention/mask.hpp"
 #include "rung/ops/attention/op/attention.hpp"
+#include "rung/ops/attention/op/mask.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 

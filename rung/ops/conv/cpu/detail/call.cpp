@@ -7,7 +7,7 @@
 
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/cpu/detail/terms.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 namespace rung::conv_cpu {
 

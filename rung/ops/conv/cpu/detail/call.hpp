@@ -4,8 +4,8 @@
 
 #include "rung/core/context.hpp"
 #include "rung/ops/conv/cpu/detail/pixels.hpp"
-#include "rung/ops/conv/gathered.hpp"
 #include "rung/ops/conv/op/conv.hpp"
+#include "rung/ops/conv/op/gathered.hpp"
 
 namespace rung::conv_cpu {
 

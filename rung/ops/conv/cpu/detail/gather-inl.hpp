@@ -19,7 +19,7 @@
 #include "rung/cpu/load-inl.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/conv/cpu/detail/tile-inl.hpp"
-#include "rung/ops/conv/gathered.hpp"
+#include "rung/ops/conv/op/gathered.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {

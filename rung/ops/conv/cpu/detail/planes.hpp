@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "rung/ops/conv/gathered.hpp"
+#include "rung/ops/conv/op/gathered.hpp"
 
 namespace rung::conv_cpu {
 

@@ -11,7 +11,7 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/conv/gathered.hpp"
+#include "rung/ops/conv/op/gathered.hpp"
 #include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung::conv_cpu {

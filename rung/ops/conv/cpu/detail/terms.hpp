@@ -2,7 +2,7 @@
 // What gathering costs where nothing is made from planes.
 #pragma once
 
-#include "rung/ops/conv/gathered.hpp"
+#include "rung/ops/conv/op/gathered.hpp"
 
 namespace rung::conv_cpu {
 

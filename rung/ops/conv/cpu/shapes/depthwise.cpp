@@ -23,7 +23,7 @@
 #include "rung/ops/conv/cpu/detail/channels-inl.hpp"
 #include "rung/ops/conv/cpu/detail/channels.hpp"
 #include "rung/ops/conv/cpu/detail/gather-inl.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {

@@ -13,7 +13,7 @@
 // Tried    -
 // Source   -
 #include "rung/ops/conv/cpu/detail/pointwise.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 namespace rung {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/winograd-inl.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {

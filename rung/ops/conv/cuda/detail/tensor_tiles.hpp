@@ -10,7 +10,7 @@
 #include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv/cuda/detail/term_slices.hpp"
 #include "rung/ops/conv/cuda/detail/tiles.hpp"
-#include "rung/ops/conv/phases.hpp"
+#include "rung/ops/conv/op/phases.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 

@@ -15,7 +15,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/device/load.hpp"
 #include "rung/device/take_axis.hpp"
-#include "rung/ops/conv/phases.hpp"
+#include "rung/ops/conv/op/phases.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 

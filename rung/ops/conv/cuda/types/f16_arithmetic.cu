@@ -16,7 +16,7 @@
 // Source   CUDA C++ Programming Guide, "Arithmetic instructions": results per clock and SM.
 #include "rung/device/ptx/half_multiply.hpp"
 #include "rung/ops/conv/cuda/detail/tensor_tiles.hpp"
-#include "rung/ops/conv/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
 
 namespace rung {
 namespace {

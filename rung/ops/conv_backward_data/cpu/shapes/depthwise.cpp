@@ -13,7 +13,7 @@
 #include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/channels.hpp"
-#include "rung/ops/conv_backward_data/layer.hpp"
+#include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
 namespace {

@@ -11,8 +11,8 @@
 // Tried    -
 // Source   -
 #include "rung/ops/conv/cpu/detail/pointwise.hpp"
-#include "rung/ops/conv/layer.hpp"
-#include "rung/ops/conv_backward_data/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
 namespace {

@@ -17,8 +17,8 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/conv/layer.hpp"
-#include "rung/ops/conv_backward_filter/layer.hpp"
+#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv_backward_filter/op/layer.hpp"
 #include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {

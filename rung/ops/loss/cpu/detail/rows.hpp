@@ -10,7 +10,7 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/ops/loss/op/loss.hpp"
-#include "rung/ops/loss/terms.hpp"
+#include "rung/ops/loss/op/terms.hpp"
 
 namespace rung::loss_cpu {
 

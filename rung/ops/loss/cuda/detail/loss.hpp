@@ -12,7 +12,7 @@
 #include "rung/device/ptx/thread.hpp"
 #include "rung/device/rows.hpp"
 #include "rung/ops/loss/op/loss.hpp"
-#include "rung/ops/loss/terms.hpp"
+#include "rung/ops/loss/op/terms.hpp"
 
 namespace rung::loss_cuda::inline RUNG_TARGET {
 

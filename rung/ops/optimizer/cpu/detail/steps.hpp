@@ -8,7 +8,7 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/ops/optimizer/op/optimizer.hpp"
-#include "rung/ops/optimizer/update.hpp"
+#include "rung/ops/optimizer/op/update.hpp"
 
 namespace rung::optimizer_cpu {
 

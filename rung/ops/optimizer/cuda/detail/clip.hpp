@@ -9,7 +9,7 @@
 #include "rung/device/dependent.hpp"
 #include "rung/device/rows.hpp"
 #include "rung/ops/optimizer/op/optimizer.hpp"
-#include "rung/ops/optimizer/update.hpp"
+#include "rung/ops/optimizer/op/update.hpp"
 
 namespace rung::optimizer_cuda::inline RUNG_TARGET {
 

@@ -6,7 +6,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/core/export.hpp"
 #include "rung/core/operator.hpp"
-#include "rung/ops/pool/window.hpp"
+#include "rung/ops/pool/op/window.hpp"
 
 namespace rung {
 

@@ -2,8 +2,8 @@
 // A call of conv as a gathered layer.
 #pragma once
 
-#include "rung/ops/conv/gathered.hpp"
 #include "rung/ops/conv/op/conv.hpp"
+#include "rung/ops/conv/op/gathered.hpp"
 
 namespace rung::conv_layer {
 

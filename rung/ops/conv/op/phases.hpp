@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "rung/ops/conv/gathered.hpp"
+#include "rung/ops/conv/op/gathered.hpp"
 
 namespace rung::conv_layer {
 

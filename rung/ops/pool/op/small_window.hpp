@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "rung/core/operator.hpp"
-#include "rung/ops/pool/window.hpp"
+#include "rung/ops/pool/op/window.hpp"
 
 namespace rung {
 

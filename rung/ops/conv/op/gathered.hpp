@@ -13,7 +13,7 @@
 #include "rung/core/dtype.hpp"
 #include "rung/core/export.hpp"
 #include "rung/core/tensor_ref.hpp"
-#include "rung/ops/conv/window.hpp"
+#include "rung/ops/conv/op/window.hpp"
 
 namespace rung::conv_layer {
 
