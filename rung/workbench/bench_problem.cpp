@@ -93,7 +93,7 @@ class ProblemBench {
     row.rung = rung != nullptr ? rung->name : public_call;
     if (rung != nullptr) {
       row.step = rung->step;
-      row.kind = kind_of(*rung);
+      row.kind = kind_name(*rung);
       row.place = place_of(*rung);
     }
     row.backend = context_.backend();

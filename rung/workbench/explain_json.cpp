@@ -104,7 +104,7 @@ ordered_json one_to_json(const AnyOperator& op, const Explained& one) {
   return {
       {"rung", rung.name},
       {"step", rung.step},
-      {"kind", kind_of(rung)},
+      {"kind", kind_name(rung)},
       {"backend", to_string(rung.backend)},
       {"file", rung.file},
       {"problem", one.problem.to_string()},

@@ -49,7 +49,7 @@ ordered_json to_json(const AnyOperator& op, const RungInfo& rung) {
           {"summary", op.summary()},
           {"rung", rung.name},
           {"step", rung.step},
-          {"kind", kind_of(rung)},
+          {"kind", kind_name(rung)},
           {"backend", to_string(rung.backend)},
           {"peer", rung.peer},
           {"available", here.ok},

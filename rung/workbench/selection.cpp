@@ -94,7 +94,7 @@ std::string place_of(const RungInfo& rung) {
   return rung.kind == RungKind::step ? std::to_string(rung.step) : to_string(rung.kind);
 }
 
-const char* kind_of(const RungInfo& rung) { return rung.peer ? "peer" : to_string(rung.kind); }
+const char* kind_name(const RungInfo& rung) { return rung.peer ? "peer" : to_string(rung.kind); }
 
 void expect_rung(const AnyOperator& op, std::string_view rung, std::optional<Backend> backend) {
   if (rung == public_call) return;

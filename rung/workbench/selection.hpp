@@ -39,7 +39,7 @@ Target select_target(const std::string& text);
 /// step, "" of a peer.
 std::string place_of(const RungInfo& rung);
 /// Returns the same for JSON: "step", "shape", "type" or "peer".
-const char* kind_of(const RungInfo& rung);
+const char* kind_name(const RungInfo& rung);
 
 /// Throws Error that lists the operator's rungs unless one of them, or the public call, has this
 /// name (on `backend`, if given).
