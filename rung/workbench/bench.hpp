@@ -23,8 +23,8 @@ struct BenchRow {
   std::string op;
   std::string rung;
   int step = 0;
-  std::string kind;   // "step", "shape", "type" or "peer"; "" of the public call
-  std::string place;  // as tables show it
+  std::string kind;       // "step", "shape", "type" or "peer"; "" of the public call
+  std::string step_text;  // as tables show it
   Backend backend = Backend::cpu;
   bool peer = false;
   std::string problem;

@@ -94,7 +94,7 @@ class ProblemBench {
     if (rung != nullptr) {
       row.step = rung->step;
       row.kind = kind_name(*rung);
-      row.place = place_of(*rung);
+      row.step_text = step_text(*rung);
     }
     row.backend = context_.backend();
     row.peer = rung != nullptr && rung->peer;

@@ -57,7 +57,7 @@ Table text_table(const BenchTable& one) {
   for (const BenchRow& row : one.rows) {
     const bool timed = std::isfinite(row.seconds);
     table.add(
-        {row.place, row.rung, timed ? format_seconds(row.seconds) : "",
+        {row.step_text, row.rung, timed ? format_seconds(row.seconds) : "",
          timed ? fmt::format("{} {}", format_number(row.rate), row.unit) : "",
          percent(share_shown(row.of_ceiling)),
          std::isfinite(row.vs_peer) ? fmt::format("{:.2f}", row.vs_peer) : "",

@@ -131,7 +131,7 @@ void print_ladder(const AnyOperator& op, const Target& target, const Options& op
     const std::string file(rung->file.substr(from + 1));
     const bool here = static_cast<bool>(rung_availability(*rung));
     table.add(
-        {to_string(rung->backend), place_of(*rung), std::string(rung->name), file, remark(*rung)},
+        {to_string(rung->backend), step_text(*rung), std::string(rung->name), file, remark(*rung)},
         here ? Tone::plain : Tone::faint);
   }
   if (table.empty()) fmt::print("no rung on {}\n", options.backend);

@@ -89,7 +89,7 @@ Target select_target(const std::string& text) {
   return target;
 }
 
-std::string place_of(const RungInfo& rung) {
+std::string step_text(const RungInfo& rung) {
   if (rung.peer) return "";
   return rung.kind == RungKind::step ? std::to_string(rung.step) : to_string(rung.kind);
 }

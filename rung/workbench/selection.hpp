@@ -37,7 +37,7 @@ Target select_target(const std::string& text);
 
 /// Returns what a table shows where a step has its number: "shape" or "type" of a rung that is no
 /// step, "" of a peer.
-std::string place_of(const RungInfo& rung);
+std::string step_text(const RungInfo& rung);
 /// Returns the same for JSON: "step", "shape", "type" or "peer".
 const char* kind_name(const RungInfo& rung);
 
