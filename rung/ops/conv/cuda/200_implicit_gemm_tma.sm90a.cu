@@ -168,9 +168,20 @@ __global__ void __launch_bounds__(role_threads, 1)
   for (int number = first; number < works; number += blocks) {
     const TileWork work = job.raster.at(number);
     float sums[Filters / 2];
-    gemm_cuda::consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at,
-                                           job.tiles_of_slice(work.slice), warp / 4 * 64,
-                                           gemm_cuda::ReleaseHere{});
+    const int tile_count = job.tiles_of_slice(work.slice);
+    int stage_before = 0;
+    for (int tile = 0; tile < tile_count; ++tile, at.advance()) {
+      layout.ring.await_full(at);
+      const auto& stage = layout.stages[at.stage];
+      ptx::wgmma_fence(sums);
+      wgmma_tile<TileA, TileB>(sums, stage.a, warp / 4 * 64, stage.b, tile > 0);
+      ptx::wgmma_commit();
+      ptx::wgmma_wait<1>(sums);
+      if (tile > 0 && lane_of_thread() == 0) layout.ring.release(stage_before);
+      stage_before = at.stage;
+    }
+    ptx::wgmma_wait<0>(sums);
+    if (lane_of_thread() == 0) layout.ring.release(stage_before);
     if (conv.scattered) {
       scatter_strip<Filters>(conv, layout.strips[warp].box[0], work.row * tile_pixels + 16 * warp,
                              work.column * Filters, [&](int i) { return sums[i]; });

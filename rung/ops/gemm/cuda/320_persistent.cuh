@@ -4,8 +4,9 @@
 // Idea, Changes, Cost and Limits stand in 320_persistent.sm90a.cu, whose rung this is a part of.
 #pragma once
 
-#include "rung/ops/gemm/cuda/detail/consume.hpp"
+#include "rung/device/collectives.hpp"
 #include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
+#include "rung/ops/gemm/cuda/detail/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
@@ -41,17 +42,50 @@ __global__ void __launch_bounds__(role_threads, 1)
   using TileA = WgmmaTile<T, persistent_rows, KMajorA>;
   using TileB = WgmmaTile<T, Columns, KMajorB>;
   auto& layout = shared<PersistentLayout<Columns>>();
-  BoxTurn turn;
-  in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
+  auto& ring = layout.ring;
+  set_up_roles<TileB>(layout, job);
+  RingPlace<PersistentLayout<Columns>::stage_count> at;
+  if (threadIdx.x < producer_threads) ptx::release_registers<producer_registers>();
+  if (threadIdx.x < 32) {
+    for_each_tile<TileA, TileB>(job, [&](const BlockTile& tile) {
+      prefetch_addends_of<TileA, TileB>(job, tile);
+      for (int step = 0; threadIdx.x == 0 && step < tile.k_tiles; ++step, at.advance()) {
+        auto& stage = layout.stages[at.stage];
+        auto& full = ring.full[at.stage];
+        const int k = (tile.first_step + step) * TileA::depth;
+        ring.await_empty(at);
+        ring.expect(at, TileA::bytes + TileB::bytes);
+        TileA::load(stage.a, job.a, tile.batch * job.a_moves, tile.row, k, full);
+        TileB::load(stage.b, job.b, tile.batch * job.b_moves, tile.column, k, full);
+      }
+      __syncwarp();  // no lane prefetches for a later tile
+    });
+  } else if (threadIdx.x >= producer_threads) {
+    ptx::claim_registers<consumer_registers>();
     const int warp = consumer_warp();
-    BoxFinish<Columns, T> finish(layout.strips[warp], layout.arrivals[warp], turn);
-    const StripPlace place{tile.matrix, tile.row + 16 * warp, tile.column};
-    finish.begin(job, place);
-    float sums[Columns / 2];
-    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
-                                ReleaseHere{});
-    finish.write(job, place, [&](int i) { return sums[i]; });
-  });
+    BoxTurn turn;
+    for_each_tile<TileA, TileB>(job, [&](const BlockTile& tile) {
+      BoxFinish<Columns, T> finish(layout.strips[warp], layout.arrivals[warp], turn);
+      const StripPlace place{tile.matrix, tile.row + 16 * warp, tile.column};
+      finish.begin(job, place);
+      float sums[Columns / 2];
+      int stage_before = 0;
+      for (int step = 0; step < tile.k_tiles; ++step, at.advance()) {
+        ring.await_full(at);
+        const auto& stage = layout.stages[at.stage];
+        ptx::wgmma_fence(sums);
+        wgmma_tile<TileA, TileB>(sums, stage.a, warp / 4 * 64, stage.b, step > 0);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<1>(sums);
+        if (step > 0) release_stage<TileB>(ring, stage_before);
+        stage_before = at.stage;
+      }
+      ptx::wgmma_wait<0>(sums);
+      release_stage<TileB>(ring, stage_before);
+      finish.write(job, place, [&](int i) { return sums[i]; });
+    });
+    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
+  }
 }
 
 /// `partial`: memory for the sums of slices (partial_bytes), or null: the context's workspace.

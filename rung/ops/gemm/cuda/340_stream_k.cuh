@@ -4,10 +4,11 @@
 // Idea, Changes, Cost and Limits stand in 340_stream_k.sm90a.cu, whose rung this is a part of.
 #pragma once
 
+#include "rung/device/collectives.hpp"
 #include "rung/device/dependent.hpp"
-#include "rung/ops/gemm/cuda/detail/consume.hpp"
 #include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
 #include "rung/ops/gemm/cuda/detail/finish_group.hpp"
+#include "rung/ops/gemm/cuda/detail/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
@@ -52,25 +53,60 @@ __global__ void __launch_bounds__(role_threads, 1)
   using TileA = WgmmaTile<T, stream_rows, KMajorA>;
   using TileB = WgmmaTile<T, stream_columns, KMajorB, Blocks>;
   auto& layout = shared<StreamLayout>();
-  BoxTurn turn;
-  in_roles<TileA, TileB>(layout, job.tiles, [&](const BlockTile& tile, auto& at) {
+  auto& ring = layout.ring;
+  set_up_roles<TileB>(layout, job.tiles);
+  RingPlace<StreamLayout::stage_count> at;
+  if (threadIdx.x < producer_threads) ptx::release_registers<producer_registers>();
+  if (threadIdx.x < 32) {
+    for_each_tile<TileA, TileB>(job.tiles, [&](const BlockTile& tile) {
+      prefetch_addends_of<TileA, TileB>(job.tiles, tile);
+      for (int step = 0; threadIdx.x == 0 && step < tile.k_tiles; ++step, at.advance()) {
+        auto& stage = layout.stages[at.stage];
+        auto& full = ring.full[at.stage];
+        const int k = (tile.first_step + step) * TileA::depth;
+        ring.await_empty(at);
+        ring.expect(at, TileA::bytes + TileB::bytes);
+        TileA::load(stage.a, job.tiles.a, tile.batch * job.tiles.a_moves, tile.row, k, full);
+        load_shared<TileB>(stage.b, job.tiles.b, tile.batch * job.tiles.b_moves, tile.column, k,
+                           full);
+      }
+      __syncwarp();  // no lane prefetches for a later tile
+    });
+  } else if (threadIdx.x >= producer_threads) {
+    ptx::claim_registers<consumer_registers>();
     const int warp = consumer_warp();
-    const bool whole = tile.part < 0;
-    BoxFinish<stream_columns, T> finish(layout.strips[warp], layout.arrivals[warp], turn);
-    const StripPlace place{tile.batch, tile.row + 16 * warp, tile.column};
-    if (whole) finish.begin(job.tiles, place);
-    float sums[stream_columns / 2];
-    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
-                                ReleaseOf<TileB>{});
-    const auto of_lane = [&](int i) { return sums[i]; };
-    if (whole) return finish.write(job.tiles, place, of_lane);
-    const auto& p = job.tiles.product();
-    if (place.row >= p.m()) return;
-    const int block = Blocks == 1 ? 0 : ptx::cluster_rank();
-    const int row = (tile.part * Blocks + block) * stream_rows + 16 * warp;
-    store_strip<float, stream_columns>(job.parts, layout.strips[warp], turn.box, 1.0F, 0, row, 0,
-                                       row + 1, static_cast<int>(p.n()) - tile.column, of_lane);
-  });
+    BoxTurn turn;
+    for_each_tile<TileA, TileB>(job.tiles, [&](const BlockTile& tile) {
+      const bool whole = tile.part < 0;
+      BoxFinish<stream_columns, T> finish(layout.strips[warp], layout.arrivals[warp], turn);
+      const StripPlace place{tile.batch, tile.row + 16 * warp, tile.column};
+      if (whole) finish.begin(job.tiles, place);
+      float sums[stream_columns / 2];
+      int stage_before = 0;
+      for (int step = 0; step < tile.k_tiles; ++step, at.advance()) {
+        ring.await_full(at);
+        const auto& stage = layout.stages[at.stage];
+        ptx::wgmma_fence(sums);
+        wgmma_tile<TileA, TileB>(sums, stage.a, warp / 4 * 64, stage.b, step > 0);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<1>(sums);
+        if (step > 0) release_stage<TileB>(ring, stage_before);
+        stage_before = at.stage;
+      }
+      ptx::wgmma_wait<0>(sums);
+      release_stage<TileB>(ring, stage_before);
+      const auto of_lane = [&](int i) { return sums[i]; };
+      if (whole) return finish.write(job.tiles, place, of_lane);
+      const auto& p = job.tiles.product();
+      if (place.row >= p.m()) return;
+      const int block = Blocks == 1 ? 0 : ptx::cluster_rank();
+      const int row = (tile.part * Blocks + block) * stream_rows + 16 * warp;
+      store_strip<float, stream_columns>(job.parts, layout.strips[warp], turn.box, 1.0F, 0, row, 0,
+                                         row + 1, static_cast<int>(p.n()) - tile.column, of_lane);
+    });
+    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
+  }
+  if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block writes here, releases stages
 }
 
 /// What the second kernel is given.
@@ -96,8 +132,8 @@ __global__ void __launch_bounds__(end_threads)
   const TileWork work = end.raster.at(end.raster.whole + number / strips);
   const std::int64_t first_row = (std::int64_t{work.row} * strips + number % strips) * end_rows;
   const std::int64_t first_column = std::int64_t{work.column} * stream_columns;
-  const std::int64_t apart = std::int64_t{end.raster.tiles() - end.raster.whole} * strips *
-                             (end_rows * stream_columns);
+  const std::int64_t apart =
+      std::int64_t{end.raster.tiles() - end.raster.whole} * strips * (end_rows * stream_columns);
   const float* const parts = end.parts + std::int64_t{number} * (end_rows * stream_columns);
   const bool wide = takes_wide_stores<4>(p);
 #pragma unroll 1
@@ -141,21 +177,20 @@ void launch_stream_k(Context& context, const MappedOperands<T>& operands, const 
   const auto with_blocks = [&]<int Blocks>() {
     const std::int64_t at_once = context.info().sms / Blocks;
     with_majors(operands, [&]<bool KMajorA, bool KMajorB>() {
-      StreamJob<T> job{
-          .tiles = tensor_job<WgmmaTile<T, stream_rows, KMajorA>,
-                              WgmmaTile<T, stream_columns, KMajorB, Blocks>>(
-              operands,
-              {.rows = Blocks * stream_rows,
-               .columns = stream_columns,
-               .slices = 1,
-               .at_once = at_once},
-              nullptr),
-          .parts = {}};
+      StreamJob<T> job{.tiles = tensor_job<WgmmaTile<T, stream_rows, KMajorA>,
+                                           WgmmaTile<T, stream_columns, KMajorB, Blocks>>(
+                           operands,
+                           {.rows = Blocks * stream_rows,
+                            .columns = stream_columns,
+                            .slices = 1,
+                            .at_once = at_once},
+                           nullptr),
+                       .parts = {}};
       Raster& raster = job.tiles.raster;
       job.tiles.slice_tiles = static_cast<int>(tiles_of(job.tiles.k_tiles, plan.slices));
       raster.slices = static_cast<int>(tiles_of(job.tiles.k_tiles, job.tiles.slice_tiles));
-      raster.whole = static_cast<int>(
-          raster.slices == 1 ? raster.tiles() : raster.tiles() / at_once * at_once);
+      raster.whole = static_cast<int>(raster.slices == 1 ? raster.tiles()
+                                                         : raster.tiles() / at_once * at_once);
       const std::int64_t cut = raster.tiles() - raster.whole;
       View<float, 3> parts;
       if (cut > 0) {
@@ -164,8 +199,8 @@ void launch_stream_k(Context& context, const MappedOperands<T>& operands, const 
         parts.shape[2] = parts.strides[1] = stream_columns;
         parts.strides[0] = parts.shape[1] * stream_columns;
         parts.strides[2] = 1;
-        parts.data = static_cast<float*>(context.workspace(
-            static_cast<std::size_t>(parts.strides[0]) * sizeof(float)));
+        parts.data = static_cast<float*>(
+            context.workspace(static_cast<std::size_t>(parts.strides[0]) * sizeof(float)));
         job.parts = make_tensor_map(parts, strip_box<float>, Swizzle::bytes_128);
       }
       launch(context,

@@ -4,9 +4,10 @@
 // Idea, Changes, Cost and Limits stand in fp8_wgmma.sm90a.cu, whose rung this is a part of.
 #pragma once
 
+#include "rung/device/collectives.hpp"
 #include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
 #include "rung/ops/gemm/cuda/detail/bytes.hpp"
-#include "rung/ops/gemm/cuda/detail/consume.hpp"
+#include "rung/ops/gemm/cuda/detail/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
@@ -118,37 +119,59 @@ __global__ void __launch_bounds__(role_threads, 1)
   static_assert(TileA::depth == gemm_scale_block && gemm_scale_block % width == 0,
                 "a stage has one factor per row of A, and one of B per half");
   auto& layout = shared<Fp8Layout<Columns>>();
-  int turn = 0;
-  in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
-    const int warp = consumer_warp();
-    const int first_row = tile.row + 16 * warp;  // of the warp's strip
-    TileFactors<halves> factors(job, tile, first_row);
-    if constexpr (Scaled) factors.load(tile.first_step);
-    float sums[halves][width / 2] = {};
-    for (int step = 0; step < tile.k_tiles; ++step) {
-      layout.ring.await_full(at);
-      const auto& stage = layout.stages[at.stage];
-#pragma unroll
-      for (int half = 0; half < halves; ++half) {
-        // Four instructions, 128 steps of k, keep some 14 bits; between them and the next f32 adds.
-        float partial[width / 2];
-        ptx::wgmma_fence(partial);
-        wgmma_tile<TileA, TileB>(partial, stage.a, warp / 4 * 64, stage.b, false, half * width);
-        ptx::wgmma_commit();
-        ptx::wgmma_wait<0>(partial);
-        if (half == halves - 1) ReleaseHere{}(layout.ring, at.stage);
-        const float by[2] = {Scaled ? factors.rows[0] * factors.columns[half] : 1.0F,
-                             Scaled ? factors.rows[1] * factors.columns[half] : 1.0F};
-#pragma unroll
-        for (int i = 0; i < width / 2; ++i) sums[half][i] += by[i / 2 % 2] * partial[i];
+  auto& ring = layout.ring;
+  set_up_roles<TileB>(layout, job);
+  RingPlace<Fp8Layout<Columns>::stage_count> at;
+  if (threadIdx.x < producer_threads) ptx::release_registers<producer_registers>();
+  if (threadIdx.x < 32) {
+    for_each_tile<TileA, TileB>(job, [&](const BlockTile& tile) {
+      prefetch_addends_of<TileA, TileB>(job, tile);
+      for (int step = 0; threadIdx.x == 0 && step < tile.k_tiles; ++step, at.advance()) {
+        auto& stage = layout.stages[at.stage];
+        auto& full = ring.full[at.stage];
+        const int k = (tile.first_step + step) * TileA::depth;
+        ring.await_empty(at);
+        ring.expect(at, TileA::bytes + TileB::bytes);
+        TileA::load(stage.a, job.a, tile.batch * job.a_moves, tile.row, k, full);
+        TileB::load(stage.b, job.b, tile.batch * job.b_moves, tile.column, k, full);
       }
-      // They arrive while the next block is multiplied.
-      if (Scaled && step + 1 < tile.k_tiles) factors.load(tile.first_step + step + 1);
-      at.advance();
-    }
-    write_fp8_strip<Columns>(job, layout.strips[warp], turn, tile.matrix, first_row, tile.column,
-                             [&](int i) { return sums[i / (width / 2)][i % (width / 2)]; });
-  });
+      __syncwarp();  // no lane prefetches for a later tile
+    });
+  } else if (threadIdx.x >= producer_threads) {
+    ptx::claim_registers<consumer_registers>();
+    const int warp = consumer_warp();
+    int turn = 0;
+    for_each_tile<TileA, TileB>(job, [&](const BlockTile& tile) {
+      const int first_row = tile.row + 16 * warp;  // of the warp's strip
+      TileFactors<halves> factors(job, tile, first_row);
+      if constexpr (Scaled) factors.load(tile.first_step);
+      float sums[halves][width / 2] = {};
+      for (int step = 0; step < tile.k_tiles; ++step) {
+        ring.await_full(at);
+        const auto& stage = layout.stages[at.stage];
+#pragma unroll
+        for (int half = 0; half < halves; ++half) {
+          // Four instructions, 128 steps of k, keep some 14 bits; between them and the next f32 adds.
+          float partial[width / 2];
+          ptx::wgmma_fence(partial);
+          wgmma_tile<TileA, TileB>(partial, stage.a, warp / 4 * 64, stage.b, false, half * width);
+          ptx::wgmma_commit();
+          ptx::wgmma_wait<0>(partial);
+          if (half == halves - 1) release_stage<TileB>(ring, at.stage);
+          const float by[2] = {Scaled ? factors.rows[0] * factors.columns[half] : 1.0F,
+                               Scaled ? factors.rows[1] * factors.columns[half] : 1.0F};
+#pragma unroll
+          for (int i = 0; i < width / 2; ++i) sums[half][i] += by[i / 2 % 2] * partial[i];
+        }
+        // They arrive while the next block is multiplied.
+        if (Scaled && step + 1 < tile.k_tiles) factors.load(tile.first_step + step + 1);
+        at.advance();
+      }
+      write_fp8_strip<Columns>(job, layout.strips[warp], turn, tile.matrix, first_row, tile.column,
+                               [&](int i) { return sums[i / (width / 2)][i % (width / 2)]; });
+    });
+    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
+  }
 }
 
 /// A call whose operands are where the copy engine takes them.

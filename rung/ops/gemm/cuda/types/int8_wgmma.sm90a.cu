@@ -9,8 +9,9 @@
 //          slices. C is written by threads where TMA cannot write it.
 // Tried    -
 // Source   PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
+#include "rung/device/collectives.hpp"
 #include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
-#include "rung/ops/gemm/cuda/detail/consume.hpp"
+#include "rung/ops/gemm/cuda/detail/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {
@@ -61,23 +62,57 @@ __global__ void __launch_bounds__(role_threads, 1)
   using TileA = WgmmaTile<std::int8_t, tile_rows, true>;
   using TileB = WgmmaTile<std::int8_t, Columns, true, Blocks>;
   auto& layout = shared<Int8Layout<Columns>>();
-  int turn = 0;
-  in_roles<TileA, TileB>(layout, job, [&](const BlockTile& tile, auto& at) {
+  auto& ring = layout.ring;
+  set_up_roles<TileB>(layout, job);
+  RingPlace<Int8Layout<Columns>::stage_count> at;
+  if (threadIdx.x < producer_threads) ptx::release_registers<producer_registers>();
+  if (threadIdx.x < 32) {
+    for_each_tile<TileA, TileB>(job, [&](const BlockTile& tile) {
+      prefetch_addends_of<TileA, TileB>(job, tile);
+      for (int step = 0; threadIdx.x == 0 && step < tile.k_tiles; ++step, at.advance()) {
+        auto& stage = layout.stages[at.stage];
+        auto& full = ring.full[at.stage];
+        const int k = (tile.first_step + step) * TileA::depth;
+        ring.await_empty(at);
+        ring.expect(at, TileA::bytes + TileB::bytes);
+        TileA::load(stage.a, job.a, tile.batch * job.a_moves, tile.row, k, full);
+        load_shared<TileB>(stage.b, job.b, tile.batch * job.b_moves, tile.column, k, full);
+      }
+      __syncwarp();  // no lane prefetches for a later tile
+    });
+  } else if (threadIdx.x >= producer_threads) {
+    ptx::claim_registers<consumer_registers>();
     const int warp = consumer_warp();
-    const int first_row = tile.row + 16 * warp;
-    int sums[Columns / 2];
-    consume_tiles<TileA, TileB>(sums, layout.stages, layout.ring, at, tile.k_tiles, warp / 4 * 64,
-                                ReleaseOf<TileB>{});
-    const auto sum = [&](int i) { return sums[i]; };
-    if (job.boxes_of_c) {
-      store_strip<std::int32_t, Columns>(job.c, layout.strips[warp], turn, job.p.alpha, tile.matrix,
-                                         first_row, tile.column, static_cast<int>(job.p.m()),
-                                         static_cast<int>(job.p.n()), sum);
-    } else {
-      finish_strip<Columns>(job.p, layout.strips[warp].box[0], tile.matrix, first_row, tile.column,
-                            sum);
-    }
-  });
+    int turn = 0;
+    for_each_tile<TileA, TileB>(job, [&](const BlockTile& tile) {
+      const int first_row = tile.row + 16 * warp;
+      int sums[Columns / 2];
+      int stage_before = 0;
+      for (int step = 0; step < tile.k_tiles; ++step, at.advance()) {
+        ring.await_full(at);
+        const auto& stage = layout.stages[at.stage];
+        ptx::wgmma_fence(sums);
+        wgmma_tile<TileA, TileB>(sums, stage.a, warp / 4 * 64, stage.b, step > 0);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<1>(sums);
+        if (step > 0) release_stage<TileB>(ring, stage_before);
+        stage_before = at.stage;
+      }
+      ptx::wgmma_wait<0>(sums);
+      release_stage<TileB>(ring, stage_before);
+      const auto sum = [&](int i) { return sums[i]; };
+      if (job.boxes_of_c) {
+        store_strip<std::int32_t, Columns>(
+            job.c, layout.strips[warp], turn, job.p.alpha, tile.matrix, first_row, tile.column,
+            static_cast<int>(job.p.m()), static_cast<int>(job.p.n()), sum);
+      } else {
+        finish_strip<Columns>(job.p, layout.strips[warp].box[0], tile.matrix, first_row,
+                              tile.column, sum);
+      }
+    });
+    if (lane_of_thread() == 0) ptx::bulk_wait_read<0>();  // of the stores of its boxes
+  }
+  if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block writes here, releases stages
 }
 
 Support supports(const Gemm::Args& args, const Context& context) {
