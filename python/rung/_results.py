@@ -58,11 +58,16 @@ class Result:
         return _pandas().json_normalize(self.rows)
 
 
+def _step(row):
+    """Return a rung's number in the ladder, "shape" or "type" of one beside the ladder, or ""."""
+    return row["kind"] if row.get("kind") in ("shape", "type") else str(row["step"] or "")
+
+
 class BenchResult(Result):
     """Times of every version on every problem: `rung bench`."""
 
     _columns = (
-        (">step", lambda row: str(row["step"] or "")),
+        (">step", _step),
         ("rung", lambda row: row["rung"] + (" (peer)" if row["peer"] else "")),
         (">time", lambda row: si(row["seconds"], "s")),
         (">rate", lambda row: "" if row["rate"] is None else f"{number(row['rate'])} {row['unit']}"),
@@ -143,7 +148,7 @@ class ExplainResult(Result):
     """Counts of what each rung did on the simulated GPU, and the bound on its time: `rung explain`."""
 
     _columns = (
-        (">step", lambda row: str(row["step"])),
+        (">step", _step),
         ("rung", lambda row: row["rung"]),
         (">loads: sectors", _counter("global_load_sectors")),
         (">per request", _counter("global_load_sectors_per_request")),

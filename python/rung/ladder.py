@@ -22,7 +22,7 @@ class Rung:
 
     operator: str
     name: str
-    step: int  # place in the ladder
+    step: int  # place in the ladder; 0 of what is no step
     backend: str  # "cpu", "cuda", "simt" or "opencl"
     file: str  # from the root of the source tree
     after: str  # the rung that it improves on; "" of the first
@@ -33,6 +33,7 @@ class Rung:
     is_available: bool = True
     why_not: str = ""  # why it cannot run here
     about: str = ""  # of a peer: its version
+    kind: str = "step"  # "step", "peer", or beside the ladder: "shape" for a family of shapes, "type" for types, layouts
 
     @property
     def source(self):
@@ -52,7 +53,7 @@ def _rung(row):
     return Rung(operator=row["op"], name=row["rung"], step=row["step"], backend=row["backend"], file=row["file"],
                 after=row["after"], idea=header.get("Idea", ""), header=header, is_peer=row["peer"],
                 is_teaching=row["teaching"], is_available=row["available"], why_not=row["why_not"],
-                about=row["about"])
+                about=row["about"], kind=row.get("kind", "peer" if row["peer"] else "step"))
 
 
 def _option(name, value):
@@ -113,7 +114,7 @@ class Ladder:
         raise KeyError(f"no rung '{key}' of {self.operator}; accepted: {', '.join(rung.name for rung in self.rungs)}")
 
     def _rows(self):
-        return [[str(rung.step), rung.name, rung.backend, rung.after, rung.idea] for rung in self.rungs]
+        return [[str(rung.step) if rung.kind == "step" else rung.kind, rung.name, rung.backend, rung.after, rung.idea] for rung in self.rungs]
 
     def __repr__(self):
         rows = [[*row[:4], row[4] if len(row[4]) <= 80 else row[4][:79] + "…"] for row in self._rows()]

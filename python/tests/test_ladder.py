@@ -135,6 +135,17 @@ def test_ladder_is_a_sequence_of_rungs(gemm):
         gemm["thread"]
 
 
+def test_a_rung_beside_the_ladder_shows_its_kind_for_a_step(fake):
+    beside = {**LIST[1], "rung": "few_rows", "step": 0, "kind": "shape", "after": "threads",
+              "file": "rung/ops/gemm/cpu/shapes/few_rows.cpp"}
+    fake.answer("list", [{**row, "kind": "peer" if row["peer"] else "step"} for row in LIST] + [beside])
+    ladder = rung.ladder("gemm")
+    assert (ladder["few_rows"].kind, ladder["few_rows"].step, ladder["threads"].kind) == ("shape", 0, "step")
+    assert "shape  few_rows" in repr(ladder)
+    fake.answer("bench", {**BENCH, "rows": [bench_row("few_rows", 2e-6, step=0, kind="shape")]})
+    assert "shape  few_rows" in repr(ladder.bench("f32 8x8x8", progress=False))
+
+
 def test_ladder_of_one_backend_stays_on_it(fake, gemm):
     on_cpu = gemm.on("cpu")
     assert fake.last_call() == ["list", "gemm", "--backend", "cpu", "--json"]

@@ -35,8 +35,9 @@ def test_every_rung_tells_its_idea_and_has_its_source(reduce):
     for one in reduce:
         assert one.idea and one.header["Cost"], one
         assert "Idea" in one.source, one
-    steps = [one.step for one in reduce.on("cpu")]
+    steps = [one.step for one in reduce.on("cpu") if one.kind == "step"]
     assert steps == sorted(steps) and len(steps) > 3
+    assert [(one.name, one.kind) for one in reduce.on("cpu")][len(steps):] == [("columns", "type")]
 
 
 def test_check_passes_and_counts_cases(reduce):

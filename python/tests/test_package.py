@@ -73,7 +73,7 @@ def test_facts():
     assert rung.operators()["softmax"].startswith("y = exp")
     rungs = rung.rungs("softmax", "cpu")
     assert rungs and all(one.backend == "cpu" and one.file.startswith("rung/ops/softmax/") for one in rungs)
-    steps = [one.step for one in rungs if not one.peer]
+    steps = [one.step for one in rungs if one.step]
     assert steps == sorted(steps)
     with pytest.raises(rung.Error, match="softmax"):
         rung.rungs("sofmax")
