@@ -33,7 +33,7 @@ class Rung:
     is_available: bool = True
     why_not: str = ""  # why it cannot run here
     about: str = ""  # of a peer: its version
-    kind: str = "step"  # "step", "peer", or beside the ladder: "shape" for a family of shapes, "type" for types, layouts
+    kind: str = "step"  # or "peer"; beside the ladder "shape" (a family of shapes), "type" (types, layouts)
 
     @property
     def source(self):
@@ -114,7 +114,8 @@ class Ladder:
         raise KeyError(f"no rung '{key}' of {self.operator}; accepted: {', '.join(rung.name for rung in self.rungs)}")
 
     def _rows(self):
-        return [[str(rung.step) if rung.kind == "step" else rung.kind, rung.name, rung.backend, rung.after, rung.idea] for rung in self.rungs]
+        return [[str(rung.step) if rung.kind == "step" else rung.kind, rung.name, rung.backend, rung.after, rung.idea]
+                for rung in self.rungs]
 
     def __repr__(self):
         rows = [[*row[:4], row[4] if len(row[4]) <= 80 else row[4][:79] + "…"] for row in self._rows()]

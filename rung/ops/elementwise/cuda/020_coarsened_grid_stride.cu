@@ -17,20 +17,21 @@ namespace {
 
 using namespace elementwise_cuda;
 
-template <class F, class T>
-__global__ void elementwise_coarsened_grid_stride(F f, T tensors) {
+/// z = f(x...), n elements each.
+template <class F, class... X>
+__global__ void elementwise_coarsened_grid_stride(F f, float* z, std::int64_t n, X... x) {
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 #pragma unroll 4
-  for (std::int64_t i = first; i < tensors.layout.size(); i += stride) compute_flat(tensors, f, i);
+  for (std::int64_t i = first; i < n; i += stride) z[i] = f(x[i]...);
 }
 
 void run(const Elementwise::Args& args, Context& context) {
-  with_call<float>(args, [&]<class F, class T>(const F& f, const T& tensors) {
-    const auto kernel = elementwise_coarsened_grid_stride<F, T>;
-    const std::int64_t blocks = smaller(blocks_for(tensors.size(), block_threads),
-                                        resident_blocks(context, kernel, block_threads));
-    launch(context, {.grid = blocks, .block = block_threads}, kernel, f, tensors);
+  with_flat_f32(args, [&]<class F, class... X>(const F& f, float* z, std::int64_t n, X... x) {
+    const auto kernel = elementwise_coarsened_grid_stride<F, X...>;
+    const std::int64_t blocks =
+        smaller(blocks_for(n, block_threads), resident_blocks(context, kernel, block_threads));
+    launch(context, {.grid = blocks, .block = block_threads}, kernel, f, z, n, x...);
   });
 }
 

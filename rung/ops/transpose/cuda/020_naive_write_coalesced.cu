@@ -20,8 +20,11 @@ using namespace transpose_cuda;
 template <class T>
 __global__ void __launch_bounds__(elementwise_threads)
     transpose_naive_write_coalesced(const T* x, T* y, Collapsed<2> axes, std::int64_t first) {
-  const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  move_element(x, y, axes, first + thread);
+  const std::int64_t k = first + std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (k >= axes.count) return;
+  std::int64_t at[2];  // element k of y and of x: its index along each axis, times the strides
+  axes.offsets(k, at);
+  y[at[0]] = x[at[1]];
 }
 
 /// By how much of a sector of x a warp uses: a run is used whole.

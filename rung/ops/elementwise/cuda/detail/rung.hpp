@@ -64,6 +64,27 @@ inline Support require_flat_f32(const Elementwise::Args& args, const Context&) {
                      : unsupported("takes contiguous tensors of one order, without broadcasting");
 }
 
+/// Calls use(f, z, n, x...) with the function of a call that they take, its n results and the
+/// inputs.
+template <class Use>
+void with_flat_f32(const Elementwise::Args& args, const Use& use) {
+  auto* const z = static_cast<float*>(args.z.data);
+  const std::int64_t n = args.layout.size();
+  const auto x = [&](std::size_t input) { return static_cast<const float*>(args.in[input].data); };
+  const auto with = [&]<int arity>(auto... inputs) {
+    with_function<float, arity>(args.function, args.alpha,
+                                [&](const auto& f) { use(f, z, n, inputs...); });
+  };
+  switch (args.arity()) {
+    case 1:
+      return with.template operator()<1>(x(0));
+    case 2:
+      return with.template operator()<2>(x(0), x(1));
+    default:
+      return with.template operator()<3>(x(0), x(1), x(2));
+  }
+}
+
 inline std::int64_t blocks_for(std::int64_t items, std::int64_t items_a_block) {
   return (items + items_a_block - 1) / items_a_block;
 }

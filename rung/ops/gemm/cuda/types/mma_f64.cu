@@ -4,7 +4,7 @@
 // Idea     tensor cores multiply doubles, too: twice the rate of the other units, and exactly as
 //          fused multiply-adds round. cp.async fills a ring of tiles of 16 steps of k, 16 bytes at
 //          a time where lines allow it, else an element: any strides, alignment and size.
-// Changes  against register_tile_2d, the fastest of f64 before: 128 multiply-adds per cycle and SM
+// Changes  against any_strides, the fastest of f64 before: 128 multiply-adds per cycle and SM
 //          instead of 64, copies in flight while tiles are multiplied, small C in slices of k. A
 //          tile lies as its operand does, k or the other axis contiguous. Which rows an
 //          instruction's registers hold is free as long as operand and C agree: a lane takes two
@@ -388,7 +388,7 @@ void run(const Gemm::Args& args, Context& context) {
 }
 
 const Rung<Gemm> self{{.name = "mma_f64",
-                       .after = "register_tile_2d",
+                       .after = "any_strides",
                        .backend = device_backend,
                        .supports = supports,
                        .speed = {.rows = f64_shapes[0].rows, .columns = f64_shapes[0].columns},

@@ -44,14 +44,4 @@ void launch_elements(Context& context, Kernel kernel, const Transpose::Args& arg
   }
 }
 
-/// Moves element k: what both naive kernels do.
-template <class T>
-__device__ __forceinline__ void move_element(const T* x, T* y, const Collapsed<2>& axes,
-                                             std::int64_t k) {
-  if (k >= axes.count) return;
-  std::int64_t at[2];
-  axes.offsets(k, at);
-  y[at[0]] = x[at[1]];
-}
-
 }  // namespace rung::transpose_cuda::inline RUNG_TARGET
