@@ -14,7 +14,7 @@ install(FILES ${PROJECT_BINARY_DIR}/generated/rung/ops/all.hpp ${PROJECT_BINARY_
 foreach(operator IN LISTS rung_operators_found)
   install(DIRECTORY rung/ops/${operator} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/ops COMPONENT headers
     FILES_MATCHING PATTERN "*.hpp" PATTERN "${operator}.h" PATTERN "*.cuh" PATTERN "cpu/*.cpp" PATTERN "*.cu"
-    PATTERN "*.cl" PATTERN "*.md"
+    PATTERN "cpu/shapes/*.cpp" PATTERN "cpu/types/*.cpp" PATTERN "*.cl" PATTERN "*.md"
     PATTERN "peers" EXCLUDE PATTERN "test" EXCLUDE)
 endforeach()
 # What the templates that take functors (*.cuh) are made of; the sources go into the program that uses them.
