@@ -33,7 +33,7 @@ class Rung:
     is_available: bool = True
     why_not: str = ""  # why it cannot run here
     about: str = ""  # of a peer: its version
-    kind: str = "step"  # or "peer"; beside the ladder "shape" (a family of shapes), "type" (types, layouts)
+    kind: str = "step"  # "step" or "peer"; beside the ladder "shape", for a family of shapes, or "type"
 
     @property
     def source(self):

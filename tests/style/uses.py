@@ -7,8 +7,8 @@ import re
 import subprocess
 import sys
 
-OBJECT = re.compile(
-    r"/rung_(?:operators|cpu|cuda|opencl)\.dir/(?:generated/split/)?rung/ops/(\w+)/|/rung_simt_kernels\.dir/.*/ops/(\w+)/")
+OBJECT = re.compile(r"/rung_(?:operators|cpu|cuda|opencl)\.dir/(?:generated/split/)?rung/ops/(\w+)/"
+                    r"|/rung_simt_kernels\.dir/.*/ops/(\w+)/")
 
 
 def used_by(source, operator):
