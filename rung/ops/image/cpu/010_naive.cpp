@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / naive
 //
-// Idea     the formulas, one pixel and channel at a time; in place of a neighbor outside of the
-//          picture, the nearest pixel of the border is read, or 0 taken.
-// Changes  nothing yet: this is where the ladder stands.
-// Cost     T^2 loads, multiplications and additions per result of a blur.
-// Limits   every valid call; one thread.
+// Idea     The formulas, one pixel and channel at a time. The index of each neighbor is clamped to
+//          the picture, or 0 taken outside it.
+// Changes  Baseline.
+// Cost     T^2 loads and multiply-adds per result of a blur, each behind four comparisons.
+// Limits   Every valid call; one thread.
 // Source   any textbook.
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@
 namespace rung {
 namespace {
 
-/// One picture, and the arithmetic of its type: u8 in whole numbers.
+/// A picture and the arithmetic of its type: u8 in whole numbers.
 template <class T>
 struct Picture {
   static constexpr bool is_u8 = std::is_same_v<T, std::uint8_t>;
@@ -32,6 +32,9 @@ struct Picture {
     }
     row = std::clamp<std::int64_t>(row, 0, args.rows - 1);
     column = std::clamp<std::int64_t>(column, 0, args.columns - 1);
+    return inside(row, column, channel);
+  }
+  [[nodiscard]] T inside(std::int64_t row, std::int64_t column, int channel) const {
     return x[row * args.from.row + column * args.from.column + channel * args.from.channel];
   }
   void put(std::int64_t row, std::int64_t column, int channel, T value) const {
@@ -39,9 +42,9 @@ struct Picture {
   }
 
   [[nodiscard]] T grey(std::int64_t row, std::int64_t column) const {
-    const Sum r = at(row, column, 0);
-    const Sum g = at(row, column, 1);
-    const Sum b = at(row, column, 2);
+    const Sum r = inside(row, column, 0);
+    const Sum g = inside(row, column, 1);
+    const Sum b = inside(row, column, 2);
     const GreyWeights weights = args.options.weights;
     if constexpr (is_u8) {
       if (weights == GreyWeights::tenths) return static_cast<T>((3 * r + 6 * g + b) / 10);
@@ -105,29 +108,30 @@ struct Picture {
     if constexpr (!is_u8) return root;
   }
 
-  [[nodiscard]] T filtered(std::int64_t row, std::int64_t column, int channel) const {
-    switch (args.filter()) {
-      case ImageFilter::grey:
-        return grey(row, column);
-      case ImageFilter::box:
-      case ImageFilter::gaussian:
-        return blur(row, column, channel);
-      case ImageFilter::unsharp:
-        return unsharp(row, column, channel);
-      case ImageFilter::sobel:
-        return sobel(row, column, channel);
-    }
-    return {};
-  }
-
-  void filter() const {
+  /// y = result(row, column, channel), but for alpha where it is copied.
+  template <class Result>
+  void each_pixel(const Result& result) const {
     const int alpha = args.copied_alpha();
     const int filtered_channels = alpha < 0 ? args.out_channels : args.out_channels - 1;
     for (std::int64_t row = 0; row < args.rows; ++row) {
       for (std::int64_t column = 0; column < args.columns; ++column) {
-        for (int c = 0; c < filtered_channels; ++c) put(row, column, c, filtered(row, column, c));
-        if (alpha >= 0) put(row, column, filtered_channels, at(row, column, alpha));
+        for (int c = 0; c < filtered_channels; ++c) put(row, column, c, result(row, column, c));
+        if (alpha >= 0) put(row, column, filtered_channels, inside(row, column, alpha));
       }
+    }
+  }
+
+  void filter() const {
+    switch (args.filter()) {
+      case ImageFilter::grey:
+        return each_pixel([this](auto row, auto column, int) { return grey(row, column); });
+      case ImageFilter::box:
+      case ImageFilter::gaussian:
+        return each_pixel([this](auto row, auto column, int c) { return blur(row, column, c); });
+      case ImageFilter::unsharp:
+        return each_pixel([this](auto row, auto column, int c) { return unsharp(row, column, c); });
+      case ImageFilter::sobel:
+        return each_pixel([this](auto row, auto column, int c) { return sobel(row, column, c); });
     }
   }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products of i16 in i32: two products, of which both belong to one lane, in one
-// instruction. Vectors are interleaved within their blocks of 16 bytes and narrowed likewise, so
-// that lanes end where they began.
+// Sums of products of i16 in i32, two products per lane by one instruction. Vectors are interleaved
+// within blocks of 16 bytes and narrowed likewise, so that lanes end where they began. A sum takes
+// two vectors of i32; each addition is two multiply-adds and two interleaves.
 #if defined(RUNG_OPS_IMAGE_CPU_PAIRS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_IMAGE_CPU_PAIRS_INL_HPP_
 #undef RUNG_OPS_IMAGE_CPU_PAIRS_INL_HPP_
@@ -29,12 +29,12 @@ using I32 = hn::Vec<decltype(di32)>;
 HWY_INLINE U16 load_bytes(const std::uint8_t* from) {
   return hn::PromoteTo(du16, hn::LoadU(du8, from));
 }
-/// Of 0 to 255, or clamped to that.
+/// Clamps to 0 to 255.
 HWY_INLINE void store_bytes(I16 values, std::uint8_t* to) {
   hn::StoreU(hn::DemoteTo(du8, values), du8, to);
 }
 
-/// Two vectors of i16 that are multiplied with, one for each of a pair.
+/// Weights of a pair of vectors of i16, in every lane.
 struct PairOfWeights {
 #if HWY_TARGET == HWY_SCALAR
   I32 one, other;
@@ -52,7 +52,7 @@ struct PairOfWeights {
 #endif
 };
 
-/// As many i32 as a vector has i16.
+/// Sums of i32, one for each lane of a vector of i16.
 class WideSums {
  public:
   explicit HWY_INLINE WideSums(std::int32_t value) : low_(hn::Set(di32, value)), high_(low_) {}
@@ -68,7 +68,7 @@ class WideSums {
     low_ = hn::Add(low_, hn::Add(hn::Mul(wide_a, wide_a), hn::Mul(wide_b, wide_b)));
   }
   HWY_INLINE void add(U16 v) { low_ = hn::Add(low_, hn::PromoteTo(di32, v)); }
-  /// f of every i32, as i16.
+  /// Returns f of every sum, as i16.
   template <class F>
   HWY_INLINE I16 narrow(const F& f) const {
     return hn::DemoteTo(di16, f(low_));
