@@ -124,21 +124,24 @@ def names_of(folder):
 def steps_out_of_order(source):
     """Numbered steps whose `.after` is not the step before, as (file, complaint).
 
-    Tens are the ladder. A step between two tens is an aside (a variant, a way not to go): the next step may build on it
-    or on the ten before it."""
+    Tens are the ladder. A step between two tens is an aside (a variant, a way not to go), and builds on any step before
+    it: the next ten may build on it or on the ten before it."""
     for folder in sorted((source / "rung" / "ops").glob("*/*")):
         if folder.name not in ("cpu", "cuda", "opencl") or "/".join(folder.parts[-2:]) in UNORDERED:
             continue
         accepted = []  # the last ten, and the last aside behind it
+        earlier = []
         for path in sorted(folder.glob("*.c*")):
             named = NAMED.fullmatch(path.name)
             if not named:
                 continue
             after = AFTER.search(path.read_text(encoding="utf-8"))
-            if accepted and (not after or after[1] not in accepted):
+            is_ten = int(named[1]) % 10 == 0
+            if accepted and (not after or after[1] not in (accepted if is_ten else earlier)):
                 yield path, (f"its .after is {after[1] if after else 'missing'}; the step before it in this folder is "
                              f"{' or '.join(reversed(accepted))}: what is no step goes to shapes/ or types/")
-            accepted = [named[2]] if int(named[1]) % 10 == 0 else [*accepted[:1], named[2]]
+            accepted = [named[2]] if is_ten else [*accepted[:1], named[2]]
+            earlier.append(named[2])
 
 
 def steps_taken_twice(source):

@@ -214,7 +214,7 @@ Tolerance Gemm::tolerance(const Args& args, const RungInfo& rung, Values values)
     roundings *= 2;
   }
   // Tensor cores' sums of 128 products of 8-bit floats; small whole numbers are exact in them.
-  const bool tensor_cores = rung.peer || rung.step >= 200;
+  const bool tensor_cores = rung.peer || rung.name == "fp8_wgmma";
   if (args.has_bytes() && tensor_cores && values != Values::integers) operand_error = 0x1p-9;
   Tolerance tolerance;
   tolerance.magnitude = roundings * unit + operand_error;

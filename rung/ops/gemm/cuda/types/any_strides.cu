@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / any strides
 //
-// Idea     register_tile_2d for every type and stride: the block's threads copy along whichever axis
+// Idea     register_tile_2d for every type and stride: a block's threads copy along whichever axis
 //          of an operand is contiguous, and elements of 16 bits are multiplied as floats.
 // Changes  against register_tile_2d: 64-bit addresses, a stride per axis, conversions.
 // Cost     16 shared loads of 4 bytes per 64 multiply-adds; 128 x 128 tiles, so that each element

@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(role_threads, 1)
         const auto& stage = layout.stages[at.stage];
 #pragma unroll
         for (int half = 0; half < halves; ++half) {
-          // Four instructions, 128 steps of k, keep some 14 bits; between them and the next f32 adds.
+          // Four instructions, 128 steps of k, keep some 14 bits; their sum is added in f32.
           float partial[width / 2];
           ptx::wgmma_fence(partial);
           wgmma_tile<TileA, TileB>(partial, stage.a, warp / 4 * 64, stage.b, false, half * width);
