@@ -174,6 +174,13 @@ def steps_without_kernel(source):
             yield rung, "no __global__ in this step: the kernel belongs into the rung's file, or a .cuh beside it"
 
 
+def shards(source):
+    """CUDA files that only instantiate what a rung declares, as (file, complaint)."""
+    for path in sorted((source / "rung" / "ops").glob("*/cuda/detail/*.cu")):
+        if len(path.read_text(encoding="utf-8").splitlines()) < 30:
+            yield path, "so few lines only instantiate: name the types in the rung's file instead (rung/cpu/split.hpp)"
+
+
 def halves_apart(source):
     """OpenCL rungs without the other half, as (file, complaint): NNN_name.cl has the kernel, NNN_name.cpp beside it
     the constant."""
@@ -196,7 +203,7 @@ def main():
             print(f"{path.relative_to(source)}:{number}: {complaint}")
             bad += 1
     for path, complaint in [*steps_without_kernel(source), *steps_taken_twice(source), *steps_out_of_order(source),
-                            *halves_apart(source)]:
+                            *shards(source), *halves_apart(source)]:
         print(f"{path.relative_to(source)}:1: {complaint}")
         bad += 1
     if seen == 0:

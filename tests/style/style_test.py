@@ -75,6 +75,7 @@ CASES = [
      "025_swapped.cpp:1: step 025 is that of 025_other.cpp"),
     ({CPU + "025_swapped.cpp": rung("swapped", 25),
       CUDA + "025_swapped.cu": rung("swapped", 25, "__global__ void swapped() {}")}, None),  # a backend each
+    ({CUDA + "detail/swapped_f16.cu": rung("swapped", 25)}, "swapped_f16.cu:1: so few lines only instantiate"),
     ({OPENCL + "025_swapped.cl": rung("swapped", 25, "kernel void swapped() {}"),
       OPENCL + "025_swapped.cpp": rung("swapped", 25)}, None),
     ({OPENCL + "025_swapped.cl": rung("swapped", 25, "kernel void swapped() {}"),
