@@ -4,7 +4,7 @@
 // Idea     where lines follow one another, a block takes many of them as one piece of memory: into
 //          shared memory and out of it by 16 bytes, wherever lines begin. There a line has as many
 //          lanes as it needs, from one to a warp.
-// Changes  against coarsened, and the warp per line that follows: lines of a few elements do not
+// Changes  against coarsened, and against warp_a_line: lines of a few elements do not
 //          leave most of a block, or of a warp, idle.
 // Cost     each element read and written once, in shared memory twice as much; for every round of a
 //          line's lanes a shuffle per halving of them.
