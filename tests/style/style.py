@@ -7,6 +7,8 @@ import pathlib
 import re
 import sys
 
+import kernels
+
 CODE = {".cpp", ".hpp", ".h", ".c", ".cu", ".cuh", ".cl", ".metal", ".mm"}
 SCRIPTS = {".py", ".sh", ".cmake", ".in"}
 SKIPPED_FOLDERS = {"__pycache__", "results"}
@@ -54,9 +56,6 @@ def complaints(path):
     is_code = path.suffix in CODE
     beside = BESIDE.fullmatch("/".join(path.parts[-3:]))
     is_rung = beside is not None or RUNG.fullmatch(f"{path.parent.name}/{path.name}") is not None
-    limit = 400  # of a rung with a long kernel; what is longer has more than one subject
-    if is_code and len(lines) > limit:
-        yield limit, f"{len(lines)} lines; at most {limit}"
     width = 100 if is_code else 120
     for number, line in enumerate(lines, 1):
         if len(line) > width:
@@ -203,7 +202,7 @@ def main():
             print(f"{path.relative_to(source)}:{number}: {complaint}")
             bad += 1
     for path, complaint in [*steps_without_kernel(source), *steps_taken_twice(source), *steps_out_of_order(source),
-                            *shards(source), *halves_apart(source)]:
+                            *shards(source), *halves_apart(source), *kernels.hidden_kernels(source)]:
         print(f"{path.relative_to(source)}:1: {complaint}")
         bad += 1
     if seen == 0:

@@ -13,7 +13,7 @@ RUNG = """// SPDX-License-Identifier: Apache-2.0
 // Changes  against naive: the order.
 // Cost     2 m n k operations.
 {kernel}
-void next(State& state) {{ state.step = state.steps; }}  // another step, which has no number
+void next(State& s) {{ while (!s.done()) s.step = s.steps; }}  // no rung's step
 const Rung<Gemm> self{{{{.name = "{name}", .step = {step}, .run = run}}}};
 """
 CPU, CUDA, OPENCL = "rung/ops/gemm/cpu/", "rung/ops/gemm/cuda/", "rung/ops/gemm/opencl/"
@@ -71,6 +71,15 @@ CASES = [
      "swapped.cpp:9: there is no rung b in cpu/"),
     ({CPU + "010_a.cpp": rung("a", 10), CPU + "types/swapped.cpp": rung("swapped", None, after="a").replace(
         "Cost", "Price")}, "swapped.cpp:1: the rung's header does not tell: Cost"),
+    ({CPU + "025_swapped.cpp": rung("swapped", 25).replace("while", "if")}, "025_swapped.cpp:1: no loop"),
+    ({CPU + "025_threads.cpp": rung("threads", 25).replace("while", "if")}, None),
+    ({CPU + "025_swapped.cpp": rung("swapped", 25, "void swapped_backward();")},
+     "025_swapped.cpp:1: a backward kernel belongs to an operator of its own"),
+    ({CUDA + "025_swapped.cu": rung("swapped", 25, "__global__ void swapped(V c) { multiply_tile(c, 1); }"),
+      CUDA + "detail/tile.hpp": rung("tile", 25, "__device__ void multiply_tile(V c, int n);")},
+     "025_swapped.cu:1: its longest kernel has fewer than 10 lines and calls multiply_tile"),
+    ({CUDA + "025_swapped.cu": rung("swapped", 25, "__global__ void swapped(V c) { c[0] = multiply_tile(1); }"),
+      CUDA + "detail/tile.hpp": rung("tile", 25, "__device__ float multiply_tile(int n);")}, None),
     ({CPU + "025_swapped.cpp": rung("swapped", 25), CPU + "025_other.cpp": rung("other", 25)},
      "025_swapped.cpp:1: step 025 is that of 025_other.cpp"),
     ({CPU + "025_swapped.cpp": rung("swapped", 25),
