@@ -5,14 +5,11 @@
 import contextlib
 import io
 import os
-import sys
 import tempfile
 import unittest
-from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 if "RUNG_TEST_CACHE" not in os.environ:
     _CACHE = tempfile.TemporaryDirectory(prefix="rung-cuda-test-")
     os.environ["RUNG_TEST_CACHE"] = _CACHE.name

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 if "RUNG_TEST_CACHE" not in os.environ:
     _CACHE = tempfile.TemporaryDirectory(prefix="rung-cuda-test-")
     os.environ["RUNG_TEST_CACHE"] = _CACHE.name
@@ -463,19 +462,18 @@ __global__ void __launch_bounds__(16) edited(int* x) {
         self.assertEqual(after.max_threads_per_block, 1024)
 
     def test_no_compiler(self):
-        program = ("import sys; sys.path.insert(0, sys.argv[1])\n"
-                   "from rung import cuda\n"
+        program = ("from rung import cuda\n"
                    "try: cuda.RawModule(code='extern \"C\" __global__ void f() {}').compile()\n"
                    "except cuda.CudaError as error: print(error)\n")
         from rung.cuda import _compile  # pylint: disable=import-outside-toplevel
-        done = subprocess.run([sys.executable, "-c", program, str(Path(__file__).resolve().parent.parent)],
+        done = subprocess.run([sys.executable, "-c", program],
                               env={**os.environ, "CXX": "g++-none", "RUNG_PROGRAM": _compile.rung_program()}, text=True,
                               capture_output=True, check=True)
         self.assertEqual(done.stdout.count("\n"), 1)
         self.assertIn("apt install g++", done.stdout)
 
     def test_the_worker_ends_with_python(self):
-        program = ("import sys, os, signal, threading, numpy; sys.path.insert(0, sys.argv[1])\n"
+        program = ("import os, signal, threading, numpy\n"
                    "from rung import cuda\n"
                    "from rung.cuda import _worker\n"
                    "source = '__global__ void spins(volatile float* x) { for (float v = 1; v > 0;) x[0] = v + 1; }'\n"
@@ -483,7 +481,7 @@ __global__ void __launch_bounds__(16) edited(int* x) {
                    "print(_worker.current()._process.pid, flush=True)\n"
                    "threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGKILL)).start()\n"
                    "kernel((1,), (1,), (numpy.zeros(1, numpy.float32),))\n")
-        done = subprocess.run([sys.executable, "-c", program, str(Path(__file__).resolve().parent.parent)], text=True,
+        done = subprocess.run([sys.executable, "-c", program], text=True,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
         worker = int(done.stdout)

@@ -43,7 +43,8 @@ class RawModule:
 
     Kernels are found by their symbol, so that they are declared `extern "C"` or named in `name_expressions`, as
     templates must be: RawModule(code=..., name_expressions=["scale<float>"]).get_function("scale<float>"). `options` go
-    to the compiler ("-DN=16", "-I..."); those of nvcc that concern chips do nothing. `backend` and `jitify` do nothing.
+    to the compiler ("-DN=16", "-I..."). "-arch=sm_70" and -gencode set __CUDA_ARCH__; the device has compute capability
+    9.0 whatever they say, and what it could not run is refused. `backend` and `jitify` do nothing.
     The source is compiled when its first kernel or variable is asked for, and once per source: the results are kept in
     $XDG_CACHE_HOME/rung/kernels.
     """
@@ -88,14 +89,12 @@ class RawKernel(_Kernel):
         del backend, translate_cucomplex, jitify
         super().__init__(_Module(code, options, strict_names=True), name)
         self._cooperative = enable_cooperative_groups
-        self.max_dynamic_shared_size_bytes = 48 << 10
 
     @classmethod
     def _of(cls, module: _Module, name: str, cooperative: bool) -> "RawKernel":
         kernel = cls.__new__(cls)
         _Kernel.__init__(kernel, module, name)
         kernel._cooperative = cooperative
-        kernel.max_dynamic_shared_size_bytes = 48 << 10
         kernel.entry(_current())  # raises where there is none
         return kernel
 
@@ -124,6 +123,15 @@ class RawKernel(_Kernel):
     @property
     def shared_size_bytes(self) -> int:
         return self.attributes["shared_size_bytes"]
+
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        """Bytes of dynamic shared memory that a launch may use: 48 KiB, static ones included, until more is set."""
+        return self.attributes["max_dynamic_shared_size_bytes"]
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, size: int) -> None:
+        self._module.allow_shared(self.name, size, "max_dynamic_shared_size_bytes")
 
 
 def _current():

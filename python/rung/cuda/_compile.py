@@ -12,15 +12,17 @@ import subprocess
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
+from . import _architecture
 from ._findings import CompileError, CudaError
 
-_FORMAT = 5  # of the cache
+_FORMAT = 6  # of the cache
 _MOST_SOURCES = 300  # that the cache keeps
 _TRAILER = Path(__file__).with_name("trailer.h")
 _WORKER = Path(__file__).with_name("worker.cpp")
-# Modules are loaded one after another: without this option a kernel template of one would use variables of another.
-_BUILD = ("--build", "--counters", "--checks", "always", "-Xcompiler", "-fPIC", "-Xcompiler",
-          "-fno-gnu-unique")
+# Launches that repeat others run code without hooks where checked() says so: it is compiled with the rest, so that a
+# kernel is the same one in either mode. Modules are loaded one after another: without -fno-gnu-unique a kernel template
+# of one would use variables of another.
+_BUILD = ("--build", "--counters", "--checks", "repeated", "-Xcompiler", "-fPIC", "-Xcompiler", "-fno-gnu-unique")
 
 
 @functools.lru_cache(maxsize=None)
@@ -62,10 +64,34 @@ def _version_of(program: str, _: int) -> str:
     return subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
 
 
+def _libraries() -> List[Path]:
+    """Returns the libraries beside the program that compiled kernels are linked with."""
+    root = Path(os.path.realpath(rung_program())).parent.parent
+    for folder in (root / "lib", root / "lib64", *sorted(root.glob("lib/*-linux-gnu"))):
+        found = sorted({path.resolve() for path in folder.glob("librung_emulate.so*")})
+        if found:
+            return found + sorted({path.resolve() for path in folder.glob("librung.so*")})
+    return []
+
+
+@functools.lru_cache(maxsize=None)
+def _hash_of(path: Path, *_: int) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _identity(path: Path) -> str:
+    """Returns what tells builds of one version apart: the contents; of librung.so, which is large, its time."""
+    stat = os.stat(path)
+    if path.name.startswith("librung_emulate."):
+        return _hash_of(path, stat.st_mtime_ns, stat.st_size)
+    return f"{path} {stat.st_mtime_ns} {stat.st_size}"
+
+
 def _versions() -> List[str]:
     programs = [os.path.realpath(rung_program()), os.path.realpath(compiler())]
     stamps = [os.stat(one).st_mtime_ns for one in programs]
-    return [f"{program} {stamp} {_version_of(program, stamp)}" for program, stamp in zip(programs, stamps)]
+    return [f"{program} {stamp} {_version_of(program, stamp)}" for program, stamp in zip(programs, stamps)] \
+        + [_identity(one) for one in _libraries()]
 
 
 def key_of(*parts: Any) -> str:
@@ -137,7 +163,9 @@ def _is_fresh(folder: Path) -> Optional[Compiled]:
 def compile_source(source: str, options: Sequence[str], kernels: Sequence[str], variables: Sequence[str],
                    label: str, cache: Optional[Path] = None, extern_c: bool = False) -> Compiled:
     """Compiles a source to a library that describes these kernels (expressions, as templates need) and variables."""
-    folder = (cache or cache_folder()) / key_of(source, list(options), list(kernels), list(variables), extern_c,
+    rest, capability = _architecture.split_options(options)
+    options = [*rest, "--compute-capability", f"{capability // 10}.{capability % 10}"]
+    folder = (cache or cache_folder()) / key_of(source, options, list(kernels), list(variables), extern_c,
                                                 _TRAILER.read_text(encoding="utf-8"),
                                                 os.getcwd() if '#include "' in source or "-I" in str(options) else "")
     with _locked(folder):

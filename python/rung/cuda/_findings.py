@@ -2,8 +2,9 @@
 """Findings as exceptions, and the report of a `checked` block."""
 import contextvars
 import html
+import re
 import warnings
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
 
 class Place:
@@ -203,7 +204,7 @@ class Counters:
         """Adds what one launch reported. `text_of(file, line)`: a Place."""
         name = kernel["kernel"] if "kernel" in kernel else kernel["name"]
         row = self._rows.setdefault(name, {"kernel": name})
-        for key in ("launches", "blocks", "threads"):
+        for key in ("launches", "recorded_launches", "blocks", "threads"):
             row[key] = row.get(key, 0) + kernel.get(key, 0)
         for key in ("block_threads", "shared_bytes"):
             row[key] = max(row.get(key, 0), kernel.get(key, 0))
@@ -269,11 +270,29 @@ class Counters:
 
 
 class Report:
-    """What the launches of a `checked` block showed: `findings` (a list) and `counters`."""
+    """What the launches of a `checked` block showed: `findings` (a list), `counters`, and `launches`.
+
+    launches: by the kernel's name a dict of "launches" and "checked", which says how many of them were checked.
+    """
 
     def __init__(self) -> None:
         self.findings: List[Finding] = []
         self.counters = Counters()
+        self.launches: Dict[str, Dict[str, int]] = {}
+
+    def add_launch(self, kernel: str, was_checked: bool) -> None:
+        row = self.launches.setdefault(kernel, {"launches": 0, "checked": 0})
+        row["launches"] += 1
+        row["checked"] += was_checked
+
+    def _text(self) -> str:
+        parts = ["\n\n".join(str(one) for one in self.findings) or "no findings"]
+        for kernel, row in self.launches.items():
+            left_out = row["launches"] - row["checked"]
+            if left_out:
+                parts.append(f"kernel {kernel}: {row['checked']} of {row['launches']} launches were checked; "
+                             f"{left_out} that repeated them ran unchecked (checks=\"always\" checks all)")
+        return "\n\n".join(parts)
 
     def add_findings(self, findings: List[Finding]) -> None:
         known = {one.key(): one for one in self.findings}
@@ -286,30 +305,36 @@ class Report:
                 old.times += finding.times
 
     def __str__(self) -> str:
-        found = "\n\n".join(str(one) for one in self.findings) or "no findings"
-        return found + (f"\n\n{self.counters}" if len(self.counters) else "")
+        return self._text() + (f"\n\n{self.counters}" if len(self.counters) else "")
 
     def _repr_html_(self) -> str:
-        found = "\n\n".join(str(one) for one in self.findings) or "no findings"
         # pylint: disable=protected-access
-        return f"<pre>{html.escape(found)}</pre>" + (self.counters._repr_html_() if len(self.counters) else "")
+        return f"<pre>{html.escape(self._text())}</pre>" + (self.counters._repr_html_() if len(self.counters) else "")
 
 
 class Settings:
     """What a `checked` block asks for; blocks nest."""
 
-    def __init__(self, action: str, orders: Tuple[str, ...], counters: bool, timeout: Optional[float], report: Report,
-                 outer: Optional["Settings"]):
+    def __init__(self, action: str, orders: Tuple[str, ...], counters: bool, timeout: Optional[float], checks: str,
+                 report: Report, outer: Optional["Settings"]):
         self.action = action
         self.orders = orders
         self.counters = counters
         self.timeout = timeout
+        self.checks = checks
         self.report = report
         self.outer = outer
 
+    def note_launch(self, kernel: str, was_checked: bool) -> None:
+        """Counts a launch in the reports of all open blocks."""
+        block: Optional[Settings] = self
+        while block is not None and block.outer is not None:
+            block.report.add_launch(kernel, was_checked)
+            block = block.outer
+
 
 _settings: contextvars.ContextVar = contextvars.ContextVar("rung.cuda.settings")
-_DEFAULT = Settings("raise", ("forward",), False, None, Report(), None)
+_DEFAULT = Settings("raise", ("forward",), False, None, "always", Report(), None)
 
 
 def settings() -> Settings:
@@ -325,16 +350,27 @@ class checked:  # pylint: disable=invalid-name
     contents of memory, and keeps what the first order leaves: bugs that hide under one order show under another.
     counters: count sectors, bank conflicts, branches ... in report.counters. Slower.
     timeout: seconds that a launch may take.
+    checks: which launches are checked and counted, in the words of `rung emulate --checks`. "always" (the default, also
+    outside of any block): all. "repeated": not most of those that repeat others, which then run several times as fast.
+    A number N: none that repeats one of N others. report.launches says how many were checked.
     """
 
     def __init__(self, action: str = "raise", orders: str = "one", counters: bool = True,
-                 timeout: Optional[float] = None):
+                 timeout: Optional[float] = None, checks: Union[str, int] = "always"):
         if action not in ("raise", "warn", "collect"):
             raise ValueError(f"action: given {action!r}, accepted are 'raise', 'warn' and 'collect'")
         if orders not in ("one", "all"):
             raise ValueError(f"orders: given {orders!r}, accepted are 'one' and 'all'")
+        number = isinstance(checks, int) and not isinstance(checks, bool)
+        words = str(checks) if number or isinstance(checks, str) else ""
+        if words not in ("always", "repeated") and not re.fullmatch(r"[1-9][0-9]{0,8}", words):
+            raise ValueError(f"checks: given {checks!r}, accepted are 'always', 'repeated' and a number of launches "
+                             "from 1 on")
+        if words != "always" and orders == "all":
+            raise ValueError(f"checks: given {checks!r} with orders='all', which runs each launch several times to "
+                             "check it: accepted is 'always'")
         self._options = (action, ("forward",) if orders == "one" else ("forward", "reverse", "random:1"), counters,
-                         timeout)
+                         timeout, words)
         self._tokens: List[Any] = []
 
     def __enter__(self) -> Report:

@@ -2,12 +2,13 @@
 """Modules of kernel strings, their kernels, and launches."""
 import json
 import linecache
+import operator
 import re
 import threading
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from . import _compile, _source, _worker
+from . import _architecture, _compile, _source, _worker
 from ._arguments import Packer
 from ._findings import (CudaError, Finding, LaunchError, Place, Settings, deliver, make_finding, settings)
 from ._memory import DeviceMemory
@@ -20,6 +21,7 @@ class Module:
                  extern_c: bool = False, label: str = "", cache: Optional[Path] = None, strict_names: bool = True):
         self.source = source
         self.options = tuple(options)
+        _architecture.split_options(self.options)  # refuses an architecture now, not at the first launch
         self.expressions = tuple(expressions)
         self.extern_c = extern_c
         self.strict_names = strict_names
@@ -30,6 +32,7 @@ class Module:
         self._compiled: Optional[_compile.Compiled] = None
         self._kernels = _source.find_kernels(source)
         self._found: Dict[str, Tuple[_worker.Worker, Dict[str, Any]]] = {}
+        self._shared_limits: Dict[str, int] = {}  # bytes of dynamic shared memory, where they were set
 
     def compile(self) -> _compile.Compiled:
         with self._lock:
@@ -62,7 +65,20 @@ class Module:
         known = self._found.get(name)
         if known is None or known[0] is not worker:
             known = self._found[name] = (worker, self._find_kernel(name, worker))
+            if name in self._shared_limits:
+                worker.request("shared", known[1]["address"], self._shared_limits[name])
         return known[1]
+
+    def allow_shared(self, name: str, given: Any, what: str) -> None:
+        """Sets the bytes of dynamic shared memory that launches of a kernel may use, here and in later workers."""
+        worker = _worker.current()
+        address, size = self.find_kernel(name, worker)["address"], operator.index(given)
+        most = worker.request_json("device")["MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"] \
+            - worker.request_json("kernel", address)["SHARED_SIZE_BYTES"]
+        if not 0 <= size <= most:
+            raise CudaError(f"{what}: given {size}, accepted are 0 to {most}")
+        worker.request("shared", address, size)
+        self._shared_limits[name] = size
 
     def _find_kernel(self, name: str, worker: _worker.Worker) -> Dict[str, Any]:
         entries = self._loaded(worker)
@@ -118,6 +134,7 @@ class Kernel:
     """A kernel of a module."""
 
     pycuda = False
+    raise_shared = "kernel.max_dynamic_shared_size_bytes = {bytes}"  # what a refused launch advises
 
     def __init__(self, module: Module, name: str):
         self._module = module
@@ -142,7 +159,8 @@ class Kernel:
             try:
                 words = [entry["address"], *_extent("grid", grid), *_extent("block", block), int(shared),
                          int(cooperative), len(packed.offsets), *packed.offsets]
-                findings, failure = _run(worker, words, packed.data, now)
+                advice = self.raise_shared.format(bytes=int(shared))
+                findings, failure = _run(worker, self.name, words, packed.data, now, advice)
                 packed.copy_back()
             finally:
                 if worker.alive:
@@ -162,8 +180,12 @@ def _extent(what: str, given: Any) -> Tuple[int, int, int]:
     return values  # type: ignore[return-value]
 
 
-def _run(worker: _worker.Worker, words: List[Any], data: bytes, now: Settings) -> Tuple[List[Finding], str]:
-    """Launches under each order that is asked for, the first one last: it is whose results stay."""
+def _run(worker: _worker.Worker, name: str, words: List[Any], data: bytes, now: Settings,
+         raise_shared: str) -> Tuple[List[Finding], str]:
+    """Launches under each order of the settings. The first order comes last, so that its results stay."""
+    if worker.checks != now.checks:
+        worker.request("checks", now.checks)
+        worker.checks = now.checks
     if worker.counting != now.counters:
         worker.request("report", int(now.counters))
         worker.counting = now.counters
@@ -180,8 +202,12 @@ def _run(worker: _worker.Worker, words: List[Any], data: bytes, now: Settings) -
         failed = worker.request("launch", *words, data=data, timeout=now.timeout).decode()
         report = worker.request_json("report", int(now.counters))
         failure = failed or failure
+        unchecked = sum(one["launches"] - one["recorded"] for one in report.get("partly_recorded", ()))
+        if order == now.orders[0]:
+            now.note_launch(name, unchecked == worker.unchecked)
+        worker.unchecked = unchecked
         for one in report["findings"]:
-            finding = _finding(worker, one)
+            finding = _finding(worker, one, raise_shared)
             known = merged.setdefault(finding.key(), finding)
             if several:
                 known.data.setdefault("orders", []).append(order)
@@ -206,10 +232,12 @@ def _place(worker: _worker.Worker, file: str, line: int, message: str = "") -> P
     return Place(file, line, linecache.getline(file, line).rstrip("\n"))
 
 
-def _finding(worker: _worker.Worker, found: Dict[str, Any]) -> Finding:
+def _finding(worker: _worker.Worker, found: Dict[str, Any], raise_shared: str) -> Finding:
     data = dict(found)
     refused = "the launch was refused and nobody asked for its error: "
     message = data["message"].replace(refused, "the launch was refused: ")
+    message = re.sub(r"cudaFuncSetAttribute\(cudaFuncAttributeMaxDynamicSharedMemorySize\) raises it to (\d+)",
+                     rf"{raise_shared} raises it, up to \1", message)
     advice = data.get("advice", "").replace("; and check cudaGetLastError() after each launch", "")
     if advice == "check cudaGetLastError() after each launch":
         advice = ""

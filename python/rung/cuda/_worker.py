@@ -28,7 +28,8 @@ class Worker:
         self.lock = threading.RLock()
         self.alive = True
         self.counting = False
-        self.order = "forward"
+        self.checks = "always"
+        self.unchecked = 0  # launches so far
         self.loaded: Dict[str, Dict[str, Any]] = {}  # what modules described, by the path of their library
         self.files: Dict[str, Any] = {}              # modules, by the path of their source
         self.to_free: Deque[int] = collections.deque()  # by finalizers, which may run within a request

@@ -22,12 +22,11 @@
 #include <thread>
 #include <vector>
 
-#include "rung/simt/limits.hpp"
-#include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"
 
 extern "C" const char* rung_emulate_take_report(int counters);
 extern "C" void rung_emulate_recover();
+extern "C" void rung_emulate_set_checks(const char* launches);
 
 namespace {
 
@@ -71,41 +70,32 @@ void require(cudaError_t error) {
   throw std::runtime_error(std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error));
 }
 
-/// Memory whose contents are put back between the orders of one launch.
-struct Region {
-  std::size_t bytes = 0;
-  bool allocated = false;  // by us; else a variable of a module
-};
-std::map<Address, Region> regions;
+/// Sizes in bytes of allocations and of modules' variables, whose contents are restored between the
+/// orders of one launch.
+std::map<Address, std::size_t> regions;
 
-struct Snapshot {
-  std::vector<char> bytes;
-  bool written = true;
-};
-std::map<Address, Snapshot> snapshots;
+/// Device memory that holds the contents of a region, by the region's address. A copy within the
+/// device carries the state of each byte, written or not; one through the host would not.
+std::map<Address, void*> snapshots;
+
+void forget_snapshot() {
+  for (const auto& [address, copy] : snapshots) require(cudaFree(copy));
+  snapshots.clear();
+}
 
 void take_snapshot() {
-  for (const auto& [address, region] : regions) {
-    Snapshot& one = snapshots[address];
-    auto* memory = reinterpret_cast<void*>(address);
-    one.written = !region.allocated || !rung::simt::record::never_written(memory, region.bytes);
-    one.bytes.resize(one.written ? region.bytes : 0);
-    if (one.written) {
-      require(cudaMemcpy(one.bytes.data(), memory, region.bytes, cudaMemcpyDeviceToHost));
-    }
+  forget_snapshot();
+  for (const auto& [address, bytes] : regions) {
+    void*& copy = snapshots[address];
+    require(cudaMalloc(&copy, bytes));
+    require(cudaMemcpy(copy, reinterpret_cast<void*>(address), bytes, cudaMemcpyDeviceToDevice));
   }
 }
 
 void restore_snapshot() {
-  for (const auto& [address, one] : snapshots) {
-    auto* memory = reinterpret_cast<void*>(address);
-    if (one.written) {
-      require(cudaMemcpy(memory, one.bytes.data(), one.bytes.size(), cudaMemcpyHostToDevice));
-    } else {
-      const std::size_t bytes = regions[address].bytes;
-      require(cudaMemset(memory, rung::simt::poison, bytes));
-      rung::simt::record::mark_uninitialized(memory, bytes);
-    }
+  for (const auto& [address, copy] : snapshots) {
+    require(cudaMemcpy(reinterpret_cast<void*>(address), copy, regions[address],
+                       cudaMemcpyDeviceToDevice));
   }
 }
 
@@ -116,7 +106,7 @@ void load(const std::string& path) {
   const auto describe = reinterpret_cast<Describe>(dlsym(library, "rung_module_describe"));
   if (describe == nullptr) throw std::runtime_error(dlerror());
   reply(describe([](const void* variable, std::size_t bytes) {
-    regions[reinterpret_cast<Address>(variable)] = {bytes, false};
+    regions[reinterpret_cast<Address>(variable)] = bytes;
   }));
 }
 
@@ -133,7 +123,7 @@ void allocate(std::istringstream& words) {
   words >> bytes;
   void* memory = nullptr;
   require(cudaMalloc(&memory, bytes));
-  regions[reinterpret_cast<Address>(memory)] = {bytes, true};
+  regions[reinterpret_cast<Address>(memory)] = bytes;
   reply(std::to_string(reinterpret_cast<Address>(memory)));
 }
 
@@ -142,7 +132,6 @@ void release(std::istringstream& words) {
   words >> address;
   require(cudaFree(reinterpret_cast<void*>(address)));
   regions.erase(address);
-  snapshots.erase(address);
   reply("");
 }
 
@@ -202,16 +191,10 @@ void launch(std::istringstream& words, std::vector<char>& data) {
     arguments[i] = data.data() + offset;
   }
   const auto* const code = reinterpret_cast<const void*>(kernel);
-  cudaError_t error = cudaSuccess;
-  if (shared > (48 << 10)) {
-    error = cudaFuncSetAttribute(code, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(shared));
-  }
-  if (error == cudaSuccess && cooperative != 0) {
-    error = cudaLaunchCooperativeKernel(code, grid, block, arguments.data(), shared, nullptr);
-  } else if (error == cudaSuccess) {
-    error = cudaLaunchKernel(code, grid, block, arguments.data(), shared, nullptr);
-  }
+  cudaError_t error =
+      cooperative != 0
+          ? cudaLaunchCooperativeKernel(code, grid, block, arguments.data(), shared, nullptr)
+          : cudaLaunchKernel(code, grid, block, arguments.data(), shared, nullptr);
   if (error == cudaSuccess) error = cudaDeviceSynchronize();
   std::fflush(stdout);
   reply(error == cudaSuccess
@@ -266,8 +249,19 @@ void kernel_attributes(std::istringstream& words) {
   text << "{\"MAX_THREADS_PER_BLOCK\":" << a.maxThreadsPerBlock
        << ",\"SHARED_SIZE_BYTES\":" << a.sharedSizeBytes
        << ",\"CONST_SIZE_BYTES\":" << a.constSizeBytes
-       << ",\"LOCAL_SIZE_BYTES\":" << a.localSizeBytes << ",\"NUM_REGS\":" << a.numRegs << "}";
+       << ",\"LOCAL_SIZE_BYTES\":" << a.localSizeBytes << ",\"NUM_REGS\":" << a.numRegs
+       << ",\"MAX_DYNAMIC_SHARED_SIZE_BYTES\":" << a.maxDynamicSharedSizeBytes << "}";
   reply(text.str());
+}
+
+/// Words: kernel, dynamic shared bytes that its launches may use.
+void allow_shared(std::istringstream& words) {
+  Address kernel = 0;
+  int bytes = 0;
+  words >> kernel >> bytes;
+  require(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
+                               cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  reply("");
 }
 
 /// The simulated clock, in nanoseconds.
@@ -300,6 +294,7 @@ void serve(const std::string& verb, std::istringstream& words, std::vector<char>
   if (verb == "report") return report(words);
   if (verb == "device") return device_attributes();
   if (verb == "kernel") return kernel_attributes(words);
+  if (verb == "shared") return allow_shared(words);
   if (verb == "time") return device_time();
   if (verb == "order") {
     std::string order;
@@ -310,7 +305,11 @@ void serve(const std::string& verb, std::istringstream& words, std::vector<char>
   } else if (verb == "restore") {
     restore_snapshot();
   } else if (verb == "forget_snapshot") {
-    snapshots.clear();
+    forget_snapshot();
+  } else if (verb == "checks") {
+    std::string launches;
+    words >> launches;
+    rung_emulate_set_checks(launches.c_str());
   } else {
     throw std::runtime_error("no such request: " + verb);
   }

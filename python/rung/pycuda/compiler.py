@@ -18,15 +18,17 @@ class SourceModule:
     """Kernels of one source, which is compiled at once.
 
     As PyCUDA does it, the source stands within extern "C" { } unless `no_extern_c` is given; templates and overloads
-    need that. `nvcc`, `keep`, `arch` and `code` do nothing: the simulated GPU has compute capability 9.0.
+    need that. `arch`, "sm_70" or "compute_70", sets __CUDA_ARCH__; the simulated GPU has compute capability 9.0
+    whatever it says, and refuses an `arch` or `code` above that. `nvcc` and `keep` do nothing.
     `cache_dir` is a folder for what is compiled, instead of $XDG_CACHE_HOME/rung/kernels.
     """
 
     def __init__(self, source: str, nvcc: str = "nvcc", options: Optional[Sequence[str]] = None, keep: bool = False,
                  no_extern_c: bool = False, arch: Optional[str] = None, code: Optional[str] = None,
                  cache_dir: Optional[str] = None, include_dirs: Optional[Sequence[str]] = None):
-        del nvcc, keep, arch, code
+        del nvcc, keep
         options = [*(DEFAULT_NVCC_FLAGS if options is None else options)]
+        options += [f"-{name}={value}" for name, value in (("code", code), ("arch", arch)) if value is not None]
         for folder in include_dirs or ():
             options += ["-I", str(folder)]
         self._module = Module(source, options, extern_c=not no_extern_c, cache=Path(cache_dir) if cache_dir else None)

@@ -180,6 +180,7 @@ class Function(Kernel):
     """A kernel: f(*args, block=(x, y, z), grid=(1, 1)). NumPy values as arguments, since their sizes are known."""
 
     pycuda = True
+    raise_shared = "kernel.set_attribute(function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES, {bytes})"
 
     def __init__(self, module: Any, name: str):
         super().__init__(module, name)
@@ -231,6 +232,12 @@ class Function(Kernel):
 
     def get_attribute(self, attribute: str) -> int:
         return self.attributes_dict()[attribute]
+
+    def set_attribute(self, attribute: str, value: int) -> None:
+        """Sets function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES: beyond 48 KiB a launch is refused without."""
+        if attribute != function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES:
+            raise LogicError(f"set_attribute: given {attribute}, accepted is MAX_DYNAMIC_SHARED_SIZE_BYTES")
+        self._module.allow_shared(self.name, value, attribute)
 
     def set_cache_config(self, config: Any) -> None:
         """Does nothing."""

@@ -74,7 +74,8 @@ const Demands* find_restricted(const char* kernel) {
 
 namespace {
 
-/// The largest of what was set for this kernel, by address or name; behind the lock.
+/// Returns the largest of the values set for this kernel, by address or by name within its program
+/// or library. The caller holds the lock.
 template <class T>
 T setting(const std::map<const void*, T>& settings, const void* code, const char* kernel,
           T at_least) {
@@ -83,7 +84,8 @@ T setting(const std::map<const void*, T>& settings, const void* code, const char
     const auto known = registry().kernels.find(address);
     const bool same_name = kernel != nullptr && known != registry().kernels.end() &&
                            known->second.name != nullptr &&
-                           std::string_view(known->second.name) == kernel;
+                           std::string_view(known->second.name) == kernel &&
+                           object_of(known->second.name) == object_of(kernel);
     if ((code != nullptr && address == code) || same_name) most = std::max(most, value);
   }
   return most;

@@ -9,6 +9,7 @@
 #include "rung/emulate/runtime/repetition.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -34,25 +35,27 @@ constexpr Enough enough[] = {
 constexpr std::size_t max_values = 8;  // of a word that tells launches apart
 constexpr std::size_t max_kinds = 64;  // of launches that are told apart
 
-/// What --checks says.
+/// The option --checks. A program that loads kernels changes it between launches.
 struct Policy {
-  bool follows = false;     // counts or checks, and not always
-  std::uint64_t first = 0;  // so many launches are recorded; 0: until it is enough
-};
-const Policy& policy() {
-  static const Policy one = [] {
+  std::atomic<bool> follows = false;     // the session counts or checks, and not every launch
+  std::atomic<std::uint64_t> first = 0;  // recorded launches; 0: the table `enough` decides
+
+  void set(const std::string& launches) {
     const auto wanted = [](const char* name) {
       const char* value = std::getenv(name);
       return value != nullptr && value[0] == '1';
     };
-    const char* const given = std::getenv("RUNG_EMULATE_RECORDED_LAUNCHES");
-    const std::string launches = given != nullptr ? given : "";
-    Policy made;
-    made.follows =
+    follows =
         (wanted("RUNG_EMULATE_CHECKS") || wanted("RUNG_EMULATE_COUNTERS")) && launches != "always";
-    made.first = std::strtoull(launches.c_str(), nullptr, 10);
-    return made;
-  }();
+    first = std::strtoull(launches.c_str(), nullptr, 10);
+  }
+  Policy() {
+    const char* const given = std::getenv("RUNG_EMULATE_RECORDED_LAUNCHES");
+    set(given != nullptr ? given : "");
+  }
+};
+Policy& policy() {
+  static Policy one;
   return one;
 }
 
@@ -208,6 +211,8 @@ void Repetition::learn(LaunchHistory& history) const {
     history.elsewhere |= !pointed_at && !record::find_memory(written).initialized;
   }
 }
+
+void set_recorded_launches(const std::string& launches) { policy().set(launches); }
 
 std::vector<record::PartlyRecorded> partly_recorded() {
   const std::lock_guard lock(histories().mutex);

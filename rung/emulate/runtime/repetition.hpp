@@ -47,6 +47,9 @@ class Repetition {
   simt::LaunchSummary summary_;
 };
 
+/// Sets which launches are recorded from now on, in the words of --checks.
+void set_recorded_launches(const std::string& launches);
+
 /// Kernels of which some launches were not recorded, in the order of the first of those.
 std::vector<simt::record::PartlyRecorded> partly_recorded();
 

@@ -6,12 +6,14 @@
 
 #include "rung/emulate/runtime/advise.hpp"
 #include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/repetition.hpp"
 #include "rung/simt/record.hpp"
 
 #define RUNG_EXPORTED extern "C" __attribute__((visibility("default")))
 
-/// Returns a JSON object with the findings, and the counters of kernels, since the last call or the
+/// Returns a JSON object with the findings and the counters of kernels since the last call or the
 /// program's begin; valid until the next call. `counters`: whether to count from now on.
+/// "partly_recorded" counts from the program's begin.
 RUNG_EXPORTED const char* rung_emulate_take_report(int counters) {
   static std::string text;
   rung::cuda::hand_over_findings();
@@ -23,8 +25,14 @@ RUNG_EXPORTED const char* rung_emulate_take_report(int counters) {
       one.advice = "the same change mends this";
     }
   }
+  report.partly_recorded = rung::cuda::partly_recorded();
   text = rung::simt::record::to_json(report);
   return text.c_str();
+}
+
+/// Sets which launches are checked from now on, in the words of `rung emulate --checks`.
+RUNG_EXPORTED void rung_emulate_set_checks(const char* launches) {
+  rung::cuda::set_recorded_launches(launches);
 }
 
 /// Lets launches run again after one that failed; memory keeps its contents, which a GPU's would
