@@ -2,11 +2,24 @@
 // rung.Error is a class of Python, so that it can be pickled and documented there.
 #include "python/module/errors.hpp"
 
+#include <cstring>
+
 namespace rung::python {
 namespace {
 
 PyObject* error_class = nullptr;
 PyObject* out_of_memory_class = nullptr;
+PyObject* in_terms_of_caller = nullptr;
+
+/// Returns the message with the names of the Python function that was called, or the message itself
+/// where that fails.
+Object translated(const char* message) {
+  Object text(PyObject_CallFunction(in_terms_of_caller, "s", message));
+  if (text) return text;
+  PyErr_Clear();
+  return Object(
+      PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "replace"));
+}
 
 /// The value of rung.Error.code.
 const char* code_name(ErrorCode code) {
@@ -35,16 +48,20 @@ void load_errors() {
   const Object module = checked(PyImport_ImportModule("rung._errors"));
   error_class = attribute(module.get(), "Error").release();
   out_of_memory_class = attribute(module.get(), "OutOfMemoryError").release();
+  in_terms_of_caller = attribute(module.get(), "in_terms_of_caller").release();
 }
 
 void set_error(ErrorCode code, const char* message) noexcept {
   PyObject* const type = code == ErrorCode::out_of_memory ? out_of_memory_class : error_class;
-  const Object error(PyObject_CallFunction(type, "ss", message, code_name(code)));
+  const Object text = translated(message);
+  if (!text) return;
+  const Object error(PyObject_CallFunction(type, "Os", text.get(), code_name(code)));
   if (error) PyErr_SetObject(type, error.get());
 }
 
 void throw_type_error(const std::string& message) {
-  PyErr_SetString(PyExc_TypeError, message.c_str());
+  const Object text = translated(message.c_str());
+  if (text) PyErr_SetObject(PyExc_TypeError, text.get());
   throw PythonError{};
 }
 

@@ -60,6 +60,25 @@ def available(backend):
     return _rung.available(backend)
 
 
+def copy(x, out=None):
+    """Copies the elements of x to out, whatever the strides of either and on whatever devices; returns out.
+
+    x: of any type that rung knows, up to 8 axes. out: of the shape and type of x, apart from it in memory, of another
+    library or on another device too; left out, a C-contiguous array of the kind of x. Waits for the streams of the
+    arrays and for the result.
+
+    Raises Error for shapes and types that differ, arrays that overlap, and elements of out that share memory.
+
+    >>> import numpy as np
+    >>> y = np.zeros((3, 2))
+    >>> rung.copy(np.arange(6.0).reshape(2, 3), y.T).T
+    array([[0., 3.],
+           [1., 4.],
+           [2., 5.]])
+    """
+    return _rung.copy(x, out)
+
+
 def __getattr__(name):
     """The operators' functions and the package's modules, imported when first used (PEP 562)."""
     import importlib

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What rung's functions raise."""
+import sys
 
 
 class Error(ValueError):
@@ -23,6 +24,32 @@ class Error(ValueError):
 
 class OutOfMemoryError(Error, MemoryError):
     """Memory of the device or of the host did not suffice. A MemoryError too."""
+
+
+def in_terms_of_caller(message):
+    """Returns the library's message with the names of the Python function that was called and of its arguments.
+
+    "elementwise: z is 4" becomes "add: out is 4". The extension module calls this while a call fails; the frame above
+    is the function of rung._ops that made the call.
+    """
+    frame = sys._getframe(1)
+    module = frame.f_globals
+    operator = module.get("__name__", "").removeprefix("rung._ops.")
+    head, colon, text = message.partition(": ")
+    if f"rung._ops.{operator}" != module.get("__name__") or not colon:
+        return message
+    if head != operator and head not in module["__all__"]:
+        return message
+    while frame.f_code.co_name not in module["__all__"] and frame.f_back and frame.f_back.f_globals is module:
+        frame = frame.f_back  # a helper of the module
+    code = frame.f_code
+    parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
+    for given, names in module.get("_RENAMED", {}).items():
+        names = [name for name in ((names,) if isinstance(names, str) else names) if name in parameters]
+        if names and given not in parameters:
+            import re
+            text = re.sub(rf"\b{given}\b", names[0], text)
+    return f"{code.co_name}: {text}"
 
 
 for _class in (Error, OutOfMemoryError):

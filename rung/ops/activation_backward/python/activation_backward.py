@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["relu_backward", "gelu_backward", "silu_backward", "sigmoid_backward", "tanh_backward", "sign_backward"]
+_RENAMED = {"saved": ("x", "y"), "dx": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["conv"]
+_RENAMED = {"y": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add", "subtract", "multiply", "divide", "axpy", "multiply_add", "relu", "sigmoid", "tanh", "gelu", "silu",
            "exp", "sign"]
+_RENAMED = {"z": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["gemm", "gemm_grouped"]
+_RENAMED = {"c": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 

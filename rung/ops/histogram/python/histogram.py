@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["histogram"]
+_RENAMED = {"counts": "out"}  # in messages: the library's names of arguments
 
 
 def histogram(x: Any, bins: int | None = None, *, range: tuple[float, float] | None = None, edges: Any = None,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["to_grey", "box_blur", "gaussian_blur", "unsharp_mask", "sobel"]
+_RENAMED = {"y": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["cross_entropy", "hinge_loss", "squared_error"]
+_RENAMED = {"target": "labels", "result": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["max_pool", "average_pool", "l2_pool", "weighted_pool"]
+_RENAMED = {"y": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["max_pool_backward", "average_pool_backward", "l2_pool_backward", "weighted_pool_backward"]
+_RENAMED = {"dx": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 

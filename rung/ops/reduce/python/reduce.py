@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["reduce", "sum", "product", "min", "max", "mean", "argmin", "argmax", "norm"]
+_RENAMED = {"y": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 

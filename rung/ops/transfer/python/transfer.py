@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
+from rung._errors import Error
 from rung._rung import transfer as _transfer
 
 if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["transfer"]
+_RENAMED = {"y": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 
@@ -28,4 +30,13 @@ def transfer(x: Array, function: str = "relu", *, out: Array | None = None, rung
     >>> rung.transfer(x) if rung.available("cuda")[0] else rung.relu(x)
     array([0., 2.])
     """
-    return _transfer(context, rung, function, x, out)
+    accepted = f"accepted: a context on 'cuda', or on the simulated GPU, 'simt'; rung.{function}() computes on a CPU"
+    if context is not None and getattr(context, "backend", "cuda") in ("cpu", "opencl"):
+        raise Error(f"transfer: context is on '{context.backend}'; {accepted}")
+    try:
+        return _transfer(context, rung, function, x, out)
+    except Error as error:
+        if error.code != "not_available" or context is not None:
+            raise
+        raise Error(f"transfer: context is left out, and there is no usable GPU: {error}; {accepted}",
+                    error.code) from None
