@@ -14,7 +14,7 @@ if(TARGET rung_python)
   set_target_properties(rung_python PROPERTIES INSTALL_RPATH "$ORIGIN/_prefix/${CMAKE_INSTALL_LIBDIR}")
   install(TARGETS rung_python LIBRARY DESTINATION .. COMPONENT wheel)
   install(CODE "execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/gather.py --copy
-    ${CMAKE_CURRENT_SOURCE_DIR}/rung \${CMAKE_INSTALL_PREFIX}/.. ${module_functions}
+    ${CMAKE_CURRENT_SOURCE_DIR}/rung \${CMAKE_INSTALL_PREFIX}/.. ${gathered_functions}
     COMMAND_ERROR_IS_FATAL ANY)" COMPONENT wheel)
 endif()
 

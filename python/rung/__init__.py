@@ -79,11 +79,23 @@ def copy(x, out=None):
     return _rung.copy(x, out)
 
 
+def _absent(name, operator, built):
+    """Makes a function that raises Error, in place of one of an operator that this build leaves out."""
+    def function(*args, **options):
+        raise Error(f"{name}: this build of rung has no operator {operator}, it has {', '.join(built) or 'none'}; "
+                    f"build it with -DRUNG_OPERATORS=\"{';'.join([*built, operator])}\", or without this option for "
+                    "all operators", "not_available")
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
 def __getattr__(name):
     """The operators' functions and the package's modules, imported when first used (PEP 562)."""
     import importlib
 
-    from rung._ops import NAMES
+    from rung._ops import ABSENT, NAMES
+    if name in ABSENT:
+        return globals().setdefault(name, _absent(name, ABSENT[name], sorted({*NAMES.values()})))
     if name in NAMES:
         module = importlib.import_module(f"rung._ops.{NAMES[name]}")
         globals().update((each, getattr(module, each)) for each in module.__all__)

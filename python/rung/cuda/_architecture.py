@@ -14,7 +14,8 @@ def capability_of(word: str) -> int:
         return DEVICE
     if found is None or int(found.group(1)) not in _KNOWN:
         raise ValueError(f"architecture: given {word!r}, accepted are sm_{_KNOWN[0]} to sm_{DEVICE} and "
-                         f"compute_{_KNOWN[0]} to compute_{DEVICE}: the simulated GPU has compute capability {DEVICE // 10}.{DEVICE % 10}")
+                         f"compute_{_KNOWN[0]} to compute_{DEVICE}: the simulated GPU has compute capability "
+                         f"{DEVICE // 10}.{DEVICE % 10}")
     return int(found.group(1))
 
 
