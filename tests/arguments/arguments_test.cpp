@@ -53,8 +53,7 @@ TEST_F(Arguments, Gemm) {
   checked("a", x, [&](auto t) { gemm(context, t, b, c); });
   checked("b", b, [&](auto t) { gemm(context, x, t, c); });
   checked("c", c, [&](auto t) { gemm(context, x, b, t); });
-  checked("bias", TensorRef(column, {8, 1}),
-          [&](auto t) { gemm(context, x, b, c, {.bias = t}); });
+  checked("bias", TensorRef(column, {8, 1}), [&](auto t) { gemm(context, x, b, c, {.bias = t}); });
   const auto with = [&](const GemmOptions& options) { gemm(context, x, b, c, options); };
   rejected("activation is 99; accepted: 0 to 4",
            [&] { with({.activation = nonsense<Activation>()}); });
@@ -70,17 +69,18 @@ TEST_F(Arguments, Reduce) {
   const TensorRef out(column_y, {8});
   checked("x", x, [&](auto t) { reduce(context, t, out, {.axes = {1}}); });
   checked("y", out, [&](auto t) { reduce(context, x, t, {.axes = {1}}); });
-  checked("offsets", offsets,
-          [&](auto t) { reduce(context, x, TensorRef(sums, {8, 2}), {.offsets = t}); });
-  rejected("operation is 99; accepted: 0 to 7", [&] {
-    reduce(context, x, out, {.operation = nonsense<Reduction>(), .axes = {1}});
+  checked("offsets", offsets, [&](auto t) {
+    reduce(context, x, TensorRef(sums, {8, 2}), {.offsets = t});
   });
+  rejected("operation is 99; accepted: 0 to 7",
+           [&] { reduce(context, x, out, {.operation = nonsense<Reduction>(), .axes = {1}}); });
   EXPECT_EQ(to_string(nonsense<Reduction>()), "unknown operation");
   Extents axes{1};
   axes.rank = 99;
   rejected("axes has rank 99", [&] { reduce(context, x, out, {.axes = axes}); });
-  rejected("offsets are 0; accepted: n + 1 numbers",
-           [&] { reduce(context, x, TensorRef(sums, {8, 2}), {.offsets = forgotten}); });
+  rejected("offsets are 0; accepted: n + 1 numbers", [&] {
+    reduce(context, x, TensorRef(sums, {8, 2}), {.offsets = forgotten});
+  });
 }
 
 TEST_F(Arguments, Scan) {
@@ -106,8 +106,7 @@ TEST_F(Arguments, Histogram) {
   checked("edges", edges, [&](auto t) { histogram(context, x, counts, {.edges = t}); });
   rejected("edges are given, and low = 0 and high = 2; accepted: either",
            [&] { histogram(context, x, counts, {.high = 2, .edges = edges}); });
-  rejected("edges is 0 and counts 4",
-           [&] { histogram(context, x, counts, {.edges = forgotten}); });
+  rejected("edges is 0 and counts 4", [&] { histogram(context, x, counts, {.edges = forgotten}); });
 }
 
 TEST_F(Arguments, Transpose) {
@@ -134,18 +133,25 @@ TEST_F(Arguments, Elementwise) {
     elementwise(context, {x, w}, y, {.function = nonsense<ElementwiseFunction>()});
   });
   EXPECT_EQ(to_string(nonsense<ElementwiseFunction>()), "unknown function");
-  rejected("alpha is 2, but add has none; accepted: 1, or the function axpy",
-           [&] { elementwise(context, {x, w}, y, {.alpha = 2}); });
-  rejected("y is 8, z is 8x4: the extents 8 (axis 0) and 4 (z's axis 1) differ",
-           [&] { elementwise(context, {x, column}, y); });
-  rejected("y is 0, z is 8x4: the extents 0 (axis 0) and 4",
-           [&] { elementwise(context, {x, forgotten}, y); });
+  rejected("alpha is 2, but add has none; accepted: 1, or the function axpy", [&] {
+    elementwise(context, {x, w}, y, {.alpha = 2});
+  });
+  rejected("y is 8, z is 8x4: the extents 8 (axis 0) and 4 (z's axis 1) differ", [&] {
+    elementwise(context, {x, column}, y);
+  });
+  rejected("y is 0, z is 8x4: the extents 0 (axis 0) and 4", [&] {
+    elementwise(context, {x, forgotten}, y);
+  });
 }
 
 TEST_F(Arguments, Softmax) {
   op = "softmax";
   checked("x", x, [&](auto t) { softmax(context, t, y); });
   checked("y", y, [&](auto t) { softmax(context, x, t); });
+}
+
+TEST_F(Arguments, SoftmaxBackward) {
+  op = "softmax_backward";
   checked("y", x, [&](auto t) { softmax_backward(context, t, w, y); });
   checked("dy", x, [&](auto t) { softmax_backward(context, w, t, y); });
   checked("dx", y, [&](auto t) { softmax_backward(context, x, w, t); });
@@ -167,8 +173,9 @@ TEST_F(Arguments, Norm) {
   rejected("epsilon is 1e+300; accepted: 0 or more, finite in f32",
            [&] { with({.epsilon = 1e300}); });
   rejected("axes is 2147483647; accepted: 1 to 1", [&] { with({.axes = INT32_MAX}); });
-  rejected("mean (8x1, strides 0x1) overlaps itself",
-           [&] { with({.mean = TensorRef(column_y, {8, 1}, {0, 1})}); });
+  rejected("mean (8x1, strides 0x1) overlaps itself", [&] {
+    with({.mean = TensorRef(column_y, {8, 1}, {0, 1})});
+  });
 }
 
 TEST_F(Arguments, NormBackward) {

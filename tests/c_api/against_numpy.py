@@ -151,13 +151,17 @@ def transpose(api):
 
 
 def softmax(api):
-    x, dy = random(11, 13), random(13, 11).T
-    y, dx = np.empty_like(x), np.empty_like(x)
-    options = api.options("softmax", axis=0, scale=2.0)
-    api.call("softmax", x, y, options=options)
+    x = random(11, 13)
+    y = np.empty_like(x)
+    api.call("softmax", x, y, options=api.options("softmax", axis=0, scale=2.0))
     powers = np.exp(2 * (x - x.max(axis=0)))
     agree("softmax", y, powers / powers.sum(axis=0))
-    api.call("softmax_backward", y, dy, dx, options=options)
+
+
+def softmax_backward(api):
+    y, dy = random(11, 13), random(13, 11).T
+    dx = np.empty_like(y)
+    api.call("softmax_backward", y, dy, dx, options=api.options("softmax", axis=0, scale=2.0))
     agree("softmax_backward", dx, 2 * (dy - (dy * y).sum(axis=0)) * y)
 
 

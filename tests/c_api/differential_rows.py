@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of what combines elements along axes: softmax, reduce, scan, histogram; masked rows, NaN,
-infinities, segments."""
+"""differential.py's calls of what combines elements along axes: softmax and its gradient, reduce, scan, histogram;
+masked rows, NaN, infinities, segments."""
 import math
 
 import numpy as np
@@ -13,9 +13,6 @@ def drawn_kind(case):
 
 
 def softmax(case):
-    if case.flag(0.4):
-        softmax_backward(case)
-        return
     dtype, kind = case.one_of(*FLOATS), drawn_kind(case)
     out = case.one_of(dtype, F32) if dtype.has_small_range else dtype
     shape = case.shape(elements=8000)

@@ -22,14 +22,15 @@ from differential_gemm import gemm
 from differential_image import image
 from differential_norm import norm, norm_backward
 from differential_pool import pool, pool_backward
-from differential_rows import histogram, reduce, scan, softmax
+from differential_rows import histogram, reduce, scan, softmax, softmax_backward
 from differential_stencil import stencil
 from differential_training import loss, optimizer
 from random_case import Case, make_contexts
 
 OPERATORS = {function.__name__: function for function in (
     activation_backward, attention, conv, conv_backward_data, conv_backward_filter, core, elementwise, gemm, histogram,
-    image, loss, norm, norm_backward, optimizer, pool, pool_backward, reduce, scan, softmax, stencil, transpose)}
+    image, loss, norm, norm_backward, optimizer, pool, pool_backward, reduce, scan, softmax,
+    softmax_backward, stencil, transpose)}
 HANGS_AFTER = 120  # seconds that one case may take
 MOST_COMPLAINTS = 100
 CASE = struct.Struct("=qqd")  # operator's index, case, when it began

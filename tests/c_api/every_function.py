@@ -36,6 +36,13 @@ def options_of(signatures):
     return kinds[-2] if kinds[-1:] == ["Pick"] and kinds[-2].endswith("Options") else None
 
 
+def with_borrowed(path):
+    """The text of an operator's header behind that of the operators' headers that it includes, for their options."""
+    text = path.read_text()
+    others = re.findall(r'^#include "(rung/ops/\w+/\w+\.hp*)"', text, re.M)
+    return "\n".join([(SOURCE / other).read_text() for other in others] + [text])
+
+
 def complaints(folder):
     """What an operator's folder lacks."""
     name = folder.name
@@ -45,8 +52,9 @@ def complaints(folder):
             yield f"there is no {path.relative_to(SOURCE)}"
             return
     c = (folder / f"{name}.h").read_text()
-    structures, c_structures = headers.structures(cpp), headers.c_structures(c)
-    c_functions = headers.c_functions(c)
+    structures = headers.structures(with_borrowed(folder / f"{name}.hpp"))
+    all_c = with_borrowed(folder / f"{name}.h")
+    c_structures, c_functions = headers.c_structures(all_c), headers.c_functions(all_c)
     for function, signatures in headers.functions(cpp).items():
         if function in CPP_ALONE:
             continue

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * softmax and log-softmax along an axis, and their gradients, in C. Shapes, types, masked rows,
- * aliasing, accuracy and errors: rung/ops/softmax/softmax.hpp.
+ * softmax and log-softmax along an axis, in C. Shapes, types, masked rows, aliasing, accuracy and
+ * errors: rung/ops/softmax/softmax.hpp.
  */
 #ifndef RUNG_OPS_SOFTMAX_SOFTMAX_H
 #define RUNG_OPS_SOFTMAX_SOFTMAX_H
@@ -27,12 +27,6 @@ RUNG_C_API rung_status rung_softmax_options_init(rung_softmax_options* options, 
  * f32 for f16 and bf16; it may be x itself. NULL options are the defaults. */
 RUNG_C_API rung_status rung_softmax(rung_context* context, const rung_tensor* x,
                                     const rung_tensor* y, const rung_softmax_options* options);
-
-/* dx = s (dy - sum dy y) y; log: s (dy - exp(y) sum dy). y is the result of rung_softmax, called
- * with the same options; dx may be y or dy itself. */
-RUNG_C_API rung_status rung_softmax_backward(rung_context* context, const rung_tensor* y,
-                                             const rung_tensor* dy, const rung_tensor* dx,
-                                             const rung_softmax_options* options);
 
 #ifdef __cplusplus
 }

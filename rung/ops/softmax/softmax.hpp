@@ -1,32 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax and log-softmax along an axis, forward and backward.
+// softmax and log-softmax along an axis. Their gradients: ops/softmax_backward.
 //
-//   softmax:      y_i = exp(s (x_i - m)) / sum_j exp(s (x_j - m)),     m = max_j x_j
-//   log:          y_i = s (x_i - m) - log sum_j exp(s (x_j - m))
-//   backward:     dx_i = s (dy_i - sum_j dy_j y_j) y_i
-//   backward log: dx_i = s (dy_i - exp(y_i) sum_j dy_j)                from y, not x
+//   softmax:  y_i = exp(s (x_i - m)) / sum_j exp(s (x_j - m)),     m = max_j x_j
+//   log:      y_i = s (x_i - m) - log sum_j exp(s (x_j - m))
 //
 // Shapes   x and y: any of 1 to 8 axes; a row is all elements that differ in the given axis only.
-//          Backward: y, dy and dx of one shape. Empty tensors: nothing is written.
+//          Empty tensors: nothing is written.
 // Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
-// Types    x f32, f64, f16 or bf16; y the same, or f32 for f16 and bf16. Backward: y and dy of one
-//          of these types; dx the same, or f16 or bf16 for f32. Arithmetic is f32, f64 for f64.
+// Types    x f32, f64, f16 or bf16; y the same, or f32 for f16 and bf16. Arithmetic is f32, f64 for
+//          f64.
 // Scale    s, finite and above 0; 1 by default. As large as it is, s x never overflows, because the
 //          maximum is subtracted first.
 // Special  -infinity counts as "masked": y is 0 (log: -infinity). A row of nothing else, fully
 //          masked, is all 0 (log: all -infinity), where others divide 0 by 0. +infinity or NaN in a
 //          row makes all of it NaN. Where x - m overflows the arithmetic, y may be that of
-//          x = -infinity, however small s is. Backward needs no exception for masked elements:
-//          y = 0 gives dx = 0; with log, exp(-infinity) = 0 gives dx = s dy.
-// Aliasing y may lie exactly on x (in place), dx on y or on dy; else they must be disjoint. Overlap
+//          x = -infinity, however small s is.
+// Aliasing y may lie exactly on x (in place); else they must be disjoint. Overlap
 //          is decided by address ranges, from the lowest to the highest byte that a tensor touches,
 //          so that tensors whose elements interleave are refused.
 // Accuracy with u the unit roundoff of the arithmetic, n the length of a row, z = s (x - m):
 //          |error| <= (n / 8 + 40 + 8 |z_i|) u y_i, plus one rounding to y's type; log: the same
-//          without the factor y_i. Backward: (n / 8 + 40) u (|s y_i| (|dy_i| + sum |dy_j y_j|));
-//          log: the same of its terms, exp(y_i) times another 8 (1 + |y_i|) u. Results below the
-//          smallest normal number of the arithmetic may come out as 0. Teaching
-//          rungs, and a GPU's first, keep one sum or few: n in place of n / 8.
+//          without the factor y_i. Results below the smallest normal number of the arithmetic may
+//          come out as 0. Teaching rungs, and a GPU's first, keep one sum or few: n in place of
+//          n / 8.
 // Repeats  the same bits from run to run, and for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, axis, scale, aliasing.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
@@ -47,11 +43,5 @@ struct SoftmaxOptions {
 
 RUNG_API void softmax(Context& context, const ConstTensorRef& x, const TensorRef& y,
                       const SoftmaxOptions& options = {}, Pick pick = best);
-
-/// From the result of softmax(), called with the same options, and the gradient of what was made
-/// from it.
-RUNG_API void softmax_backward(Context& context, const ConstTensorRef& y, const ConstTensorRef& dy,
-                               const TensorRef& dx, const SoftmaxOptions& options = {},
-                               Pick pick = best);
 
 }  // namespace rung

@@ -19,17 +19,17 @@
 #include "rung/core/integer.hpp"
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
+#include "rung/cpu/vector_exp2-inl.hpp"
 #include "rung/ops/attention/cpu/detail/block.hpp"
 #include "rung/ops/attention/cpu/detail/heads.hpp"
-#include "rung/ops/softmax/cpu/detail/exp-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::attention_cpu::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::exp2;
 using cpu::HWY_NAMESPACE::load_as;
-using softmax_cpu::HWY_NAMESPACE::exp2;
-using softmax_cpu::HWY_NAMESPACE::log2_e;
+using cpu::HWY_NAMESPACE::log2_e;
 
 // A multiply-add takes 4 cycles and two start in each: 8 sums hide it, 16 halve the loads per
 // multiply-add. Half as many registers (AVX2) have room for 8 and their operands.

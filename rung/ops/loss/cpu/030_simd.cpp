@@ -15,14 +15,14 @@
 
 #include <type_traits>
 
+#include "rung/cpu/row-inl.hpp"
 #include "rung/ops/loss/cpu/detail/rows.hpp"
-#include "rung/ops/softmax/cpu/detail/row-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::loss_cpu::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
-namespace sm = softmax_cpu::HWY_NAMESPACE;
+namespace sm = cpu::HWY_NAMESPACE;
 
 template <class Sum>
 using Full = sm::Full<Sum>;

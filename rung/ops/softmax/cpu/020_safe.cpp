@@ -6,7 +6,7 @@
 // Changes  against naive: right for every input; one pass more.
 // Cost     x is read three times, y written once; two exponentials per element, each a call of the
 //          C library's function.
-// Limits   every valid call, forward and backward; one thread, one element at a time.
+// Limits   every valid call; one thread, one element at a time.
 // Source   J. Bridle, Training stochastic model recognition algorithms, 1990.
 #include "rung/ops/softmax/cpu/detail/scalar.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 using namespace softmax_cpu;
 
 template <class X, class Y, class Sum>
-void forward(X x, Y y, Sum scale, std::int64_t length, bool log) {
+void safe(X x, Y y, Sum scale, std::int64_t length, bool log) {
   constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
   Sum maximum = -infinity;
   // The comparison is written so that a NaN, once met, stays.
@@ -35,23 +35,9 @@ void forward(X x, Y y, Sum scale, std::int64_t length, bool log) {
   }
 }
 
-template <class X, class Y, class Sum>
-void backward(X y, X dy, Y dx, Sum scale, std::int64_t length, bool log) {
-  Sum sum = 0;
-  for (std::int64_t i = 0; i < length; ++i) sum += log ? dy[i] : dy[i] * y[i];
-  for (std::int64_t i = 0; i < length; ++i) {
-    dx.set(i, log ? scale * (dy[i] - std::exp(y[i]) * sum) : scale * ((dy[i] - sum) * y[i]));
-  }
-}
-
 void run(const Softmax::Args& args, Context&) {
-  for_each_row(args, [&](auto x, auto dy, auto y, auto scale) {
-    if (args.backward) {
-      backward(x, dy, y, scale, args.length(), args.log);
-    } else {
-      forward(x, y, scale, args.length(), args.log);
-    }
-  });
+  for_each_row(args,
+               [&](auto x, auto y, auto scale) { safe(x, y, scale, args.length(), args.log); });
 }
 
 const Rung<Softmax> self{

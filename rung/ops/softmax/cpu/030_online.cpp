@@ -6,7 +6,7 @@
 // Changes  against safe: one pass over x less, where it comes from memory a third of the reads.
 // Cost     x is read twice, y written once; two exponentials per element, and one more whenever the
 //          maximum grows: about ln n times in a row of n random numbers.
-// Limits   forward only; the dependent scaling keeps a compiler from using vectors.
+// Limits   the dependent scaling keeps a compiler from using vectors.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
 #include "rung/ops/softmax/cpu/detail/scalar.hpp"
 
@@ -42,21 +42,12 @@ void online(X x, Y y, Sum scale, std::int64_t length, bool log) {
 }
 
 void run(const Softmax::Args& args, Context&) {
-  for_each_row(args, [&](auto x, auto, auto y, auto scale) {
-    online(x, y, scale, args.length(), args.log);
-  });
+  for_each_row(args,
+               [&](auto x, auto y, auto scale) { online(x, y, scale, args.length(), args.log); });
 }
 
-Support supports(const Softmax::Args& args, const Context&) {
-  return args.backward ? unsupported("forward only") : supported;
-}
-
-const Rung<Softmax> self{{.name = "online",
-                          .step = 30,
-                          .after = "safe",
-                          .teaching = true,
-                          .supports = supports,
-                          .run = run}};
+const Rung<Softmax> self{
+    {.name = "online", .step = 30, .after = "safe", .teaching = true, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -8,11 +8,11 @@
 //          vectors. Three passes again: the row is in the caches by the time of the second.
 // Cost     x read once from memory for rows that fit L1 or L2, y written once and read before it is
 //          written; some 15 operations per exponential.
-// Limits   f32, contiguous rows, forward, no logarithm; one thread, one element at a time: the
+// Limits   f32, contiguous rows, no logarithm; one thread, one element at a time: the
 //          additions of the sum have an order, which a compiler must keep, so that it makes no
 //          vectors of the loop.
-// Source   Polynomial by the Remez exchange (detail/exp-inl.hpp); F. de Dinechin and others, expf
-//          in CORE-MATH, for the reduction of the argument.
+// Source   Polynomial by the Remez exchange (rung/cpu/vector_exp2-inl.hpp); F. de Dinechin and
+//          others, expf in CORE-MATH, for the reduction of the argument.
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -53,10 +53,10 @@ void softmax_row(const float* x, float* y, std::int64_t n, float scale) {
 
 void run(const Softmax::Args& args, Context&) {
   for (std::int64_t row = 0; row < args.count(); ++row) {
-    std::int64_t at[3];
+    std::int64_t at[2];
     args.rows.offsets(row, at);
     softmax_row(static_cast<const float*>(args.x.data) + at[0],
-                static_cast<float*>(args.y.data) + at[2], args.length(),
+                static_cast<float*>(args.y.data) + at[1], args.length(),
                 static_cast<float>(args.scale));
   }
 }

@@ -2,13 +2,13 @@
 // softmax / simd
 //
 // Idea     vectors of 16 floats (AVX-512; 8 with AVX2) for the maximum, for the same polynomial
-//          (detail/exp-inl.hpp) and for the sum.
+//          (rung/cpu/vector_exp2-inl.hpp) and for the sum.
 // Changes  against polynomial: one instruction for 16 elements. AVX-512 takes the integer off t,
 //          and multiplies by a power of 2, in an instruction each. The last elements are masked.
 // Cost     x read once from memory, y written once, and read before it is written (read for
 //          ownership): 12 bytes per element move where 8 must. Per vector: 3 loads, 2 stores and
 //          some 15 operations.
-// Limits   f32, contiguous rows, forward, no logarithm; one thread. Every max and every addition
+// Limits   f32, contiguous rows, no logarithm; one thread. Every max and every addition
 //          waits for the one before it: 2 and 4 cycles per vector.
 // Source   Intel, Optimization Reference Manual, on vectorized loops.
 #include <cstdint>
@@ -16,12 +16,15 @@
 
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/ops/softmax/cpu/detail/exp-inl.hpp"
+#include "rung/cpu/vector_exp2-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::exp2;
 using cpu::HWY_NAMESPACE::load_as_n;
+using cpu::HWY_NAMESPACE::log2_e;
 using cpu::HWY_NAMESPACE::store_as_n;
 
 /// y = softmax(scale x) for one row of n elements; y may be x.
@@ -76,10 +79,10 @@ HWY_EXPORT(simd_row);
 
 void run(const Softmax::Args& args, Context&) {
   for (std::int64_t row = 0; row < args.count(); ++row) {
-    std::int64_t at[3];
+    std::int64_t at[2];
     args.rows.offsets(row, at);
     HWY_DYNAMIC_DISPATCH(simd_row)
-    (static_cast<const float*>(args.x.data) + at[0], static_cast<float*>(args.y.data) + at[2],
+    (static_cast<const float*>(args.x.data) + at[0], static_cast<float*>(args.y.data) + at[1],
      args.length(), static_cast<float>(args.scale));
   }
 }

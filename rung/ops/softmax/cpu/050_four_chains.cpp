@@ -15,12 +15,15 @@
 
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/ops/softmax/cpu/detail/exp-inl.hpp"
+#include "rung/cpu/vector_exp2-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::exp2;
 using cpu::HWY_NAMESPACE::load_as_n;
+using cpu::HWY_NAMESPACE::log2_e;
 using cpu::HWY_NAMESPACE::store_as_n;
 
 /// y = softmax(scale x) for one row of n elements; y may be x.
@@ -96,10 +99,10 @@ HWY_EXPORT(four_chains_row);
 
 void run(const Softmax::Args& args, Context&) {
   for (std::int64_t row = 0; row < args.count(); ++row) {
-    std::int64_t at[3];
+    std::int64_t at[2];
     args.rows.offsets(row, at);
     HWY_DYNAMIC_DISPATCH(four_chains_row)
-    (static_cast<const float*>(args.x.data) + at[0], static_cast<float*>(args.y.data) + at[2],
+    (static_cast<const float*>(args.x.data) + at[0], static_cast<float*>(args.y.data) + at[1],
      args.length(), static_cast<float>(args.scale));
   }
 }

@@ -17,12 +17,15 @@
 
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/ops/softmax/cpu/detail/exp-inl.hpp"
+#include "rung/cpu/vector_exp2-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::exp2;
 using cpu::HWY_NAMESPACE::load_as_n;
+using cpu::HWY_NAMESPACE::log2_e;
 using cpu::HWY_NAMESPACE::store_as_n;
 
 /// y = softmax(scale x) for one row of n elements; y may be x. The row at `next` comes into L1
@@ -103,12 +106,12 @@ void run(const Softmax::Args& args, Context&) {
   const auto* x = static_cast<const float*>(args.x.data);
   auto* y = static_cast<float*>(args.y.data);
   for (std::int64_t row = 0; row < args.count(); ++row) {
-    std::int64_t at[3];
-    std::int64_t next[3];
+    std::int64_t at[2];
+    std::int64_t next[2];
     args.rows.offsets(row, at);
     args.rows.offsets(std::min(row + 1, args.count() - 1), next);
     HWY_DYNAMIC_DISPATCH(prefetch_row)
-    (x + at[0], y + at[2], args.length(), static_cast<float>(args.scale), x + next[0]);
+    (x + at[0], y + at[1], args.length(), static_cast<float>(args.scale), x + next[0]);
   }
 }
 

@@ -6,7 +6,7 @@
 // Changes  against prefetch: exponentials stay in a scratch row, which is in L1 for every row; y is
 //          written once, with non-temporal stores.
 // Cost     x read once, y written once: the 8 bytes per element that must move.
-// Limits   f32, contiguous rows, forward, no logarithm; one thread. A result that would stay in the
+// Limits   f32, contiguous rows, no logarithm; one thread. A result that would stay in the
 //          caches is slower to write so, and whoever reads it next finds it in memory.
 // Source   Intel, Optimization Reference Manual, "Non-temporal stores".
 #include <hwy/cache_control.h>
@@ -17,12 +17,15 @@
 
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/ops/softmax/cpu/detail/exp-inl.hpp"
+#include "rung/cpu/vector_exp2-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::exp2;
 using cpu::HWY_NAMESPACE::load_as_n;
+using cpu::HWY_NAMESPACE::log2_e;
 using cpu::HWY_NAMESPACE::store_as_n;
 
 /// y = softmax(scale x) for one row of n elements; y may be x. `kept` has room for a row. The row
@@ -109,12 +112,12 @@ void run(const Softmax::Args& args, Context& context) {
   auto* kept = static_cast<float*>(
       context.workspace(static_cast<std::size_t>(args.length()) * sizeof(float)));
   for (std::int64_t row = 0; row < args.count(); ++row) {
-    std::int64_t at[3];
-    std::int64_t next[3];
+    std::int64_t at[2];
+    std::int64_t next[2];
     args.rows.offsets(row, at);
     args.rows.offsets(std::min(row + 1, args.count() - 1), next);
     HWY_DYNAMIC_DISPATCH(non_temporal_row)
-    (x + at[0], y + at[2], args.length(), static_cast<float>(args.scale), kept, x + next[0]);
+    (x + at[0], y + at[1], args.length(), static_cast<float>(args.scale), kept, x + next[0]);
   }
   hwy::FlushStream();  // orders the streaming stores before whatever this thread does next
 }

@@ -13,7 +13,6 @@
 //          - rows longer than 65536 elements: in pieces of 8192, whose maxima and sums are
 //            combined;
 //          - rows that are neither contiguous nor adjacent: gathered into a buffer first;
-//          - backward: the gradient of one row and the sum of the next share a loop;
 //          - f64, f16 and bf16, the logarithm.
 // Cost     x read once, y written once: the 8 bytes per f32 element that must move, and some 15
 //          operations per vector. Columns that exceed L2, and long rows: x is read twice.
@@ -40,6 +39,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 namespace {
 
+constexpr std::int64_t piece = cpu::row_piece;
+
 template <class T, class Y>
 class Worker {
  public:
@@ -48,7 +49,6 @@ class Worker {
   Worker(const Call& call, void* scratch)
       : args_(*call.args),
         x_(static_cast<const T*>(args_.x.data)),
-        dy_(static_cast<const T*>(args_.backward ? args_.dy.data : args_.x.data)),
         y_(static_cast<Y*>(args_.y.data)),
         scale_(static_cast<Sum>(args_.scale)),
         stream_(call.stream),
@@ -56,27 +56,26 @@ class Worker {
 
   void rows(cpu::Range share) const {
     if (share.size() <= 0) return;
-    if (args_.backward) return gradients(share);
     if (stream_)
       return args_.log ? row_pipeline<true, true>(share) : row_pipeline<false, true>(share);
     return args_.log ? row_pipeline<true, false>(share) : row_pipeline<false, false>(share);
   }
 
   void gathered(cpu::Range share) const {
-    // x, dy and y as contiguous rows of the arithmetic type, before the room for exponentials.
+    // x and y as a contiguous row of the arithmetic type, behind the room for exponentials.
     const std::int64_t length = args_.length();
-    Sum* x = scratch_ + length;
-    Sum* dy = args_.backward ? x + length : x;
+    Sum* const row_x = scratch_ + length;
     for (std::int64_t row = share.begin; row < share.end; ++row) {
-      std::int64_t at[3];
+      std::int64_t at[2];
       args_.rows.offsets(row, at);
-      gather(x_ + at[0], args_.rows.steps[0], x);
-      if (args_.backward) gather(dy_ + at[1], args_.rows.steps[1], dy);
-      const Worker<Sum, Sum> inner(args_, scale_, scratch_);
-      inner.one_row(x, dy, x, scratch_);
-      Y* y = y_ + at[2];
+      const T* const x = x_ + at[0];
       for (std::int64_t i = 0; i < length; ++i) {
-        y[i * args_.rows.steps[2]] = static_cast<Y>(x[i]);
+        row_x[i] = static_cast<Sum>(x[i * args_.rows.steps[0]]);
+      }
+      Worker<Sum, Sum>(args_, scale_, scratch_).one_row(row_x, row_x, scratch_);
+      Y* const y = y_ + at[1];
+      for (std::int64_t i = 0; i < length; ++i) {
+        y[i * args_.rows.steps[1]] = static_cast<Y>(row_x[i]);
       }
     }
   }
@@ -87,16 +86,11 @@ class Worker {
     for (std::int64_t unit = share.begin; unit < share.end; ++unit) {
       const std::int64_t first = unit % blocks * block;
       const std::int64_t count = std::min(block, run - first);
-      std::int64_t at[3];
+      std::int64_t at[2];
       args_.rows.offsets(unit / blocks * run + first, at);
-      const Block<const T> x{x_ + at[0], args_.rows.steps[0]};
-      const Block<const T> dy{dy_ + at[1], args_.rows.steps[1]};
-      const Block<Y> y{y_ + at[2], args_.rows.steps[2]};
-      if (args_.backward) {
-        backward_columns(x, dy, y, args_.length(), count, scale_, args_.log, scratch_);
-      } else {
-        forward_columns(x, y, args_.length(), count, scale_, args_.log, scratch_);
-      }
+      const ColumnBlock<const T> x{x_ + at[0], args_.rows.steps[0]};
+      const ColumnBlock<Y> y{y_ + at[1], args_.rows.steps[1]};
+      softmax_columns(x, y, args_.length(), count, scale_, args_.log, scratch_);
     }
   }
 
@@ -104,39 +98,32 @@ class Worker {
   /// their results are combined in one order: the bits are the same for any.
   void long_rows(const cpu::Team& team, Sum* maxima) const {
     const std::int64_t length = args_.length();
-    const std::int64_t pieces = (length + piece - 1) / piece;
+    const std::int64_t pieces = cpu::row_pieces(length);
     Sum* sums = maxima + pieces;
     const cpu::Range share = team.share(pieces);
     // From the last row to the first: of an x that exceeds the caches, they hold the end if it has
     // just been written or read (8x1000000 on a 2-core Zen 5 vCPU: 2.1 ms instead of 2.3).
     for (std::int64_t row = args_.count() - 1; row >= 0; --row) {
-      std::int64_t at[3];
+      std::int64_t at[2];
       args_.rows.offsets(row, at);
       const T* x = x_ + at[0];
-      const T* dy = dy_ + at[1];
       for (std::int64_t p = share.begin; p < share.end; ++p) {
         const std::int64_t first = p * piece;
         const std::int64_t count = std::min(piece, length - first);
-        if (args_.backward) {
-          sums[p] = row_products<Sum>(x + first, dy + first, count, args_.log);
-        } else {
-          maxima[p] = row_maximum<Sum>(x + first, count);
-          const T* fetch = p + 1 < share.end ? x + first + piece : nullptr;
-          sums[p] = row_sum<false>(x + first, count, maxima[p], scale_, scratch_, fetch);
-        }
+        maxima[p] = row_maximum<Sum>(x + first, count);
+        const T* fetch = p + 1 < share.end ? x + first + piece : nullptr;
+        sums[p] = row_sum<false>(x + first, count, maxima[p], scale_, scratch_, fetch);
       }
       team.wait();
       Sum maximum = no_maximum<Sum>;
       Sum sum = 0;
-      if (!args_.backward) {
-        for (std::int64_t p = 0; p < pieces; ++p) maximum = std::max(maximum, maxima[p]);
-      }
+      for (std::int64_t p = 0; p < pieces; ++p) maximum = std::max(maximum, maxima[p]);
       for (std::int64_t p = 0; p < pieces; ++p) {
-        sum += args_.backward ? sums[p] : sums[p] * std::exp((maxima[p] - maximum) * scale_);
+        sum += sums[p] * std::exp((maxima[p] - maximum) * scale_);
       }
       const std::int64_t first = share.begin * piece;
-      write(x + first, dy + first, y_ + at[2] + first, std::min(share.end * piece, length) - first,
-            maximum, sum);
+      write(x + first, y_ + at[1] + first, std::min(share.end * piece, length) - first, maximum,
+            sum);
       team.wait();  // before the next row's maxima
     }
   }
@@ -147,16 +134,16 @@ class Worker {
 
   /// Where a row begins in each tensor.
   struct Place {
-    std::int64_t x, dy, y;
+    std::int64_t x, y;
   };
   HWY_INLINE Place place(std::int64_t row) const {
     const auto& others = args_.rows.others;
     if (others.rank <= 1) {  // a walk through the axes costs as much as 32 elements
-      return {row * others.strides[0][0], row * others.strides[1][0], row * others.strides[2][0]};
+      return {row * others.strides[0][0], row * others.strides[1][0]};
     }
-    std::int64_t at[3];
+    std::int64_t at[2];
     others.offsets(row, at);
-    return {at[0], at[1], at[2]};
+    return {at[0], at[1]};
   }
 
   /// For rows that were gathered.
@@ -198,37 +185,12 @@ class Worker {
       coming = then;
       std::swap(kept, made);
     }
-    write_forward(x_ + at.x, y_ + at.y, here.maximum, here.sum, kept);
+    write_results(x_ + at.x, y_ + at.y, here.maximum, here.sum, kept);
   }
 
-  void gradients(cpu::Range share) const {
-    const std::int64_t length = args_.length();
-    Place at = place(share.begin);
-    Sum sum = row_products<Sum>(x_ + at.x, dy_ + at.dy, length, args_.log);
-    for (std::int64_t row = share.begin; row < share.end; ++row) {
-      const T* x = x_ + at.x;
-      const T* dy = dy_ + at.dy;
-      Y* y = y_ + at.y;
-      const bool last = row + 1 == share.end;
-      if (!last) at = place(row + 1);
-      if (stream_ && !args_.log && !last) {
-        sum = stream_gradient(x, dy, y, x_ + at.x, dy_ + at.dy, length, sum, scale_);
-        continue;
-      }
-      write_gradient(x, dy, y, length, sum, scale_, args_.log, stream_);
-      if (!last) sum = row_products<Sum>(x_ + at.x, dy_ + at.dy, length, args_.log);
-    }
-  }
-
-  HWY_NOINLINE void one_row(const T* x, const T* dy, Y* y, Sum* kept) const {
-    const std::int64_t length = args_.length();
-    if (args_.backward) {
-      const Sum sum = row_products<Sum>(x, dy, length, args_.log);
-      write_gradient(x, dy, y, length, sum, scale_, args_.log, stream_);
-      return;
-    }
-    const Sum maximum = row_maximum<Sum>(x, length);
-    write_forward(x, y, maximum, exponentials(x, maximum, kept), kept);
+  HWY_NOINLINE void one_row(const T* x, Y* y, Sum* kept) const {
+    const Sum maximum = row_maximum<Sum>(x, args_.length());
+    write_results(x, y, maximum, exponentials(x, maximum, kept), kept);
   }
 
   /// The row's sum; its exponentials stay in `kept`, except for the logarithm.
@@ -237,7 +199,7 @@ class Worker {
     if (args_.log) return row_sum<false, Sum, T>(x, length, maximum, scale_, kept, nullptr);
     return row_sum<true, Sum, T>(x, length, maximum, scale_, kept, nullptr);
   }
-  HWY_INLINE void write_forward(const T* x, Y* y, Sum maximum, Sum sum, const Sum* kept) const {
+  HWY_INLINE void write_results(const T* x, Y* y, Sum maximum, Sum sum, const Sum* kept) const {
     if (args_.log) {
       write_log(x, y, args_.length(), maximum, sum, scale_, stream_);
     } else {
@@ -245,11 +207,9 @@ class Worker {
     }
   }
 
-  void write(const T* x, const T* dy, Y* y, std::int64_t length, Sum maximum, Sum sum) const {
+  void write(const T* x, Y* y, std::int64_t length, Sum maximum, Sum sum) const {
     if (length <= 0) return;
-    if (args_.backward) {
-      write_gradient(x, dy, y, length, sum, scale_, args_.log, stream_);
-    } else if (args_.log) {
+    if (args_.log) {
       write_log(x, y, length, maximum, sum, scale_, stream_);
     } else {
       // The last pieces first: they are still in L2.
@@ -260,13 +220,8 @@ class Worker {
     }
   }
 
-  void gather(const T* from, std::int64_t step, Sum* to) const {
-    for (std::int64_t i = 0; i < args_.length(); ++i) to[i] = static_cast<Sum>(from[i * step]);
-  }
-
   const Softmax::Args& args_;
   const T* x_ = nullptr;
-  const T* dy_ = nullptr;
   Y* y_ = nullptr;
   Sum scale_;
   bool stream_ = false;
@@ -274,33 +229,30 @@ class Worker {
 };
 
 template <class T, class Y>
-void work_on(const Call& call, const Plan& plan, const cpu::Team& team, void* scratch,
+void work_on(const Call& call, const cpu::RowWork& plan, const cpu::Team& team, void* scratch,
              void* shared) {
   const Worker<T, Y> worker(call, scratch);
   switch (plan.kind) {
-    case Plan::Kind::rows:
+    case cpu::RowWork::Kind::rows:
       worker.rows(team.share(plan.units));
       break;
-    case Plan::Kind::columns:
+    case cpu::RowWork::Kind::columns:
       worker.columns(team.share(plan.units), plan.columns);
       break;
-    case Plan::Kind::gathered:
+    case cpu::RowWork::Kind::gathered:
       worker.gathered(team.share(plan.units));
       break;
-    case Plan::Kind::long_rows:
+    case cpu::RowWork::Kind::long_rows:
       worker.long_rows(team, static_cast<typename Worker<T, Y>::Sum*>(shared));
       break;
   }
   if (call.stream) hwy::FlushStream();
 }
 
-/// y has x's type; of f32 it may have two bytes, and of these it may be f32.
+/// y has x's type, or is f32 for types of two bytes.
 Work* kernel_for(DType y) {
   using T = RUNG_SPLIT_TYPE;
-  if constexpr (std::is_same_v<T, float>) {
-    if (y == DType::f16) return work_on<float, f16>;
-    if (y == DType::bf16) return work_on<float, bf16>;
-  } else if constexpr (sizeof(T) == 2) {
+  if constexpr (sizeof(T) == 2) {
     if (y == DType::f32) return work_on<T, float>;
   }
   return work_on<T, T>;

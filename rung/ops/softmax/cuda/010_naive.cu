@@ -2,14 +2,13 @@
 // softmax / naive
 //
 // Idea     one thread per row, and the definition: exponentials, divided by their sum.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     x is read twice, y written once - but neighboring threads are a row apart, so that each
 //          load touches a sector of its own and moves eight times what it uses.
 // Limits   exponentials above 88.7 overflow, and infinity divided by infinity is NaN; far below 0
 //          all vanish. It looks through x first and takes only values for which the definition
 //          holds as it stands: on purpose the rung that fails. f32, forward, no logarithm; few
 //          rows leave the device empty.
-// Tried    -
 // Source   any textbook.
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 #include "rung/ops/softmax/op/value_range.hpp"
@@ -19,7 +18,7 @@ namespace {
 
 using namespace softmax_cuda;
 
-__global__ void softmax_naive(Rows<2> rows, Forward<float, float> p) {
+__global__ void softmax_naive(Rows<2> rows, SoftmaxCall<float, float> p) {
   for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
     if (!exists) return;
     const float* x = p.x + rows.offset<0>(row);
@@ -33,8 +32,8 @@ __global__ void softmax_naive(Rows<2> rows, Forward<float, float> p) {
 }
 
 void run(const Softmax::Args& args, Context& context) {
-  launch_rows(context, forward_rows(args), {.threads = 1, .rows = 256}, softmax_naive,
-              forward_of<float, float>(args));
+  launch_rows(context, args.rows, {.threads = 1, .rows = 256}, softmax_naive,
+              call_of<float, float>(args));
 }
 
 const Rung<Softmax> self{{.name = "naive",

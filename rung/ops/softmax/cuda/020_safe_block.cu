@@ -7,7 +7,6 @@
 // Cost     x is read three times - maximum, sum, results - and y written once: 16 bytes an f32
 //          against 8 that must be. Two reductions over the block, a barrier or two each.
 // Limits   f32, forward. Rows of fewer than 256 elements leave threads idle.
-// Tried    -
 // Source   J. Bridle, Training stochastic model recognition algorithms, 1990.
 #include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
@@ -20,7 +19,7 @@ using namespace softmax_cuda;
 constexpr int threads = 256;
 
 __global__ void __launch_bounds__(threads)
-    softmax_safe_block(Rows<2> rows, Forward<float, float> p) {
+    softmax_safe_block(Rows<2> rows, SoftmaxCall<float, float> p) {
   RowScratch<float>& scratch = shared<Shared<float>>().scratch;
   for_each_row(rows.count(), [&](std::int64_t row, bool) {
     const float* x = p.x + rows.offset<0>(row);
@@ -33,7 +32,7 @@ __global__ void __launch_bounds__(threads)
     maximum = row_reduce(maximum, Larger{}, scratch);
     float sum = 0;
     for (std::int64_t i = threadIdx.x; i < rows.length; i += threads) {
-      sum += power((x[i * step] - maximum) * p.scale);
+      sum += fast_exp((x[i * step] - maximum) * p.scale);
     }
     sum = row_reduce(sum, Plus{}, scratch);
     const float last = p.log ? logarithm(sum) : reciprocal(sum);
@@ -44,7 +43,6 @@ __global__ void __launch_bounds__(threads)
 }
 
 Support supports(const Softmax::Args& args, const Context&) {
-  if (args.backward) return unsupported("forward only");
   return args.x.dtype == DType::f32 ? supported : unsupported("f32 only");
 }
 
@@ -62,9 +60,9 @@ double estimate(const Softmax::Args& args, const Context& context) {
 }
 
 void run(const Softmax::Args& args, Context& context) {
-  launch_rows(context, forward_rows(args),
+  launch_rows(context, args.rows,
               {.threads = threads, .rows = 1, .shared_bytes = sizeof(Shared<float>)},
-              softmax_safe_block, forward_of<float, float>(args));
+              softmax_safe_block, call_of<float, float>(args));
 }
 
 const Rung<Softmax> self{{.name = "safe_block",

@@ -4,8 +4,8 @@
 // Idea     maximum and sum in one pass: a thread that meets a larger element scales its sum down to
 //          it, once for the four that it loads together. At the end the block's maximum is found
 //          first, and each thread's sum scaled once.
-// Changes  against safe_block: x is read twice instead of three times; and it is general: backward,
-//          every type and stride, 1 to 1024 threads per row, short rows sharing a block.
+// Changes  against safe_block: x is read twice instead of three times; and it is general: every
+//          type and stride, 1 to 1024 threads per row, short rows sharing a block.
 // Cost     2 reads and a write an element: 12 bytes an f32 against 8. Some more exponentials: a
 //          thread's maximum grows about ln k times in k random elements.
 // Limits   every valid call; rows that are not contiguous are read a sector an element. A row keeps
@@ -38,30 +38,6 @@ __global__ void __launch_bounds__(1024) softmax_online_block(Rows<2> rows, P p) 
   });
 }
 
-template <class P>
-__global__ void __launch_bounds__(1024) softmax_backward_block(Rows<3> rows, P p) {
-  using Sum = typename P::Sum;
-  for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
-    const std::int64_t length = exists ? rows.length : 0;
-    std::int64_t at[3] = {0, 0, 0};
-    if (exists) rows.offsets(row, at);
-    const auto* y = p.y + at[0];
-    const auto* dy = p.dy + at[1];
-    auto* dx = p.dx + at[2];
-    Sum sum = 0;
-    for (std::int64_t i = threadIdx.x; i < length; i += blockDim.x) {
-      const Sum gradient = convert<Sum>(dy[i * rows.steps[1]]);
-      sum += p.log ? gradient : gradient * convert<Sum>(y[i * rows.steps[0]]);
-    }
-    sum = row_reduce(sum, Plus{}, shared<Shared<Sum>>().scratch);
-    for (std::int64_t i = threadIdx.x; i < length; i += blockDim.x) {
-      const Sum result = gradient_of(convert<Sum>(y[i * rows.steps[0]]),
-                                     convert<Sum>(dy[i * rows.steps[1]]), sum, p.scale, p.log);
-      dx[i * rows.steps[2]] = convert<typename P::Out>(result);
-    }
-  });
-}
-
 RowBlock block_of(const Softmax::Args& args) {
   constexpr int elements_a_thread = 4 * batch;
   return row_block(args.length(), elements_a_thread);
@@ -89,30 +65,20 @@ double estimate(const Softmax::Args& args, const Context& context) {
                          {.bandwidth = share,
                           .blocks = static_cast<double>(ceil_div(args.count(), block.rows)),
                           .blocks_per_sm = 2048.0 / (block.threads * block.rows),
-                          .rounds = per_thread * (args.backward ? 2.0 : 2.0 / batch),
+                          .rounds = per_thread * 2.0 / batch,
                           .fixed = 1e-6,
-                          .round = args.backward                ? 0.22e-6
-                                   : contiguous || found >= 0.5 ? 0.6e-6
-                                                                : 1.5e-6,
+                          .round = contiguous || found >= 0.5 ? 0.6e-6 : 1.5e-6,
                           .busy = block.rows * static_cast<double>(args.length()) * element},
                          context);
 }
 
 void run(const Softmax::Args& args, Context& context) {
   RowBlock block = block_of(args);
-  const auto launch_with = [&]<class P>(const auto& rows, auto* kernel, const P& p) {
-    block.shared_bytes = sizeof(Shared<typename P::Sum>);
-    launch_rows(context, rows, block, kernel, p);
-  };
-  if (args.backward) {
-    with_backward_types(args, [&]<class T, class Y>() {
-      launch_with(args.rows, softmax_backward_block<Backward<T, Y>>, backward_of<T, Y>(args));
-    });
-  } else {
-    with_forward_types(args, [&]<class T, class Y>() {
-      launch_with(forward_rows(args), softmax_online_block<Forward<T, Y>>, forward_of<T, Y>(args));
-    });
-  }
+  with_types(args, [&]<class T, class Y>() {
+    block.shared_bytes = sizeof(Shared<Accumulator<T>>);
+    launch_rows(context, args.rows, block, softmax_online_block<SoftmaxCall<T, Y>>,
+                call_of<T, Y>(args));
+  });
 }
 
 const Rung<Softmax> self{{.name = "online_block",

@@ -9,8 +9,6 @@
 // Cost     2 reads and a write an element.
 // Limits   rows adjacent in all tensors, in runs of at least 8; the small types move 64 bytes a
 //          warp and load.
-// Tried    -
-// Source   -
 #include "rung/core/bounds.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
@@ -62,43 +60,11 @@ __global__ void __launch_bounds__(lanes* warps)
       maximum = Larger{}(maximum, partials.maximum[w][threadIdx.x]);
     }
     for (int w = 0; w < warps; ++w) {
-      const Sum down = power((partials.maximum[w][threadIdx.x] - maximum) * p.scale);
+      const Sum down = fast_exp((partials.maximum[w][threadIdx.x] - maximum) * p.scale);
       sum += partials.sum[w][threadIdx.x] * down;
     }
     __syncthreads();  // all have read: the next columns may come
     write_results(x, y, length, rows.steps, threadIdx.y, warps, maximum, sum, p.scale, p.log);
-  }
-}
-
-template <class P>
-__global__ void __launch_bounds__(lanes* warps)
-    softmax_backward_columns(Rows<3> rows, P p, std::int64_t run, std::int64_t blocks) {
-  using Sum = typename P::Sum;
-  auto& partials = shared<Partials<Sum>>();
-  const std::int64_t blocks_a_run = (run + lanes - 1) / lanes;
-  for (std::int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
-    const std::int64_t row = row_of(rows, block, run, blocks_a_run);
-    const bool exists = row < rows.count();
-    std::int64_t at[3] = {0, 0, 0};
-    if (exists) rows.offsets(row, at);
-    const auto* y = p.y + at[0];
-    const auto* dy = p.dy + at[1];
-    auto* dx = p.dx + at[2];
-    Sum mine = 0;
-    for (std::int64_t i = threadIdx.y; exists && i < rows.length; i += warps) {
-      const Sum gradient = convert<Sum>(dy[i * rows.steps[1]]);
-      mine += p.log ? gradient : gradient * convert<Sum>(y[i * rows.steps[0]]);
-    }
-    partials.sum[threadIdx.y][threadIdx.x] = mine;
-    __syncthreads();
-    Sum sum = 0;
-    for (int w = 0; w < warps; ++w) sum += partials.sum[w][threadIdx.x];
-    __syncthreads();
-    for (std::int64_t i = threadIdx.y; exists && i < rows.length; i += warps) {
-      const Sum result = gradient_of(convert<Sum>(y[i * rows.steps[0]]),
-                                     convert<Sum>(dy[i * rows.steps[1]]), sum, p.scale, p.log);
-      dx[i * rows.steps[2]] = convert<typename P::Out>(result);
-    }
   }
 }
 
@@ -140,13 +106,8 @@ void run(const Softmax::Args& args, Context& context) {
     const LaunchShape shape{.grid = smaller(blocks, max_blocks),
                             .block = {lanes, warps},
                             .shared_bytes = sizeof(Partials<Accumulator<T>>)};
-    if (args.backward) {
-      launch(context, shape, softmax_backward_columns<Backward<T, T>>, args.rows,
-             backward_of<T, T>(args), run, blocks);
-    } else {
-      launch(context, shape, softmax_online_columns<Forward<T, T>>, forward_rows(args),
-             forward_of<T, T>(args), run, blocks);
-    }
+    launch(context, shape, softmax_online_columns<SoftmaxCall<T, T>>, args.rows,
+           call_of<T, T>(args), run, blocks);
   });
 }
 

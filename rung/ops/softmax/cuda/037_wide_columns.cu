@@ -13,7 +13,6 @@
 //          a cluster of 2 blocks and 256 contiguous bytes 2644; over clusters of 8 and 16, so
 //          that the second read is from the L2 cache, 2598 and 2185; columns kept in the registers
 //          of 16 blocks and the next ones fetched meanwhile, one read in all, 2669.
-// Source   -
 #include "rung/core/bounds.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/registers.hpp"
@@ -45,9 +44,9 @@ __device__ __forceinline__ void for_each_deep(const T* x, std::int64_t length, s
   for (int i = 0; i < width; ++i) {
     infinities[i] = convert<T>(-std::numeric_limits<Accumulator<T>>::infinity());
   }
-  const Words nothing = words_of<T>(infinities);
+  const PackedWords nothing = words_of<T>(infinities);
   for (std::int64_t i = threadIdx.y; i < length; i += deep * blockDim.y) {
-    Words read[deep];
+    PackedWords read[deep];
 #pragma unroll
     for (int k = 0; k < deep; ++k) {
       const std::int64_t at = i + k * static_cast<int>(blockDim.y);
@@ -74,7 +73,7 @@ __device__ __forceinline__ void merge_warp(Total<Sum>& mine, const Power<Sum>& p
 
 template <class T>
 __global__ void __launch_bounds__(columns_block_threads)
-    softmax_wide_columns(Rows<2> rows, Forward<T, T> p, std::int64_t run, std::int64_t blocks) {
+    softmax_wide_columns(Rows<2> rows, SoftmaxCall<T, T> p, std::int64_t run, std::int64_t blocks) {
   using Sum = Accumulator<T>;
   constexpr int width = pack_width<T>;
   auto& memory = shared<ColumnsShared<T>>();
@@ -156,7 +155,7 @@ bool packs_are_aligned(const Softmax::Args& args) {
     return reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
   };
   bool aligned = is_aligned(args.x.data) && is_aligned(args.y.data) && args.rows.run() % width == 0;
-  for (int tensor = 0; tensor < 3; ++tensor) {
+  for (int tensor = 0; tensor < 2; ++tensor) {
     aligned = aligned && args.rows.steps[tensor] % width == 0;
     for (int axis = 0; axis + 1 < args.rows.others.rank; ++axis) {
       aligned = aligned && args.rows.others.strides[tensor][axis] % width == 0;
@@ -166,7 +165,6 @@ bool packs_are_aligned(const Softmax::Args& args) {
 }
 
 Support supports(const Softmax::Args& args, const Context&) {
-  if (args.backward) return unsupported("forward only");
   if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
   if (!args.rows.are_adjacent()) return unsupported("rows must be adjacent");
   if (const Support scale = require_foldable_scale(args); !scale) return scale;
@@ -219,8 +217,7 @@ void run(const Softmax::Args& args, Context& context) {
            {.grid = smaller(plan.blocks, max_blocks),
             .block = {plan.across, columns_block_threads / plan.across},
             .shared_bytes = sizeof(ColumnsShared<T>)},
-           softmax_wide_columns<T>, forward_rows(args), forward_of<T, T>(args), args.rows.run(),
-           plan.blocks);
+           softmax_wide_columns<T>, args.rows, call_of<T, T>(args), args.rows.run(), plan.blocks);
   });
 }
 

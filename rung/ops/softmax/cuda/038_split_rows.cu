@@ -9,10 +9,10 @@
 //          SM busy.
 // Cost     x is read twice, the second time from L2 where it fits; two launches.
 // Limits   loads of one element; any strides.
-// Tried    -
 // Source   M. Milakov & N. Gimelshein 2018 for what spans exchange.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
+#include "rung/device/row/row_spans.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
@@ -21,76 +21,29 @@ namespace {
 
 using namespace softmax_cuda;
 
-constexpr int threads = 256;
-constexpr int warps = threads / warp_size;
-
-/// How rows are cut: groups of `across` adjacent ones, of runs of `run`; spans of each.
-struct Spans {
-  std::int64_t run;
-  std::int64_t groups;
-  std::int64_t count;
-  std::int64_t length;
-};
-
 template <class Sum>
 struct SplitShared {
-  Sum maximum[warps][warp_size];
-  Sum sum[warps][warp_size];
+  RowSpanValues<Sum> maximum;
+  RowSpanValues<Sum> sum;
 };
-
-/// The row of this thread in a group; rows.count() if there is none. threadIdx.x is its place.
-template <int N>
-__device__ __forceinline__ std::int64_t row_of(const Rows<N>& rows, const Spans& spans,
-                                               std::int64_t group) {
-  const int across = static_cast<int>(blockDim.x);
-  const std::int64_t groups_a_run = ceil_div(spans.run, std::int64_t{across});
-  const std::int64_t place = group % groups_a_run * across + threadIdx.x;
-  return place < spans.run ? group / groups_a_run * spans.run + place : rows.count();
-}
-
-/// f over the values of the threads of a row, in each of them: lanes of a warp, then warps.
-template <class Sum, class F>
-__device__ __forceinline__ Sum meet(Sum value, F f, Sum (&of_warp)[warps][warp_size]) {
-  const int across = static_cast<int>(blockDim.x);
-  const int thread = static_cast<int>(threadIdx.y) * across + static_cast<int>(threadIdx.x);
-  for (int distance = across; distance < warp_size; distance *= 2) {
-    value = f(value, shuffle_xor(value, distance));
-  }
-  if (thread % warp_size < across) of_warp[thread / warp_size][thread % warp_size] = value;
-  __syncthreads();
-  value = of_warp[0][threadIdx.x];
-#pragma unroll
-  for (int warp = 1; warp < warps; ++warp) value = f(value, of_warp[warp][threadIdx.x]);
-  __syncthreads();
-  return value;
-}
 
 template <class Sum>
 __device__ __forceinline__ Running<Sum> meet(Running<Sum> mine, Sum scale,
                                              SplitShared<Sum>& scratch) {
-  const Sum maximum = meet(mine.maximum, Larger{}, scratch.maximum);
-  const Sum sum = mine.sum * power((mine.maximum - maximum) * scale);
-  return {maximum, meet(sum, Plus{}, scratch.sum)};
+  const Sum maximum = row_span_reduce(mine.maximum, Larger{}, scratch.maximum);
+  const Sum sum = mine.sum * fast_exp((mine.maximum - maximum) * scale);
+  return {maximum, row_span_reduce(sum, Plus{}, scratch.sum)};
 }
 
-/// The span of this block, of every row: [begin, begin + length).
-struct Span {
-  std::int64_t begin;
-  std::int64_t length;
-  __device__ __forceinline__ Span(const Spans& spans, std::int64_t row_length)
-      : begin(std::int64_t{blockIdx.x} * spans.length),
-        length(smaller(spans.length, row_length - begin)) {}
-};
-
 template <class P>
-__global__ void __launch_bounds__(threads)
-    softmax_span_sums(Rows<2> rows, P p, Spans spans, Running<typename P::Sum>* found) {
+__global__ void __launch_bounds__(row_span_threads)
+    softmax_span_sums(Rows<2> rows, P p, RowSpans spans, Running<typename P::Sum>* found) {
   start_dependent();
   using Sum = typename P::Sum;
   auto& scratch = shared<SplitShared<Sum>>();
-  const Span span(spans, rows.length);
+  const RowSpan span(spans, rows.length);
   for (std::int64_t group = blockIdx.y; group < spans.groups; group += gridDim.y) {
-    const std::int64_t row = row_of(rows, spans, group);
+    const std::int64_t row = row_of_group(rows, spans, group);
     const bool exists = row < rows.count();
     const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0) + span.begin * rows.steps[0];
     Running<Sum> running;
@@ -103,21 +56,21 @@ __global__ void __launch_bounds__(threads)
 }
 
 template <class P>
-__global__ void __launch_bounds__(threads)
-    softmax_split_rows(Rows<2> rows, P p, Spans spans, const Running<typename P::Sum>* found) {
+__global__ void __launch_bounds__(row_span_threads)
+    softmax_split_rows(Rows<2> rows, P p, RowSpans spans, const Running<typename P::Sum>* found) {
   start_dependent();
   using Sum = typename P::Sum;
   auto& scratch = shared<SplitShared<Sum>>();
-  const Span span(spans, rows.length);
+  const RowSpan span(spans, rows.length);
   for (std::int64_t group = blockIdx.y; group < spans.groups; group += gridDim.y) {
-    const std::int64_t row = row_of(rows, spans, group);
+    const std::int64_t row = row_of_group(rows, spans, group);
     const bool exists = row < rows.count();
     Running<Sum> running;
     for (std::int64_t i = threadIdx.y; exists && i < spans.count; i += blockDim.y) {
       const Running<Sum> other = found[row * spans.count + i];
       const Sum maximum = Larger{}(running.maximum, other.maximum);
-      running.sum = running.sum * power((running.maximum - maximum) * p.scale) +
-                    other.sum * power((other.maximum - maximum) * p.scale);
+      running.sum = running.sum * fast_exp((running.maximum - maximum) * p.scale) +
+                    other.sum * fast_exp((other.maximum - maximum) * p.scale);
       running.maximum = maximum;
     }
     running = meet(running, p.scale, scratch);
@@ -128,105 +81,14 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// f(i, y, dy) for four elements at a time, both loaded before the first is used.
-template <class Sum, class P, class F>
-__device__ __forceinline__ void for_each_gradient(const Rows<3>& rows, const P& p,
-                                                  const std::int64_t (&at)[3], const Span& span,
-                                                  bool exists, bool needs_y, F&& f) {
-  const std::int64_t length = exists ? span.length : 0;
-  const auto* y = p.y + at[0] + span.begin * rows.steps[0];
-  const auto* dy = p.dy + at[1] + span.begin * rows.steps[1];
-  for (std::int64_t i = threadIdx.y; i < length; i += std::int64_t{batch} * blockDim.y) {
-    Sum ys[batch] = {};
-    Sum gradients[batch] = {};
-#pragma unroll
-    for (int k = 0; k < batch; ++k) {
-      const std::int64_t j = i + std::int64_t{k} * blockDim.y;
-      if (j >= length) continue;
-      gradients[k] = convert<Sum>(dy[j * rows.steps[1]]);
-      if (needs_y) ys[k] = convert<Sum>(y[j * rows.steps[0]]);
-    }
-#pragma unroll
-    for (int k = 0; k < batch; ++k) {
-      const std::int64_t j = i + std::int64_t{k} * blockDim.y;
-      if (j < length) f(j, ys[k], gradients[k]);
-    }
-  }
-}
-
-template <class P>
-__global__ void __launch_bounds__(threads)
-    softmax_span_gradients(Rows<3> rows, P p, Spans spans, typename P::Sum* found) {
-  start_dependent();
-  using Sum = typename P::Sum;
-  auto& scratch = shared<SplitShared<Sum>>();
-  const Span span(spans, rows.length);
-  for (std::int64_t group = blockIdx.y; group < spans.groups; group += gridDim.y) {
-    const std::int64_t row = row_of(rows, spans, group);
-    const bool exists = row < rows.count();
-    std::int64_t at[3] = {0, 0, 0};
-    if (exists) rows.offsets(row, at);
-    Sum sum = 0;
-    for_each_gradient<Sum>(rows, p, at, span, exists, !p.log,
-                           [&](std::int64_t, Sum y, Sum dy) { sum += p.log ? dy : dy * y; });
-    sum = meet(sum, Plus{}, scratch.sum);
-    if (exists && threadIdx.y == 0) found[row * spans.count + blockIdx.x] = sum;
-  }
-}
-
-template <class P>
-__global__ void __launch_bounds__(threads)
-    softmax_split_gradients(Rows<3> rows, P p, Spans spans, const typename P::Sum* found) {
-  start_dependent();
-  using Sum = typename P::Sum;
-  auto& scratch = shared<SplitShared<Sum>>();
-  const Span span(spans, rows.length);
-  for (std::int64_t group = blockIdx.y; group < spans.groups; group += gridDim.y) {
-    const std::int64_t row = row_of(rows, spans, group);
-    const bool exists = row < rows.count();
-    std::int64_t at[3] = {0, 0, 0};
-    if (exists) rows.offsets(row, at);
-    Sum sum = 0;
-    for (std::int64_t i = threadIdx.y; exists && i < spans.count; i += blockDim.y) {
-      sum += found[row * spans.count + i];
-    }
-    sum = meet(sum, Plus{}, scratch.sum);
-    auto* dx = p.dx + at[2] + span.begin * rows.steps[2];
-    for_each_gradient<Sum>(rows, p, at, span, exists, true, [&](std::int64_t i, Sum y, Sum dy) {
-      dx[i * rows.steps[2]] = convert<typename P::Out>(gradient_of(y, dy, sum, p.scale, p.log));
-    });
-  }
-}
-
-/// What is launched: blocks of `across` adjacent rows, four for each SM, each with at least four
-/// elements per thread.
-struct Plan {
-  int across;
-  Spans spans;
-};
-Plan plan_of(const Softmax::Args& args, const Context& context) {
-  Plan plan{.across = 1, .spans = {.run = 1, .groups = 0, .count = 1, .length = 0}};
-  if (args.rows.are_adjacent() && !args.rows.are_contiguous()) plan.spans.run = args.rows.run();
-  while (plan.across < warp_size && plan.across < plan.spans.run) plan.across *= 2;
-  plan.spans.groups = args.count() / larger(plan.spans.run, std::int64_t{1}) *
-                      ceil_div(plan.spans.run, std::int64_t{plan.across});
-  const std::int64_t wanted = clamped(
-      ceil_div(std::int64_t{4} * context.info().sms, larger(plan.spans.groups, std::int64_t{1})),
-      std::int64_t{1}, std::int64_t{512});
-  const std::int64_t least = std::int64_t{batch} * threads / plan.across;
-  plan.spans.length = larger(ceil_div(args.length(), wanted), least);
-  plan.spans.count = larger(ceil_div(args.length(), plan.spans.length), std::int64_t{1});
-  return plan;
-}
-
 double estimate(const Softmax::Args& args, const Context& context) {
-  const Plan plan = plan_of(args, context);
+  const RowSpanLaunch plan = row_spans(args.rows, batch, context);
   const double blocks =
       static_cast<double>(plan.spans.groups) * static_cast<double>(plan.spans.count);
-  const double rounds = static_cast<double>(plan.spans.length) * plan.across / (batch * threads);
-  const bool backward = args.backward;
+  const double rounds =
+      static_cast<double>(plan.spans.length) * plan.across / (batch * row_span_threads);
   return launch_seconds / 2 + waiting_seconds(Softmax::cost(args),
-                                              {.bandwidth = backward ? 0.15 : 0.2,
+                                              {.bandwidth = 0.2,
                                                .blocks = blocks,
                                                .blocks_per_sm = 6,
                                                .rounds = 2 * rounds,
@@ -237,40 +99,19 @@ double estimate(const Softmax::Args& args, const Context& context) {
 void run(const Softmax::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0xffff;
   if (args.empty()) return;
-  const Plan plan = plan_of(args, context);
-  const auto found = [&]<class Found>(Found*) {
-    return static_cast<Found*>(context.workspace(
-        static_cast<std::size_t>(args.count() * plan.spans.count) * sizeof(Found)));
-  };
-  const auto shape = [&]<class Sum>(Sum*) {
-    return LaunchShape{.grid = {plan.spans.count, smaller(max_blocks, plan.spans.groups)},
-                       .block = {plan.across, threads / plan.across},
-                       .shared_bytes = sizeof(SplitShared<Sum>),
-                       .dependent = can_depend(context)};
-  };
-  if (args.backward) {
-    with_backward_types(args, [&]<class T, class Y>() {
-      using Sum = Accumulator<T>;
-      Sum* const sums = found(static_cast<Sum*>(nullptr));
-      const auto p = backward_of<T, Y>(args);
-      const LaunchShape blocks = shape(static_cast<Sum*>(nullptr));
-      launch(context, blocks, softmax_span_gradients<Backward<T, Y>>, args.rows, p, plan.spans,
-             sums);
-      launch(context, blocks, softmax_split_gradients<Backward<T, Y>>, args.rows, p, plan.spans,
-             sums);
-    });
-  } else {
-    with_forward_types(args, [&]<class T, class Y>() {
-      using Sum = Accumulator<T>;
-      Running<Sum>* const sums = found(static_cast<Running<Sum>*>(nullptr));
-      const auto p = forward_of<T, Y>(args);
-      const LaunchShape blocks = shape(static_cast<Sum*>(nullptr));
-      launch(context, blocks, softmax_span_sums<Forward<T, Y>>, forward_rows(args), p, plan.spans,
-             sums);
-      launch(context, blocks, softmax_split_rows<Forward<T, Y>>, forward_rows(args), p, plan.spans,
-             sums);
-    });
-  }
+  const RowSpanLaunch plan = row_spans(args.rows, batch, context);
+  with_types(args, [&]<class T, class Y>() {
+    using Sum = Accumulator<T>;
+    auto* const sums = static_cast<Running<Sum>*>(context.workspace(
+        static_cast<std::size_t>(args.count() * plan.spans.count) * sizeof(Running<Sum>)));
+    const LaunchShape blocks{.grid = {plan.spans.count, smaller(max_blocks, plan.spans.groups)},
+                             .block = {plan.across, row_span_threads / plan.across},
+                             .shared_bytes = sizeof(SplitShared<Sum>),
+                             .dependent = can_depend(context)};
+    const auto p = call_of<T, Y>(args);
+    launch(context, blocks, softmax_span_sums<SoftmaxCall<T, Y>>, args.rows, p, plan.spans, sums);
+    launch(context, blocks, softmax_split_rows<SoftmaxCall<T, Y>>, args.rows, p, plan.spans, sums);
+  });
 }
 
 const Rung<Softmax> self{{.name = "split_rows",

@@ -8,7 +8,6 @@
 //          elements is from L1. 4-byte loads still, or 2-byte ones.
 // Limits   forward, f32, f16 and bf16 with results of the same type. Rows above a few thousand
 //          elements: one warp has too few loads in flight.
-// Tried    -
 // Source   Milakov and Gimelshein for the merging of maxima; the CUDA programming guide's shuffles.
 #include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
@@ -23,7 +22,7 @@ constexpr int rows_a_block = 4;
 
 template <class T>
 __global__ void __launch_bounds__(lanes* rows_a_block)
-    softmax_warp_per_row(Rows<2> rows, Forward<T, T> p) {
+    softmax_warp_per_row(Rows<2> rows, SoftmaxCall<T, T> p) {
   for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
     if (!exists) return;  // a whole warp of them: nobody waits for it
     const T* x = p.x + rows.template offset<0>(row);
@@ -36,7 +35,7 @@ __global__ void __launch_bounds__(lanes* rows_a_block)
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
       maximum = fmaxf(maximum, shuffle_xor(maximum, distance));
     }
-    float sum = running.sum * power((running.maximum - maximum) * p.scale);
+    float sum = running.sum * fast_exp((running.maximum - maximum) * p.scale);
     for (int distance = lanes / 2; distance > 0; distance /= 2) {
       sum += shuffle_xor(sum, distance);
     }
@@ -45,7 +44,6 @@ __global__ void __launch_bounds__(lanes* rows_a_block)
 }
 
 Support supports(const Softmax::Args& args, const Context&) {
-  if (args.backward) return unsupported("forward only");
   if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
   return args.x.dtype == DType::f64 ? unsupported("f32, f16 and bf16") : supported;
 }
@@ -69,8 +67,8 @@ double estimate(const Softmax::Args& args, const Context& context) {
 
 void run(const Softmax::Args& args, Context& context) {
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
-    launch_rows(context, forward_rows(args), {.threads = lanes, .rows = rows_a_block},
-                softmax_warp_per_row<T>, forward_of<T, T>(args));
+    launch_rows(context, args.rows, {.threads = lanes, .rows = rows_a_block},
+                softmax_warp_per_row<T>, call_of<T, T>(args));
   });
 }
 

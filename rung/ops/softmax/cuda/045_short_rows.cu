@@ -12,8 +12,6 @@
 //          halving of the lanes of a row, twice.
 // Limits   rows of 2 to 1024 elements that follow one another in all tensors, and are short, or do
 //          not begin at multiples of 16 bytes; results of the type of x.
-// Tried    -
-// Source   -
 #include "rung/device/row_chunk.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
@@ -57,7 +55,7 @@ __global__ void __launch_bounds__(threads)
     for (int k = 0; k < kept; ++k) {
       if (k >= rounds) break;
       values[k] = (values[k] - maximum) * scale;
-      const Sum raised = power(values[k]);
+      const Sum raised = fast_exp(values[k]);
       sum += raised;
       if (!log) values[k] = raised;
     }
@@ -74,51 +72,6 @@ __global__ void __launch_bounds__(threads)
   copy_out(all_y + first * chunks.length, staged, count);
 }
 
-template <int kept, class T>
-__global__ void __launch_bounds__(threads)
-    softmax_backward_short_rows(const T* all_y, const T* all_dy, T* all_dx, RowChunks chunks,
-                                Accumulator<T> scale, bool log) {
-  using Sum = Accumulator<T>;
-  constexpr int chunk = 16 / static_cast<int>(sizeof(T));
-  const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
-  const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
-  const int count = rows * chunks.length;
-  const int rounds = chunks.rounds();
-  const T* const y = all_y + first * chunks.length;
-  const T* const dy = all_dy + first * chunks.length;
-  T* const memory = &shared<T>();
-  T* const staged = behind_as(memory, y);
-  T* const gradients =
-      behind_as(memory + round_up(chunks.group * chunks.length, chunk) + chunk, dy);
-  copy_in(staged, y, count);
-  copy_in(gradients, dy, count);
-  ptx::async_wait_all();
-  __syncthreads();
-  for_each_row_of(chunks, rows, [&](int begin, int lane) {
-    Sum values[kept];
-    Sum slopes[kept];
-    Sum sum = 0;
-#pragma unroll
-    for (int k = 0; k < kept; ++k) {
-      if (k >= rounds) break;
-      const int i = lane + k * chunks.lanes;
-      const bool exists = i < chunks.length;
-      values[k] = exists ? convert<Sum>(staged[begin + i]) : Sum(0);
-      slopes[k] = exists ? convert<Sum>(gradients[begin + i]) : Sum(0);
-      sum += log ? slopes[k] : slopes[k] * values[k];
-    }
-    sum = lanes_reduce(sum, Plus{}, chunks.lanes);
-#pragma unroll
-    for (int k = 0; k < kept; ++k) {
-      const int i = lane + k * chunks.lanes;
-      if (i >= chunks.length) break;
-      gradients[begin + i] = convert<T>(gradient_of(values[k], slopes[k], sum, scale, log));
-    }
-  });
-  __syncthreads();
-  copy_out(all_dx + first * chunks.length, gradients, count);
-}
-
 constexpr int longest = 1024;
 
 Support supports(const Softmax::Args& args, const Context&) {
@@ -126,7 +79,7 @@ Support supports(const Softmax::Args& args, const Context&) {
   if (args.length() < 2 || args.length() > longest)
     return unsupported("rows of 2 to 1024 elements");
   bool follow = args.rows.are_contiguous() && args.rows.others.rank <= 1;
-  for (int tensor = 0; tensor < 3 && args.count() > 1; ++tensor) {
+  for (int tensor = 0; tensor < 2 && args.count() > 1; ++tensor) {
     follow = follow && args.rows.others.strides[tensor][0] == args.length();
   }
   if (!follow) return unsupported("rows must follow one another");
@@ -142,9 +95,8 @@ Support supports(const Softmax::Args& args, const Context&) {
 RowChunks chunks_of(const Softmax::Args& args, const Context& context) {
   const int kept = args.length() <= 256 ? 16 : 32;  // elements that a lane has at most
   const int group_bytes = kept > 16 ? 32 << 10 : 16 << 10;
-  const int tensors = args.backward ? 2 : 1;
   return short_row_chunks(args.count(), static_cast<int>(args.length()), size_of(args.x.dtype),
-                          kept, threads, group_bytes / tensors, context);
+                          kept, threads, group_bytes, context);
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
@@ -168,21 +120,13 @@ double estimate(const Softmax::Args& args, const Context& context) {
 template <int kept>
 void launch_short_rows(const Softmax::Args& args, const RowChunks& chunks, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    const int tensors = args.backward ? 2 : 1;
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
-    const LaunchShape config{
-        .grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
-        .block = threads,
-        .shared_bytes = tensors * (round_up(elements * sizeof(T), std::size_t{16}) + 16)};
+    const LaunchShape config{.grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
+                             .block = threads,
+                             .shared_bytes = round_up(elements * sizeof(T), std::size_t{16}) + 16};
     const auto scale = static_cast<Accumulator<T>>(args.scale);
-    if (args.backward) {
-      const auto p = backward_of<T, T>(args);
-      launch(context, config, softmax_backward_short_rows<kept, T>, p.y, p.dy, p.dx, chunks, scale,
-             args.log);
-    } else {
-      const auto p = forward_of<T, T>(args);
-      launch(context, config, softmax_short_rows<kept, T>, p.x, p.y, chunks, scale, args.log);
-    }
+    const auto p = call_of<T, T>(args);
+    launch(context, config, softmax_short_rows<kept, T>, p.x, p.y, chunks, scale, args.log);
   });
 }
 

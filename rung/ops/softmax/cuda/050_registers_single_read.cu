@@ -9,7 +9,7 @@
 //          its own maximum, and the row's maximum and sum are found together: one barrier per row.
 // Cost     1 read and 1 write per element. What a thread does once a row - places, shuffles, the
 //          barrier - is spread over 32 elements; memory leaves it some 30 instructions for each.
-// Limits   contiguous rows of up to 32768 elements (backward f32 8192; f64 half as many). Rows that
+// Limits   contiguous rows of up to 32768 elements, f64 half as many. Rows that
 //          do not begin and end at multiples of 16 bytes have a kernel of their own that cuts them
 //          there; where x and y are misaligned by different amounts, y is written by elements. Rows
 //          that fill all of their threads have one that does not ask for each pack.
@@ -33,20 +33,43 @@ namespace {
 
 using namespace softmax_cuda;
 
+/// Softmax of one row, from the loads to the stores. Each thread takes exponentials below its own
+/// maximum; row_total(mine) is the total of the row, by which they are scaled.
+template <int packs, RowKind kind, class T, class Y, class Sum, class RowTotal>
+__device__ __forceinline__ void register_row(const T* x, Y* y, std::int64_t length, int lead,
+                                             const SoftmaxCall<T, Y>& p, const Power<Sum>& power,
+                                             RowTotal&& row_total) {
+  constexpr int width = pack_width<T>;
+  const RegisterRow<const T, kind> in(x, length, lead);
+  // What does not exist reads as -infinity, whose exponential is 0.
+  const T nothing = convert<T>(-std::numeric_limits<Sum>::infinity());
+  PackedWords read[packs];
+#pragma unroll
+  for (int k = 0; k < packs; ++k) read[k] = in.load(pack_index<kind, packs>(k), nothing);
+  Pack<Sum, width> values[packs];
+#pragma unroll
+  for (int k = 0; k < packs; ++k) values[k] = widen<Sum, T>(read[k]);
+  const Total<Sum> mine = take_powers(values, p.log, p.scale, power);
+  const Finish<Sum> finish(mine, row_total(mine), p.log, p.scale, power);
+  const RegisterRow<Y, kind, width> out(y, length, lead);
+#pragma unroll
+  for (int k = 0; k < packs; ++k) out.store(pack_index<kind, packs>(k), finish(values[k]));
+}
+
 template <class P, int packs, int threads, RowKind kind>
 __global__ void __launch_bounds__(threads, max_threads / threads)
     softmax_registers_single_read(Rows<2> rows, P p) {
   using Sum = typename P::Sum;
-  auto& scratch = shared<TotalScratch<Sum>>();
+  auto& scratch = shared<RowValues<Total<Sum>>>();
   const MergePowers<Sum> merge{Power<Sum>(p.scale)};
   int turn = 0;
   for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
     const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0);
     auto* y = p.y + (exists ? rows.template offset<1>(row) : 0);
     const std::int64_t length = exists ? rows.length : 0;
-    forward_row<packs, kind>(
-        x, y, length, kept_lead<kind>(x), p, merge.power,
-        [&](const Total<Sum>& mine) { return row_total(mine, merge, scratch, turn); });
+    register_row<packs, kind>(
+        x, y, length, lead_of_row<kind>(x), p, merge.power,
+        [&](const Total<Sum>& mine) { return row_all_reduce(mine, merge, scratch, turn); });
     turn ^= 1;
   });
 }
@@ -58,96 +81,60 @@ __global__ void __launch_bounds__(threads, blocks) softmax_registers_whole(Rows<
   start_dependent();
   using Sum = typename P::Sum;
   constexpr RowKind kind = RowKind::whole;
-  auto& scratch = shared<TotalScratch<Sum>>();
+  auto& scratch = shared<RowValues<Total<Sum>>>();
   const MergePowers<Sum> merge{Power<Sum>(p.scale)};
   const std::int64_t row = blockIdx.x;
   const auto* x = p.x + rows.template offset<0>(row);
   auto* y = p.y + rows.template offset<1>(row);
   const auto meet = [&](const Total<Sum>& mine) {
-    return row_total<true>(mine, merge, scratch, 0);
+    return row_all_reduce<true>(mine, merge, scratch, 0);
   };
   if constexpr (packed) {
-    constexpr Words* no_stage = nullptr;
-    forward_packed_row<packs, 0, kind>(x, y, rows.length, 0, p, merge.power, no_stage, meet);
+    constexpr PackedWords* no_stage = nullptr;
+    packed_row<packs, 0, kind>(x, y, rows.length, 0, p, merge.power, no_stage, meet);
   } else {
-    forward_row<packs, kind>(x, y, rows.length, 0, p, merge.power, meet);
+    register_row<packs, kind>(x, y, rows.length, 0, p, merge.power, meet);
   }
-}
-
-template <class P, int packs, int threads, RowKind kind>
-__global__ void __launch_bounds__(threads, max_threads / threads)
-    softmax_backward_registers(Rows<3> rows, P p) {
-  using Sum = typename P::Sum;
-  auto& scratch = shared<TotalScratch<Sum>>();
-  int turn = 0;
-  for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
-    std::int64_t at[3] = {0, 0, 0};
-    if (exists) rows.offsets(row, at);
-    const std::int64_t length = exists ? rows.length : 0;
-    backward_row<packs, kind>(
-        p.y + at[0], p.dy + at[1], p.dx + at[2], length, kept_lead<kind>(p.y + at[0]), p,
-        [&](const Total<Sum>& mine) { return row_total(mine, MergeSums<Sum>{}, scratch, turn); });
-    turn ^= 1;
-  });
-}
-
-/// How many packs a thread keeps where a warp holds a row, and where several do.
-struct Kept {
-  int by_warp, by_block;
-};
-template <class T>
-Kept kept_of(const Softmax::Args& args) {
-  if (args.backward) return {kept_backward_by_warp, kept_backward_by_block};
-  return {kept_forward<T>, kept_forward<T>};
 }
 
 Support supports(const Softmax::Args& args, const Context&) {
   if (const Support rows = require_contiguous_rows(args); !rows) return rows;
   if (const Support scale = require_foldable_scale(args); !scale) return scale;
   const bool fits = visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    return packs_of_row<T>(args) <= max_threads * kept_of<T>(args).by_block;
+    return packs_of_row<T>(args) <= max_threads * kept_packs<T>;
   });
   return fits ? supported : unsupported("the row exceeds a block's registers");
 }
 
 template <class T>
 RowBlock block_of(const Softmax::Args& args) {
-  const Kept kept = kept_of<T>(args);
+  constexpr int kept = kept_packs<T>;
   const std::int64_t packs = packs_of_row<T>(args);
   RowBlock block;
-  if (packs > warp_size * kept.by_warp) {
-    const auto warps = (packs + warp_size * kept.by_block - 1) / (warp_size * kept.by_block);
+  if (packs > warp_size * kept) {
+    const auto warps = (packs + warp_size * kept - 1) / (warp_size * kept);
     block = {.threads = static_cast<int>(warps) * warp_size};
   } else {
     // Short rows: two packs per thread, several rows per warp.
     constexpr int min_threads = 8;
     block = row_block(packs, 2, min_threads, warp_size);
   }
-  block.shared_bytes = sizeof(TotalScratch<Accumulator<T>>);
+  block.shared_bytes = sizeof(RowValues<Total<Accumulator<T>>>);
   return block;
-}
-
-/// `by_warp` where a warp holds a row, `by_block` where several do. Ragged rows have one kernel for
-/// both.
-template <class T, class Y, class Kernel>
-Kernel kernel_for(const Softmax::Args& args, const RowBlock& block, Kernel by_warp, Kernel by_block,
-                  Kernel ragged) {
-  if (!rows_are_regular<T, Y>(args)) return ragged;
-  return block.threads <= warp_size ? by_warp : by_block;
 }
 
 /// f32 rows and those of 16 bits that are whole, of two warps or more. Of 16 bits half a block's
 /// threads and more keep packs as they were read, so that two blocks share an SM.
 template <class T>
 bool launch_whole(Context& context, const Softmax::Args& args) {
-  using P = Forward<T, T>;
-  constexpr int kept = kept_forward<T>;
+  using P = SoftmaxCall<T, T>;
+  constexpr int kept = kept_packs<T>;
   constexpr int half = max_threads / 2;
   constexpr std::int64_t max_blocks = 0x7fffffff;
   const RowBlock block = block_of<T>(args);
   const bool whole = block.threads > warp_size && args.count() <= max_blocks &&
                      args.length() == std::int64_t{block.threads} * kept * pack_width<T> &&
-                     rows_are_regular<T, T>(args);
+                     is_regular<T, T>(args);
   if (!whole) return false;
   void (*kernel)(Rows<2>, P) = softmax_registers_whole<P, kept, max_threads, 1, false>;
   if constexpr (std::is_class_v<T>) {
@@ -162,39 +149,25 @@ bool launch_whole(Context& context, const Softmax::Args& args) {
           .block = block.threads,
           .shared_bytes = block.shared_bytes,
           .dependent = can_depend(context)},
-         kernel, forward_rows(args), forward_of<T, T>(args));
+         kernel, args.rows, call_of<T, T>(args));
   return true;
 }
 
-constexpr int small = warp_block_threads;
-constexpr int large = max_threads;
-
 template <class T, class Y>
-void launch_forward(const Softmax::Args& args, Context& context) {
+void launch_row_kernel(const Softmax::Args& args, Context& context) {
   if constexpr (std::is_same_v<T, Y> && sizeof(T) <= 4) {
     if (launch_whole<T>(context, args)) return;
   }
-  using P = Forward<T, Y>;
-  constexpr int kept = kept_forward<T>;
+  using P = SoftmaxCall<T, Y>;
+  constexpr int kept = kept_packs<T>;
+  constexpr int warp_block = 128;  // threads of a block whose rows have a warp or less
   const RowBlock block = block_of<T>(args);
-  const auto kernel =
-      kernel_for<T, Y>(args, block, softmax_registers_single_read<P, kept, small, RowKind::regular>,
-                       softmax_registers_single_read<P, kept, large, RowKind::regular>,
-                       softmax_registers_single_read<P, kept, large, RowKind::ragged>);
-  launch_rows(context, forward_rows(args), block, kernel, forward_of<T, Y>(args));
-}
-
-template <class T, class Y>
-void launch_backward(const Softmax::Args& args, Context& context) {
-  using P = Backward<T, Y>;
-  constexpr int by_warp = kept_backward_by_warp;
-  constexpr int by_block = kept_backward_by_block;
-  const RowBlock block = block_of<T>(args);
-  const auto kernel =
-      kernel_for<T, Y>(args, block, softmax_backward_registers<P, by_warp, small, RowKind::regular>,
-                       softmax_backward_registers<P, by_block, large, RowKind::regular>,
-                       softmax_backward_registers<P, by_warp, large, RowKind::ragged>);
-  launch_rows(context, args.rows, block, kernel, backward_of<T, Y>(args));
+  const auto kernel = !is_regular<T, Y>(args)
+                          ? softmax_registers_single_read<P, kept, max_threads, RowKind::ragged>
+                      : block.threads <= warp_size
+                          ? softmax_registers_single_read<P, kept, warp_block, RowKind::regular>
+                          : softmax_registers_single_read<P, kept, max_threads, RowKind::regular>;
+  launch_rows(context, args.rows, block, kernel, call_of<T, Y>(args));
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
@@ -213,11 +186,7 @@ double estimate(const Softmax::Args& args, const Context& context) {
 void run(const Softmax::Args& args, Context& context) {
   if (args.empty()) return;
   void (*launch_types)(const Softmax::Args&, Context&) = nullptr;
-  if (args.backward) {
-    with_backward_types(args, [&]<class T, class Y>() { launch_types = launch_backward<T, Y>; });
-  } else {
-    with_forward_types(args, [&]<class T, class Y>() { launch_types = launch_forward<T, Y>; });
-  }
+  with_types(args, [&]<class T, class Y>() { launch_types = launch_row_kernel<T, Y>; });
   launch_types(args, context);
 }
 

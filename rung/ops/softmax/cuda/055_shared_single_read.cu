@@ -7,11 +7,10 @@
 // Changes  against registers_single_read: rows of up to 65536 f32 and 131072 f16 or bf16 are read
 //          once.
 // Cost     1 read and 1 write per element; two exponentials, because there is no room to keep them.
-// Limits   forward; contiguous rows; f32, f16 and bf16 with results of the same type. Nothing else
+// Limits   contiguous rows; f32, f16 and bf16 with results of the same type. Nothing else
 //          runs on the SM: while one computes, memory serves the others.
 // Tried    on an H200, packs as elements of 16 bits, not words: bf16 2048x131072 2944 GB/s of 4202
 //          (copy); f32 4096x65536 3874.
-// Source   -
 #include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 
@@ -21,31 +20,30 @@ namespace {
 using namespace softmax_cuda;
 
 struct alignas(128) LongShared {
-  TotalScratch<float> scratch;
-  [[nodiscard]] __device__ __forceinline__ Words* stage() {
-    return reinterpret_cast<Words*>(this + 1);
+  RowValues<Total<float>> scratch;
+  [[nodiscard]] __device__ __forceinline__ PackedWords* stage() {
+    return reinterpret_cast<PackedWords*>(this + 1);
   }
 };
 
 template <class T, RowKind kind>
 __global__ void __launch_bounds__(max_threads)
-    softmax_shared_single_read(Rows<2> rows, Forward<T, T> p) {
+    softmax_shared_single_read(Rows<2> rows, SoftmaxCall<T, T> p) {
   auto& memory = shared<LongShared>();
   const MergePowers<float> merge{Power<float>(p.scale)};
   int turn = 0;
   for_each_row(rows.count(), [&](std::int64_t row, bool) {
     const T* x = p.x + rows.template offset<0>(row);
-    forward_packed_row<long_packs, long_staged, kind, long_groups>(
-        x, p.y + rows.template offset<1>(row), rows.length, kept_lead<kind>(x), p, merge.power,
+    packed_row<long_packs, long_staged, kind, long_groups>(
+        x, p.y + rows.template offset<1>(row), rows.length, lead_of_row<kind>(x), p, merge.power,
         memory.stage(), [&](const Total<float>& mine) {
-          return row_total<true>(mine, merge, memory.scratch, turn);
+          return row_all_reduce<true>(mine, merge, memory.scratch, turn);
         });
     turn ^= 1;
   });
 }
 
 Support supports(const Softmax::Args& args, const Context& context) {
-  if (args.backward) return unsupported("forward only");
   if (args.x.dtype == DType::f64) return unsupported("f32, f16 and bf16");
   if (args.x.dtype != args.y.dtype) return unsupported("the result's type must be that of x");
   if (const Support rows = require_contiguous_rows(args); !rows) return rows;
@@ -71,13 +69,13 @@ double estimate(const Softmax::Args& args, const Context& context) {
 void run(const Softmax::Args& args, Context& context) {
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const LongBlock block = long_block(packs_of_row<T>(args));
-    launch_rows(context, forward_rows(args),
+    launch_rows(context, args.rows,
                 {.threads = block.threads,
                  .rows = 1,
                  .shared_bytes = sizeof(LongShared) + block.stage_bytes},
-                rows_are_regular<T, T>(args) ? softmax_shared_single_read<T, RowKind::regular>
-                                             : softmax_shared_single_read<T, RowKind::ragged>,
-                forward_of<T, T>(args));
+                is_regular<T, T>(args) ? softmax_shared_single_read<T, RowKind::regular>
+                                       : softmax_shared_single_read<T, RowKind::ragged>,
+                call_of<T, T>(args));
   });
 }
 

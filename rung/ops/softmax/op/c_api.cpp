@@ -24,10 +24,3 @@ rung_status rung_softmax(rung_context* context, const rung_tensor* x, const rung
                          const rung_softmax_options* options) {
   return table.call(rung::softmax, context, options, Argument{x, "x"}, Argument{y, "y"});
 }
-
-rung_status rung_softmax_backward(rung_context* context, const rung_tensor* y,
-                                  const rung_tensor* dy, const rung_tensor* dx,
-                                  const rung_softmax_options* options) {
-  return table.call(rung::softmax_backward, context, options, Argument{y, "y"}, Argument{dy, "dy"},
-                    Argument{dx, "dx"});
-}

@@ -26,8 +26,7 @@ constexpr DType arithmetic_of(const Softmax::Args& args) {
 /// What the elements of a row have in common.
 struct RowSums {
   Real maximum = -std::numeric_limits<Real>::infinity();
-  Real sum = 0;    // forward: of exponentials; backward: of dy y, log: of dy
-  Real terms = 0;  // of the absolute values of the same
+  Real sum = 0;  // of exponentials
   bool is_nan = false;
 };
 
@@ -42,8 +41,7 @@ class Reference {
   void element(const Extents& at, double* value, double* magnitude) {
     const RowSums& row = sums_of(at);
     const Real x = load(args_.x, at);
-    const auto [result, size] =
-        args_.backward ? backward(row, x, load(args_.dy, at)) : forward(row, x);
+    const auto [result, size] = of(row, x);
     *value = static_cast<double>(result);
     *magnitude = static_cast<double>(size);
   }
@@ -70,26 +68,19 @@ class Reference {
     RowSums& row = found->second;
     if (!is_new) return row;
     std::int64_t& i = at[args_.axis];
-    if (!args_.backward) {
-      for (i = 0; i < args_.length(); ++i) {
-        const Real x = load(args_.x, at);
-        row.is_nan = row.is_nan || std::isnan(x) || x == std::numeric_limits<Real>::infinity();
-        row.maximum = std::fmax(row.maximum, x);
-      }
-      if (row.is_nan || std::isinf(row.maximum)) return row;
-    }
     for (i = 0; i < args_.length(); ++i) {
       const Real x = load(args_.x, at);
-      const Real term = !args_.backward ? std::exp(scale_ * (x - row.maximum))
-                        : args_.log     ? load(args_.dy, at)
-                                        : load(args_.dy, at) * x;
-      row.sum += term;
-      row.terms += std::abs(term);
+      row.is_nan = row.is_nan || std::isnan(x) || x == std::numeric_limits<Real>::infinity();
+      row.maximum = std::fmax(row.maximum, x);
+    }
+    if (row.is_nan || std::isinf(row.maximum)) return row;
+    for (i = 0; i < args_.length(); ++i) {
+      row.sum += std::exp(scale_ * (load(args_.x, at) - row.maximum));
     }
     return row;
   }
 
-  [[nodiscard]] Pair forward(const RowSums& row, Real x) const {
+  [[nodiscard]] Pair of(const RowSums& row, Real x) const {
     const Real infinity = std::numeric_limits<Real>::infinity();
     if (row.is_nan) return {std::numeric_limits<Real>::quiet_NaN(), 0};
     if (std::isinf(x)) return {args_.log ? -infinity : 0, 0};
@@ -97,17 +88,6 @@ class Reference {
     if (args_.log) return {z - std::log(row.sum), std::abs(z)};
     const Real y = std::exp(z) / row.sum;
     return {y, y * std::abs(z)};
-  }
-
-  [[nodiscard]] Pair backward(const RowSums& row, Real y, Real dy) const {
-    if (!args_.log) {
-      return {scale_ * (dy - row.sum) * y, scale_ * std::abs(y) * (std::abs(dy) + row.terms)};
-    }
-    const Real e = std::exp(y);
-    // A flushed exponential is off by the smallest normal number.
-    const Real flushed = smallest_normal(arithmetic_of(args_)) / epsilon(arithmetic_of(args_));
-    const Real error = std::isinf(y) ? 0 : e * (1 + std::abs(y)) + flushed;
-    return {scale_ * (dy - e * row.sum), scale_ * (std::abs(dy) + error * row.terms)};
   }
 
   const Softmax::Args& args_;
@@ -120,13 +100,10 @@ class Reference {
 Cost Softmax::cost(const Args& args) {
   const double elements =
       args.empty() ? 0.0 : static_cast<double>(args.length()) * static_cast<double>(args.count());
-  const double in = static_cast<double>(size_of(args.x.dtype)) * (args.backward ? 2 : 1);
-  // Forward: subtract, scale, exponential, sum, divide. Backward: multiply, sum, subtract,
-  // multiply.
+  const double in = static_cast<double>(size_of(args.x.dtype));
+  // Subtract, scale, exponential, sum, divide.
   const double written = elements * static_cast<double>(size_of(args.y.dtype));
-  return {.bytes = elements * in + written,
-          .operations = elements * (args.backward ? 4 : 5),
-          .written = written};
+  return {.bytes = elements * in + written, .operations = elements * 5, .written = written};
 }
 
 void Softmax::reference(const Args& args, Oracle& oracle) {
@@ -148,7 +125,7 @@ void Softmax::reference(const Args& args, Oracle& oracle) {
   }
 }
 
-Tolerance Softmax::tolerance(const Args& args, const RungInfo& rung, Values values) {
+Tolerance Softmax::tolerance(const Args& args, const RungInfo& rung, Values) {
   const DType arithmetic = arithmetic_of(args);
   const double unit = epsilon(arithmetic) / 2;
   // Teaching rungs, and others' libraries, may keep one sum; those that are picked keep eight or
@@ -162,11 +139,7 @@ Tolerance Softmax::tolerance(const Args& args, const RungInfo& rung, Values valu
   tolerance.relative = epsilon(args.y.dtype) / 2 * roundings;
   tolerance.absolute = smallest_normal(arithmetic);
   if (args.y.dtype == DType::f16) tolerance.absolute = 0x1p-25;  // half its smallest step
-  if (args.backward) {
-    // Small whole numbers: every product and sum is exact.
-    const bool exact = values == Values::integers && !args.log && args.scale == 1.0;
-    tolerance.magnitude = exact ? 0 : (sum + (args.log ? 8 : 0)) * unit;
-  } else if (args.log) {
+  if (args.log) {
     tolerance.magnitude = 8 * unit;
     tolerance.absolute += sum * unit;
   } else {

@@ -37,18 +37,14 @@ ValueMaker special_values(std::int64_t last_extent) {
   };
 }
 
-/// What log-softmax makes: at most 0.
-double log_value(std::int64_t, double uniform) { return -10 * uniform; }
-
-// Rows, few and long or many and short; along axes that are not the last; gradients; in place.
+// Rows, few and long or many and short; along axes that are not the last; in place.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16*2|f16|f64) 1..16777216x1..16777216(*2|,log)(*3|,scale=0.125)",
     "(f32*2|bf16*2|f16) 1..16777216x2..64(*2|,log)",
     "(f32*3|bf16|f16|f64) 1..16777216x1..16777216,axis=0(*2|,log)",
-    "(f32*2|bf16|f16) 1..4096x1..4096x1..4096,axis=1(*2|,log)(*2|,backward)",
-    "(f32*3|bf16*2|f16|f64) 1..16777216x1..16777216,backward(*2|,log)",
+    "(f32*2|bf16|f16) 1..4096x1..4096x1..4096,axis=1(*2|,log)",
     "(f32*2|bf16|f16) 1..65536x1..65536(*2|,log)(,in_place*2|,masked)",
-    "((bf16|f16) 1..65536x1..65536,out=f32|f32 1..65536x1..65536,backward,out=(bf16|f16))",
+    "(bf16|f16) 1..65536x1..65536,out=f32",
 };
 const Survey<Softmax> survey{survey_patterns};
 
@@ -56,59 +52,43 @@ const Survey<Softmax> survey{survey_patterns};
 
 std::vector<Problem> Softmax::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0x4",                        // nothing to write
-      "f32 4x0",                        // rows without elements
-      "f32 1",                          // a single element: 1
-      "f32 5x1,log",                    // rows of one: 0
-      "f32 7x33",                       // one lane more than a warp
-      "f32 3x5x67,scale=0.125",         // ragged against every vector width
-      "f32 4x257,log,scale=3",          //
-      "f32 130x9",                      // more rows than a block holds
-      "bf16 1100x3,log",                // far more
-      "f16 33x515",                     // from no multiple of 16 bytes on
-      "bf16 900x5,backward",            //
-      "f32 2x1500",                     // a row for many threads
-      "f32 1x20001",                    // ... for several blocks
-      "f32 1x9000,backward",            //
-      "f32 5x4096,log,masked",          // ... that all have as much as they may keep
-      "bf16 2x16384",                   //
-      "f32 12x40x5,axis=1",             // columns, narrow
-      "f32 37x70,axis=0,log",           // columns, wide
-      "f32 3x6x5x4,axis=-3",            // rows that are neither
-      "f32 23x64,masked",               // -inf, and rows of nothing else
-      "f32 13x70,masked,log",           //
-      "f32 8x130,special",              // NaN and +inf
-      "f32 16x37,special,log",          //
-      "f32 37x16,axis=0,masked",        // the same across columns
-      "f32 9x65,in_place",              //
-      "f32 17x40,axis=0,in_place",      //
-      "f32 7x33,backward",              //
-      "f32 5x300,backward,scale=0.5",   //
-      "f32 6x45,backward,log",          //
-      "f32 9x40x5,axis=1,backward",     //
-      "f32 37x70,axis=0,backward,log",  //
-      "f32 9x65,backward,in_place",     //
-      "f32 12x31,backward,special",     //
-      "f64 5x77",                       //
-      "f64 5x40,log,masked",            //
-      "f64 21x12,axis=0",               //
-      "f64 5x70,backward",              //
-      "f64 7x31,backward,log",          //
-      "f16 6x131",                      //
-      "f16 21x40,axis=0,log",           //
-      "f16 5x70,out=f32",               //
-      "f16 6x75,backward",              //
-      "bf16 9x200,log",                 //
-      "bf16 6x90,masked,out=f32",       //
-      "bf16 21x40,axis=0,backward",     //
-      "f32 5x75,backward,out=bf16",     //
-      "f32 5x75,backward,log,out=f16",  //
+      "f32 0x4",                    // nothing to write
+      "f32 4x0",                    // rows without elements
+      "f32 1",                      // a single element: 1
+      "f32 5x1,log",                // rows of one: 0
+      "f32 7x33",                   // one lane more than a warp
+      "f32 3x5x67,scale=0.125",     // ragged against every vector width
+      "f32 4x257,log,scale=3",      //
+      "f32 130x9",                  // more rows than a block holds
+      "bf16 1100x3,log",            // far more
+      "f16 33x515",                 // from no multiple of 16 bytes on
+      "f32 2x1500",                 // a row for many threads
+      "f32 1x20001",                // ... for several blocks
+      "f32 5x4096,log,masked",      // ... that all have as much as they may keep
+      "bf16 2x16384",               //
+      "f32 12x40x5,axis=1",         // columns, narrow
+      "f32 37x70,axis=0,log",       // columns, wide
+      "f32 3x6x5x4,axis=-3",        // rows that are neither
+      "f32 23x64,masked",           // -inf, and rows of nothing else
+      "f32 13x70,masked,log",       //
+      "f32 8x130,special",          // NaN and +inf
+      "f32 16x37,special,log",      //
+      "f32 37x16,axis=0,masked",    // the same across columns
+      "f32 9x65,in_place",          //
+      "f32 17x40,axis=0,in_place",  //
+      "f64 5x77",                   //
+      "f64 5x40,log,masked",        //
+      "f64 21x12,axis=0",           //
+      "f16 6x131",                  //
+      "f16 21x40,axis=0,log",       //
+      "f16 5x70,out=f32",           //
+      "bf16 9x200,log",             //
+      "bf16 6x90,masked,out=f32",   //
   });
   if (backend == Backend::simt) {
     // Few long rows, also adjacent ones, in spans.
-    const std::vector<Problem> spans =
-        Problem::parse_all({"f32 1100x5,axis=0", "bf16 1x3001,log", "f16 900x3,axis=0,backward,log",
-                            "f32 2x2050,backward,out=bf16"});
+    const std::vector<Problem> spans = Problem::parse_all(
+        {"f32 1100x5,axis=0", "bf16 1x3001,log", "f16 900x3,axis=0,log", "bf16 2x2050,out=f32"});
     problems.insert(problems.end(), spans.begin(), spans.end());
     return problems;
   }
@@ -116,12 +96,10 @@ std::vector<Problem> Softmax::check_problems(Backend backend) {
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 3x70001",
       "f32 2x150000,log",
-      "f32 2x150000,backward",
       "f32 500x1023",
       "f32 3000x70,axis=0",
       "bf16 3x40000",
       "bf16 300x1024",
-      "f64 2x70000,backward,log",
       "f16 50001x15,axis=0,log",
       "bf16 3x200003",
   });
@@ -134,67 +112,47 @@ std::vector<Problem> Softmax::bench_problems(Backend backend) {
     case Backend::cpu:
     case Backend::opencl:
       return Problem::parse_all({"f32 4096x4096", "f32 1024x256", "f32 65536x256", "f32 8x1000000",
-                                 "f32 4096x4096,axis=0", "f32 1024x256,log", "bf16 4096x4096",
-                                 "f32 4096x4096,backward", "f32 1024x256,backward"});
+                                 "f32 4096x4096,axis=0", "f32 1024x256,log", "bf16 4096x4096"});
     case Backend::cuda:
       return Problem::parse_all({"f32 65536x1024", "f32 16384x4096", "f32 4096x16384",
                                  "f32 8192x32768", "f32 2048x131072", "bf16 65536x1024",
                                  "bf16 16384x4096", "bf16 4096x16384", "bf16 8192x32768",
-                                 "bf16 2048x131072", "f32 65536x1024,backward",
-                                 "f32 16384x4096,axis=0"});
+                                 "bf16 2048x131072", "f32 16384x4096,axis=0"});
     case Backend::simt:
-      return Problem::parse_all({"f32 64x1024", "f32 64x1024,backward", "f32 1024x64,axis=0"});
+      return Problem::parse_all({"f32 64x1024", "f32 1024x64,axis=0"});
   }
   return {};
 }
 
 Softmax::Call Softmax::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
-                 {"axis", "log", "backward", "scale", "out", "in_place", "masked", "special"});
+                 {"axis", "log", "scale", "out", "in_place", "masked", "special"});
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
   Call call;
   call.axis = static_cast<int>(problem.integer("axis", -1, Problem::axis));
   call.log = problem.has("log");
   call.scale = problem.number("scale", 1.0);
-  call.backward = problem.has("backward");
-  const bool in_place = problem.has("in_place");
   const DType out = problem.has("out") ? parse_dtype(problem.text("out", "")) : problem.dtype;
   ValueMaker maker;
   const std::int64_t last = shape.rank == 0 ? 1 : shape[shape.rank - 1];
   if (problem.has("masked")) maker = masked_values(last);
   if (problem.has("special")) maker = special_values(last);
-  if (call.backward && maker && inputs.variant().values == Values::integers) {
-    // The sums of whole numbers must agree in every bit.
-    maker = [made = maker](std::int64_t index, double uniform) {
-      return std::floor(made(index, uniform));
-    };
-  }
-  if (call.backward && call.log) maker = log_value;
-  const auto input = [&](std::string_view tensor) {
-    return maker ? inputs.input(tensor, problem.dtype, shape, maker)
-                 : inputs.input(tensor, problem.dtype, shape);
-  };
-  if (in_place) {
-    const auto overwritten = [&](std::string_view tensor) {
-      return maker && !call.backward ? inputs.in_out(tensor, problem.dtype, shape, maker)
-                                     : inputs.in_out(tensor, problem.dtype, shape);
-    };
-    if (call.backward) call.x = input("y");
-    call.y = overwritten(call.backward ? "dx" : "y");
-    (call.backward ? call.dy : call.x) = call.y;
+  if (problem.has("in_place")) {
+    call.y = maker ? inputs.in_out("y", problem.dtype, shape, maker)
+                   : inputs.in_out("y", problem.dtype, shape);
+    call.x = call.y;
     return call;
   }
-  call.x = input(call.backward ? "y" : "x");
-  if (call.backward) call.dy = inputs.input("dy", problem.dtype, shape);
-  call.y = inputs.output(call.backward ? "dx" : "y", out, shape);
+  call.x = maker ? inputs.input("x", problem.dtype, shape, maker)
+                 : inputs.input("x", problem.dtype, shape);
+  call.y = inputs.output("y", out, shape);
   return call;
 }
 
 std::span<const ArgumentSpec> Softmax::arguments() {
   using Kind = ArgumentSpec::Kind;
-  static constexpr std::array<ArgumentSpec, 6> specs{{
-      {"x", Kind::tensor, true, "x; with --dy: y, the result of softmax"},
-      {"dy", Kind::tensor, false, "makes it backward: the gradient of y; the result is dx"},
+  static constexpr std::array<ArgumentSpec, 5> specs{{
+      {"x", Kind::tensor, true, "x"},
       {"axis", Kind::number, false, "from the front, or the end when negative; default -1"},
       {"scale", Kind::number, false, "factor of x; default 1"},
       {"log", Kind::flag, false, "log-softmax"},
@@ -211,11 +169,7 @@ void Softmax::invoke(Context& context, Invocation& call, Pick pick) {
   options.log = call.has("log");
   const DType type = call.has("out") ? parse_dtype(call.text("out", "")) : x.dtype;
   call.result = Tensor(type, x.shape, context.device());
-  if (call.has("dy")) {
-    softmax_backward(context, x, call.tensors.at("dy"), call.result, options, pick);
-  } else {
-    softmax(context, x, call.result, options, pick);
-  }
+  softmax(context, x, call.result, options, pick);
 }
 
 }  // namespace rung

@@ -19,29 +19,27 @@ namespace rung {
 struct RUNG_API Softmax {
   static constexpr std::string_view name = "softmax";
   static constexpr std::string_view summary =
-      "y = exp(s x) / sum exp(s x), its logarithm, and back";
+      "y = exp(s x) / sum exp(s x) along an axis, or its logarithm";
   static constexpr std::string_view problem_help =
-      "TYPE SHAPE[,options]: f32 4096x4096   bf16 65536x1024,log   f32 8x64x32,axis=1,backward\n"
-      "options: axis=N (default -1, the last), log, backward, scale=X, in_place,\n"
-      "         out=f32 (forward from f16 and bf16) or out=f16|bf16 (backward from f32),\n"
+      "TYPE SHAPE[,options]: f32 4096x4096   bf16 65536x1024,log   f32 8x64x32,axis=1\n"
+      "options: axis=N (default -1, the last), log, scale=X, in_place, out=f32 (from f16 and "
+      "bf16),\n"
       "         masked | special (values: elements and rows of -inf; rows with NaN and +inf)";
 
   template <class In, class Out>
   struct CallOf {
-    In x = {};      // forward: x; backward: y
-    In dy = {};     // backward alone
-    Out y = {};     // forward: y; backward: dx
+    In x = {};
+    Out y = {};
     int axis = -1;  // in Args from the front
     double scale = 1.0;
     bool log = false;
-    bool backward = false;
     bool operator==(const CallOf&) const = default;
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
   /// The axes of all tensors are collapsed to rows along the one asked for.
   struct Args : Call {
-    Rows<3> rows;  // of x, dy and y; forward: dy's are x's
+    Rows<2> rows;  // of x and y
 
     [[nodiscard]] std::int64_t length() const { return rows.length; }
     [[nodiscard]] std::int64_t count() const { return rows.count(); }
@@ -49,9 +47,7 @@ struct RUNG_API Softmax {
   };
 
   static constexpr void operands(auto& call, auto&& visit) {
-    const bool back = call.backward;
-    visit(in(call.x, back ? "y" : "x"), optional_in(call.dy, "dy"),
-          out(call.y, back ? "dx" : "y").may_be(back ? "dy" : "x", back ? "y" : ""));
+    visit(in(call.x, "x"), out(call.y, "y").may_be("x"));
   }
   static RungList<Softmax>& rungs();
   static void bind(Args& args);

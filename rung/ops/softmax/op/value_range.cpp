@@ -17,22 +17,21 @@ constexpr double largest_exponent = 80.0;
 
 }  // namespace
 
-bool are_below(double limit, const Softmax::Args& args, const Context& context) {
-  if (args.empty()) return true;
-  ConstTensorRef values = args.x;
+bool are_below(double limit, double scale, const ConstTensorRef& x, const Context& context) {
+  ConstTensorRef values = x;
   Tensor host;
   if (context.backend() == Backend::cuda) {
-    host = Tensor(args.x.dtype, args.x.shape);
-    copy(args.x, host);
+    host = Tensor(x.dtype, x.shape);
+    copy(x, host);
     values = host;
   }
-  const Rows<1> rows = rows_along<1>(values.shape, {values.strides}, args.axis);
+  const Rows<1> rows = rows_along<1>(values.shape, {values.strides}, values.shape.rank - 1);
   return visit<float, double, f16, bf16>(values.dtype, [&]<class T>() {
     for (std::int64_t row = 0; row < rows.count(); ++row) {
-      const T* x = static_cast<const T*>(values.data) + rows.offset(row);
+      const T* first = static_cast<const T*>(values.data) + rows.offset(row);
       for (std::int64_t i = 0; i < rows.length; ++i) {
-        const auto value = static_cast<Accumulator<T>>(x[i * rows.steps[0]]);
-        if (!(std::abs(args.scale * static_cast<double>(value)) < limit)) return false;
+        const auto value = static_cast<Accumulator<T>>(first[i * rows.steps[0]]);
+        if (!(std::abs(scale * static_cast<double>(value)) < limit)) return false;
       }
     }
     return true;
@@ -40,7 +39,7 @@ bool are_below(double limit, const Softmax::Args& args, const Context& context) 
 }
 
 Support supports_naive(const Softmax::Args& args, const Context& context) {
-  if (args.backward || args.log) return unsupported("forward only, without the logarithm");
+  if (args.log) return unsupported("without the logarithm");
   if (args.x.dtype != DType::f32 || args.y.dtype != DType::f32) return unsupported("f32 only");
   if (args.length() * args.count() > max_elements) {
     return unsupported("looks through x first: at most 2^26 elements");

@@ -8,8 +8,11 @@
 
 namespace rung::softmax_values {
 
-/// Whether |scale x| is below `limit` throughout: false with a NaN.
-bool are_below(double limit, const Softmax::Args& args, const Context& context);
+/// Returns whether |scale x| is below `limit` throughout: false with a NaN.
+bool are_below(double limit, double scale, const ConstTensorRef& x, const Context& context);
+inline bool are_below(double limit, const Softmax::Args& args, const Context& context) {
+  return are_below(limit, args.scale, args.x, context);
+}
 
 /// What the naive rungs take.
 Support supports_naive(const Softmax::Args& args, const Context& context);

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"
-#include "rung/ops/softmax/peers/eigen/module.hpp"
 #include "rung/ops/softmax/op/value_range.hpp"
+#include "rung/ops/softmax/peers/eigen/module.hpp"
 #include "rung/peers/module.hpp"
 
 namespace rung {
@@ -68,13 +68,10 @@ void run_as(const Softmax::Args& args, int threads,
                                     args.length(),
                                     static_cast<const T*>(args.x.data),
                                     several ? strides[0][0] : 0,
-                                    static_cast<const T*>(args.dy.data),
-                                    several ? strides[1][0] : 0,
                                     static_cast<T*>(args.y.data),
-                                    several ? strides[2][0] : 0,
+                                    several ? strides[1][0] : 0,
                                     static_cast<T>(args.scale),
                                     args.log,
-                                    args.backward,
                                     threads};
   function(&call);
 }

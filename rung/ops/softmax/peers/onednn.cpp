@@ -2,7 +2,7 @@
 // softmax / onednn: the peer oneDNN, its softmax primitive.
 //
 // Kernels  generated while running for the processor it finds.
-// Limits   f32 and bf16, forward and backward, with and without logarithm; no scale. Its answers to
+// Limits   f32 and bf16, with and without logarithm; no scale. Its answers to
 //          infinities and NaN are not ours: it is asked for finite values alone.
 #include <limits>
 
@@ -24,16 +24,8 @@ bool prepare(const Softmax::Args& args, int threads) {
   onednn::Operation operation{
       .kind = onednn::Kind::softmax,
       .algorithm = args.log ? onednn::Algorithm::log_softmax : onednn::Algorithm::softmax,
-      .backward = args.backward,
       .axis = args.axis};
-  if (!args.backward) {
-    return cached().prepare(operation, {{onednn::source, args.x}, {onednn::destination, args.y}},
-                            threads);
-  }
-  return cached().prepare(operation,
-                          {{onednn::destination, args.x},
-                           {onednn::gradient_destination, args.dy},
-                           {onednn::gradient_source, args.y}},
+  return cached().prepare(operation, {{onednn::source, args.x}, {onednn::destination, args.y}},
                           threads);
 }
 
@@ -47,7 +39,7 @@ bool has_broadcast(const ConstTensorRef& tensor) {
 Support supports(const Softmax::Args& args, const Context& context) {
   if (args.empty()) return unsupported("nothing to do");
   if (args.scale != 1.0) return unsupported("oneDNN's softmax has no scale");
-  if (has_broadcast(args.x) || (args.backward && has_broadcast(args.dy))) {
+  if (has_broadcast(args.x)) {
     return unsupported("no strides of 0");
   }
   if (!softmax_values::are_below(std::numeric_limits<double>::infinity(), args, context)) {
@@ -62,11 +54,7 @@ Support supports(const Softmax::Args& args, const Context& context) {
 void run(const Softmax::Args& args, Context& context) {
   const peer::ThreadCount threads(context.threads());
   prepare(args, context.threads());
-  if (args.backward) {
-    cached().run({args.x.data, args.dy.data, args.y.data});
-  } else {
-    cached().run({args.x.data, args.y.data});
-  }
+  cached().run({args.x.data, args.y.data});
 }
 
 const Rung<Softmax> self{{.name = "onednn",

@@ -148,60 +148,13 @@ TEST_P(SoftmaxOn, TheNaiveRungRefusesWhatOverflows) {
   EXPECT_EQ(std::count(within.begin(), within.end(), "naive"), 1);
 }
 
-TEST_P(SoftmaxOn, BackwardIsTheDerivative) {
-  // Against the difference quotient of sum dy_i softmax(x)_i.
-  constexpr std::int64_t n = 12;
-  auto x = random_values(n, 5, 0, 2);
-  auto dy = random_values(n, 6, 0, 2);
-  for (const bool log : {false, true}) {
-    const SoftmaxOptions options{.scale = 0.75, .log = log};
-    std::vector<float> y(n);
-    std::vector<float> dx(n);
-    softmax(context, tensor(x, {1, n}), tensor(y, {1, n}), options);
-    softmax_backward(context, tensor(y, {1, n}), tensor(dy, {1, n}), tensor(dx, {1, n}), options);
-    const auto value = [&](std::size_t changed, double by) {
-      double sum = 0;
-      double total = 0;
-      for (std::size_t i = 0; i < n; ++i) {
-        sum += std::exp(0.75 * (x[i] + (i == changed ? by : 0)));
-      }
-      for (std::size_t i = 0; i < n; ++i) {
-        const double z = 0.75 * (x[i] + (i == changed ? by : 0));
-        total += dy[i] * (log ? z - std::log(sum) : std::exp(z) / sum);
-      }
-      return total;
-    };
-    for (std::size_t i = 0; i < n; ++i) {
-      EXPECT_NEAR(dx[i], (value(i, 1e-5) - value(i, -1e-5)) / 2e-5, 1e-5) << i;
-    }
-  }
-}
-
-TEST_P(SoftmaxOn, GradientsOfMaskedElements) {
-  std::vector<float> y{0, 0.25F, 0.75F};
-  std::vector<float> log{-infinity, std::log(0.25F), std::log(0.75F)};
-  std::vector<float> dy{5, 1, 2};
-  std::vector<float> dx(3);
-  softmax_backward(context, tensor(y, {3}), tensor(dy, {3}), tensor(dx, {3}));
-  EXPECT_EQ(dx[0], 0);
-  softmax_backward(context, tensor(log, {3}), tensor(dy, {3}), tensor(dx, {3}), {.log = true});
-  EXPECT_EQ(dx[0], 5);
-}
-
 TEST_P(SoftmaxOn, InPlaceGivesTheSameBits) {
   for (const std::int64_t n : {5, 300, 3000}) {
     auto x = random_values(static_cast<std::size_t>(4 * n), 7, 0, 2);
-    auto dy = random_values(x.size(), 8, 0, 2);
     std::vector<float> y(x.size());
-    std::vector<float> dx(x.size());
     softmax(context, tensor(x, {4, n}), tensor(y, {4, n}));
     softmax(context, tensor(x, {4, n}), tensor(x, {4, n}));
     EXPECT_EQ(x, y);
-    softmax_backward(context, tensor(y, {4, n}), tensor(dy, {4, n}), tensor(dx, {4, n}));
-    softmax_backward(context, tensor(x, {4, n}), tensor(dy, {4, n}), tensor(x, {4, n}));
-    EXPECT_EQ(x, dx);  // over y
-    softmax_backward(context, tensor(y, {4, n}), tensor(dy, {4, n}), tensor(dy, {4, n}));
-    EXPECT_EQ(dy, dx);  // over dy
   }
 }
 
@@ -227,11 +180,6 @@ TEST_P(SoftmaxOn, ErrorsNameWhatWasGiven) {
   expect_text(call(a, {x.data() + 1, DType::f32, Extents{4, 5}}, {}), "4x5");
   expect_text(call(tensor(y, {4, 6}), {y.data() + 1, DType::f32, Extents{4, 6}}, {}), "overlap");
   expect_text(call({nullptr, DType::f32, Extents{4, 6}}, tensor(y, {4, 6}), {}), "null");
-  const std::string backward = message_of([&] {
-    softmax_backward(context, a, {static_cast<void*>(y.data()), DType::f16, Extents{4, 6}},
-                     tensor(y, {4, 6}));
-  });
-  expect_text(backward, "dy");
 }
 
 TEST_P(SoftmaxOn, EmptyTensorsAreLeftAlone) {

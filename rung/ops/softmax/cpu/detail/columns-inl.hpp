@@ -9,49 +9,21 @@
 #define RUNG_OPS_SOFTMAX_CPU_COLUMNS_INL_HPP_
 #endif
 
+#include "rung/cpu/columns-inl.hpp"
 #include "rung/ops/softmax/cpu/detail/kernels.hpp"
 #include "rung/ops/softmax/cpu/detail/row-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 
-/// A block of columns: element i of column j is at i * step + j.
-template <class T>
-struct Block {
-  T* first;
-  std::int64_t step;
-};
-
 /// Elements of a column that are combined in registers before they are added to its sum: the sum is
 /// scaled to a new maximum once in so many.
 constexpr int unroll = 8;
 
-/// body(j, n): one vector of columns after another, n of them in the last.
-template <class Sum, class Body>
-HWY_INLINE void for_columns(std::int64_t columns, Body&& body) {
-  const std::size_t lanes = hn::Lanes(Full<Sum>());
-  for (std::int64_t j = 0; j < columns; j += static_cast<std::int64_t>(lanes)) {
-    body(j, std::min(lanes, static_cast<std::size_t>(columns - j)));
-  }
-}
-
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_columns(D d, const T* p, std::size_t n) {
-  return n == hn::Lanes(d) ? load_as(d, p) : load_as_n(d, p, n);
-}
-template <class D, class V, class Y>
-HWY_INLINE void store_columns(V value, D d, Y* p, std::size_t n) {
-  if (n == hn::Lanes(d)) {
-    store_as(value, d, p);
-  } else {
-    store_as_n(value, d, p, n);
-  }
-}
-
 /// Maxima and sums of the columns, online: x is read once. `scratch` has room for both, full
 /// vectors of them.
 template <class Sum, class T>
-HWY_NOINLINE void column_sums(Block<const T> x, std::int64_t length, std::int64_t columns,
+HWY_NOINLINE void column_sums(ColumnBlock<const T> x, std::int64_t length, std::int64_t columns,
                               Sum scale, Sum* maxima, Sum* sums) {
   const Full<Sum> d;
   const auto factor = hn::Set(d, scale * log2_e<Sum>);
@@ -97,11 +69,11 @@ HWY_NOINLINE void column_sums(Block<const T> x, std::int64_t length, std::int64_
 }
 
 template <class Sum, class T, class Y>
-HWY_NOINLINE void forward_columns(Block<const T> x, Block<Y> y, std::int64_t length,
+HWY_NOINLINE void softmax_columns(ColumnBlock<const T> x, ColumnBlock<Y> y, std::int64_t length,
                                   std::int64_t columns, Sum scale, bool log, Sum* scratch) {
   const Full<Sum> d;
   Sum* maxima = scratch;
-  Sum* sums = scratch + max_columns;
+  Sum* sums = scratch + cpu::max_columns;
   column_sums(x, length, columns, scale, maxima, sums);
   for (std::int64_t j = 0; j < columns; ++j) {
     sums[j] = log ? logarithm(sums[j]) : reciprocal(sums[j]);
@@ -115,42 +87,6 @@ HWY_NOINLINE void forward_columns(Block<const T> x, Block<Y> y, std::int64_t len
       const auto result = log ? hn::MulSub(difference, factor, last)
                               : hn::Mul(exp2<false>(d, hn::Mul(difference, factor)), last);
       store_columns(result, d, y.first + i * y.step + j, n);
-    });
-  }
-}
-
-template <class Sum, class T, class Y>
-HWY_NOINLINE void backward_columns(Block<const T> y, Block<const T> dy, Block<Y> dx,
-                                   std::int64_t length, std::int64_t columns, Sum scale, bool log,
-                                   Sum* sums) {
-  const Full<Sum> d;
-  for_columns<Sum>(columns, [&](std::int64_t j, std::size_t) HWY_ATTR RUNG_ALWAYS_INLINE {
-    hn::StoreU(hn::Zero(d), d, sums + j);
-  });
-  // Sums of eight first, so that an error of rounding is that of a sum an eighth as long.
-  for (std::int64_t i = 0; i < length; i += unroll) {
-    const std::int64_t end = std::min(i + unroll, length);
-    for_columns<Sum>(columns, [&](std::int64_t j, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
-      auto sum = hn::Zero(d);
-      for (std::int64_t k = i; k < end; ++k) {
-        const auto gradient = load_columns(d, dy.first + k * dy.step + j, n);
-        sum = log ? hn::Add(sum, gradient)
-                  : hn::MulAdd(gradient, load_columns(d, y.first + k * y.step + j, n), sum);
-      }
-      hn::StoreU(hn::Add(hn::LoadU(d, sums + j), sum), d, sums + j);
-    });
-  }
-  const auto factor = hn::Set(d, scale);
-  const auto exponent = hn::Set(d, log2_e<Sum>);
-  for (std::int64_t i = 0; i < length; ++i) {
-    for_columns<Sum>(columns, [&](std::int64_t j, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
-      const auto value = load_columns(d, y.first + i * y.step + j, n);
-      const auto gradient = load_columns(d, dy.first + i * dy.step + j, n);
-      const auto sum = hn::LoadU(d, sums + j);
-      const auto result =
-          log ? hn::NegMulAdd(exp2<true>(d, hn::Mul(value, exponent)), sum, gradient)
-              : hn::Mul(hn::Sub(gradient, sum), value);
-      store_columns(hn::Mul(result, factor), d, dx.first + i * dx.step + j, n);
     });
   }
 }

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "rung/cpu/row_work.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/softmax/op/softmax.hpp"
 
@@ -16,12 +17,6 @@ struct Call {
   bool stream;  // y would not stay in the caches: non-temporal stores
 };
 
-/// Rows up to this length keep their exponentials in L2 (256 KiB of its 1 MiB); longer ones are cut
-/// into pieces, whose maxima and sums are combined afterwards. A piece stays in L1 between its
-/// maximum and its exponentials.
-inline constexpr std::int64_t longest_row = 65536;
-inline constexpr std::int64_t piece = 8192;
-
 /// Prefetch distance in bytes (4096x4096 f32 on a 2-core Zen 5 vCPU, one thread: 2.7 ms with 4 KiB,
 /// 2.5 with 8, 2.7 with 16).
 inline constexpr std::int64_t prefetch_distance = 8 << 10;
@@ -29,26 +24,14 @@ inline constexpr std::int64_t prefetch_distance = 8 << 10;
 /// Elements from one row's exponentials to the next row's, where both are kept: full cache lines.
 inline std::int64_t padded_length(std::int64_t length) { return (length + 15) / 16 * 16; }
 
-/// Columns per block: 4 KiB of f32, with their maxima and sums in L1.
-inline constexpr std::int64_t max_columns = 1024;
-
 /// What several threads share for a long row: a maximum and a sum per piece.
 inline std::int64_t shared_elements(const Softmax::Args& args) {
-  return 2 * ((args.length() + piece - 1) / piece);
+  return 2 * cpu::row_pieces(args.length());
 }
-
-/// How the work divides: rows, or blocks of columns of an outer index each; long rows are divided
-/// among the threads one after another.
-struct Plan {
-  enum class Kind : std::uint8_t { rows, columns, gathered, long_rows } kind;
-  std::int64_t units;
-  std::int64_t columns = 0;  // a block
-};
-Plan plan_of(const Softmax::Args& args);
 
 /// A kernel does one thread's share of a call; which one depends on its types and the instruction
 /// set (080_row_pipeline.cpp).
-using Work = void(const Call& call, const Plan& plan, const cpu::Team& team, void* scratch,
+using Work = void(const Call& call, const cpu::RowWork& plan, const cpu::Team& team, void* scratch,
                   void* shared);
 /// For x of type T: float, double, f16 or bf16.
 template <class T>

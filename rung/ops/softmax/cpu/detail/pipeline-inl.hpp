@@ -16,14 +16,6 @@
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 
-/// How many elements of Y are before the first that a streaming store may begin with.
-template <class Sum, class Y>
-HWY_INLINE std::int64_t before_vectors(const Y* y) {
-  const std::size_t bytes = hn::Lanes(Full<Sum>()) * sizeof(Y);
-  const std::size_t past = reinterpret_cast<std::uintptr_t>(y) % bytes;
-  return static_cast<std::int64_t>((bytes - past) % bytes / sizeof(Y));
-}
-
 /// A row's maximum, and the sum of its exponentials below it.
 template <class Sum>
 struct RowStatistics {
@@ -53,7 +45,7 @@ template <bool log, bool streams, class Sum, class T, class Y>
 HWY_INLINE void pipeline_rows(const PipelineStages<T, Y>& rows, std::int64_t length, Sum scale,
                               const RowStatistics<Sum>& here, RowStatistics<Sum>& next,
                               Sum& maximum_after, const Sum* kept, Sum* made) {
-  using Stored = cpu::HWY_NAMESPACE::StoredTag<Y, Full<Sum>>;
+  using Stored = StoredTag<Y, Full<Sum>>;
   using Bits = hn::TFromD<Stored>;
   const Full<Sum> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -93,8 +85,7 @@ HWY_INLINE void pipeline_rows(const PipelineStages<T, Y>& rows, std::int64_t len
       if (streams && c * lanes % line == 0) prefetch(ask + c * lanes);
       maxima.at[c] = hn::Max(load_as(d, rows.after_next + at), maxima.at[c]);
       if constexpr (streams) {
-        hn::Stream(cpu::HWY_NAMESPACE::narrow<Y>(d, result(to)), Stored(),
-                   reinterpret_cast<Bits*>(rows.y + to));
+        hn::Stream(narrow<Y>(d, result(to)), Stored(), reinterpret_cast<Bits*>(rows.y + to));
       } else {
         store_as(result(to), d, rows.y + to);
       }
@@ -109,49 +100,6 @@ HWY_INLINE void pipeline_rows(const PipelineStages<T, Y>& rows, std::int64_t len
   take_maximum(maxima, rows.after_next + whole, length - whole);
   next.sum = sums.sum();
   maximum_after = maxima.maximum();
-}
-
-/// write_gradient of one row, by non-temporal stores, and row_products of the next. Memory is read
-/// and written all the time (4096x4096 on a 2-core Zen 5 vCPU: 4.5 ms, in loops of their own 5.4).
-/// The one row is written from its end: what was read last is in L1 still, three
-/// quarters of a row of 4096 (4.3 ms from its beginning, 3.8 from its end). No logarithm.
-template <class Sum, class T, class Y>
-HWY_INLINE Sum stream_gradient(const T* y, const T* dy, Y* dx, const T* next_y, const T* next_dy,
-                               std::int64_t length, Sum sum, Sum scale) {
-  using Stored = cpu::HWY_NAMESPACE::StoredTag<Y, Full<Sum>>;
-  using Bits = hn::TFromD<Stored>;
-  const Full<Sum> d;
-  const auto total = hn::Set(d, sum);
-  const auto factor = hn::Set(d, scale);
-  Chains<Sum> chains(0);
-  const auto gradient = [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
-    const auto incoming = load_some(d, dy + i, n...);
-    return hn::Mul(hn::Mul(hn::Sub(incoming, total), load_some(d, y + i, n...)), factor);
-  };
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
-  const std::int64_t head = std::min(before_vectors<Sum>(dx), length);
-  const std::int64_t whole = (length - head) / (4 * lanes) * (4 * lanes);
-  for (std::int64_t i = 0; i < whole; i += 4 * lanes) {
-    const std::int64_t from_end = head + whole - 4 * lanes - i;
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; ++c) {
-      const std::int64_t at = i + c * lanes;
-      chains.at[c] = hn::MulAdd(load_as(d, next_dy + at), load_as(d, next_y + at), chains.at[c]);
-      const std::int64_t to = from_end + c * lanes;
-      hn::Stream(cpu::HWY_NAMESPACE::narrow<Y>(d, gradient(to)), Stored(),
-                 reinterpret_cast<Bits*>(dx + to));
-    }
-  }
-  if (head > 0) {
-    const auto count = static_cast<std::size_t>(head);
-    store_as_n(gradient(0, count), d, dx, count);
-  }
-  const std::int64_t behind = head + whole;
-  write_row<Sum>(dx + behind, length - behind, true,
-                 [&](std::int64_t i, auto... n)
-                     HWY_ATTR RUNG_ALWAYS_INLINE { return gradient(behind + i, n...); });
-  add_products(chains, next_y + whole, next_dy + whole, length - whole);
-  return chains.sum();
 }
 
 }  // namespace rung::softmax_cpu::HWY_NAMESPACE

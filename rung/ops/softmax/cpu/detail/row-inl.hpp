@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// softmax of one contiguous row, forward and backward, in three steps each that the callers
-// combine: what the row has in common (its maximum and sum), then the results.
+// The last pass of softmax over one contiguous row: the results, from the maximum and sum that
+// rung/cpu/row-inl.hpp finds.
 #if defined(RUNG_OPS_SOFTMAX_CPU_ROW_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_SOFTMAX_CPU_ROW_INL_HPP_
 #undef RUNG_OPS_SOFTMAX_CPU_ROW_INL_HPP_
@@ -9,169 +9,16 @@
 #define RUNG_OPS_SOFTMAX_CPU_ROW_INL_HPP_
 #endif
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include "rung/core/export.hpp"
-#include "rung/cpu/load-inl.hpp"
-#include "rung/cpu/prefetch.hpp"
-#include "rung/ops/softmax/cpu/detail/exp-inl.hpp"
+#include "rung/cpu/row-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-using cpu::HWY_NAMESPACE::load_as;
-using cpu::HWY_NAMESPACE::load_as_n;
-using cpu::HWY_NAMESPACE::store_as;
-using cpu::HWY_NAMESPACE::store_as_n;
-
-template <class Sum>
-using Full = hn::ScalableTag<Sum>;
-template <class Sum>
-using Vector = hn::Vec<Full<Sum>>;
-
-/// Where maxima start: finite, so that -infinity less it is -infinity, not NaN. A row of nothing
-/// but -infinity ends with a sum of 0, by which it is known.
-template <class Sum>
-inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
-
-/// Full vectors, four at a time to hide latency, then singly, then what is left:
-/// body(i, chain) for full ones, rest(i, count) for the last. Both are to be forced inline: one
-/// call to a lambda, for the rest even, keeps everything it captures in memory throughout the loop.
-template <class Sum, class Body, class Rest>
-HWY_INLINE void for_vectors(std::int64_t length, Body&& body, Rest&& rest) {
-  const auto lanes = static_cast<std::int64_t>(hn::Lanes(Full<Sum>()));
-  std::int64_t i = 0;
-  for (; i + 4 * lanes <= length; i += 4 * lanes) {
-    body(i, 0);
-    body(i + lanes, 1);
-    body(i + 2 * lanes, 2);
-    body(i + 3 * lanes, 3);
-  }
-  for (; i + lanes <= length; i += lanes) body(i, 0);
-  if (i < length) rest(i, static_cast<std::size_t>(length - i));
-}
-
-/// Four accumulators of `start`.
-template <class Sum>
-struct Chains {
-  Vector<Sum> at[4];
-  explicit HWY_INLINE Chains(Sum start) {
-    const auto value = hn::Set(Full<Sum>(), start);
-    at[0] = at[1] = at[2] = at[3] = value;
-  }
-  HWY_INLINE Sum sum() const {
-    const Full<Sum> d;
-    return hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(at[0], at[1]), hn::Add(at[2], at[3]))));
-  }
-  HWY_INLINE Sum maximum() const {
-    const Full<Sum> d;
-    return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(at[0], at[1]), hn::Max(at[2], at[3]))));
-  }
-};
-
-/// Maxima of what the chains hold and of x.
-template <class Sum, class T>
-HWY_INLINE void take_maximum(Chains<Sum>& chains, const T* x, std::int64_t length) {
-  const Full<Sum> d;
-  for_vectors<Sum>(
-      length,
-      [&](std::int64_t i, int c) HWY_ATTR RUNG_ALWAYS_INLINE {
-        chains.at[c] = hn::Max(load_as(d, x + i), chains.at[c]);  // the second if one is NaN
-      },
-      [&](std::int64_t i, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
-        const auto value = load_as_n(d, x + i, n);
-        chains.at[1] = hn::IfThenElse(hn::FirstN(d, n), hn::Max(value, chains.at[1]), chains.at[1]);
-      });
-}
-template <class Sum, class T>
-HWY_INLINE Sum row_maximum(const T* x, std::int64_t length) {
-  Chains<Sum> chains(no_maximum<Sum>);
-  take_maximum(chains, x, length);
-  return chains.maximum();
-}
-
-const bool prefetch_into_l2 = cpu::asks_memory_for_lines();
-
-/// Into L1, or into L2 where cpu::asks_memory_for_lines() (4096x4096 on a 2-core Zen 4 vCPU, one
-/// thread and two: 26.6 and 40.8 GB/s instead of 17.5 and 31.7).
-HWY_INLINE void prefetch(const void* place) { cpu::ask_for_line(place, prefetch_into_l2); }
-
-/// Adds exp(scale (x - maximum)) to the chains, and stores it in `kept` if `keep`. `fetch`, unless
-/// null, is prefetched meanwhile: the pass for the maximum only waits for memory, while here there
-/// is arithmetic to do (4096x4096 on a 2-core Zen 5 vCPU: 4.9 ms without, 3.5 with).
-template <bool keep, class Sum, class T>
-HWY_INLINE void add_exponentials(Chains<Sum>& chains, const T* x, std::int64_t length, Sum maximum,
-                                 Sum scale, Sum* kept, const T* fetch) {
-  const Full<Sum> d;
-  const auto high = hn::Set(d, maximum);
-  const auto factor = hn::Set(d, scale * log2_e<Sum>);
-  for_vectors<Sum>(
-      length,
-      [&](std::int64_t i, int c) HWY_ATTR RUNG_ALWAYS_INLINE {
-        if (fetch != nullptr) prefetch(fetch + i);
-        const auto e = exp2<false>(d, hn::Mul(hn::Sub(load_as(d, x + i), high), factor));
-        if constexpr (keep) hn::StoreU(e, d, kept + i);
-        chains.at[c] = hn::Add(chains.at[c], e);
-      },
-      [&](std::int64_t i, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
-        const auto e = exp2<false>(d, hn::Mul(hn::Sub(load_as_n(d, x + i, n), high), factor));
-        if constexpr (keep) store_as_n(e, d, kept + i, n);
-        chains.at[1] = hn::Add(chains.at[1], hn::IfThenElseZero(hn::FirstN(d, n), e));
-      });
-}
-template <bool keep, class Sum, class T>
-HWY_INLINE Sum row_sum(const T* x, std::int64_t length, Sum maximum, Sum scale, Sum* kept,
-                       const T* fetch) {
-  Chains<Sum> chains(0);
-  add_exponentials<keep>(chains, x, length, maximum, scale, kept, fetch);
-  return chains.sum();
-}
-
-/// y[i] = value(i, n) for all i, n elements each; non-temporal if `stream`, which needs
-/// aligned addresses: the elements before the first such one go one by one.
-template <class Sum, class Y, class Value>
-HWY_INLINE void write_row(Y* y, std::int64_t length, bool stream, Value&& value) {
-  const Full<Sum> d;
-  if (!stream) {
-    for_vectors<Sum>(
-        length,
-        [&](std::int64_t i, int) HWY_ATTR RUNG_ALWAYS_INLINE { store_as(value(i), d, y + i); },
-        [&](std::int64_t i, std::size_t n)
-            HWY_ATTR RUNG_ALWAYS_INLINE { store_as_n(value(i, n), d, y + i, n); });
-    return;
-  }
-  using Stored = cpu::HWY_NAMESPACE::StoredTag<Y, Full<Sum>>;
-  const Stored stored;
-  const std::size_t lanes = hn::Lanes(d);
-  const std::size_t bytes = lanes * sizeof(Y);
-  const std::size_t past = reinterpret_cast<std::uintptr_t>(y) % bytes;
-  const auto head =
-      std::min<std::int64_t>(length, static_cast<std::int64_t>((bytes - past) % bytes / sizeof(Y)));
-  if (head > 0)
-    store_as_n(value(0, static_cast<std::size_t>(head)), d, y, static_cast<std::size_t>(head));
-  for_vectors<Sum>(
-      length - head,
-      [&](std::int64_t i, int) HWY_ATTR RUNG_ALWAYS_INLINE {
-        using Bits = hn::TFromD<Stored>;
-        hn::Stream(cpu::HWY_NAMESPACE::narrow<Y>(d, value(head + i)), stored,
-                   reinterpret_cast<Bits*>(y + head + i));
-      },
-      [&](std::int64_t i, std::size_t n)
-          HWY_ATTR RUNG_ALWAYS_INLINE { store_as_n(value(head + i, n), d, y + head + i, n); });
-}
-
-/// Loads n elements, or a full vector of them.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_some(D d, const T* p) {
-  return load_as(d, p);
-}
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_some(D d, const T* p, std::size_t n) {
-  return load_as_n(d, p, n);
-}
+using namespace cpu::HWY_NAMESPACE;
 
 /// What rows of nothing but -infinity have instead of the reciprocal or logarithm of 0.
 template <class Sum>
@@ -216,59 +63,6 @@ HWY_INLINE void write_log(const T* x, Y* y, std::int64_t length, Sum maximum, Su
   write_row<Sum>(y, length, stream, [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
     return hn::MulSub(hn::Sub(load_some(d, x + i, n...), high), factor, shift);
   });
-}
-
-/// Adds dy y.
-template <class Sum, class T>
-HWY_INLINE void add_products(Chains<Sum>& chains, const T* y, const T* dy, std::int64_t length) {
-  const Full<Sum> d;
-  for_vectors<Sum>(
-      length,
-      [&](std::int64_t i, int c) HWY_ATTR RUNG_ALWAYS_INLINE {
-        chains.at[c] = hn::MulAdd(load_as(d, dy + i), load_as(d, y + i), chains.at[c]);
-      },
-      [&](std::int64_t i, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
-        chains.at[1] = hn::MulAdd(load_as_n(d, dy + i, n), load_as_n(d, y + i, n), chains.at[1]);
-      });
-}
-/// sum dy y, or of dy alone.
-template <class Sum, class T>
-HWY_INLINE Sum row_products(const T* y, const T* dy, std::int64_t length, bool log) {
-  const Full<Sum> d;
-  Chains<Sum> chains(0);
-  if (log) {
-    for_vectors<Sum>(
-        length,
-        [&](std::int64_t i, int c) HWY_ATTR RUNG_ALWAYS_INLINE {
-          chains.at[c] = hn::Add(chains.at[c], load_as(d, dy + i));
-        },
-        [&](std::int64_t i, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
-          chains.at[1] = hn::Add(chains.at[1], load_as_n(d, dy + i, n));
-        });
-  } else {
-    add_products(chains, y, dy, length);
-  }
-  return chains.sum();
-}
-
-template <class Sum, class T, class Y>
-HWY_INLINE void write_gradient(const T* y, const T* dy, Y* dx, std::int64_t length, Sum sum,
-                               Sum scale, bool log, bool stream) {
-  const Full<Sum> d;
-  const auto total = hn::Set(d, sum);
-  const auto factor = hn::Set(d, scale);
-  if (log) {
-    const auto exponent = hn::Set(d, log2_e<Sum>);
-    write_row<Sum>(dx, length, stream, [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
-      const auto e = exp2<true>(d, hn::Mul(load_some(d, y + i, n...), exponent));
-      return hn::Mul(hn::NegMulAdd(e, total, load_some(d, dy + i, n...)), factor);
-    });
-  } else {
-    write_row<Sum>(dx, length, stream, [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
-      const auto difference = hn::Sub(load_some(d, dy + i, n...), total);
-      return hn::Mul(hn::Mul(difference, load_some(d, y + i, n...)), factor);
-    });
-  }
 }
 
 }  // namespace rung::softmax_cpu::HWY_NAMESPACE

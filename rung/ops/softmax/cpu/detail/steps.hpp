@@ -8,7 +8,7 @@
 namespace rung::softmax_cpu {
 
 inline Support supports_contiguous_f32(const Softmax::Args& args, const Context&) {
-  if (args.backward || args.log) return unsupported("forward only, without the logarithm");
+  if (args.log) return unsupported("without the logarithm");
   if (args.x.dtype != DType::f32 || args.y.dtype != DType::f32) return unsupported("f32 only");
   if (!args.rows.are_contiguous()) return unsupported("contiguous rows only");
   return supported;

@@ -11,15 +11,20 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/halves.hpp"
-#include "rung/ops/softmax/cuda/detail/register_row.hpp"
+#include "rung/device/row/register_row.hpp"
+#include "rung/ops/softmax/cuda/detail/registers.hpp"
 
 namespace rung::softmax_cuda::inline RUNG_TARGET {
+
+struct DoNothing {
+  __device__ __forceinline__ void operator()() const {}
+};
 
 /// The maximum of packs; of small floats two at once.
 template <class T>
 class PackMaximum {
  public:
-  __device__ __forceinline__ void add(const Words& words) {
+  __device__ __forceinline__ void add(const PackedWords& words) {
     if constexpr (std::is_class_v<T>) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) both_[i % 2] = ptx::max_halves<T>(both_[i % 2], words[i]);
@@ -50,7 +55,7 @@ class PackMaximum {
 /// widen(), by other instructions: the compiler would rather keep all floats from the first time
 /// than make them again, and spill.
 template <class T>
-__device__ __forceinline__ Pack<float, pack_width<T>> widen_again(const Words& words) {
+__device__ __forceinline__ Pack<float, pack_width<T>> widen_again(const PackedWords& words) {
   if constexpr (std::is_same_v<T, bf16>) {
     Pack<float, pack_width<T>> wide;
 #pragma unroll
@@ -60,7 +65,7 @@ __device__ __forceinline__ Pack<float, pack_width<T>> widen_again(const Words& w
     }
     return wide;
   } else if constexpr (std::is_same_v<T, f16>) {
-    Words swapped;
+    PackedWords swapped;
 #pragma unroll
     for (int i = 0; i < 4; ++i) swapped[i] = ptx::permute_bytes<0x1032>(words[i], 0);
     Pack<float, pack_width<T>> wide = widen<float, T>(swapped);
@@ -78,7 +83,7 @@ __device__ __forceinline__ Pack<float, pack_width<T>> widen_again(const Words& w
 
 /// What packs of a thread come to.
 template <class T, int count>
-__device__ __forceinline__ Total<float> total_of(const Words (&read)[count],
+__device__ __forceinline__ Total<float> total_of(const PackedWords (&read)[count],
                                                  const Power<float>& power) {
   PackMaximum<T> maximum;
 #pragma unroll
@@ -120,25 +125,24 @@ class PackedResults {
   float shift_;
 };
 
-/// Forward. The packs of this thread: `packs` in registers, then up to `staged` in shared memory,
-/// where `stage` has room for one a thread and round. It begins at a multiple of 128 bytes, so
-/// that lines of memory are lines there, too. Staged packs are waited for in `groups`. meet(total)
-/// is the row's. meanwhile() is called when all loads are in flight.
+/// Softmax of a row. The packs of this thread: `packs` in registers, then up to `staged` in shared
+/// memory, where `stage` has room for one a thread and round. It begins at a multiple of 128 bytes,
+/// so that lines of memory are lines there, too. Staged packs are waited for in `groups`.
+/// meet(total) is the row's. meanwhile() is called when all loads are in flight.
 template <int packs, int staged, RowKind kind, int groups = 1, class T, class Y, class Meet,
           class F = DoNothing>
-__device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_t length, int lead,
-                                                   const Forward<T, Y>& p,
-                                                   const Power<float>& power, Words* stage,
-                                                   Meet&& meet, F&& meanwhile = {}) {
+__device__ __forceinline__ void packed_row(const T* x, Y* y, std::int64_t length, int lead,
+                                           const SoftmaxCall<T, Y>& p, const Power<float>& power,
+                                           PackedWords* stage, Meet&& meet, F&& meanwhile = {}) {
   constexpr int width = pack_width<T>;
   constexpr int group = staged / groups;
   static_assert(group * groups == staged);
   const RegisterRow<const T, kind> in(x, length, lead);
-  const auto index = [](int k) { return kept_index<kind, packs + staged>(k); };
+  const auto index = [](int k) { return pack_index<kind, packs + staged>(k); };
   const T nothing = convert<T>(-std::numeric_limits<float>::infinity());
-  const auto place = [&](int k) { return stage + kept_index<kind, staged>(k); };
+  const auto place = [&](int k) { return stage + pack_index<kind, staged>(k); };
   const auto kept = [&](int k) { return load_wide<4>(place(k)->at); };
-  Words read[packs];
+  PackedWords read[packs];
 #pragma unroll
   for (int k = 0; k < packs; ++k) read[k] = in.load(index(k), nothing);
   if constexpr (staged > 0) {
@@ -156,7 +160,7 @@ __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_
       Pack<T, width> none;
 #pragma unroll
       for (int i = 0; i < width; ++i) none[i] = nothing;
-      Words words[group];
+      PackedWords words[group];
 #pragma unroll
       for (int k = 0; k < group; ++k) {
         words[k] = words_of<T>(none);
@@ -172,7 +176,7 @@ __device__ __forceinline__ void forward_packed_row(const T* x, Y* y, std::int64_
   const Total<float> row = meet(mine);
   const RegisterRow<Y, kind, width> out(y, length, lead);
   const auto write = [&](const auto& results) {
-    const auto store = [&](int k, const Words& words) {
+    const auto store = [&](int k, const PackedWords& words) {
       out.store(index(k), results(widen_again<T>(words)));
     };
 #pragma unroll

@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "rung/core/bounds.hpp"
+#include "rung/device/fast_exp.hpp"
 #include "rung/device/ptx/thread.hpp"
 #include "rung/device/rows.hpp"
 #include "rung/ops/softmax/op/softmax.hpp"
@@ -15,36 +16,16 @@ namespace rung::softmax_cuda::inline RUNG_TARGET {
 
 // --- in kernels ----------------------------------------------------------------------------------
 
-/// Forward: rows of x and y.
+/// The tensors and options of a call, with their types.
 template <class T, class Y>
-struct Forward {
-  using In = T;
-  using Out = Y;
+struct SoftmaxCall {
   using Sum = Accumulator<T>;
   const T* x;
   Y* y;
   Sum scale;
   bool log;
 };
-/// Backward: rows of y, dy and dx.
-template <class T, class Y>
-struct Backward {
-  using In = T;
-  using Out = Y;
-  using Sum = Accumulator<T>;
-  const T* y;
-  const T* dy;
-  Y* dx;
-  Sum scale;
-  bool log;
-};
 
-/// exp(z). ex2.approx is off by 2^-22 of its result, and its argument by half an ulp: within the
-/// contract's (40 + 8 |z|) u.
-__device__ __forceinline__ float power(float z) {
-  return ptx::fast_exp2(z * 1.44269504088896340736F);
-}
-__device__ __forceinline__ double power(double z) { return exp(z); }
 __device__ __forceinline__ float logarithm_of(float value) { return logf(value); }
 __device__ __forceinline__ double logarithm_of(double value) { return log(value); }
 
@@ -102,15 +83,15 @@ struct Running {
     Sum larger = maximum;
 #pragma unroll
     for (const Sum value : values) larger = Larger{}(larger, value);
-    sum *= power((maximum - larger) * scale);
+    sum *= fast_exp((maximum - larger) * scale);
     maximum = larger;
 #pragma unroll
-    for (const Sum value : values) sum += power((value - maximum) * scale);
+    for (const Sum value : values) sum += fast_exp((value - maximum) * scale);
   }
   /// Of all threads of the row: the maximum first, then each sum is scaled to it once.
   __device__ __forceinline__ void reduce(Sum scale, RowScratch<Sum>& scratch) {
     const Sum all = row_reduce(maximum, Larger{}, scratch);
-    sum = row_reduce(sum * power((maximum - all) * scale), Plus{}, scratch);
+    sum = row_reduce(sum * fast_exp((maximum - all) * scale), Plus{}, scratch);
     maximum = all;
   }
 };
@@ -119,7 +100,7 @@ struct Running {
 template <class Sum>
 __device__ __forceinline__ Sum result_of(Sum x, Sum maximum, Sum scale, Sum last, bool log) {
   const Sum z = (x - maximum) * scale;
-  return log ? z - last : power(z) * last;
+  return log ? z - last : fast_exp(z) * last;
 }
 /// The second pass of a row: every result, from x once more.
 template <class Sum, class T, class Y>
@@ -140,47 +121,20 @@ __device__ __forceinline__ void write_results(const T* x, Y* y, std::int64_t len
                       });
 }
 template <class Sum>
-__device__ __forceinline__ Sum gradient_of(Sum y, Sum dy, Sum sum, Sum scale, bool log) {
-  return scale * (log ? dy - power(y) * sum : (dy - sum) * y);
-}
-
-template <class Sum>
 struct Shared {
   RowScratch<Sum> scratch;
 };
 
 // --- on the host ---------------------------------------------------------------------------------
 
-inline Rows<2> forward_rows(const Softmax::Args& args) {
-  Rows<2> rows;
-  const Collapsed<3>& others = args.rows.others;
-  rows.others.rank = others.rank;
-  rows.others.count = others.count;
-  for (int axis = 0; axis < others.rank; ++axis) {
-    rows.others.shape[axis] = others.shape[axis];
-    rows.others.strides[0][axis] = others.strides[0][axis];
-    rows.others.strides[1][axis] = others.strides[2][axis];
-  }
-  rows.length = args.rows.length;
-  rows.steps[0] = args.rows.steps[0];
-  rows.steps[1] = args.rows.steps[2];
-  return rows;
-}
-
 template <class T, class Y>
-Forward<T, Y> forward_of(const Softmax::Args& args) {
+SoftmaxCall<T, Y> call_of(const Softmax::Args& args) {
   return {static_cast<const T*>(args.x.data), static_cast<Y*>(args.y.data),
           static_cast<Accumulator<T>>(args.scale), args.log};
 }
-template <class T, class Y>
-Backward<T, Y> backward_of(const Softmax::Args& args) {
-  return {static_cast<const T*>(args.x.data), static_cast<const T*>(args.dy.data),
-          static_cast<Y*>(args.y.data), static_cast<Accumulator<T>>(args.scale), args.log};
-}
-
-/// f<T, Y>() for the types of a forward call; of a backward one.
+/// Calls f<T, Y>() for the types of x and y.
 template <class F>
-void with_forward_types(const Softmax::Args& args, F&& f) {
+void with_types(const Softmax::Args& args, F&& f) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     if constexpr (std::is_class_v<T>) {
       if (args.y.dtype == DType::f32) return f.template operator()<T, float>();
@@ -188,26 +142,8 @@ void with_forward_types(const Softmax::Args& args, F&& f) {
     f.template operator()<T, T>();
   });
 }
-template <class F>
-void with_backward_types(const Softmax::Args& args, F&& f) {
-  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    if constexpr (std::is_same_v<T, float>) {
-      if (args.y.dtype == DType::f16) return f.template operator()<T, f16>();
-      if (args.y.dtype == DType::bf16) return f.template operator()<T, bf16>();
-    }
-    f.template operator()<T, T>();
-  });
-}
-
 inline Support require_contiguous_rows(const Softmax::Args& args) {
   return args.rows.are_contiguous() ? supported : unsupported("the rows must be contiguous");
-}
-
-/// The share of a device that so many rows fill, with a block of at least so many threads each.
-inline double filling(const Softmax::Args& args, const Context& context, double threads_a_row) {
-  constexpr double threads_to_fill = 1024;  // an SM
-  const double threads = static_cast<double>(args.count()) * threads_a_row;
-  return smaller(1.0, threads / (threads_to_fill * context.info().sms));
 }
 
 }  // namespace rung::softmax_cuda::inline RUNG_TARGET

@@ -18,17 +18,6 @@ template <class T>
 void row(const Call<T>& call, std::int64_t r) {
   const Input<T> x(call.x + r * call.x_step, call.length);
   Output<T> y(call.y + r * call.y_step, call.length);
-  if (call.backward) {
-    const Input<T> dy(call.dy + r * call.dy_step, call.length);
-    if (call.log) {
-      const T sum = dy.sum();
-      y = call.scale * (dy - x.exp() * sum);
-    } else {
-      const T sum = (dy * x).sum();
-      y = call.scale * ((dy - sum) * x);
-    }
-    return;
-  }
   const T maximum = x.maxCoeff();
   if (call.log) {
     y = (x - maximum) * call.scale;

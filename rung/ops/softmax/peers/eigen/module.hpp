@@ -7,18 +7,16 @@
 
 namespace rung::softmax_eigen {
 
-/// Contiguous rows, `*_step` elements apart. Backward: x is y, y is dx.
+/// Contiguous rows, `*_step` elements apart.
 template <class T>
 struct Call {
   std::int64_t rows, length;
   const T* x;
   std::int64_t x_step;
-  const T* dy;
-  std::int64_t dy_step;
   T* y;
   std::int64_t y_step;
   T scale;
-  bool log, backward;
+  bool log;
   int threads;
 };
 

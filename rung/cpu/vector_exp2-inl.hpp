@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Powers of 2 in vectors: softmax's exponential, with the factor log2(e) folded into its scale.
+// Powers of 2 in vectors: the exponential of softmax, loss and attention, whose scale takes in the
+// factor log2(e).
 //
 // 2^t = 2^n p(t - n) with n the integer next to t and p a polynomial on [-1/2, 1/2], p(0) = 1, of
 // least maximal relative error (Remez exchange): 9.2e-8 for f32 (degree 5: 0.8 units in the last
 // place, 1.9 with the rounding of the evaluation), 3.4e-18 for f64 (degree 11). Below the smallest
 // normal number the result is 0 or a subnormal; NaN stays NaN; -infinity gives 0.
-#if defined(RUNG_OPS_SOFTMAX_CPU_EXP_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RUNG_OPS_SOFTMAX_CPU_EXP_INL_HPP_
-#undef RUNG_OPS_SOFTMAX_CPU_EXP_INL_HPP_
+#if defined(RUNG_CPU_VECTOR_EXP2_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_CPU_VECTOR_EXP2_INL_HPP_
+#undef RUNG_CPU_VECTOR_EXP2_INL_HPP_
 #else
-#define RUNG_OPS_SOFTMAX_CPU_EXP_INL_HPP_
+#define RUNG_CPU_VECTOR_EXP2_INL_HPP_
 #endif
 
 #include <hwy/highway.h>
@@ -18,7 +19,7 @@
 #include <type_traits>
 
 HWY_BEFORE_NAMESPACE();
-namespace rung::softmax_cpu::HWY_NAMESPACE {
+namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class T>
@@ -101,7 +102,7 @@ HWY_INLINE V exp2(D d, V t) {
 #endif
 }
 
-}  // namespace rung::softmax_cpu::HWY_NAMESPACE
+}  // namespace rung::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // the guard flips with each target

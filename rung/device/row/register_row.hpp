@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// RegisterRow: a row, or a block's part of one, that a kernel loads once in 16-byte packs, holds in
+// registers and stores once.
+//
+//   const RegisterRow<const T, kind> in(x, length, lead_of_row<kind>(x));
+//   PackedWords read[packs];
+//   for (int k = 0; k < packs; ++k) read[k] = in.load(pack_index(k), zero<T>());   // all in flight
+//   ... widen<Sum, T>(read[k]), row_all_reduce() ...
+//   const RegisterRow<Y, kind, pack_width<T>> out(y, length, lead);
+//   for (int k = 0; k < packs; ++k) out.store(pack_index(k), results[k]);
+//
+// Shapes   contiguous rows of fewer than 2^31 elements; all tensors of a kernel are cut into packs
+//          of as many elements at the same indices.
+// Owners   thread t of a row owns packs t, t + threads ...; it is the only one that loads or stores
+//          them, so that a result may overwrite its operand.
+// Cost     4 registers per pack; a ragged row adds two comparisons per pack.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "rung/core/integer.hpp"
+#include "rung/core/rows.hpp"
+#include "rung/device/ptx/async_copy.hpp"
+#include "rung/device/row/packed_words.hpp"
+#include "rung/device/rows.hpp"
+
+namespace rung::inline RUNG_TARGET {
+
+/// ragged: rows of any alignment, cut at aligned addresses by the lead of the first tensor
+/// (RowPacks). regular: rows begin and end at multiples of a pack. whole: regular, and every thread
+/// owns exactly `packs` packs; no bounds checks.
+enum class RowKind { ragged, regular, whole };
+
+/// Returns the index of this thread's k-th pack; adjacent threads own adjacent packs.
+__device__ __forceinline__ int pack_index(int k) {
+  return static_cast<int>(threadIdx.x) + k * static_cast<int>(blockDim.x);
+}
+/// The same where a thread owns `packs` packs. The packs of a whole row's warp are contiguous, so
+/// that every address is a constant offset from the first.
+template <RowKind kind, int packs>
+__device__ __forceinline__ int pack_index(int k) {
+  if constexpr (kind != RowKind::whole) return pack_index(k);
+  const int thread = static_cast<int>(threadIdx.x);
+  return thread + thread / warp_size * (warp_size * (packs - 1)) + k * warp_size;
+}
+
+/// Returns how many elements the row begins behind an aligned address; 0 unless ragged.
+template <RowKind kind, class T>
+__device__ __forceinline__ int lead_of_row(const T* row) {
+  return kind == RowKind::ragged ? lead_of<pack_width<T>>(row) : 0;
+}
+
+/// A contiguous row of global memory in packs of `width` elements.
+template <class T, RowKind kind, int width = pack_width<std::remove_const_t<T>>>
+class RegisterRow {
+ public:
+  using Element = std::remove_const_t<T>;
+  __device__ __forceinline__ RegisterRow(T* row, std::int64_t length, int = 0)
+      : first_(row), packs_(static_cast<int>(length) / width) {}
+  /// Loads a pack; elements that do not exist read as `otherwise`.
+  [[nodiscard]] __device__ __forceinline__ PackedWords load(int pack, Element otherwise) const {
+    if constexpr (kind == RowKind::whole) {
+      return load_wide_streaming<4>(at(pack));
+    } else {
+      Pack<Element, width> nothing;
+#pragma unroll
+      for (int i = 0; i < width; ++i) nothing[i] = otherwise;
+      PackedWords words = words_of<Element>(nothing);
+      if (has(pack)) words = load_wide_streaming<4>(at(pack));
+      return words;
+    }
+  }
+  /// Returns whether the pack holds elements of the row.
+  [[nodiscard]] __device__ __forceinline__ bool has(int pack) const {
+    return kind == RowKind::whole || pack < packs_;
+  }
+  /// Issues an asynchronous copy of the pack to shared memory, if the pack exists.
+  __device__ __forceinline__ void stage(int pack, PackedWords* to, Element) const {
+    if (has(pack)) ptx::async_copy<16>(to, at(pack));
+  }
+  template <class Sum>
+  __device__ __forceinline__ void store(int pack, const Pack<Sum, width>& results) const {
+    if (!has(pack)) return;
+    if constexpr (sizeof(Element) * width == sizeof(PackedWords)) {
+      store_wide_streaming<4>(at(pack), narrow<Element>(results));
+    } else {
+      store_wide_streaming<width>(first_ + pack * width, convert<Element>(results));
+    }
+  }
+
+ private:
+  using Word = std::conditional_t<std::is_const_v<T>, const unsigned, unsigned>;
+  [[nodiscard]] __device__ __forceinline__ Word* at(int pack) const {
+    return reinterpret_cast<Word*>(first_ + pack * width);
+  }
+  T* first_;
+  int packs_;
+};
+template <class T, int width>
+class RegisterRow<T, RowKind::ragged, width> {
+ public:
+  using Element = std::remove_const_t<T>;
+  __device__ __forceinline__ RegisterRow(T* row, std::int64_t length, int lead)
+      : packs_(row, length, lead) {}
+  [[nodiscard]] __device__ __forceinline__ PackedWords load(int pack, Element otherwise) const {
+    return words_of<Element>(packs_.load(pack, otherwise));
+  }
+  [[nodiscard]] __device__ __forceinline__ bool has(int pack) const {
+    return pack < packs_.packs();
+  }
+  __device__ __forceinline__ void stage(int pack, PackedWords* to, Element otherwise) const {
+    if (packs_.aligned && packs_.whole(pack)) {
+      ptx::async_copy<16>(to, packs_.first + pack * width);
+    } else if (has(pack)) {
+      *to = load(pack, otherwise);
+    }
+  }
+  template <class Sum>
+  __device__ __forceinline__ void store(int pack, const Pack<Sum, width>& results) const {
+    packs_.store(pack, convert<Element>(results));
+  }
+
+ private:
+  RowPacks<T, width, int> packs_;
+};
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Returns whether every row of a tensor begins and ends at a multiple of `width` elements from an
+/// address aligned to `bytes`.
+template <int N>
+bool rows_are_regular(const Rows<N>& rows, int tensor, const void* first, int width, int bytes) {
+  bool regular = rows.length % width == 0 && reinterpret_cast<std::uintptr_t>(first) % bytes == 0;
+  for (int axis = 0; axis < rows.others.rank; ++axis) {
+    regular = regular && rows.others.strides[tensor][axis] % width == 0;
+  }
+  return regular;
+}
+
+/// Returns the packs of `width` elements that a row of tensor 0 spans: one more where rows may
+/// begin between multiples of 16 bytes.
+template <int N>
+std::int64_t packs_of_row(const Rows<N>& rows, const void* first, int width) {
+  bool aligned = reinterpret_cast<std::uintptr_t>(first) % 16 == 0;
+  for (int axis = 0; axis < rows.others.rank; ++axis) {
+    aligned = aligned && rows.others.strides[0][axis] % width == 0;
+  }
+  return ceil_div(rows.length, std::int64_t{width}) + (aligned ? 0 : 1);
+}
+
+}  // namespace rung::inline RUNG_TARGET

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax_backward / the row in registers
+//
+// Idea     each thread reads its part of y and dy once, in 16-byte loads that are all in flight
+//          before the first is used, and keeps both as they were read. As many threads as the row
+//          is long: 8 for 64 elements, a warp up to 512 f32, a block of 1024 threads up to 8192.
+// Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions, and
+//          rows of every length keep as many bytes in flight. One barrier per row.
+// Cost     1 read and 1 write per element. 16-bit elements stay packed between the sum and the
+//          results, in half the registers.
+// Limits   contiguous rows of up to 8192 f32, 16384 f16 or bf16, 4096 f64. Rows that do not begin
+//          and end at multiples of 16 bytes have a kernel of their own that cuts them there; where
+//          tensors are misaligned by different amounts, they are moved by elements.
+// Source   QuACK (T. Dao and others, 2025) for threads per row.
+#include "rung/device/row/all_reduce.hpp"
+#include "rung/device/waiting.hpp"
+#include "rung/ops/softmax_backward/cuda/detail/register_row.hpp"
+
+namespace rung {
+namespace {
+
+using namespace softmax_backward_cuda;
+
+constexpr int max_threads = 1024;
+
+template <class P, int packs, int threads, RowKind kind>
+__global__ void __launch_bounds__(threads, max_threads / threads)
+    softmax_backward_registers(Rows<3> rows, P p) {
+  using Sum = typename P::Sum;
+  auto& sums = shared<RowValues<Sum>>();
+  int turn = 0;
+  for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
+    std::int64_t at[3] = {0, 0, 0};
+    if (exists) rows.offsets(row, at);
+    const std::int64_t length = exists ? rows.length : 0;
+    const int lead = lead_of_row<kind>(p.y + at[0]);
+    const GradientRow<P, packs, kind> loaded(p.y + at[0], p.dy + at[1], length, lead);
+    const Sum sum = row_all_reduce(loaded.sum(p.log), RowSum<Sum>{}, sums, turn);
+    loaded.store(p, p.dx + at[2], length, lead, sum);
+    turn ^= 1;
+  });
+}
+
+/// Packs that a thread keeps of y, and of dy, where a warp has a row and where several warps do: a
+/// block of 1024 threads has 64 registers per thread.
+constexpr int packs_by_warp = 4;
+constexpr int packs_by_block = 2;
+
+template <class T>
+std::int64_t packs_of(const SoftmaxBackward::Args& args) {
+  return packs_of_row(args.rows, args.y.data, pack_width<T>);
+}
+
+Support supports(const SoftmaxBackward::Args& args, const Context&) {
+  if (const Support rows = require_contiguous_rows(args); !rows) return rows;
+  const bool fits = visit<float, double, f16, bf16>(
+      args.y.dtype, [&]<class T>() { return packs_of<T>(args) <= max_threads * packs_by_block; });
+  return fits ? supported : unsupported("the row exceeds a block's registers");
+}
+
+template <class T>
+RowBlock block_of(const SoftmaxBackward::Args& args) {
+  const std::int64_t packs = packs_of<T>(args);
+  RowBlock block;
+  if (packs > warp_size * packs_by_warp) {
+    const auto warps = ceil_div(packs, std::int64_t{warp_size} * packs_by_block);
+    block = {.threads = static_cast<int>(warps) * warp_size};
+  } else {
+    // Short rows: two packs per thread, several rows per warp.
+    constexpr int min_threads = 8;
+    block = row_block(packs, 2, min_threads, warp_size);
+  }
+  block.shared_bytes = sizeof(RowValues<Accumulator<T>>);
+  return block;
+}
+
+double estimate(const SoftmaxBackward::Args& args, const Context& context) {
+  // A row takes an SM some time, however short it is; the more if packs are cut at its ends.
+  const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.y.dtype));
+  const bool whole = bytes % 16 == 0;
+  return waiting_seconds(SoftmaxBackward::cost(args),
+                         {.bandwidth = whole ? 0.87 : 0.58,
+                          .blocks = static_cast<double>(args.count()),
+                          .blocks_per_sm = 1e9,
+                          .fixed = 1.2e-6,
+                          .busy = whole ? 0.035e-6 : 0.065e-6},
+                         context);
+}
+
+void run(const SoftmaxBackward::Args& args, Context& context) {
+  if (args.empty()) return;
+  with_types(args, [&]<class T, class Y>() {
+    using P = GradientCall<T, Y>;
+    constexpr int warp_block = 128;  // threads of a block whose rows have a warp or less
+    const RowBlock block = block_of<T>(args);
+    const auto kernel =
+        !is_regular<T, Y>(args)
+            ? softmax_backward_registers<P, packs_by_warp, max_threads, RowKind::ragged>
+        : block.threads <= warp_size
+            ? softmax_backward_registers<P, packs_by_warp, warp_block, RowKind::regular>
+            : softmax_backward_registers<P, packs_by_block, max_threads, RowKind::regular>;
+    launch_rows(context, args.rows, block, kernel, call_of<T, Y>(args));
+  });
+}
+
+const Rung<SoftmaxBackward> self{{.name = "registers_single_read",
+                                  .step = 40,
+                                  .after = "warp_per_row",
+                                  .backend = device_backend,
+                                  .supports = supports,
+                                  .passes = {.loads = 1, .stores = 1},
+                                  .estimate = estimate,
+                                  .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row of y and dy in registers, or a block's part of one, as they were read.
+#pragma once
+
+#include "rung/device/row/register_row.hpp"
+#include "rung/ops/softmax_backward/cuda/detail/softmax_backward.hpp"
+
+namespace rung::softmax_backward_cuda::inline RUNG_TARGET {
+
+/// `packs` packs per thread of y and of dy. 16-bit elements stay packed: half the registers.
+template <class P, int packs, RowKind kind>
+class GradientRow {
+ public:
+  using Sum = typename P::Sum;
+  using Out = typename P::Out;
+  using T = std::remove_cvref_t<decltype(*P::y)>;
+  static constexpr int width = pack_width<T>;
+
+  /// Issues all loads.
+  __device__ __forceinline__ GradientRow(const T* y, const T* dy, std::int64_t length, int lead) {
+    const RegisterRow<const T, kind> ys(y, length, lead);
+    const RegisterRow<const T, kind> dys(dy, length, lead);
+#pragma unroll
+    for (int k = 0; k < packs; ++k) {
+      y_[k] = ys.load(pack_index(k), zero<T>());
+      dy_[k] = dys.load(pack_index(k), zero<T>());
+    }
+  }
+  /// Returns the sum of this thread's terms.
+  [[nodiscard]] __device__ __forceinline__ Sum sum(bool log) const {
+    Sum sum = 0;
+#pragma unroll
+    for (int k = 0; k < packs; ++k) {
+      const Pack<Sum, width> y = widen<Sum, T>(y_[k]);
+      const Pack<Sum, width> dy = widen<Sum, T>(dy_[k]);
+#pragma unroll
+      for (int i = 0; i < width; ++i) sum += term_of(y[i], dy[i], log);
+    }
+    return sum;
+  }
+  /// Stores dx, from the sum of the whole row.
+  __device__ __forceinline__ void store(const P& p, Out* dx, std::int64_t length, int lead,
+                                        Sum sum) const {
+    const RegisterRow<Out, kind, width> out(dx, length, lead);
+#pragma unroll
+    for (int k = 0; k < packs; ++k) {
+      const Pack<Sum, width> y = widen<Sum, T>(y_[k]);
+      const Pack<Sum, width> dy = widen<Sum, T>(dy_[k]);
+      Pack<Sum, width> results;
+#pragma unroll
+      for (int i = 0; i < width; ++i) results[i] = gradient_of(y[i], dy[i], sum, p.scale, p.log);
+      out.store(pack_index(k), results);
+    }
+  }
+
+ private:
+  PackedWords y_[packs];
+  PackedWords dy_[packs];
+};
+
+/// Returns whether rows of y, dy and dx begin and end at multiples of a pack of T.
+template <class T, class Y>
+bool is_regular(const SoftmaxBackward::Args& args) {
+  constexpr int width = pack_width<T>;
+  return rows_are_regular(args.rows, 0, args.y.data, width, 16) &&
+         rows_are_regular(args.rows, 1, args.dy.data, width, 16) &&
+         rows_are_regular(args.rows, 2, args.dx.data, width, wide_alignment<Y, width>);
+}
+
+}  // namespace rung::softmax_backward_cuda::inline RUNG_TARGET
