@@ -143,7 +143,17 @@ def operator_section(folder):
     lines += enumeration_lines(cpp, c)
     for structure, fields in headers.structures(cpp).items():
         lines += options_table(structure, fields, cpp, c)
+    for other, structure in borrowed_options(cpp):
+        lines += ["", f"{code('struct ' + structure)} is that of [{other}](#{other})."]
     return lines + [""]
+
+
+def borrowed_options(cpp):
+    """The options of other operators that functions take: [("softmax", "SoftmaxOptions")]."""
+    for other in re.findall(r'^#include "rung/ops/(\w+)/\1\.hpp"', cpp, re.M):
+        for structure in headers.structures((ROOT / f"rung/ops/{other}/{other}.hpp").read_text()):
+            if re.search(rf"const {structure}& options", cpp):
+                yield other, structure
 
 
 def functor_functions(text):
