@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(threads, blocks) gemm_warp_tile(Product32 p) {
   const int batch = static_cast<int>(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.y) * tile;
   const int first_column = static_cast<int>(blockIdx.x) * tile;
-  // Lanes are side by side in groups of four elements, so that a warp's load of a fragment touches
+  // Lanes are adjacent in groups of four elements, so that a warp's load of a fragment touches
   // every bank once.
   const int warp = thread_index() / 32;
   const int lane = thread_index() % 32;

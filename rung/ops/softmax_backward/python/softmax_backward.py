@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rung import Context
 
 __all__ = ["softmax_backward", "log_softmax_backward"]
+_RENAMED = {"dx": "out"}  # in messages: the library's names of arguments
 Array = TypeVar("Array")
 
 
