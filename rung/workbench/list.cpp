@@ -66,7 +66,10 @@ std::string remark(const RungInfo& rung) {
   if (const Availability here = rung_availability(rung); !here) {
     return available(rung.backend) ? "not here: " + here.why : "";
   }
-  if (rung.teaching) return "teaching: a step of the ladder, not picked";
+  if (rung.teaching) {
+    return rung.kind == RungKind::step ? "teaching: a step of the ladder, not picked"
+                                       : "teaching: not picked";
+  }
   return rung.peer ? "peer: " + about(rung) : "";
 }
 
