@@ -30,3 +30,10 @@ install(CODE "set(objcopy \"${CMAKE_OBJCOPY}\")
 set(prefix \"\${CMAKE_INSTALL_PREFIX}\")
 set(folder \"${CMAKE_INSTALL_LIBDIR}\")" COMPONENT wheel)
 install(SCRIPT ${PROJECT_SOURCE_DIR}/cmake/package/strip_wheel.cmake COMPONENT wheel)
+
+# License texts of the libraries that auditwheel copies into the wheel, from the system's packages.
+if(TARGET rung_python AND SKBUILD_METADATA_DIR)
+  install(CODE "file(GLOB binaries \${prefix}/\${folder}/*.so.* \${prefix}/\${folder}/rung/*.so \${prefix}/bin/*)
+execute_process(COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/python/licenses.py
+  ${SKBUILD_METADATA_DIR}/licenses/bundled \${binaries} COMMAND_ERROR_IS_FATAL ANY)" COMPONENT wheel)
+endif()

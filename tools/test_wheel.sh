@@ -104,6 +104,9 @@ size="$(stat -c %s "$repaired")"
 printf '   %s: %d KB\n' "$(basename "$repaired")" "$((size / 1000))"
 if ((size > max_megabytes * 1000000)); then fail "the wheel has $size bytes; at most $max_megabytes MB"; fi
 
+say 'license texts of the libraries in it'
+python3 "$source_root/python/licenses.py" --check "$repaired" || fail 'a library in the wheel has no license text'
+
 say 'abi3audit'
 # Of the whole wheel it would read librung.so, too, which is a linker script.
 if python -c 'import sys, zipfile
