@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways to an array's memory, the cheapest first.
+// Reads an array's memory, by the cheapest way first.
 #include "python/module/array.hpp"
 
 #include <cmath>
@@ -11,7 +11,8 @@
 namespace rung::python {
 namespace {
 
-/// Whether a result may be written: jax.Array is immutable by contract, whatever its memory is.
+/// Returns whether results must not be written: jax.Array is immutable by contract, whatever its
+/// memory is.
 bool is_immutable(const ArrayType& type) { return type.library == Library::jax; }
 
 std::int64_t integer_item(PyObject* tuple, Py_ssize_t index) {
@@ -32,7 +33,8 @@ bool records_gradient(PyObject* object) {
   return enabled.get() == Py_True;
 }
 
-/// Whether a tensor of PyTorch stands for the negative of what is in its memory: imag of conj().
+/// Returns whether a tensor of PyTorch stands for the negative of its memory, as imag of conj()
+/// does.
 bool is_negated(PyObject* object) {
   const Object method = attribute_if_any(object, "is_neg");
   if (!method) return false;
@@ -92,7 +94,8 @@ Array::~Array() {
   if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
 }
 
-/// Exact types: NumPy's float64 is a float too, but has a type of its own; so have bool and enums.
+/// Returns whether the object is exactly a float or an int. NumPy's float64 is a float too, but has a
+/// dtype; bool and enums are ints.
 bool Array::is_number(PyObject* object) {
   return PyFloat_CheckExact(object) != 0 || PyLong_CheckExact(object) != 0;
 }
@@ -148,7 +151,7 @@ void Array::read(PyObject* object) {
   read_dlpack();
 }
 
-/// False, with no exception set, for elements that the protocol does not know: bf16 of ml_dtypes.
+/// Returns false, with no exception set, for elements that the protocol lacks: bf16 of ml_dtypes.
 bool Array::read_buffer() {
   if (PyObject_GetBuffer(object_.get(), &buffer_, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
     buffer_.obj = nullptr;
@@ -266,8 +269,8 @@ void Array::read_dlpack() {
   void* stream = nullptr;
   Object named = checked(Py_BuildValue("{s:(ii)}", "max_version", 1, 1));
   if (on_device) {
-    // The stream on which the call will run: the producer makes it wait for its own work. 1 stands
-    // for the default stream.
+    // The producer makes the stream on which the call will run wait for its own work. 1 is the
+    // default stream.
     std::uintptr_t handle = 1;
     PyObject* const torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
     if (array_type(object).library == Library::torch && torch != nullptr) {
@@ -285,7 +288,7 @@ void Array::read_dlpack() {
   }
   const Object nothing = checked(PyTuple_New(0));
   Object capsule(PyObject_Call(method.get(), nothing.get(), named.get()));
-  if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {  // of before DLPack 1.0
+  if (!capsule && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {  // from before DLPack 1.0
     PyErr_Clear();
     if (PyDict_DelItemString(named.get(), "max_version") != 0) throw PythonError{};
     capsule = Object(PyObject_Call(method.get(), nothing.get(), named.get()));

@@ -38,13 +38,13 @@ class Array {
   [[nodiscard]] DType dtype() const { return tensor_.dtype; }
   [[nodiscard]] PyObject* object() const { return object_.get(); }
 
-  /// Where it was left out, makes it: of the kind and on the device of `like`.
+  /// Makes the array where it was left out: of the kind and on the device of `like`.
   void make_if_left_out(const Array& like, const Extents& shape, DType dtype);
   void make_if_left_out(const Array& like) { make_if_left_out(like, like.shape(), like.dtype()); }
   /// Takes a number in place of an array: one element of the type of `like`, without axes.
   static bool is_number(PyObject* object);
   Array(PyObject* number, const Array& like, const char* op, const char* name);
-  /// A new reference, to return to Python; None where it was left out.
+  /// Returns a new reference for Python; None where the array was left out.
   [[nodiscard]] PyObject* result() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that are no arrays, with messages that name them.
+// Reads arguments that are no arrays, with messages that name them.
 #include "python/module/call.hpp"
 
 #include <climits>

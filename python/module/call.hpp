@@ -38,17 +38,18 @@ class Call {
 
   [[nodiscard]] const char* op() const { return op_; }
 
-  // Each takes the next argument; `name` is for messages.
+  // Each function reads the next argument; `name` is for messages.
   Array in(const char* name) { return {array(name), op_, name, false, place_}; }
   Array optional_in(const char* name) { return {next(), op_, name, false, place_}; }
-  /// None stands for a result that is still to be made, or for one that is not asked for.
+  /// Reads an array to write. None stands for a result that is still to be made, or for one that
+  /// the caller does not want.
   Array out(const char* name) { return {next(), op_, name, true, place_}; }
-  /// Of what is read and written: must be given.
+  /// Reads an array that is read and written, which must be given.
   Array in_out(const char* name) { return {array(name), op_, name, true, place_}; }
-  /// An array, or a number that stands for an array of the type of `like`.
+  /// Reads an array, or a number that stands for an array of the type of `like`.
   Array in_or_number(const char* name, const Array& like);
 
-  /// An array of a list, at the end of `arrays`; None where it is left out.
+  /// Appends an array of a list to `arrays`; None stands for one that is left out.
   Array& emplace(std::deque<Array>& arrays, PyObject* object, const char* name, bool written) {
     return arrays.emplace_back(object, op_, name, written, place_);
   }
@@ -56,12 +57,12 @@ class Call {
   int integer(const char* name);
   double real(const char* name);
   bool flag() { return next() == Py_True; }  // X.py passes bool(...)
-  /// None: no axes; an int: one; else a sequence of them.
+  /// Reads axes. None is none of them, an int one, anything else a sequence.
   Extents integers(const char* name);
   [[nodiscard]] PyObject* peek() const { return at_ == end_ ? throw_too_few() : *at_; }
   PyObject* next() { return at_ == end_ ? throw_too_few() : *at_++; }
 
-  /// One of an enumeration's names, from 0 on.
+  /// Reads one of an enumeration's names, numbered from 0.
   template <class Enum, std::size_t n>
   Enum word(const char* name, const std::string_view (&names)[n]) {
     return static_cast<Enum>(word_index(name, names, n));
@@ -74,14 +75,14 @@ class Call {
     return names[word_index(name, words, n)].second;
   }
 
-  /// A tuple of results.
+  /// Returns a tuple of results.
   static PyObject* pair(const Array& first, const Array& second) {
     return Py_BuildValue("(NN)", first.result(), second.result());
   }
   static PyObject* triple(const Array& first, const Array& second, const Array& third) {
     return Py_BuildValue("(NNN)", first.result(), second.result(), third.result());
   }
-  /// Arrays are in host memory, and work is done on a GPU: on GPU 0 unless a context is given.
+  /// Computes on a GPU with arrays in host memory: on GPU 0 unless a context is given.
   void use_gpu() { place_ = {{Backend::cuda, 0}, nullptr, true}; }
 
   /// Calls function(context, pick), with the interpreter's lock released.
@@ -118,7 +119,7 @@ struct Name {
   }
 };
 
-/// The entry of a function in a Binding; messages begin with `op`.
+/// Returns the entry of a function in a Binding; messages begin with `op`.
 template <Name name, auto run, Name op = name>
 PyMethodDef bound() {
   using Fast = PyObject* (*)(PyObject*, PyObject* const*, Py_ssize_t);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contexts of calls that are given none: each thread has its own, for a context serves one thread.
+// Contexts of calls that are given none. Each thread has its own, since a context serves one
+// thread.
 #include "python/module/contexts.hpp"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ Context make_context(Backend backend, int device, int threads, void* stream) {
   return Context::on(backend, threads);
 }
 
-/// A number of threads or a device: null where it is None.
+/// Reads a number of threads or a device; null where it is None.
 int small_integer(PyObject* given, const char* name, int left_out) {
   if (given == nullptr || given == Py_None) return left_out;
   const long number = PyLong_AsLong(given);
@@ -179,7 +180,7 @@ Retired& retired() {
   return *all;
 }
 
-/// Those of one thread.
+/// Contexts of one thread.
 class OwnContexts {
  public:
   OwnContexts() = default;

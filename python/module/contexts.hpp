@@ -10,8 +10,8 @@ namespace rung::python {
 
 /// Makes the type; called once, by the module's initialization.
 Object make_context_type();
-/// The context of an argument: None stands for this thread's own for the place of the arrays, on a
-/// CPU with all cores. Throws PythonError (TypeError) for what is neither.
+/// Returns the context of an argument. None stands for this thread's own for the place of the
+/// arrays, on a CPU with all cores. Throws PythonError (TypeError) for any other object.
 Context& context_of(PyObject* argument, const Place& place, const char* op);
 
 }  // namespace rung::python

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung.copy: elements from one array to another, whatever the strides and devices.
+// rung.copy copies elements from one array to another, whatever the strides and devices.
 #include "python/module/call.hpp"
 #include "rung/core/require.hpp"
 #include "rung/core/tensor.hpp"
@@ -16,11 +16,11 @@ PyObject* run_copy(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_t 
   return guarded([&] {
     if (count != 2) throw_type_error("copy: accepted are two arguments, x and out");
     if (arguments[0] == Py_None) throw_type_error("copy: x is None; accepted: an array");
-    Place from, to;  // one each: the arrays may be on two devices
+    Place from, to;  // one for each array: they may be on two devices
     const Array x(arguments[0], "copy", "x", false, from);
     Array out(arguments[1], "copy", "out", true, to);
     out.make_if_left_out(x);
-    // As the library does, which has other names for the two.
+    // The library checks the same, with other names for the two.
     require_shape("copy", out, "out", x.shape());
     require_dtype("copy", out, "out", {x.dtype()});
     require_writable("copy", out, "out");

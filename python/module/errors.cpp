@@ -21,7 +21,7 @@ Object translated(const char* message) {
       PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "replace"));
 }
 
-/// The value of rung.Error.code.
+/// Returns the value of rung.Error.code.
 const char* code_name(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_argument:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++ exceptions as Python's: rung.Error with the same text and its code.
+// Turns C++ exceptions into Python's: rung.Error with the same text and its code.
 #pragma once
 
 #include <exception>

@@ -20,8 +20,8 @@ struct ExchangeTable {
   void* allocate;      // not used: arrays are made by their library's own function
   void* to_managed;    // not used
   void* from_managed;  // not used
-  /// Describes an array without owning it, as long as the array lives; nonzero: a Python error is
-  /// set. May be null.
+  /// Describes an array without owning it; the description is valid as long as the array lives.
+  /// Nonzero: a Python error is set. May be null.
   int (*describe)(void* object, DLTensor* described);
   int (*current_stream)(DLDeviceType type, std::int32_t device, void** stream);
 };

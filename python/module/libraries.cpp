@@ -25,7 +25,7 @@ constexpr Root roots[] = {{"numpy", Library::numpy}, {"torch", Library::torch},
                           {"cupy", Library::cupy},   {"jaxlib", Library::jax},
                           {"jax", Library::jax},     {"ml_dtypes", Library::numpy}};
 
-/// The library whose module defines the type or one of its bases.
+/// Returns the library whose module defines the type or one of its bases.
 Library library_of(PyObject* type, bool& masked) {
   const Object bases = attribute(type, "__mro__");
   const Py_ssize_t count = PyTuple_Size(bases.get());
@@ -58,12 +58,12 @@ const ExchangeTable* exchange_of(PyObject* type) {
   return usable ? table : nullptr;
 }
 
-PyObject* module_if_loaded(const char* name) {  // borrowed; null: not loaded
+PyObject* module_if_loaded(const char* name) {  // borrowed; null where it is not loaded
   PyObject* const modules = PyImport_GetModuleDict();
   return PyDict_GetItemString(modules, name);
 }
 
-/// The names that NumPy, PyTorch and CuPy share.
+/// Names that NumPy, PyTorch and CuPy share.
 constexpr const char* library_name(DType dtype) {
   constexpr const char* names[] = {"float32",       "float64",     "float16", "bfloat16",
                                    "float8_e4m3fn", "float8_e5m2", "int8",    "uint8",
@@ -71,7 +71,7 @@ constexpr const char* library_name(DType dtype) {
   return names[static_cast<std::size_t>(dtype)];
 }
 
-/// What np.empty() takes as dtype: a name, or, of types that NumPy lacks, ml_dtypes' class.
+/// Returns the dtype for np.empty(): a name, or ml_dtypes' class for a type that NumPy lacks.
 Object numpy_dtype(DType dtype) {
   if (dtype == DType::bf16 || dtype == DType::e4m3 || dtype == DType::e5m2) {
     const Object types = checked(PyImport_ImportModule("ml_dtypes"));
@@ -184,7 +184,7 @@ DType dtype_of_typestr(const char* typestr, PyObject* array, const char* op, con
   for (const Known& one : by_name) {
     if (one.text == text_of(said.get())) return one.dtype;
   }
-  // Of known types only those in another byte order are left.
+  // Known types arrive here only in another byte order.
   throw_dtype(op, name,
               std::string(text_of(said.get())) + (text[0] == '>' ? " in foreign byte order" : ""));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extension module rung._rung: the operators' bindings, rung.Context, and what the library has.
+// The extension module rung._rung: the operators' bindings, rung.Context, and facts about the
+// library.
 #include "python/module/call.hpp"
 #include "python/module/contexts.hpp"
 #include "python/module/errors.hpp"
@@ -22,7 +23,7 @@ PyObject* version_of_library(PyObject* /*module*/, PyObject* /*nothing*/) {
   return PyUnicode_FromString(version());
 }
 
-/// [(name, summary), ...]
+/// Returns [(name, summary), ...].
 PyObject* list_operators(PyObject* /*module*/, PyObject* /*nothing*/) {
   return guarded([] {
     Object list = checked(PyList_New(0));
@@ -35,7 +36,7 @@ PyObject* list_operators(PyObject* /*module*/, PyObject* /*nothing*/) {
   });
 }
 
-/// [(name, step, backend, after, peer, teaching, file), ...]
+/// Returns [(name, step, backend, after, peer, teaching, file), ...].
 PyObject* list_rungs(PyObject* /*module*/, PyObject* name) {
   return guarded([&] {
     if (PyUnicode_Check(name) == 0) {
@@ -55,7 +56,7 @@ PyObject* list_rungs(PyObject* /*module*/, PyObject* name) {
   });
 }
 
-/// (usable, why not)
+/// Returns (usable, reason).
 PyObject* ask_available(PyObject* /*module*/, PyObject* name) {
   return guarded([&] {
     if (PyUnicode_Check(name) == 0) {
@@ -72,7 +73,7 @@ PyMethodDef functions[] = {{"version", version_of_library, METH_NOARGS, nullptr}
                            {"available", ask_available, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 
-// State is global, and single-phase initialization says so: interpreters with a lock of their own
+// Single-phase initialization says that state is global: interpreters with a lock of their own
 // refuse the module.
 PyModuleDef definition = {PyModuleDef_HEAD_INIT,
                           "rung._rung",

@@ -50,7 +50,7 @@ inline Object borrowed(PyObject* object) {
   return Object(object);
 }
 
-/// An attribute, or nothing where the object lacks it; other errors are thrown.
+/// Returns an attribute, or nothing where the object lacks it; throws other errors.
 inline Object attribute_if_any(PyObject* object, const char* name) {
   PyObject* const found = PyObject_GetAttrString(object, name);
   if (found == nullptr) {
@@ -63,14 +63,14 @@ inline Object attribute(PyObject* object, const char* name) {
   return checked(PyObject_GetAttrString(object, name));
 }
 
-/// UTF-8 of a str; valid as long as the str.
+/// Returns the UTF-8 of a str, which is valid as long as the str.
 inline const char* text_of(PyObject* text, Py_ssize_t* size = nullptr) {
   const char* const utf8 = PyUnicode_AsUTF8AndSize(text, size);
   if (utf8 == nullptr) throw PythonError{};
   return utf8;
 }
 
-/// The name of an object's type: "list".
+/// Returns the name of an object's type: "list".
 inline std::string type_name(PyObject* object) {
   const Object type(borrowed(reinterpret_cast<PyObject*>(Py_TYPE(object))));
   const Object name = attribute(type.get(), "__name__");

@@ -39,7 +39,7 @@ void read_window(Call& call, int axes, int left_out_stride, Options& options) {
   options.dilation = per_axis(call, "dilation", axes, 1);
 }
 
-/// Axes of an image of a tensor N x C x image or N x image x C.
+/// Returns the number of axes of an image of a tensor N x C x image or N x image x C.
 inline int image_axes(const Call& call, const Array& x, const char* name) {
   const int axes = x.shape().rank - 2;
   if (axes < 1 || axes > 3) {
@@ -49,7 +49,7 @@ inline int image_axes(const Call& call, const Array& x, const char* name) {
   return axes;
 }
 
-/// The shape of a result that follows from no other tensor: given by the caller.
+/// Returns the shape, which the caller has to give, of a result that follows from no other tensor.
 inline Extents given_shape(Call& call, const Extents& given, const char* name) {
   if (given.rank == 0) {
     call.reject(std::string(name) + " and out are left out; give one of them");

@@ -17,7 +17,8 @@ DType product_dtype(DType a) {
   return a == DType::e4m3 || a == DType::e5m2 ? DType::bf16 : a;
 }
 
-/// The shape of C. What does not match is left to the operator, which refuses it by name.
+/// Returns the shape of C. Extents that do not match are left to the operator, which refuses them
+/// by name.
 Extents product_shape(const Call& call, const Array& a, const Array& b, bool transpose_a,
                       bool transpose_b) {
   for (const Array* one : {&a, &b}) {
@@ -61,7 +62,7 @@ PyObject* run_gemm(Call& call) {
   return c.result();
 }
 
-/// Lists a, b, out, bias, residual of one length; the last three may be None as a whole.
+/// Reads lists a, b, out, bias, residual of one length; the last three may be None as a whole.
 PyObject* run_gemm_grouped(Call& call) {
   PyObject* const lists[] = {call.next(), call.next(), call.next(), call.next(), call.next()};
   GemmOptions options{.alpha = call.real("alpha"), .beta = call.real("beta")};

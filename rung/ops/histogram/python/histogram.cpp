@@ -7,7 +7,8 @@
 namespace rung::python {
 namespace {
 
-/// Bins of a call without out: as many as edges enclose, or as given; 0: not given.
+/// Returns the number of bins of a call without out: as many as edges enclose, or as given. 0 is
+/// none given.
 std::int64_t bins_of(const Call& call, const Array& edges, std::int64_t bins) {
   if (!edges.given()) {
     if (bins <= 0) call.reject("bins is left out; give bins, edges or out");

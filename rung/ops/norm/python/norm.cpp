@@ -7,8 +7,8 @@
 namespace rung::python {
 namespace {
 
-/// The shape of mean and rstd: x's without the normalized axes. An axis that x lacks is left to the
-/// operator, which refuses it.
+/// Returns the shape of mean and rstd: x's without the normalized axes. An axis that x lacks is
+/// left to the operator, which refuses it.
 Extents other_axes(const Extents& x, int axis, int axes) {
   const int first = axis < 0 ? axis + x.rank : axis;
   Extents shape;

@@ -7,7 +7,7 @@
 namespace rung::python {
 namespace {
 
-/// The extents of the normalized axes; an axis that x lacks is left to the operator.
+/// Returns the extents of the normalized axes; an axis that x lacks is left to the operator.
 Extents normalized_axes(const Extents& x, int axis, int axes) {
   const int first = axis < 0 ? axis + x.rank : axis;
   Extents shape;

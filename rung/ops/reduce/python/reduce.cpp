@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view operation_names[] = {"sum",  "product", "min",    "max",
                                                 "mean", "argmin",  "argmax", "norm"};
 
-/// The shape of y; axes that x lacks are left to the operator, which refuses them.
+/// Returns the shape of y; axes that x lacks are left to the operator, which refuses them.
 Extents reduced_shape(const Array& x, const Extents& axes, bool keepdims, const Array& offsets) {
   unsigned reduced = axes.rank == 0 && !offsets.given() ? ~0U : 0U;
   const int rank = x.shape().rank;
