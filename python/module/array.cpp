@@ -94,8 +94,8 @@ Array::~Array() {
   if (buffer_.obj != nullptr) PyBuffer_Release(&buffer_);
 }
 
-/// Returns whether the object is exactly a float or an int. NumPy's float64 is a float too, but has a
-/// dtype; bool and enums are ints.
+/// Returns whether the object is exactly a float or an int. NumPy's float64 is a float too, but has
+/// a dtype; bool and enums are ints.
 bool Array::is_number(PyObject* object) {
   return PyFloat_CheckExact(object) != 0 || PyLong_CheckExact(object) != 0;
 }

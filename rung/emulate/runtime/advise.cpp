@@ -23,7 +23,7 @@ std::string demangled(const std::string& type) {
   return status == 0 ? text.get() : "";
 }
 
-/// "float [16][17]": the extents, and the type without them.
+/// Returns the extents of "float [16][17]" and the type without them.
 void read_type(record::Object& object) {
   object.type = demangled(object.type);
   const std::size_t bracket = object.type.find(" [");
@@ -39,7 +39,7 @@ void read_type(record::Object& object) {
   object.element_bytes = static_cast<std::size_t>(object.bytes) / count;
 }
 
-/// `extern __shared__ float s[];` where the kernel says so once.
+/// Returns the name in `extern __shared__ float s[];` where the kernel declares one such array.
 void find_dynamic(record::Object& object, const Finding& finding) {
   const SourceTree* const tree = source_tree(finding.file);
   if (tree == nullptr) return;
@@ -135,7 +135,8 @@ void name_object(Finding& finding) {
   std::string text = element_of(object);
   if (finding.kind == Kind::out_of_bounds) {
     if (object.element_bytes == 0) return;
-    // Far from the nearest memory it may have been meant for any, unless an unsigned index wrapped.
+    // An address far from the nearest memory may have been meant for any, unless an unsigned index
+    // wrapped.
     const auto far = static_cast<std::int64_t>(2 * object.bytes + 65536);
     if ((object.offset > far && !has_wrapped(object)) || object.offset < -65536) {
       object.name.clear();
@@ -167,7 +168,8 @@ void advise(Finding& finding) {
 
 namespace {
 
-/// Of an array that gets more elements the most count, and no other access needs a guard.
+/// Advises the largest of the extents that accesses of one array need; no other access then needs a
+/// guard.
 void widen_extent(Finding& finding, const std::vector<Finding>& findings) {
   const auto elements = [](const Finding& one) {
     if (one.fixes.empty() || one.fixes.front().kind != "extent") return 0;
@@ -197,7 +199,8 @@ void drop(std::vector<Finding>& findings, Predicate unwanted) {
   findings.swap(kept);
 }
 
-/// Where the block has to synchronize for one array, a barrier of the warp for another is none.
+/// Widens an advised __syncwarp() to the __syncthreads() that another finding needs at the same
+/// place.
 void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
   constexpr std::string_view narrow = "__syncwarp()", wide = "__syncthreads()";
   const auto replace_in = [&](std::string& text) {
@@ -273,7 +276,7 @@ void advise(std::vector<Finding>& findings) {
                     (here || there) && other.object.name == one.object.name;
            });
   });
-  // Of a race whose other side is not known it is enough to know another.
+  // A race whose other side is unknown adds nothing to one in the same line whose sides are known.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::race && !knows_both(one) &&
            std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
@@ -283,7 +286,8 @@ void advise(std::vector<Finding>& findings) {
                     other.object.name == one.object.name && other.space == one.space;
            });
   });
-  // What is read too early has not been written yet: the race says so, and what to do about it.
+  // Memory that is read too early has not been written yet: the race says so, and what to do about
+  // it.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::uninitialized &&
            std::any_of(findings.begin(), findings.end(),

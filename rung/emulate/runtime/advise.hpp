@@ -28,33 +28,34 @@ void advise_bounds(simt::record::Finding& finding);
 /// Returns false if none seems to be missing.
 bool advise_allocation(simt::record::Finding& finding);
 bool advise_copy(simt::record::Finding& finding);
-/// Likewise about a copy to the host; no advice: its size does not count elements.
+/// Advises on a copy to the host whose size counts elements; gives no advice where it does not.
 void advise_short_copy(simt::record::Finding& finding);
-/// About a read of an array that a guarded load has left unwritten in part.
+/// Advises on a read of an array that a guarded load has left unwritten in part.
 void advise_uninitialized(simt::record::Finding& finding);
-/// About a barrier to which lanes of one warp come in different calls.
+/// Advises on a barrier that lanes of one warp reach in different calls.
 void advise_split(simt::record::Finding& finding);
 
 /// Returns true if a finding about a mask is of code that the compiler has merged.
 bool is_merged_store(const simt::record::Finding& finding);
 
-/// All parts, one behind the other.
+/// Returns all parts, one after another.
 inline std::string joined(std::initializer_list<std::string_view> parts) {
   std::string whole;
   for (const std::string_view part : parts) whole += part;
   return whole;
 }
 
-/// The third argument of a launch, of which a kernel's dynamic shared memory comes.
+/// The third argument of a launch, from which a kernel's dynamic shared memory comes.
 void advise_launch(simt::record::Finding& finding);
-/// How many elements the block's last thread needs where this one accesses the one of this index,
-/// if each needs one more than the thread before.
+/// Returns the number of elements that the block's last thread needs where this one accesses the
+/// one of this index, if each needs one more than the thread before.
 std::int64_t elements_needed(const simt::record::Finding& finding, std::int64_t index);
 
-/// Whether the other side of a race is another thread: of many who have read one is kept, which may
-/// be the one that writes.
+/// Returns whether the other side of a race is another thread. Of many readers one is kept, which
+/// may be the one that writes.
 bool knows_both(const simt::record::Finding& race);
-/// The kernel of a finding in a source: by its name without namespaces and template arguments.
+/// Returns the kernel of a finding in a source: by its name without namespaces and template
+/// arguments.
 const Function* kernel_of(const SourceTree& tree, const simt::record::Finding& finding);
 
 /// A statement that reads, changes and writes one element.
@@ -65,12 +66,12 @@ struct Update {
   std::string operand;              // "1"
   const Statement* load = nullptr;  // by which the element was read before; null: by the same
 };
-/// What the statement updates, if it is an update whose operand does not read the array elsewhere
-/// (`elsewhere`: or is one all the same).
+/// Returns what the statement updates, if its operand does not read the array elsewhere.
+/// `elsewhere`: even if it does.
 std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
                                 const std::string& array, bool elsewhere);
 
-/// A fix by which text of a statement is replaced.
+/// Returns a fix by which text of a statement is replaced.
 simt::record::Fix replacement(const SourceTree& tree, const char* kind, const Statement& one,
                               std::string text);
 

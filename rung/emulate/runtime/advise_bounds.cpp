@@ -47,7 +47,8 @@ bool lets_through(const Finding& finding, const Scene& scene, const Statement& a
   return false;
 }
 
-/// The comparison v <= bound of a loop or branch around, v being part of the index.
+/// Corrects the comparison v <= bound of a loop or branch around the access, v being part of the
+/// index.
 bool advise_comparison(Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
   if (scene.wrong.before()) return false;  // no upper bound lets an index below 0 through
@@ -120,7 +121,7 @@ void advise_range(Finding& finding, const Scene& scene) {
                            std::to_string(scene.wrong.count - 1)});
 }
 
-/// An if around the statement, or a choice around what is read.
+/// Advises an `if` around the statement, or a choice around the value that is read.
 void advise_guard(Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
   const std::string condition = condition_of(scene.tree, finding, scene.access, scene.wrong);
@@ -131,7 +132,7 @@ void advise_guard(Finding& finding, const Scene& scene) {
   finding.advice = "guard the access: if (" + condition + ")";
   const Statement& one = *scene.access.spot.statement;
   if (one.kind != Statement::Kind::simple) {
-    // Around a loop, unless the index is its own variable.
+    // The guard goes around a loop, unless the index is the loop's own variable.
     std::size_t own = one.header_begin;
     while (own < one.header_end && !tokens[own + 1].is("=")) ++own;
     if (scene.tree.mentions(scene.access.begin, scene.access.end, tokens[own].text)) return;
@@ -156,8 +157,8 @@ void advise_guard(Finding& finding, const Scene& scene) {
                            "(" + condition + " ? " + access + " : 0)"});
 }
 
-/// The elements that the last thread of a row, or of a column, of the block needs where this one
-/// accesses the one of this index: of the two the direction in which index and thread agree.
+/// Returns the number of elements that the last thread of a row or column of the block needs where
+/// this one accesses the one of this index. The axis is the one along which index and thread agree.
 std::int64_t elements_of_axis(const Finding& finding, std::int64_t index) {
   const auto& block = finding.block_extent;
   const std::int64_t x = finding.thread.x, y = finding.thread.y;
@@ -188,7 +189,7 @@ bool advise_one_extent(Finding& finding, const Scene& scene, std::int64_t index,
   return true;
 }
 
-/// The declaration of an array that is too short for the block.
+/// Advises a larger extent where the array's declaration is too short for the block.
 bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   const TokenStream& tokens = scene.tokens;
   const std::string name(tokens[scene.access.name].text);
@@ -205,7 +206,7 @@ bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   return true;
 }
 
-/// "index 64 of an array of type 'float [64]'": the index and the number of elements.
+/// Reads the index and the number of elements from "index 64 of an array of type 'float [64]'".
 bool read_index(const std::string& message, long long& index, long long& count) {
   const std::size_t bracket = message.find('[');
   return std::sscanf(message.c_str(), "index %lld", &index) == 1 && bracket != std::string::npos &&

@@ -34,7 +34,7 @@ bool is_size_of_pointer(const SizedCall& call) {
   return false;
 }
 
-/// The copy into an array that its allocation is sizeof times as large as.
+/// Returns the copy into an array whose allocation is sizeof times as large as the copy.
 const SizedCall* short_copy(const std::vector<SizedCall>& copies, const SizedCall& allocation) {
   for (const SizedCall& one : copies) {
     if (one.pointer != allocation.pointer) continue;
@@ -62,7 +62,7 @@ bool advise_allocation(Finding& finding) {
                              ")"});
     return true;
   }
-  if (object.offset / size >= bytes) return false;  // that many elements would not do either
+  if (object.offset / size >= bytes) return false;  // that many elements would be too few as well
   const bool known = is_argument(finding, bytes);
   if (call.has_value() ? !counts_elements(*call->tree, call->size) : !known) return false;
   const std::string type = object.type.empty() ? "the element" : object.type;

@@ -19,8 +19,8 @@ constexpr std::size_t nowhere = ~std::size_t{0};
 /// A call that acquires or frees a lock, itself or within a function of the program.
 struct LockCall {
   std::string lock;          // as the source spells it
-  std::size_t atomic;        // the token of the atomic function
-  const Function* function;  // that calls it
+  std::size_t atomic;        // token of the atomic function
+  const Function* function;  // function that makes the call
   bool fenced;               // a fence precedes it in a function of its own
 };
 
@@ -32,7 +32,7 @@ bool is_fence(const emulate::Token& token) {
          token.is("atomic_thread_fence");
 }
 
-/// The text of the first argument of the call whose name is at `name`.
+/// Returns the text of the first argument of the call whose name is at `name`.
 std::string first_argument(const SourceTree& tree, std::size_t name) {
   const TokenStream& tokens = tree.tokens();
   const std::size_t close = tokens.closing(name + 1);
@@ -43,7 +43,7 @@ std::string first_argument(const SourceTree& tree, std::size_t name) {
   return tree.text(name + 2, end);
 }
 
-/// The call at this token; its `atomic` is `nowhere` if it concerns no lock.
+/// Returns the call at this token; its `atomic` is `nowhere` if it concerns no lock.
 LockCall lock_call(const SourceTree& tree, const Function& from, std::size_t at) {
   const TokenStream& tokens = tree.tokens();
   LockCall call{"", nowhere, &from, false};
@@ -66,7 +66,7 @@ LockCall lock_call(const SourceTree& tree, const Function& from, std::size_t at)
   return call;
 }
 
-/// The innermost statement that holds the token.
+/// Returns the innermost statement that holds the token.
 const Statement& statement_at(const Function& function, std::size_t token) {
   const Statement* one = &function.body;
   for (const Statement* inner = one; inner != nullptr;) {

@@ -12,7 +12,7 @@ namespace {
 namespace record = simt::record;
 using record::Finding;
 
-/// The statement of `function` from which the spot's function is called; null: it is not.
+/// Returns the statement of `function` from which the spot's function is called; null: it is not.
 const Statement* call_in(const SourceTree& tree, const Function& function,
                          const SourceTree::Spot& spot) {
   for (std::size_t i = function.body.begin; i < function.body.end; ++i) {
@@ -67,7 +67,7 @@ Pair find_pair(const Finding& race) {
   return {tree, here.function, here.statement, there.statement};
 }
 
-/// Whether the array's elements can be updated by the function; else why not.
+/// Returns why the function cannot update the array's elements; "" where it can.
 std::string unfit(const Update& update, const std::string& type) {
   const bool floating = type == "float" || type == "double";
   const bool extreme = update.operation == "Max" || update.operation == "Min";
@@ -101,7 +101,8 @@ void advise_atomic(Finding& race, const SourceTree& tree, const Update& update) 
   }
 }
 
-/// Several blocks write what their thread of one number writes: the index lacks the block.
+/// Advises an index that depends on the block, where threads of one number in several blocks write
+/// the same element.
 bool advise_index(Finding& race, const Pair& pair) {
   const record::Racers& r = race.racers;
   if (!r.both_write || !r.across_blocks || r.across_warps || r.within_warp || !r.same_thread) {
@@ -124,7 +125,8 @@ bool advise_index(Finding& race, const Pair& pair) {
   return true;
 }
 
-/// One statement reads what another thread writes by it: reads first, a barrier, then writes.
+/// One statement reads an element that another thread writes by it. The advice is to read first,
+/// then a barrier, then to write.
 void advise_reading_first(Finding& race, const Pair& pair, const char* barrier) {
   const SourceTree& tree = *pair.tree;
   race.advice = std::string("read into a variable, then ") + barrier +
@@ -136,7 +138,7 @@ void advise_reading_first(Finding& race, const Pair& pair, const char* barrier) 
     equals = tree.tokens()[equals].is("[") ? tree.tokens().closing(equals) + 1 : equals + 1;
   }
   if (equals >= one.end) return;
-  // Threads that do not come by the statement have to come by the barrier.
+  // Threads that skip the statement must still reach the barrier.
   const Statement* whole = &one;
   const Statement* branch = one.parent;
   if (branch != nullptr && branch->kind == Statement::Kind::block && branch->parts.size() == 1) {
@@ -158,7 +160,7 @@ void advise_reading_first(Finding& race, const Pair& pair, const char* barrier) 
                                        tree.text(one.begin, equals) + "= value; }"));
 }
 
-/// Whether the element depends on the thread: something between brackets does.
+/// Returns whether the element depends on the thread: something between brackets does.
 bool varies(const Pair& pair, const std::string& array) {
   const emulate::TokenStream& tokens = pair.tree->tokens();
   for (std::size_t i = pair.first->begin; i + 1 < pair.first->end; ++i) {
@@ -194,7 +196,7 @@ void advise_race(Finding& race) {
   const record::Racers& racers = race.racers;
   const bool same = pair.first == pair.second;
   const bool atomic = race.message.find("updates atomically") != std::string::npos;
-  // Who has read there is not known where many have.
+  // Where many threads have read, the recorder does not know which.
   const bool seen = racers.both_write || racers.across_blocks || knows_both(race);
   const auto updates = [&](const Statement& one) {
     return update_of(*pair.tree, one, race.object.name, false);
@@ -217,7 +219,7 @@ void advise_race(Finding& race) {
     return;
   }
   const bool one_warp = !racers.across_warps;
-  // The same element each time is no matter of order.
+  // A conflict on the same element each time is not a matter of order.
   const bool one_element = same && racers.both_write && !varies(pair, race.object.name);
   BarrierAdvice of_block(race, pair, false);
   if (!one_element && of_block.find()) {

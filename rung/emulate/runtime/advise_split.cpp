@@ -10,7 +10,7 @@ namespace {
 
 using simt::record::Finding;
 
-/// The `if` of which these two stand in different branches; null: there is none.
+/// Returns the `if` of which these two stand in different branches; null: there is none.
 const Statement* parting_branch(const Statement& one, const Statement& other) {
   const Statement* common = one.parent;
   while (common != nullptr && !common->contains(other)) common = common->parent;
@@ -19,13 +19,13 @@ const Statement* parting_branch(const Statement& one, const Statement& other) {
   return parts ? common : nullptr;
 }
 
-/// Whether nothing of its branch comes behind it.
+/// Returns whether nothing of its branch follows it.
 bool is_last(const Statement& one, const Statement& branch) {
   if (one.parent == &branch) return true;
   return one.parent->parent == &branch && one.parent->parts.back().get() == &one;
 }
 
-/// The barrier behind the `if`, in place of those at the end of its branches.
+/// Advises one barrier after the `if`, in place of those at the end of its branches.
 void add_fixes(Finding& finding, const SourceTree& tree, const Statement& branch,
                const Statement& one, const Statement& other) {
   const std::string barrier = tree.text(one);

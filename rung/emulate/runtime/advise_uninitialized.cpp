@@ -21,8 +21,8 @@ bool is_bound(const SourceTree& tree, const Function& function, const Statement&
   return false;
 }
 
-/// The last statement in front of the read that fills the array in a branch without else, by a
-/// condition about sizes; null: none.
+/// Returns the last statement in front of the read that fills the array in a branch without else,
+/// by a condition about sizes; null: none.
 const Statement* guarded_load(const SourceTree& tree, const Function& function,
                               const Statement& from, const Statement& read,
                               std::string_view array) {

@@ -11,7 +11,7 @@ bool returns(const SourceTree& tree, const Statement& one) {
   return tree.mentions(one.begin, one.end, "return");
 }
 
-/// The element that a statement writes: "out[i]"; "": none that can be told.
+/// Returns the element that a statement writes: "out[i]"; "" where that is unknown.
 std::string target_of(const SourceTree& tree, const Statement& one) {
   const emulate::TokenStream& tokens = tree.tokens();
   if (one.kind != Statement::Kind::simple || !tokens[one.begin + 1].is("[")) return "";
@@ -33,8 +33,8 @@ bool writes_before_return(const SourceTree& tree, const Statement& from, const S
 
 }  // namespace
 
-/// The compiler merges equal stores of two branches. Lanes that return behind theirs then seem to
-/// have gone on to the other, past the call.
+/// Returns whether the compiler has merged equal stores of two branches. Lanes that return after
+/// theirs then seem to have gone on to the other, past the call.
 bool is_merged_store(const Finding& finding) {
   using simt::record::Kind;
   const bool of_lanes = finding.kind == Kind::warp_sync || finding.kind == Kind::barrier;

@@ -18,9 +18,9 @@ constexpr int fatal_signals[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
                                  SIGABRT, SIGALRM, SIGINT, SIGTERM};
 constexpr long look_every = 20'000'000;  // ns
 constexpr int max_looks = 3000;
-constexpr int max_asleep = 100;  // looks at which the copy waits for something: a lock, for ever
+constexpr int max_asleep = 100;  // looks during which the copy waits for something: a lock, forever
 
-/// Whether the process sleeps, as /proc tells: "pid (name) S ...".
+/// Returns whether the process sleeps, as /proc tells: "pid (name) S ...".
 bool is_asleep(const char* status_file) {
   char text[512];
   const int file = open(status_file, O_RDONLY | O_CLOEXEC);
@@ -33,7 +33,7 @@ bool is_asleep(const char* status_file) {
   return name_end != nullptr && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
-/// "/proc/PID/stat", without the library's formatting.
+/// Writes "/proc/PID/stat" without the library's formatting.
 void name_status_file(char (&path)[32], pid_t process) {
   char digits[16];
   int count = 0;
@@ -46,7 +46,7 @@ void name_status_file(char (&path)[32], pid_t process) {
 }  // namespace
 
 bool do_apart(void (*work)()) {
-  // Not fork(), which waits for the heap's locks.
+  // fork() would wait for the heap's locks.
   const auto child = static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
   if (child < 0) return false;
   if (child == 0) {
@@ -75,7 +75,7 @@ bool do_apart(void (*work)()) {
 }
 
 void write_plainly(const char* text) {
-  // What does not fit is lost.
+  // Text that does not fit is lost.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
 }
 

@@ -5,10 +5,10 @@
 
 namespace rung::cuda {
 
-/// Does the work in a copy of this process, which may fail or hang at it. Whether it was done. Safe
-/// to call from a signal handler; the work may do whatever it likes.
+/// Does the work in a copy of this process, which may fail or hang at it. Returns whether it was
+/// done. A signal handler may call it; the work may do whatever it likes.
 bool do_apart(void (*work)());
-/// Writes to standard error. Likewise safe.
+/// Writes to standard error. A signal handler may call it.
 void write_plainly(const char* text);
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in the source a barrier belongs that orders the two sides of a race.
+// Finds the place in the source for a barrier that orders the two sides of a race.
 #include "rung/emulate/runtime/barrier_advice.hpp"
 
 #include <utility>
@@ -14,7 +14,7 @@ const Statement* part_of(const Statement& block, const Statement& inner) {
   return nullptr;
 }
 
-/// The statement that the token stands in.
+/// Returns the statement that the token stands in.
 const Statement* innermost(const Statement& from, std::size_t token) {
   for (const auto& part : from.parts) {
     if (part->begin <= token && token < part->end) return innermost(*part, token);
@@ -54,7 +54,7 @@ bool BarrierAdvice::find() {
     words_ = rung::cuda::between(pair_);
     placed = true;
   }
-  // From one round of a loop to the next.
+  // The race is between one iteration of a loop and the next.
   for (const Statement* loop = common; loop != nullptr; loop = loop->parent) {
     if (loop->kind != Statement::Kind::loop || !all_come_by(loop)) continue;
     const bool known = has_barrier(loop->header_end + 1, pair_.first->begin) ||
@@ -82,14 +82,14 @@ bool BarrierAdvice::find() {
   return true;
 }
 
-/// Whether all threads execute what stands in this statement.
+/// Returns whether all threads execute the body of this statement.
 bool BarrierAdvice::all_come_by(const Statement* one) const {
   for (; one != nullptr; one = one->parent) {
     if (!tree_.uniform(*pair_.function, *one, warp_)) return false;
   }
   return true;
 }
-/// Whether there is a barrier that no branch around it alone skips.
+/// Returns whether a barrier exists that no branch around it alone skips.
 bool BarrierAdvice::has_barrier(std::size_t begin, std::size_t end) const {
   for (std::size_t i = begin; i < end; ++i) {
     if (tree_.is_barrier(i, warp_) && !skipped(i)) return true;
@@ -100,7 +100,7 @@ std::string BarrierAdvice::skipped_lines(std::size_t begin, std::size_t end) con
   std::string lines;
   for (std::size_t i = begin; i < end; ++i) {
     if (!tree_.is_barrier(i, warp_)) continue;
-    // In a branch around it, be that around the accesses as well.
+    // Any branch around the barrier counts, even one that encloses the accesses as well.
     bool uniform = true;
     for (const Statement* one = innermost(pair_.function->body, i); one != nullptr;
          one = one->parent) {

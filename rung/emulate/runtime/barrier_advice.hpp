@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in the source a barrier belongs that orders the two sides of a race.
+// Finds the place in the source for a barrier that orders the two sides of a race.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace rung::cuda {
 
-/// Where both sides of a race are, in one function, in the order of the source.
+/// The two sides of a race within one function, in the order of the source.
 struct Pair {
   const SourceTree* tree = nullptr;
   const Function* function = nullptr;
@@ -17,10 +17,10 @@ struct Pair {
   const Statement* second = nullptr;
 };
 
-/// "between line 3 and line 5"; in one line with the statements' text.
+/// Returns "between line 3 and line 5"; for one line, the statements' text.
 std::string between(const Pair& pair);
 
-/// Advises the fence that holders of a lock leave out, by which both sides of the race are guarded.
+/// Advises the fence that holders of a lock leave out, where a lock guards both sides of the race.
 /// Returns false if there is no such lock.
 bool advise_lock(simt::record::Finding& race, const Pair& pair);
 
@@ -30,14 +30,15 @@ class BarrierAdvice {
   BarrierAdvice(simt::record::Finding& race, const Pair& pair, bool warp)
       : race_(race), pair_(pair), tree_(*pair.tree), warp_(warp) {}
 
-  /// Sets the advice and the fixes of the race; whether there is a place that all threads come by.
+  /// Sets the advice and the fixes of the race. Returns whether all threads reach some place
+  /// between its sides.
   bool find();
   [[nodiscard]] const char* call() const { return warp_ ? "__syncwarp()" : "__syncthreads()"; }
 
  private:
   [[nodiscard]] bool all_come_by(const Statement* one) const;
   [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end) const;
-  /// The lines of barriers that stand in branches between these tokens.
+  /// Returns the lines of barriers that stand in branches between these tokens.
   [[nodiscard]] std::string skipped_lines(std::size_t begin, std::size_t end) const;
   [[nodiscard]] bool skipped(std::size_t token) const;
   [[nodiscard]] int last_line(const Statement& loop) const;

@@ -14,7 +14,7 @@ namespace {
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_nesting = 6;  // of variables that are set from variables
+constexpr int max_nesting = 6;  // nesting of variables that are set from variables
 
 std::vector<TokenRange> arguments(const TokenStream& tokens, std::size_t open) {
   std::vector<TokenRange> list;
@@ -31,7 +31,8 @@ std::vector<TokenRange> arguments(const TokenStream& tokens, std::size_t open) {
   return list;
 }
 
-/// The bracket of the arguments of the call whose name is at `name`; 0: it is none.
+/// Returns the opening bracket of the arguments of the call whose name is at `name`; 0 where it is
+/// no call.
 std::size_t call_bracket(const TokenStream& tokens, std::size_t name) {
   std::size_t open = name + 1;
   if (tokens[open].is("<")) {  // cudaMalloc<float>(...)
@@ -61,7 +62,7 @@ bool counts_elements(const SourceTree& tree, TokenRange size, int depth) {
   if (tree.mentions(size.begin, size.end, "sizeof")) return false;
   for (std::size_t i = size.begin; i < size.end; ++i) {
     if (tokens[i].kind == TokenKind::number) {
-      // A number alone may be of bytes; so may a factor of 2, 4, 8 or 16.
+      // A number alone may count bytes; so may a factor of 2, 4, 8 or 16.
       if (size.end == size.begin + 1 && depth == 0) return false;
       for (const char* width : {"2", "4", "8", "16"}) {
         const bool factor = tokens[i + 1].is("*") || (i > size.begin && tokens[i - 1].is("*"));

@@ -17,10 +17,10 @@ struct SizedCall {
   std::size_t name = 0;     // its token
   std::string pointer;      // variable that the first argument names; "": none
   TokenRange size;          // argument that counts bytes
-  TokenRange source, kind;  // of a copy
+  TokenRange source, kind;  // arguments of a copy
   [[nodiscard]] std::string text() const { return tree->text(size.begin, size.end); }
   [[nodiscard]] int line() const { return tree->line(name); }
-  /// The call with its size multiplied by sizeof(type), and of it what is to be replaced.
+  /// Returns a fix that multiplies the call's size by sizeof(type).
   [[nodiscard]] simt::record::Fix with_sizeof(const std::string& type) const;
 };
 

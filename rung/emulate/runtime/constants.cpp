@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// __constant__ variables: registered while the program is loaded, so that kernels may read them and
-// no more. Of one file they may not be more than a chip's constant bank holds.
+// __constant__ variables: registered while the program is loaded, as memory that kernels may only
+// read. Those of one file must fit a chip's constant bank.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -22,7 +22,8 @@ constexpr std::size_t bank_bytes = 64 << 10;
 /// Ends the program where ptxas would have refused its file.
 void count_in_file(const char* file, const char* name, std::size_t bytes) {
   static std::mutex mutex;
-  // By file: those of a header are several files' own, but each bank holds them once.
+  // Sizes are kept per file: several files may share a header's variables, but each bank holds them
+  // once.
   static auto& files = *new std::map<std::string, std::map<std::string, std::size_t>>;
   const std::lock_guard lock(mutex);
   files[file][name] = bytes;

@@ -22,13 +22,13 @@ namespace {
 
 namespace record = simt::record;
 
-/// Variables of the program and its libraries: __device__ ones are among them.
+/// Variables of the program and its libraries, __device__ ones among them.
 bool in_image(const void* address) {
   Dl_info info{};
   return dladdr(address, &info) != 0;
 }
 
-/// Whether a copy may touch these bytes on the side that its kind calls the device's.
+/// Returns whether a copy may touch these bytes on the side that its kind calls the device's.
 bool fits(const void* address, std::size_t bytes, bool device, bool writes) {
   const Allocation found = find(address);
   const std::string side = writes ? "the destination" : "the source";
@@ -45,7 +45,7 @@ bool fits(const void* address, std::size_t bytes, bool device, bool writes) {
   return false;
 }
 
-/// The host's memory that was neither allocated by the runtime nor registered.
+/// Returns whether the memory is the host's, neither allocated by the runtime nor registered.
 bool is_pageable(const void* address) { return find(address).begin == nullptr; }
 
 cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::size_t from_bytes,
@@ -66,7 +66,7 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
   const auto is_unknown = [&](const void* address) {
     return find(address).begin == nullptr && find_freed(address).begin == nullptr;
   };
-  // Both ends are what they are: another direction fits.
+  // Both ends are valid for another direction of the copy.
   const bool turned = kind == cudaMemcpyHostToDevice && is_device(from) && is_unknown(to);
   const bool straight = kind == cudaMemcpyDeviceToHost && is_device(to) && is_unknown(from);
   if (turned) note_reason("from the device to the host it is cudaMemcpyDeviceToHost");
@@ -76,21 +76,22 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
 
 std::atomic<std::uint64_t> launches{0};
 
-/// A result that no kernel has written. Where none has run since it was allocated it is none: the
-/// copy may be there to be timed.
+/// Reports a result that no kernel has written. Where none has run since it was allocated it is not
+/// reported: the copy may be there to be timed.
 void check_written(const void* to, const void* from, std::size_t bytes, const void* code) {
   const Allocation source = find(from);
   if (code == nullptr || source.type != cudaMemoryTypeDevice || !record::checking()) return;
   if (find(to).type == cudaMemoryTypeDevice || source.launches_before == launches) return;
   if (!record::never_written(from, bytes)) return check_grid(from, bytes);
-  // A kernel's memcpy and memset are not seen, but change what allocation has left there.
+  // A kernel's memcpy and memset are not recorded, but they overwrite the allocation's poison.
   const DeviceAccess access;
   const auto* first = static_cast<const unsigned char*>(from);
   const auto is_poison = [](unsigned char one) { return one == simt::poison; };
   if (std::all_of(first, first + bytes, is_poison)) report_unwritten_copy(source, bytes, code);
 }
 
-/// A half, a quarter, an eighth or a sixteenth of an array: the sizes of its elements.
+/// Reports a copy of a half, a quarter, an eighth or a sixteenth of an array: the sizes of its
+/// elements.
 void check_whole(const void* to, const void* from, std::size_t bytes, const void* code) {
   const Allocation source = find(from);
   if (code == nullptr || source.begin != from || source.type != cudaMemoryTypeDevice) return;
@@ -182,7 +183,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return copy_bytes(to, from, bytes, kind, code);
   };
   if (!is_busy(stream)) return submit(stream, cudaGraphNodeTypeMemcpy, copy);
-  // The host's ordinary memory is read before the call returns, and written.
+  // The host's pageable memory is read or written before the call returns.
   if (is_pageable(from) && kind != cudaMemcpyDeviceToHost) {
     auto kept = std::make_shared<std::vector<char>>(static_cast<const char*>(from),
                                                     static_cast<const char*>(from) + bytes);

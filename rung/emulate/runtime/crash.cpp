@@ -35,7 +35,7 @@ struct Fault {
   int signal = 0;
   const void* address = nullptr;
   const void* code = nullptr;
-  unsigned long error = 0;  // the processor's, of a page; bit 1: it was a write
+  unsigned long error = 0;  // page fault's error code; bit 1: it was a write
   bool general = false;     // no page is to blame
 };
 thread_local Fault fault;
@@ -60,8 +60,8 @@ const char* what(int signal) {
   }
 }
 
-/// The line of code of the program. Empty for the system's libraries: where their debug information
-/// is installed, their lines are known, too.
+/// Returns the line of code of the program. It is empty for the system's libraries, whose lines
+/// would be known where their debug information is installed.
 std::string program_line(const void* code) {
   Dl_info object;
   if (dladdr(code, &object) != 0 && object.dli_fname != nullptr) {
@@ -76,13 +76,13 @@ std::string place_of(const void* code) {
   return line.empty() ? "" : "\n  at " + line;
 }
 
-/// The innermost function of the program itself that is being called now.
+/// Returns the innermost function of the program itself on the call stack.
 std::string place_of_caller() {
   void* frames[64];
   const int count = backtrace(frames, 64);
   for (int i = 0; i < count; ++i) {
     const std::string line = program_line(static_cast<char*>(frames[i]) - 1);
-    // Neither ours nor the system's.
+    // Frames of ours and of the system are skipped.
     bool foreign = line.empty() || line.starts_with("..");
     for (const char* folder :
          {"rung/emulate/include", "rung/emulate/runtime", "rung/simt", "/usr/", "libstdc++"}) {
@@ -93,7 +93,7 @@ std::string place_of_caller() {
   return "";
 }
 
-/// Of memory that was freed: where.
+/// Tells where memory that was freed was freed.
 std::string what_lies_at(const void* address) {
   const FreedMemory freed = find_freed(address);
   if (freed.begin == nullptr) return "";
@@ -103,11 +103,11 @@ std::string what_lies_at(const void* address) {
          (line.empty() ? "" : " at " + line);
 }
 
-/// Where a faulting thread of a kernel goes on: on its own stack, out of the handler.
+/// Fails the kernel. A faulting thread of it runs this on its own stack, out of the handler.
 [[noreturn]] void leave_kernel() {
   char pointer[32];
   std::snprintf(pointer, sizeof pointer, "%p", fault.address);
-  // A fault without an address is one of an instruction that wants its operand aligned.
+  // A fault without an address comes from an instruction that needs its operand aligned.
   const bool misaligned = fault.signal == SIGSEGV && fault.address == nullptr && fault.general;
   std::string text = misaligned ? "misaligned address: " : "invalid address: ";
   text += what(fault.signal);
@@ -116,7 +116,7 @@ std::string what_lies_at(const void* address) {
   }
   text += place_of(fault.code);
   std::snprintf(message, sizeof message, "%s", text.c_str());
-  text = std::string();  // nothing that owns memory may be alive
+  text = std::string();  // nothing that owns memory may live past this point
   simt::fail(message, simt::Place{});
 }
 
@@ -129,7 +129,7 @@ unsigned long error_of(const ucontext_t& context) {
 }
 void continue_at(ucontext_t& context, void (*function)()) {
   auto& registers = context.uc_mcontext.gregs;
-  // Below the red zone, aligned as after a call.
+  // The frame is below the red zone, aligned as after a call.
   registers[REG_RSP] = ((registers[REG_RSP] - 256) & ~15LL) - 8;
   registers[REG_RIP] = reinterpret_cast<greg_t>(function);
 }
@@ -139,7 +139,7 @@ unsigned long error_of(const ucontext_t&) { return 0; }
 void continue_at(ucontext_t&, void (*)()) {}
 #endif
 
-/// What is to be told of host code by the copy of the process, which has only this thread.
+/// The copy of the process, which has only this thread, reports a fault of host code.
 void tell_host_fault() {
   std::fflush(stdout);
   std::string where = place_of(fault.code);
@@ -157,7 +157,7 @@ void tell_host_fault() {
   write_report();
 }
 
-/// Then the signal ends the process.
+/// The signal then ends the process.
 void tell_apart(int signal, void (*work)()) {
   std::signal(signal, SIG_DFL);
   if (!do_apart(work)) {
@@ -181,7 +181,7 @@ void on_fault(int signal, siginfo_t* info, void* given) {
   tell_apart(signal, tell_host_fault);
 }
 
-/// Where the program was when the signal came.
+/// Returns the place of the program when the signal came.
 std::string interrupted_place() {
   std::string place = place_of(fault.code);
   const auto within = [&](const char* part) { return place.find(part) != std::string::npos; };
@@ -210,14 +210,14 @@ void on_long_launch(int signal, siginfo_t*, void* given) {
   errno = error;
 }
 
-/// Ctrl-C and time limits: where the program is, then the end.
+/// Handles Ctrl-C and time limits: reports the place of the program, then ends it.
 void on_stop(int signal, siginfo_t*, void* given) {
   if (!simt::in_kernel() && pass_signal(signal)) return;
   fault = {.signal = signal, .code = code_of(*static_cast<ucontext_t*>(given))};
   tell_apart(signal, tell_stop);
 }
 
-/// An assertion of the host's code that fails, most often: what was found may be why.
+/// Handles SIGABRT, mostly of a failed assertion of host code: the findings may explain it.
 void on_abort(int signal) { tell_apart(signal, write_report); }
 
 void on_terminate() {

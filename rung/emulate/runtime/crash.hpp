@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads that run kernels need so that faults can be reported.
+// Prepares threads that run kernels, so that their faults can be reported.
 #pragma once
 
 namespace rung::cuda {
 
-/// A stack for this thread's signal handlers, for when its own is used up. For as long as it lives.
+/// A stack for this thread's signal handlers, for when its own is used up. It serves as long as it
+/// lives.
 class SignalStack {
  public:
   SignalStack();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What device functions of the headers call: clocks, address spaces, assertions.
+// Functions that the device functions of the headers call: clocks, address spaces, assertions.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -27,9 +27,9 @@ unsigned long long nanoseconds() {
   return static_cast<unsigned long long>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
-/// How far the clock goes ahead of the time for threads that ask for it again and again: on a chip
-/// all spend such a wait together, here each would after the other. Where a thread of the kernel
-/// has waited so before, the next ones' waits are known for what they are sooner.
+/// The lead of the clock over the time for threads that read it again and again. On a chip all
+/// threads spend such a wait together; here each would after the other. Once a thread of the kernel
+/// has waited so, waits of the next ones are recognized sooner.
 class Waits {
  public:
   unsigned long long skipped() {
@@ -54,8 +54,8 @@ class Waits {
   static bool same(const Index& a, const Index& b) {
     return a.x == b.x && a.y == b.y && a.z == b.z;
   }
-  /// From one cycle on, twice as many every few calls; or half of what the last one needed in all,
-  /// then in quarters of it.
+  /// Skips one cycle, then twice as many every few calls; or first half of what the last thread
+  /// needed, then quarters of it.
   void skip() {
     unsigned long long step = before_ / 2;
     const int skips = calls_ - (before_ == 0 ? calls_before : calls_before_again + 1);
@@ -68,10 +68,11 @@ class Waits {
   }
 
   static constexpr int calls_before = 64, calls_before_again = 3, calls_a_doubling = 4;
-  static constexpr int longest_shift = 24;  // of one cycle, of what is skipped at once
+  static constexpr int longest_shift = 24;  // log2 of the most cycles skipped at once
   unsigned long long skipped_ = 0;
-  unsigned long long waited_ = 0;  // by this thread
-  unsigned long long before_ = 0;  // by the last of the kernel that did; 0: none has
+  unsigned long long waited_ = 0;  // cycles waited by this thread
+  // Cycles waited by the last thread of the kernel that waited; 0: none.
+  unsigned long long before_ = 0;
   const char* kernel_ = nullptr;
   Index thread_{}, block_{};
   int calls_ = 0;
@@ -80,7 +81,7 @@ unsigned long long cycles() {
   thread_local unsigned long long last = 0;
   thread_local Waits waits;
   const unsigned long long now = 2 * nanoseconds() + waits.skipped();
-  last = now > last ? now : last + 1;  // a later call never tells the same
+  last = now > last ? now : last + 1;  // no later call returns the same
   return last;
 }
 
@@ -96,7 +97,8 @@ double inverse_normal(double p) {
   if (!(p >= 0 && p <= 1)) return NAN;
   if (p == 0) return -INFINITY;
   if (p == 1) return INFINITY;
-  // Newton's method on the distribution function, from a start that is right for the tails too.
+  // Inverts the distribution function by Newton's method, from a start that is accurate in the
+  // tails too.
   const double tail = p < 0.5 ? p : 1 - p;
   const double t = std::sqrt(-2 * std::log(tail));
   double x = tail < 0.1 ? t - std::log(t * t + 1) / (t + 0.1) / 2 : (0.5 - tail) * 2.5;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several devices: all alike, each a peer that the others have to enable.
+// Several devices, all alike. Access to a peer has to be enabled.
 #include "rung/emulate/runtime/devices.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace rung::cuda {
 namespace {
 
 thread_local int chosen = 0;
-// For each device those that access its memory.
+// The devices that access the memory of each device.
 std::atomic<std::uint64_t> visitors[max_devices];
 
 std::uint64_t bit(int device) { return std::uint64_t{1} << device; }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which devices there are, which one each host thread means, and who may access whose memory.
+// Lists the devices, the current one of each host thread, and the access that each has to the
+// memory of others.
 #pragma once
 
 #include <cstdint>
 
 namespace rung::cuda {
 
-/// A bit each in the masks of record::Memory.
+/// Devices as bits in the masks of record::Memory.
 inline constexpr int max_devices = 64;
 
-/// What `rung emulate --devices` says; 1 by default.
+/// Returns the number given by `rung emulate --devices`; 1 by default.
 int device_count();
 bool is_device(int device);
-/// Of the calling host thread.
+/// Returns the current device of the calling host thread.
 int current_device();
-/// What this thread does while one exists concerns that device.
+/// Makes a device the current one of this thread for as long as it lives.
 class OnDevice {
  public:
   explicit OnDevice(int device);
@@ -26,10 +27,10 @@ class OnDevice {
   int before_;
 };
 
-/// The devices that may access what cudaMalloc gave out on this one: itself, and those that have
-/// enabled it as a peer.
+/// Returns the devices that may access memory from cudaMalloc on this one: itself, and those that
+/// have enabled it as a peer.
 std::uint64_t devices_with_access(int device);
-/// cudaDeviceReset: the device accesses no peers any more.
+/// Resets the device's access to peers, for cudaDeviceReset.
 void forget_peers(int device);
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the driver API asks that the runtime API does not.
+// Functions of the driver API that the runtime API lacks.
 #include "rung/emulate/runtime/memory.hpp"
 
 #pragma GCC visibility push(default)

@@ -15,14 +15,14 @@ constexpr useconds_t look = 100;  // microseconds, between two looks at what ano
 std::uint64_t load(const std::uint64_t& counter) {
   return __atomic_load_n(&counter, __ATOMIC_ACQUIRE);
 }
-/// Several records may be reached out of order.
+/// Raises the counter to `number` unless it is past it: records may be reached out of order.
 void reach(std::uint64_t& counter, std::uint64_t number) {
   std::uint64_t before = load(counter);
   while (before < number && !__atomic_compare_exchange_n(&counter, &before, number, false,
                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
   }
 }
-/// Another process's record that is yet to be reached; 0: there is none.
+/// Returns another process's record that is yet to be reached; 0 where there is none.
 std::uint64_t awaited(const CUevent_st& event) {
   if (event.shared == nullptr) return 0;
   const std::uint64_t number = load(event.shared->recorded);
@@ -128,7 +128,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   // A stream that waits for captured work is captured with it.
   if (event->capture != nullptr && there->capture == nullptr) there->capture = event->capture;
   if (there->capture != nullptr || !is_pending(*event)) return remember(cudaSuccess);
-  // Of another process's event the block stays, whatever becomes of the event.
+  // The block of another process's event outlives the event.
   const std::uint64_t number = awaited(*event);
   const int block = number != 0 ? dup(event->block) : -1;
   submit_late(

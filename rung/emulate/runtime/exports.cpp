@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which functions the program calls: its table of symbols tells.
+// Finds out from the program's symbol table which functions it calls.
 #include "rung/emulate/runtime/exports.hpp"
 
 #include <link.h>
@@ -10,7 +10,7 @@
 namespace rung::cuda {
 namespace {
 
-/// Whether the program calls the function that exports.
+/// Looks for the call of an exporting function in one object; the callback of dl_iterate_phdr().
 int calls_to_export(dl_phdr_info* object, std::size_t, void* found) {
   const ElfW(Sym)* symbols = nullptr;
   const char* names = nullptr;
@@ -26,7 +26,8 @@ int calls_to_export(dl_phdr_info* object, std::size_t, void* found) {
         hashes = reinterpret_cast<const std::uint32_t*>(one->d_un.d_ptr);
     }
   }
-  // The table's second word is the first symbol that is defined here: what is called is before.
+  // The table's second word is the first symbol that is defined here; symbols that are called
+  // precede it.
   for (std::uint32_t i = 1; hashes != nullptr && symbols != nullptr && i < hashes[1]; ++i) {
     if (std::string_view(names + symbols[i].st_name) == "cudaIpcGetMemHandle") {
       *static_cast<bool*>(found) = true;

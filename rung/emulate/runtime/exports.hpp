@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the program may tell other processes of memory from cudaMalloc.
+// Tells whether the program may share memory from cudaMalloc with other processes.
 #pragma once
 
 namespace rung::cuda {
 
-/// Such memory has pages of its own, from the first on.
+/// Returns whether such memory gets pages of its own from the first allocation on.
 bool exports_memory();
 
 }  // namespace rung::cuda

@@ -21,7 +21,7 @@ cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
 
 cudaError_t kernel_operation(const cudaKernelNodeParams& given,
                              std::function<cudaError_t()>& operation) {
-  // Captured, so that launch_by_address copies the arguments.
+  // Captures the launch, so that launch_by_address() copies the arguments.
   CUgraph_st one;
   cudaStream_t stream = nullptr;
   cudaStreamCreate(&stream);
@@ -45,7 +45,7 @@ std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given) {
     cudaError_t error = cudaSuccess;
     for (std::size_t row = 0; row < std::max<std::size_t>(fill.height, 1); ++row) {
       char* begin = static_cast<char*>(fill.dst) + row * fill.pitch;
-      // Elements of 2 and 4 bytes are filled byte by byte of their pattern.
+      // A fill of elements of 2 and 4 bytes repeats the bytes of their pattern.
       for (std::size_t i = 0; i < fill.width && error == cudaSuccess; ++i) {
         if (fill.elementSize == 1) {
           error = fill_bytes(begin, static_cast<int>(fill.value), fill.width);
@@ -61,7 +61,8 @@ std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given) {
 
 namespace {
 
-/// The nodes so that each comes after all that it depends on; fewer than all in a cycle.
+/// Returns the nodes in an order in which each follows all that it depends on; fewer than all in a
+/// cycle.
 std::vector<std::shared_ptr<CUgraphNode_st>> sorted(const CUgraph_st& graph) {
   std::vector<std::shared_ptr<CUgraphNode_st>> left = graph.nodes, done;
   const auto waits = [&](const auto& node) {

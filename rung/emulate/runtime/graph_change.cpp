@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executable graphs whose nodes get other parameters, memory that belongs to graphs, and what a
-// graph tells of itself.
+// Changes of executable graphs, memory that belongs to graphs, and queries.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -15,7 +14,7 @@
 namespace rung::cuda {
 namespace {
 
-/// The other graphs that share the node keep it as it was.
+/// Replaces the node in one executable graph; the others that share it keep it as it was.
 cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeType type,
                     std::function<cudaError_t()> operation) {
   if (exec == nullptr || node == nullptr) return remember(cudaErrorInvalidValue);
@@ -27,8 +26,8 @@ cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeTyp
   return remember(cudaSuccess);
 }
 
-/// What alloc nodes have given out so far, for those who ask. The memory itself is there from when
-/// the node is made: its address is known then.
+/// Bytes that alloc nodes have given out so far, for queries. The memory itself exists from the
+/// node's creation on: its address is known then.
 class GraphMemory {
  public:
   void use(void* memory, std::size_t bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernels allocate. Programs are linked so that their malloc and new come here (compile.cpp).
+// Allocations by kernels. Programs are linked so that their malloc and new come here (compile.cpp).
 #include <link.h>
 
 #include <cstddef>
@@ -38,8 +38,9 @@ void* note(void* memory, std::size_t bytes) {
 std::mutex freed_mutex;
 std::unordered_set<void*> freed;
 
-/// What a kernel frees stays until its end: an address then means one thing all the while, and an
-/// access after the release is reported, as a second release is. `code`: behind the call.
+/// Keeps memory that a kernel frees until the kernel's end. An address then means one thing all the
+/// while, and an access after the release is reported, as is a second release. `code`: the return
+/// address of the call.
 bool keep(void* memory, const void* code) {
   if (memory == nullptr || !simt::in_kernel()) return false;
   bool again = false;
@@ -53,7 +54,7 @@ bool keep(void* memory, const void* code) {
   return true;
 }
 
-/// __device__ and __constant__ variables are the program's own; the first object is the program.
+/// __device__ and __constant__ variables belong to the program, which is the first object.
 int register_variables(dl_phdr_info* object, std::size_t, void*) {
   for (int i = 0; i < object->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = object->dlpi_phdr[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choosing among the accesses of one line.
+// Chooses among the accesses of one line.
 #include "rung/emulate/runtime/index_access.hpp"
 
 #include <algorithm>

@@ -21,18 +21,19 @@ struct IndexAccess {
   [[nodiscard]] TokenRange index() const { return {begin + 1, end}; }
 };
 
-/// Facts of the access, from running it.
+/// Facts about the access that running it has shown.
 struct WrongIndex {
   std::string array;       // "": unknown
   std::size_t inner = 1;   // which bracket, counted from the last
   std::int64_t index = 0;  // in elements of the allocation or the array
-  std::int64_t count = 0;  // elements that there are
+  std::int64_t count = 0;  // number of elements
   std::optional<bool> writes;
 
   [[nodiscard]] bool before() const { return index < 0; }
 };
 
-/// Returns where the function declares an array of this name with a bracket; 0: it does not.
+/// Returns the place where the function declares an array of this name with a bracket; 0 where it
+/// does not.
 std::size_t declaration_of(const SourceTree& tree, const Function& function, std::string_view name);
 
 /// Returns the access in the finding's line that goes wrong: the one whose index has the value that

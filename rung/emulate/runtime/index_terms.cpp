@@ -38,7 +38,8 @@ class Splitter {
     split(column, columns, name);
   }
 
-  /// The kernel's parameter of this value, preferably not that name; else the number.
+  /// Returns the kernel's parameter of this value, preferably another than that name; the number
+  /// where there is none.
   [[nodiscard]] std::string name_of(std::int64_t value, const std::string& except = "") const {
     const Function* const kernel = kernel_of(tree_, finding_);
     std::string found;
@@ -56,7 +57,7 @@ class Splitter {
   std::vector<IndexTerm> terms;
 
  private:
-  /// The tokens of this symbol that stand in no bracket.
+  /// Returns the tokens of this symbol that are in no bracket.
   [[nodiscard]] std::vector<std::size_t> outer(TokenRange range, std::string_view symbol) const {
     std::vector<std::size_t> list;
     for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -74,7 +75,7 @@ class Splitter {
            !tree_.mentions(range.begin, range.end, "blockIdx") &&
            !tree_.mentions(range.begin, range.end, "blockDim");
   }
-  /// rows * width + column, in any order.
+  /// Reads rows * width + column, in any order.
   bool split_once(TokenRange range, TokenRange& rows, TokenRange& width, TokenRange& column) const {
     const std::vector<std::size_t> pluses = outer(range, "+");
     if (pluses.empty() || pluses.front() == range.begin) return false;
@@ -122,7 +123,7 @@ std::string condition_of(const SourceTree& tree, const Finding& finding, const I
   const TokenStream& tokens = tree.tokens();
   const ThreadValues values(tree, *access.spot.function, finding);
   std::vector<IndexTerm> terms = terms_of(tree, finding, access, wrong.count);
-  // An index that is the same for all threads is wrong as it stands; that no if would tell.
+  // An index that is the same for all threads is wrong as it is; no `if` would help.
   if (values.is_uniform(access.index())) return "";
   if (terms.size() == 1) {
     // Row bounds, say, are one more than rows: row + 1 <= rows.

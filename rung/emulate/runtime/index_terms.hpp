@@ -22,9 +22,9 @@ struct IndexTerm {
 std::vector<IndexTerm> terms_of(const SourceTree& tree, const simt::record::Finding& finding,
                                 const IndexAccess& access, std::int64_t count);
 
-/// Returns what the terms must fulfil for the access to be one of the array, for an if: both ends
-/// of each coordinate that can leave at either. "": the source says too little, or nothing that
-/// would keep the thread from the access that it made.
+/// Returns conditions on the terms, for an `if`, under which the access is one of the array: both
+/// ends of each coordinate that can leave at either. Returns "" where the source says too little,
+/// or nothing that would keep the thread from its access.
 std::string condition_of(const SourceTree& tree, const simt::record::Finding& finding,
                          const IndexAccess& access, const WrongIndex& wrong);
 

@@ -20,7 +20,7 @@ struct Registry {
   std::map<const void*, KernelEntry> kernels;
   std::map<const void*, std::size_t> dynamic_limits;
   std::map<const void*, bool> wide_clusters;
-  // By program or library, and mangled name: another library's kernel may have that name.
+  // Keyed by program or library and mangled name: another library's kernel may have that name.
   std::map<std::pair<const void*, std::string>, Demands> demands;
 };
 Registry& registry() {
@@ -104,7 +104,7 @@ bool wide_clusters(const void* code, const char* kernel) {
 }
 
 std::string plain_name(const char* mangled) {
-  // The name of a type within the kernel: demangled, its kernel stands in front.
+  // The mangled name of a type within the kernel; demangled, it starts with the kernel.
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of kernels and their static shared memory.
+// Facts about kernels and their static shared memory.
 #pragma once
 
 #include <atomic>
@@ -22,28 +22,28 @@ struct Memory;
 
 namespace rung::cuda {
 
-/// What a program calls a shared variable.
+/// A shared variable by its name in the program.
 struct SharedName {
   std::string_view name;
   const char* type = nullptr;  // mangled
   std::size_t bytes = 0, begin = 0;
 };
 
-/// Where the shared variables lie that a kernel has been seen to use. Variables that its functions
-/// declare directly are placed first and at once, so that its size is known from its first thread
-/// on; those of functions that it calls follow as they are met.
+/// Places of the shared variables that a kernel has used. Variables that its functions declare
+/// directly are placed first and at once, so that its size is known from its first thread on; those
+/// of functions that it calls follow at their first use.
 class KernelLayout : public SharedLayout {
  public:
   KernelLayout();
   KernelLayout(const KernelLayout&) = delete;
   KernelLayout& operator=(const KernelLayout&) = delete;
 
-  /// The variable's offset, placed now if it was not. If that takes room, grown(before, after) is
-  /// called before any thread can see the offset.
+  /// Returns the variable's offset and places it if it has none. If that takes room, grown(before,
+  /// after) is called before any thread can see the offset.
   unsigned place(int variable, const char* kernel,
                  const std::function<void(std::size_t before, std::size_t after)>& grown);
   [[nodiscard]] std::size_t used() const { return used_; }
-  /// The variable that holds this byte; whether there is one.
+  /// Finds the variable that holds this byte; returns whether there is one.
   bool variable_at(std::size_t offset, SharedName& found) const;
   /// The kernel of this launch site's last launch, a guess for the next; null: none yet.
   std::atomic<const char*> last_kernel{nullptr};
@@ -54,7 +54,8 @@ class KernelLayout : public SharedLayout {
   std::size_t used_ = 0;
 };
 
-/// What this thread does while one exists is the runtime's own: not recorded as the kernel's.
+/// Excludes accesses of this thread from recording for as long as it lives: they are the runtime's
+/// own.
 class Unwatched {
  public:
   Unwatched() : last_(std::exchange(simt::record::tracer.last, nullptr)) {}
@@ -69,11 +70,11 @@ class Unwatched {
 inline std::size_t align_up(std::size_t value, std::size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
-/// Bytes of all shared variables of the program: no kernel can need more.
+/// Returns the bytes of all shared variables of the program: no kernel can need more.
 std::size_t all_shared_bytes();
-/// The largest alignment of any shared variable of the program.
+/// Returns the largest alignment of any shared variable of the program.
 std::size_t max_shared_alignment();
-/// Bytes of those that this kernel declares itself.
+/// Returns the bytes of those that this kernel declares itself.
 std::size_t own_shared_bytes(const char* kernel);
 
 /// Ends the program, which calls this kernel as a function.
@@ -84,23 +85,25 @@ void complete_finding(const LaunchConfig& config, const KernelLayout& layout,
                       std::size_t static_begin, const simt::record::Memory* memory,
                       simt::record::Finding& finding);
 
-/// The program or library that holds this code or constant; null: none does.
+/// Returns the program or library that holds this code or constant; null where none does.
 const void* object_of(const void* data);
-/// The kernel at this address; null when no such kernel has been registered.
+/// Returns the kernel at this address; null when no such kernel has been registered.
 const KernelEntry* find_kernel(const void* code);
-/// What the kernel of this mangled name demands; null: no such kernel has told.
+/// Returns the demands of the kernel of this mangled name; null where no such kernel has registered
+/// any.
 const Demands* find_demands(const char* kernel);
-/// The same where it has several `__restrict__` parameters, else null.
+/// Returns the demands of a kernel with several `__restrict__` parameters, else null.
 const Demands* find_restricted(const char* kernel);
-/// What cudaFuncSetAttribute has set.
+/// Returns the limit that cudaFuncSetAttribute has set.
 std::size_t dynamic_shared_limit(const void* code, const char* kernel);
-/// Whether it has allowed clusters that not every device runs, of more than 8 blocks.
+/// Returns whether cudaFuncSetAttribute has allowed clusters of more than 8 blocks, which not every
+/// device runs.
 bool wide_clusters(const void* code, const char* kernel);
 
-/// "reduce<float>" of the mangled name of a kernel's function.
+/// Returns "reduce<float>" for the mangled name of a kernel's function.
 std::string plain_name(const char* mangled);
 
-/// Blocks of this shape that one SM holds.
+/// Returns the number of blocks of this shape that one SM holds.
 int resident_blocks(std::size_t threads, std::size_t shared_bytes);
 
 }  // namespace rung::cuda

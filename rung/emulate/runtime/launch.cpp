@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launching: a device's checks, then the simulator. What a kernel launches runs when it has ended.
+// Launches a kernel: a device's checks, then the simulator. Kernels that it launches itself run
+// when it has ended.
 #include <omp.h>
 
 #include <cstring>
@@ -54,7 +55,7 @@ struct RunningLaunch : LaunchData {
 };
 RunningLaunch& running_launch() { return *static_cast<RunningLaunch*>(launch_data); }
 
-/// By kernel; by launch site where the kernel is known only when it starts.
+/// Layouts by kernel, or by launch site where the kernel is known only when it starts.
 KernelLayout& layout_of(const void* key) {
   static std::mutex mutex;
   static auto& layouts = *new std::unordered_map<const void*, std::unique_ptr<KernelLayout>>;
@@ -91,7 +92,7 @@ void complete_finding(const void* data, const simt::record::Memory* memory,
 std::vector<const void*> memory_of_several(const void* data) {
   const RunningLaunch& launch = launch_of(data);
   const char* kernel = launch.kernel;
-  // Mostly it is the kernel that was launched from there before.
+  // The kernel is mostly the one that this site launched before.
   if (kernel == nullptr) {
     kernel = static_cast<const KernelLayout*>(launch.layout)->last_kernel.load();
   }
@@ -109,17 +110,17 @@ simt::record::Source library_call(const void* data) {
 constexpr simt::record::LaunchSource launch_source = {memory_of_several, parameter_of,
                                                       library_call};
 
-/// Between dynamic and static shared memory, so that an overrun does not quietly hit the other. A
-/// multiple of all banks' width, which is nothing to bank conflicts.
+/// The gap between dynamic and static shared memory, so that an overrun does not quietly hit the
+/// other. It is a multiple of all banks' width, which does not change bank conflicts.
 constexpr std::size_t shared_gap = 1024;
 
 simt::dialect::dim3 convert(const dim3& v) { return {v.x, v.y, v.z}; }
 
 cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure);
 
-/// `told`: the kernel's mangled name where a launch before, of this very call, has told it. Sets it
-/// where the kernel is to be launched again in the clusters that it demands, which is known of one
-/// that is launched by its name alone only when it starts.
+/// Runs the launch. `told`: the kernel's mangled name where an earlier launch of this very call has
+/// found it. Sets it where the kernel must be launched again in the clusters that it demands, which
+/// is known of a kernel launched by its name alone only when it starts.
 cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, const char*& told) {
   const void* key =
       config.code != nullptr ? config.code : reinterpret_cast<const void*>(closure->run);
@@ -131,7 +132,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   const std::size_t limit = config.code != nullptr
                                 ? dynamic_shared_limit(config.code, kernel)
                                 : std::max(shared_without_asking, model().shared_per_block);
-  // Mostly it is the kernel that was launched from there before.
+  // The kernel is mostly the one that this site launched before.
   const Demands* demands = find_demands(kernel != nullptr ? kernel : layout.last_kernel.load());
   if (kernel == nullptr && !divides(cluster_of(config, demands), config.grid)) demands = nullptr;
   if (kernel != nullptr) {
@@ -220,7 +221,7 @@ void begin_kernel(const char* name) {
   const Unwatched unwatched;
   RunningLaunch& running = running_launch();
   {
-    // Of a kernel launched by its name alone this is the first that is known of it.
+    // A kernel launched by its name alone is known from here on.
     const std::size_t static_bytes = own_shared_bytes(name);
     const std::size_t limit = dynamic_shared_limit(nullptr, name);
     const Demands* const demands = find_demands(name);
@@ -252,7 +253,8 @@ void run_children() {
     mine.swap(running.children);
   }
   if (mine.empty()) return;
-  // On an OS thread of its own: this one's scheduler is in the middle of the parent.
+  // The children run on an OS thread of their own: this one's scheduler is in the middle of the
+  // parent.
   std::thread([&] {
     const OnDevice there(running.device);
     for (const Pending& child : mine) remember(run_now(child.config, child.closure));

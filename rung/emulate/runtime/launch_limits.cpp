@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch may ask for: the device's limits, and what the kernel itself demands.
+// Limits of a launch: the device's, and those that the kernel itself demands.
 #include "rung/emulate/runtime/launch_limits.hpp"
 
 #include "rung/emulate/runtime/kernels.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a launch may ask for: the device's limits, and what the kernel itself demands.
+// Limits of a launch: the device's, and those that the kernel itself demands.
 #pragma once
 
 #include <cstddef>
@@ -21,20 +21,20 @@ inline bool divides(const dim3& part, const dim3& whole) {
 cudaError_t refuse(const LaunchConfig& config, cudaError_t error, const std::string& why);
 std::string too_much_shared(const LaunchConfig& config, std::size_t static_bytes,
                             std::size_t limit);
-/// The clusters that a launch of a kernel with these demands (null: none) is cut into.
+/// Returns the clusters that a launch of a kernel with these demands (null: none) is split into.
 dim3 cluster_of(const LaunchConfig& config, const Demands* demands);
-/// Why a kernel that demands this is not launched so.
+/// The reason for refusing a launch.
 struct Refusal {
   cudaError_t error = cudaSuccess;
   std::string why;
 };
 Refusal unmet(const LaunchConfig& config, const Demands* demands);
 
-/// What a kernel may have.
+/// Limits of one kernel.
 struct LaunchLimits {
-  std::size_t static_bytes;  // of shared memory, that it has already
-  std::size_t shared_bytes;  // that a block may have in all
-  unsigned cluster_blocks;   // of a cluster
+  std::size_t static_bytes;  // shared memory that it has already
+  std::size_t shared_bytes;  // shared memory that a block may have in all
+  unsigned cluster_blocks;   // blocks of a cluster
 };
 /// Refuses what the device cannot run.
 cudaError_t check_limits(const LaunchConfig& config, const dim3& cluster,

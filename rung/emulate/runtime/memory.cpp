@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every allocation that the program has: who holds it, who may access it, and how it ends.
+// Allocations of the program: the device that holds each, the access to it, and its release.
 #include "rung/emulate/runtime/memory.hpp"
 
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ constexpr std::size_t max_guarded = 8192;
 struct Table {
   std::mutex mutex;
   std::map<const char*, Allocation> live;
-  std::size_t bytes[max_devices] = {};  // of those the runtime allocated
+  std::size_t bytes[max_devices] = {};  // bytes that the runtime allocated
 };
 Table& table() {
   static Table& one = *new Table;  // never destroyed: programs free in static destructors
@@ -68,7 +68,7 @@ Access access_to(const Allocation& one) {
   return {devices, devices};
 }
 
-/// Of an allocation that other processes may open.
+/// Returns the size of an allocation that other processes may open.
 std::size_t whole_bytes(std::size_t bytes) { return whole_pages(bytes + margin); }
 
 bool get_bytes(Allocation& one) {
@@ -83,12 +83,12 @@ bool get_bytes(Allocation& one) {
   one.begin = one.pages.begin + before;
   one.launches_before = launches_so_far();
   std::memset(one.pages.begin, simt::poison, one.pages.bytes);
-  // Pages of managed memory come empty from the system, which programs count on.
+  // Pages of managed memory are zero when they come from the system, and programs rely on that.
   if (one.type == cudaMemoryTypeManaged) std::memset(one.begin, 0, one.bytes);
   if (one.type == cudaMemoryTypeDevice) close_to_host(one.pages);
   return true;
 }
-/// `code`: behind the call that frees it.
+/// `code`: the return address of the call that frees it.
 void delete_bytes(const Allocation& one, const void* code) {
   open_to_host(one.pages);
   retire_pages(one.pages, {one.begin, one.bytes, code});
@@ -104,7 +104,7 @@ cudaError_t allocate_as(void** memory, Allocation one, const char* name, const v
     return_room_of(one.device, one.bytes);
     return cudaErrorMemoryAllocation;
   }
-  // What the host may write by itself counts as written.
+  // Memory that the host may write by itself counts as written.
   add_region(one, name, one.type != cudaMemoryTypeDevice, access_to(one), code);
   *memory = one.begin;
   return cudaSuccess;
@@ -224,7 +224,7 @@ int share(const void* memory) {
                                 .pool = one.pool != nullptr ? number_of_pool(one.pool) : 0,
                                 .device = one.device});
   if (block < 0) return -1;
-  // The same bytes at the same place, from now on those of the block, which stay open.
+  // The block's bytes replace the pages at the same address and stay open from now on.
   open_to_host(one.pages);
   void* copy = map_block(block, whole, PROT_READ | PROT_WRITE);
   if (copy != nullptr) {
@@ -236,7 +236,7 @@ int share(const void* memory) {
     return -1;
   }
   note_other_processes();
-  record::mark_initialized(one.begin, one.bytes);  // what others write is not seen
+  record::mark_initialized(one.begin, one.bytes);  // writes of other processes are not seen
   return one.block = block;
 }
 

@@ -13,7 +13,7 @@
 
 namespace rung::cuda {
 
-/// Where the bytes come from, and so who may give them back.
+/// The origin of the bytes, which says who may give them back.
 enum class Origin : unsigned char {
   guarded,     // pages of its own, with a margin before and behind
   pages,       // likewise from a page's begin, and may become a block that other processes share
@@ -30,69 +30,72 @@ struct Allocation {
   unsigned flags = 0;
   int device = 0;
   cudaMemPool_t pool = nullptr;
-  int block = -1;                     // the descriptor of the block that it has become, or is of
-  Pages pages{};                      // that hold it, where they are the runtime's
-  std::uint64_t launches_before = 0;  // it was allocated
+  int block = -1;                     // descriptor of the block that backs it
+  Pages pages{};                      // pages that hold it, where they are the runtime's
+  std::uint64_t launches_before = 0;  // launches before it was allocated
 };
 
-/// `code`: behind the program's call of the function that allocates, which is who calls this.
-/// cudaErrorMemoryAllocation where the simulated device, or this machine, has no room. Likewise of
-/// release().
+/// Allocates memory. `code`: the return address of the program's call of the function that
+/// allocates. Returns cudaErrorMemoryAllocation where the simulated device, or this machine, has no
+/// room. release() has the same arguments.
 cudaError_t allocate(void** memory, std::size_t bytes, cudaMemoryType type, const char* name,
                      unsigned flags = 0, const void* code = __builtin_return_address(0));
 cudaError_t release(void* memory, bool host, const void* code);
-/// The same of a pool.
+/// Allocates memory from a pool.
 cudaError_t allocate_in_pool(void** memory, std::size_t bytes, const char* name, cudaMemPool_t pool,
                              const void* code = __builtin_return_address(0));
-/// cudaFree by the host: of what a graph owns, what another process has exported to a pool, and
-/// what was allocated here. `code`: behind the program's call; told where it is nothing of these.
+/// Frees memory for cudaFree by the host: memory that a graph owns, that another process has
+/// exported to a pool, or that was allocated here. Reports an address that is none of these.
+/// `code`: the return address of the program's call.
 cudaError_t free_on_device(void* memory, const void* code);
-/// The allocation that holds this address; `begin` is null when none does.
+/// Returns the allocation that holds this address; `begin` is null where none does.
 Allocation find(const void* address);
-/// Whether live memory, be it several adjacent mappings, holds all of these bytes, and some
-/// device may write there, or read.
+/// Returns whether live memory, possibly several adjacent mappings, holds all of these bytes, and
+/// some device may write or read there.
 bool holds(const void* address, std::size_t bytes, bool writes);
 
-/// Memory that is no allocation of ours: from now on copies and kernels may use it. The masks are
-/// those of record::Memory.
+/// Registers memory that is no allocation of ours, so that copies and kernels may use it. The masks
+/// are those of record::Memory.
 struct Access {
   std::uint64_t readers = ~std::uint64_t{0}, writers = ~std::uint64_t{0};
 };
 void add_region(const Allocation& one, const char* name, bool initialized, Access access,
                 const void* code);
 void remove_region(char* begin);
-/// Turns an allocation of pages into a block that other processes may open; -1: it cannot be.
+/// Turns an allocation of pages into a block that other processes may open; -1 where that is
+/// impossible.
 int share(const void* memory);
-/// Counts bytes as the device's; false: it has no room for them.
+/// Counts bytes as the device's; returns false where it has no room for them.
 bool take_room(int device, std::size_t bytes);
 void return_room(int device, std::size_t bytes);
-/// Who may access the device's memory has changed.
+/// Applies a change of the access to the device's memory.
 void renew_access(int device);
-/// Another process's memory, by this name; of this pool, null: of none.
+/// Maps another process's memory of this name, into this pool where one is given.
 cudaError_t open_memory(void** memory, const BlockName& name, cudaMemPool_t pool, const char* what,
                         const void* code);
-/// Which the other process keeps.
+/// Unmaps memory of another process, which keeps it.
 void close_opened(const Allocation& one);
-/// What was allocated on a device.
+/// Frees all that was allocated on a device.
 void free_everything(int device);
 std::size_t bytes_in_use();
-/// What is copied to the host nobody has written. In report.cpp.
+/// Reports a copy to the host of memory that nobody has written. In report.cpp.
 void report_unwritten_copy(const Allocation& memory, std::size_t bytes, const void* code);
-/// A copy to the host of a part of an array that a size in elements would make. In report.cpp.
+/// Notes a copy to the host of a part of an array, as a size in elements would make it. In
+/// report.cpp.
 void note_short_copy(const Allocation& memory, std::size_t bytes, const void* code);
-/// Host code has accessed device memory, in this line ("file:line"). In report.cpp.
+/// Reports that host code has accessed device memory, in this line ("file:line"). In report.cpp.
 void report_host_access(const Allocation& memory, const char* address, bool writes,
                         const std::string& line);
 
-/// A kernel runs.
+/// Counts a launch.
 void count_launch();
 std::uint64_t launches_so_far();
 
 /// Checks a copy's ends as far as they are known, and copies. Either may be any host memory.
-/// `code`: behind the program's call, if known.
+/// `code`: the return address of the program's call, if known.
 cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
                        const void* code = nullptr);
-/// The same of `height` rows, `depth` times.
+/// Copies `height` rows, `depth` times, with the same checks.
 struct Rows {
   char* to;
   const char* from;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime API's allocation functions, and what it tells of addresses.
+// The runtime API's allocation functions and queries of addresses.
 #include <algorithm>
 
 #include "rung/emulate/runtime/devices.hpp"
@@ -44,7 +44,8 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent) {
 }
 cudaError_t cudaFree(void* memory) {
   if (rung::simt::in_kernel()) {
-    // The host's memory stays: threads destroy their parameters here, which on a chip none does.
+    // The host's memory stays: threads of a kernel destroy their parameters here, which they do not
+    // do on a chip.
     if (find(memory).begin != nullptr) return cudaErrorInvalidValue;
     free_in_kernel(memory, __builtin_return_address(0));
     return cudaSuccess;

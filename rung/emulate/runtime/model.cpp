@@ -22,7 +22,8 @@ constexpr std::size_t kib = 1024;
 constexpr std::size_t mib = kib * kib;
 constexpr std::size_t gib = kib * mib;
 
-// From NVIDIA's tables: compute capabilities in the programming guide, data sheets for the rest.
+// The figures are from NVIDIA's tables: compute capabilities in the programming guide, data sheets
+// for the rest.
 constexpr Model models[] = {
     {60, "Tesla P100", 56, 2048, 32, 64 * kib, 48 * kib, 4 * mib, 1328500, 715000, 4096, 16 * gib},
     {61, "GeForce GTX 1080 Ti", 28, 2048, 32, 96 * kib, 48 * kib, 2816 * kib, 1582000, 5505000, 352,
@@ -88,8 +89,8 @@ simt::record::Chip modeled_caches() {
   chip.blocks = m.blocks_per_multiprocessor;
   chip.l2_bytes = m.l2_bytes;
   chip.shared_reserved = m.capability >= 80 ? kib : 0;
-  // From the programming guide's notes on each compute capability.
-  if (m.capability < 70) {  // shared memory is apart
+  // The sizes are from the programming guide's notes on each compute capability.
+  if (m.capability < 70) {  // shared memory is separate
     const std::size_t l1 = m.capability == 60 ? 24 * kib : 48 * kib;
     chip.l1_bytes = l1 + m.shared_per_multiprocessor;
     chip.carveouts = {m.shared_per_multiprocessor};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which GPU the simulated device claims to be: a well-known one of each compute capability.
+// The GPU that the simulated device claims to be: a well-known one of each compute capability.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Model {
   std::size_t memory_bytes;
 };
 
-/// The model of --compute-capability; an H200 by default.
+/// Returns the model of --compute-capability; an H200 by default.
 const Model& model();
 
 /// Returns the sizes of its caches, for the counters.
@@ -31,8 +31,8 @@ simt::record::Chip modeled_caches();
 
 inline constexpr std::size_t shared_without_asking = 48 << 10;
 inline constexpr int registers_per_multiprocessor = 65536;
-/// Kernels are compiled for a CPU: how many registers nvcc would use is not known. This many fit
-/// any block.
+/// The number of registers per thread. Kernels are compiled for a CPU, so that nvcc's number is not
+/// known; this one fits any block.
 inline constexpr int registers_assumed = 32;
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages for what the runtime hands out.
+// Pages for memory that the runtime allocates.
 #include "rung/emulate/runtime/pages.hpp"
 
 #include <sys/mman.h>
@@ -20,7 +20,7 @@ constexpr std::size_t max_freed_bytes = std::size_t{64} << 30;
 constexpr std::size_t max_freed = 8192;
 
 // Opening and closing costs some 2 to 14 us per allocation and 0.2 to 0.4 us per page. A program
-// that launches much with much memory spends up to about 0.3 s so; from then on its device memory
+// with many launches and much memory spends up to about 0.3 s on it; from then on its device memory
 // stays open.
 constexpr std::size_t max_changes = 20'000;
 constexpr std::size_t max_changed_pages = std::size_t{1} << 19;
@@ -34,7 +34,7 @@ struct State {
   std::deque<Freed> freed;  // the oldest first
   std::size_t freed_bytes = 0;
   std::map<char*, Pages> device;
-  std::size_t users = 0;  // of DeviceAccess
+  std::size_t users = 0;  // DeviceAccess objects that exist
   std::size_t changes = 0, changed_pages = 0;
   bool affordable = true;
   bool closed = false;
@@ -47,7 +47,7 @@ State& state() {
 char* whole_begin(const Pages& pages) { return pages.begin - pages.guard; }
 std::size_t whole_extent(const Pages& pages) { return pages.bytes + 2 * pages.guard; }
 
-/// Only where somebody looks for what is wrong.
+/// Returns whether device memory is closed to the host: only while the session checks.
 bool closes(const State& all) { return all.affordable && simt::record::checking(); }
 
 void close_all(State& all, bool closed) {

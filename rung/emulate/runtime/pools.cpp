@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream-ordered allocation: memory pools, those among them whose memory other processes may open.
+// Stream-ordered allocation: memory pools, including those whose memory other processes may open.
 #include "rung/emulate/runtime/pools.hpp"
 
 #include <fcntl.h>
@@ -18,8 +18,8 @@ struct CUmemPoolHandle_st {
   int device = 0;
   bool imported = false;
   std::uint64_t number = 0;
-  int block = -1;                            // by which it is exported; -1: it is not
-  std::map<int, cudaMemAccessFlags> access;  // of devices other than its own
+  int block = -1;                            // block by which it is exported; -1: it is not
+  std::map<int, cudaMemAccessFlags> access;  // access of devices other than its own
 };
 
 namespace rung::cuda {
@@ -36,7 +36,7 @@ Pools& pools() {
   return all;
 }
 
-/// Pools are never deleted, since what came from them may outlive them.
+/// Pools are never deleted, since their memory may outlive them.
 cudaMemPool_t new_pool(int device) {
   auto* made = new CUmemPoolHandle_st;
   made->device = device;
@@ -99,7 +99,7 @@ cudaError_t cudaMallocFromPoolAsync(void** memory, std::size_t bytes, cudaMemPoo
   return allocate_ordered(memory, bytes, pool, stream, __builtin_return_address(0));
 }
 cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
-  // A captured graph may still use it: then it stays until the program's end.
+  // A captured graph may still use it: it then stays until the program's end.
   const CUstream_st* there = stream_of(stream);
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
   if (there->capture != nullptr) return remember(cudaSuccess);

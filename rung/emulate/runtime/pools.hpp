@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other parts of the runtime ask of memory pools.
+// Functions of memory pools for other parts of the runtime.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace rung::cuda {
 
-/// Whether other processes may be told of its memory.
+/// Returns whether other processes may be told of its memory.
 bool pool_may_export(cudaMemPool_t pool);
 int device_of_pool(cudaMemPool_t pool);
-/// The same in all processes that have the pool.
+/// Returns the number of the pool, which is the same in all processes that have it.
 std::uint64_t number_of_pool(cudaMemPool_t pool);
 Access access_to_pool(cudaMemPool_t pool);
 

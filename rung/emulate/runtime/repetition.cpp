@@ -26,14 +26,15 @@ namespace {
 
 namespace record = simt::record;
 
-// A kernel is recorded until it has had so many launches and requests: for some tenths of a second.
+// A kernel is recorded until it has had this many launches and requests, which takes some tenths of
+// a second.
 struct Enough {
   std::uint64_t launches, requests;
 };
 constexpr Enough enough[] = {
     {8, std::uint64_t{1} << 18}, {3, std::uint64_t{1} << 20}, {2, std::uint64_t{1} << 22}};
-constexpr std::size_t max_values = 8;  // of a word that tells launches apart
-constexpr std::size_t max_kinds = 64;  // of launches that are told apart
+constexpr std::size_t max_values = 8;  // values of a word that tells launches apart
+constexpr std::size_t max_kinds = 64;  // kinds of launches that are told apart
 
 /// The option --checks. A program that loads kernels changes it between launches.
 struct Policy {
@@ -60,7 +61,7 @@ Policy& policy() {
 }
 
 struct Word {
-  bool written = false;  // what it points into
+  bool written = false;  // the kernel writes to the memory that it points into
   std::unordered_set<std::uint64_t> values;
   [[nodiscard]] bool tells() const { return values.size() <= max_values; }
 };
@@ -70,13 +71,13 @@ struct Word {
 struct LaunchHistory {
   record::PartlyRecorded report;
   std::uint64_t clean = 0;     // recorded launches since the last finding
-  std::uint64_t requests = 0;  // of those
+  std::uint64_t requests = 0;  // requests of those launches
   bool elsewhere = false;      // it has written memory that no argument points into
   bool gap = false;            // a launch was not recorded
   std::vector<Word> words;
   std::unordered_set<std::uint64_t> kinds;  // launches that were recorded, by their words
 
-  /// Whether such a launch has been recorded. Learns its words.
+  /// Returns whether such a launch has been recorded. Learns its words.
   bool knows(const std::vector<std::uint64_t>& launch);
   [[nodiscard]] bool is_enough() const {
     if (policy().first != 0) return clean >= policy().first;
@@ -101,7 +102,7 @@ bool LaunchHistory::knows(const std::vector<std::uint64_t>& launch) {
     if (word.tells()) {
       kind = std::rotl(kind, 23) * 0x9e3779b97f4a7c15u + launch[i] + i;
     } else {
-      kinds.clear();  // they were told apart by it
+      kinds.clear();  // they were told apart by this word
     }
   }
   const bool new_kind = kinds.size() < max_kinds && kinds.insert(kind).second;
@@ -112,7 +113,7 @@ namespace {
 
 struct Histories {
   std::mutex mutex;
-  std::unordered_map<const void*, LaunchHistory> of;  // by what is launched
+  std::unordered_map<const void*, LaunchHistory> of;  // by kernel
   std::vector<const LaunchHistory*> partly;
 };
 Histories& histories() {
@@ -120,7 +121,7 @@ Histories& histories() {
   return one;
 }
 
-/// Launches that are recorded whatever was before: by number, from 0.
+/// Returns whether a launch is recorded whatever preceded it. Launches are numbered from 0.
 bool is_sample(std::uint64_t launch) {
   const std::uint64_t number = launch + 1;
   const bool power_of_four = std::has_single_bit(number) && std::countr_zero(number) % 2 == 0;
@@ -183,7 +184,7 @@ void Repetition::ended_well(const std::string& kernel) {
       history.report.kernel = kernel;
       histories().partly.push_back(&history);
     }
-    // What it has written nobody has seen: it may be all that it can reach.
+    // Its writes were not seen: they may be all that it can reach.
     for (const Pointer& one : pointers_) {
       if (history.words[one.word].written) record::mark_whole_initialized(one.memory);
     }

@@ -15,7 +15,7 @@
 
 namespace rung::cuda {
 
-/// What is known of a kernel's launches.
+/// Facts about a kernel's launches.
 struct LaunchHistory;
 
 /// One launch: decides, when it begins, whether it is recorded, and learns from it when it ends.
@@ -31,26 +31,27 @@ class Repetition {
   void ended_well(const std::string& kernel);
 
  private:
-  /// The launch in words.
+  /// Describes the launch in words.
   std::vector<std::uint64_t> describe(const Closure& closure);
-  /// What its kernel writes to.
+  /// Learns which memory its kernel writes to.
   void learn(LaunchHistory& history) const;
 
   simt::Launch& launch_;
-  bool follows_ = false;  // somebody counts or checks, and launches may go unrecorded
+  bool follows_ = false;  // the session counts or checks, and launches may go unrecorded
   bool ended_ = false;
   struct Pointer {
-    std::size_t word;    // of the launch's description
-    const void* memory;  // where what it points into begins
+    std::size_t word;    // index into the launch's description
+    const void* memory;  // begin of the memory that it points into
   };
-  std::vector<Pointer> pointers_;  // among the arguments, into registered memory
+  std::vector<Pointer> pointers_;  // arguments that point into registered memory
   simt::LaunchSummary summary_;
 };
 
 /// Sets which launches are recorded from now on, in the words of --checks.
 void set_recorded_launches(const std::string& launches);
 
-/// Kernels of which some launches were not recorded, in the order of the first of those.
+/// Returns the kernels of which some launches were not recorded, in the order of the first of
+/// those.
 std::vector<simt::record::PartlyRecorded> partly_recorded();
 
 }  // namespace rung::cuda

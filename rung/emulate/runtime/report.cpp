@@ -37,14 +37,14 @@ using record::Finding;
 using record::Kind;
 
 std::mutex mutex;
-std::optional<Finding> refused;      // a launch that nobody has asked about
-std::vector<Finding> ignored_calls;  // likewise
-std::vector<Finding> short_copies;   // whose size may count elements: the source tells
+std::optional<Finding> refused;      // a launch whose error the program has not asked for
+std::vector<Finding> ignored_calls;  // errors that it has not asked for
+std::vector<Finding> short_copies;   // copies whose size may count elements: the source tells
 thread_local std::string reason;     // why the last call has failed; "": not known
-// Places of failures, which were reported at once, and how.
+// Failures by place that were reported at once, with their text.
 std::map<std::pair<std::string, int>, std::string> told;
 
-/// The numbers of "block (1, 2, 3)" in a message of the simulator.
+/// Returns the numbers of "block (1, 2, 3)" in a message of the simulator.
 simt::dialect::uint3 coordinates(const std::string& message, const char* word) {
   simt::dialect::uint3 v{};
   const std::size_t at = message.find(word);
@@ -54,7 +54,7 @@ simt::dialect::uint3 coordinates(const std::string& message, const char* word) {
   return v;
 }
 
-/// "file:line"
+/// Sets the place from "file:line".
 void set_place(Finding& finding, const std::string& where) {
   const std::size_t colon = where.rfind(':');
   if (colon == std::string::npos) return;
@@ -62,7 +62,7 @@ void set_place(Finding& finding, const std::string& where) {
   finding.line = std::atoi(where.c_str() + colon + 1);
 }
 
-/// The other side: where the memory was allocated.
+/// Sets the other side to the place where the memory was allocated.
 void set_allocation(Finding& finding, const record::Memory& memory) {
   Finding there;
   set_place(there, simt::source_line(static_cast<const char*>(memory.code) - 1));
@@ -75,7 +75,7 @@ struct Meaning {
   Kind kind;
   cudaError_t error;
 };
-// What the simulator's messages are about, the first that fits.
+// Kinds of the simulator's messages; the first that fits counts.
 constexpr Meaning meanings[] = {
     {"deadlock", Kind::deadlock, cudaErrorLaunchTimeout},
     {"Assertion", Kind::launch, cudaErrorAssert},
@@ -90,7 +90,7 @@ constexpr Meaning meanings[] = {
     {"", Kind::launch, cudaErrorLaunchFailure},
 };
 
-// For a program whose heap is damaged. Filled behind the session's lock.
+// The findings' text for a program whose heap is damaged. It is filled behind the session's lock.
 char text_so_far[64 << 10];
 std::size_t text_length = 0;
 void keep_text(const Finding& finding) {
@@ -113,7 +113,7 @@ void tell(const std::string& text) {
   if (!told_later()) std::fprintf(stderr, "rung: %s\n", text.c_str());
 }
 
-/// Begins when the program is loaded and ends when it is left, whatever way it takes.
+/// The session: begins when the program is loaded and ends when it is left, whichever way.
 class Session {
  public:
   Session() {
@@ -171,7 +171,7 @@ class Session {
       tell(texts.back());
     }
     if (path_.empty()) return;
-    // Other processes of the program leave theirs beside it.
+    // Other processes of the program write theirs beside it.
     const int descriptor = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (descriptor >= 0) close(descriptor);
     const std::string path = descriptor >= 0 ? path_ : path_ + "." + std::to_string(getpid());
@@ -183,7 +183,7 @@ class Session {
   }
 
  private:
-  /// A child of fork() tells what it finds itself, not again what was found before.
+  /// A child of fork() reports its own findings, not those of before again.
   static void begin_in_child();
 
   std::string path_;
@@ -244,7 +244,7 @@ void note_reason(std::string why) { reason = std::move(why); }
 void ignored(cudaError_t error, const char* call, Place place) {
   const bool of_copies = std::string_view(call).starts_with("cudaMem");
   const std::string why = of_copies ? std::exchange(reason, "") : "";
-  // What a kernel has done is reported anyway.
+  // Errors of kernels are reported anyway.
   if (error == cudaSuccess || simt::in_kernel() || device_failure() != cudaSuccess) return;
   Finding finding;
   finding.kind = Kind::api_call;
@@ -265,7 +265,7 @@ void ignored(cudaError_t error, const char* call, Place place) {
 cudaError_t report_kernel_failure(const std::string& message) {
   const Meaning* meaning = meanings;
   while (message.find(meaning->words) == std::string::npos) ++meaning;
-  // What the recorder has stopped it has noted itself, and knows more of.
+  // The recorder has noted kernels that it stopped, with more detail.
   const bool noted = message.find("illegal address") != std::string::npos;
   std::vector<Finding> known = record::findings_so_far();
   std::string text = message;

@@ -54,7 +54,7 @@ CompiledSource::CompiledSource(const std::string& text) : tokens_(text) {
   }
 }
 
-/// The token that begins there; 0: none does.
+/// Returns the token that begins there; 0 where none does.
 std::size_t CompiledSource::token_at(const simt::record::Source& place) const {
   for (std::size_t f = 0; f < files_.size(); ++f) {
     if (files_[f].name != place.file) continue;
@@ -74,7 +74,7 @@ std::string_view CompiledSource::parameter_at(const simt::record::Source& place,
                                               const Names& restricted) const {
   const std::size_t token = token_at(place);
   if (token == 0) return {};
-  // The outermost body around it has to be the kernel's.
+  // The outermost body around it must be the kernel's.
   std::size_t body = tokens_.size(), inner = token;
   for (std::size_t i = token; i > 0; --i) {
     if (emulate::closes(tokens_[i - 1]) && tokens_.opening(i - 1) < i) {
@@ -95,7 +95,8 @@ std::string_view CompiledSource::parameter_at(const simt::record::Source& place,
   return base == 0 ? std::string_view() : origin(base, scope, 0);
 }
 
-/// The word that names the pointer that is written through by the code of this token; 0: not known.
+/// Returns the word that names the pointer through which the code of this token writes; 0: not
+/// known.
 std::size_t CompiledSource::base_of_write(std::size_t token) const {
   const Token& here = tokens_[token];
   const bool doubled = (here.is("+") || here.is("-")) && tokens_[token + 1].is(here.text);
@@ -108,14 +109,15 @@ std::size_t CompiledSource::base_of_write(std::size_t token) const {
   return writes_first(open) ? base_behind(open + (tokens_[open + 1].is("&") ? 2 : 1)) : 0;
 }
 
-/// Likewise read.
+/// Returns the word that names the pointer through which the code of this token reads; 0: not
+/// known.
 std::size_t CompiledSource::base_of_read(std::size_t token, const Names& restricted) const {
   const Token& here = tokens_[token];
   if (here.is("]") || here.is("[")) return base_before(token + (here.is("]") ? 1 : 0), true);
   if (here.is("*")) return is_operand_end(token - 1) ? 0 : base_behind(token + 1);
   const bool member = tokens_[token - 1].is(".") || tokens_[token - 1].is("->");
   if (here.is_identifier() && member) return base_before(token + 1, false);
-  // What is assigned or passed as it was read stands for its read.
+  // A value that is assigned or passed unchanged stands for its read.
   const std::size_t next = here.is_identifier() ? token + 1 : token;
   if (tokens_[next].is("=")) {
     std::size_t end = next + 1;
@@ -137,14 +139,14 @@ std::size_t CompiledSource::base_of_read(std::size_t token, const Names& restric
   return only_access(begin, tokens_.closing(next), restricted);
 }
 
-/// Whether it opens the arguments of a function that writes to where its first one points.
+/// Returns whether it opens the arguments of a function that writes to where its first one points.
 bool CompiledSource::writes_first(std::size_t open) const {
   const std::string_view name = tokens_[open - 1].text;
   return tokens_[open].is("(") && (name.starts_with("atomic") || name.starts_with("__st"));
 }
 
-/// The word that names the pointer of the one access among these tokens; 0: there are several, or
-/// other uses of these parameters.
+/// Returns the word that names the pointer of the one access among these tokens; 0 where there are
+/// several, or other uses of these parameters.
 std::size_t CompiledSource::only_access(std::size_t begin, std::size_t end,
                                         const Names& restricted) const {
   std::size_t only = 0;
@@ -175,8 +177,8 @@ bool CompiledSource::is_operand_end(std::size_t token) const {
   return one.kind == TokenKind::number || one.is(")") || one.is("]");
 }
 
-/// Of the expression that ends in front of `end`: in[i], in[i].x, p->x, *p, *(p + i), (p + i)[j].
-/// `follows`: the pointer in front of `end` is followed there.
+/// Returns the pointer of the expression that ends in front of `end`: in[i], in[i].x, p->x, *p, *(p
+/// + i), (p + i)[j]. `follows`: the pointer in front of `end` is followed there.
 std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
   while (end > 1) {
     const Token& last = tokens_[end - 1];
@@ -214,7 +216,8 @@ std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
   return 0;
 }
 
-/// Of the pointer expression that begins there: p, p + i, (T*)p + i, (T*)(p + i), &p[i].
+/// Returns the pointer of the expression that begins there: p, p + i, (T*)p + i, (T*)(p + i),
+/// &p[i].
 std::size_t CompiledSource::base_behind(std::size_t begin) const {
   std::size_t i = begin;
   while (tokens_[i].is("(")) {
@@ -233,7 +236,7 @@ std::size_t CompiledSource::base_behind(std::size_t begin) const {
   return plain ? i : 0;
 }
 
-/// Whether the word is an argument of swap(), exchange() and their like.
+/// Returns whether the word is an argument of swap(), exchange() and their like.
 bool CompiledSource::is_swapped(std::size_t word) const {
   std::size_t open = word;
   while (open > 0 && (tokens_[open].is_identifier() || tokens_[open].is(","))) --open;
@@ -243,7 +246,7 @@ bool CompiledSource::is_swapped(std::size_t word) const {
          name.find("exchange") != std::string_view::npos;
 }
 
-/// The parameter that the pointer of this name is made of; "": not known, or of several.
+/// Returns the parameter from which the pointer of this name is made; "": not known, or several.
 std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, int depth) const {
   constexpr int max_depth = 4;  // variables made of each other
   const std::string_view word = tokens_[name].text;
@@ -252,7 +255,7 @@ std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, in
   std::string_view from = parameter != scope.restricted.end() ? std::string_view(*parameter) : "";
   for (std::size_t i = scope.begin; i + 1 < scope.end; ++i) {
     if (!tokens_[i].is(word) || tokens_[i - 1].is(".") || tokens_[i - 1].is("->")) continue;
-    // What else declares it, binds it or takes its address may change it unseen.
+    // Another declaration, a binding or its address may change it unseen.
     const bool pointer = tokens_[i - 1].is("*") && is_operand_end(i - 2);  // or a product
     const bool declares = (tokens_[i - 1].is_identifier() && !tokens_[i - 1].is("return")) ||
                           (pointer && !tokens_[i + 1].is("["));
@@ -274,8 +277,8 @@ std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, in
   return from;
 }
 
-/// The word that names the pointer that a variable is given, by the expression that begins there;
-/// 0: not known.
+/// Returns the word that names the pointer that a variable is given, by the expression that begins
+/// there; 0: not known.
 std::size_t CompiledSource::base_of_value(std::size_t begin) const {
   const std::size_t first = begin + (tokens_[begin].is("&") ? 1 : 0);
   const std::size_t base = base_behind(first);
@@ -290,7 +293,7 @@ std::size_t CompiledSource::base_of_value(std::size_t begin) const {
 
 namespace {
 
-/// All of the program, and of libraries that were loaded since the last call.
+/// Returns the sources of the program, and of libraries that were loaded since the last call.
 std::vector<const CompiledSource*> compiled_sources() {
   static std::mutex mutex;
   static auto& all = *new std::map<std::string, std::unique_ptr<CompiledSource>>;

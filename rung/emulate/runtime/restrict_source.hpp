@@ -14,13 +14,13 @@
 
 namespace rung::cuda {
 
-/// A source as g++ got it, with its columns.
+/// A source as g++ compiled it, with its columns.
 class CompiledSource {
  public:
   explicit CompiledSource(const std::string& text);
 
-  /// The one of these parameters of the kernel (its name without namespaces and template arguments)
-  /// through which the code of this place reads or writes memory; "": not known.
+  /// Returns the one of these parameters of the kernel (its name without namespaces and template
+  /// arguments) through which the code of this place reads or writes memory; "": not known.
   [[nodiscard]] std::string_view parameter_at(const simt::record::Source& place, bool writes,
                                               std::string_view kernel,
                                               const Names& restricted) const;
@@ -55,11 +55,11 @@ class CompiledSource {
   std::vector<Position> positions_;  // of all tokens
 };
 
-/// Where each registered memory begins to which several arguments of a launch point, where its
-/// kernel (null: not known yet) has several `__restrict__` parameters.
+/// Returns the begin of each registered memory to which several arguments of a launch point, where
+/// its kernel (null: not known yet) has several `__restrict__` parameters.
 std::vector<const void*> memory_of_several(const LaunchConfig& config, const char* kernel);
-/// The `__restrict__` parameter through which the kernel's code of this place reads or writes
-/// memory.
+/// Returns the `__restrict__` parameter through which the kernel's code of this place reads or
+/// writes memory.
 simt::record::RestrictedParameter parameter_of(const LaunchConfig& config, const char* kernel,
                                                const simt::record::Source& place, bool writes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// While a launch runs: a timer for each thread that launches.
+// A timer for each thread that launches, which runs while a launch does.
 #include "rung/emulate/runtime/running_kernel.hpp"
 
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 namespace rung::cuda {
 
-// One that programs hardly use.
+// Returns a signal that programs hardly use.
 int long_launch_signal() { return SIGRTMAX - 3; }
 double long_launch_seconds() {
   static const double seconds = [] {
@@ -32,7 +32,8 @@ class Timer {
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = long_launch_signal();
     event._sigev_un._tid = gettid();
-    // The time of the thread: other programs beside it are no reason to blame a kernel that waits.
+    // The timer counts the thread's own time: other programs are no reason to blame a kernel that
+    // waits.
     there_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
   }
   ~Timer() {
@@ -40,7 +41,7 @@ class Timer {
   }
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
-  /// 0: not at all.
+  /// Sets the time; 0 turns the timer off.
   void set(double seconds) {
     itimerspec when = {};
     when.it_value.tv_sec = static_cast<std::time_t>(seconds);
@@ -53,7 +54,7 @@ class Timer {
   timer_t timer_{};
   bool there_ = false;
 };
-/// A child of fork() has no timers of its parent's.
+/// Returns this thread's timer. A child of fork() lacks the timers of its parent.
 Timer& timer() {
   thread_local std::optional<Timer> one;
   thread_local pid_t process = 0;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds while a launch runs.
+// State of this thread while a launch runs.
 #pragma once
 
 #include "rung/emulate/runtime/pages.hpp"
 
 namespace rung::cuda {
 
-/// A launch runs on this thread: device memory is open, and after 10 s a line tells where the
-/// kernel is, once. Launches do not nest on a thread.
+/// Marks a launch on this thread: device memory is open, and after 10 s a line tells, once, where
+/// the kernel is. Launches do not nest on a thread.
 class RunningKernel {
  public:
   RunningKernel();
@@ -19,7 +19,7 @@ class RunningKernel {
   DeviceAccess access_;
 };
 
-/// That is sent to the thread when the time is over, and after how long.
+/// The signal that is sent to the thread when the time is over, and the time.
 int long_launch_signal();
 double long_launch_seconds();
 

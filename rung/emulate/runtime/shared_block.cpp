@@ -30,7 +30,7 @@ int make_block(BlockHeader header) {
   const int descriptor = memfd_create("rung", MFD_CLOEXEC);
   if (descriptor < 0) return -1;
   const auto end = static_cast<off_t>(header.bytes + page());
-  // Room is taken now: what is missing later would end the program.
+  // Room is reserved now: a lack of it later would end the program.
   bool good = posix_fallocate(descriptor, 0, end) == 0 &&
               pwrite(descriptor, &header, sizeof header, static_cast<off_t>(header.bytes)) ==
                   static_cast<ssize_t>(sizeof header);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static shared memory: every variable is registered while its object is loaded; where it lies is
-// found for each kernel.
+// Static shared memory. Every variable is registered while its object is loaded; its place is found
+// for each kernel.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +19,7 @@ namespace {
 struct Variable {
   std::size_t bytes, alignment;
   const char* scope;   // Z <function> E <type>: the mangled name of a type within the function
-  const char* type;    // mangled
+  const char* type;    // its mangled name
   const void* object;  // the program or library that declares it
 };
 
@@ -29,7 +29,7 @@ std::vector<Variable>& variables() {
   return all;
 }
 
-/// The part of a local type's mangled name that stands for its function: Z <function> E.
+/// Returns the part of a local type's mangled name that stands for its function: Z <function> E.
 std::string_view function_of(const char* local) {
   std::string_view name = local;
   if (const std::size_t tag = name.rfind("E11rung_kernel"); tag != std::string_view::npos) {
@@ -67,7 +67,7 @@ int register_shared(std::size_t bytes, std::size_t alignment, const char* scope,
 std::size_t all_shared_bytes() {
   const std::lock_guard lock(variables_mutex);
   std::size_t bytes = 0;
-  // In whatever order they are placed.
+  // The bound holds for any order of placement.
   for (const Variable& one : variables())
     bytes += one.bytes + std::max<std::size_t>(one.alignment, 16);
   return bytes;
@@ -105,7 +105,7 @@ unsigned KernelLayout::place(
   std::vector<std::pair<std::size_t, unsigned>> placed;
   const auto add = [&](std::size_t which) {
     const Variable& one = variables()[which];
-    // As ptxas does: what is large enough for wide accesses is aligned for them.
+    // Like ptxas, aligns a variable that is large enough for wide accesses.
     const std::size_t alignment =
         one.bytes >= 16 ? std::max<std::size_t>(one.alignment, 16) : one.alignment;
     const std::size_t offset = align_up(used_, alignment);
@@ -155,7 +155,8 @@ unsigned place_shared(int variable) {
   std::size_t all = 0;
   const auto grown = [&](std::size_t before, std::size_t after) {
     all = after;
-    // Poisoned as it would have been had it been known before the launch.
+    // The variable's bytes are poisoned, as they would have been had it been known before the
+    // launch.
     std::memset(shared_base + launch_data->static_begin + before, simt::poison, after - before);
     size_t& end = const_cast<LaunchData*>(launch_data)->shared_end;
     __atomic_store_n(&end, launch_data->static_begin + after, __ATOMIC_RELAXED);

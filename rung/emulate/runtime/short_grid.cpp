@@ -20,7 +20,7 @@ namespace {
 
 namespace record = simt::record;
 
-/// Elements of rows, and threads that go with them. One dimension: one row.
+/// Elements of rows, and the threads for them. One dimension is one row.
 struct Shape {
   std::uint64_t width = 0, height = 1;
   std::uint64_t wide = 0, high = 1;  // threads
@@ -94,7 +94,7 @@ bool fits(const ShortGrid& one) {
   return unwritten(at(s.high, 0), (s.height - s.high) * s.width * one.element_bytes);
 }
 
-/// "launch 2 blocks: (300 + 255) / 256 rounds up, where 300 / 256 drops the rest".
+/// Returns "launch 2 blocks: (300 + 255) / 256 rounds up, where 300 / 256 drops the rest".
 std::string advice_for(std::uint64_t elements, unsigned block, const char* along) {
   const std::string count = std::to_string(elements), size = std::to_string(block);
   const std::string more = std::to_string(block - 1);

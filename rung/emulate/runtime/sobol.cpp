@@ -24,7 +24,7 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ x >> 31;
 }
 
-/// Polynomials over two elements, a bit a coefficient, modulo one of them.
+/// Polynomials over two elements, one bit per coefficient, modulo one of them.
 struct Field {
   std::uint32_t modulus;
   int degree;
@@ -47,7 +47,8 @@ struct Field {
   }
 };
 
-/// Whether the powers of x are all that there is but 0: its order is 2^degree - 1, no divisor.
+/// Returns whether the powers of x are all elements but 0: the order of x is 2^degree - 1, and no
+/// divisor of it.
 bool is_primitive(std::uint32_t polynomial, int degree) {
   const Field field{polynomial, degree};
   const std::uint32_t order = (1u << degree) - 1;
@@ -64,8 +65,8 @@ bool is_primitive(std::uint32_t polynomial, int degree) {
 
 using Vectors = std::array<std::uint64_t, 64>;
 
-/// m[k] = 2 a1 m[k-1] + 4 a2 m[k-2] + ... + 2^s m[k-s] + m[k-s], sums without carry; vector k is
-/// m[k] / 2^(k+1), as a fraction of 64 bits.
+/// Computes m[k] = 2 a1 m[k-1] + 4 a2 m[k-2] + ... + 2^s m[k-s] + m[k-s], sums without carry;
+/// vector k is m[k] / 2^(k+1), as a fraction of 64 bits.
 Vectors vectors_of(std::uint32_t polynomial, int degree, int dimension) {
   std::array<std::uint64_t, 64> m{};
   for (int k = 0; k < 64; ++k) {

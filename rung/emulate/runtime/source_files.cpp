@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program's sources as the preprocessor left them: which lines of which files are compiled.
+// Finds the lines of the program's sources that are compiled, as the preprocessor left them.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -53,7 +53,7 @@ void add_lines(const std::string& preprocessed, std::map<std::string, Lines>& fi
   }
 }
 
-/// Objects that `rung emulate --build` has left with their sources beside them.
+/// Objects that `rung emulate --build` has left, with their sources beside them.
 std::vector<std::string>& registered() {
   static auto& objects = *new std::vector<std::string>;
   return objects;
@@ -69,7 +69,7 @@ const std::map<std::string, Lines>& compiled_lines() {
   return all;
 }
 
-/// The text with blanks for comments, and for whole lines that are not compiled.
+/// Returns the text with blanks for comments, and for whole lines that are not compiled.
 std::string compiled_text(std::string text, const Lines& compiled) {
   enum class State { code, line_comment, comment, string, character } state = State::code;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -147,7 +147,7 @@ const SourceTree* source_tree(const std::string& file) {
 
 }  // namespace rung::cuda
 
-/// Called by each such object when the program begins.
+/// Registers such an object; the object calls it when the program begins.
 extern "C" __attribute__((visibility("default"))) void rung_emulate_source(const char* object) {
   rung::cuda::registered().emplace_back(object);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the statements of functions. What is not understood becomes a simple statement.
+// Reads the statements of functions. Anything unknown becomes a simple statement.
 #include "rung/emulate/runtime/source_tree.hpp"
 
 #include <algorithm>
@@ -78,7 +78,8 @@ void SourceTree::find_functions() {
   }
 }
 
-/// Adds the statement that begins at this token to the parent's parts; where the next begins.
+/// Adds the statement that begins at this token to the parent's parts. Returns the token at which
+/// the next one begins.
 std::size_t SourceTree::parse(std::size_t at, Statement& parent) {
   parent.parts.push_back(std::make_unique<Statement>());
   Statement& one = *parent.parts.back();
@@ -135,12 +136,12 @@ void SourceTree::find_varying(Function& function) const {
     for (std::size_t i = function.body.begin; i < function.body.end; ++i) {
       if (!is_assignment(tokens_, i)) continue;
       std::size_t name = i - 1;
-      if (tokens_[name].kind == TokenKind::symbol && i >= 2) --name;  // of +=
+      if (tokens_[name].kind == TokenKind::symbol && i >= 2) --name;  // the + of +=
       if (tokens_[name].kind != TokenKind::identifier) continue;
       for (std::size_t at = i + 1; at < function.body.end; ++at) {
         const Token& token = tokens_[at];
         if (token.is(";") || token.is(",") || token.is(")") || token.is("}")) break;
-        // What memory holds may be the same for all; where it is read says nothing of that.
+        // Values in memory may be the same for all threads, whatever the address depends on.
         if (token.is("[")) {
           at = tokens_.closing(at);
         } else if (token.is("(")) {
@@ -200,7 +201,7 @@ bool SourceTree::is_barrier(std::size_t token, bool warp) const {
                        group.find("warp") != std::string_view::npos || group == "active";
     return warp || !small;
   }
-  // What is defined further down is only declared here, or calls itself.
+  // A function that is defined further down is only declared here, or calls itself.
   const Function* const called = function(one.text);
   if (called == nullptr || called->body.end > token) return false;
   for (std::size_t i = called->body.begin; i < called->body.end; ++i) {
@@ -212,7 +213,7 @@ bool SourceTree::is_barrier(std::size_t token, bool warp) const {
 bool SourceTree::uniform(const Function& function, const Statement& one, bool warp) const {
   for (std::size_t i = one.header_begin; i < one.header_end; ++i) {
     if (!function.varying.contains(tokens_[i].text)) continue;
-    // threadIdx.x < 32, or >= 64: whole warps go either way.
+    // threadIdx.x < 32, or >= 64, splits the block into whole warps.
     const auto compares = [&](std::size_t at) {
       return tokens_[at].is("<") || tokens_[at].is(">=");
     };

@@ -18,7 +18,7 @@ struct Statement {
   enum class Kind : std::uint8_t { block, branch, loop, simple };
   Kind kind = Kind::simple;
   std::size_t begin = 0, end = 0;                // its tokens
-  std::size_t header_begin = 0, header_end = 0;  // of those, between the parentheses of its head
+  std::size_t header_begin = 0, header_end = 0;  // tokens between the parentheses of its head
   const Statement* parent = nullptr;
   std::vector<std::unique_ptr<Statement>> parts;
 
@@ -40,7 +40,7 @@ struct Function {
 /// One file of the program.
 class SourceTree {
  public:
-  /// `text`: of the file, with blanks for what the preprocessor left out.
+  /// `text`: the file's text, with blanks for whatever the preprocessor left out.
   SourceTree(std::string file, const std::string& text);
   SourceTree(const SourceTree&) = delete;
   SourceTree& operator=(const SourceTree&) = delete;
@@ -49,26 +49,27 @@ class SourceTree {
     const Function* function = nullptr;    // null: the line is in none
     const Statement* statement = nullptr;  // a simple one, or one in whose head the access is
   };
-  /// The statement of this line; of several the one that mentions the array.
+  /// Returns the statement of this line; of several, the one that mentions the array.
   [[nodiscard]] Spot find(int line, std::string_view array) const;
   /// Returns all statements that have tokens in this line, as find() would give them.
   [[nodiscard]] std::vector<Spot> spots(int line) const;
-  /// The function of this name; null: there is none, or several.
+  /// Returns the function of this name; null where there is none, or several.
   [[nodiscard]] const Function* function(std::string_view name) const;
 
   [[nodiscard]] const emulate::TokenStream& tokens() const { return tokens_; }
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] int line(std::size_t token) const { return lines_[token]; }
-  /// As it is in the file, without the blanks in front.
+  /// Returns the line as it is in the file, without leading blanks.
   [[nodiscard]] std::string text(std::size_t begin, std::size_t end) const;
   [[nodiscard]] std::string text(const Statement& one) const { return text(one.begin, one.end); }
-  /// Whether a barrier of the block is called there, or (warp) one of a warp at least.
+  /// Returns whether the call at this token is a barrier of the block, or (`warp`) at least of a
+  /// warp.
   [[nodiscard]] bool is_barrier(std::size_t token, bool warp) const;
   [[nodiscard]] bool mentions(std::size_t begin, std::size_t end, std::string_view word) const;
   [[nodiscard]] bool mentions_any(std::size_t begin, std::size_t end, const Names& names) const;
-  /// Whether all threads of a block (or of a warp) take the same way there.
+  /// Returns whether all threads of a block (or of a warp) take the same way there.
   [[nodiscard]] bool uniform(const Function& function, const Statement& one, bool warp) const;
-  /// The names of a function's parameters, in their order.
+  /// Returns the names of a function's parameters, in their order.
   [[nodiscard]] std::vector<std::string> parameters(const Function& function) const;
 
  private:
@@ -82,10 +83,12 @@ class SourceTree {
   std::vector<std::unique_ptr<Function>> functions_;
 };
 
-/// Returns the paths of the program's preprocessed sources; `rewritten`: of what was compiled.
+/// Returns the paths of the program's preprocessed sources; `rewritten`: of those that were
+/// compiled.
 std::vector<std::string> preprocessed_files(bool rewritten);
 
-/// The tree of a file of the program, by the path that findings tell; null: it cannot be read.
+/// Returns the tree of a file of the program, by the path that findings tell; null: it cannot be
+/// read.
 const SourceTree* source_tree(const std::string& file);
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, and what is submitted to them.
+// Streams, and the work that is submitted to them.
 #include "rung/emulate/runtime/stream.hpp"
 
 #include <array>
@@ -37,8 +37,8 @@ bool any_stream() {
   return !streams().empty();
 }
 
-/// What has to be done before what is submitted to the stream now: the default stream waits for all
-/// others of its device that block, and these for it.
+/// Returns the work that must end before work that is submitted to the stream now: the default
+/// stream waits for all others of its device that block, and these for it.
 std::vector<TaskRef> work_before(const CUstream_st& stream) {
   std::vector<TaskRef> before;
   if (!any_task()) return before;
@@ -166,7 +166,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     const std::lock_guard lock(handles_mutex);
     if (streams().erase(stream) == 0) return remember(cudaErrorInvalidResourceHandle);
   }
-  // What is left to do is done; the default stream goes on waiting for it.
+  // Work that is left is done; the default stream goes on waiting for it.
   if (stream->last != nullptr && (stream->flags & cudaStreamNonBlocking) == 0 && any_task()) {
     submit_late(
         default_stream(stream->device), [] { return cudaSuccess; }, stream->last);

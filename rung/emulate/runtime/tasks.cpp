@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that run tasks, and who waits for whom.
+// The threads that run tasks, and the waits between them.
 #include "rung/emulate/runtime/tasks.hpp"
 
 #include <pthread.h>
@@ -25,8 +25,8 @@ namespace rung::cuda {
 namespace {
 
 constexpr useconds_t nap = 200;  // microseconds, between two looks
-/// Rounds of looks in vain while the host waits, before a wait is called endless: where nobody
-/// else is there who could write, and where a thread that sleeps might.
+/// Rounds of vain looks while the host waits, after which a wait is endless: where no other thread
+/// could write, and where a thread that sleeps might.
 constexpr int rounds_alone = 50;
 constexpr int rounds_beside_others = 50000;
 // OS threads take over the name of the thread that starts them: a kernel's have it, too.
@@ -47,10 +47,10 @@ struct Engine {
   bool processes = false;
   int rounds = 0;                // in which all running tasks looked in vain while the host waited
   bool alone = false;            // there were no other threads that could have written
-  std::set<const Task*> looked;  // in this round
-  cudaError_t late = cudaSuccess;  // of a task whose call has returned
+  std::set<const Task*> looked;  // tasks that have looked in this round
+  cudaError_t late = cudaSuccess;  // error of a task whose call has returned
 
-  std::atomic<int> count{0};  // of unfinished ones, without the lock
+  std::atomic<int> count{0};  // unfinished tasks, readable without the lock
   std::atomic<int> visible{0};
   std::atomic<pthread_t> kernel_thread{};
 
@@ -60,14 +60,14 @@ struct Engine {
     changed.notify_all();
   }
 };
-Engine* the_engine = new Engine;  // never destroyed: kernels may still look at the process's end
+Engine* the_engine = new Engine;  // never destroyed: kernels may still look when the process ends
 Engine& engine() { return *the_engine; }
 
 thread_local Task* mine = nullptr;
 
 struct AfterFork {
   AfterFork() {
-    // A child has none of the threads.
+    // A child of fork() has none of the threads.
     pthread_atfork(nullptr, nullptr, [] {
       const int visible = the_engine->visible;
       the_engine = new Engine;
@@ -127,7 +127,7 @@ void run_tasks(Runner* self) {
   }
 }
 
-/// What other threads of the program there are, beside those of the runtime and those that wait.
+/// Other threads of the program, without those of the runtime and those that wait.
 enum class Others { none, sleeping, running };
 Others other_threads(int blocked) {
   int sleeping = -blocked;
@@ -144,7 +144,8 @@ Others other_threads(int blocked) {
   return sleeping > 0 ? Others::sleeping : Others::none;
 }
 
-/// All running tasks have looked in vain once more. Whether nobody will ever write.
+/// Notes that all running tasks have looked in vain once more. Returns whether nobody will ever
+/// write.
 bool is_endless(Engine& all) {
   if (all.processes) return false;
   if (++all.rounds == 1) all.alone = false;
@@ -159,10 +160,10 @@ bool is_endless(Engine& all) {
 
 cudaError_t take_late(Engine& all) { return std::exchange(all.late, cudaSuccess); }
 
-/// Kernels, and functions that a stream calls, wait for nothing here: they would for themselves.
+/// Kernels, and functions that a stream calls, do not wait here: they would wait for themselves.
 bool within_task() { return mine != nullptr || simt::in_kernel(); }
 
-/// Waits as the host does, which is then no help to any kernel.
+/// Waits like the host, and so is no help to any kernel.
 template <class Condition>
 cudaError_t block_until(Condition condition) {
   Engine& all = engine();

@@ -29,31 +29,32 @@ struct Task {
 };
 using TaskRef = std::shared_ptr<Task>;
 
-/// Starts it when those that it comes after are done.
+/// Starts it when the tasks before it are done.
 TaskRef start_task(std::function<cudaError_t()> run, std::vector<TaskRef> after, int device);
-/// Until it is done or let loose; for the call that enqueues it.
+/// Waits until it is done or let loose; for the call that enqueues it.
 void await_or_leave(const TaskRef& task);
-/// Until it is done, on behalf of the host. Its error, if it was not told yet.
+/// Waits until it is done, on behalf of the host. Returns its error, unless that was reported
+/// before.
 cudaError_t await_task(const TaskRef& task);
-/// Until all tasks of the device are done.
+/// Waits until all tasks of the device are done.
 cudaError_t await_device(int device);
-/// Whether any task is not done. Cheap.
+/// Returns whether any task is not done. Cheap.
 bool any_task();
-/// That memory is there which the host, or another process, may write while a kernel runs: +1, -1.
+/// Counts memory that the host, or another process, may write while a kernel runs: +1, -1.
 void note_visible_memory(int change);
-/// That other processes may change memory: what waits for them is no deadlock.
+/// Notes that other processes may change memory: a wait for them is no deadlock.
 void note_other_processes();
-/// Whether a kernel that is launched now may have to wait for the host. `streams`: there are
-/// others than the default one.
+/// Returns whether a kernel that is launched now may have to wait for the host. `streams`: there
+/// are others than the default one.
 bool may_wait_for_host(bool streams);
 
-/// The task that this thread runs; null: none.
+/// Returns the task that this thread runs; null where there is none.
 Task* running_task();
-/// Asked by a kernel whose threads all look in vain. Whether it shall go on.
+/// Called by a kernel whose threads all look in vain. Returns whether it shall go on.
 bool keep_looking(const void* task);
-/// The process ends: every task is done, or stands still, when this returns.
+/// Ends tasks with the process: every task is done, or stands still, when this returns.
 void stop_tasks();
-/// A signal that came to another thread: to the one that runs a kernel, if there is one.
+/// Passes a signal that came to another thread to the one that runs a kernel, if there is one.
 bool pass_signal(int signal);
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor maps as the driver encodes them, and how programs find its functions.
+// Encodes tensor maps, and finds the driver's functions for programs.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -36,11 +36,11 @@ constexpr Element elements[] = {{CU_TENSOR_MAP_DATA_TYPE_UINT8, DType::u8, 1},
                                 {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, DType::f32, 4},
                                 {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, DType::f32, 4}};
 
-/// What the copy engine permutes: bits of the number of a chunk of 16 bytes, in place.
+/// The bits of a 16-byte chunk's number that the copy engine permutes.
 constexpr std::uint8_t swizzle_chunks[] = {0, 0x10, 0x30, 0x70};
 
-/// What both kinds of maps say of the tensor. Axes come from the innermost, the simulator has that
-/// last.
+/// Fields of the tensor that both kinds of maps have. The map lists axes from the innermost, the
+/// simulator has that last.
 struct Tensor {
   CUtensorMapDataType type;
   cuuint32_t rank;
@@ -87,7 +87,7 @@ CUresult describe(const CUtensorMap* map, const Tensor& tensor,
   return CUDA_SUCCESS;
 }
 
-/// Writes the map, unless rows of so many elements do not go with the swizzle.
+/// Writes the map, unless rows of this many elements do not fit the swizzle.
 CUresult encode(CUtensorMap* map, const rung::simt::TensorMapFields& fields,
                 cuuint32_t elements_a_row, CUtensorMapSwizzle swizzle) {
   const std::uint32_t row = elements_a_row * fields.element_bytes;
@@ -142,7 +142,7 @@ CUresult cuTensorMapEncodeIm2col(CUtensorMap* map, CUtensorMapDataType type, cuu
     if (element_strides[i] < 1 || element_strides[i] > 8) return CUDA_ERROR_INVALID_VALUE;
     if (!spatial && element_strides[i] != 1) return CUDA_ERROR_NOT_SUPPORTED;
     if (!spatial) continue;
-    const cuuint32_t axis = rank - 2 - i;  // among the spatial ones
+    const cuuint32_t axis = rank - 2 - i;  // index among the spatial axes
     if (!fits(lower[i - 1]) || !fits(upper[i - 1])) return CUDA_ERROR_INVALID_VALUE;
     fields.lower[axis] = static_cast<std::int16_t>(lower[i - 1]);
     fields.upper[axis] = static_cast<std::int16_t>(upper[i - 1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sampling textures, and the elements of surfaces.
+// Samples textures, and reads the elements of surfaces.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,7 +16,7 @@
 namespace rung::cuda {
 namespace {
 
-/// One channel of `bits` bits.
+/// Reads one channel of `bits` bits.
 double read_channel(const char* from, int bits, cudaChannelFormatKind kind, bool normalized) {
   double value = 0, scale = 1;
   const auto load = [&](auto zero) {
@@ -59,7 +59,7 @@ Texel read_element(const Texture& t, long long x, long long y, long long z) {
   return texel;
 }
 
-/// The index that an address mode makes of one; false: the border's color.
+/// Applies an address mode to an index. Returns false for the border's color.
 bool settle(long long& index, long long size, cudaTextureAddressMode mode) {
   if (index >= 0 && index < size) return true;
   switch (mode) {
@@ -96,7 +96,7 @@ Texel fetch(const Texture& t, int dimensions, long long x, long long y, long lon
   return border;
 }
 
-/// The lower neighbor of a coordinate and the weight of the upper, in the chip's 1/256 steps.
+/// The lower neighbor of a coordinate and the weight of the upper, in the chip's steps of 1/256.
 struct Neighbors {
   long long low;
   double weight;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What texture and surface objects are.
+// Texture and surface objects.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ struct Texture {
   cudaTextureDesc description;
   cudaChannelFormatDesc format;
   const char* data;
-  long long width, height, depth;  // 1 along axes that it lacks
+  long long width, height, depth;  // 1 along missing axes
   std::size_t row, slice;
   std::vector<Texture> smaller;  // the further levels of a mipmapped array
 };

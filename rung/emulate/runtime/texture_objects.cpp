@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture and surface objects as the host makes them.
+// Makes texture and surface objects for the host.
 #include "rung/emulate/runtime/texture.hpp"
 
 namespace rung::cuda {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluating expressions of the source for one thread. What is not understood has no value.
+// Evaluates expressions of the source for one thread. Unknown expressions have no value.
 #include "rung/emulate/runtime/thread_values.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using emulate::Token;
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_depth = 8;  // of variables that are set from variables
+constexpr int max_depth = 8;  // nesting of variables that are set from variables
 
 bool is_builtin(std::string_view name) {
   return name == "threadIdx" || name == "blockIdx" || name == "blockDim" || name == "gridDim";
@@ -112,13 +112,13 @@ class ThreadValues::Parser {
       at_ += 2;
       return values_.builtin(token.text, tokens_[at_ - 1].text);
     }
-    // A call, an element or a member.
+    // Reads a call, an element or a member.
     if (next_is("(") || next_is("[") || next_is(".") || next_is("->") || next_is("::")) {
       return std::nullopt;
     }
     return values_.value_of(token.text, depth_);
   }
-  /// (sum), or a cast in front of a unary expression.
+  /// Reads (sum), or a cast in front of a unary expression.
   Value bracketed() {
     const std::size_t close = tokens_.closing(at_);
     if (close >= end_) return std::nullopt;
@@ -160,7 +160,7 @@ std::optional<std::int64_t> ThreadValues::builtin(std::string_view name,
   return std::nullopt;
 }
 
-/// The first token of the statement or parameter around this one, or of the loop's head.
+/// Returns the first token of the statement or parameter around this one, or of the loop's head.
 std::size_t ThreadValues::statement_begin(std::size_t token) const {
   while (token > 0) {
     const Token& before = tokens_[token - 1];
@@ -215,7 +215,7 @@ ThreadValues::Variable ThreadValues::variable(std::string_view name) const {
     found.stepped |= lowered || compound || twice(i + 1, "+") || (i >= 2 && twice(i - 2, "+")) ||
                      (next.is("<<") && tokens_[i + 2].is("=")) ||
                      (next.is(">>") && tokens_[i + 2].is("="));
-    // Its address is taken: it may be set anywhere.
+    // Its address is taken, so that it may be set anywhere.
     found.stepped |= tokens_[i - 1].is("&") && (tokens_[i - 2].is("(") || tokens_[i - 2].is(","));
     if (next.is("=")) found.values.push_back({i + 2, value_end(i + 2)});
     const std::size_t first = statement_begin(i);

@@ -39,10 +39,10 @@ class ThreadValues {
 
  private:
   struct Variable {
-    std::vector<TokenRange> values;  // that it is set to
-    bool stepped = false;            // by ++, +=, ...
-    bool lowered = false;            // by -- or -=
-    bool is_unsigned = false;        // as declared
+    std::vector<TokenRange> values;  // values that it is set to
+    bool stepped = false;            // changed by ++, += ...
+    bool lowered = false;            // changed by -- or -=
+    bool is_unsigned = false;        // declared as unsigned
     bool deduced = false;            // declared auto
   };
   class Parser;

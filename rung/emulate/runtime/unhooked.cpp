@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that exist twice: the table that a program's files fill before it begins
+// Functions that exist twice. A program's files fill this table before it begins
 // (rung/emulate/unhooked.cpp).
 #include "rung/emulate/runtime/unhooked.hpp"
 

@@ -5,7 +5,7 @@
 namespace rung::cuda {
 
 using KernelCall = void (*)(const void* call);
-/// The version without hooks; the function itself where it has none.
+/// Returns the version without hooks, or the function itself where it has none.
 KernelCall without_hooks(KernelCall call);
 
 }  // namespace rung::cuda

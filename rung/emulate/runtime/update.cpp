@@ -24,7 +24,7 @@ bool alike(const TokenStream& tokens, Range a, Range b) {
   return a.size() != 0;
 }
 
-/// The first token of that text that is in no bracket; range.end: there is none.
+/// Returns the first token of that text that is in no bracket; range.end: there is none.
 std::size_t top_level(const TokenStream& tokens, Range range, std::string_view text) {
   for (std::size_t i = range.begin; i < range.end; ++i) {
     if (tokens[i].is(text)) return i;
@@ -33,7 +33,7 @@ std::size_t top_level(const TokenStream& tokens, Range range, std::string_view t
   return range.end;
 }
 
-/// The = of an assignment.
+/// Returns the token = of an assignment.
 std::size_t assignment(const TokenStream& tokens, Range range) {
   const std::size_t at = top_level(tokens, range, "=");
   if (at >= range.end || at == range.begin) return range.end;
@@ -55,8 +55,8 @@ const char* extremum(std::string_view word) {
   return nullptr;
 }
 
-/// What `target = value` updates, `value` being target + operand, operand + target, max(target,
-/// operand) or target > operand ? target : operand.
+/// Reads the operand from `target = value`, `value` being target + operand, operand + target,
+/// max(target, operand) or target > operand ? target : operand.
 bool read_value(const SourceTree& tree, Range target, Range value, Update& update) {
   const TokenStream& tokens = tree.tokens();
   const auto set = [&](const char* operation, std::size_t begin, std::size_t end) {
@@ -89,7 +89,7 @@ bool read_value(const SourceTree& tree, Range target, Range value, Update& updat
   return false;
 }
 
-/// `if (value > target) target = value;` around the assignment.
+/// Finds `if (value > target) target = value;` around the assignment.
 const Statement* comparison(const SourceTree& tree, const Statement& one, Range target, Range value,
                             Update& update) {
   const Statement* branch = one.parent;
@@ -114,7 +114,7 @@ const Statement* comparison(const SourceTree& tree, const Statement& one, Range 
   return nullptr;
 }
 
-/// The statement in front, in the same block, that reads the element into this variable.
+/// Returns the statement in front, in the same block, that reads the element into this variable.
 const Statement* load_of(const SourceTree& tree, const Statement& one, Range target,
                          std::string_view variable) {
   const TokenStream& tokens = tree.tokens();
@@ -162,7 +162,7 @@ std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
       if (const Statement* branch = comparison(tree, one, target, value, update)) {
         update.statement = branch;
       } else if (!read_value(tree, target, value, update)) {
-        // v = bins[b]; bins[b] = v + 1;
+        // The pattern is v = bins[b]; bins[b] = v + 1;
         update.load = load_of(tree, one, target, tokens[value.begin].text);
         update.operation = function_of(tokens[value.begin + 1]);
         update.operand = tree.text(value.begin + 2, value.end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles of memory: what is asked of them, and those that go to other processes as descriptors.
+// Handles of memory: queries, and those that go to other processes as descriptors.
 #include <fcntl.h>
 
 #include "rung/emulate/runtime/devices.hpp"
@@ -10,7 +10,7 @@ using namespace rung::cuda;  // NOLINT: its implementation
 
 namespace {
 
-/// The mapping that holds the address; null: none does.
+/// Returns the mapping that holds the address; null where none does.
 const Mapping* mapping_of(char* address) {
   auto after = space().mapped.upper_bound(address);
   if (after == space().mapped.begin()) return nullptr;

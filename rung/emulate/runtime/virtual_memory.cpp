@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual memory by hand: ranges of addresses, memory, and mappings of the one to the other. Until
-// access to it is set, nobody may touch what is mapped.
+// Virtual memory management: ranges of addresses, memory, and mappings of the one to the other.
+// Until access to it is set, nobody may touch mapped memory.
 #include "rung/emulate/runtime/virtual_memory.hpp"
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ namespace {
 bool is_whole(std::size_t bytes) { return bytes != 0 && bytes % granularity == 0; }
 char* at(CUdeviceptr address) { return reinterpret_cast<char*>(address); }
 
-/// Addresses that nobody may touch, in place of what is there.
+/// Reserves addresses that nobody may touch, in place of their contents.
 bool close_off(char* begin, std::size_t bytes) {
   return mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
               0) != MAP_FAILED;
@@ -28,7 +28,8 @@ bool is_good(const CUmemAllocationProp* given) {
          given->location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_device(given->location.id);
 }
 
-/// Calls f for each mapping of the range; false: it does not consist of whole mappings.
+/// Calls f for each mapping of the range; returns false where it does not consist of whole
+/// mappings.
 template <class F>
 bool for_mappings(char* begin, std::size_t bytes, F f) {
   char* next = begin;
@@ -45,7 +46,7 @@ bool for_mappings(char* begin, std::size_t bytes, F f) {
   return true;
 }
 
-/// The pages as the host and copies may use them: by what the mapping's devices may do.
+/// Opens the pages to the host and to copies, as far as the mapping's devices may access them.
 bool show(char* begin, const Mapping& one) {
   if (one.access.readers == 0) return close_off(begin, one.bytes);
   const int how = one.access.writers != 0 ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -87,7 +88,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignmen
   alignment = std::max(alignment, granularity);
   constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   const std::lock_guard lock(space().mutex);
-  // The wish is granted where nothing lies; else it is any place.
+  // The requested address is used where it is free; otherwise any is.
   if (wanted != 0 && wanted % alignment == 0) {
     void* there = mmap(at(wanted), bytes, PROT_NONE, how | MAP_FIXED_NOREPLACE, -1, 0);
     if (there == at(wanted)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual memory by hand: ranges of addresses, memory, and what is mapped where.
+// Virtual memory management: ranges of addresses, memory, and the mappings between them.
 #pragma once
 
 #include <unistd.h>
@@ -17,20 +17,20 @@
 
 namespace rung::cuda {
 
-/// Sizes and addresses are multiples of it.
+/// The granularity of sizes and addresses.
 inline constexpr std::size_t granularity = std::size_t{2} << 20;
 
-/// Memory, for as long as a handle or a mapping has it.
+/// Memory, which lives as long as a handle or a mapping refers to it.
 struct Physical {
   int block = -1;
   std::size_t bytes = 0;
   CUmemAllocationProp properties{};
   bool imported = false;
-  // Seen at another place, now or before, or by another process: who has written what is not known.
+  // Mapped at another place, now or before, or by another process: its writers are not known.
   bool known_elsewhere = false;
   bool mapped_before = false;
 
-  /// Marks it as known elsewhere, which all of its mappings then are.
+  /// Marks it as known elsewhere, and with it all of its mappings.
   void tell();
 
   Physical() = default;

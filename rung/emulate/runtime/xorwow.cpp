@@ -16,7 +16,7 @@ namespace {
 
 constexpr int bits = 160;
 using XorwowState = std::array<unsigned, 5>;
-/// Column i: what a state with only bit i set becomes.
+/// Column i is the state that follows from one with only bit i set.
 using Matrix = std::array<XorwowState, bits>;
 
 XorwowState advanced(const Matrix& matrix, const XorwowState& state) {
@@ -43,7 +43,7 @@ Matrix one_step() {
   return matrix;
 }
 
-/// The matrix of 2^power steps.
+/// Returns the matrix of 2^power steps.
 const Matrix& step(int power) {
   static std::mutex mutex;
   static auto& known = *new std::vector<Matrix>;
