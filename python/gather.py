@@ -57,7 +57,7 @@ def main():
     head = "# SPDX-License-Identifier: Apache-2.0\n"
     head += '"""Functions, and the modules that they are in; written by the build."""\n'
     write(package / "_ops" / "__init__.py", head + dictionary("NAMES", where)
-          + "# Of operators that are not built.\n" + dictionary("ABSENT", absent))
+          + "# Functions of operators that are not built.\n" + dictionary("ABSENT", absent))
     own = (source / "__init__.pyi.in").read_text(encoding="utf-8")
     imports = "".join(f"from rung._ops.{module} import {name} as {name}\n" for name, module in sorted(where.items()))
     write(package / "__init__.pyi", own + imports)

@@ -52,7 +52,7 @@ def rungs(operator, backend=None):
 
 
 def available(backend):
-    """Whether a backend can run here: (True, "") or (False, reason).
+    """Returns whether a backend can run here: (True, "") or (False, reason).
 
     >>> rung.available("cpu")
     (True, '')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rung's functions raise."""
+"""Exceptions of rung's functions."""
 import sys
 
 

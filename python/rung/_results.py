@@ -85,7 +85,7 @@ class BenchResult(Result):
 
     @property
     def fastest(self):
-        """By problem, the row of the fastest version of ours."""
+        """Returns, by problem, the row of our fastest version."""
         timed = [row for row in self.rows if row["seconds"] is not None and not row["peer"] and row["rung"] != "best"]
         return {problem: min((row for row in timed if row["problem"] == problem), key=lambda row: row["seconds"])
                 for problem in dict.fromkeys(row["problem"] for row in timed)}
@@ -122,7 +122,7 @@ class CheckResult(Result):
 
     @property
     def is_good(self):
-        """Whether every case passed, or was skipped for a reason."""
+        """Returns whether every case passed, or was skipped for a reason."""
         return self.data["failed"] == 0 and self.data["complete"]
 
     def __bool__(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person sees: progress on the terminal or in a notebook, tables as text and as HTML."""
+"""Output for people: progress on the terminal or in a notebook, tables as text and as HTML."""
 import contextlib
 import html
 import sys
@@ -47,7 +47,7 @@ class _Line:
 
 
 class _Cell(_Line):
-    """The same in the output of a notebook's cell."""
+    """Shows progress in the output of a notebook's cell."""
 
     _handle = None
 

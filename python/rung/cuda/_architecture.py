@@ -3,7 +3,7 @@
 import re
 from typing import List, Sequence, Tuple
 
-DEVICE = 90  # of the simulated GPU: compute capability 9.0
+DEVICE = 90  # compute capability 9.0, of the simulated GPU
 _KNOWN = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90)
 
 

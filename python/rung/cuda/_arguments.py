@@ -6,7 +6,7 @@ import numpy
 
 from ._memory import DeviceAllocation, DeviceArray, DeviceMemory
 
-_ALIGNMENT = 16  # of each argument among the packed ones
+_ALIGNMENT = 16  # bytes, of each packed argument
 _KINDS = {"i": "int", "u": "uint", "f": "float", "b": "bool"}
 _NAMES = {"int": {1: "int8", 2: "int16", 4: "int32", 8: "int64"},
           "uint": {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"},

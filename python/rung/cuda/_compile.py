@@ -15,8 +15,8 @@ from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 from . import _architecture
 from ._findings import CompileError, CudaError
 
-_FORMAT = 6  # of the cache
-_MOST_SOURCES = 300  # that the cache keeps
+_FORMAT = 6  # version of the cache
+_MOST_SOURCES = 300  # sources in the cache
 _TRAILER = Path(__file__).with_name("trailer.h")
 _WORKER = Path(__file__).with_name("worker.cpp")
 # Launches that repeat others run code without hooks where checked() says so: it is compiled with the rest, so that a

@@ -194,7 +194,7 @@ def _unpickle(data: Dict[str, Any], others: List[Dict[str, Any]]) -> Finding:
 
 
 class Counters:
-    """What the kernels of a block did: a row per kernel. Rows are dicts; `lines(kernel)` has a row per line."""
+    """Counters of a block: a row per kernel. Rows are dicts; `lines(kernel)` has a row per line."""
 
     def __init__(self) -> None:
         self._rows: Dict[str, Dict[str, Any]] = {}
@@ -270,7 +270,7 @@ class Counters:
 
 
 class Report:
-    """What the launches of a `checked` block showed: `findings` (a list), `counters`, and `launches`.
+    """Results of the launches of a `checked` block: `findings` (a list), `counters`, and `launches`.
 
     launches: by the kernel's name a dict of "launches" and "checked", which says how many of them were checked.
     """
@@ -313,7 +313,7 @@ class Report:
 
 
 class Settings:
-    """What a `checked` block asks for; blocks nest."""
+    """Settings of a `checked` block; blocks nest."""
 
     def __init__(self, action: str, orders: Tuple[str, ...], counters: bool, timeout: Optional[float], checks: str,
                  report: Report, outer: Optional["Settings"]):

@@ -30,11 +30,11 @@ class Worker:
         self.counting = False
         self.checks = "always"
         self.unchecked = 0  # launches so far
-        self.loaded: Dict[str, Dict[str, Any]] = {}  # what modules described, by the path of their library
+        self.loaded: Dict[str, Dict[str, Any]] = {}  # descriptions of modules, by library
         self.files: Dict[str, Any] = {}              # modules, by the path of their source
         self.to_free: Deque[int] = collections.deque()  # by finalizers, which may run within a request
-        self._shown = 0  # bytes of what kernels printed that were passed on
-        self._start_folder = os.getcwd()  # from which on findings name files
+        self._shown = 0  # bytes of kernels' output that were passed on
+        self._start_folder = os.getcwd()  # findings name files relative to it
         program = _compile.worker_program()
         self._folder = tempfile.mkdtemp(prefix="rung-cuda-")
         self._out = open(os.path.join(self._folder, "out"), "w+b")  # pylint: disable=consider-using-with

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Behind each kernel string: describes its kernels and variables to the worker. _compile.py writes
-// the lines that name them, an entry per line, and the end of the function.
+// Follows each kernel string and describes its kernels and variables to the worker. _compile.py
+// writes the lines that name them, an entry per line, and the end of the function.
 #include <cxxabi.h>
 
 #include <cstdlib>
