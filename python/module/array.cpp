@@ -101,6 +101,7 @@ bool Array::is_number(PyObject* object) {
 }
 
 PyObject* Array::result() const {
+  if (made_) return give_to_jax(*made_).release();
   PyObject* const object = object_ ? object_.get() : Py_None;
   Py_INCREF(object);
   return object;
@@ -108,6 +109,13 @@ PyObject* Array::result() const {
 
 void Array::make_if_left_out(const Array& like, const Extents& shape, DType dtype) {
   if (given_) return;
+  if (array_type(like.object()).library == Library::jax) {
+    made_.emplace(dtype, shape, like.ref().device);
+    tensor_ = *made_;
+    given_ = true;
+    place_->wait = true;
+    return;
+  }
   object_ = make_array(like.object(), like.dtype(), shape, dtype, op_);
   given_ = true;
   read(object_.get());
@@ -145,6 +153,8 @@ void Array::read(PyObject* object) {
          "requires a gradient, which rung does not record; give "
          "x.detach(), or call within torch.no_grad()");
   }
+  // CuPy's arrays have a buffer, and raise an error for those that are in device memory.
+  if (type.library == Library::cupy && read_cuda_interface()) return;
   if (PyObject_CheckBuffer(object) != 0 && read_buffer()) return;
   if (type.library == Library::numpy) return read_array_interface();
   if (type.library != Library::torch && read_cuda_interface()) return;
@@ -353,7 +363,7 @@ void Array::take(const DLTensor& described) {
 
 void Array::note_stream(void* stream) {
   if (place_->on_device) return;
-  *place_ = {tensor_.device, stream, true};
+  *place_ = {tensor_.device, stream, true, place_->wait};
 }
 
 void Array::throw_read_only() const {

@@ -4,13 +4,16 @@
 // Ways   PyTorch and others with an exchange table: a C function of theirs. NumPy, memoryview,
 //        array.array: the buffer protocol; NumPy's bf16 and fp8 (ml_dtypes), which it does not
 //        know: __array_interface__. CuPy, Numba: __cuda_array_interface__. All others: __dlpack__.
-// Copies none.
+// Copies none. A result for JAX, whose arrays are immutable, is computed in memory of ours, which
+// JAX takes over by DLPack once the call has ended.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "python/module/libraries.hpp"
 #include "python/module/python.hpp"
+#include "rung/core/tensor.hpp"
 #include "rung/core/tensor_ref.hpp"
 
 namespace rung::python {
@@ -20,6 +23,8 @@ struct Place {
   Device device;
   void* stream = nullptr;
   bool on_device = false;
+  bool wait =
+      false;  // the call ends when its work has: its result goes to a library of other streams
 };
 
 class Array {
@@ -68,7 +73,8 @@ class Array {
   TensorRef tensor_;
   Object object_;
   Object capsule_;
-  Py_buffer buffer_;  // held if buffer_.obj is set
+  std::optional<Tensor> made_;  // a result that result() hands over
+  Py_buffer buffer_;            // held if buffer_.obj is set
   std::int64_t number_ = 0;
   bool written_;
   bool given_ = false;

@@ -83,7 +83,7 @@ class Call {
     return Py_BuildValue("(NNN)", first.result(), second.result(), third.result());
   }
   /// Computes on a GPU with arrays in host memory: on GPU 0 unless a context is given.
-  void use_gpu() { place_ = {{Backend::cuda, 0}, nullptr, true}; }
+  void use_gpu() { place_ = {{Backend::cuda, 0}, nullptr, true, place_.wait}; }
 
   /// Calls function(context, pick), with the interpreter's lock released.
   template <class F>
@@ -92,6 +92,7 @@ class Call {
     const Pick pick = this->pick();
     const Released released;
     function(context, pick);
+    if (place_.wait) context.synchronize();
   }
   /// Throws Error(invalid_argument) that begins with the operator's name.
   [[noreturn]] void reject(const std::string& message) const;

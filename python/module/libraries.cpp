@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "python/module/errors.hpp"
+#include "rung/core/dlpack.hpp"
+#include "rung/core/dlpack_abi.hpp"
 
 namespace rung::python {
 namespace {
@@ -230,6 +232,20 @@ Object make_array(PyObject* like, DType like_dtype, const Extents& shape, DType 
   throw Error(ErrorCode::unsupported,
               std::string(op) + ": no result of the kind of a " + type_name(like) +
                   " can be made; give out=, an array of NumPy, PyTorch or CuPy");
+}
+
+Object give_to_jax(const Tensor& tensor) {
+  Object capsule = checked(PyCapsule_New(to_dlpack(tensor), "dltensor", [](PyObject* capsule) {
+    // Who takes the tensor over renames the capsule.
+    if (PyCapsule_IsValid(capsule, "dltensor") == 0) return;
+    auto* const managed = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+    managed->deleter(managed);
+  }));
+  const Device device = tensor.ref().device;
+  const bool on_device = device.backend == Backend::cuda;
+  const Object jax = checked(PyImport_ImportModule("rung._jax"));
+  return checked(PyObject_CallMethod(jax.get(), "adopt", "Oii", capsule.get(),
+                                     on_device ? kDLCUDA : kDLCPU, device.index));
 }
 
 }  // namespace rung::python

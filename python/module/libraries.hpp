@@ -6,6 +6,7 @@
 
 #include "python/module/exchange.hpp"
 #include "python/module/python.hpp"
+#include "rung/core/tensor.hpp"
 #include "rung/core/tensor_ref.hpp"
 
 namespace rung::python {
@@ -33,8 +34,11 @@ DType dtype_of_dlpack(DLDataType type, const char* op, const char* name);
 bool dtype_of_format(const char* format, Py_ssize_t size, DType& dtype);
 
 /// Makes an array without values, of the library and on the device of `like`, in C order. Throws
-/// Error(unsupported) where that library has no writable arrays.
+/// Error(unsupported) where that library has no writable arrays: those of JAX go by give_to_jax().
 Object make_array(PyObject* like, DType like_dtype, const Extents& shape, DType dtype,
                   const char* op);
+
+/// Makes an array of JAX of a tensor, whose memory it takes over.
+Object give_to_jax(const Tensor& tensor);
 
 }  // namespace rung::python
