@@ -249,16 +249,20 @@ std::string occupancy_text(const Explained& one) {
                         text_width());
 }
 
+/// "step 40", or which calls a rung beside the ladder is for.
+std::string part_of(const RungInfo& rung) {
+  if (rung.kind == RungKind::step) return fmt::format("step {}", rung.step);
+  return fmt::format("for {}, beside {}",
+                     rung.kind == RungKind::shape ? "a family of shapes" : "types and layouts",
+                     rung.after);
+}
+
 }  // namespace
 
 std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before) {
   const RungInfo& rung = *one.rung;
-  std::string text = fmt::format(
-      "{}/{}, {} on {}\n{}\n\n", op.name(), rung.name,
-      rung.kind == RungKind::step
-          ? fmt::format("step {}", rung.step)
-          : fmt::format("for a family of {}s beside {}", to_string(rung.kind), rung.after),
-      to_string(rung.backend), rung.file);
+  std::string text = fmt::format("{}/{}, {} on {}\n{}\n\n", op.name(), rung.name, part_of(rung),
+                                 to_string(rung.backend), rung.file);
   const std::string header = header_text(one.header);
   text += header.empty() ? "its source is not here: no more is known of it\n" : header;
   text += fmt::format("\n{}", one.problem.to_string());
