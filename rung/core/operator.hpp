@@ -120,6 +120,13 @@ inline bool comes_before(const RungInfo& a, const RungInfo& b) {
   return std::tie(a.kind, a.step, a.name) < std::tie(b.kind, b.step, b.name);
 }
 
+/// Returns true if `a` is chosen where both are estimated to take the same time: if it improves on
+/// `b` or stands beside it, else if it comes later in the ladder's order.
+inline bool wins_tie(const RungInfo& a, const RungInfo& b) {
+  if (a.after == b.name) return true;
+  return b.after != a.name && comes_before(b, a);
+}
+
 template <class Op>
 struct RungSpec {
   using Args = typename Op::Args;
@@ -140,7 +147,7 @@ struct RungSpec {
   /// For the estimate of its time, and with that for the choice among supporting rungs.
   Speed speed = {};
   /// Estimated seconds, where they do not follow from traffic and speed. The lowest wins, of equal
-  /// ones the last in the ladder's order; only the order matters. Teaching rungs need none.
+  /// ones as wins_tie() says; only the order matters. Teaching rungs need none.
   double (*estimate)(const Args&, const Context&) = nullptr;
   void (*run)(const Args&, Context&) = nullptr;
 };
@@ -271,8 +278,8 @@ template <class Op>
 }
 }  // namespace detail
 
-/// The rung that `pick` names, or the supporting one with the least estimate, of equal ones the
-/// last in the ladder's order. Throws Error with every candidate's reason when there is none.
+/// The rung that `pick` names, or the supporting one with the least estimate, of equal ones as
+/// wins_tie() says. Throws Error with every candidate's reason when there is none.
 template <class Op>
 const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pick pick = best) {
   const Rung<Op>* chosen = nullptr;
@@ -286,7 +293,7 @@ const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pi
     if (!rung->supports(args, compared)) continue;
     const double seconds = rung->estimate(args, compared);
     if (chosen == nullptr || seconds < least ||
-        (seconds == least && comes_before(chosen->info, info))) {
+        (seconds == least && wins_tie(info, chosen->info))) {
       chosen = rung;
       least = seconds;
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "doubling.hpp"
@@ -53,9 +54,16 @@ TEST_P(Dispatch, OfEqualEstimatesTheHighestStepWins) {
   EXPECT_EQ(choose<Double>(args(x8, y8), context).info.name, "wide");
 }
 
-TEST_P(Dispatch, OfEqualEstimatesAShapesKernelBeatsTheLastStep) {
+TEST_P(Dispatch, OfEqualEstimatesAShapesKernelBeatsTheLastStepAndWhatItStandsBeside) {
   const Tensor x(DType::f32, {14}), y(DType::f32, {14});
-  EXPECT_EQ(choose<Double>(args(x, y), context).info.name, "fourteens");
+  EXPECT_EQ(choose<Double>(args(x, y), context).info.name, "beside");
+  const RungInfo step{.name = "step", .step = 90};
+  const RungInfo shape{.name = "shape", .after = "step", .kind = RungKind::shape};
+  const RungInfo other{.name = "a", .after = "shape", .kind = RungKind::shape};
+  for (const auto& [winner, loser] : {std::pair{&shape, &step}, {&other, &shape}}) {
+    EXPECT_TRUE(wins_tie(*winner, *loser));
+    EXPECT_FALSE(wins_tie(*loser, *winner));
+  }
 }
 
 TEST_P(Dispatch, ARungIsFoundByNameInAnyFolder) {
@@ -293,8 +301,9 @@ TEST_P(Dispatch, SaysWhyTheNamedRungDoesNot) {
 TEST_P(Dispatch, RungsAreListedByBackendPeerKindAndStep) {
   Names names;
   for (const RungInfo* rung : the_operator.rungs()) names.emplace_back(rung->name);
-  EXPECT_EQ(names, (Names{"slow", "wrong_on_purpose", "plain", "early_tie", "late_tie", "wide",
-                          "team", "last", "fourteens", "any_type", "vendor", "elsewhere"}));
+  EXPECT_EQ(names,
+            (Names{"slow", "wrong_on_purpose", "plain", "early_tie", "late_tie", "wide", "team",
+                   "last", "beside", "fourteens", "any_type", "vendor", "elsewhere"}));
   const RungInfo& info = *the_operator.rungs()[5];
   EXPECT_EQ(info.after, "plain");
   EXPECT_NE(std::string(info.file).find("doubling.hpp"), std::string::npos);

@@ -97,6 +97,7 @@ constexpr char peer_name[] = "vendor";
 constexpr char teaching_name[] = "wrong_on_purpose";
 constexpr char last_name[] = "last";
 constexpr char fourteens_name[] = "fourteens";  // for a family of shapes
+constexpr char beside_name[] = "beside";        // first by name, and chosen before "fourteens"
 constexpr char any_type_name[] = "any_type";    // for types
 
 Support needs_eight(const Double::Args& args, const Context&) {
@@ -174,6 +175,12 @@ const Rung<Double> fourteens{{.name = fourteens_name,
                               .estimate = no_time,
                               .run = run<fourteens_name>},
                              "rung/ops/double/cpu/shapes/fourteens.cpp"};
+const Rung<Double> beside_fourteens{{.name = beside_name,
+                                     .after = fourteens_name,
+                                     .supports = needs_fourteen,
+                                     .estimate = no_time,
+                                     .run = run<beside_name>},
+                                    "rung/ops/double/cpu/shapes/beside.cpp"};
 const Rung<Double> any_type{{.name = any_type_name,
                              .after = plain_name,
                              .supports = needs_floats,
