@@ -30,14 +30,14 @@ using Full = hn::ScalableTag<Sum>;
 template <class Sum>
 using Vector = hn::Vec<Full<Sum>>;
 
-/// Where maxima start: finite, so that -infinity less it is -infinity, not NaN. A row of nothing
-/// but -infinity ends with a sum of 0, by which it is known.
+/// Initial value of maxima: finite, so that -infinity minus it is -infinity, not NaN. A sum of 0
+/// then identifies a row of nothing but -infinity.
 template <class Sum>
 inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
 
-/// Full vectors, four at a time to hide latency, then singly, then what is left:
-/// body(i, chain) for full ones, rest(i, count) for the last. Both are to be forced inline: one
-/// call to a lambda, for the rest even, keeps everything it captures in memory throughout the loop.
+/// Calls body(i, chain) for full vectors, four at a time to hide latency, then singly, and rest(i,
+/// count) for the tail. Both must be forced inline: one call to a lambda, for the tail even, keeps
+/// everything it captures in memory throughout the loop.
 template <class Sum, class Body, class Rest>
 HWY_INLINE void for_vectors(std::int64_t length, Body&& body, Rest&& rest) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Full<Sum>()));
@@ -52,7 +52,7 @@ HWY_INLINE void for_vectors(std::int64_t length, Body&& body, Rest&& rest) {
   if (i < length) rest(i, static_cast<std::size_t>(length - i));
 }
 
-/// Four accumulators of `start`.
+/// Four accumulators, initialized to `start`.
 template <class Sum>
 struct Chains {
   Vector<Sum> at[4];
@@ -70,7 +70,7 @@ struct Chains {
   }
 };
 
-/// Maxima of what the chains hold and of x.
+/// Takes x into the maxima of the chains.
 template <class Sum, class T>
 HWY_INLINE void take_maximum(Chains<Sum>& chains, const T* x, std::int64_t length) {
   const Full<Sum> d;
@@ -93,13 +93,13 @@ HWY_INLINE Sum row_maximum(const T* x, std::int64_t length) {
 
 const bool prefetch_into_l2 = asks_memory_for_lines();
 
-/// Into L1, or into L2 where asks_memory_for_lines() (4096x4096 on a 2-core Zen 4 vCPU, one
-/// thread and two: 26.6 and 40.8 GB/s instead of 17.5 and 31.7).
+/// Prefetches a line into L1, or into L2 where asks_memory_for_lines() (softmax of 4096x4096 on a
+/// 2-core Zen 4 vCPU, one thread and two: 26.6 and 40.8 GB/s instead of 17.5 and 31.7).
 HWY_INLINE void prefetch(const void* place) { ask_for_line(place, prefetch_into_l2); }
 
 /// Adds exp(scale (x - maximum)) to the chains, and stores it in `kept` if `keep`. `fetch`, unless
 /// null, is prefetched meanwhile: the pass for the maximum only waits for memory, while here there
-/// is arithmetic to do (4096x4096 on a 2-core Zen 5 vCPU: 4.9 ms without, 3.5 with).
+/// is arithmetic to do (softmax of 4096x4096 on a 2-core Zen 5 vCPU: 4.9 ms without, 3.5 with).
 template <bool keep, class Sum, class T>
 HWY_INLINE void add_exponentials(Chains<Sum>& chains, const T* x, std::int64_t length, Sum maximum,
                                  Sum scale, Sum* kept, const T* fetch) {
@@ -128,8 +128,8 @@ HWY_INLINE Sum row_sum(const T* x, std::int64_t length, Sum maximum, Sum scale, 
   return chains.sum();
 }
 
-/// y[i] = value(i, n) for all i, n elements each; non-temporal if `stream`, which needs
-/// aligned addresses: the elements before the first such one go one by one.
+/// Stores y[i] = value(i, n) for all i, n elements each; with non-temporal stores if `stream`,
+/// which need aligned addresses: the elements before the first such address are a masked vector.
 template <class Sum, class Y, class Value>
 HWY_INLINE void write_row(Y* y, std::int64_t length, bool stream, Value&& value) {
   const Full<Sum> d;

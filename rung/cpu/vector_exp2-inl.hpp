@@ -68,7 +68,7 @@ HWY_INLINE V power_polynomial(D d, V f) {
   return sum;
 }
 
-/// 2^t for t <= 0, or NaN; with any_sign for every t.
+/// Returns 2^t for t <= 0, or NaN; with any_sign for every t.
 template <bool any_sign, class D, class V>
 HWY_INLINE V exp2(D d, V t) {
   using T = hn::TFromD<D>;

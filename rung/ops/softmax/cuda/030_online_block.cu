@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / online, a block per row
 //
-// Idea     maximum and sum in one pass: a thread that meets a larger element scales its sum down to
-//          it, once for the four that it loads together. At the end the block's maximum is found
-//          first, and each thread's sum scaled once.
+// Idea     maximum and sum in one pass: a thread scales its sum down when the maximum grows, once
+//          per four elements that it loads together. At the end the block reduces the maximum
+//          first, then each thread's sum, scaled once.
 // Changes  against safe_block: x is read twice instead of three times; and it is general: every
 //          type and stride, 1 to 1024 threads per row, short rows sharing a block.
-// Cost     2 reads and a write an element: 12 bytes an f32 against 8. Some more exponentials: a
+// Cost     2 loads and 1 store per element: 12 bytes per f32 against 8. Some more exponentials: a
 //          thread's maximum grows about ln k times in k random elements.
-// Limits   every valid call; rows that are not contiguous are read a sector an element. A row keeps
-//          one block busy: few long rows leave the device empty.
+// Limits   every valid call; rows that are not contiguous are read a sector per element. A row
+//          keeps one block busy: few long rows leave the device empty.
 // Tried    element by element, each with a test whether it is larger: no load starts before the one
 //          in front has been used; f32 16384x4096 958 GB/s on an H200, a third of safe_block's.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.

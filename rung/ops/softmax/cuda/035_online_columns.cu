@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / online, across columns
 //
-// Idea     along any axis but the last, neighboring elements belong to neighboring rows: a warp
-//          takes 32 of them, a row a lane, and walks down; eight warps of a block share the length
-//          and bring their maxima and sums together in shared memory.
-// Changes  against online_block: for rows that are adjacent, every sector moved is used whole,
-//          where online_block moves eight times what it needs.
-// Cost     2 reads and a write an element.
+// Idea     along any axis but the last, adjacent elements belong to adjacent rows: a warp has 32 of
+//          them, one row per lane, and walks down; eight warps of a block share the length and
+//          combine their maxima and sums in shared memory.
+// Changes  against online_block: for adjacent rows every sector that moves is used whole, where
+//          online_block moves eight times what it needs.
+// Cost     2 loads and 1 store per element.
 // Limits   rows adjacent in all tensors, in runs of at least 8; the small types move 64 bytes a
 //          warp and load.
 #include "rung/core/bounds.hpp"
@@ -27,7 +27,7 @@ struct Partials {
   Sum sum[warps][lanes];
 };
 
-/// The row of this lane: blocks of 32 columns, so that a block never spans two runs.
+/// Returns the row of this lane. Blocks of 32 columns: none spans two runs.
 template <int N>
 __device__ __forceinline__ std::int64_t row_of(const Rows<N>& rows, std::int64_t block,
                                                std::int64_t run, std::int64_t blocks_a_run) {
@@ -77,7 +77,7 @@ Support supports(const Softmax::Args& args, const Context&) {
   return supported;
 }
 
-/// Of `lanes` adjacent rows each; the last of a run may be cut.
+/// Returns the number of blocks, of `lanes` adjacent rows each; the last of a run may be cut.
 std::int64_t blocks_of(const Softmax::Args& args) {
   const std::int64_t run = larger(args.rows.run(), std::int64_t{1});
   return args.count() / run * ceil_div(run, std::int64_t{lanes});

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / online, across columns, 16 bytes wide
 //
-// Idea     a thread takes 16 bytes of neighboring rows at once, four such packs in flight before
-//          the first is used; 8 threads adjacent move 128 bytes, and the 1024 of a block share
-//          the length. With fewer columns than that keeps busy, 4 adjacent threads.
+// Idea     a thread loads 16 bytes of adjacent rows at once, four such packs in flight before the
+//          first is used; 8 adjacent threads move 128 bytes, and the 1024 of a block share the
+//          length. Too few columns to fill the GPU: 4 adjacent threads.
 // Changes  against online_columns: a quarter of the loads, several of them in flight, and one
 //          rescaling of the sum for four elements.
-// Cost     2 reads and a write an element: of what moves, 1.5 times what must.
+// Cost     2 loads and 1 store per element, 1.5 times the compulsory traffic.
 // Limits   forward; results of the type of x; rows adjacent in runs that are a multiple of 16
 //          bytes long and begin at one.
 // Tried    on an H200, f32 16384x4096,axis=0, this one 2526 GB/s of what must move: the length over
@@ -34,7 +34,7 @@ struct ColumnsShared {
   Total<Accumulator<T>> of_all[columns];
 };
 
-/// f(packs, i) for `deep` packs of this thread at a time, the first of them at element i.
+/// Calls f(packs, i) for `deep` packs of this thread at a time, the first of them at element i.
 template <class T, class F>
 __device__ __forceinline__ void for_each_deep(const T* x, std::int64_t length, std::int64_t step,
                                               F&& f) {
@@ -57,7 +57,7 @@ __device__ __forceinline__ void for_each_deep(const T* x, std::int64_t length, s
   }
 }
 
-/// Of the threads of a warp that have the same columns.
+/// Combines the totals of the threads of a warp that have the same columns.
 template <class Sum>
 __device__ __forceinline__ void merge_warp(Total<Sum>& mine, const Power<Sum>& power) {
   const int first = static_cast<int>(blockDim.x);
@@ -173,7 +173,7 @@ Support supports(const Softmax::Args& args, const Context&) {
   return aligned ? supported : unsupported("runs of rows must be multiples of 16 bytes");
 }
 
-/// Threads across columns, a pack each, and blocks: fewer across where there are not blocks enough.
+/// Threads across columns, one pack each; fewer where blocks are too few to fill the GPU.
 struct Plan {
   int across = max_across;
   std::int64_t columns = 0;  // a block
@@ -193,7 +193,7 @@ Plan plan_of(const Softmax::Args& args, const Context& context) {
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  // 1024 threads meet once for each column; a block has an SM for itself.
+  // 1024 threads combine once per column; one block per SM.
   const Plan plan = plan_of(args, context);
   const std::int64_t down = columns_block_threads / plan.across;
   const double rounds = static_cast<double>(ceil_div(args.length(), deep * down));

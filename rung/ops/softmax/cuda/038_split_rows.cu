@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / split rows
 //
-// Idea     a few rows that are long are cut into spans, a block each: one kernel finds the maximum
-//          and the sum of every span, the next puts together those of a row and writes. Where
-//          neighboring rows are adjacent, a block has up to 32 of them, and neighboring threads
-//          have neighboring rows: both memory orders are read in full sectors.
+// Idea     a few long rows are cut into spans, a block each: one kernel finds the maximum and the
+//          sum of every span, the second combines the partials of a row and writes. Where rows are
+//          adjacent, a block has up to 32 of them, and adjacent threads have adjacent rows: both
+//          memory orders are read in full sectors.
 // Changes  against online_block and online_columns: one row, or fifteen adjacent ones, keep every
 //          SM busy.
 // Cost     x is read twice, the second time from L2 where it fits; two launches.

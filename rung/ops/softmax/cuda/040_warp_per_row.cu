@@ -24,7 +24,7 @@ template <class T>
 __global__ void __launch_bounds__(lanes* rows_a_block)
     softmax_warp_per_row(Rows<2> rows, SoftmaxCall<T, T> p) {
   for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
-    if (!exists) return;  // a whole warp of them: nobody waits for it
+    if (!exists) return;  // whole warps exit; no barrier follows
     const T* x = p.x + rows.template offset<0>(row);
     T* y = p.y + rows.template offset<1>(row);
     Running<float> running;
@@ -51,8 +51,7 @@ Support supports(const Softmax::Args& args, const Context&) {
 double estimate(const Softmax::Args& args, const Context& context) {
   constexpr std::int64_t longest = 2048;
   const double share = !args.rows.are_contiguous() ? 0.12 : args.length() <= longest ? 0.37 : 0.2;
-  // A warp takes an SM 50 ns for a row, and as much for every 128 elements; twice it waits for
-  // them.
+  // A warp occupies an SM for 50 ns per row and per 128 elements, and waits for its loads twice.
   const auto batches = static_cast<double>(ceil_div(args.length(), std::int64_t{batch} * lanes));
   return waiting_seconds(Softmax::cost(args),
                          {.bandwidth = share,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / short rows
 //
-// Idea     where rows follow one another, a block takes many of them as one piece of memory: into
-//          shared memory and out of it by 16 bytes, wherever rows begin. There a row has as few
-//          lanes, from one to a warp, as leave none with more than 16 or 32 elements, which it
-//          keeps in registers, and as occupy the GPU.
+// Idea     where rows follow one another, a block copies many of them as one piece of memory, into
+//          shared memory and out of it, 16 bytes at a time, wherever rows begin. A row has the
+//          fewest lanes, from one to a warp, that leave at most 16 or 32 elements per lane, in
+//          registers, and still fill the GPU.
 // Changes  against warp_per_row: rows of a few elements do not leave most of a warp idle, and rows
 //          of odd lengths are not loaded by elements; one read of x. A lane costs about as much as
 //          an element does: a row of 13 elements is cheapest with one.
@@ -23,7 +23,7 @@ using namespace softmax_cuda;
 
 constexpr int threads = 256;
 
-/// Elements lane, lane + lanes ... of a row, up to `kept` of them.
+/// A lane has elements lane, lane + lanes ... of a row, up to `kept` of them.
 template <int kept, class T>
 __global__ void __launch_bounds__(threads)
     softmax_short_rows(const T* all_x, T* all_y, RowChunks chunks, Accumulator<T> scale, bool log) {
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(threads)
     for (int k = 0; k < kept; ++k) {
       if (k >= rounds) break;
       const int i = lane + k * chunks.lanes;
-      // What does not exist is -infinity, whose exponential is 0.
+      // Elements beyond the row are -infinity, whose exponential is 0.
       values[k] = -std::numeric_limits<Sum>::infinity();
       if (i < chunks.length) values[k] = convert<Sum>(staged[begin + i]);
       maximum = Larger{}(maximum, values[k]);
@@ -100,8 +100,8 @@ RowChunks chunks_of(const Softmax::Args& args, const Context& context) {
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  // A lane takes some 0.4 ns of an SM, and for each element as much again; the loops of a block are
-  // as long as a lane's elements, too.
+  // A lane costs some 0.4 ns of an SM, and each of its elements as much; a block's loops run over
+  // the elements of a lane.
   const RowChunks chunks = chunks_of(args, context);
   const double element = args.x.dtype == DType::f64 ? 1e-9 : 0.37e-9;
   const double lanes = static_cast<double>(chunks.group) * chunks.lanes;
@@ -132,7 +132,7 @@ void launch_short_rows(const Softmax::Args& args, const RowChunks& chunks, Conte
 
 void run(const Softmax::Args& args, Context& context) {
   if (args.empty()) return;
-  // Code for as many elements as lanes have: of more, much is loaded to be stepped over.
+  // One instance per number of elements: a larger one fetches instructions only to skip them.
   const RowChunks chunks = chunks_of(args, context);
   const int rounds = chunks.rounds();
   if (rounds <= 4) return launch_short_rows<4>(args, chunks, context);

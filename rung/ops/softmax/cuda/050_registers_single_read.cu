@@ -7,12 +7,13 @@
 // Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions, and
 //          rows of every length keep as many bytes in flight. A thread takes its exponentials below
 //          its own maximum, and the row's maximum and sum are found together: one barrier per row.
-// Cost     1 read and 1 write per element. What a thread does once a row - places, shuffles, the
-//          barrier - is spread over 32 elements; memory leaves it some 30 instructions for each.
+// Cost     1 read and 1 write per element. The work of a thread per row - addresses, shuffles, the
+//          barrier - is spread over 32 elements; at the memory's rate an element has some 30
+//          instructions.
 // Limits   contiguous rows of up to 32768 elements, f64 half as many. Rows that
 //          do not begin and end at multiples of 16 bytes have a kernel of their own that cuts them
-//          there; where x and y are misaligned by different amounts, y is written by elements. Rows
-//          that fill all of their threads have one that does not ask for each pack.
+//          there; where x and y are misaligned by different amounts, y is written by elements. Full
+//          rows use a kernel without bounds checks.
 // Tried    on an H200, of 4180 GB/s (copy). One kernel for whole rows and others: f32 8192x32768,
 //          one block per SM, 581 instructions per thread and 3869 GB/s; a trial kernel for
 //          whole rows 392 and 4121. bf16 4096x16384 in 32 registers, four blocks per SM:
@@ -33,15 +34,17 @@ namespace {
 
 using namespace softmax_cuda;
 
-/// Softmax of one row, from the loads to the stores. Each thread takes exponentials below its own
-/// maximum; row_total(mine) is the total of the row, by which they are scaled.
-template <int packs, RowKind kind, class T, class Y, class Sum, class RowTotal>
+/// Computes one row, from the loads to the stores. Each thread takes exponentials below its own
+/// maximum; the factor that scales the results corrects them to the maximum of the row.
+template <int packs, RowKind kind, class T, class Y, class Sum>
 __device__ __forceinline__ void register_row(const T* x, Y* y, std::int64_t length, int lead,
-                                             const SoftmaxCall<T, Y>& p, const Power<Sum>& power,
-                                             RowTotal&& row_total) {
+                                             const SoftmaxCall<T, Y>& p,
+                                             const MergePowers<Sum>& merge,
+                                             RowValues<Total<Sum>>& totals, int turn) {
+  constexpr bool whole_warps = kind == RowKind::whole;
   constexpr int width = pack_width<T>;
   const RegisterRow<const T, kind> in(x, length, lead);
-  // What does not exist reads as -infinity, whose exponential is 0.
+  // Elements beyond the row read as -infinity, whose exponential is 0.
   const T nothing = convert<T>(-std::numeric_limits<Sum>::infinity());
   PackedWords read[packs];
 #pragma unroll
@@ -49,8 +52,9 @@ __device__ __forceinline__ void register_row(const T* x, Y* y, std::int64_t leng
   Pack<Sum, width> values[packs];
 #pragma unroll
   for (int k = 0; k < packs; ++k) values[k] = widen<Sum, T>(read[k]);
-  const Total<Sum> mine = take_powers(values, p.log, p.scale, power);
-  const Finish<Sum> finish(mine, row_total(mine), p.log, p.scale, power);
+  const Total<Sum> mine = take_powers(values, p.log, p.scale, merge.power);
+  const Total<Sum> row = row_all_reduce<whole_warps>(mine, merge, totals, turn);
+  const Finish<Sum> finish(mine, row, p.log, p.scale, merge.power);
   const RegisterRow<Y, kind, width> out(y, length, lead);
 #pragma unroll
   for (int k = 0; k < packs; ++k) out.store(pack_index<kind, packs>(k), finish(values[k]));
@@ -60,40 +64,37 @@ template <class P, int packs, int threads, RowKind kind>
 __global__ void __launch_bounds__(threads, max_threads / threads)
     softmax_registers_single_read(Rows<2> rows, P p) {
   using Sum = typename P::Sum;
-  auto& scratch = shared<RowValues<Total<Sum>>>();
+  auto& totals = shared<RowValues<Total<Sum>>>();
   const MergePowers<Sum> merge{Power<Sum>(p.scale)};
   int turn = 0;
   for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
     const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0);
     auto* y = p.y + (exists ? rows.template offset<1>(row) : 0);
     const std::int64_t length = exists ? rows.length : 0;
-    register_row<packs, kind>(
-        x, y, length, lead_of_row<kind>(x), p, merge.power,
-        [&](const Total<Sum>& mine) { return row_all_reduce(mine, merge, scratch, turn); });
+    register_row<packs, kind>(x, y, length, lead_of_row<kind>(x), p, merge, totals, turn);
     turn ^= 1;
   });
 }
 
-/// Whole rows, of whole warps: nothing is asked for each pack, and each row has a block of its own.
-/// `packed`: kept as they were read.
+/// Whole rows, of whole warps: no bounds checks, one block per row. `packed`: rows stay in
+/// registers as they were read.
 template <class P, int packs, int threads, int blocks, bool packed>
 __global__ void __launch_bounds__(threads, blocks) softmax_registers_whole(Rows<2> rows, P p) {
   start_dependent();
   using Sum = typename P::Sum;
   constexpr RowKind kind = RowKind::whole;
-  auto& scratch = shared<RowValues<Total<Sum>>>();
+  auto& totals = shared<RowValues<Total<Sum>>>();
   const MergePowers<Sum> merge{Power<Sum>(p.scale)};
   const std::int64_t row = blockIdx.x;
   const auto* x = p.x + rows.template offset<0>(row);
   auto* y = p.y + rows.template offset<1>(row);
-  const auto meet = [&](const Total<Sum>& mine) {
-    return row_all_reduce<true>(mine, merge, scratch, 0);
-  };
   if constexpr (packed) {
     constexpr PackedWords* no_stage = nullptr;
-    packed_row<packs, 0, kind>(x, y, rows.length, 0, p, merge.power, no_stage, meet);
+    packed_row<packs, 0, kind>(
+        x, y, rows.length, 0, p, merge.power, no_stage,
+        [&](const Total<Sum>& mine) { return row_all_reduce<true>(mine, merge, totals, 0); });
   } else {
-    register_row<packs, kind>(x, y, rows.length, 0, p, merge.power, meet);
+    register_row<packs, kind>(x, y, rows.length, 0, p, merge, totals, 0);
   }
 }
 
@@ -123,8 +124,9 @@ RowBlock block_of(const Softmax::Args& args) {
   return block;
 }
 
-/// f32 rows and those of 16 bits that are whole, of two warps or more. Of 16 bits half a block's
-/// threads and more keep packs as they were read, so that two blocks share an SM.
+/// Launches the kernel for full rows of f32, f16 or bf16, of two warps or more; returns false for
+/// others. 16-bit rows of half a block's threads or more stay packed, so that two blocks share an
+/// SM.
 template <class T>
 bool launch_whole(Context& context, const Softmax::Args& args) {
   using P = SoftmaxCall<T, T>;
@@ -171,7 +173,7 @@ void launch_row_kernel(const Softmax::Args& args, Context& context) {
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  // A row takes an SM some time, however short it is; the more if packs are cut at its ends.
+  // An SM needs a minimum of time per row, more if packs are cut at its ends.
   const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype));
   const bool whole = bytes % 16 == 0;
   return waiting_seconds(Softmax::cost(args),

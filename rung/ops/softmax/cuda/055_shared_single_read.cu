@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / the row in registers and shared memory
 //
-// Idea     a row of up to 256 KiB fits an SM: a block of 1024 threads keeps half of it
-//          in registers, as it was read, and half in shared memory, where it is copied behind the
-//          registers' back. Each thread uses places there that no other touches: no barrier.
+// Idea     a row of up to 256 KiB fits an SM: a block of 1024 threads keeps half of it in
+//          registers, as it was read, and half in shared memory, filled by asynchronous copies.
+//          Each thread reads only what it copied itself: no barrier.
 // Changes  against registers_single_read: rows of up to 65536 f32 and 131072 f16 or bf16 are read
 //          once.
-// Cost     1 read and 1 write per element; two exponentials, because there is no room to keep them.
-// Limits   contiguous rows; f32, f16 and bf16 with results of the same type. Nothing else
-//          runs on the SM: while one computes, memory serves the others.
+// Cost     1 read and 1 write per element; two exponentials: registers have no room for the first.
+// Limits   contiguous rows; f32, f16 and bf16 with results of the same type. One block
+//          per SM: while it computes, memory serves other SMs.
 // Tried    on an H200, packs as elements of 16 bits, not words: bf16 2048x131072 2944 GB/s of 4202
 //          (copy); f32 4096x65536 3874.
 #include "rung/device/waiting.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / a cluster per row
 //
-// Idea     a row that exceeds a block spreads over a cluster of 2 to 16 of them. A thread keeps 16
+// Idea     a row that exceeds a block spreads over a cluster of 2 to 16 blocks. A thread keeps 16
 //          packs as read, 4 in registers, the others in shared memory, where they arrive in four
-//          groups: what has come is summed meanwhile. Every warp sends what its part comes to to
+//          groups: arrived groups are summed while later ones load. Every warp sends its partial to
 //          all blocks of the cluster, where a barrier in shared memory counts the bytes.
 // Changes  against shared_single_read: rows of up to 524288 f32 are read once; two blocks share a
 //          SM, and one loads while the other computes.
@@ -42,7 +42,7 @@ __device__ __forceinline__ PackedWords* stage_behind(Packets& packets) {
 }
 
 constexpr int usual_threads = 512;
-/// Packs of a thread: in registers, and in shared memory, which is waited for in `groups`.
+/// Packs per thread: in registers, and in shared memory, where they arrive in `groups`.
 constexpr int registers = 4;
 constexpr int staged = 12;
 constexpr int groups = 4;
@@ -106,7 +106,7 @@ Support supports(const Softmax::Args& args, const Context& context) {
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {
-  // The blocks of a cluster wait for each other in every row.
+  // The blocks of a cluster synchronize once per row.
   return waiting_seconds(Softmax::cost(args),
                          {.bandwidth = 0.83,
                           .blocks = static_cast<double>(args.count()),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One row of softmax, or a block's part of one, that stays on chip as it was read: packs in
-// registers, and further packs in shared memory, each in a place that one thread alone uses. The
-// exponentials are made twice, once for the sum and once for the results, because keeping them
-// would take twice the registers.
+// registers and, beyond these, in shared memory, where each thread reads only what it copied
+// itself. Exponentials are computed twice, for the sum and for the results: to keep them would take
+// twice the registers.
 #pragma once
 
 #include <type_traits>
@@ -20,7 +20,7 @@ struct DoNothing {
   __device__ __forceinline__ void operator()() const {}
 };
 
-/// The maximum of packs; of small floats two at once.
+/// The maximum of packs; two 16-bit elements per instruction.
 template <class T>
 class PackMaximum {
  public:
@@ -52,8 +52,8 @@ class PackMaximum {
   float value_[2] = {no_maximum<float>, no_maximum<float>};
 };
 
-/// widen(), by other instructions: the compiler would rather keep all floats from the first time
-/// than make them again, and spill.
+/// widen() by other instructions: the compiler would otherwise keep the floats of the first
+/// widening, and spill.
 template <class T>
 __device__ __forceinline__ Pack<float, pack_width<T>> widen_again(const PackedWords& words) {
   if constexpr (std::is_same_v<T, bf16>) {
@@ -81,7 +81,7 @@ __device__ __forceinline__ Pack<float, pack_width<T>> widen_again(const PackedWo
   }
 }
 
-/// What packs of a thread come to.
+/// Returns the maximum of a thread's packs and the sum of exponentials below it.
 template <class T, int count>
 __device__ __forceinline__ Total<float> total_of(const PackedWords (&read)[count],
                                                  const Power<float>& power) {
@@ -99,8 +99,8 @@ __device__ __forceinline__ Total<float> total_of(const PackedWords (&read)[count
   return {my_maximum, sums[0] + sums[1]};
 }
 
-/// Results from what was read: either way a difference, a product and a difference, of the result
-/// or of its logarithm to base 2.
+/// Computes results from what was read: (x - maximum) factor - shift, which is the result or its
+/// logarithm to base 2.
 template <bool log>
 class PackedResults {
  public:
@@ -125,15 +125,17 @@ class PackedResults {
   float shift_;
 };
 
-/// Softmax of a row. The packs of this thread: `packs` in registers, then up to `staged` in shared
-/// memory, where `stage` has room for one a thread and round. It begins at a multiple of 128 bytes,
-/// so that lines of memory are lines there, too. Staged packs are waited for in `groups`.
-/// meet(total) is the row's. meanwhile() is called when all loads are in flight.
-template <int packs, int staged, RowKind kind, int groups = 1, class T, class Y, class Meet,
+/// Computes a row, or a block's part of one. A thread has `packs` packs in registers, then up to
+/// `staged` in shared memory, where `stage` has room for one per thread and round; it begins at a
+/// multiple of 128 bytes, so that a line of memory fills one line there. Staged packs arrive in
+/// `groups`. row_total(mine) returns the total of the row; meanwhile() runs while loads are in
+/// flight.
+template <int packs, int staged, RowKind kind, int groups = 1, class T, class Y, class RowTotal,
           class F = DoNothing>
 __device__ __forceinline__ void packed_row(const T* x, Y* y, std::int64_t length, int lead,
                                            const SoftmaxCall<T, Y>& p, const Power<float>& power,
-                                           PackedWords* stage, Meet&& meet, F&& meanwhile = {}) {
+                                           PackedWords* stage, RowTotal&& row_total,
+                                           F&& meanwhile = {}) {
   constexpr int width = pack_width<T>;
   constexpr int group = staged / groups;
   static_assert(group * groups == staged);
@@ -173,7 +175,7 @@ __device__ __forceinline__ void packed_row(const T* x, Y* y, std::int64_t length
     }
     (std::make_integer_sequence<int, groups>{});
   }
-  const Total<float> row = meet(mine);
+  const Total<float> row = row_total(mine);
   const RegisterRow<Y, kind, width> out(y, length, lead);
   const auto write = [&](const auto& results) {
     const auto store = [&](int k, const PackedWords& words) {
@@ -190,7 +192,7 @@ __device__ __forceinline__ void packed_row(const T* x, Y* y, std::int64_t length
         : write(PackedResults<false>(row, p.scale, power));
 }
 
-inline constexpr int long_packs = 8;   // a thread, in registers
+inline constexpr int long_packs = 8;   // per thread, in registers
 inline constexpr int long_staged = 8;  // ... and in shared memory, at most
 inline constexpr int long_groups = 4;  // of staged packs
 

@@ -10,13 +10,14 @@
 
 namespace rung::softmax_cuda::inline RUNG_TARGET {
 
-/// Loads that a thread keeps of a row: 32 elements, which leave room in the 64 registers that a
-/// block of 1024 threads has.
+/// Packs per thread and row: 32 elements, which leave room in the 64 registers per thread of a
+/// block of 1024.
 template <class T>
 inline constexpr int kept_packs = std::is_class_v<T> ? 4 : 8;
 inline constexpr int max_threads = 1024;
 
-/// exp(scale * difference). For f32 the scale takes log2(e) in: one multiplication less.
+/// Computes exp(scale * difference). For f32 log2(e) is folded into the scale: one multiplication
+/// less.
 template <class Sum>
 struct Power {
   Sum factor;
@@ -31,7 +32,7 @@ struct Power {
   }
 };
 
-/// What a part of a row comes to: its maximum, and the sum of exponentials below it.
+/// The maximum of part of a row, and the sum of exponentials below it.
 template <class Sum>
 struct alignas(2 * sizeof(Sum)) Total {
   Sum maximum;
@@ -71,9 +72,9 @@ struct MergePowers {
   }
 };
 
-/// The total of this thread's values, which become exponentials below their maximum; with the
-/// logarithm, what these are exponentials of. Each thread has its own maximum: the row's is known
-/// only when its sum is, after one exchange for both.
+/// Replaces this thread's values by exponentials below their maximum (log: by the exponents) and
+/// returns their total. Each thread has its own maximum: one exchange finds maximum and sum of the
+/// row.
 template <class Sum, int packs, int width>
 __device__ __forceinline__ Total<Sum> take_powers(Pack<Sum, width> (&values)[packs], bool log,
                                                   Sum scale, const Power<Sum>& power) {
@@ -95,7 +96,7 @@ __device__ __forceinline__ Total<Sum> take_powers(Pack<Sum, width> (&values)[pac
   return {maximum, sums[0] + sums[1]};
 }
 
-/// result = factor * value + shift, from what take_powers left of a value.
+/// Computes result = factor * value + shift from what take_powers() left of a value.
 template <class Sum>
 struct Finish {
   Sum factor;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What softmax's CUDA rungs share: their arguments with types, exponentials, and estimates.
+// What softmax's CUDA rungs share: a call with its types, and the online maximum and sum.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ __device__ __forceinline__ double logarithm_of(double value) { return log(value)
 template <class Sum>
 inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
 
-/// The larger; a NaN is passed over, because it will make the sum NaN.
+/// Returns the larger; drops a NaN, which makes the sum NaN later.
 struct Larger {
   template <class Sum>
   __device__ __forceinline__ Sum operator()(Sum a, Sum b) const {
@@ -55,8 +55,9 @@ __device__ __forceinline__ Sum logarithm(Sum sum) {
   return sum == 0 ? Sum(0) : logarithm_of(sum);
 }
 
-/// f(i, values) for elements first, first + stride ... of a row, four at a time from i on: all are
-/// loaded before the first is used. What does not exist is -infinity, whose exponential is 0.
+/// Calls f(i, values) for elements first, first + stride ... of a row, four at a time from i on:
+/// all are loaded before the first is used. Elements beyond the row are -infinity, whose
+/// exponential is 0.
 inline constexpr int batch = 4;
 template <class Sum, class T, class F>
 __device__ __forceinline__ void for_each_batch(const T* x, std::int64_t length, std::int64_t step,
@@ -73,12 +74,12 @@ __device__ __forceinline__ void for_each_batch(const T* x, std::int64_t length, 
   }
 }
 
-/// What a row has in common, online: its maximum so far and the sum below it.
+/// Maximum and sum of exponentials below it, online.
 template <class Sum>
 struct Running {
   Sum maximum = no_maximum<Sum>;
   Sum sum = 0;
-  /// The sum is scaled down once for all of them.
+  /// Scales the sum down once for all values.
   __device__ __forceinline__ void add(const Sum (&values)[batch], Sum scale) {
     Sum larger = maximum;
 #pragma unroll
@@ -88,7 +89,7 @@ struct Running {
 #pragma unroll
     for (const Sum value : values) sum += fast_exp((value - maximum) * scale);
   }
-  /// Of all threads of the row: the maximum first, then each sum is scaled to it once.
+  /// Combines those of all threads of the row: the maximum first, then each sum, scaled to it once.
   __device__ __forceinline__ void reduce(Sum scale, RowScratch<Sum>& scratch) {
     const Sum all = row_reduce(maximum, Larger{}, scratch);
     sum = row_reduce(sum * fast_exp((maximum - all) * scale), Plus{}, scratch);
@@ -96,13 +97,13 @@ struct Running {
   }
 };
 
-/// The result from x, the maximum, and what the sum became: its reciprocal, or its logarithm.
+/// Returns the result from x, the maximum, and the reciprocal of the sum, or its logarithm.
 template <class Sum>
 __device__ __forceinline__ Sum result_of(Sum x, Sum maximum, Sum scale, Sum last, bool log) {
   const Sum z = (x - maximum) * scale;
   return log ? z - last : fast_exp(z) * last;
 }
-/// The second pass of a row: every result, from x once more.
+/// Runs the second pass over a row: loads x again and stores every result.
 template <class Sum, class T, class Y>
 __device__ __forceinline__ void write_results(const T* x, Y* y, std::int64_t length,
                                               const std::int64_t (&steps)[2], unsigned first,
