@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines are copied exactly, whatever their alignment and length, by either kind of store.
+// Lines are copied exactly, whatever their alignment and length, by either kind of store, and
+// converted as their elements are one by one.
 #include "rung/cpu/lines.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
 namespace rung {
@@ -33,6 +38,55 @@ TEST(Lines, AreCopiedExactly) {
       }
     }
   }
+}
+
+/// Expects that `count` elements of T become f32 and T again as one by one, and no others.
+template <class T>
+void expect_converted(const std::vector<float>& values) {
+  for (std::int64_t count = 0; count <= static_cast<std::int64_t>(values.size()); ++count) {
+    std::vector<T> small(values.size(), T(7));
+    std::vector<T> wanted = small;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const float value = values[static_cast<std::size_t>(i)];
+      if constexpr (std::is_same_v<T, std::uint8_t>) {
+        const float number = std::isnan(value) ? 0.0F : std::clamp(value, 0.0F, 255.0F);
+        wanted[static_cast<std::size_t>(i)] = static_cast<T>(std::nearbyint(number));
+      } else {
+        wanted[static_cast<std::size_t>(i)] = static_cast<T>(value);
+      }
+    }
+    cpu::narrow_line(values.data(), dtype_of<T>, small.data(), count);
+    ASSERT_EQ(std::memcmp(small.data(), wanted.data(), small.size() * sizeof(T)), 0) << count;
+    std::vector<float> wide(values.size(), 7.0F);
+    cpu::widen_line(dtype_of<T>, small.data(), wide.data(), count);
+    for (std::int64_t i = 0; i < static_cast<std::int64_t>(values.size()); ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      ASSERT_EQ(wide[at], i < count ? static_cast<float>(wanted[at]) : 7.0F)
+          << i << " of " << count;
+    }
+  }
+}
+
+TEST(Lines, AreConvertedExactly) {
+  std::vector<float> values(70);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = 0.37F * static_cast<float>(i * i % 811) - 20.0F;
+  }
+  values[3] = 1e12F;
+  values[5] = -1e12F;
+  values[8] = 2.5F;
+  values[9] = 3.5F;
+  expect_converted<float>(values);
+  expect_converted<bf16>(values);
+  expect_converted<f16>(values);
+  expect_converted<std::uint8_t>(values);
+}
+
+TEST(Lines, NaNBecomesZeroInBytes) {
+  const std::vector<float> values(5, std::numeric_limits<float>::quiet_NaN());
+  std::vector<std::uint8_t> bytes(5, 1);
+  cpu::narrow_line(values.data(), DType::u8, bytes.data(), 5);
+  EXPECT_EQ(bytes, std::vector<std::uint8_t>(5, 0));
 }
 
 }  // namespace

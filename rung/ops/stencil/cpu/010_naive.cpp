@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / naive
 //
-// Idea     the definition: for each element of y the mask is laid on x, and what it covers is
-//          multiplied and summed.
-// Changes  nothing yet: this is where the ladder stands.
-// Cost     2 K operations per element for a mask of K, one at a time: each addition waits for the
-//          one before. Whether a neighbor exists is asked K times per element.
+// Idea     The definition: for each element of y, the mask is placed on x, and products are summed.
+// Changes  Baseline.
+// Cost     2 K operations per element for a mask of K, in one chain of additions; two bounds tests
+//          per tap.
 // Limits   f32; one or two axes, a mask, zero edges.
 // Source   any textbook.
 #include "rung/ops/stencil/cpu/detail/textbook.hpp"
@@ -15,15 +14,15 @@ namespace {
 using namespace stencil_cpu;
 
 void naive(const Image& x, const Mask& mask, const ImageOut& y) {
-  for (std::int64_t row = 0; row < x.rows; ++row) {
-    for (std::int64_t column = 0; column < x.columns; ++column) {
+  for (std::int64_t row = 0; row < x.shape[0]; ++row) {
+    for (std::int64_t column = 0; column < x.shape[1]; ++column) {
       float sum = 0;
       for (int i = 0; i < mask.rows; ++i) {
         for (int j = 0; j < mask.columns; ++j) {
           const std::int64_t from_row = row + i - mask.origin_row;
           const std::int64_t from_column = column + j - mask.origin_column;
-          if (from_row < 0 || from_row >= x.rows) continue;
-          if (from_column < 0 || from_column >= x.columns) continue;
+          if (from_row < 0 || from_row >= x.shape[0]) continue;
+          if (from_column < 0 || from_column >= x.shape[1]) continue;
           sum += mask(i, j) * x(from_row, from_column);
         }
       }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / tiled
 //
-// Idea     the loop over the mask goes outside, the one over columns inside: a tap adds its weight
-//          times a piece of a row to a piece of sums, and which columns have that neighbor is one
-//          range, known before the loop. Pieces are so short that the rows under the mask stay in
-//          L1.
-// Changes  against naive: no question per element; sums of neighboring columns do not wait for
-//          each other, and a compiler makes vectors of them.
-// Cost     2 K operations per element, and a load and a store of the sum for each tap, from L1.
+// Idea     Loop interchange: the loop over the mask goes outside, the one over columns inside. A
+//          tap adds its weight times a piece of a row to a piece of sums; the columns that have
+//          that neighbor are one range, computed before the loop. Pieces are so short that the rows
+//          under the mask stay in L1.
+// Changes  Against naive: no bounds test per element, and independent sums, which the compiler
+//          vectorizes.
+// Cost     2 K operations per element, and a load and a store of the sum per tap, from L1.
 // Limits   f32; one or two axes, a mask, zero edges; one thread.
 // Source   M. Wolf and M. Lam, A Data Locality Optimizing Algorithm, PLDI 1991.
 #include <algorithm>
@@ -22,19 +22,19 @@ constexpr std::int64_t tile = 512;  // columns: 2 KiB, of which L1 holds 16 and 
 
 void tiled(const Image& x, const Mask& mask, const ImageOut& y) {
   float sums[tile];
-  for (std::int64_t first = 0; first < x.columns; first += tile) {
-    const std::int64_t last = std::min(first + tile, x.columns);
-    for (std::int64_t row = 0; row < x.rows; ++row) {
+  for (std::int64_t first = 0; first < x.shape[1]; first += tile) {
+    const std::int64_t last = std::min(first + tile, x.shape[1]);
+    for (std::int64_t row = 0; row < x.shape[0]; ++row) {
       std::fill(sums, sums + (last - first), 0.0F);
       for (int i = 0; i < mask.rows; ++i) {
         const std::int64_t from_row = row + i - mask.origin_row;
-        if (from_row < 0 || from_row >= x.rows) continue;
+        if (from_row < 0 || from_row >= x.shape[0]) continue;
         for (int j = 0; j < mask.columns; ++j) {
           const std::int64_t shift = j - mask.origin_column;
           const std::int64_t begin = std::max(first, -shift);
-          const std::int64_t end = std::min(last, x.columns - shift);
+          const std::int64_t end = std::min(last, x.shape[1] - shift);
           const float weight = mask(i, j);
-          if (x.column_stride == 1) {
+          if (x.strides[1] == 1) {
             const float* from = &x(from_row, 0) + shift;
             for (std::int64_t c = begin; c < end; ++c) sums[c - first] += weight * from[c];
           } else {

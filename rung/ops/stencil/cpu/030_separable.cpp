@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / separable
 //
-// Idea     a mask that is the product of a row and a column is applied as a row, then as a column:
-//          what is above each other in one window lies so in the next, and is summed once.
-// Changes  against tiled: m + n multiply-adds per element instead of m n, for a second pass over an
+// Idea     A mask that is the product of a row and a column is applied as a row, then as a column:
+//          the row sums of one window are shared by the windows above and below.
+// Changes  Against tiled: m + n multiply-adds per element instead of m n, for a second pass over an
 //          array in between.
-// Cost     2 (m + n) operations per element; x read once, y written once, the sums of rows written
-//          and read m times (from a cache, where m rows fit).
+// Cost     2 (m + n) operations per element; x loaded once, y stored once, row sums stored once and
+//          loaded m times (from a cache, where m rows fit).
 // Limits   f32; one or two axes; vectors or a window, zero edges; one thread.
 // Source   any textbook on image processing.
 #include <algorithm>
@@ -27,25 +27,25 @@ struct Vector {
 
 void separable(const Image& x, const Vector& across, const Vector& down, float scale, float* rows,
                const ImageOut& y) {
-  for (std::int64_t row = 0; row < x.rows; ++row) {
-    float* sums = rows + row * x.columns;
-    std::fill(sums, sums + x.columns, 0.0F);
+  for (std::int64_t row = 0; row < x.shape[0]; ++row) {
+    float* sums = rows + row * x.shape[1];
+    std::fill(sums, sums + x.shape[1], 0.0F);
     for (int j = 0; j < across.taps; ++j) {
       const std::int64_t shift = j - across.origin;
       const std::int64_t begin = std::max<std::int64_t>(0, -shift);
-      const std::int64_t end = std::min(x.columns, x.columns - shift);
+      const std::int64_t end = std::min(x.shape[1], x.shape[1] - shift);
       for (std::int64_t c = begin; c < end; ++c) sums[c] += across(j) * x(row, c + shift);
     }
   }
-  for (std::int64_t row = 0; row < x.rows; ++row) {
-    for (std::int64_t c = 0; c < x.columns; ++c) y(row, c) = 0;
+  for (std::int64_t row = 0; row < x.shape[0]; ++row) {
+    for (std::int64_t c = 0; c < x.shape[1]; ++c) y(row, c) = 0;
     for (int i = 0; i < down.taps; ++i) {
       const std::int64_t from_row = row + i - down.origin;
-      if (from_row < 0 || from_row >= x.rows) continue;
-      const float* sums = rows + from_row * x.columns;
-      for (std::int64_t c = 0; c < x.columns; ++c) y(row, c) += down(i) * sums[c];
+      if (from_row < 0 || from_row >= x.shape[0]) continue;
+      const float* sums = rows + from_row * x.shape[1];
+      for (std::int64_t c = 0; c < x.shape[1]; ++c) y(row, c) += down(i) * sums[c];
     }
-    for (std::int64_t c = 0; c < x.columns; ++c) y(row, c) *= scale;
+    for (std::int64_t c = 0; c < x.shape[1]; ++c) y(row, c) *= scale;
   }
 }
 

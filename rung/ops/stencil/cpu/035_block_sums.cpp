@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / block sums
 //
-// Idea     a window of m elements, wherever it lies, is the end of one block of m and the beginning
-//          of the next: sums from the right within the one, from the left within the other. Three
-//          additions per element give them all, whatever m is.
-// Changes  against separable: O(1) an element instead of O(m). A running sum, from which the
-//          element that leaves is subtracted, would need two operations - and keep every rounding
-//          error that was ever made, an infinity or a NaN for ever. Here nothing is subtracted.
+// Idea     A window of m elements, wherever it is, is the end of one block of m and the beginning
+//          of the next: suffix sums within the one, prefix sums within the other. Three additions
+//          per element make every window, whatever m is.
+// Changes  Against separable: O(1) per element instead of O(m). A running sum that subtracts the
+//          element that leaves would need two operations, and keep every rounding error, infinity
+//          and NaN forever. Here nothing is subtracted.
 // Cost     3 additions per element and axis.
-// Limits   f32; one or two axes; a window, zero edges; one thread. Along rows one addition waits
-//          for the one before; down columns every element is on another cache line, so that it
-//          takes longer than separable for all its few additions. simd sums whole rows in this way.
+// Limits   f32; one or two axes; a window, zero edges; one thread. Slower than separable: along
+//          rows the additions are one dependent chain, down columns every element is on another
+//          cache line. line_sums adds whole rows in this way.
 // Source   M. van Herk, A fast algorithm for local minimum and maximum filters, Pattern Recognition
 //          Letters 13, 1992; J. Gil and M. Werman, Computing 2-D min, median and max filters, 1993.
 #include <algorithm>
@@ -42,18 +42,20 @@ void block_sums(std::int64_t count, int taps, int origin, const Value& value, co
 
 void box(const Image& x, const Stencil::Args& args, float* rows, const ImageOut& y) {
   const auto scale = static_cast<float>(args.scale);
-  for (std::int64_t row = 0; row < x.rows; ++row) {
+  for (std::int64_t row = 0; row < x.shape[0]; ++row) {
     block_sums(
-        x.columns, args.columns().taps, args.columns().origin,
-        [&](std::int64_t c) { return c >= 0 && c < x.columns ? x(row, c) : 0.0F; },
-        [&](std::int64_t c) -> float& { return rows[row * x.columns + c]; });
+        x.shape[1], args.columns().taps, args.columns().origin,
+        [&](std::int64_t c) { return c >= 0 && c < x.shape[1] ? x(row, c) : 0.0F; },
+        [&](std::int64_t c) -> float& { return rows[row * x.shape[1] + c]; });
   }
-  for (std::int64_t c = 0; c < x.columns; ++c) {
+  for (std::int64_t c = 0; c < x.shape[1]; ++c) {
     block_sums(
-        x.rows, args.rows().taps, args.rows().origin,
-        [&](std::int64_t row) { return row >= 0 && row < x.rows ? rows[row * x.columns + c] : 0; },
+        x.shape[0], args.rows().taps, args.rows().origin,
+        [&](std::int64_t row) {
+          return row >= 0 && row < x.shape[0] ? rows[row * x.shape[1] + c] : 0;
+        },
         [&](std::int64_t row) -> float& { return y(row, c); });
-    for (std::int64_t row = 0; row < x.rows; ++row) y(row, c) *= scale;
+    for (std::int64_t row = 0; row < x.shape[0]; ++row) y(row, c) *= scale;
   }
 }
 

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of x as lines (kernels.hpp): in the type of the sums, with their edges resolved; of a
-// separable mask, summed along the row. Where a row is as it is needed, it is read in place.
+// Lines: rows of x in the type S of the sums (f32, f64) with what is outside the array in place, so
+// that kernels never test for edges. A line begins with the leftmost neighbor of a segment's first
+// column. Where a row is as it is needed it is read in place, else it is converted into a buffer.
+//
+// A unit of work is a tile: a band of rows, a panel of columns wide, of one plane, or of several
+// where the mask has several. The caller owns the buffers, `length` elements each. Lines may be
+// read line_slack elements beyond their content; rows of y end exactly.
 #pragma once
 
 #include <algorithm>
@@ -8,180 +13,226 @@
 #include <type_traits>
 
 #include "rung/core/integer.hpp"
-#include "rung/cpu/prefetch.hpp"
-#include "rung/ops/stencil/cpu/detail/kernels.hpp"
+#include "rung/cpu/lines.hpp"
+#include "rung/cpu/team.hpp"
+#include "rung/cpu/tiles.hpp"
 #include "rung/ops/stencil/op/edge.hpp"
+#include "rung/ops/stencil/op/stencil.hpp"
 
 namespace rung::stencil_cpu {
 
 using Args = Stencil::Args;
 
-/// Columns of a unit of work, at most. 16 KiB of f32 are four pages, so that prefetchers run on:
-/// 4096 x 4096 f32, 3 x 3, one thread of a 2-core Zen 5 vCPU, all rows through lines: 11.2 ms with
-/// 1024, 8.0 with 4096, 7.8 with 8192. Of a high window half as many, for the lines that
-/// block_sums() holds to stay in L2 for the most part.
-inline constexpr std::int64_t max_panel = 4096;
-inline std::int64_t panel_of(const Args& args) {
-  return args.weights == Stencil::Weights::ones && args.rows().taps > 3 ? 2048 : max_panel;
-}
-
-/// Columns of rows that are worth being cut into what has edges and what has none.
+/// Four vectors of 64 bytes.
+inline constexpr std::int64_t line_slack = 64;
+/// Rows of results that are made together, each line under their masks loaded once for all of them.
+inline constexpr int block_rows = 4;
+/// Columns per panel. 16 KiB of f32 are four pages, so that prefetchers run on: 4096 x 4096 f32,
+/// 3 x 3, one thread of a 2-core Zen 5 vCPU, no row in place: 11.2 ms with 1024, 8.0 with 4096, 7.8
+/// with 8192. Half as many under a high window, whose lines then mostly stay in L2.
+inline constexpr std::int64_t max_panel = 4096, high_window_panel = 2048;
+inline constexpr std::int64_t max_band = 128, max_band_of_planes = 32;
+/// Planes that a thread makes before it goes on, under a mask of several.
+inline constexpr std::int64_t chunk_of_planes = 32;
+/// Columns from which on a row is cut into what has edges and what has none.
 inline constexpr std::int64_t worth_segments = 512;
 
-/// f<T>() for the types of element whose sums are S.
-template <class S, class F>
-void with_elements(DType type, F&& f) {
-  if constexpr (std::is_same_v<S, double>) {
-    f.template operator()<double>();
-  } else {
-    visit<float, f16, bf16, std::uint8_t>(type, f);
-  }
+inline std::int64_t panel_of(const Args& args) {
+  const bool high = args.weights == Stencil::Weights::ones && args.rows().taps > 3;
+  return high ? high_window_panel : max_panel;
 }
-
-/// Adjacent columns of an array.
-struct Segment {
-  std::int64_t first = 0, columns = 0;
-  bool is_inside = false;  // all taps are inside the array, and rows of x may be read in place
-};
+inline std::int64_t chunk_of(const Args& args) {
+  return args.depth().taps > 1 ? chunk_of_planes : 1;
+}
+/// Under a mask of several planes, the lines of a band stay in L2 until the last plane has seen
+/// them.
+template <class S>
+std::int64_t band_of(const Args& args) {
+  if (args.depth().taps == 1) return max_band;
+  const std::int64_t row = std::min(max_panel, args.columns().extent + args.columns().taps);
+  const std::int64_t lines = (512 << 10) / (row * static_cast<std::int64_t>(sizeof(S)));
+  return std::clamp<std::int64_t>(lines / args.depth().taps - (args.rows().taps - 1), block_rows,
+                                  max_band_of_planes);
+}
+/// Follows from the shape alone, so that sums are made in one order whatever the threads.
+template <class S>
+cpu::Tiles tiles_of(const Args& args) {
+  return {.arrays = args.arrays() * ceil_div(args.depth().extent, chunk_of(args)),
+          .rows = args.rows().extent,
+          .columns = args.columns().extent,
+          .band = band_of<S>(args),
+          .panel = panel_of(args)};
+}
 
 template <class S>
 class Lines {
  public:
-  explicit Lines(const Args& args)
-      : args_(args),
+  /// `scratch`: buffers() lines.
+  Lines(const Args& args, S* scratch)
+      : length(length_of(args)),
+        streams(is_direct(args) && worth_streaming(args)),
+        args_(args),
+        tiles_(tiles_of<S>(args)),
         in_place_(args.x.dtype == dtype_of<S> && args.columns().x == 1 &&
                   args.columns().extent >= worth_segments),
-        length_(length_of(args)) {}
-
-  /// Elements from one line to the next: no multiple of 4 KiB, which would let lines compete for
-  /// one set of L1.
+        direct_(is_direct(args)),
+        zeros_(scratch),
+        out_(scratch + length) {
+    std::fill_n(zeros_, length, S(0));
+  }
+  static constexpr int buffers() { return 1 + block_rows; }
+  /// No multiple of 4 KiB, which would let lines compete for one set of L1.
   static std::int64_t length_of(const Args& args) {
     const std::int64_t columns = std::min(panel_of(args), args.columns().extent);
     return round_up<std::int64_t>(columns + args.columns().taps + line_slack, 32) + 16;
   }
-  static std::int64_t scratch_elements(const Args& args) { return 2 * length_of(args); }
 
-  /// `across`: the weights along a row of a separable mask.
-  void use(S* scratch, const S* across) {
-    spare_ = scratch;
-    zeros_ = spare_ + length_;
-    across_ = across;
-    std::fill_n(zeros_, length_, S(0));
-  }
+  std::int64_t length;  // elements from one buffer to the next
+  bool streams;         // by non-temporal stores: rows of y begin with a cache line
+  std::int64_t first_plane = 0, planes = 0, first_row = 0, rows = 0;  // of the tile
+  std::int64_t columns = 0;                                           // of the segment
+  bool is_inside = false;  // all taps of the segment are inside: rows of x are read in place
 
-  /// Calls f(segment) for the columns of a panel: those whose taps are all inside the array, as far
+  /// Calls f() for each segment of a tile: the columns whose taps are all inside the array, as far
   /// as cache lines go, and those left and right of them.
   template <class F>
-  void for_each_segment(std::int64_t index, F&& f) const {
-    const Stencil::Axis& columns = args_.columns();
-    const std::int64_t first = index * panel_of(args_);
-    const std::int64_t last = std::min(first + panel_of(args_), columns.extent);
+  void for_each_segment(std::int64_t index, F&& f) {
+    const cpu::Tile tile = tiles_[index];
+    const std::int64_t chunks = ceil_div(args_.depth().extent, chunk_of(args_));
+    args_.batch.offsets(tile.array / chunks, at_);
+    first_plane = tile.array % chunks * chunk_of(args_);
+    planes = std::min(chunk_of(args_), args_.depth().extent - first_plane);
+    first_row = tile.first_row;
+    rows = tile.rows;
+    const Stencil::Axis& axis = args_.columns();
+    const std::int64_t last = tile.first_column + tile.columns;
     std::int64_t begin = last;
     std::int64_t end = last;
     if (in_place_) {
       constexpr std::int64_t unit = 64 / sizeof(S);
-      const std::int64_t inside =
-          std::min(last, columns.extent - (columns.taps - 1 - columns.origin));
-      begin = std::min(std::max(first, round_up<std::int64_t>(columns.origin, unit)), last);
+      const std::int64_t inside = std::min(last, axis.extent - (axis.taps - 1 - axis.origin));
+      begin =
+          std::min(std::max(tile.first_column, round_up<std::int64_t>(axis.origin, unit)), last);
       end = begin + std::max<std::int64_t>(0, inside - begin) / unit * unit;
     }
-    const std::int64_t ends[] = {first, begin, end, last};
+    const std::int64_t ends[] = {tile.first_column, begin, end, last};
     for (int i = 0; i < 3; ++i) {
-      if (ends[i] < ends[i + 1]) f(Segment{ends[i], ends[i + 1] - ends[i], in_place_ && i == 1});
+      if (ends[i] >= ends[i + 1]) continue;
+      first_ = ends[i];
+      columns = ends[i + 1] - ends[i];
+      is_inside = in_place_ && i == 1;
+      f();
     }
   }
 
-  /// Lines are from now on of these columns of the array that begins with element x.
-  void go_to(std::int64_t x, const Segment& segment) {
-    x_ = x;
-    segment_ = segment;
-  }
-
-  /// Row `row` of plane `plane` - both may be outside - in `line` or in place.
-  const S* make(std::int64_t plane, std::int64_t row, S* line) const {
-    const int taps = args_.columns().taps;
-    if (args_.weights == Stencil::Weights::separable) {
-      weigh(find(plane, row, spare_), across_, taps, S(1), line);
-      return line;
-    }
-    if (args_.weights == Stencil::Weights::mask || taps == 1) return find(plane, row, line);
-    prefetch(plane, row + 2);
-    sum_windows(find(plane, row, spare_), taps, line, segment_.columns);
-    return line;
-  }
-
-  /// A line's sums along itself.
-  void weigh(const S* line, const S* weights, int taps, S scale, S* out) const {
-    weigh_lines({.lines = &line,
-                 .planes = 1,
-                 .down = 1,
-                 .across = taps,
-                 .weights = weights,
-                 .scale = scale,
-                 .out = &out,
-                 .rows = 1,
-                 .length = segment_.columns,
-                 .streams = false});
-  }
-
- private:
-  /// Of short pieces of rows, the next begins before the processor's own prefetching has seen one.
-  void prefetch(std::int64_t plane, std::int64_t row) const {
-    if (!segment_.is_inside) return;
-    const S* const line = find(plane, row, nullptr);
-    constexpr std::int64_t step = 64 / sizeof(S);
-    for (std::int64_t i = 0; i < segment_.columns; i += step) cpu::ask_for_line(line + i, true);
-  }
-
-  /// A row before any sums.
-  const S* find(std::int64_t plane, std::int64_t row, S* line) const {
-    const std::int64_t length = segment_.columns + args_.columns().taps - 1;
+  /// Returns the line of row `row` of plane `plane`, both of which may be outside: a pointer into
+  /// x, zeros, or `line`, filled.
+  const S* load(std::int64_t plane, std::int64_t row, S* line) const {
     const auto from_plane = stencil_detail::edge_index(plane, args_.depth().extent, args_.edge);
     const auto from_row = stencil_detail::edge_index(row, args_.rows().extent, args_.edge);
     if (from_plane < 0 || from_row < 0) return zeros_;
-    const std::int64_t at = x_ + from_plane * args_.depth().x + from_row * args_.rows().x;
-    const std::int64_t first = segment_.first - args_.columns().origin;
-    if (segment_.is_inside) return static_cast<const S*>(args_.x.data) + at + first;
-    load(at, first, length, line);
+    const std::int64_t at = at_[0] + from_plane * args_.depth().x + from_row * args_.rows().x;
+    const std::int64_t first = first_ - args_.columns().origin;
+    if (is_inside) return static_cast<const S*>(args_.x.data) + at + first;
+    convert(at, first, line);
     return line;
   }
 
+  /// Returns where row `row` of y is to be made, the q-th of a block: in y if it can be, else in a
+  /// buffer, which store() then converts.
+  S* result(std::int64_t plane, std::int64_t row, int q = 0) const {
+    if (!direct_) return out_ + q * length;
+    return static_cast<S*>(args_.y.data) + place(plane, row);
+  }
+  void store(std::int64_t plane, std::int64_t row, int q = 0) const {
+    if (direct_) return;
+    const S* const out = out_ + q * length;
+    const std::int64_t step = args_.columns().y;
+    with_elements(args_.y.dtype, [&]<class T>() {
+      T* const y = static_cast<T*>(args_.y.data) + place(plane, row);
+      if constexpr (std::is_same_v<S, float>) {
+        if (step == 1) return cpu::narrow_line(out, dtype_of<T>, y, columns);
+        T narrow[max_panel];
+        cpu::narrow_line(out, dtype_of<T>, narrow, columns);
+        for (std::int64_t i = 0; i < columns; ++i) y[i * step] = narrow[i];
+      } else {
+        for (std::int64_t i = 0; i < columns; ++i) y[i * step] = out[i];
+      }
+    });
+  }
+  /// Orders the non-temporal stores before what the thread does next.
+  void finish() const {
+    if (streams) cpu::end_streams();
+  }
+
+ private:
+  static bool is_direct(const Args& args) {
+    return args.y.dtype == dtype_of<S> && args.columns().y == 1;
+  }
+  /// Calls f<T>() for the types of element whose sums are S.
+  template <class F>
+  static void with_elements(DType type, F&& f) {
+    if constexpr (std::is_same_v<S, double>) {
+      f.template operator()<double>();
+    } else {
+      visit<float, f16, bf16, std::uint8_t>(type, f);
+    }
+  }
+  [[nodiscard]] std::int64_t place(std::int64_t plane, std::int64_t row) const {
+    return at_[1] + plane * args_.depth().y + row * args_.rows().y + first_ * args_.columns().y;
+  }
+
   /// Columns from `first` on, some of them outside, of the row that begins with element `at`.
-  void load(std::int64_t at, std::int64_t first, std::int64_t length, S* line) const {
-    const Stencil::Axis& columns = args_.columns();
-    const std::int64_t begin = std::clamp<std::int64_t>(-first, 0, length);
-    const std::int64_t end = std::clamp<std::int64_t>(columns.extent - first, begin, length);
-    with_elements<S>(args_.x.dtype, [&]<class T>() {
+  void convert(std::int64_t at, std::int64_t first, S* line) const {
+    const Stencil::Axis& axis = args_.columns();
+    const std::int64_t count = columns + axis.taps - 1;
+    const std::int64_t begin = std::clamp<std::int64_t>(-first, 0, count);
+    const std::int64_t end = std::clamp<std::int64_t>(axis.extent - first, begin, count);
+    with_elements(args_.x.dtype, [&]<class T>() {
       const T* const x = static_cast<const T*>(args_.x.data) + at;
       const auto outside = [&](std::int64_t i) {
-        const auto from = stencil_detail::edge_index(first + i, columns.extent, args_.edge);
-        line[i] = from < 0 ? S(0) : static_cast<S>(x[from * columns.x]);
+        const auto from = stencil_detail::edge_index(first + i, axis.extent, args_.edge);
+        line[i] = from < 0 ? S(0) : static_cast<S>(x[from * axis.x]);
       };
+      // In order: the prefetcher has brought the row's end by the time its edge is loaded.
       for (std::int64_t i = 0; i < begin; ++i) outside(i);
-      if (end > begin) load_inside(x + (first + begin) * columns.x, line + begin, end - begin);
-      for (std::int64_t i = end; i < length; ++i) outside(i);
+      if (end > begin) {
+        load_inside(x + (first + begin) * axis.x, axis.x, line + begin, end - begin);
+      }
+      for (std::int64_t i = end; i < count; ++i) outside(i);
     });
   }
 
   template <class T>
-  void load_inside(const T* from, S* to, std::int64_t count) const {
+  static void load_inside(const T* from, std::int64_t step, S* to, std::int64_t count) {
     if constexpr (std::is_same_v<S, float>) {
-      if (args_.columns().x == 1) {
-        widen_line(dtype_of<T>, from, to, count);
-        return;
-      }
+      if (step == 1) return cpu::widen_line(dtype_of<T>, from, to, count);
     }
-    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<S>(from[i * args_.columns().x]);
+    for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<S>(from[i * step]);
+  }
+
+  /// Non-temporal stores save the read for ownership: of results that would not stay in a cache,
+  /// where every row begins with a cache line.
+  static bool worth_streaming(const Args& args) {
+    constexpr std::int64_t stays_in_cache = 16 << 20, line = 64;
+    const auto size = static_cast<std::int64_t>(size_of(args.y.dtype));
+    if (args.elements() * size <= stays_in_cache) return false;
+    const auto is_aligned = [&](std::int64_t stride) { return stride * size % line == 0; };
+    bool aligned = reinterpret_cast<std::uintptr_t>(args.y.data) % line == 0 &&
+                   is_aligned(args.rows().y) && is_aligned(args.depth().y);
+    for (int axis = 0; axis < args.batch.rank; ++axis) {
+      aligned = aligned && is_aligned(args.batch.strides[1][axis]);
+    }
+    return aligned;
   }
 
   const Args& args_;
-  bool in_place_;
-  std::int64_t length_;
-  std::int64_t x_ = 0;
-  Segment segment_;
-  S* spare_ = nullptr;
-  S* zeros_ = nullptr;
-  const S* across_ = nullptr;
+  cpu::Tiles tiles_;
+  bool in_place_, direct_;
+  S* zeros_;
+  S* out_;
+  std::int64_t at_[2] = {};  // first element of the array, in x and in y
+  std::int64_t first_ = 0;   // column of the segment
 };
 
 }  // namespace rung::stencil_cpu

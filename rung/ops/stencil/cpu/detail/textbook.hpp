@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first rungs of the CPU take: images of f32 with zero edges, as plain structures.
+// Arguments of the CPU's first rungs: images of f32 with zero edges.
 #pragma once
 
 #include <cstdint>
@@ -8,39 +8,25 @@
 
 namespace rung::stencil_cpu {
 
-/// A row is contiguous only if column_stride is 1.
-struct Image {
-  const float* data;
-  std::int64_t rows, columns, row_stride, column_stride;
-  const float& operator()(std::int64_t row, std::int64_t column) const {
-    return data[row * row_stride + column * column_stride];
-  }
-};
-struct ImageOut {
-  float* data;
-  std::int64_t row_stride, column_stride;
-  float& operator()(std::int64_t row, std::int64_t column) const {
-    return data[row * row_stride + column * column_stride];
-  }
-};
+using Image = View<const float, 2>;
+using ImageOut = View<float, 2>;
 struct Mask {
-  const float* data;
-  std::int64_t row_stride, column_stride;
+  View<const float, 2> weights;
   int rows, columns;
   int origin_row, origin_column;  // the element that is on y's
   float scale;
-  float operator()(int row, int column) const {
-    return data[row * row_stride + column * column_stride];
-  }
+  float operator()(int row, int column) const { return weights(row, column); }
 };
 
 inline Image image_of(const Stencil::Args& args, std::int64_t array) {
-  return {static_cast<const float*>(args.x.data) + args.batch.offset<0>(array), args.rows().extent,
-          args.columns().extent, args.rows().x, args.columns().x};
+  return {static_cast<const float*>(args.x.data) + args.batch.offset<0>(array),
+          {args.rows().extent, args.columns().extent},
+          {args.rows().x, args.columns().x}};
 }
 inline ImageOut result_of(const Stencil::Args& args, std::int64_t array) {
-  return {static_cast<float*>(args.y.data) + args.batch.offset<1>(array), args.rows().y,
-          args.columns().y};
+  return {static_cast<float*>(args.y.data) + args.batch.offset<1>(array),
+          {args.rows().extent, args.columns().extent},
+          {args.rows().y, args.columns().y}};
 }
 
 inline Support supports_images(const Stencil::Args& args) {
@@ -57,9 +43,7 @@ inline Support supports_textbook(const Stencil::Args& args, const Context&) {
 template <class F>
 void for_each_image(const Stencil::Args& args, Context& context, F&& f) {
   stencil_detail::for_each_step(args, context, 0, [&](const Stencil::Args& step, void*) {
-    const Mask mask{static_cast<const float*>(step.mask.data),
-                    step.mask.strides[1],
-                    step.mask.strides[2],
+    const Mask mask{step.mask.view<const float, 3>().at(0),
                     step.rows().taps,
                     step.columns().taps,
                     step.rows().origin,

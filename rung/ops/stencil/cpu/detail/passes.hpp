@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Iterations and passes of a call, and the kernels that two rungs run, each defined in the rung
+// that introduces it: it makes the tiles of a range on the calling thread, with scratch memory of
+// its own.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+
+#include "rung/core/integer.hpp"
+#include "rung/cpu/team.hpp"
+#include "rung/ops/stencil/cpu/detail/lines.hpp"
+#include "rung/ops/stencil/op/steps.hpp"
+
+namespace rung::stencil_cpu {
+
+/// 040: weighted sums under a mask or vectors.
+void weigh_tiles(const Args& pass, cpu::Range tiles, float* scratch);
+void weigh_tiles(const Args& pass, cpu::Range tiles, double* scratch);
+/// 045: sums of windows of one plane, where these are large.
+inline bool is_large_window(const Args& args) {
+  return args.weights == Stencil::Weights::ones &&
+         std::max(args.rows().taps, args.columns().taps) > 3;
+}
+void sum_tiles(const Args& pass, cpu::Range tiles, float* scratch);
+void sum_tiles(const Args& pass, cpu::Range tiles, double* scratch);
+
+/// Lines of each plane that a kernel keeps: those under the masks of a band or of a block of rows,
+/// or three blocks of a window.
+template <class S>
+std::int64_t ring_lines(const Args& args) {
+  const std::int64_t taps = args.rows().taps;
+  if (args.depth().taps > 1) return band_of<S>(args) + taps - 1;
+  return std::max(taps + block_rows - 1, args.weights == Stencil::Weights::ones ? 3 * taps : 0);
+}
+/// Elements of scratch memory per thread: the ring, the buffers of Lines, two more lines, weights.
+template <class S>
+std::int64_t scratch_elements(const Args& args) {
+  const std::int64_t lines = args.depth().taps * ring_lines<S>(args) + Lines<S>::buffers() + 2;
+  const std::int64_t weights = std::max(args.taps(), args.rows().taps + args.columns().taps);
+  return lines * Lines<S>::length_of(args) + weights;
+}
+
+/// A separable mask of three axes: one of two axes in each plane, then a column of planes.
+struct Passes {
+  Args planes, depth;
+
+  Passes(const Args& args, void* between, DType type) : planes(args), depth(args) {
+    const TensorRef sums(between, type, args.x.shape);
+    const int last = args.x.rank() - 1;
+    planes.y = sums;
+    planes.scale = 1;
+    planes.through = {};
+    depth.x = sums;
+    depth.across = {};
+    depth.down = args.through;
+    depth.through = {};
+    for (int i = 0; i < 3; ++i) planes.axis[i].y = depth.axis[i].x = sums.strides[last - 2 + i];
+    const AxisSet arrays = (AxisSet{1} << (last - 2)) - 1;
+    planes.batch = collapse<2>(args.x.shape, {args.x.strides, sums.strides}, arrays);
+    depth.batch = collapse<2>(args.x.shape, {sums.strides, args.y.strides}, arrays);
+    // Every plane is an array of the first pass, every row of all planes a plane of the second.
+    planes.axis[0].taps = 1;
+    planes.axis[0].origin = 0;
+    std::swap(depth.axis[0], depth.axis[1]);
+    depth.axis[0].taps = depth.axis[2].taps = 1;
+    depth.axis[0].origin = depth.axis[2].origin = 0;
+  }
+};
+
+template <class S, class Kernel>
+void run_passes_of(const Args& args, Context& context, int threads, const Kernel& kernel) {
+  const bool splits = args.is_separable() && args.depth().taps > 1;
+  const auto elements_of = [&](const Args& pass) { return threads * scratch_elements<S>(pass); };
+  std::int64_t between = 0;
+  std::int64_t elements = elements_of(args);
+  if (splits) {
+    between = round_up(args.elements(), 64);
+    const Passes passes(args, nullptr, dtype_of<S>);
+    elements = std::max(elements_of(passes.planes), elements_of(passes.depth));
+  }
+  const auto run = [&](const Args& pass, S* scratch) {
+    cpu::run_shares(threads, [&](const cpu::Team& team) {
+      const cpu::Range share = team.share(tiles_of<S>(pass).count());
+      if (share.size() > 0) kernel(pass, share, scratch + team.rank() * scratch_elements<S>(pass));
+    });
+  };
+  stencil_detail::for_each_step(args, context,
+                                static_cast<std::size_t>(between + elements) * sizeof(S),
+                                [&](const Args& step, std::byte* memory) {
+                                  auto* const scratch = reinterpret_cast<S*>(memory) + between;
+                                  if (!splits) return run(step, scratch);
+                                  const Passes passes(step, memory, dtype_of<S>);
+                                  run(passes.planes, scratch);
+                                  run(passes.depth, scratch);
+                                });
+}
+
+/// Runs kernel(pass, range of tiles, scratch) on a team for each pass of each iteration.
+template <class Kernel>
+void run_passes(const Args& args, Context& context, int threads, const Kernel& kernel) {
+  if (args.x.dtype == DType::f64) return run_passes_of<double>(args, context, threads, kernel);
+  run_passes_of<float>(args, context, threads, kernel);
+}
+
+}  // namespace rung::stencil_cpu
