@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / naive
 //
-// Idea     the definition: z[i] = f(x[i], y[i]) in one loop.
-// Changes  nothing yet: this is where the ladder stands.
-// Cost     every operand read once, the result written once. A compiler may use the vectors that
-//          every x86-64 has, of 4 floats, for add, mul and relu; exp and gelu call a function of
-//          the C library per element.
+// Idea     The definition: z[i] = f(x[i], y[i]) in one loop.
+// Changes  Baseline.
+// Cost     Every operand loaded once, the result stored once. The compiler may use the vectors of
+//          every x86-64, of 4 floats, for add, mul and relu; exp and gelu call a function of the C
+//          library per element.
 // Limits   f32, contiguous tensors of one order; add, mul, axpy, relu, exp and gelu.
 // Source   any textbook.
 #include <cmath>

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / threads
 //
-// Idea     a team shares the elements, and results too many for the caches go past them: a
-//          streaming store does not first fetch the line that it replaces, a quarter of what add
-//          moves.
-// Changes  against strided: threads, and streaming stores.
-// Cost     every operand once, the result once, nothing else.
-// Limits   the general rung: every valid call. Problems of a few microseconds stay on one thread,
-//          as waking another takes about as long.
-// Tried    on a 2-core Zen 5 vCPU, f32 add of 2^24 elements, one thread: computing a piece in L1
-//          and streaming it from there: 0.93 of the best peer, as loads then wait for stores, where
-//          streaming from the kernel has 1.27; prefetching 1 to 8 KiB ahead: -2 to -25 %.
+// Idea     A team partitions the elements. Results too large for the caches are written by
+//          non-temporal stores, which do not read the line that they overwrite: a quarter of what
+//          add moves.
+// Changes  Against strided: threads, and non-temporal stores.
+// Cost     Every operand loaded once, the result stored once, nothing else.
+// Limits   Every valid call. Problems of a few microseconds run on one thread, as waking another
+//          takes about as long.
 // Source   Intel, Optimization Reference Manual, "Non-temporal stores".
 #include "rung/cpu/team.hpp"
 #include "rung/ops/elementwise/cpu/detail/estimate.hpp"
-#include "rung/ops/elementwise/cpu/detail/visit.hpp"
+#include "rung/ops/elementwise/cpu/detail/kernels.hpp"
 
 namespace rung {
 namespace {
 
 struct Tuning {
   double seconds_worth_a_team = 6e-6;  // of one core: below, a second thread does not pay
-  double streamed_bytes = 6 << 20;     // of the result: beyond, it would not stay in the caches
+  double seconds_of_team = 2e-6;
+  double seconds_of_layout = 20e-9;  // to look at strides, which simd does not do
+  double streamed_bytes = 6 << 20;   // of the result: beyond, it would not stay in the caches
 };
 constexpr Tuning tuning;
 
@@ -38,20 +37,20 @@ bool worth_streaming(const Elementwise::Args& args) {
 double estimate(const Elementwise::Args& args, const Context& context) {
   const double alone = elementwise_cpu::one_core_seconds(args);
   const int threads = threads_worth(args, context);
-  const double streaming = worth_streaming(args) ? 0.75 : 1.01;
+  const double streaming = worth_streaming(args) ? 0.75 : 1;
   // Memory serves two cores half again as fast as one; caches are each core's own.
-  return alone * streaming * (threads == 1 ? 1.0 : 1.0 / std::min(threads, 4)) +
-         (threads == 1 ? 0.0 : 2e-6);
+  return alone * streaming / std::min(threads, 4) +
+         (threads == 1 ? tuning.seconds_of_layout : tuning.seconds_of_team);
 }
 
 void run(const Elementwise::Args& args, Context& context) {
-  elementwise_cpu::with_runs(args, worth_streaming(args), [&](const auto& runs) {
-    cpu::run_shares(threads_worth(args, context), [&](const cpu::Team& team) {
-      // Shares of whole pages of the smallest type's result, so that no line has two writers.
-      constexpr std::int64_t block = 4096;
-      const cpu::Range blocks = team.share((args.size() + block - 1) / block);
-      runs.compute(blocks.begin * block, std::min(blocks.end * block, args.size()));
-    });
+  const bool streaming = worth_streaming(args);
+  // Shares of whole pages of the smallest type's result, so that no line has two writers.
+  constexpr std::int64_t block = 4096;
+  cpu::run_shares(threads_worth(args, context), [&](const cpu::Team& team) {
+    const cpu::Range blocks = team.share((args.size() + block - 1) / block);
+    elementwise_cpu::strided(
+        args, {blocks.begin * block, std::min(blocks.end * block, args.size())}, streaming);
   });
 }
 

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// e^x in vectors, whole and in parts, for the functions of elementwise that are made of it.
+// e^x of vectors of f32 and f64, whole and in parts, for functions that are made of it.
 //
-// Tried    on a 2-core Zen 5 vCPU, 8192 elements in cache: tanh's and sigmoid's quotient as x times
-//          an approximate reciprocal with a step of Newton's method: slower than the division.
-#if defined(RUNG_OPS_ELEMENTWISE_CPU_EXP_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RUNG_OPS_ELEMENTWISE_CPU_EXP_INL_HPP_
-#undef RUNG_OPS_ELEMENTWISE_CPU_EXP_INL_HPP_
+//   exp_of(d, x)          e^x for every x, NaN and infinities included; error below 4 ulp
+//   exp_parts(d, x)       power and expm1 with e^x = 2^power (1 + expm1); x within the range
+//   scaled_exp<k>(d, x)   scale and expm1 with e^(k x) = scale (1 + expm1), k being +-1 or +-2
+//   scale(d, v, power)    2^power v
+//   clamp_keeping_nan, at_most_keeping_nan, fused (one rounding on every target)
+//
+// Cost: a polynomial of degree 6 (f32) or 11 (f64), some 12 or 18 instructions in one chain.
+#if defined(RUNG_CPU_EXP_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_CPU_EXP_INL_HPP_
+#undef RUNG_CPU_EXP_INL_HPP_
 #else
-#define RUNG_OPS_ELEMENTWISE_CPU_EXP_INL_HPP_
+#define RUNG_CPU_EXP_INL_HPP_
 #endif
 
 #include <hwy/highway.h>
@@ -18,7 +23,7 @@
 #include <iterator>
 
 HWY_BEFORE_NAMESPACE();
-namespace rung::elementwise_cpu::HWY_NAMESPACE {
+namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 /// One rounding on every target: where there is no such instruction the C library has the function.
@@ -160,7 +165,7 @@ HWY_INLINE ScaledExp<V> scaled_exp(D d, V x) {
 /// 2^power value, with infinity and subnormal numbers where they belong. NaN stays, in `power` too
 /// where the hardware scales; elsewhere in `value`.
 template <class D, class V>
-HWY_INLINE V scale(D d, V value, V power) {
+HWY_INLINE V scale([[maybe_unused]] D d, V value, V power) {
   using T = hn::TFromD<D>;
 #if HWY_TARGET <= HWY_AVX3
   if constexpr (sizeof(T) == 4) {
@@ -184,7 +189,7 @@ HWY_INLINE V exp_of(D d, V x) {
   return scale(d, hn::Add(hn::Set(d, 1), parts.expm1), parts.power);
 }
 
-}  // namespace rung::elementwise_cpu::HWY_NAMESPACE
+}  // namespace rung::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // the guard flips with each target
