@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_backward / naive
 //
-// Idea     the definition: dx[i] = dy[i] f'(saved[i]) in one loop.
-// Changes  nothing yet: this is where the ladder stands.
-// Cost     12 bytes per f32, all of them compulsory; an exponential of the C library per element of
-//          gelu and silu, and two divisions.
-// Limits   every valid call; one thread; of tensors in several axes a division per axis and element
-//          finds each place.
-// Tried    -
-// Source   the chain rule.
+// Idea     The definition: dx[i] = dy[i] f'(saved[i]) in one loop.
+// Changes  Baseline.
+// Cost     12 bytes per f32, all of them compulsory; per element of gelu and silu an exponential of
+//          the C library and two divisions.
+// Limits   Every valid call; one thread. Of tensors in several axes, each element costs a division
+//          per axis.
+// Source   The chain rule.
 #include <cmath>
 
 #include "rung/ops/activation_backward/op/slopes.hpp"

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_backward / simd
 //
-// Idea     vectors of 16 floats (AVX-512; 8 with AVX2). gelu's distribution and density have one
-//          exponential between them: the tail is that times a polynomial.
-// Changes  against naive: one instruction for 16 elements; a run along the densest axis at a time,
-//          so that places are computed once per run.
-// Cost     every element once: 12 bytes per f32, and dx's line once more (read for ownership).
-// Limits   every valid call; one thread; without vectors where elements are not adjacent.
-// Tried    -
-// Source   -
+// Idea     Vectors of 16 floats (AVX-512; 8 with AVX2), a run of elements along the densest axis at
+//          a time. gelu's distribution and density share one exponential: the tail is that times a
+//          polynomial.
+// Changes  Against naive: 16 elements per instruction, vector arithmetic instead of calls of the C
+//          library, and strides resolved once per run instead of once per element; hence 5x and
+//          more in one step.
+// Cost     Every element once: 12 bytes per f32, and dx's cache line once more (write-allocate).
+// Limits   Every valid call; one thread. Elements that are not adjacent are gathered first.
 #include "rung/cpu/foreach_target.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "rung/cpu/load-inl.hpp"
 #include "rung/cpu/math-inl.hpp"
-#include "rung/ops/activation_backward/cpu/detail/runs.hpp"
+#include "rung/ops/activation_backward/cpu/detail/kernels.hpp"
 #include "rung/ops/activation_backward/op/slopes.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -105,7 +106,7 @@ void adjacent(T* dx, const T* saved, const T* dy, std::int64_t n) {
       d, dx + i, rest);
 }
 
-/// Elements that are apart are brought together first: the same bits, whatever the layout.
+/// Gathers elements that are apart first: the same bits, whatever the layout.
 template <ActivationFunction function, class T>
 void strided(T* dx, const T* saved, const T* dy, const std::int64_t (&steps)[3], std::int64_t n) {
   constexpr std::int64_t batch = 256;
@@ -159,24 +160,40 @@ Kernel kernel_of(DType dtype) {
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rung::activation_backward_cpu {
-HWY_EXPORT(kernel_of);
-Kernel find_kernel(DType dtype) { return HWY_DYNAMIC_DISPATCH(kernel_of)(dtype); }
-}  // namespace rung::activation_backward_cpu
-
 namespace rung {
+namespace activation_backward_cpu {
+HWY_EXPORT(kernel_of);
+
+void compute(const ActivationBackward::Args& args, cpu::Range range) {
+  const Kernel kernel = HWY_DYNAMIC_DISPATCH(kernel_of)(args.dx.dtype);
+  const auto size = static_cast<std::int64_t>(size_of(args.dx.dtype));
+  const Collapsed<3>& elements = args.elements;
+  const int last = elements.rank - 1;
+  const std::int64_t length = elements.rank == 0 ? 1 : elements.shape[last];
+  std::int64_t steps[3] = {1, 1, 1};
+  for (int tensor = 0; tensor < 3 && last >= 0; ++tensor) {
+    steps[tensor] = elements.strides[tensor][last];
+  }
+  for (std::int64_t i = range.begin; i < range.end;) {
+    const std::int64_t n = std::min(range.end - i, length - i % length);
+    std::int64_t at[3];
+    elements.offsets(i, at);
+    kernel(args.function, static_cast<char*>(args.dx.data) + at[0] * size,
+           static_cast<const char*>(args.saved.data) + at[1] * size,
+           static_cast<const char*>(args.dy.data) + at[2] * size, steps, n);
+    i += n;
+  }
+}
+}  // namespace activation_backward_cpu
+
 namespace {
 
-double estimate(const ActivationBackward::Args& args, const Context&) {
-  return activation_backward_cpu::seconds(args);
-}
-
 void run(const ActivationBackward::Args& args, Context&) {
-  activation_backward_cpu::compute(args, 0, args.elements.size());
+  activation_backward_cpu::compute(args, {0, args.elements.size()});
 }
 
 const Rung<ActivationBackward> self{
-    {.name = "simd", .step = 20, .after = "naive", .estimate = estimate, .run = run}};
+    {.name = "simd", .step = 20, .after = "naive", .teaching = true, .run = run}};
 
 }  // namespace
 }  // namespace rung
