@@ -6,7 +6,7 @@
 //          31 neighbors are six sums of five, and one.
 // Changes  Against separable: two operations per element down the columns, whatever T; 12 along the
 //          row for T = 31, 6 for T = 7. The division by T^2 is a multiplication by its reciprocal.
-//          32 lanes of 16 bits, where the compiler has 16 of 32; hence 5x and more in one step.
+//          32 lanes of 16 bits, where the compiler has 4 of 32; hence 5x and more in one step.
 // Cost     Ring of T + 1 lines of x, one of column sums. x loaded once, y stored once.
 // Limits   Boxes of u8; one thread. f32 has no running sums: a rounding error, an infinity or a NaN
 //          would stay in them forever.
