@@ -19,7 +19,7 @@ STEP = re.compile(r"(?:(\d+)_)?(\w+?)(?:\.sm90a)?\.cuh?")
 NAMED = re.compile(r"(\d+)_(\w+?)(?:\.sm90a)?\.(?:cpp|cu)")
 AFTER = re.compile(r'(?<!\w)\.after = "(\w+)"')
 # Ladders whose `.after` are still to be mended.
-UNORDERED = {"stencil/cuda"}
+UNORDERED = {"stencil/cpu", "stencil/cuda"}
 HOST = re.compile(r"opencl/\d+_\w+\.cpp")  # of an OpenCL rung: has the constant, where the .cl has header and kernel
 
 
