@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / vectorized
 //
-// Idea     register_tile_2d with every access four elements wide: float4 from global memory, float4
-//          from shared memory. A's tile is turned around on its way, so that a thread's rows are
-//          neighbors in shared memory as its columns are.
-// Changes  against register_tile_2d: a quarter of the load instructions, on both sides: 4 shared
-//          loads feed 64 multiply-adds instead of 16.
+// Idea     register_tile_2d with float4 from global memory, too. A's tile is transposed on its way,
+//          so that a thread's rows are adjacent in shared memory as its columns are.
+// Changes  against register_tile_2d: a quarter of the global loads, bounds checks and addresses,
+//          and of the stores of B's tile and of C.
 // Cost     the same bytes.
 // Limits   needs rows of A and B that start at multiples of 16 bytes. Each step of k waits for its
 //          fragments: the loop over k is left as written, not unrolled, for the next rung to be
