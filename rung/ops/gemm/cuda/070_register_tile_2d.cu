@@ -47,13 +47,15 @@ __global__ void __launch_bounds__(threads, blocks) gemm_register_tile_2d(Product
     // Eight threads copy eight steps of a row of A, 128 threads a row of B.
     const int a_step = thread % steps;
 #pragma unroll
-    for (int row = thread / steps; row < tile; row += threads / steps) {
+    for (int i = 0; i < tile * steps / threads; ++i) {
+      const int row = thread / steps + i * (threads / steps);
       const bool inside = first_row + row < p.m() && k + a_step < p.k();
       tiles.a[a_step][row] = inside ? a(first_row + row, k + a_step) : 0.0f;
     }
     const int column = thread % tile;
 #pragma unroll
-    for (int step = thread / tile; step < steps; step += threads / tile) {
+    for (int i = 0; i < steps * tile / threads; ++i) {
+      const int step = thread / tile + i * (threads / tile);
       const bool inside = k + step < p.k() && first_column + column < p.n();
       tiles.b[step][column] = inside ? b(k + step, first_column + column) : 0.0f;
     }

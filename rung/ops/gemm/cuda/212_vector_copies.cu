@@ -59,14 +59,16 @@ __global__ void __launch_bounds__(threads) gemm_vector_copies(P p) {
   float sums[down][along][4] = {};
   for (std::int64_t k = 0; k < p.k(); k += depth) {
 #pragma unroll
-    for (int i = thread; i < tile_rows * depth / width; i += threads) {
+    for (int part = 0; part < tile_rows * depth / width / threads; ++part) {
+      const int i = thread + part * threads;
       const int row = i / (depth / width);
       const int step = i % (depth / width) * width;
       const std::int64_t valid = first_row + row < p.m() ? p.k() - k - step : 0;
       store_wide(&tiles.a[row][step], load_wide<width>(&a(first_row + row, k + step), valid));
     }
 #pragma unroll
-    for (int i = thread; i < depth * tile_columns / width; i += threads) {
+    for (int part = 0; part < depth * tile_columns / width / threads; ++part) {
+      const int i = thread + part * threads;
       const int step = i / (tile_columns / width);
       const int column = i % (tile_columns / width) * width;
       const std::int64_t valid = k + step < p.k() ? p.n() - first_column - column : 0;

@@ -67,7 +67,8 @@ __global__ void __launch_bounds__(threads, 2) gemm_async_ring(P p) {
     };
     if (k < p.k()) {
 #pragma unroll
-      for (int i = thread; i < tile_rows * depth / width; i += threads) {
+      for (int part = 0; part < tile_rows * depth / width / threads; ++part) {
+        const int i = thread + part * threads;
         const int row = i / (depth / width);
         const int step = i % (depth / width) * width;
         const int valid = first_row + row < p.m() ? bytes(p.k() - k - step) : 0;
@@ -75,7 +76,8 @@ __global__ void __launch_bounds__(threads, 2) gemm_async_ring(P p) {
                             valid);
       }
 #pragma unroll
-      for (int i = thread; i < depth * tile_columns / width; i += threads) {
+      for (int part = 0; part < depth * tile_columns / width / threads; ++part) {
+        const int i = thread + part * threads;
         const int step = i / (tile_columns / width);
         const int column = i % (tile_columns / width) * width;
         const int valid = k + step < p.k() ? bytes(p.n() - first_column - column) : 0;
