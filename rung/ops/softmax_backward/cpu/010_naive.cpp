@@ -39,6 +39,7 @@ void naive(const SoftmaxBackward::Args& args) {
 }
 
 void run(const SoftmaxBackward::Args& args, Context&) {
+  if (args.empty()) return;
   visit<float, double, f16, bf16>(args.y.dtype, [&]<class T>() {
     if constexpr (std::is_same_v<T, float>) {
       if (args.dx.dtype == DType::f16) return naive<T, f16>(args);

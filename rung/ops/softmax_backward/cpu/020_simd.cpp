@@ -78,6 +78,7 @@ Support supports(const SoftmaxBackward::Args& args, const Context&) {
 }
 
 void run(const SoftmaxBackward::Args& args, Context&) {
+  if (args.empty()) return;
   for (std::int64_t row = 0; row < args.count(); ++row) {
     std::int64_t at[3];
     args.rows.offsets(row, at);

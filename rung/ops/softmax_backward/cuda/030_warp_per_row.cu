@@ -46,6 +46,7 @@ __global__ void __launch_bounds__(lanes* rows_per_block) softmax_backward_warp(R
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
+  if (args.empty()) return;
   with_types(args, [&]<class T, class Y>() {
     launch_rows(context, args.rows, {.threads = lanes, .rows = rows_per_block},
                 softmax_backward_warp<GradientCall<T, Y>>, call_of<T, Y>(args));
