@@ -368,10 +368,10 @@ void weigh_tiles(const Args& pass, cpu::Range tiles, double* scratch) {
 namespace {
 
 void run(const Stencil::Args& args, Context& context) {
-  stencil_cpu::run_passes(args, context, 1,
-                          [](const Stencil::Args& pass, cpu::Range tiles, auto* scratch) {
-                            stencil_cpu::weigh_tiles(pass, tiles, scratch);
-                          });
+  using namespace stencil_cpu;
+  for_each_pass(args, context, 1, []<class S>(const Args& pass, S* scratch) {
+    weigh_tiles(pass, {0, tiles_of<S>(pass).count()}, scratch);
+  });
 }
 
 const Rung<Stencil> self{

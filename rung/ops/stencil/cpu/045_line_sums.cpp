@@ -201,8 +201,10 @@ Support supports(const Stencil::Args& args, const Context&) {
 }
 
 void run(const Stencil::Args& args, Context& context) {
-  stencil_cpu::run_passes(args, context, 1,
-                          [](const auto&... pass) { stencil_cpu::sum_tiles(pass...); });
+  using namespace stencil_cpu;
+  for_each_pass(args, context, 1, []<class S>(const Args& pass, S* scratch) {
+    sum_tiles(pass, {0, tiles_of<S>(pass).count()}, scratch);
+  });
 }
 
 const Rung<Stencil> self{{.name = "line_sums",

@@ -25,8 +25,13 @@ double seconds_of(const Stencil::Args& args) {
 
 void run(const Stencil::Args& args, Context& context) {
   const int threads = cpu::threads_worth(seconds_of(args), context.threads());
-  run_passes(args, context, threads, [](const Args& pass, cpu::Range tiles, auto* scratch) {
-    is_large_window(pass) ? sum_tiles(pass, tiles, scratch) : weigh_tiles(pass, tiles, scratch);
+  for_each_pass(args, context, threads, [&]<class S>(const Args& pass, S* scratch) {
+    cpu::run_shares(threads, [&](const cpu::Team& team) {
+      const cpu::Range tiles = team.share(tiles_of<S>(pass).count());
+      S* const own = scratch + team.rank() * scratch_elements<S>(pass);
+      if (tiles.size() == 0) return;
+      is_large_window(pass) ? sum_tiles(pass, tiles, own) : weigh_tiles(pass, tiles, own);
+    });
   });
 }
 

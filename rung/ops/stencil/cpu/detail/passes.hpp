@@ -68,8 +68,10 @@ struct Passes {
   }
 };
 
-template <class S, class Kernel>
-void run_passes_of(const Args& args, Context& context, int threads, const Kernel& kernel) {
+/// Calls f(pass, scratch) for each pass of each iteration; scratch memory is for `threads` threads,
+/// scratch_elements() each.
+template <class S, class F>
+void for_each_pass_of(const Args& args, Context& context, int threads, const F& f) {
   const bool splits = args.is_separable() && args.depth().taps > 1;
   const auto elements_of = [&](const Args& pass) { return threads * scratch_elements<S>(pass); };
   std::int64_t between = 0;
@@ -79,28 +81,20 @@ void run_passes_of(const Args& args, Context& context, int threads, const Kernel
     const Passes passes(args, nullptr, dtype_of<S>);
     elements = std::max(elements_of(passes.planes), elements_of(passes.depth));
   }
-  const auto run = [&](const Args& pass, S* scratch) {
-    cpu::run_shares(threads, [&](const cpu::Team& team) {
-      const cpu::Range share = team.share(tiles_of<S>(pass).count());
-      if (share.size() > 0) kernel(pass, share, scratch + team.rank() * scratch_elements<S>(pass));
-    });
-  };
   stencil_detail::for_each_step(args, context,
                                 static_cast<std::size_t>(between + elements) * sizeof(S),
                                 [&](const Args& step, std::byte* memory) {
                                   auto* const scratch = reinterpret_cast<S*>(memory) + between;
-                                  if (!splits) return run(step, scratch);
+                                  if (!splits) return f(step, scratch);
                                   const Passes passes(step, memory, dtype_of<S>);
-                                  run(passes.planes, scratch);
-                                  run(passes.depth, scratch);
+                                  f(passes.planes, scratch);
+                                  f(passes.depth, scratch);
                                 });
 }
-
-/// Runs kernel(pass, range of tiles, scratch) on a team for each pass of each iteration.
-template <class Kernel>
-void run_passes(const Args& args, Context& context, int threads, const Kernel& kernel) {
-  if (args.x.dtype == DType::f64) return run_passes_of<double>(args, context, threads, kernel);
-  run_passes_of<float>(args, context, threads, kernel);
+template <class F>
+void for_each_pass(const Args& args, Context& context, int threads, const F& f) {
+  if (args.x.dtype == DType::f64) return for_each_pass_of<double>(args, context, threads, f);
+  for_each_pass_of<float>(args, context, threads, f);
 }
 
 }  // namespace rung::stencil_cpu
