@@ -6,7 +6,7 @@
 //          them each will use.
 // Changes  against register_tile_1d: reuse in both directions. 4 shared loads of 16 bytes feed 64
 //          multiply-adds, where 5 fed 16.
-// Cost     128 x 128 tiles: each element of A and B is read once for every 128 columns or rows of C.
+// Cost     128 x 128 tiles: each element of A and B is read once per 128 columns or rows of C.
 // Limits   global loads of single elements, each with its bounds check and address. The loop over
 //          steps is left as written, not unrolled, for a later rung to be seen.
 // Source   Volkov & Demmel, SC 2008; Nath, Tomov & Dongarra, "An improved MAGMA GEMM for Fermi",
