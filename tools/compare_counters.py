@@ -49,7 +49,8 @@ LANES = "thread_inst_executed_true"
 MEMORY_INSTRUCTIONS = {"LDG", "STG", "LDS", "STS", "ATOMG", "ATOMS", "RED", "REDG", "ATOM", "LDGSTS"}
 # Known to differ, as docs/counters-against-hardware.md tells: nvcc makes loops of loads from neighboring places into
 # loads of four; and how the chip counts what asynchronous copies write is not known.
-KNOWN = {"gemm_shared_tile": {"memory requests", "wavefronts of shared loads"},
+KNOWN = {"gemm_uncoalesced_tile": {"memory requests", "wavefronts of shared loads"},
+         "gemm_shared_tile": {"memory requests", "wavefronts of shared loads"},
          "gemm_shared_tile_transposed": {"memory requests", "wavefronts of shared loads"},
          "gemm_async_copy": {"of stores"}, "gemm_warp_tile": {"of stores"},
          "gemm_split_k": {"of stores"}, "gemm_simt_top": {"of stores"}}

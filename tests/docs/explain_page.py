@@ -38,7 +38,7 @@ def wrong_figures(page, source, rungs):
     rows = ROW.findall(page)
     if len(rows) < 14:
         yield f"{len(rows)} rows of gemm's table are understood; 14 at least are wanted"
-    results = json.loads((source / "results/h200/gemm.json").read_text(encoding="utf-8"))["rows"]
+    results = json.loads((source / "results/h200/gemm_ladder.json").read_text(encoding="utf-8"))["rows"]
     measured = {row["rung"]: row["rate"] / 1e3 for row in results if row["problem"] == MEASURED and row["seconds"]}
     for name, at_best, bound, rate in rows:
         roof = next(one for one in rungs[name]["roofline"] if one["bytes_are"] == "distinct")
