@@ -2,7 +2,7 @@
 // 16-byte packs of a row held as four 32-bit words, and their conversion to and from the
 // accumulator type. 16-bit elements stay packed in registers between the load and each use.
 //
-// Shapes   pack_width<T> elements per pack: 2 f64, 4 f32, 8 f16 or bf16.
+// Shapes   vector_width<T> elements per pack: 2 f64, 4 f32, 8 f16 or bf16.
 // Cost     4 registers per pack; one instruction per element to widen bf16, one per two for f16.
 #pragma once
 
@@ -13,25 +13,21 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Elements of T in a 16-byte load.
-template <class T>
-inline constexpr int pack_width = 16 / static_cast<int>(sizeof(T));
-
 /// 16 bytes of elements as four 32-bit words. Held as 16-bit elements, the compiler unpacks and
 /// packs each word at every use.
 using PackedWords = Pack<unsigned, 4>;
 
 template <class T>
-__device__ __forceinline__ PackedWords words_of(const Pack<T, pack_width<T>>& pack) {
+__device__ __forceinline__ PackedWords words_of(const Pack<T, vector_width<T>>& pack) {
   return __builtin_bit_cast(PackedWords, pack);
 }
 
 /// Unpacks to the accumulator type.
 template <class Sum, class T>
-__device__ __forceinline__ Pack<Sum, pack_width<T>> widen(const PackedWords& words) {
+__device__ __forceinline__ Pack<Sum, vector_width<T>> widen(const PackedWords& words) {
 #if defined(__CUDA_ARCH__)
   if constexpr (std::is_same_v<T, bf16>) {
-    Pack<Sum, pack_width<T>> wide;
+    Pack<Sum, vector_width<T>> wide;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       wide[2 * i] = __uint_as_float(words[i] << 16);
@@ -39,7 +35,7 @@ __device__ __forceinline__ Pack<Sum, pack_width<T>> widen(const PackedWords& wor
     }
     return wide;
   } else if constexpr (std::is_same_v<T, f16>) {
-    Pack<Sum, pack_width<T>> wide;
+    Pack<Sum, vector_width<T>> wide;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       __half2 halves;
@@ -51,7 +47,7 @@ __device__ __forceinline__ Pack<Sum, pack_width<T>> widen(const PackedWords& wor
     return wide;
   }
 #endif
-  return convert<Sum>(__builtin_bit_cast(Pack<T, pack_width<T>>, words));
+  return convert<Sum>(__builtin_bit_cast(Pack<T, vector_width<T>>, words));
 }
 /// Rounds results to a type that fills the same 16 bytes.
 template <class Y, class Sum, int width>

@@ -6,7 +6,7 @@
 //   PackedWords read[packs];
 //   for (int k = 0; k < packs; ++k) read[k] = in.load(pack_index(k), zero<T>());   // all in flight
 //   ... widen<Sum, T>(read[k]), row_all_reduce() ...
-//   const RegisterRow<Y, kind, pack_width<T>> out(y, length, lead);
+//   const RegisterRow<Y, kind, vector_width<T>> out(y, length, lead);
 //   for (int k = 0; k < packs; ++k) out.store(pack_index(k), results[k]);
 //
 // Shapes   contiguous rows of fewer than 2^31 elements; all tensors of a kernel are cut into packs
@@ -48,11 +48,11 @@ __device__ __forceinline__ int pack_index(int k) {
 /// Returns how many elements the row begins behind an aligned address; 0 unless ragged.
 template <RowKind kind, class T>
 __device__ __forceinline__ int lead_of_row(const T* row) {
-  return kind == RowKind::ragged ? lead_of<pack_width<T>>(row) : 0;
+  return kind == RowKind::ragged ? lead_of<vector_width<T>>(row) : 0;
 }
 
 /// A contiguous row of global memory in packs of `width` elements.
-template <class T, RowKind kind, int width = pack_width<std::remove_const_t<T>>>
+template <class T, RowKind kind, int width = vector_width<std::remove_const_t<T>>>
 class RegisterRow {
  public:
   using Element = std::remove_const_t<T>;

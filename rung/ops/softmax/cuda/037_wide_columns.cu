@@ -29,7 +29,7 @@ constexpr int deep = 4;
 
 template <class T>
 struct ColumnsShared {
-  static constexpr int columns = max_across * pack_width<T>;
+  static constexpr int columns = max_across * vector_width<T>;
   Total<Accumulator<T>> of_warp[columns_warps][columns + 1];
   Total<Accumulator<T>> of_all[columns];
 };
@@ -38,7 +38,7 @@ struct ColumnsShared {
 template <class T, class F>
 __device__ __forceinline__ void for_each_deep(const T* x, std::int64_t length, std::int64_t step,
                                               F&& f) {
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   Pack<T, width> infinities;
 #pragma unroll
   for (int i = 0; i < width; ++i) {
@@ -75,7 +75,7 @@ template <class T>
 __global__ void __launch_bounds__(columns_block_threads)
     softmax_wide_columns(Rows<2> rows, SoftmaxCall<T, T> p, std::int64_t run, std::int64_t blocks) {
   using Sum = Accumulator<T>;
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   auto& memory = shared<ColumnsShared<T>>();
   const MergePowers<Sum> merge{Power<Sum>(p.scale)};
   const Power<Sum>& power = merge.power;
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(columns_block_threads)
 
 template <class T>
 bool packs_are_aligned(const Softmax::Args& args) {
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   const auto is_aligned = [](const void* p) {
     return reinterpret_cast<std::uintptr_t>(p) % 16 == 0;
   };

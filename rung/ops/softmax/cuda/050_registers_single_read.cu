@@ -42,7 +42,7 @@ __device__ __forceinline__ void register_row(const T* x, Y* y, std::int64_t leng
                                              const MergePowers<Sum>& merge,
                                              RowValues<Total<Sum>>& totals, int turn) {
   constexpr bool whole_warps = kind == RowKind::whole;
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   const RegisterRow<const T, kind> in(x, length, lead);
   // Elements beyond the row read as -infinity, whose exponential is 0.
   const T nothing = convert<T>(-std::numeric_limits<Sum>::infinity());
@@ -135,7 +135,7 @@ bool launch_whole(Context& context, const Softmax::Args& args) {
   constexpr std::int64_t max_blocks = 0x7fffffff;
   const RowBlock block = block_of<T>(args);
   const bool whole = block.threads > warp_size && args.count() <= max_blocks &&
-                     args.length() == std::int64_t{block.threads} * kept * pack_width<T> &&
+                     args.length() == std::int64_t{block.threads} * kept * vector_width<T> &&
                      is_regular<T, T>(args);
   if (!whole) return false;
   void (*kernel)(Rows<2>, P) = softmax_registers_whole<P, kept, max_threads, 1, false>;

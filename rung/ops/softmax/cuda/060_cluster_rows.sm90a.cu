@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(usual_threads, 2)
   const std::int64_t row = ptx::cluster_index();
   const T* x = p.x + rows.template offset<0>(row);
   T* y = p.y + rows.template offset<1>(row);
-  const ClusterPart part(rows.length, lead_of_row<kind>(x), packs, pack_width<T>);
+  const ClusterPart part(rows.length, lead_of_row<kind>(x), packs, vector_width<T>);
   const MergePowers<float> merge{Power<float>(p.scale)};
   packed_row<registers, staged, kind, groups>(
       x + part.first, y + part.first, part.length, part.lead, p, merge.power, stage_behind(packets),

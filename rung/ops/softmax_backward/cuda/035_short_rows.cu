@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(threads)
     softmax_backward_short_rows(const T* all_y, const T* all_dy, T* all_dx, RowChunks chunks,
                                 Accumulator<T> scale, bool log) {
   using Sum = Accumulator<T>;
-  constexpr int chunk = 16 / static_cast<int>(sizeof(T));
+  constexpr int chunk = vector_width<T>;
   const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
   const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
   const int count = rows * chunks.length;

@@ -48,7 +48,7 @@ constexpr int packs_by_block = 2;
 
 template <class T>
 std::int64_t packs_of(const SoftmaxBackward::Args& args) {
-  return packs_of_row(args.rows, args.y.data, pack_width<T>);
+  return packs_of_row(args.rows, args.y.data, vector_width<T>);
 }
 
 Support supports(const SoftmaxBackward::Args& args, const Context&) {

@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(max_threads)
   auto& packets = shared<ClusterPackets<float>>();
   std::int64_t at[3];
   rows.offsets(ptx::cluster_index(), at);
-  const ClusterPart part(rows.length, lead_of_row<kind>(p.y + at[0]), packs, pack_width<T>);
+  const ClusterPart part(rows.length, lead_of_row<kind>(p.y + at[0]), packs, vector_width<T>);
   const GradientRow<GradientCall<T, T>, packs_per_thread, kind> loaded(
       p.y + at[0] + part.first, p.dy + at[1] + part.first, part.length, part.lead);
   cluster_begin(packets);
@@ -50,7 +50,7 @@ struct ClusterLaunch {
 /// Two blocks share an SM, unless a row needs more than 8 of them.
 template <class T>
 ClusterLaunch launch_of(const SoftmaxBackward::Args& args) {
-  const std::int64_t packs = packs_of_row(args.rows, args.y.data, pack_width<T>);
+  const std::int64_t packs = packs_of_row(args.rows, args.y.data, vector_width<T>);
   ClusterLaunch shape;
   const auto fits = [&] {
     return packs <= std::int64_t{shape.blocks} * shape.threads * packs_per_thread;

@@ -55,9 +55,9 @@ class PackMaximum {
 /// widen() by other instructions: the compiler would otherwise keep the floats of the first
 /// widening, and spill.
 template <class T>
-__device__ __forceinline__ Pack<float, pack_width<T>> widen_again(const PackedWords& words) {
+__device__ __forceinline__ Pack<float, vector_width<T>> widen_again(const PackedWords& words) {
   if constexpr (std::is_same_v<T, bf16>) {
-    Pack<float, pack_width<T>> wide;
+    Pack<float, vector_width<T>> wide;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       wide[2 * i] = __builtin_bit_cast(float, ptx::permute_bytes<0x1044>(words[i], 0));
@@ -68,7 +68,7 @@ __device__ __forceinline__ Pack<float, pack_width<T>> widen_again(const PackedWo
     PackedWords swapped;
 #pragma unroll
     for (int i = 0; i < 4; ++i) swapped[i] = ptx::permute_bytes<0x1032>(words[i], 0);
-    Pack<float, pack_width<T>> wide = widen<float, T>(swapped);
+    Pack<float, vector_width<T>> wide = widen<float, T>(swapped);
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       const float first = wide[2 * i + 1];
@@ -92,9 +92,9 @@ __device__ __forceinline__ Total<float> total_of(const PackedWords (&read)[count
   float sums[2] = {0, 0};
 #pragma unroll
   for (int k = 0; k < count; ++k) {
-    const Pack<float, pack_width<T>> wide = widen<float, T>(read[k]);
+    const Pack<float, vector_width<T>> wide = widen<float, T>(read[k]);
 #pragma unroll
-    for (int i = 0; i < pack_width<T>; ++i) sums[i % 2] += power(wide[i] - my_maximum);
+    for (int i = 0; i < vector_width<T>; ++i) sums[i % 2] += power(wide[i] - my_maximum);
   }
   return {my_maximum, sums[0] + sums[1]};
 }
@@ -136,7 +136,7 @@ __device__ __forceinline__ void packed_row(const T* x, Y* y, std::int64_t length
                                            const SoftmaxCall<T, Y>& p, const Power<float>& power,
                                            PackedWords* stage, RowTotal&& row_total,
                                            F&& meanwhile = {}) {
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   constexpr int group = staged / groups;
   static_assert(group * groups == staged);
   const RegisterRow<const T, kind> in(x, length, lead);

@@ -121,13 +121,13 @@ struct Finish {
 /// Returns whether rows of x and y begin and end at multiples of a pack of T.
 template <class T, class Y>
 bool is_regular(const Softmax::Args& args) {
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   return rows_are_regular(args.rows, 0, args.x.data, width, 16) &&
          rows_are_regular(args.rows, 1, args.y.data, width, wide_alignment<Y, width>);
 }
 template <class T>
 std::int64_t packs_of_row(const Softmax::Args& args) {
-  return rung::packs_of_row(args.rows, args.x.data, pack_width<T>);
+  return rung::packs_of_row(args.rows, args.x.data, vector_width<T>);
 }
 
 /// Power's factor must be finite.

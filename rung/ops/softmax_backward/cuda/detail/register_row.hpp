@@ -14,7 +14,7 @@ class GradientRow {
   using Sum = typename P::Sum;
   using Out = typename P::Out;
   using T = std::remove_cvref_t<decltype(*P::y)>;
-  static constexpr int width = pack_width<T>;
+  static constexpr int width = vector_width<T>;
 
   /// Issues all loads.
   __device__ __forceinline__ GradientRow(const T* y, const T* dy, std::int64_t length, int lead) {
@@ -61,7 +61,7 @@ class GradientRow {
 /// Returns whether rows of y, dy and dx begin and end at multiples of a pack of T.
 template <class T, class Y>
 bool is_regular(const SoftmaxBackward::Args& args) {
-  constexpr int width = pack_width<T>;
+  constexpr int width = vector_width<T>;
   return rows_are_regular(args.rows, 0, args.y.data, width, 16) &&
          rows_are_regular(args.rows, 1, args.dy.data, width, 16) &&
          rows_are_regular(args.rows, 2, args.dx.data, width, wide_alignment<Y, width>);
