@@ -158,8 +158,8 @@ double explained_bound(const std::string& rung, const std::string& counted, cons
 struct Ladder {
   const char *name, *op, *counted, *measured;
   int rungs;
-  // Rungs that choose another tile at the measured size than at the counted one, and rungs that were
-  // rewritten after the times were measured.
+  // Rungs that choose another tile at the measured size than at the counted one, and rungs that
+  // were rewritten after the times were measured.
   std::vector<std::string_view> left_out = {};
 };
 class ExplainOrder : public testing::TestWithParam<Ladder> {};
