@@ -22,7 +22,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 
 def rungs(operator):
     """File and name of each rung that may be mutated."""
-    for path in sorted((SOURCE / "rung/ops" / operator / "cuda").glob("*.cu")):
+    folder = SOURCE / "rung/ops" / operator / "cuda"
+    for path in sorted([*folder.glob("*.cu"), *folder.glob("shapes/*.cu"), *folder.glob("types/*.cu")]):
         name = re.search(r'\.name = "(\w+)"', path.read_text(encoding="utf-8"))
         if name:
             yield path, name.group(1)
@@ -42,20 +43,29 @@ def included(*paths):
 
 
 def step_of(path):
-    """The rung's file and the .cuh of its step, which hold kernels."""
-    return [path, *sorted(path.parent.glob(path.name.split("_")[0] + "_*.cuh"))]
+    """The rung's file and the .cuh of its step, or of its name where it is no step, which hold kernels."""
+    number = re.match(r"\d+_", path.name)
+    return [path, *sorted(path.parent.glob(f"{number[0]}*.cuh" if number else path.name.split(".")[0] + ".cuh"))]
+
+
+def cuda_folder(path):
+    """The operator's cuda/, which a rung in shapes/ or types/ is below, too."""
+    return next(folder for folder in path.parents if folder.name == "cuda")
 
 
 def sources_of(path):
     """The rung's step and the headers of its operator's cuda/ that it includes, directly or not."""
-    return [one for one in included(*step_of(path)) if path.parent in one.parents]
+    return [one for one in included(*step_of(path)) if cuda_folder(path) in one.parents]
 
 
-def units(path, changed):
-    """What is compiled for a rung and includes the changed file: its own file, and those in detail/ that compile
-    kernels of its step for some types each."""
+def units(path, changed, compiled):
+    """What is compiled for a rung and includes the changed file: its own file, or the parts by type that the build
+    made of it, and files of detail/ with kernels of its step."""
     step = set(step_of(path))
-    return [path, *(one for one in sorted(path.parent.glob("detail/*.cu"))
+    line = f'#include "{path.relative_to(SOURCE).as_posix()}"'
+    own = [path] if path in compiled else [one for one in sorted(compiled)
+                                           if "split" in one.parts and line in one.read_text(encoding="utf-8")]
+    return [*own, *(one for one in sorted(cuda_folder(path).glob("detail/*.cu"))
                     if changed in included(one) and step.intersection(included(one)))]
 
 
@@ -94,7 +104,7 @@ class Builder:
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(text, encoding="utf-8")
         link, differs = self.link, False
-        for number, unit in enumerate(units(path, changed)):
+        for number, unit in enumerate(units(path, changed, self.compile)):
             entry = self.compile[unit]
             words = shlex.split(entry["command"])
             original = words[words.index("-o") + 1]

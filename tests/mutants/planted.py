@@ -11,7 +11,7 @@ import pathlib
 import sys
 import tempfile
 
-from barriers import SOURCE, Builder, run
+from barriers import SOURCE, Builder, run, rungs
 
 # Per operator: rung, file (in the operator's folder), what is wrong, the text and what takes its place.
 FAULTS = {
@@ -105,8 +105,7 @@ def main():
             continue
         total += 1
         changed = folder / file
-        path = next(one for one in sorted((folder / "cuda").glob("*.cu"))
-                    if f'.name = "{rung}"' in one.read_text(encoding="utf-8"))
+        path = next(one for one, name in rungs(options.operator) if name == rung)
         source = changed.read_text(encoding="utf-8")
         if source.count(text) != 1:
             sys.exit(f"{file} has {source.count(text)} times what a fault is planted in, once is wanted: {text}")
