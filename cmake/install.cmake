@@ -24,6 +24,7 @@ foreach(part cpu device simt)
 endforeach()
 # CUDA's headers for programs on the simulated GPU: names without endings among them.
 install(DIRECTORY rung/emulate/include DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/emulate COMPONENT headers)
+install(FILES rung/emulate/README.md DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/emulate COMPONENT headers)
 install(EXPORT rung_targets FILE rungTargets.cmake NAMESPACE rung:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung
   COMPONENT headers)
 # Paths of pkg-config's files are relative to the file, so that the prefix may be moved.

@@ -180,8 +180,9 @@ def check_names(source, program):
                 if operator not in ops:
                     continue
                 seen += 1
-                if not list((source / "rung/ops" / operator).glob(f"c*/[0-9]*_{rung}.c*")) and not list(
-                        (source / "rung/ops" / operator).glob(f"cuda/[0-9]*_{rung}.*.cu")):
+                folder = source / "rung/ops" / operator
+                if not any(list(folder.glob(f"c*/{place}{rung}.{ending}"))
+                           for place in ("[0-9]*_", "shapes/", "types/") for ending in ("c*", "*.cu")):
                     yield f"{page.name}: there is no rung {operator}/{rung}"
             for name in re.findall(r"\b([a-z]\w*\.cu)\b", span):
                 seen += 1

@@ -200,7 +200,7 @@ class Completion(unittest.TestCase):
 
     def test_bash(self):
         self.assertEqual(self.bash("ben"), ["bench"])
-        self.assertEqual(self.bash("check", "softm"), ["softmax"])
+        self.assertEqual(self.bash("check", "transp"), ["transpose"])
         self.assertEqual(self.bash("explain", "softmax/warp_p"), ["softmax/warp_per_row"])
         self.assertEqual(self.bash("list", "--js"), ["--json"])
         self.assertEqual(self.bash("list", "--color", "=", "ne"), ["never"])
