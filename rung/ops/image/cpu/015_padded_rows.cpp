@@ -44,8 +44,9 @@ void sobel_row(const Lines<T>& lines, const Line& line, T* out) {
     const Sum down = at(2, 0) - at(0, 0) + 2 * (at(2, 1) - at(0, 1)) + at(2, 2) - at(0, 2);
     const float root = std::sqrt(static_cast<float>(across * across + down * down));
     if constexpr (Blur<T>::is_u8) {
-      // The root of a whole number is never so near to half-way that f32 errs.
-      out[j] = static_cast<T>(std::min(static_cast<int>(root + 0.5F), 255));
+      // The root of a whole number is never so near to half-way that f32 errs, nor negative.
+      const int rounded = static_cast<int>(root + 0.5F);  // NOLINT(bugprone-incorrect-roundings)
+      out[j] = static_cast<T>(std::min(rounded, 255));
     } else {
       out[j] = root;
     }
