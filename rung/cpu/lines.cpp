@@ -68,12 +68,14 @@ void narrow_to_bytes(const float* from, std::uint8_t* to, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   HWY_ALIGN std::uint8_t rest[hn::MaxLanes(bytes)];
   for (std::int64_t j = 0; j < count; j += lanes) {
+    const std::int64_t left = count - j;
+    const auto value = left >= lanes ? hn::LoadU(d, from + j)
+                                     : load_as_n(d, from + j, static_cast<std::size_t>(left));
     // Clamped first: what does not fit an i32 is not rounded to one.
-    const auto value = hn::LoadU(d, from + j);
     const auto number = hn::IfThenZeroElse(hn::IsNaN(value), value);
     const auto fits = hn::Min(hn::Max(number, hn::Zero(d)), hn::Set(d, 255.0F));
     const auto rounded = hn::DemoteTo(bytes, hn::NearestInt(fits));
-    if (j + lanes <= count) {
+    if (left >= lanes) {
       hn::StoreU(rounded, bytes, to + j);
     } else {
       hn::Store(rounded, bytes, rest);
