@@ -57,7 +57,7 @@ HWY_INLINE V clamp_keeping_nan(D d, V x, float low_bound, float high_bound) {
 #endif
 }
 
-/// The same with a bound above alone.
+/// Clamps from above alone; NaN stays.
 template <class D, class V>
 HWY_INLINE V at_most_keeping_nan(D d, V x, float high_bound) {
   const V high = hn::Set(d, high_bound);

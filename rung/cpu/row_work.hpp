@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a call along rows divides among threads, and whether its results bypass the caches.
+// Divides a call along rows among threads, and says whether its results bypass the caches.
 //
 // Shapes   rows that are contiguous; adjacent, in blocks of columns; or neither, which are gathered
 //          into a buffer first. Rows longer than longest_row are divided among all threads, one row

@@ -27,7 +27,7 @@ namespace rung::inline RUNG_TARGET {
 
 inline constexpr int max_blocks_per_cluster = 16;
 
-/// What a warp sends to each block.
+/// The value that a warp sends to each block of the cluster.
 template <class Value>
 struct alignas(16) ClusterPacket {
   static_assert(sizeof(Value) < 16);
@@ -35,7 +35,7 @@ struct alignas(16) ClusterPacket {
   unsigned unused[(16 - sizeof(Value)) / sizeof(unsigned)];
 };
 
-/// What follows in shared memory begins at a multiple of 128 bytes.
+/// Aligned, so that data behind it in shared memory begin at a multiple of 128 bytes.
 template <class Value>
 struct alignas(128) ClusterPackets {
   ClusterPacket<Value> of_warp[max_blocks_per_cluster * 1024 / warp_size];

@@ -36,8 +36,8 @@ enum class RowKind { ragged, regular, whole };
 __device__ __forceinline__ int pack_index(int k) {
   return static_cast<int>(threadIdx.x) + k * static_cast<int>(blockDim.x);
 }
-/// The same where a thread owns `packs` packs. The packs of a whole row's warp are contiguous, so
-/// that every address is a constant offset from the first.
+/// Returns that index for a thread of `packs` packs. Those of a warp are contiguous in a whole row,
+/// so that every address is a constant offset from the first.
 template <RowKind kind, int packs>
 __device__ __forceinline__ int pack_index(int k) {
   if constexpr (kind != RowKind::whole) return pack_index(k);

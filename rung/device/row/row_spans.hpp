@@ -23,7 +23,7 @@ namespace rung::inline RUNG_TARGET {
 inline constexpr int row_span_threads = 256;
 inline constexpr int row_span_warps = row_span_threads / warp_size;
 
-/// How rows are cut.
+/// The partition of rows into spans.
 struct RowSpans {
   std::int64_t run;     // adjacent rows in succession
   std::int64_t groups;  // of `across` rows, none of which crosses a run

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the wgmma rungs share of their warp roles: a producer warpgroup, of which one thread fetches
-// tiles, and two consumer warpgroups that multiply 64 rows of the tile each. The roles' loops stand
-// in the rungs.
+// Warp roles of the wgmma rungs: a producer warpgroup, of which one thread fetches tiles, and two
+// consumer warpgroups that multiply 64 rows of the tile each. Shared here: sizes, set-up, the walk
+// over tiles. The loops of both roles stand in the rungs.
 #pragma once
 
 #include "rung/device/ptx/cluster.hpp"
