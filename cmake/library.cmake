@@ -70,7 +70,7 @@ target_link_libraries(rung_core PRIVATE fmt::fmt Threads::Threads)
 rung_compile_together(rung_core)
 
 # What stands behind an operator's contract, its peers on the CPU, and what peers of several operators share.
-rung_operator_sources(operator_sources op/*.cpp peers/*.cpp)
+rung_operator_sources(operator_sources op/*.cpp shared/*.cpp peers/*.cpp)
 list(FILTER operator_sources EXCLUDE REGEX "/peers/c[ul][^/]*$")
 file(GLOB peer_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rung/peers/*.cpp)
 rung_objects(rung_operators ${operator_sources} ${peer_sources})
@@ -78,7 +78,7 @@ target_link_libraries(rung_operators PRIVATE fmt::fmt OpenMP::OpenMP_CXX ${CMAKE
 
 # CPU rungs. Highway compiles a file once for each instruction set by including it again.
 file(GLOB cpu_sources CONFIGURE_DEPENDS rung/cpu/*.cpp)
-rung_operator_sources(cpu_rungs cpu/*.cpp cpu/shapes/*.cpp cpu/types/*.cpp cpu/detail/*.cpp)
+rung_operator_sources(cpu_rungs cpu/*.cpp cpu/shapes/*.cpp cpu/types/*.cpp cpu/detail/*.cpp shared/cpu/*.cpp)
 rung_split(cpu_rungs)
 rung_objects(rung_cpu ${cpu_sources} ${cpu_rungs})
 target_link_libraries(rung_cpu PRIVATE PkgConfig::hwy OpenMP::OpenMP_CXX)

@@ -26,8 +26,8 @@ FILES = {
     "rung/emulate/a.cpp": "int a;\n",
     "rung/ops/gemm/gemm.hpp": "", "rung/ops/gemm/README.md": "", "rung/ops/gemm/cuda/010_naive.cu": "",
     "rung/ops/conv/cpu/010_naive.cpp": '#include "rung/ops/gemm/gemm.hpp"\n',
-    "rung/ops/conv/op/axes.hpp": "", "rung/ops/loss/uses": "# why\ngemm\n", "rung/ops/loss/op/a.cpp": "",
-    "rung/ops/pool/pool.hpp": '#include "rung/ops/conv/op/axes.hpp"\n',
+    "rung/ops/conv/shared/axes.hpp": "", "rung/ops/loss/uses": "# why\ngemm\n", "rung/ops/loss/op/a.cpp": "",
+    "rung/ops/pool/pool.hpp": '#include "rung/ops/conv/shared/axes.hpp"\n',
     "rung/ops/scan/scan.hpp": "",
 }
 ALL = "rest;conv;gemm;loss;pool;scan"
@@ -39,7 +39,7 @@ CASES = [
     ({"rung/ops/scan/scan.hpp": "x"}, "scan"),
     ({"rung/ops/scan/cpu/010_new.cpp": "x"}, "scan"),
     ({"rung/ops/gemm/cuda/010_naive.cu": "x"}, "conv;gemm;loss;pool"),  # with those that use it, and their users
-    ({"rung/ops/conv/op/axes.hpp": "x"}, "conv;pool"),
+    ({"rung/ops/conv/shared/axes.hpp": "x"}, "conv;pool"),
     ({"rung/ops/pool/pool.hpp": "x", "rung/ops/scan/scan.hpp": "x"}, "pool;scan"),
     ({"rung/ops/scan/scan.hpp": None}, "scan"),
     ({"rung/ops/new/new.hpp": "x"}, "new"),

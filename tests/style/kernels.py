@@ -65,7 +65,7 @@ def rungs(folder, suffix):
 def found(source):
     for operator in sorted(path for path in (source / "rung" / "ops").glob("*") if path.is_dir()):
         helpers = set()
-        for header in operator.glob("cuda/detail/*.hpp"):
+        for header in [*operator.glob("cuda/detail/*.hpp"), *operator.glob("shared/cuda/*.hpp")]:
             helpers |= set(FUNCTION.findall(code_of(header)))
         forward = "backward" not in operator.name
         for path in rungs(operator / "cuda", ".cu"):

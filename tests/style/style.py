@@ -20,6 +20,11 @@ NAMED = re.compile(r"(\d+)_(\w+?)(?:\.sm90a)?\.(?:cpp|cu)")
 AFTER = re.compile(r'(?<!\w)\.after = "(\w+)"')
 # Ladders whose `.after` are still to be mended.
 UNORDERED = {"stencil/cpu", "stencil/cuda"}
+INCLUDE = re.compile(r'#include "rung/ops/((\w+)/([\w./-]+))"')
+# Files that still include the insides of another operator.
+UNSHARED = {"conv/cuda/200_implicit_gemm_tma.sm90a.cu", "conv/shared/cuda/async_tiles.hpp",
+            "conv/shared/cuda/im2col_tensor.hpp", "conv_backward_filter/cuda/025_implicit_gemm_async.cu",
+            "conv_backward_filter/cuda/200_implicit_gemm_tma.sm90a.cu"}
 HOST = re.compile(r"opencl/\d+_\w+\.cpp")  # of an OpenCL rung: has the constant, where the .cl has header and kernel
 
 
@@ -173,6 +178,19 @@ def steps_without_kernel(source):
             yield rung, "no __global__ in this step: the kernel belongs into the rung's file, or a .cuh beside it"
 
 
+def reaches(source):
+    """Includes of another operator's insides: what it offers is its contract, its struct and shared/ (adr/0022). What
+    is shared includes of its own operator no more than these either."""
+    ops = source / "rung" / "ops"
+    for path in sorted(path for path in ops.rglob("*") if path.suffix in CODE):
+        mine, *folders = path.relative_to(ops).parts
+        for included, operator, file in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            offered = "/" not in file or file == f"op/{operator}.hpp" or file.startswith("shared/")
+            outside = operator != mine or folders[0] == "shared"
+            if outside and not offered and "/".join([mine, *folders]) not in UNSHARED:
+                yield path, f"{included} is an inside of {operator}: what others use is in its shared/"
+
+
 def shards(source):
     """CUDA files that only instantiate what a rung declares, as (file, complaint)."""
     for path in sorted((source / "rung" / "ops").glob("*/cuda/detail/*.cu")):
@@ -202,7 +220,8 @@ def main():
             print(f"{path.relative_to(source)}:{number}: {complaint}")
             bad += 1
     for path, complaint in [*steps_without_kernel(source), *steps_taken_twice(source), *steps_out_of_order(source),
-                            *shards(source), *halves_apart(source), *kernels.hidden_kernels(source)]:
+                            *reaches(source), *shards(source), *halves_apart(source),
+                            *kernels.hidden_kernels(source)]:
         print(f"{path.relative_to(source)}:1: {complaint}")
         bad += 1
     if seen == 0:

@@ -84,6 +84,9 @@ CASES = [
      "025_swapped.cpp:1: step 025 is that of 025_other.cpp"),
     ({CPU + "025_swapped.cpp": rung("swapped", 25),
       CUDA + "025_swapped.cu": rung("swapped", 25, "__global__ void swapped() {}")}, None),  # a backend each
+    ({CPU + "025_swapped.cpp": rung("swapped", 25, '#include "rung/ops/pool/cpu/detail/rows.hpp"')},
+     "025_swapped.cpp:1: pool/cpu/detail/rows.hpp is an inside of pool"),
+    ({CPU + "025_swapped.cpp": rung("swapped", 25, '#include "rung/ops/pool/shared/window.hpp"')}, None),
     ({CUDA + "detail/swapped_f16.cu": rung("swapped", 25)}, "swapped_f16.cu:1: so few lines only instantiate"),
     ({OPENCL + "025_swapped.cl": rung("swapped", 25, "kernel void swapped() {}"),
       OPENCL + "025_swapped.cpp": rung("swapped", 25)}, None),

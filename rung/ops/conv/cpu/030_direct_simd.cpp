@@ -15,9 +15,9 @@
 //          document processing, 2006 (im2col); S. Chetlur et al., cuDNN, 2014 (its implicit form).
 #include "rung/cpu/foreach_target.hpp"
 
-#include "rung/ops/conv/cpu/detail/call.hpp"
-#include "rung/ops/conv/cpu/detail/direct-inl.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
+#include "rung/ops/conv/shared/cpu/direct-inl.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {

@@ -18,10 +18,10 @@
 #include "rung/cpu/foreach_target.hpp"
 
 #include "rung/core/context.hpp"
-#include "rung/ops/conv/cpu/detail/call.hpp"
-#include "rung/ops/conv/cpu/detail/direct-inl.hpp"
-#include "rung/ops/conv/cpu/detail/pixels.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
+#include "rung/ops/conv/shared/cpu/direct-inl.hpp"
+#include "rung/ops/conv/shared/cpu/pixels.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {

@@ -10,8 +10,8 @@
 // Tried    -
 // Source   -
 #include "rung/cpu/worth.hpp"
-#include "rung/ops/conv/cpu/detail/call.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 
 namespace rung {
 namespace {

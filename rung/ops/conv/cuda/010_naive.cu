@@ -9,7 +9,7 @@
 // Limits   f32, images of two dimensions, one group; no bias, no activation.
 // Tried    -
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 16.4.
-#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
 
 namespace rung {
 namespace {

@@ -12,7 +12,7 @@
 //          activation. Each filter stages the same tile again.
 // Tried    -
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 7.4.
-#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
 
 namespace rung {
 namespace {

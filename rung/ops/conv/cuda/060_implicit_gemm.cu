@@ -12,8 +12,8 @@
 // Limits   extents of up to 2^28. Loads of single elements. Groups of few filters fill 1 row in 16.
 // Tried    -
 // Source   S. Chetlur et al., cuDNN: Efficient primitives for deep learning, 2014.
-#include "rung/ops/conv/cuda/detail/implicit.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cuda/implicit.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 
 namespace rung {
 namespace {

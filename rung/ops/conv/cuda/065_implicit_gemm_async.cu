@@ -15,8 +15,8 @@
 //          are zeros. With channels last, a warp's copies of x touch a line per pixel.
 // Tried    -
 // Source   gemm / simt_top; CUTLASS, "Implicit GEMM convolution": predicates as bits of a mask.
-#include "rung/ops/conv/cuda/detail/async_tiles.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cuda/async_tiles.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 
 namespace rung {
 namespace {

@@ -14,8 +14,8 @@
 //          2^28. Tensor cores truncate when they add: twice the error bound of f32.
 // Tried    -
 // Source   PTX ISA, "Matrix multiply-accumulate operation using mma instruction".
-#include "rung/ops/conv/cuda/detail/tensor_tiles.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tensor_tiles.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 
 namespace rung {
 namespace {

@@ -17,7 +17,7 @@
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper".
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/ptx/im2col.hpp"
-#include "rung/ops/conv/cuda/detail/im2col_tensor.hpp"
+#include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 #include "rung/ops/gemm/cuda/320_persistent.cuh"
 
 namespace rung {

@@ -4,7 +4,7 @@
 
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
-#include "rung/ops/conv/op/axes.hpp"
+#include "rung/ops/conv/shared/axes.hpp"
 
 namespace rung {
 namespace {

@@ -12,7 +12,7 @@
 #include "rung/core/operator.hpp"
 #include "rung/core/tensor_ref.hpp"
 #include "rung/ops/conv/conv.hpp"
-#include "rung/ops/conv/op/window.hpp"
+#include "rung/ops/conv/shared/window.hpp"
 
 namespace rung {
 

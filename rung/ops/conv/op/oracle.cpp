@@ -7,7 +7,7 @@
 
 #include "rung/harness/inputs.hpp"
 #include "rung/ops/conv/op/conv.hpp"
-#include "rung/ops/conv/op/oracle.hpp"
+#include "rung/ops/conv/shared/oracle.hpp"
 
 namespace rung {
 namespace {

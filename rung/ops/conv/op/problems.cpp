@@ -10,10 +10,10 @@
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/facts.hpp"
 #include "rung/harness/problem_words.hpp"
-#include "rung/ops/conv/op/axes.hpp"
 #include "rung/ops/conv/op/conv.hpp"
-#include "rung/ops/conv/op/facts.hpp"
-#include "rung/ops/conv/op/text.hpp"
+#include "rung/ops/conv/shared/axes.hpp"
+#include "rung/ops/conv/shared/facts.hpp"
+#include "rung/ops/conv/shared/text.hpp"
 
 namespace rung {
 namespace {

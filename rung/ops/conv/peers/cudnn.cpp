@@ -3,7 +3,7 @@
 //
 // Limits   no bias, no activation.
 #include "rung/ops/conv/op/conv.hpp"
-#include "rung/ops/conv/peers/cudnn_layer.hpp"
+#include "rung/ops/conv/shared/peers/cudnn_layer.hpp"
 
 namespace rung {
 namespace {

@@ -5,7 +5,7 @@
 //          direct and Winograd is the library's (2.6: "auto").
 // Limits   no bias, no activation.
 #include "rung/ops/conv/op/conv.hpp"
-#include "rung/ops/conv/peers/onednn_layer.hpp"
+#include "rung/ops/conv/shared/peers/onednn_layer.hpp"
 
 namespace rung {
 namespace {

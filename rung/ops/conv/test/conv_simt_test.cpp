@@ -3,7 +3,7 @@
 // that blocks share, sums of many halves.
 #include <algorithm>
 
-#include "rung/ops/conv/test/conv_test.hpp"
+#include "rung/ops/conv/shared/test/conv_test.hpp"
 
 namespace rung {
 namespace {

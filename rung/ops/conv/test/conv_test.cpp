@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "rung/harness/facts.hpp"
-#include "rung/ops/conv/test/conv_test.hpp"
+#include "rung/ops/conv/shared/test/conv_test.hpp"
 #include "rung/peers/cudnn_algorithms.hpp"
 
 namespace rung {

@@ -16,10 +16,10 @@
 #include <cstring>
 
 #include "rung/cpu/team.hpp"
-#include "rung/ops/conv/cpu/detail/call.hpp"
-#include "rung/ops/conv/cpu/detail/pixels.hpp"
-#include "rung/ops/conv/cpu/detail/terms.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
+#include "rung/ops/conv/shared/cpu/pixels.hpp"
+#include "rung/ops/conv/shared/cpu/terms.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 

@@ -9,7 +9,7 @@
 // Limits   every valid call.
 // Tried    -
 // Source   -
-#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 

@@ -4,7 +4,7 @@
 // Idea, Changes, Cost and Limits stand in 020_implicit_gemm.cu, whose rung this is a part of.
 #pragma once
 
-#include "rung/ops/conv/cuda/detail/implicit.hpp"
+#include "rung/ops/conv/shared/cuda/implicit.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {

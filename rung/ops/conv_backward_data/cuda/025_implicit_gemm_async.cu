@@ -14,7 +14,7 @@
 // Source   conv / implicit_gemm_async.
 #include <algorithm>
 
-#include "rung/ops/conv/cuda/detail/async_tiles.hpp"
+#include "rung/ops/conv/shared/cuda/async_tiles.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {

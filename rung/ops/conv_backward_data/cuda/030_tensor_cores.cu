@@ -13,8 +13,8 @@
 //          cores truncate when they add: twice the error bound of f32.
 // Tried    -
 // Source   PTX ISA, "Matrix load instruction: ldmatrix", .trans.
-#include "rung/ops/conv/cuda/detail/implicit.hpp"
-#include "rung/ops/conv/cuda/detail/tensor_tiles.hpp"
+#include "rung/ops/conv/shared/cuda/implicit.hpp"
+#include "rung/ops/conv/shared/cuda/tensor_tiles.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {

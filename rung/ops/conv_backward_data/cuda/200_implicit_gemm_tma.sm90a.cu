@@ -14,7 +14,7 @@
 //          multiples of 8, aligned to 16 bytes; channels too, where there are groups.
 // Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
-#include "rung/ops/conv/cuda/detail/im2col_tensor.hpp"
+#include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {

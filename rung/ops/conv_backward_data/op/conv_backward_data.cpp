@@ -3,7 +3,7 @@
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 #include "rung/harness/any_operator.hpp"
-#include "rung/ops/conv/op/axes.hpp"
+#include "rung/ops/conv/shared/axes.hpp"
 
 namespace rung {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "rung/ops/conv/op/phases.hpp"
+#include "rung/ops/conv/shared/phases.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 
 namespace rung::conv_layer {

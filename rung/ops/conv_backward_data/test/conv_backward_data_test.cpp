@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rung/ops/conv/test/conv_test.hpp"
+#include "rung/ops/conv/shared/test/conv_test.hpp"
 
 namespace rung {
 namespace {

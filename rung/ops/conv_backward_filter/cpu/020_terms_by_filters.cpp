@@ -22,7 +22,7 @@
 #include <cstring>
 
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/conv/cpu/detail/direct-inl.hpp"
+#include "rung/ops/conv/shared/cpu/direct-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 
 HWY_BEFORE_NAMESPACE();

@@ -23,8 +23,8 @@
 
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/worth.hpp"
-#include "rung/ops/conv/cpu/detail/direct-inl.hpp"
-#include "rung/ops/conv/cpu/detail/planes.hpp"
+#include "rung/ops/conv/shared/cpu/direct-inl.hpp"
+#include "rung/ops/conv/shared/cpu/planes.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_filter/op/layer.hpp"
 

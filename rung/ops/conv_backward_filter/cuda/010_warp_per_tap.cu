@@ -12,7 +12,7 @@
 // Tried    -
 // Source   -
 #include "rung/device/collectives.hpp"
-#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung {

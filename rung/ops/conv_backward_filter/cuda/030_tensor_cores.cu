@@ -13,7 +13,7 @@
 //          cores truncate when they add: twice the error bound of f32.
 // Tried    -
 // Source   PTX ISA, "Matrix load instruction: ldmatrix", .trans.
-#include "rung/ops/conv/cuda/detail/tensor_tiles.hpp"
+#include "rung/ops/conv/shared/cuda/tensor_tiles.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
 
 namespace rung {

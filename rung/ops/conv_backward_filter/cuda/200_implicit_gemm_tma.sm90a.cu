@@ -15,7 +15,7 @@
 // Tried    -
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper": weight gradient.
 #include "rung/device/ptx/hopper.hpp"
-#include "rung/ops/conv/cuda/detail/im2col_tensor.hpp"
+#include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 #include "rung/ops/gemm/cuda/320_persistent.cuh"
 

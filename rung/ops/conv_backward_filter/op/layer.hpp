@@ -2,7 +2,7 @@
 // A call of conv_backward_filter as a gathered layer: conv's own, whose y is dy, and is read.
 #pragma once
 
-#include "rung/ops/conv/op/gathered.hpp"
+#include "rung/ops/conv/shared/gathered.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung::conv_layer {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "rung/harness/inputs.hpp"
-#include "rung/ops/conv/op/oracle.hpp"
+#include "rung/ops/conv/shared/oracle.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung {

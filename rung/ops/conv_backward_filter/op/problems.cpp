@@ -9,10 +9,10 @@
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/facts.hpp"
-#include "rung/ops/conv/op/axes.hpp"
-#include "rung/ops/conv/op/facts.hpp"
-#include "rung/ops/conv/op/gradient_problems.hpp"
-#include "rung/ops/conv/op/text.hpp"
+#include "rung/ops/conv/shared/axes.hpp"
+#include "rung/ops/conv/shared/facts.hpp"
+#include "rung/ops/conv/shared/gradient_problems.hpp"
+#include "rung/ops/conv/shared/text.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / onednn: the peer oneDNN, its convolution primitive backward for the
-// filters; see conv/peers/onednn_layer.hpp.
+// filters; see conv/shared/peers/onednn_layer.hpp.
 //
 // Kernels  generated while running for the processor it finds.
-#include "rung/ops/conv/peers/onednn_layer.hpp"
+#include "rung/ops/conv/shared/peers/onednn_layer.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung {

@@ -9,8 +9,8 @@
 // Source   the definition.
 #include <cmath>
 
-#include "rung/ops/norm/cpu/detail/plan.hpp"
-#include "rung/ops/norm/op/lines.hpp"
+#include "rung/ops/norm/shared/cpu/plan.hpp"
+#include "rung/ops/norm/shared/lines.hpp"
 
 namespace rung {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/ops/norm/cpu/detail/plan.hpp"
+#include "rung/ops/norm/shared/cpu/plan.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::norm_cpu::HWY_NAMESPACE {

@@ -22,8 +22,8 @@
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16
 #include "rung/ops/norm/cpu/detail/columns-inl.hpp"
 #include "rung/ops/norm/cpu/detail/kernels.hpp"
-#include "rung/ops/norm/cpu/detail/row-inl.hpp"
 #include "rung/ops/norm/cpu/detail/stream-inl.hpp"
+#include "rung/ops/norm/shared/cpu/row-inl.hpp"
 
 // The vector kernels, compiled once for each instruction set.
 HWY_BEFORE_NAMESPACE();

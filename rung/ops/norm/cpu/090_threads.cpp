@@ -12,7 +12,7 @@
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/norm/cpu/detail/kernels.hpp"
-#include "rung/ops/norm/cpu/detail/plan.hpp"
+#include "rung/ops/norm/shared/cpu/plan.hpp"
 
 // The plan of a call: how its memory is laid out, which thread does which rows, and whether y is
 // stored non-temporally.

@@ -10,7 +10,7 @@
 // Tried    -
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
 #include "rung/device/waiting.hpp"
-#include "rung/ops/norm/cuda/detail/norm.hpp"
+#include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung {
 namespace {

@@ -12,7 +12,7 @@
 // Source   B. Welford 1962; T. Chan, G. Golub & R. LeVeque 1979, Updating formulae and a pairwise
 //          algorithm for computing sample variances.
 #include "rung/device/waiting.hpp"
-#include "rung/ops/norm/cuda/detail/norm.hpp"
+#include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung {
 namespace {

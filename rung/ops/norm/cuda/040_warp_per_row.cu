@@ -11,7 +11,7 @@
 // Tried    -
 // Source   CUDA C++ Programming Guide, "Warp shuffle functions".
 #include "rung/device/waiting.hpp"
-#include "rung/ops/norm/cuda/detail/packs.hpp"
+#include "rung/ops/norm/shared/cuda/packs.hpp"
 
 namespace rung {
 namespace {

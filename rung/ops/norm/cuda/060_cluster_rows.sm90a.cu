@@ -27,8 +27,8 @@
 #include "rung/device/resident.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/device/widen.hpp"
-#include "rung/ops/norm/cuda/detail/parts.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
+#include "rung/ops/norm/shared/cuda/parts.hpp"
 
 namespace rung {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/harness/inputs.hpp"
-#include "rung/ops/norm/op/axes.hpp"
 #include "rung/ops/norm/op/norm.hpp"
-#include "rung/ops/norm/op/oracle.hpp"
+#include "rung/ops/norm/shared/axes.hpp"
+#include "rung/ops/norm/shared/oracle.hpp"
 
 namespace rung {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
-#include "rung/ops/norm/op/axes.hpp"
 #include "rung/ops/norm/op/norm.hpp"
+#include "rung/ops/norm/shared/axes.hpp"
 
 namespace rung {
 

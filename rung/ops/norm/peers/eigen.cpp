@@ -8,9 +8,9 @@
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"
-#include "rung/ops/norm/op/lines.hpp"
 #include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/peers/eigen/module.hpp"
+#include "rung/ops/norm/shared/lines.hpp"
 #include "rung/peers/module.hpp"
 
 namespace rung {

@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "rung/ops/norm/op/norm.hpp"
-#include "rung/ops/norm/op/oracle.hpp"
+#include "rung/ops/norm/shared/oracle.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung {

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <functional>
 
-#include "rung/ops/norm/op/oracle.hpp"
+#include "rung/ops/norm/shared/oracle.hpp"
 #include "tests/support/operators.hpp"
 
 namespace rung {

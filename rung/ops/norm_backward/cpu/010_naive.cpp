@@ -14,7 +14,7 @@
 #include <limits>
 #include <vector>
 
-#include "rung/ops/norm/cpu/detail/plan.hpp"
+#include "rung/ops/norm/shared/cpu/plan.hpp"
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 namespace rung {

@@ -13,7 +13,7 @@
 #include "rung/cpu/foreach_target.hpp"
 
 #include "rung/cpu/team.hpp"
-#include "rung/ops/norm/cpu/detail/row-inl.hpp"
+#include "rung/ops/norm/shared/cpu/row-inl.hpp"
 #include "rung/ops/norm_backward/cpu/detail/plan.hpp"
 
 // The vector kernels, compiled once for each instruction set.

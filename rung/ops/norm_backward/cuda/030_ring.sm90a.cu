@@ -23,7 +23,7 @@
 #include "rung/device/ptx/thread.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/device/widen.hpp"
-#include "rung/ops/norm/cuda/detail/parts.hpp"
+#include "rung/ops/norm/shared/cuda/parts.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "rung/harness/inputs.hpp"
-#include "rung/ops/norm/op/axes.hpp"
-#include "rung/ops/norm/op/oracle.hpp"
+#include "rung/ops/norm/shared/axes.hpp"
+#include "rung/ops/norm/shared/oracle.hpp"
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 namespace rung {

@@ -8,7 +8,7 @@
 
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
-#include "rung/ops/norm/op/axes.hpp"
+#include "rung/ops/norm/shared/axes.hpp"
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 namespace rung {

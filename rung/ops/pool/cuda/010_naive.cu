@@ -11,8 +11,8 @@
 // Source   the definition.
 #include "rung/core/integer.hpp"
 #include "rung/device/device.hpp"
-#include "rung/ops/pool/op/issue.hpp"
 #include "rung/ops/pool/op/pool.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
 
 namespace rung {
 namespace {

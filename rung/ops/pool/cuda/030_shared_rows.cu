@@ -13,7 +13,7 @@
 // Tried    -
 // Source   V. Volkov, Better performance at lower occupancy, 2010, on what a thread should take.
 #include "rung/ops/pool/cuda/detail/images.hpp"
-#include "rung/ops/pool/op/issue.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
 
 namespace rung {
 namespace {

@@ -16,7 +16,7 @@
 #include <type_traits>
 
 #include "rung/ops/pool/cuda/detail/images.hpp"
-#include "rung/ops/pool/op/issue.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
 
 namespace rung {
 namespace {

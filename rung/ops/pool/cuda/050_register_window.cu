@@ -15,8 +15,8 @@
 // Tried    -
 // Source   -
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
-#include "rung/ops/pool/op/issue.hpp"
-#include "rung/ops/pool/op/small_window.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/small_window.hpp"
 
 namespace rung {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
-#include "rung/ops/pool/op/axes.hpp"
+#include "rung/ops/pool/shared/axes.hpp"
 
 namespace rung {
 namespace {

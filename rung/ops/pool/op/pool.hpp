@@ -11,8 +11,8 @@
 #include "rung/core/export.hpp"
 #include "rung/core/operator.hpp"
 #include "rung/core/tensor_ref.hpp"
-#include "rung/ops/pool/op/window.hpp"
 #include "rung/ops/pool/pool.hpp"
+#include "rung/ops/pool/shared/window.hpp"
 
 namespace rung {
 

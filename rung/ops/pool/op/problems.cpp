@@ -12,9 +12,9 @@
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_words.hpp"
-#include "rung/ops/pool/op/axes.hpp"
 #include "rung/ops/pool/op/pool.hpp"
-#include "rung/ops/pool/op/text.hpp"
+#include "rung/ops/pool/shared/axes.hpp"
+#include "rung/ops/pool/shared/text.hpp"
 
 namespace rung {
 namespace {

@@ -10,7 +10,7 @@
 // Limits   every valid call.
 // Tried    -
 // Source   -
-#include "rung/ops/pool/op/issue.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {

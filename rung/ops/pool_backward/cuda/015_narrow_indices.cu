@@ -9,8 +9,8 @@
 // Tried    -
 // Source   H. Warren, Hacker's Delight, section 10-9.
 #include "rung/device/divisor.hpp"
-#include "rung/ops/pool/op/issue.hpp"
-#include "rung/ops/pool/op/narrow_axis.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/narrow_axis.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {

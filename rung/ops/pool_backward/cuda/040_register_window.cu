@@ -14,9 +14,9 @@
 // Source   -
 #include <cstdint>
 
-#include "rung/ops/pool/op/issue.hpp"
-#include "rung/ops/pool/op/narrow_axis.hpp"
-#include "rung/ops/pool/op/small_window.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/narrow_axis.hpp"
+#include "rung/ops/pool/shared/small_window.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {

@@ -9,8 +9,8 @@
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/run_examples.hpp"
-#include "rung/ops/pool/op/axes.hpp"
-#include "rung/ops/pool/op/text.hpp"
+#include "rung/ops/pool/shared/axes.hpp"
+#include "rung/ops/pool/shared/text.hpp"
 #include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 namespace rung {

@@ -11,7 +11,7 @@
 // Source   any textbook.
 #include <cmath>
 
-#include "rung/ops/softmax/op/value_range.hpp"
+#include "rung/ops/softmax/shared/value_range.hpp"
 
 namespace rung {
 namespace {

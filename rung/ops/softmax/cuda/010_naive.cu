@@ -11,7 +11,7 @@
 //          rows leave the device empty.
 // Source   any textbook.
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
-#include "rung/ops/softmax/op/value_range.hpp"
+#include "rung/ops/softmax/shared/value_range.hpp"
 
 namespace rung {
 namespace {

@@ -7,7 +7,7 @@
 //          answers to infinities and NaN are not ours.
 #include <limits>
 
-#include "rung/ops/softmax/op/value_range.hpp"
+#include "rung/ops/softmax/shared/value_range.hpp"
 #include "rung/peers/cudnn_rows.hpp"
 
 namespace rung {

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"
-#include "rung/ops/softmax/op/value_range.hpp"
 #include "rung/ops/softmax/peers/eigen/module.hpp"
+#include "rung/ops/softmax/shared/value_range.hpp"
 #include "rung/peers/module.hpp"
 
 namespace rung {

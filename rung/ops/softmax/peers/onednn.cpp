@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "rung/ops/softmax/op/softmax.hpp"
-#include "rung/ops/softmax/op/value_range.hpp"
+#include "rung/ops/softmax/shared/value_range.hpp"
 #include "rung/peers/onednn.hpp"
 #include "rung/peers/thread_count.hpp"
 

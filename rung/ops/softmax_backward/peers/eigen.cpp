@@ -10,7 +10,7 @@
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"
-#include "rung/ops/softmax/op/value_range.hpp"
+#include "rung/ops/softmax/shared/value_range.hpp"
 #include "rung/ops/softmax_backward/op/softmax_backward.hpp"
 #include "rung/ops/softmax_backward/peers/eigen/module.hpp"
 #include "rung/peers/module.hpp"

@@ -6,7 +6,7 @@
 //          infinities and NaN are not ours: it is asked for finite values alone.
 #include <limits>
 
-#include "rung/ops/softmax/op/value_range.hpp"
+#include "rung/ops/softmax/shared/value_range.hpp"
 #include "rung/ops/softmax_backward/op/softmax_backward.hpp"
 #include "rung/peers/onednn.hpp"
 #include "rung/peers/thread_count.hpp"

@@ -14,8 +14,8 @@
 #include "rung/core/context.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/cpu/team.hpp"
-#include "rung/ops/conv/cpu/detail/channels.hpp"
-#include "rung/ops/conv/cpu/detail/gather-inl.hpp"
+#include "rung/ops/conv/shared/cpu/channels.hpp"
+#include "rung/ops/conv/shared/cpu/gather-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {

@@ -19,11 +19,11 @@
 #include "rung/core/integer.hpp"
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
-#include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/cpu/detail/channels-inl.hpp"
-#include "rung/ops/conv/cpu/detail/channels.hpp"
-#include "rung/ops/conv/cpu/detail/gather-inl.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
+#include "rung/ops/conv/shared/cpu/channels.hpp"
+#include "rung/ops/conv/shared/cpu/gather-inl.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {

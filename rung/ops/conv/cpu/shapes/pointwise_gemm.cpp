@@ -12,8 +12,8 @@
 //          not what gemm would choose: their bits are the same for any number of threads.
 // Tried    -
 // Source   -
-#include "rung/ops/conv/cpu/detail/pointwise.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cpu/pointwise.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 
 namespace rung {
 namespace {

@@ -3,7 +3,7 @@
 // inline function would be one for all that include it, and fill the array of one.
 #pragma once
 
-#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
 
 #if defined(__CUDACC__)
 #include "rung/device/cuda_check.hpp"

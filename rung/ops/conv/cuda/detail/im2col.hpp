@@ -3,8 +3,8 @@
 // streams: an image unrolled into a matrix, a row per term and a column per pixel, and w times it.
 #pragma once
 
-#include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv/cuda/detail/matrix.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 

@@ -2,7 +2,7 @@
 // Two matrices in memory as the operands of a tile: rows x k by k x columns.
 #pragma once
 
-#include "rung/ops/conv/cuda/detail/tiles.hpp"
+#include "rung/ops/conv/shared/cuda/tiles.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 

@@ -14,7 +14,7 @@
 // Limits   one filter per channel (C = K = G), images of two dimensions; f32, f16, bf16.
 // Tried    -
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
-#include "rung/ops/conv/cuda/detail/depthwise.hpp"
+#include "rung/ops/conv/shared/cuda/depthwise.hpp"
 
 namespace rung {
 namespace {

@@ -20,7 +20,7 @@
 //          412 us where four pixels took 337.
 // Source   -
 #include "rung/device/activate_all.hpp"
-#include "rung/ops/conv/cuda/detail/small_channels.hpp"
+#include "rung/ops/conv/shared/cuda/small_channels.hpp"
 
 namespace rung {
 namespace {

@@ -14,8 +14,8 @@
 //          bit is lost. Images are transformed a few at a time, in 256 MiB.
 // Tried    -
 // Source   A. Lavin & S. Gray, Fast algorithms for convolutional neural networks, 2015.
-#include "rung/ops/conv/cuda/detail/layer.hpp"
 #include "rung/ops/conv/cuda/detail/matrix.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
 
 namespace rung {
 namespace {

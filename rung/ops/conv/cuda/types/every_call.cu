@@ -11,7 +11,7 @@
 // Tried    -
 // Source   -
 #include "rung/core/bounds.hpp"
-#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
 
 namespace rung {
 namespace {

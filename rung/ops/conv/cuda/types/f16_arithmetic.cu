@@ -15,8 +15,8 @@
 // Tried    -
 // Source   CUDA C++ Programming Guide, "Arithmetic instructions": results per clock and SM.
 #include "rung/device/ptx/half_multiply.hpp"
-#include "rung/ops/conv/cuda/detail/tensor_tiles.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tensor_tiles.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 
 namespace rung {
 namespace {

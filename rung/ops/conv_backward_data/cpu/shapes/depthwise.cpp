@@ -11,8 +11,8 @@
 // Tried    -
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/conv/cpu/detail/call.hpp"
-#include "rung/ops/conv/cpu/detail/channels.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
+#include "rung/ops/conv/shared/cpu/channels.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {

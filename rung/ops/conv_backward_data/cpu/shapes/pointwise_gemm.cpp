@@ -10,8 +10,8 @@
 //          of gemm whose bits are the same for any number of threads.
 // Tried    -
 // Source   -
-#include "rung/ops/conv/cpu/detail/pointwise.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/cpu/pointwise.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {

@@ -2,7 +2,7 @@
 // The phases of a gradient as layers of conv's, whose rungs make them if w may be read backwards.
 #pragma once
 
-#include "rung/ops/conv/cuda/detail/layer.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {

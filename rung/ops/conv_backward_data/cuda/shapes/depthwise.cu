@@ -9,7 +9,7 @@
 // Limits   as conv's depthwise; 16 phases.
 // Tried    -
 // Source   conv / depthwise.
-#include "rung/ops/conv/cuda/detail/depthwise.hpp"
+#include "rung/ops/conv/shared/cuda/depthwise.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/phase_layers.hpp"
 
 namespace rung {

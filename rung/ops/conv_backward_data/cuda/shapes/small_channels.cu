@@ -10,7 +10,7 @@
 //          in shared memory. f32, f16, bf16.
 // Tried    -
 // Source   conv / small_channels.
-#include "rung/ops/conv/cuda/detail/small_channels.hpp"
+#include "rung/ops/conv/shared/cuda/small_channels.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/phase_layers.hpp"
 
 namespace rung {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "rung/core/context.hpp"
-#include "rung/ops/conv/op/gathered.hpp"
+#include "rung/ops/conv/shared/gathered.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung::conv_backward_filter_cpu {

@@ -21,8 +21,8 @@
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/cpu/worth.hpp"
-#include "rung/ops/conv/cpu/detail/channels.hpp"
-#include "rung/ops/conv/cpu/detail/pixel_bands-inl.hpp"
+#include "rung/ops/conv/shared/cpu/channels.hpp"
+#include "rung/ops/conv/shared/cpu/pixel_bands-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_filter/op/layer.hpp"
 

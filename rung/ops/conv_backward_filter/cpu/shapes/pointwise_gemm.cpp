@@ -17,7 +17,7 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/conv/op/layer.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
 #include "rung/ops/conv_backward_filter/op/layer.hpp"
 #include "rung/ops/gemm/op/gemm.hpp"
 

@@ -3,9 +3,9 @@
 // pixel and a term stand for, and the sum over slices.
 #pragma once
 
-#include "rung/ops/conv/cuda/detail/layer.hpp"
-#include "rung/ops/conv/cuda/detail/partial_sums.hpp"
-#include "rung/ops/conv/cuda/detail/tiles.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/partial_sums.hpp"
+#include "rung/ops/conv/shared/cuda/tiles.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {

@@ -9,7 +9,7 @@
 #define RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_
 #endif
 
-#include "rung/ops/norm/cpu/detail/row-inl.hpp"
+#include "rung/ops/norm/shared/cpu/row-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::norm_cpu::HWY_NAMESPACE {

@@ -3,7 +3,7 @@
 // for each instruction set.
 #pragma once
 
-#include "rung/ops/norm/cpu/detail/plan.hpp"
+#include "rung/ops/norm/shared/cpu/plan.hpp"
 
 namespace rung::norm_cpu {
 

@@ -10,7 +10,7 @@
 #endif
 
 #include "rung/cpu/ahead.hpp"
-#include "rung/ops/norm/cpu/detail/row-inl.hpp"
+#include "rung/ops/norm/shared/cpu/row-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::norm_cpu::HWY_NAMESPACE {

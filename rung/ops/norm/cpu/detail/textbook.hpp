@@ -6,9 +6,9 @@
 #include <cstdint>
 
 #include "rung/core/dtype.hpp"
-#include "rung/ops/norm/cpu/detail/plan.hpp"
-#include "rung/ops/norm/op/lines.hpp"
 #include "rung/ops/norm/op/norm.hpp"
+#include "rung/ops/norm/shared/cpu/plan.hpp"
+#include "rung/ops/norm/shared/lines.hpp"
 
 namespace rung::norm_cpu {
 

@@ -2,7 +2,7 @@
 // The usual call of norm, for which kernels that keep rows on chip are compiled without branches.
 #pragma once
 
-#include "rung/ops/norm/cuda/detail/norm.hpp"
+#include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 

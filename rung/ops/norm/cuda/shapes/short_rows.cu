@@ -15,7 +15,7 @@
 // Source   -
 #include "rung/device/row_chunk.hpp"
 #include "rung/device/waiting.hpp"
-#include "rung/ops/norm/cuda/detail/norm.hpp"
+#include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung {
 namespace {

@@ -15,7 +15,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/waiting.hpp"
-#include "rung/ops/norm/cuda/detail/packs.hpp"
+#include "rung/ops/norm/shared/cuda/packs.hpp"
 
 namespace rung {
 namespace {

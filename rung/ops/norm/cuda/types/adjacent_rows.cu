@@ -12,7 +12,7 @@
 // Tried    -
 // Source   softmax's online_columns.
 #include "rung/device/waiting.hpp"
-#include "rung/ops/norm/cuda/detail/norm.hpp"
+#include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "rung/device/dependent.hpp"
-#include "rung/ops/norm/cuda/detail/norm.hpp"
+#include "rung/ops/norm/shared/cuda/norm.hpp"
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 namespace rung::norm_backward_cuda::inline RUNG_TARGET {

@@ -7,7 +7,7 @@
 
 #include "rung/device/divisor.hpp"
 #include "rung/ops/pool/cuda/detail/images.hpp"
-#include "rung/ops/pool/op/narrow_axis.hpp"
+#include "rung/ops/pool/shared/narrow_axis.hpp"
 
 namespace rung::pool_cuda::inline RUNG_TARGET {
 

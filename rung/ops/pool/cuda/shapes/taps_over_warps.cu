@@ -13,7 +13,7 @@
 // Source   -
 #include "rung/device/shared.hpp"
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
-#include "rung/ops/pool/op/issue.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
 
 namespace rung {
 namespace {

@@ -11,7 +11,7 @@
 // Tried    -
 // Source   -
 #include "rung/ops/pool/cuda/detail/images.hpp"
-#include "rung/ops/pool/op/issue.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
 
 namespace rung {
 namespace {

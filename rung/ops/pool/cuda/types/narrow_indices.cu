@@ -11,7 +11,7 @@
 // Tried    -
 // Source   H. Warren, Hacker's Delight, section 10-9.
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
-#include "rung/ops/pool/op/issue.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
 
 namespace rung {
 namespace {

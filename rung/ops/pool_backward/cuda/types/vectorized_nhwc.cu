@@ -10,7 +10,7 @@
 // Tried    -
 // Source   -
 #include "rung/device/take_axis.hpp"
-#include "rung/ops/pool/op/issue.hpp"
+#include "rung/ops/pool/shared/issue.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {

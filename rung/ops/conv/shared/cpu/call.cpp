@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// conv: how its SIMD rungs are called, and how long they take.
+#include "rung/ops/conv/shared/cpu/call.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rung/cpu/isa.hpp"
+#include "rung/ops/conv/shared/cpu/terms.hpp"
+#include "rung/ops/conv/shared/layer.hpp"
+
+namespace rung::conv_cpu {
+
+void layer_on(Way way, const conv_layer::Gathered& layer, Context& context, int threads) {
+  if (way == Way::planes) {
+    planes_on(layer, context, threads);
+  } else if (way == Way::pixels) {
+    pixels_on(layer, context, threads);
+  } else {
+    direct_on(layer, context, threads);
+  }
+}
+
+double seconds(const Conv::Args& args, int threads) {
+  // And what a start, weights and a team cost.
+  constexpr double a_start = 0.5e-6, a_weight = 0.5e-9, a_thread = 2e-6;
+  const double weights = static_cast<double>(args.w.size()) * a_weight;
+  const double work = gathering_seconds(conv_layer::forward(args)) + weights;
+  return a_start + work / threads + (threads > 1 ? a_thread : 0);
+}
+
+Support takes_winograd(const Conv::Args& args, const Context&) {
+  if (!args.options.winograd) return unsupported("only where winograd is given");
+  if (args.x.dtype != DType::f32) return unsupported("f32 only");
+  const ConvGeometry& g = args.geometry;
+  if (g.axis[0].in != 1 || g.axis[0].kernel != 1 || g.axis[0].out != 1) {
+    return unsupported("two dimensions");
+  }
+  for (const ConvAxis* axis : {&g.axis[1], &g.axis[2]}) {
+    if (axis->kernel != 3 || axis->stride != 1 || axis->dilation != 1) {
+      return unsupported("3 x 3, stride 1, dilation 1");
+    }
+  }
+  // Transformed tiles: filters for all threads, channels of 64 tiles for each.
+  constexpr std::int64_t places = 36, columns = 64, spare = 32;
+  const auto filters = static_cast<double>(g.groups * places) *
+                       static_cast<double>(g.group_channels() * g.group_filters() + spare);
+  constexpr double of_tensors = 4;  // 36 places for 9 taps
+  if (g.group_channels() > 2 * max_copied_elements / (places * columns) ||
+      !fits_tensors(conv_layer::forward(args), filters / of_tensors)) {
+    return unsupported("transformed channels and filters that fit the scratch of a call");
+  }
+  return supported;
+}
+
+double winograd_seconds(const Conv::Args& args, int tile, int threads) {
+  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
+  constexpr double a_transform = 0.08e-9, a_filter = 8e-9, a_thread = 2e-6;
+  const ConvGeometry& g = args.geometry;
+  const double area = (tile + 2.0) * (tile + 2.0);
+  const double tiles = static_cast<double>(g.images) *
+                       std::ceil(static_cast<double>(g.axis[1].out) / tile) *
+                       std::ceil(static_cast<double>(g.axis[2].out) / tile);
+  const auto q = static_cast<double>(g.group_channels());
+  const auto m = static_cast<double>(g.group_filters());
+  const auto groups = static_cast<double>(g.groups);
+  const double products = groups * tiles * area * q * std::max(6.0, m) * 2 / rate;
+  const double transforms = groups * tiles * area * (q + m) * a_transform;
+  return (products + transforms + groups * q * m * a_filter) / threads +
+         (threads > 1 ? a_thread : 0);
+}
+
+}  // namespace rung::conv_cpu

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+// A gathered layer of f32 by the pipeline of gemm's `simt_top`: rows are filters, columns pixels, k
+// the terms. Both operands reach shared memory by cp.async, several tiles ahead of the products.
+//
+// Terms are ordered by eights of channels, then taps, then the channels of an eight: a tile of
+// eight steps has one tap, so that a pixel is checked against the padding once for eight elements,
+// and the taps of eight channels find what they share of x in L1. Filters are packed in that order
+// beforehand, those of a term contiguous, with zeros for channels that there are not.
+#pragma once
+
+#include <cmath>
+#include <span>
+
+#include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tiles.hpp"
+#include "rung/ops/gemm/cuda/detail/async.hpp"
+
+namespace rung::conv_cuda::inline RUNG_TARGET {
+
+constexpr int async_steps = 8;
+constexpr std::int64_t max_async_taps = 32;  // a bit each
+
+/// Copies tiles [step][pixel] of x: a thread has the same pixels of each.
+template <int Pixels, int Threads>
+class GatheredTile {
+  static constexpr int mine = Pixels / Threads;
+  static_assert(mine * Threads == Pixels, "every thread copies as much");
+
+  const Gathered& g_;
+  const float* x_;
+  std::int64_t base_[mine];  // of a pixel's first tap, in elements
+  unsigned inside_[mine];    // a bit per tap
+  std::int64_t offset_ = 0;  // from there to the next tile's tap and first channel
+  int channel_ = 0;
+  int tap_ = 0;
+  int across_ = 0, down_ = 0;
+
+ public:
+  static constexpr int pitch = Pixels;
+  static constexpr int elements = async_steps * pitch;
+
+  __device__ __forceinline__ GatheredTile(const Gathered& g, std::int64_t group,
+                                          std::int64_t first_pixel)
+      : g_(g), x_(static_cast<const float*>(g.x) + group * g.q * g.x_strides[1]) {
+#pragma unroll
+    for (int i = 0; i < mine; ++i) {
+      std::int64_t index = first_pixel + threadIdx.x + i * Threads;
+      inside_[i] = 0;
+      base_[i] = 0;
+      if (index >= g.pixels()) continue;
+      const auto place = [](const SourceAxis& axis, std::int64_t o) {
+        return static_cast<int>(o * axis.step + axis.start);
+      };
+      const int v = place(g.axis[2], take_axis(index, g.axis[2].places));
+      const int h = place(g.axis[1], take_axis(index, g.axis[1].places));
+      const int d = place(g.axis[0], take_axis(index, g.axis[0].places));
+      base_[i] =
+          index * g.x_strides[0] + d * g.x_strides[2] + h * g.x_strides[3] + v * g.x_strides[4];
+      unsigned bit = 1;
+      for (int td = 0; td < g.axis[0].kernel; ++td) {
+        for (int th = 0; th < g.axis[1].kernel; ++th) {
+          for (int tv = 0; tv < g.axis[2].kernel; ++tv, bit <<= 1) {
+            const bool all = is_inside(g.axis[0], d, td) && is_inside(g.axis[1], h, th) &&
+                             is_inside(g.axis[2], v, tv);
+            inside_[i] |= all ? bit : 0;
+          }
+        }
+      }
+    }
+  }
+
+  /// Starts copying the next tile: eight channels of a tap, as far as there are.
+  __device__ __forceinline__ void copy(float* tile) {
+    const int left = static_cast<int>(g_.q) - channel_;
+    if (left >= async_steps) {
+      copy_channels<true>(tile, left);
+    } else {
+      copy_channels<false>(tile, left);
+    }
+    advance();
+  }
+  /// Tiles are whole.
+  __device__ __forceinline__ void copy_first(float* tile, int) { copy(tile); }
+
+ private:
+  static __device__ __forceinline__ bool is_inside(const SourceAxis& axis, int first, int tap) {
+    const int at = first + tap * static_cast<int>(axis.between);
+    return static_cast<unsigned>(at) < static_cast<unsigned>(axis.extent);
+  }
+
+  /// All: there are eight. A pointer that moves costs two additions per copy; multiples of the
+  /// channels' distance would cost more.
+  template <bool All>
+  __device__ __forceinline__ void copy_channels(float* tile, int left) const {
+#pragma unroll
+    for (int i = 0; i < mine; ++i) {
+      const bool inside = (inside_[i] >> tap_ & 1) != 0;
+      const float* from = x_ + (base_[i] + offset_);
+#pragma unroll
+      for (int k = 0; k < async_steps; ++k) {
+        const bool exists = inside && (All || k < left);
+        ptx::async_copy<4>(tile + k * pitch + i * Threads + threadIdx.x, from, exists ? 4 : 0);
+        from += g_.x_strides[1];
+      }
+    }
+  }
+
+  __device__ __forceinline__ void advance() {
+    const auto step = [&](int axis) { return g_.axis[axis].between * g_.x_strides[2 + axis]; };
+    ++tap_;
+    offset_ += step(2);
+    if (++across_ < g_.axis[2].kernel) return;
+    across_ = 0;
+    offset_ += step(1) - g_.axis[2].kernel * step(2);
+    if (++down_ < g_.axis[1].kernel) return;
+    down_ = 0;
+    offset_ += step(0) - g_.axis[1].kernel * step(1);
+    if (tap_ < g_.taps()) return;
+    tap_ = 0;
+    channel_ += async_steps;
+    offset_ = channel_ * g_.x_strides[1];
+  }
+};
+
+/// Filters of all groups: [group][eight of channels][tap][channel][filter].
+struct PackedFilters {
+  float* data;
+  std::int64_t pitch;  // filters of a group, a multiple of four
+  std::int64_t terms;  // of a filter, with those of channels that there are not
+
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t of_group() const { return terms * pitch; }
+};
+
+/// Packs w, an element per thread.
+__device__ __forceinline__ void pack_filters(const Gathered& g, const PackedFilters& packed) {
+  const std::int64_t count = g.groups * packed.of_group();
+  const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
+  std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
+  for (; i < count; i += step) {
+    std::int64_t rest = i;
+    const std::int64_t filter = take_axis(rest, packed.pitch);
+    std::int64_t channel = take_axis(rest, async_steps);
+    const std::int64_t tv = take_axis(rest, g.axis[2].kernel);
+    const std::int64_t th = take_axis(rest, g.axis[1].kernel);
+    const std::int64_t td = take_axis(rest, g.axis[0].kernel);
+    channel += async_steps * take_axis(rest, (g.q + async_steps - 1) / async_steps);
+    const auto* w = static_cast<const float*>(g.w) + rest * g.w_group;
+    packed.data[i] = filter < g.m && channel < g.q
+                         ? w[filter * g.w_strides[0] + channel * g.w_strides[1] +
+                             td * g.w_strides[2] + th * g.w_strides[3] + tv * g.w_strides[4]]
+                         : 0.0F;
+  }
+}
+
+/// Whether four pixels that begin at a multiple of four are 16 aligned bytes of y.
+__device__ __forceinline__ bool writes_fours(const Gathered& g) {
+  std::int64_t behind = 1;
+  for (int axis = 2; axis >= 0; --axis) {
+    if (g.axis[axis].places > 1 && g.y_strides[2 + axis] != behind) return false;
+    behind *= g.axis[axis].places;
+  }
+  return behind % 4 == 0 && g.y_strides[0] % 4 == 0 && g.y_strides[1] % 4 == 0 &&
+         is_wide_aligned<float, 4>(static_cast<float*>(g.y));
+}
+
+/// A block's tile of a layer, from loads to stores: blockIdx.x counts tiles of pixels, blockIdx.y
+/// those of filters, of all groups.
+template <gemm_cuda::TileShape shape>
+struct AsyncLayer {
+  static_assert(shape.steps == async_steps && shape.thread_columns % 4 == 0);
+  using TileA =
+      gemm_cuda::AsyncTile<shape.rows, shape.steps, shape.threads(), gemm_cuda::Access::wide>;
+  using TileB = GatheredTile<shape.columns, shape.threads()>;
+  using Tile = gemm_cuda::TilePipeline<shape, TileA, TileB, true>;
+  using Stages = typename Tile::Stages;
+
+  static __device__ __forceinline__ void make(const Gathered& g, const PackedFilters& packed) {
+    const auto tiles = static_cast<unsigned>(ceil_div(g.m, shape.rows));
+    const std::int64_t group = blockIdx.y / tiles;
+    const auto first_filter = static_cast<int>(blockIdx.y % tiles) * shape.rows;
+    const std::int64_t first_pixel = std::int64_t{blockIdx.x} * shape.columns;
+    typename Tile::Sums sums = {};
+    if (packed.terms > 0) {
+      TileA filters({.data = packed.data + group * packed.of_group(),
+                     .outer_stride = 1,
+                     .outer_extent = packed.pitch,
+                     .depth_stride = packed.pitch},
+                    first_filter);
+      TileB pixels(g, group, first_pixel);
+      Tile::accumulate(filters, pixels, static_cast<int>(packed.terms / async_steps), async_steps,
+                       sums);
+    }
+    write(g, group, first_filter, first_pixel, sums);
+  }
+
+ private:
+  /// The loop over rows is rolled, as in gemm's finish_tile(): unrolled, each element would carry
+  /// its own copy of every activation.
+  static __device__ __forceinline__ void write(const Gathered& g, std::int64_t group,
+                                               int first_filter, std::int64_t first_pixel,
+                                               const typename Tile::Sums& sums) {
+    constexpr int columns = shape.thread_columns;
+    std::int64_t at[columns];
+#pragma unroll
+    for (int j = 0; j < columns; ++j) {
+      std::int64_t index = first_pixel + Tile::column(j);
+      at[j] = -1;
+      if (index >= g.pixels()) continue;
+      at[j] = take_axis(index, g.axis[2].places) * g.y_strides[4];
+      at[j] += take_axis(index, g.axis[1].places) * g.y_strides[3];
+      at[j] += take_axis(index, g.axis[0].places) * g.y_strides[2];
+      at[j] += index * g.y_strides[0];
+    }
+    const bool wide = writes_fours(g);
+    const auto* bias = static_cast<const float*>(g.bias);
+#pragma unroll 1
+    for (int i = 0; i < shape.thread_rows; ++i) {
+      float picked[columns] = {};
+#pragma unroll
+      for (int candidate = 0; candidate < shape.thread_rows; ++candidate) {
+        if (candidate == i) {
+#pragma unroll
+          for (int j = 0; j < columns; ++j) picked[j] = sums[candidate][j];
+        }
+      }
+      const std::int64_t filter = first_filter + Tile::row(i);
+      if (filter >= g.m) continue;
+      const std::int64_t of_all = group * g.m + filter;
+      const float added = bias != nullptr ? bias[of_all * g.bias_stride] : 0.0F;
+      float* const y = static_cast<float*>(g.y) + of_all * g.y_strides[1];
+      if (bias != nullptr || g.activation != Activation::none) {
+#pragma unroll
+        for (int j = 0; j < columns; ++j) {
+          picked[j] = activate<float>(g.activation, picked[j] + added);
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < columns; j += 4) {
+        if (wide) {
+          // The pixels are a multiple of four: all of these exist, or none.
+          const Pack<float, 4> four{{picked[j], picked[j + 1], picked[j + 2], picked[j + 3]}};
+          if (at[j] >= 0) store_wide(y + at[j], four);
+          continue;
+        }
+#pragma unroll
+        for (int lane = j; lane < j + 4; ++lane) {
+          if (at[lane] >= 0) y[at[lane]] = picked[lane];
+        }
+      }
+    }
+  }
+};
+
+// --- on the host ---------------------------------------------------------------------------------
+
+constexpr gemm_cuda::TileShape async_shapes[] = {{.rows = 128,
+                                                  .columns = 256,
+                                                  .steps = async_steps,
+                                                  .warp_rows = 64,
+                                                  .warp_columns = 64,
+                                                  .thread_rows = 16,
+                                                  .thread_columns = 8,
+                                                  .stages = 5,
+                                                  .blocks = 1},
+                                                 {.rows = 64,
+                                                  .columns = 256,
+                                                  .steps = async_steps,
+                                                  .warp_rows = 64,
+                                                  .warp_columns = 64,
+                                                  .thread_rows = 16,
+                                                  .thread_columns = 8,
+                                                  .stages = 5,
+                                                  .blocks = 2},
+                                                 {.rows = 64,
+                                                  .columns = 128,
+                                                  .steps = async_steps,
+                                                  .warp_rows = 32,
+                                                  .warp_columns = 64,
+                                                  .thread_rows = 8,
+                                                  .thread_columns = 8,
+                                                  .stages = 5,
+                                                  .blocks = 3},
+                                                 {.rows = 64,
+                                                  .columns = 64,
+                                                  .steps = async_steps,
+                                                  .warp_rows = 32,
+                                                  .warp_columns = 64,
+                                                  .thread_rows = 8,
+                                                  .thread_columns = 8,
+                                                  .stages = 5,
+                                                  .blocks = 6}};
+// What each is taken to reach of the multiply-add peak where y is large.
+constexpr double async_fractions[] = {0.76, 0.72, 0.66, 0.6};
+constexpr int async_shape_count = 4;
+
+inline PackedFilters packed_shape(const Gathered& g) {
+  return {.data = nullptr,
+          .pitch = round_up(g.m, std::int64_t{4}),
+          .terms = round_up(g.q, std::int64_t{async_steps}) * g.taps()};
+}
+
+inline Support supports_async(const Gathered& g) {
+  if (g.dtype != DType::f32) return unsupported("f32 only");
+  if (!has_small_places(g)) {
+    return unsupported("extents, paddings and taps of up to 2^28, channels of up to 2^31 - 1");
+  }
+  if (g.taps() > max_async_taps) return unsupported("filters of up to 32 taps");
+  for (const SourceAxis& axis : g.axis) {
+    if (axis.divisor != 1) return unsupported("a stride of 1");
+  }
+  // What is counted in 32 bits: terms, and elements of a step's filters.
+  constexpr std::int64_t longest = std::int64_t{1} << 22;
+  if (g.q > longest || g.m > longest) return unsupported("up to 4194304 channels and filters");
+  if (ceil_div(g.m, 64) * g.groups > 0xffff || ceil_div(g.pixels(), 64) > 0x7fffffff) {
+    return unsupported("more tiles than a grid has blocks");
+  }
+  return supported;
+}
+
+struct AsyncPlan {
+  int shape = 0;
+  double seconds = 0;
+};
+/// The tile of least estimated time for layers that one launch makes. Blocks of one SM share it, so
+/// that the SM with the most tiles counts, and no SM is done before the longest of them; fewer than
+/// four warps leave schedulers idle.
+inline AsyncPlan plan_async(std::span<const Gathered> layers, Cost cost, const Context& context) {
+  AsyncPlan best;
+  const double sms = context.info().sms;
+  for (int i = 0; i < async_shape_count; ++i) {
+    const gemm_cuda::TileShape& shape = async_shapes[i];
+    double tiles = 0;
+    double terms = 0;
+    double longest = 0;
+    for (const Gathered& g : layers) {
+      const double of_layer = static_cast<double>(ceil_div(g.pixels(), shape.columns)) *
+                              static_cast<double>(ceil_div(g.m, shape.rows)) *
+                              static_cast<double>(g.groups);
+      const auto of_tile = static_cast<double>(packed_shape(g).terms);
+      tiles += of_layer;
+      terms += of_layer * of_tile;
+      longest = larger(longest, of_tile);
+    }
+    const double of_one = std::ceil(tiles / sms);
+    const double idle = larger(4.0 / (of_one * (shape.threads() / 32)), 1.0);
+    const double of_sm = tiles > 0 ? larger(terms / tiles * of_one, longest) : 0;
+    cost.operations = of_sm * idle * sms * 2.0 * shape.rows * shape.columns;
+    // Where schedulers are idle a small tile's warps take as long as a large one's: it wins.
+    const double reach = async_fractions[idle > 1 ? 2 : i];
+    const double seconds = estimate_seconds(cost, {.peak = reach, .launches = 2}, context);
+    if (i == 0 || seconds <= best.seconds) best = {i, seconds};
+  }
+  return best;
+}
+inline AsyncPlan plan_async(const Gathered& g, Cost cost, const Context& context) {
+  return plan_async(std::span(&g, 1), cost, context);
+}
+
+inline std::size_t packed_bytes(const Gathered& g) {
+  const PackedFilters packed = packed_shape(g);
+  const Extents bytes{g.groups, packed.terms, packed.pitch, sizeof(float)};
+  return static_cast<std::size_t>(bytes.product());
+}
+inline PackedFilters make_packed(const Gathered& g, Context& context) {
+  PackedFilters packed = packed_shape(g);
+  packed.data = static_cast<float*>(context.workspace(packed_bytes(g)));
+  return packed;
+}
+inline LaunchShape pack_grid(const Gathered& g, const PackedFilters& packed) {
+  return {.grid = smaller(ceil_div(g.groups * packed.of_group(), block_threads),
+                          std::int64_t{0x7fffffff}),
+          .block = block_threads};
+}
+/// f.template operator()<shape>() with one known at run time.
+template <class F>
+void with_async_shape(int shape, F&& f) {
+  switch (shape) {
+    case 0:
+      return f.template operator()<0>();
+    case 1:
+      return f.template operator()<1>();
+    case 2:
+      return f.template operator()<2>();
+    default:
+      return f.template operator()<3>();
+  }
+}
+template <int Shape>
+LaunchShape async_grid(const Gathered& g) {
+  constexpr gemm_cuda::TileShape shape = async_shapes[Shape];
+  return {.grid = {ceil_div(g.pixels(), shape.columns), ceil_div(g.m, shape.rows) * g.groups},
+          .block = shape.threads(),
+          .shared_bytes = sizeof(typename AsyncLayer<shape>::Stages)};
+}
+
+}  // namespace rung::conv_cuda::inline RUNG_TARGET

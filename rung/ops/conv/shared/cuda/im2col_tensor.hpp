@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Layers of f16 and bf16 with channels last, as the copy engine unrolls them for tensor cores: what
+// conv's rung implicit_gemm_tma shares with the gradients' rungs of this name.
+#pragma once
+
+#include "rung/core/bounds.hpp"
+#include "rung/device/ptx/im2col.hpp"
+#include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
+
+namespace rung::conv_cuda::inline RUNG_TARGET {
+
+constexpr std::int64_t max_groups = 16;  // a launch each
+
+/// Elements from a pixel of a tensor to the next, through rows and images; 0 where they are not one
+/// line.
+inline std::int64_t pixel_stride(const ConstTensorRef& y) {
+  std::int64_t stride = 0;
+  std::int64_t before = 1;
+  for (const int axis : {4, 3, 2, 0}) {
+    const std::int64_t extent = y.shape[axis];
+    if (extent == 1) continue;
+    if (stride == 0) {
+      stride = y.strides[axis] / before;
+    } else if (y.strides[axis] != stride * before) {
+      return 0;
+    }
+    before *= extent;
+  }
+  return stride == 0 ? y.shape[1] : stride;
+}
+
+/// x of a group: images x rows x columns x channels.
+template <class T>
+View<const T, 4> image_of(const ConstTensorRef& x, std::int64_t channels, std::int64_t group) {
+  return {static_cast<const T*>(x.data) + group * channels * x.strides[1],
+          {x.shape[0], x.shape[3], x.shape[4], channels},
+          {x.strides[0], x.strides[3], x.strides[4], x.strides[1]}};
+}
+/// Of so many pixels and channels at a time. It ends where the last pixel's first tap is, so that
+/// paddings at both ends need not be the same.
+inline Im2colWindow window_of(const ConvGeometry& g, int pixels, int channels) {
+  Im2colWindow window{.channels = channels, .pixels = pixels};
+  for (int axis = 0; axis < 2; ++axis) {
+    const ConvAxis& one = g.axis[1 + axis];
+    constexpr std::int64_t far = 1 << 20;  // too far, but an int
+    const std::int64_t last = (one.out - 1) * one.stride - one.padding;
+    window.lower[axis] = static_cast<int>(clamped(-one.padding, -far, far));
+    window.upper[axis] = static_cast<int>(clamped(last - (one.in - 1), -far, far));
+    window.steps[axis] = static_cast<int>(smaller(one.stride, far));
+  }
+  return window;
+}
+
+/// Lets the copy engine write the result where it can, of a job's 16-bit type or partial sums.
+template <class T>
+void map_result(gemm_cuda::TensorJob<T>& job, std::int64_t columns) {
+  if (job.finish.narrow) {
+    job.boxes_of_c = gemm_cuda::map_c<T>(job.finish.p, job.c);
+    return;
+  }
+  // Slices lie one behind the other, as a longer batch; what stands behind their rows is unowned.
+  auto longer = job.finish.p;
+  longer.c.shape[0] *= job.raster.slices;
+  longer.c.shape[2] = gemm_cuda::partial_pitch(columns);
+  job.boxes_of_c = gemm_cuda::map_c<float>(longer, job.c);
+}
+
+/// conv's rung, for whoever has a layer that is not a call of conv's: conv_backward_data.
+/// `partial`: memory for im2col_partial_bytes(), or null: the context's workspace.
+Support supports_im2col_tma(const Conv::Args& args, const Context& context);
+/// Pixels of y need not be in one line, if it has neither bias nor activation, and contiguous
+/// channels; it is made in one slice then.
+Support supports_scattered_tma(const Conv::Args& args, const Context& context);
+double im2col_tma_seconds(const Conv::Args& args, const Context& context);
+std::size_t im2col_partial_bytes(const Conv::Args& args, const Context& context);
+void run_im2col_tma(const Conv::Args& args, Context& context, void* partial);
+
+}  // namespace rung::conv_cuda::inline RUNG_TARGET

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// A block's tile of a product whose operands come from anywhere: 256 threads, sums in registers,
+// strips of both operands in two stages of shared memory, the next strip's elements in flight in
+// registers while this one is multiplied.
+//
+//   sums[i][j] = sum over k of source.row(m, k) source.column(j, k)
+//
+// Where an operand's element k lies is looked up in a table of 256 entries, which the block makes
+// together, an entry per thread: decoding k - three divisions - is not paid for per element.
+#pragma once
+
+#include <cstdint>
+
+#include "rung/core/bounds.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/device/load.hpp"
+#include "rung/device/take_axis.hpp"
+#include "rung/ops/conv/shared/phases.hpp"
+
+namespace rung::conv_cuda::inline RUNG_TARGET {
+
+using conv_layer::Gathered;
+using conv_layer::is_divided;
+using conv_layer::SourceAxis;
+
+constexpr int block_threads = 256;
+constexpr int table_entries = block_threads;
+
+/// Places of this value are outside of every image, whatever is added to them.
+constexpr int outside = -(1 << 30);
+/// What a place may be at most: extents, paddings and what filters span.
+constexpr std::int64_t max_place = 1 << 28;
+
+/// What k stands for: a term - a channel and a tap - or a pixel.
+struct Entry {
+  std::int64_t image;  // from where a pixel, or term, begins to the element
+  std::int64_t other;  // within the other operand; -1: there is no such k
+  int d, h, v;         // its part of the places along the axes
+  int unused;
+};
+
+/// The terms of a small layer, shared by the blocks of as many slices: y then is of partial sums.
+struct TermSlices {
+  std::int64_t count = 1;
+  std::int64_t elements = 0;  // from one slice's sums to the next
+};
+/// A block's terms: whole steps of its tile, the last slices' may be none.
+struct TermRange {
+  std::int64_t begin, end;
+};
+__device__ __forceinline__ TermRange terms_of_block(const TermSlices& slices, std::int64_t terms,
+                                                    int depth) {
+  if (slices.count == 1) return {0, terms};
+  const std::int64_t slice = blockIdx.z % static_cast<unsigned>(slices.count);
+  const std::int64_t share = ceil_div(ceil_div(terms, depth), slices.count) * depth;
+  const std::int64_t begin = smaller(slice * share, terms);
+  return {begin, smaller(begin + share, terms)};
+}
+
+/// A layer in shared memory, which takes no constructors.
+struct alignas(16) PhasePlace {
+  unsigned char bytes[sizeof(Gathered)];
+};
+/// The phase that blockIdx.z counts, behind its slices, made once per block.
+template <class T>
+__device__ __forceinline__ const Gathered& phase_of_block(const Gathered& g, PhasePlace& place,
+                                                          const TermSlices& slices) {
+  auto& phase = *reinterpret_cast<Gathered*>(place.bytes);
+  if (threadIdx.x == 0) {
+    phase = conv_layer::phase_layer(g, blockIdx.z / static_cast<unsigned>(slices.count), sizeof(T),
+                                    slices.count > 1 ? sizeof(Accumulator<T>) : sizeof(T));
+  }
+  __syncthreads();
+  return phase;
+}
+
+/// A tile of Rows x Columns in steps of Depth k. Swapped: neighboring lanes have neighboring
+/// rows, not columns, for what is written has its rows innermost.
+///
+/// A step takes at least as long as its loads: of a small tile, whose products take less, steps are
+/// longer.
+template <int Rows, int Columns, bool Swapped, int Depth = 8>
+struct Shape {
+  static constexpr int rows = Rows;
+  static constexpr int columns = Columns;
+  static constexpr int depth = Depth;
+  static constexpr bool swapped = Swapped;
+  static constexpr int thread_rows = Rows / 16;
+  static constexpr int thread_columns = Columns / 16;
+  static constexpr int row_slots = (Rows * depth + block_threads - 1) / block_threads;
+  static constexpr int column_slots = Columns * depth / block_threads;
+
+  static __device__ __forceinline__ int row_lane() {
+    return static_cast<int>(Swapped ? threadIdx.x % 16 : threadIdx.x / 16);
+  }
+  static __device__ __forceinline__ int column_lane() {
+    return static_cast<int>(Swapped ? threadIdx.x / 16 : threadIdx.x % 16);
+  }
+  /// The i-th row of a lane: fours, so that they are read from shared memory in one go.
+  template <int Count>
+  static __device__ __forceinline__ int index_of(int lane, int i) {
+    if constexpr (Count % 4 == 0) return i / 4 * 64 + lane * 4 + i % 4;
+    return lane * Count + i;
+  }
+  static __device__ __forceinline__ int row(int i) { return index_of<thread_rows>(row_lane(), i); }
+  static __device__ __forceinline__ int column(int j) {
+    return index_of<thread_columns>(column_lane(), j);
+  }
+};
+
+/// Which element of a strip a thread loads: neighboring lanes take neighboring k, or neighboring
+/// rows or columns, as the operand is contiguous.
+struct Loaded {
+  int at;
+  int k;
+};
+template <bool ByK, int Extent, int Depth>
+__device__ __forceinline__ Loaded loaded(int slot) {
+  const int i = static_cast<int>(threadIdx.x) + slot * block_threads;
+  if constexpr (ByK) return {i / Depth, i % Depth};
+  return {i % Extent, i / Extent};
+}
+
+template <class Sum, class S>
+struct Strips {
+  alignas(16) Sum row[2][S::depth][S::rows + 4];
+  alignas(16) Sum column[2][S::depth][S::columns + 4];
+  Entry table[table_entries];
+};
+
+template <int Count, class Sum>
+__device__ __forceinline__ void read_strip(const Sum* strip, int lane, Sum (&to)[Count]) {
+  if constexpr (Count % 4 == 0) {
+#pragma unroll
+    for (int i = 0; i < Count; i += 4) {
+      const Pack<Sum, 4> four = load_wide<4>(strip + i * 16 + lane * 4);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) to[i + j] = four[j];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) to[i] = strip[lane * Count + i];
+  }
+}
+
+/// `source.refill(table, first)` makes this thread's entry of the table of 256 k from `first` on;
+/// row(slot, entry) and column(slot, entry) give elements, zero where there is none.
+template <class S, class Sum, class Source>
+__device__ __forceinline__ void multiply_tile(const Source& source, Strips<Sum, S>& strips,
+                                              std::int64_t begin, std::int64_t end,
+                                              Sum (&sums)[S::thread_rows][S::thread_columns]) {
+  constexpr int depth = S::depth;
+  Sum rows[S::row_slots] = {};
+  Sum columns[S::column_slots] = {};
+  const auto refill = [&](std::int64_t first) {
+    source.refill(strips.table[threadIdx.x], first + threadIdx.x, end);
+    __syncthreads();
+  };
+  const auto load = [&](int first) {
+#pragma unroll
+    for (int slot = 0; slot < S::row_slots; ++slot) {
+      const Loaded one = loaded<Source::rows_by_k, S::rows, depth>(slot);
+      if (one.at < S::rows && one.k < depth) {
+        rows[slot] = source.row(slot, strips.table[first + one.k]);
+      }
+    }
+#pragma unroll
+    for (int slot = 0; slot < S::column_slots; ++slot) {
+      const Loaded one = loaded<Source::columns_by_k, S::columns, depth>(slot);
+      columns[slot] = source.column(slot, strips.table[first + one.k]);
+    }
+  };
+  const auto keep = [&](int stage) {
+#pragma unroll
+    for (int slot = 0; slot < S::row_slots; ++slot) {
+      const Loaded one = loaded<Source::rows_by_k, S::rows, depth>(slot);
+      if (one.at < S::rows && one.k < depth) strips.row[stage][one.k][one.at] = rows[slot];
+    }
+#pragma unroll
+    for (int slot = 0; slot < S::column_slots; ++slot) {
+      const Loaded one = loaded<Source::columns_by_k, S::columns, depth>(slot);
+      strips.column[stage][one.k][one.at] = columns[slot];
+    }
+  };
+  if (begin >= end) return;
+  refill(begin);
+  load(0);
+  int stage = 0;
+  for (std::int64_t k = begin; k < end; k += depth, stage ^= 1) {
+    keep(stage);
+    __syncthreads();
+    const std::int64_t next = k + depth;
+    if (next < end) {
+      const int at = static_cast<int>((next - begin) % table_entries);
+      if (at == 0) refill(next);
+      load(at);
+    }
+#pragma unroll 8
+    for (int i = 0; i < depth; ++i) {
+      Sum left[S::thread_rows];
+      Sum right[S::thread_columns];
+      read_strip(strips.row[stage][i], S::row_lane(), left);
+      read_strip(strips.column[stage][i], S::column_lane(), right);
+#pragma unroll
+      for (int a = 0; a < S::thread_rows; ++a) {
+#pragma unroll
+        for (int b = 0; b < S::thread_columns; ++b) sums[a][b] += left[a] * right[b];
+      }
+    }
+  }
+}
+
+/// What can be told apart by places of 32 bits, and channels too.
+inline bool has_small_places(const Gathered& g) {
+  constexpr std::int64_t max_channels = 0x7fffffff;
+  if (g.q > max_channels || g.m > max_channels || g.taps() > max_place) return false;
+  for (const SourceAxis& axis : g.axis) {
+    const std::int64_t start = axis.start < 0 ? -axis.start : axis.start;
+    const std::int64_t between = axis.between < 0 ? -axis.between : axis.between;
+    const std::int64_t step = axis.places * axis.step;
+    if (axis.extent > max_place || start > max_place || step > max_place ||
+        (axis.kernel - 1) * between > max_place || axis.divisor > max_place) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace rung::conv_cuda::inline RUNG_TARGET

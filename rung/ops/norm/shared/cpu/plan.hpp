@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// The numbers of a row on their way from its elements to its scale, and what the vector kernels of
+// norm are given. No vector code here.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "rung/ops/norm/shared/lines.hpp"
+
+namespace rung::norm_cpu {
+
+/// Elements of a row whose statistics are taken together: the second pass over them finds them in
+/// L1 (16 KiB of f32), and no sum within them is long. Results depend on it, not on the threads.
+constexpr std::int64_t block = 4096;
+constexpr std::int64_t blocks_of(std::int64_t n) { return (n + block - 1) / block; }
+
+/// Moments about `center`, a rounded mean: rest = sum(s - center), which is what rounding left of
+/// the mean, and squares = sum((s - center)^2). RMS norm has center = rest = 0. Where squares are
+/// infinite, layer norm has the mean in `center`, and rest = 0 (finite_moments()).
+template <class V>
+struct Moments {
+  V center;
+  V rest;
+  V squares;
+};
+
+template <class V>
+inline constexpr V infinite = std::numeric_limits<V>::infinity();
+
+/// Means of this size and more count as an overflow: s - center may be infinite. The squares of
+/// such elements overflow anyway, unless all of them are equal.
+template <class V>
+inline constexpr V too_large = static_cast<V>(sizeof(V) == 8 ? 0x1p960 : 0x1p100);
+
+/// Returns true if the sums of layer norm's row are in range: false for infinite elements, too.
+template <class V>
+bool in_range(V squares, V mean) {
+  return squares < infinite<V> && std::abs(mean) < too_large<V>;
+}
+
+/// Recomputes the moments of finite elements whose sums overflow: the mean, and infinite squares.
+/// NaN or infinity makes all three NaN, and so does n = 0. Slow: one element at a time, in a type
+/// of more range. element(i) is s[i].
+template <class V, class Element>
+[[gnu::noinline, gnu::cold]] Moments<V> moments_past_overflow(const Element& element,
+                                                              std::int64_t n) {
+  using Wider = std::conditional_t<std::is_same_v<V, double>, long double, double>;
+  Wider sum = 0;
+  V poison = n == 0 ? std::numeric_limits<V>::quiet_NaN() : 0;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const V value = element(i);
+    sum += static_cast<Wider>(value);
+    poison += value - value;  // NOLINT: NaN where it is not finite
+  }
+  // Rounding must not make it infinite.
+  constexpr Wider most = std::numeric_limits<V>::max();
+  const auto mean = static_cast<V>(std::clamp(sum / static_cast<Wider>(n), -most, most));
+  return {mean + poison, poison, infinite<V> + poison};
+}
+
+/// The moments of layer norm's n contiguous elements: `moments` where they are in range.
+template <class T>
+Moments<Accumulator<T>> finite_moments(const Moments<Accumulator<T>>& moments, const T* s,
+                                       std::int64_t n) {
+  using V = Accumulator<T>;
+  if (in_range(moments.squares, moments.center)) return moments;
+  return moments_past_overflow<V>([s](std::int64_t i) { return static_cast<V>(s[i]); }, n);
+}
+
+/// z = (s - center) rstd + shift. The mean is center + rest / n, more digits than V has: shift
+/// carries those that center could not. Where the squares overflow all but the mean are 0, so that
+/// s - center does not overflow.
+template <class V>
+struct Scale {
+  V center;
+  V rstd;
+  V shift;
+  V mean;
+};
+
+template <class V>
+V rstd_of(V variance, double epsilon) {
+  // Not below zero through rounding; a NaN must stay one.
+  const V positive = variance < 0 ? V{0} : variance;
+  return 1 / std::sqrt(positive + static_cast<V>(epsilon));
+}
+
+/// The scale of a row that is one block.
+template <class V>
+Scale<V> scale_of(const Moments<V>& moments, std::int64_t n, double epsilon) {
+  const V part = 1 / static_cast<V>(n);
+  const V rest = moments.rest * part;
+  // 0 * infinity, n = 0, is the NaN that it should be.
+  const V rstd = rstd_of(moments.squares * part - rest * rest, epsilon);
+  // No branch: callers compute those of several rows at a time.
+  const V center = moments.squares == infinite<V> ? V{0} : moments.center;
+  return {center, rstd, -rest * rstd, moments.center + rest};
+}
+
+/// Combines the moments of a row's blocks, in double, about the center of the first one: only
+/// distances between centers are added, never the centers themselves, so that f64 keeps the digits
+/// that a large mean would cost [Chan, Golub & LeVeque]. That center is off the mean of n elements
+/// by at most sqrt(n / block) standard deviations, which cost n / block roundings; the contract
+/// allows n / 8.
+template <class V>
+class CombinedMoments {
+ public:
+  /// Starts a row of n elements.
+  explicit CombinedMoments(std::int64_t n) : part_(1 / static_cast<double>(n)) {}
+
+  /// Adds the next `count` elements.
+  void add(const Moments<double>& part, std::int64_t count) {
+    const auto length = static_cast<double>(count);
+    if (empty_) center_ = part.center;
+    empty_ = false;
+    const double away = part.center - center_;
+    const double moved = length * away;
+    rest_ += part.rest + moved;
+    squares_ += part.squares + away * (2 * part.rest + moved);
+    rough_mean_ += part.center * (length * part_);
+  }
+  void add(const Moments<V>& part, std::int64_t count) requires(!std::is_same_v<V, double>) {
+    add(widened(part), count);
+  }
+
+  [[nodiscard]] Scale<V> scale(double epsilon) const {
+    // What overflows in V overflows, wherever blocks begin.
+    if (static_cast<V>(squares_) == infinite<V>) {
+      // Exact for equal elements, of which only rounding's share overflows; it may be infinite.
+      const double mean = center_ + rest_ * part_;
+      constexpr double most = std::numeric_limits<V>::max();
+      return {0, 0, 0,
+              static_cast<V>(std::clamp(std::isfinite(mean) ? mean : rough_mean_, -most, most))};
+    }
+    const double rest = rest_ * part_;
+    const auto rstd = static_cast<V>(rstd_of(squares_ * part_ - rest * rest, epsilon));
+    const auto center = static_cast<V>(center_ + rest);
+    const auto left = static_cast<V>(rest - (static_cast<double>(center) - center_));
+    return {center, rstd, -left * rstd, center};
+  }
+
+  static Moments<double> widened(const Moments<V>& part) {
+    return {static_cast<double>(part.center), static_cast<double>(part.rest),
+            static_cast<double>(part.squares)};
+  }
+
+ private:
+  double part_;  // 1 / n
+  bool empty_ = true;
+  double center_ = 0;
+  double rest_ = 0;
+  double squares_ = 0;
+  double rough_mean_ = 0;  // no sum of it overflows
+};
+
+/// How the memory of a call lies.
+enum class Access : std::uint8_t {
+  along,    // rows are contiguous: vectors along them
+  across,   // rows are adjacent: a vector holds an element of each of several rows
+  gathered  // neither: a row is copied into contiguous memory and back
+};
+
+/// A call as the kernels see it.
+struct Call {
+  const Norm::Args* args = nullptr;
+  norm_lines::Lines lines;
+  Access access = Access::along;
+  std::int64_t n = 0;              // elements per row
+  std::int64_t adjacent_rows = 1;  // across: rows that are neighbors in memory
+  bool streams = false;            // y is not in a cache when it is read next
+  const void* gamma = nullptr;     // contiguous, in the arithmetic type; or null
+  const void* beta = nullptr;
+};
+
+/// Rows [begin, end), of every step one thread does alone. `scratch`: two rows, where gathered.
+struct RowsJob {
+  const Call* call;
+  std::int64_t begin;
+  std::int64_t end;
+  void* scratch;
+};
+
+/// A part of rows that threads share: the statistics of blocks [begin, end) of all the rows', in C
+/// order, or y from them.
+struct BlocksJob {
+  const Call* call;
+  std::int64_t begin;
+  std::int64_t end;
+  Moments<double>* moments;  // of every block of every row
+};
+
+}  // namespace rung::norm_cpu

@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every CUDA kernel of norm is given, how it reaches the elements of a row, and the numbers
+// that its threads combined.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "rung/core/bounds.hpp"
+#include "rung/device/collectives.hpp"
+#include "rung/device/convert.hpp"
+#include "rung/device/rows.hpp"
+#include "rung/ops/norm/op/norm.hpp"
+#include "rung/ops/norm/shared/lines.hpp"
+
+namespace rung::norm_cuda::inline RUNG_TARGET {
+
+using norm_lines::Lines;
+
+/// Factors of a row's sums. Terms of the sums of s and of s - center are multiplied by `shrink`, in
+/// the same multiply-add: sums of finite elements do not overflow then, so that a sum that is not
+/// finite means an element that is not.
+template <class W>
+struct SumFactors {
+  W part;         // 1 / n: NaN comes out of 0 * infinity where n is 0
+  W shrink;       // a power of two, 1 / (2 n) at most
+  W grow;         // 1 / shrink
+  W shrunk_part;  // grow / n: makes a mean of a shrunk sum
+};
+
+template <class W>
+SumFactors<W> sum_factors(std::int64_t n) {
+  W grow = 2;
+  while (grow < 2 * static_cast<W>(n)) grow *= 2;
+  return {W{1} / static_cast<W>(n), 1 / grow, grow, grow / static_cast<W>(n)};
+}
+
+/// One call, typed. Absent tensors are null.
+template <class T_>
+struct Call {
+  using T = T_;
+  using Wide = Accumulator<T>;
+
+  Lines lines;
+  std::int64_t rows;
+  std::int64_t n;  // elements per row
+  const T* x;
+  const T* residual;
+  T* y;
+  T* sum;
+  const void* gamma;
+  const void* beta;
+  Wide* mean;
+  Wide* rstd;
+  Wide epsilon;
+  SumFactors<Wide> factors;
+  bool layer;          // or RMS norm
+  bool wide_weights;   // gamma and beta are of Wide, not T
+  unsigned zero;       // 0, though the compiler cannot know
+  std::int64_t ahead;  // rows: so much further on is the one that L2 is asked for; 0 for none
+};
+
+template <class T>
+Call<T> call_of(const Norm::Args& args) {
+  using Wide = Accumulator<T>;
+  Call<T> call{};
+  call.lines = norm_lines::lines_of(args);
+  call.rows = call.lines.rows.size();
+  call.n = call.lines.columns.size();
+  call.x = static_cast<const T*>(args.x.data);
+  call.residual = static_cast<const T*>(args.residual.data);
+  call.y = static_cast<T*>(args.y.data);
+  call.sum = static_cast<T*>(args.sum.data);
+  call.gamma = args.gamma.data;
+  call.beta = args.beta.data;
+  call.mean = static_cast<Wide*>(args.mean.data);
+  call.rstd = static_cast<Wide*>(args.rstd.data);
+  call.epsilon = static_cast<Wide>(args.epsilon);
+  call.factors = sum_factors<Wide>(call.n);
+  call.layer = args.kind == NormKind::layer;
+  const DType weights = args.gamma.data != nullptr ? args.gamma.dtype : args.beta.dtype;
+  call.wide_weights = weights != args.x.dtype;
+  return call;
+}
+
+/// f(call) for the type of x.
+template <class F>
+void with_call(const Norm::Args& args, F&& f) {
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() { f(call_of<T>(args)); });
+}
+
+template <class W>
+__device__ __forceinline__ W inverse_root(W value) {
+  if constexpr (sizeof(W) == 8) {
+    return 1 / sqrt(value);
+  } else {
+#if defined(__CUDA_ARCH__)
+    return rsqrtf(value);  // within 2 units in the last place, a tenth of the instructions
+#else
+    return 1 / sqrtf(value);
+#endif
+  }
+}
+
+/// rstd from a variance, which rounding may have brought below 0; NaN stays NaN.
+template <class W>
+__device__ __forceinline__ W rstd_of(W variance, W epsilon) {
+  return inverse_root((variance < 0 ? W{0} : variance) + epsilon);
+}
+
+/// z = (s - center) rstd + shift: the mean is center + rest / n, more digits than W has, and shift
+/// carries those that center could not.
+template <class W>
+struct Scale {
+  W center;
+  W rstd;
+  W shift;
+};
+
+/// About a center: rest = shrink sum(s - center), squares = sum((s - center)^2).
+template <class W>
+struct Moments {
+  W rest;
+  W squares;
+  __device__ __forceinline__ void add(W distance, W shrink) {
+    rest += distance * shrink;
+    squares += distance * distance;
+  }
+};
+
+/// The moments of `count` elements about a center that is `distance` less. Infinite squares stay:
+/// the summand may be infinite of the other sign.
+template <class W>
+__device__ __forceinline__ Moments<W> moved_by(Moments<W> moments, W distance, W count,
+                                               const SumFactors<W>& factors) {
+  const W moved = count * distance;
+  if (moments.squares < std::numeric_limits<W>::infinity()) {
+    moments.squares += distance * (2 * factors.grow * moments.rest + moved);
+  }
+  moments.rest += moved * factors.shrink;
+  return moments;
+}
+
+/// The center for moments of elements whose mean is about `mean`. 0 where that is not finite, or so
+/// large that s - center may overflow: the squares overflow in either case.
+template <class W>
+__device__ __forceinline__ W center_near(W mean) {
+  constexpr W limit = static_cast<W>(sizeof(W) == 8 ? 0x1p960 : 0x1p100);
+  return -limit < mean && mean < limit ? mean : W{0};
+}
+
+/// The mean of layer norm's row: NaN where an element is not finite, else finite, however it is
+/// rounded.
+template <class Call, class W>
+__device__ __forceinline__ W mean_of(const Call& call, W center, const Moments<W>& moments) {
+  constexpr W most = std::numeric_limits<W>::max();
+  const W rest = moments.rest * call.factors.shrunk_part;
+  return center +
+         (rest > most    ? most
+          : rest < -most ? -most
+                         : rest) +
+         (moments.rest - moments.rest);
+}
+struct AddMoments {
+  template <class W>
+  __device__ __forceinline__ Moments<W> operator()(Moments<W> a, Moments<W> b) const {
+    return {a.rest + b.rest, a.squares + b.squares};
+  }
+};
+
+/// Where row `row` of one of the tensors begins: no more registers than that takes. `flat`: rows
+/// have one axis.
+template <int tensor, bool flat = false, class T>
+__device__ __forceinline__ std::int64_t place(const Call<T>& call, int row) {
+  const auto& rows = call.lines.rows;
+  const auto& strides = rows.strides[tensor];
+  if constexpr (flat) return row * strides[0];
+  std::int64_t at = 0;
+  for (int axis = rows.rank - 1; axis > 0; --axis) {
+    const int extent = static_cast<int>(rows.shape[axis]);
+    const int quotient = row / extent;
+    at += (row - quotient * extent) * strides[axis];
+    row = quotient;
+  }
+  return at + row * strides[0];
+}
+
+/// The scale of a row whose moments about `center` are known. rstd is 0 where the squares overflow,
+/// NaN where an element is not finite.
+template <class Call, class W>
+__device__ __forceinline__ Scale<W> scale_about(const Call& call, W center, Moments<W> moments) {
+  W rest = call.layer ? moments.rest * call.factors.shrunk_part : W{0};
+  W variance = moments.squares * call.factors.part;
+  if (variance < std::numeric_limits<W>::infinity()) {
+    variance -= rest * rest;
+  } else {
+    if (call.layer) variance += moments.rest - moments.rest;
+    rest = 0;
+  }
+  const W rstd = rstd_of(variance, call.epsilon);
+  return {center, rstd, -rest * rstd};
+}
+
+/// By one thread of the row.
+template <bool flat = false, class T, class W = Accumulator<T>>
+__device__ __forceinline__ void write_statistics(const Call<T>& call, int row, W center,
+                                                 Moments<W> moments, W rstd) {
+  if (call.mean != nullptr) {
+    call.mean[place<norm_lines::row_mean, flat>(call, row)] = mean_of(call, center, moments);
+  }
+  if (call.rstd != nullptr) call.rstd[place<norm_lines::row_rstd, flat>(call, row)] = rstd;
+}
+
+/// What the threads of a row found, as the scale of the row; mean and rstd are written by one.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const std::int64_t (&at)[6],
+                                             W center, Moments<W> moments, bool writes) {
+  const Scale<W> scale = scale_about(call, center, moments);
+  if (writes && call.mean != nullptr) {
+    call.mean[at[norm_lines::row_mean]] = mean_of(call, center, moments);
+  }
+  if (writes && call.rstd != nullptr) call.rstd[at[norm_lines::row_rstd]] = scale.rstd;
+  return scale;
+}
+/// gamma[at] or beta[at].
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ W weight(const Call<T>& call, const void* weights, std::int64_t at,
+                                    W otherwise) {
+  if (weights == nullptr) return otherwise;
+  if (call.wide_weights) return static_cast<const W*>(weights)[at];
+  return convert<W>(static_cast<const T*>(weights)[at]);
+}
+
+/// s = x + residual, rounded to T.
+template <class T>
+__device__ __forceinline__ T add(T x, T residual) {
+  using W = Accumulator<T>;
+  return convert<T>(convert<W>(x) + convert<W>(residual));
+}
+
+/// A row's elements one by one, wherever they lie. After prepare(), s(i) is where it was stored by
+/// the same thread: in sum, or in y until y itself is written; so any of them may be x or residual.
+template <class T>
+struct Elements {
+  using W = Accumulator<T>;
+  const Call<T>& call;
+  std::int64_t at[6] = {};
+
+  __device__ __forceinline__ Elements(const Call<T>& call, std::int64_t row) : call(call) {
+    call.lines.rows.offsets(row, at);
+  }
+
+  __device__ __forceinline__ T* stored(const std::int64_t (&column)[6]) const {
+    return call.sum != nullptr ? call.sum + at[norm_lines::row_sum] + column[norm_lines::column_sum]
+                               : call.y + at[norm_lines::row_y] + column[norm_lines::column_y];
+  }
+  /// s[i], added and stored on the first of a kernel's passes.
+  template <bool first = false>
+  __device__ __forceinline__ W s(std::int64_t i) const {
+    std::int64_t column[6];
+    call.lines.columns.offsets(i, column);
+    const T* x = call.x + at[norm_lines::row_x] + column[norm_lines::column_x];
+    if (call.residual == nullptr) return convert<W>(*x);
+    T* place = stored(column);
+    if constexpr (first) {
+      const T* r =
+          call.residual + at[norm_lines::row_residual] + column[norm_lines::column_residual];
+      *place = add(*x, *r);
+    }
+    return convert<W>(*place);
+  }
+  __device__ __forceinline__ void write(std::int64_t i, const Scale<W>& scale) const {
+    std::int64_t column[6];
+    call.lines.columns.offsets(i, column);
+    const W z = (s(i) - scale.center) * scale.rstd + scale.shift;
+    const W gamma = weight(call, call.gamma, column[norm_lines::column_gamma], W{1});
+    const W beta = weight(call, call.beta, column[norm_lines::column_beta], W{0});
+    call.y[at[norm_lines::row_y] + column[norm_lines::column_y]] = convert<T>(z * gamma + beta);
+  }
+};
+
+/// kernel(call), a block of threads x rows going round the rows. `dependent`: the kernel begins
+/// with start_dependent().
+template <class T>
+void launch_call(Context& context, const Call<T>& call, const RowBlock& block,
+                 void (*kernel)(Call<T>), bool dependent = false) {
+  constexpr std::int64_t max_blocks = 0x7fffffff;
+  launch(context,
+         {.grid = smaller(max_blocks, ceil_div(call.rows, std::int64_t{block.rows})),
+          .block = {block.threads, block.rows},
+          .shared_bytes = block.shared_bytes,
+          .dependent = dependent},
+         kernel, call);
+}
+
+inline Support require_contiguous_rows(const Norm::Args& args, const Context&) {
+  return norm_lines::lines_of(args).contiguous_columns()
+             ? supported
+             : unsupported("rows, gamma and beta must be contiguous");
+}
+
+}  // namespace rung::norm_cuda::inline RUNG_TARGET

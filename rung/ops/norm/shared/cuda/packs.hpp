@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row of norm's tensors in packs of 16 bytes, all cut at the same elements, so that the thread
+// that reads a pack also writes it: y and sum may then be x or residual.
+#pragma once
+
+#include "rung/device/load_anywhere.hpp"
+#include "rung/device/widen.hpp"
+#include "rung/ops/norm/shared/cuda/norm.hpp"
+
+namespace rung::norm_cuda::inline RUNG_TARGET {
+
+template <int N, class W>
+__device__ __forceinline__ Pack<W, N> all_equal(W value) {
+  Pack<W, N> same;
+#pragma unroll
+  for (int i = 0; i < N; ++i) same[i] = value;
+  return same;
+}
+
+/// gamma or beta from `begin` on, wherever they lie; where there are none, whatever they would be.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ Pack<W, vector_width<T>> weights_anywhere(const Call<T>& call,
+                                                                     const void* weights,
+                                                                     std::int64_t begin,
+                                                                     W otherwise) {
+  constexpr int width = vector_width<T>;
+  if (weights == nullptr) return all_equal<width>(otherwise);
+  if (call.wide_weights) {
+    return unpack(load_anywhere<width>(static_cast<const W*>(weights), begin, call.n));
+  }
+  return widen(load_anywhere<width>(static_cast<const T*>(weights), begin, call.n));
+}
+
+/// Rows at any address: the first and last pack may be cut, see RowPacks.
+template <class T>
+struct PackedRow {
+  using W = Accumulator<T>;
+  static constexpr int width = vector_width<T>;
+
+  const Call<T>& call;
+  std::int64_t at[6] = {};
+  int lead = 0;
+
+  __device__ __forceinline__ PackedRow(const Call<T>& call, std::int64_t row) : call(call) {
+    call.lines.rows.offsets(row, at);
+    lead = lead_of<width>(call.x + at[norm_lines::row_x]);
+  }
+  template <class U>
+  __device__ __forceinline__ RowPacks<U, width> of(U* tensor, int which) const {
+    return {tensor + at[which], call.n, lead};
+  }
+  [[nodiscard]] __device__ __forceinline__ std::int64_t packs() const {
+    return (call.n + lead + width - 1) / width;
+  }
+  [[nodiscard]] __device__ __forceinline__ bool exists(std::int64_t pack, int i) const {
+    return of(call.x, norm_lines::row_x).exists(pack, i);
+  }
+  /// Whether all elements of the pack exist.
+  [[nodiscard]] __device__ __forceinline__ bool whole(std::int64_t pack) const {
+    return of(call.x, norm_lines::row_x).whole(pack);
+  }
+
+  /// s of the pack, from x and residual; stored in sum, or in y when `keeps` asks for it to be read
+  /// again.
+  __device__ __forceinline__ Pack<T, width> first(std::int64_t pack, bool keeps) const {
+    Pack<T, width> s = of(call.x, norm_lines::row_x).load(pack, zero<T>());
+    if (call.residual == nullptr) return s;
+    const auto r = of(call.residual, norm_lines::row_residual).load(pack, zero<T>());
+#pragma unroll
+    for (int i = 0; i < width; ++i) s[i] = add(s[i], r[i]);
+    if (call.sum != nullptr) {
+      of(call.sum, norm_lines::row_sum).store(pack, s);
+    } else if (keeps) {
+      of(call.y, norm_lines::row_y).store(pack, s);
+    }
+    return s;
+  }
+  /// The same in words, of a pack that is not read again.
+  __device__ __forceinline__ RawPack<T, width> first_raw(std::int64_t pack) const {
+    const auto x = of(call.x, norm_lines::row_x);
+    if (call.residual == nullptr && x.aligned && x.whole(pack)) {
+      return load_raw_streaming<width>(x.first + pack * width);
+    }
+    return raw(first(pack, false));
+  }
+  /// The same again, from where it is.
+  __device__ __forceinline__ Pack<T, width> again(std::int64_t pack) const {
+    if (call.residual == nullptr) return of(call.x, norm_lines::row_x).load(pack, zero<T>());
+    if (call.sum != nullptr) return of(call.sum, norm_lines::row_sum).load(pack, zero<T>());
+    return of(call.y, norm_lines::row_y).load(pack, zero<T>());
+  }
+  __device__ __forceinline__ void write(std::int64_t pack, const RawPack<T, width>& s,
+                                        const Scale<W>& scale) const {
+    const std::int64_t begin = pack * width - lead;
+    const Pack<W, width> gamma = weights_anywhere(call, call.gamma, begin, W{1});
+    const Pack<W, width> beta = weights_anywhere(call, call.beta, begin, W{0});
+    Pack<W, width> z = widen(s);
+#pragma unroll
+    for (int i = 0; i < width; ++i) {
+      z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * gamma[i] + beta[i];
+    }
+    const auto y = of(call.y, norm_lines::row_y);
+    if (y.aligned && y.whole(pack)) {
+      store_raw_streaming(y.first + pack * width, narrow<T>(z));
+    } else {
+      y.store(pack, unpack(narrow<T>(z)));
+    }
+  }
+};
+
+/// gamma or beta from `begin` on: width elements at an aligned address.
+template <class T, class W = Accumulator<T>>
+__device__ __forceinline__ Pack<W, vector_width<T>> wide_weights(const Call<T>& call,
+                                                                 const void* weights,
+                                                                 std::int64_t begin, W otherwise) {
+  constexpr int width = vector_width<T>;
+  if (weights == nullptr) return all_equal<width>(otherwise);
+  if (call.wide_weights) return load_wide<width>(static_cast<const W*>(weights) + begin);
+  return convert<W>(load_wide<width>(static_cast<const T*>(weights) + begin));
+}
+
+/// Whether every pack of every row is whole and aligned: rows of whole packs, 16-byte addresses.
+inline bool all_packs_whole(const Norm::Args& args) {
+  const norm_lines::Lines lines = norm_lines::lines_of(args);
+  const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  if (lines.columns.size() % width != 0) return false;
+  const auto aligned = [](const ConstTensorRef& tensor) {
+    return reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
+  };
+  for (int axis = 0; axis < lines.rows.rank; ++axis) {
+    for (const int tensor :
+         {norm_lines::row_x, norm_lines::row_residual, norm_lines::row_y, norm_lines::row_sum}) {
+      if (lines.rows.strides[tensor][axis] % width != 0) return false;
+    }
+  }
+  return aligned(args.x) && aligned(args.y) && aligned(args.residual) && aligned(args.sum) &&
+         aligned(args.gamma) && aligned(args.beta);
+}
+
+}  // namespace rung::norm_cuda::inline RUNG_TARGET

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mean and variance by parts. Each warp of a row takes the moments of its part about a center of
+// its own, the mean of some of its elements; they are then moved to the first warp's center, by
+// adding small numbers alone (T. Chan, G. Golub and R. LeVeque, 1983). So the warps of a row meet
+// once, not twice, and the digits are those of two passes over the row: a center of m of its n
+// elements is off the mean by at most sqrt(n / m) standard deviations.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "rung/ops/norm/shared/cuda/packs.hpp"
+
+namespace rung::norm_cuda::inline RUNG_TARGET {
+
+/// Packs of a row that a thread keeps: 32 elements, f64 16.
+template <class T>
+inline constexpr int kept_packs = sizeof(T) == 8 ? 8 : 32 / vector_width<T>;
+
+/// What a warp found: moments about a center of its own.
+template <class W>
+struct alignas(16) WarpPart {
+  W center;
+  W count;  // elements
+  Moments<W> moments;
+};
+
+/// Sums over the lanes of a row, which are neighbors: a power of two, or all of a warp.
+template <class W>
+__device__ __forceinline__ W lanes_sum(W value, int lanes) {
+  return lanes >= 32 ? warp_reduce(value, Plus{}) : lanes_reduce(value, Plus{}, lanes);
+}
+/// Of a whole warp both at once: after the first step a half of it has each.
+template <class W>
+__device__ __forceinline__ Moments<W> lanes_sum(const Moments<W>& value, int lanes) {
+  if (lanes < 32) return {lanes_sum(value.rest, lanes), lanes_sum(value.squares, lanes)};
+  const bool upper = lane_of_thread() >= 16;
+  W sum = upper ? value.squares : value.rest;
+  sum += shuffle_xor(upper ? value.rest : value.squares, 16);
+#pragma unroll
+  for (int distance = 8; distance > 0; distance /= 2) sum += shuffle_xor(sum, distance);
+  return {shuffle(sum, 0), shuffle(sum, 16)};
+}
+
+/// Elements that so many lanes of a row have, of `packs` packs each.
+template <int width>
+__device__ __forceinline__ int elements_of(int left, int lanes, int packs) {
+  const int most = lanes * packs;
+  return (left < 0 ? 0 : left < most ? left : most) * width;
+}
+
+/// The part of this thread's lanes, whose first packs begin `left` packs in front of the row's end.
+/// Moments are about the mean of the first packs: of at least an eighth of the part's elements, and
+/// so it is off the mean of all by at most 2.7 of their standard deviations, which the moments make
+/// good. values(p) is the thread's pack p, zeros where has(p) is false.
+template <int packs, int width, class W, class Call, class Has, class Values>
+__device__ __forceinline__ WarpPart<W> part_of_lanes(const Call& call, int lanes, int left,
+                                                     Has&& has, Values&& values) {
+  WarpPart<W> found{0, static_cast<W>(elements_of<width>(left, lanes, packs)), {}};
+  if (call.layer) {
+    constexpr W most = 32 * width;  // elements: a power of two, by which sums are shrunk
+    W sums[2] = {};                 // two chains of additions, half as long
+    const auto s = values(0);
+#pragma unroll
+    for (int i = 0; i < width; ++i) sums[i % 2] += s[i] * (1 / most);
+    const auto elements = static_cast<W>(elements_of<width>(left, lanes, 1));
+    found.center =
+        center_near(lanes_sum(sums[0] + sums[1], lanes) * (elements == most ? W{1}
+                                                           : elements > 0   ? most / elements
+                                                                            : W{0}));
+  }
+  Moments<W> moments[2] = {};
+#pragma unroll
+  for (int p = 0; p < packs; ++p) {
+    if (!has(p)) continue;
+    const auto s = values(p);
+#pragma unroll
+    for (int i = 0; i < width; ++i) moments[i % 2].add(s[i] - found.center, call.factors.shrink);
+  }
+  found.moments = lanes_sum(AddMoments{}(moments[0], moments[1]), lanes);
+  return found;
+}
+
+/// The moments of all parts about the first one's center; in every warp, bit for bit the same.
+template <class Call, class W>
+__device__ __forceinline__ Moments<W> join(const Call& call, const WarpPart<W>* parts, int count,
+                                           W& center) {
+  center = parts[0].center;
+  Moments<W> all{};
+#pragma unroll 1
+  for (int i = lane_of_thread(); i < count; i += 32) {
+    const WarpPart<W> part = parts[i];
+    all = AddMoments{}(
+        all, call.layer ? moved_by(part.moments, part.center - center, part.count, call.factors)
+                        : part.moments);
+  }
+  return lanes_sum(all, 32);
+}
+
+}  // namespace rung::norm_cuda::inline RUNG_TARGET
