@@ -12,7 +12,7 @@
 // Limits   labels; rows of up to 512 elements that follow one another in x and dx, and are short,
 //          or do not begin at multiples of 16 bytes.
 // Tried    -
-// Source   softmax's ladder (ops/softmax/cuda/045_short_rows.cu).
+// Source   softmax's ladder (ops/softmax/cuda/shapes/short_rows.cu).
 #include "rung/device/row_chunk.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/ops/loss/cuda/detail/loss.hpp"

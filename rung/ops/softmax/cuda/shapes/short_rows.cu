@@ -141,7 +141,6 @@ void run(const Softmax::Args& args, Context& context) {
 }
 
 const Rung<Softmax> self{{.name = "short_rows",
-                          .step = 45,
                           .after = "warp_per_row",
                           .backend = device_backend,
                           .supports = supports,

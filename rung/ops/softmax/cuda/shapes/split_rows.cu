@@ -115,7 +115,6 @@ void run(const Softmax::Args& args, Context& context) {
 }
 
 const Rung<Softmax> self{{.name = "split_rows",
-                          .step = 38,
                           .after = "online_columns",
                           .backend = device_backend,
                           .passes = {.loads = 2, .stores = 1},

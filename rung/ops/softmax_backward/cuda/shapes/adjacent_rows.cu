@@ -104,7 +104,6 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
 }
 
 const Rung<SoftmaxBackward> self{{.name = "adjacent_rows",
-                                  .step = 24,
                                   .after = "block_per_row",
                                   .backend = device_backend,
                                   .supports = supports,

@@ -138,7 +138,6 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
 }
 
 const Rung<SoftmaxBackward> self{{.name = "short_rows",
-                                  .step = 35,
                                   .after = "warp_per_row",
                                   .backend = device_backend,
                                   .supports = supports,

@@ -112,7 +112,6 @@ void run(const Softmax::Args& args, Context& context) {
 }
 
 const Rung<Softmax> self{{.name = "online_columns",
-                          .step = 35,
                           .after = "online_block",
                           .backend = device_backend,
                           .supports = supports,

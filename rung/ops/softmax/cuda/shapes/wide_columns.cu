@@ -222,7 +222,6 @@ void run(const Softmax::Args& args, Context& context) {
 }
 
 const Rung<Softmax> self{{.name = "wide_columns",
-                          .step = 37,
                           .after = "online_columns",
                           .backend = device_backend,
                           .supports = supports,

@@ -129,7 +129,6 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
 }
 
 const Rung<SoftmaxBackward> self{{.name = "split_rows",
-                                  .step = 28,
                                   .after = "adjacent_rows",
                                   .backend = device_backend,
                                   .passes = {.loads = 2, .stores = 1},
