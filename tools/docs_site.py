@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FOLDERS = ("docs", "examples", "python", "results", "rung", "tests", "tools")
 # The sections of the site and their pages in order, as patterns; what no pattern names comes last.
 SECTIONS = {
-    "Use": ("docs/install.md", "docs/python.md", "docs/python*.md", "docs/api.md", "docs/json.md",
+    "Use": ("docs/install.md", "docs/python.md", "docs/python*.md", "docs/api.md", "docs/tuning.md", "docs/json.md",
             "docs/reliability.md", "docs/stability.md", "python/**/*.md", "examples/**/*.md"),
     "Learn": ("docs/course/README.md", "docs/course/*.md", "docs/explain.md", "docs/simulated-gpu.md",
               "rung/emulate/README.md", "docs/emulate.md", "docs/survey.md", "docs/*.md"),

@@ -33,6 +33,16 @@ Choice parse_choice(const std::string& text) {
               "Context: choice is '" + text + "'; accepted: repeatable, fastest");
 }
 
+constexpr const char* tuning_names[] = {"off", "remembered", "first_call"};
+
+Tuning parse_tuning(const std::string& text) {
+  for (const Tuning one : {Tuning::off, Tuning::remembered, Tuning::first_call}) {
+    if (text == tuning_names[static_cast<int>(one)]) return one;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "Context: tuning is '" + text + "'; accepted: off, remembered, first_call");
+}
+
 Context make_context(Backend backend, int device, int threads, void* stream) {
   if (device != 0 && backend != Backend::cuda && backend != Backend::opencl) {
     throw Error(ErrorCode::invalid_argument, "Context: device is " + std::to_string(device) + "; " +
@@ -63,11 +73,12 @@ PyObject* new_context(PyTypeObject* type, PyObject* positional, PyObject* named)
   return guarded([&]() -> PyObject* {
     const char* backend = "cpu";
     const char* choice = choice_names[0];
+    const char* tuning = nullptr;  // as the environment says
     PyObject *device = nullptr, *threads = nullptr, *stream = nullptr;
-    char names[5][8] = {"backend", "device", "threads", "choice", "stream"};
-    char* keywords[] = {names[0], names[1], names[2], names[3], names[4], nullptr};
-    if (PyArg_ParseTupleAndKeywords(positional, named, "|s$OOsO:Context", keywords, &backend,
-                                    &device, &threads, &choice, &stream) == 0) {
+    char names[6][8] = {"backend", "device", "threads", "choice", "stream", "tuning"};
+    char* keywords[] = {names[0], names[1], names[2], names[3], names[4], names[5], nullptr};
+    if (PyArg_ParseTupleAndKeywords(positional, named, "|s$OOsOz:Context", keywords, &backend,
+                                    &device, &threads, &choice, &stream, &tuning) == 0) {
       throw PythonError{};
     }
     const int index = small_integer(device, "device", 0);
@@ -80,6 +91,7 @@ PyObject* new_context(PyTypeObject* type, PyObject* positional, PyObject* named)
     auto context =
         std::make_unique<Context>(make_context(parse_backend(backend), index, count, handle));
     context->set_choice(parse_choice(choice));
+    if (tuning != nullptr) context->set_tuning(parse_tuning(tuning));
     const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
     Object self = checked(allocate(type, 0));
     reinterpret_cast<ContextObject*>(self.get())->context = context.release();
@@ -103,6 +115,9 @@ PyObject* show_context(PyObject* self) {
     }
     if (in_host_memory(context.backend())) text += ", threads=" + std::to_string(context.threads());
     if (context.choice() == Choice::fastest) text += ", choice='fastest'";
+    if (context.tuning() != Tuning::off) {
+      text += std::string(", tuning='") + tuning_names[static_cast<int>(context.tuning())] + "'";
+    }
     return PyUnicode_FromString((text + ")").c_str());
   });
 }
@@ -137,6 +152,10 @@ PyObject* get_choice(PyObject* self, void* /*closure*/) {
   return PyUnicode_FromString(choice_names[static_cast<int>(context_in(self).choice())]);
 }
 
+PyObject* get_tuning(PyObject* self, void* /*closure*/) {
+  return PyUnicode_FromString(tuning_names[static_cast<int>(context_in(self).tuning())]);
+}
+
 PyMethodDef methods[] = {{"synchronize", synchronize, METH_NOARGS,
                           "synchronize($self)\n--\n\nWaits until the work of this context is done; "
                           "raises Error for what failed in it."},
@@ -148,14 +167,18 @@ PyGetSetDef properties[] = {
     {"threads", get_threads, nullptr, "Number of threads, on cpu and simt.", nullptr},
     {"stream", get_stream, nullptr, "Address of the CUDA stream; 0: the default stream.", nullptr},
     {"choice", get_choice, nullptr, "\"repeatable\" or \"fastest\".", nullptr},
+    {"tuning", get_tuning, nullptr, "\"off\", \"remembered\" or \"first_call\".", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 constexpr const char* about =
-    "Context(backend='cpu', *, device=0, threads=None, choice='repeatable', stream=None)\n--\n\n"
+    "Context(backend='cpu', *, device=0, threads=None, choice='repeatable', stream=None, "
+    "tuning=None)\n--\n\n"
     "Backend, device, threads and scratch memory of calls that are given context=.\n\n"
     "backend: 'cpu', 'cuda', 'simt' (the simulated GPU, on arrays in host memory) or 'opencl'.\n"
     "device: index of the GPU. threads: of cpu and simt; None: every core that the process may\n"
     "use. choice: 'repeatable' gives the same bits for any number of threads, 'fastest' may not.\n"
-    "stream: address of a CUDA stream; None: the default stream.\n\n"
+    "stream: address of a CUDA stream; None: the default stream. tuning: 'off' estimates which\n"
+    "kernel is fastest, 'remembered' takes what was measured before, 'first_call' measures what\n"
+    "was not; None: the word of the environment variable RUNG_TUNE, or 'off'.\n\n"
     "A context serves one thread at a time: a call on one that another thread is using raises\n"
     "Error. Without context=, each thread has a context of its own per device and stream.\n\n"
     ">>> rung.Context('cpu', threads=2).threads\n2\n";

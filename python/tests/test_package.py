@@ -97,6 +97,9 @@ def test_contexts():
     context = rung.Context("cpu", threads=3, choice="fastest")
     assert (context.backend, context.device, context.threads, context.choice) == ("cpu", 0, 3, "fastest")
     assert repr(context) == "rung.Context('cpu', threads=3, choice='fastest')"
+    assert context.tuning == "off"
+    assert repr(rung.Context("cpu", threads=1, tuning="remembered")) == (
+        "rung.Context('cpu', threads=1, tuning='remembered')")
     assert context.device_name
     context.synchronize()
     x = np.ones(4, dtype=np.float32)
@@ -104,14 +107,15 @@ def test_contexts():
     for wrong, error in [(("gpu",), rung.Error), ((3,), TypeError)]:
         with pytest.raises(error):
             rung.Context(*wrong)
-    for options in ({"threads": -1}, {"device": 1}, {"choice": "best"}, {"stream": 8}):
+    for options in ({"threads": -1}, {"device": 1}, {"choice": "best"}, {"tuning": "on"}, {"stream": 8}):
         with pytest.raises(rung.Error):
             rung.Context(**options)
     with pytest.raises(TypeError, match="context is a str; accepted: a rung.Context"):
         rung.softmax(x, context="cpu")
     with pytest.raises(TypeError):
         pickle.dumps(context)
-    assert list(inspect.signature(rung.Context).parameters) == ["backend", "device", "threads", "choice", "stream"]
+    assert list(inspect.signature(rung.Context).parameters) == [
+        "backend", "device", "threads", "choice", "stream", "tuning"]
 
 
 def test_the_simulated_gpu_takes_arrays_of_the_host():

@@ -148,6 +148,13 @@ rung_status rung_context_set_choice(rung_context* context, rung_choice choice) {
   });
 }
 
+rung_status rung_context_set_tuning(rung_context* context, rung_tuning tuning) {
+  return guarded([&] {
+    require(context, {"context"});
+    context->context.set_tuning(checked_enum(tuning, rung::Tuning::first_call, {"tuning"}));
+  });
+}
+
 rung_status rung_context_synchronize(rung_context* context) {
   return guarded([&] {
     require(context, {"context"});

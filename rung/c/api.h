@@ -71,6 +71,11 @@ typedef struct rung_tensor {
 
 typedef struct rung_context rung_context;
 typedef enum rung_choice { RUNG_CHOICE_REPEATABLE = 0, RUNG_CHOICE_FASTEST = 1 } rung_choice;
+typedef enum rung_tuning {
+  RUNG_TUNING_OFF = 0,
+  RUNG_TUNING_REMEMBERED = 1,
+  RUNG_TUNING_FIRST_CALL = 2
+} rung_tuning;
 
 /* "f32" and so on; "unknown dtype" for other numbers. */
 RUNG_C_API const char* rung_dtype_name(rung_dtype dtype);
@@ -119,6 +124,14 @@ RUNG_C_API void rung_context_destroy(rung_context* context);
  * threads gives the same bits. RUNG_CHOICE_FASTEST: also by the number of threads, so that another
  * number may give other bits. */
 RUNG_C_API rung_status rung_context_set_choice(rung_context* context, rung_choice choice);
+/* Sets where a call's kernel comes from; a new context takes the word of the environment variable
+ * RUNG_TUNE (off, remembered or first_call; default off). RUNG_TUNING_OFF: from estimates.
+ * RUNG_TUNING_REMEMBERED: from the tuning file where it has the call. RUNG_TUNING_FIRST_CALL: what
+ * the file does not have is measured, on copies of what the call writes, and written to it; that
+ * takes up to half a second, or a few runs of each candidate, and waits for the stream. The file is
+ * RUNG_TUNE_FILE, else rung/tuning.jsonl in XDG_CACHE_HOME or ~/.cache. Measured kernels may add in
+ * another order than estimated ones. */
+RUNG_C_API rung_status rung_context_set_tuning(rung_context* context, rung_tuning tuning);
 /* Waits for all enqueued work; returns what went wrong in it. */
 RUNG_C_API rung_status rung_context_synchronize(rung_context* context);
 

@@ -10,6 +10,7 @@
 
 #include "rung/core/cpu_device.hpp"
 #include "rung/core/operator.hpp"
+#include "rung/core/tuning.hpp"
 
 namespace rung {
 namespace {
@@ -123,7 +124,11 @@ struct Context::Pool {
 };
 
 Context::Context(Device device, int threads, void* stream)
-    : device_(device), threads_(threads), stream_(stream) {
+    : device_(device),
+      threads_(threads),
+      tuning_(detail::default_tuning()),
+      logs_calls_(detail::calls_are_logged()),
+      stream_(stream) {
   const DeviceApi& api = usable_api(device);
   info_ = &info_of(api, device.index);
   pool_ = new Pool(api, device.index);
@@ -158,6 +163,8 @@ Context& Context::operator=(Context&& other) noexcept {
   device_ = other.device_;
   threads_ = other.threads_;
   choice_ = other.choice_;
+  tuning_ = other.tuning_;
+  logs_calls_ = other.logs_calls_;
   stream_ = other.stream_;
   info_ = other.info_;
   pool_ = std::exchange(other.pool_, nullptr);
@@ -194,13 +201,27 @@ void Context::set_choice(Choice choice) {
                                                  std::to_string(static_cast<int>(choice)) +
                                                  "; accepted: repeatable, fastest");
   }
-  if (__atomic_load_n(&user_, __ATOMIC_RELAXED) != nullptr) {
-    throw Error(ErrorCode::invalid_argument,
-                "set_choice: the context is in a call; accepted: between two calls");
-  }
+  require_idle("set_choice");
   // Rungs chosen by the other rule are remembered.
   if (choice != choice_ && backend() == Backend::cpu) forget();
   choice_ = choice;
+}
+
+void Context::set_tuning(Tuning tuning) {
+  if (tuning != Tuning::off && tuning != Tuning::remembered && tuning != Tuning::first_call) {
+    throw Error(ErrorCode::invalid_argument, "tuning is " +
+                                                 std::to_string(static_cast<int>(tuning)) +
+                                                 "; accepted: off, remembered, first_call");
+  }
+  require_idle("set_tuning");
+  if (tuning != tuning_) forget();
+  tuning_ = tuning;
+}
+
+void Context::require_idle(const char* function) const {
+  if (__atomic_load_n(&user_, __ATOMIC_RELAXED) == nullptr) return;
+  throw Error(ErrorCode::invalid_argument,
+              std::string(function) + ": the context is in a call; accepted: between two calls");
 }
 
 void detail::ContextUse::throw_in_use() {

@@ -23,6 +23,7 @@ namespace rung {
 /// What a device can do; sizes in bytes. Limits of the simulated GPU are those of an H200.
 struct DeviceInfo {
   std::string name;
+  std::string driver = {};     // its version, where it may change what is fast; "" on a CPU
   int compute_capability = 0;  // 90 for 9.0; 0 on a CPU
   int sms = 1;                 // cores on a CPU
   std::size_t shared_per_block = 0;
@@ -47,6 +48,8 @@ struct DeviceApi {
   void (*synchronize)(int device, void* stream);
   /// The index of a platform's device; throws Error where there is none. Null without platforms.
   int (*index_of)(int platform, int device) = nullptr;
+  /// Whether work on the stream is being captured in a graph. Null where nothing can be.
+  bool (*is_capturing)(int device, void* stream) = nullptr;
 };
 
 /// Registers a backend during static initialization, without allocating; one constant a backend:
@@ -69,6 +72,13 @@ RUNG_API const DeviceApi* device_api(Backend backend);
 enum class Choice : std::uint8_t {
   repeatable,  // by shapes, layouts and options alone: any number of threads gives the same bits
   fastest,     // also by the number of threads, so that another number may give other bits
+};
+
+/// Where a call's rung comes from.
+enum class Tuning : std::uint8_t {
+  off,         // from estimates, which are the same on every machine of a kind
+  remembered,  // from the tuning file where it has the call, else from estimates
+  first_call,  // likewise; what the file does not have is measured, and written to it
 };
 
 namespace detail {
@@ -128,6 +138,20 @@ class RUNG_API Context {
   /// Calls from now on choose so. GPUs have no use for it.
   void set_choice(Choice choice);
 
+  [[nodiscard]] Tuning tuning() const noexcept { return tuning_; }
+  /// Calls from now on choose their rungs so; a new context takes the word of RUNG_TUNE (off,
+  /// remembered or first_call; default off). The tuning file is RUNG_TUNE_FILE, else
+  /// rung/tuning.jsonl in XDG_CACHE_HOME or ~/.cache: a line of JSON per call, which processes
+  /// share. Measuring takes up to half a second, or a few runs of each candidate; it works on
+  /// copies of what the call writes, leaves the caller's tensors alone, and waits for the stream.
+  /// While the stream is captured in a graph, or where copies would take a quarter of the memory,
+  /// nothing is measured. Measured choices may differ from machine to machine and with them the
+  /// order of additions: with one file, results have the same bits.
+  void set_tuning(Tuning tuning);
+  /// Whether RUNG_LOG=calls was set when this context was made: then every new call is written to
+  /// stderr, a line each, as `rung tune --from-log` reads it.
+  [[nodiscard]] bool logs_calls() const noexcept { return logs_calls_; }
+
   /// At least `bytes` of scratch memory on the device, 4096-byte aligned, valid until the next
   /// call on this context. The one buffer is handed out whole: ask once a call.
   void* workspace(std::size_t bytes) { return bytes <= capacity_ ? workspace_ : grow(bytes); }
@@ -173,6 +197,8 @@ class RUNG_API Context {
   Context(Device device, int threads, void* stream);
   /// Throws unless valid().
   [[nodiscard]] Pool& pool() const;
+  /// Throws while a call runs.
+  void require_idle(const char* function) const;
   void* grow(std::size_t bytes);
   void forget() noexcept;
   void release() noexcept;
@@ -181,6 +207,8 @@ class RUNG_API Context {
   Device device_;
   int threads_ = 1;
   Choice choice_ = Choice::repeatable;
+  Tuning tuning_ = Tuning::off;
+  bool logs_calls_ = false;
   void* stream_ = nullptr;
   void* workspace_ = nullptr;
   std::size_t capacity_ = 0;

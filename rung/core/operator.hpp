@@ -223,6 +223,15 @@ class Rung {
   RungSpec<Op> spec_;
 };
 
+/// The rung that `info` is part of.
+template <class Op>
+const Rung<Op>& rung_of(const RungInfo& info) {
+  for (const Rung<Op>* rung = Op::rungs().first; rung != nullptr; rung = rung->next) {
+    if (&rung->info == &info) return *rung;
+  }
+  throw Error(ErrorCode::internal, "no such rung: " + std::string(info.name));
+}
+
 /// Nominal rates for comparing rungs of one backend; not a measurement (see `rung machine`).
 struct NominalRates {
   double bytes_per_second;
@@ -303,6 +312,12 @@ const Rung<Op>& choose(const typename Op::Args& args, const Context& context, Pi
 }
 
 namespace detail {
+/// The rung of a call that names none: as measured where the context tunes, else as estimated.
+/// Defined in observed.hpp, which the operator's own source includes (any_operator.hpp).
+template <class Op>
+const Rung<Op>& choose_best(const typename Op::Call& call, const typename Op::Args& args,
+                            Context& context);
+
 /// What a context remembers of an operator's last call.
 template <class Op, class Options>
 struct LastCall {
@@ -331,8 +346,11 @@ template <class Op, class Options>
   last.options = make.template operator()<Options>();
   last.args = bind<Op>(last.call);
   validate<Op>(last.call, context);
-  const Rung<Op>& rung = choose<Op>(last.args, context);
-  if (writes_nothing<Op>(last.call)) return;
+  if (writes_nothing<Op>(last.call)) {
+    static_cast<void>(choose<Op>(last.args, context));  // throws where no rung takes the call
+    return;
+  }
+  const Rung<Op>& rung = choose_best<Op>(last.call, last.args, context);
   last.rung = &rung;
   rung.run(last.args, context);
 }

@@ -45,7 +45,10 @@ DeviceInfo info(int device) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device),
              "asking for the properties of device " + std::to_string(device));
+  int driver = 0;
+  check_cuda(cudaDriverGetVersion(&driver), "asking for the driver's version");
   return {.name = properties.name,
+          .driver = std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10),
           .compute_capability = properties.major * 10 + properties.minor,
           .sms = properties.multiProcessorCount,
           .shared_per_block = properties.sharedMemPerBlockOptin,
@@ -100,6 +103,17 @@ void synchronize(int device, void* stream) {
              "waiting for the work on a stream of device " + std::to_string(device));
 }
 
+bool is_capturing(int device, void* stream) {
+  const CurrentDevice current(device);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  // Of the default stream while another one is captured it fails: that is reason enough, too.
+  if (cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status) != cudaSuccess) {
+    cudaGetLastError();
+    return true;
+  }
+  return status != cudaStreamCaptureStatusNone;
+}
+
 const DeviceRegistration self{{.backend = Backend::cuda,
                                .device_count = [] { return presence().count; },
                                .why_not = [] { return presence().why_not.c_str(); },
@@ -109,7 +123,8 @@ const DeviceRegistration self{{.backend = Backend::cuda,
                                .copy = copy,
                                .create_stream = create_stream,
                                .destroy_stream = destroy_stream,
-                               .synchronize = synchronize}};
+                               .synchronize = synchronize,
+                               .is_capturing = is_capturing}};
 
 }  // namespace
 }  // namespace rung

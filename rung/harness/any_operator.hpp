@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "rung/core/observed.hpp"
 #include "rung/core/operator.hpp"
 #include "rung/harness/inputs.hpp"
 #include "rung/harness/problem.hpp"
@@ -68,6 +69,12 @@ class RUNG_API Instance {
   /// The public call, as a program makes it: validation and choice included.
   virtual void call(Context& context) = 0;
   [[nodiscard]] virtual const RungInfo& chosen(const Context& context) const = 0;
+  /// Seconds by which rungs that take the call are compared.
+  [[nodiscard]] virtual double estimate(const RungInfo& rung, const Context& context) const = 0;
+  /// What the tuning file has of the call; no rung: nothing.
+  [[nodiscard]] virtual detail::Tuned remembered(const Context& context) const = 0;
+  /// Times the candidates of the public call and remembers the fastest; no rung: could not be.
+  virtual detail::Tuned tune(Context& context) = 0;
   [[nodiscard]] virtual Cost cost() const = 0;
   [[nodiscard]] virtual Cost traffic(const RungInfo& rung) const = 0;
   [[nodiscard]] virtual Tolerance tolerance(const RungInfo& rung) const = 0;
@@ -228,7 +235,27 @@ class Operator final : public AnyOperator {
     }
     void call(Context& context) override { rung::call<Op>(context, given); }
     const RungInfo& chosen(const Context& context) const override {
+      if constexpr (detail::Describable<Op>) {
+        const detail::Observed<Op> call(given, args, context);
+        if (const RungInfo* known = detail::remembered_rung(call, context)) return *known;
+      }
       return choose<Op>(args, context).info;
+    }
+    double estimate(const RungInfo& rung, const Context& context) const override {
+      return find(rung).estimate(args, comparison_context(context));
+    }
+    detail::Tuned remembered(const Context& context) const override {
+      if constexpr (detail::Describable<Op>) {
+        return detail::remembered_choice(detail::Observed<Op>(given, args, context), context);
+      }
+      return {};
+    }
+    detail::Tuned tune(Context& context) override {
+      if constexpr (detail::Describable<Op>) {
+        detail::Observed<Op> call(given, args, context);
+        if (!writes_nothing<Op>(given)) return detail::tune(call, context);
+      }
+      return {};
     }
     Cost cost() const override { return Op::cost(args); }
     Cost traffic(const RungInfo& rung) const override { return find(rung).traffic(args); }

@@ -34,6 +34,7 @@ struct Options {
   ChipChoice chip;
   bool json = false;
   bool annotate = false;
+  bool choice = false;
 };
 
 /// The ladder to explain: the one asked for; else that of the simulated GPU, if the rung is on it.
@@ -252,9 +253,26 @@ int explain_one(const AnyOperator& op, const RungInfo& rung, Options& options) {
   return exit_good;
 }
 
+/// Of the backend that programs use, unless another is asked for: simt's choice is an H200's.
+int choice_of(const AnyOperator& op, const Target& target, const Options& options) {
+  if (!target.rung.empty() || options.problem.empty() || options.json || options.annotate ||
+      !options.at.empty()) {
+    throw Error(ErrorCode::invalid_argument,
+                "--choice: wants an operator and a problem, as in gemm \"f32 64x64x64\", and "
+                "neither --at, --annotate nor --json");
+  }
+  std::vector<std::string> missing;
+  const Backend backend = !options.backend.empty()
+                              ? select_backends(options.backend, missing).front()
+                          : available(Backend::cuda) ? Backend::cuda
+                                                     : Backend::cpu;
+  return explain_choice(op, backend, parse_problems(options.problem).front());
+}
+
 int run(Options options) {
   const Target target = select_target(options.target);
   const AnyOperator& op = *target.operators.front();
+  if (options.choice) return choice_of(op, target, options);
   const Backend backend = backend_of(op, target.rung, options.backend);
   if (options.annotate && (target.rung.empty() || options.json)) {
     throw Error(
@@ -312,6 +330,8 @@ CommandSpec::Action setup(Parser app) {
                  "of another chip, as in 67TFLOP/s; default: that of --gpu")
       .type_name("RATE");
   app.add_flag("--annotate", options->annotate, "the source, with the counts beside each line");
+  app.add_flag("--choice", options->choice,
+               "which kernels take the problem, what each is estimated to take, who refuses");
   app.add_flag("--json", options->json, "one object");
   app.purpose(
       "Runs a rung on the simulated GPU, counts what it does, and says what its step up the ladder "
@@ -324,6 +344,8 @@ CommandSpec::Action setup(Parser app) {
   app.example("rung explain gemm/shared_tile \"f32 64x64x64\" --gpu a40", "one rung on a problem");
   app.example("rung explain reduce \"f32 262144\" --at \"f32 268435456\"",
               "bounds at a size that is too large to be simulated");
+  app.example("rung explain --choice gemm \"f32 16x4096x4096,tb\"",
+              "why does a call run the kernel that it runs?");
   app.example("rung explain transpose/padded --bandwidth 2TB/s --peak 20TFLOP/s",
               "below the roof of another chip");
   app.exit_codes({{exit_good, "good"},

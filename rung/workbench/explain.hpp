@@ -131,6 +131,9 @@ AtBest at_best(const Position& position, const Explained& one);
 /// Returns it for the most telling position: each sector once, where it was counted.
 AtBest at_best(const Explained& one);
 
+/// Prints how a public call chooses its kernel on a backend; returns an exit code.
+int explain_choice(const AnyOperator& op, Backend backend, const Problem& problem);
+
 /// Everything about one rung, beside the one before where there is one.
 std::string explain_text(const AnyOperator& op, const Explained& one, const Explained* before);
 /// A ladder, a line per rung. A table for each of the rungs' problems, those of `problem` first.

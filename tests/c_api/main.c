@@ -42,6 +42,12 @@ static void contexts(void) {
         "0 to 1");
   FAILS(rung_context_set_choice(NULL, RUNG_CHOICE_FASTEST), RUNG_INVALID_ARGUMENT, "context",
         "NULL");
+  CHECK(rung_context_set_tuning(context, RUNG_TUNING_REMEMBERED) == RUNG_OK);
+  CHECK(rung_context_set_tuning(context, RUNG_TUNING_OFF) == RUNG_OK);
+  FAILS(rung_context_set_tuning(context, (rung_tuning)3), RUNG_INVALID_ARGUMENT, "tuning is 3",
+        "0 to 2");
+  FAILS(rung_context_set_tuning(NULL, RUNG_TUNING_OFF), RUNG_INVALID_ARGUMENT, "context",
+        "NULL");
   rung_context_destroy(context);
   CHECK(rung_backend_available(RUNG_CPU) == RUNG_OK);
   if (rung_backend_available(RUNG_CUDA) != RUNG_OK) {

@@ -22,6 +22,7 @@ struct FakeDevice {
   int allocations = 0;
   int copies = 0;
   int synchronizations = 0;
+  bool capturing = false;  // its streams, all of them
 
   /// Whether an address is in a live block; opens or closes that block to the host.
   bool unlock(const void* address, bool open) const {
@@ -71,7 +72,10 @@ inline void copy(int, void* to, const void* from, std::size_t bytes) {
 }
 
 inline DeviceInfo info(int index) {
-  return {.name = "fake " + std::to_string(index), .compute_capability = 90, .sms = 132};
+  return {.name = "fake " + std::to_string(index),
+          .compute_capability = 90,
+          .sms = 132,
+          .memory_bytes = memory};
 }
 
 // The last one registered is the one that is found: this one, because a program's own objects
@@ -87,6 +91,7 @@ inline const DeviceRegistration registration{{
     .create_stream = [](int) -> void* { return nullptr; },
     .destroy_stream = [](int, void*) noexcept {},
     .synchronize = [](int, void*) { ++fake_device().synchronizations; },
+    .is_capturing = [](int, void*) { return fake_device().capturing; },
 }};
 
 }  // namespace fake

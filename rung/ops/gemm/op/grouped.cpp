@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "rung/core/observed.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/problem.hpp"
 
 namespace rung {
 namespace {

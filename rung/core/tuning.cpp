@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measuring the candidates of a call, and what the environment asks of calls.
+#include "rung/core/tuning.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "rung/core/cpu_device.hpp"
+#include "rung/core/error.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tuning_file.hpp"
+#include "rung/core/version.hpp"
+
+namespace rung {
+namespace detail {
+namespace {
+
+// --- the environment --------------------------------------------------------------------------
+
+constexpr std::array<std::pair<std::string_view, Tuning>, 3> tunings{
+    {{"off", Tuning::off}, {"remembered", Tuning::remembered}, {"first_call", Tuning::first_call}}};
+
+std::string_view variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// The file that the environment names now. Never destroyed: calls of static objects' destructors
+/// may still look into it.
+TuningFile& tuning_file() {
+  static std::mutex guard;
+  static auto& files = *new std::map<std::string, std::unique_ptr<TuningFile>>;
+  const std::string path = tuning_file_path();
+  const std::lock_guard lock(guard);
+  std::unique_ptr<TuningFile>& file = files[path];
+  if (file == nullptr) file = std::make_unique<TuningFile>(path);
+  return *file;
+}
+
+/// One line per call that differs from those before; a program that never repeats a call stops
+/// being logged, rather than filling memory.
+void log_call(const ObservedCall& call, const Context& context) {
+  constexpr std::size_t most_lines = 100'000;
+  static std::mutex guard;
+  static std::set<std::string>& seen = *new std::set<std::string>;
+  std::string line = std::string("rung: call ") + to_string(context.backend()) + ' ' +
+                     std::string(call.op()) + ' ' + call.problem() + '\n';
+  const std::lock_guard lock(guard);
+  if (seen.size() >= most_lines) return;
+  const auto [place, is_new] = seen.insert(std::move(line));
+  if (is_new) std::fputs(place->c_str(), stderr);
+}
+
+// --- what identifies a call -------------------------------------------------------------------
+
+/// "x:f32[16,4096]{8192,1}@16": strides where they are not those of a contiguous tensor, and the
+/// alignment, of which a rung may ask up to 16 bytes.
+std::string layout_of(const ObservedCall::Tensor& operand) {
+  const ConstTensorRef& tensor = operand.tensor;
+  const auto listed = [&](const Extents& list) {
+    std::string text;
+    for (int axis = 0; axis < list.rank; ++axis) {
+      text += (axis > 0 ? "," : "") + std::to_string(list[axis]);
+    }
+    return text;
+  };
+  std::string text = std::string(operand.name) + ':';
+  if (tensor.data == nullptr && tensor.shape.rank == 0) return text + '-';
+  text += std::string(to_string(tensor.dtype)) + '[' + listed(tensor.shape) + ']';
+  const ConstTensorRef contiguous(tensor.data, tensor.dtype, tensor.shape, tensor.device);
+  if (tensor.strides != contiguous.strides) text += '{' + listed(tensor.strides) + '}';
+  constexpr std::uintptr_t vector = 16;
+  return text + '@' + std::to_string(reinterpret_cast<std::uintptr_t>(tensor.data) % vector);
+}
+
+TuningKey key_of(const ObservedCall& call, const Context& context) {
+  TuningKey key{.version = version(),
+                .device = std::string(to_string(context.backend())) + ": " + context.info().name,
+                .op = std::string(call.op()),
+                .problem = call.problem(),
+                .layout = {}};
+  if (!context.info().driver.empty()) key.device += ", driver " + context.info().driver;
+  const std::vector<ObservedCall::Tensor> tensors = call.tensors();
+  for (const ObservedCall::Tensor& operand : tensors) {
+    if (!key.layout.empty()) key.layout += ' ';
+    key.layout += layout_of(operand);
+    // In place or not: another kernel may be faster, or alone be allowed.
+    for (const ObservedCall::Tensor& other : tensors) {
+      if (&other == &operand) break;
+      if (operand.tensor.data == nullptr || operand.tensor.data != other.tensor.data) continue;
+      key.layout += '=' + std::string(other.name);
+      break;
+    }
+  }
+  // Repeatable results have the same bits with any number of threads: so has their choice.
+  if (context.backend() == Backend::cpu && context.choice() == Choice::fastest) {
+    key.threads = context.threads();
+  }
+  return key;
+}
+
+// --- measuring --------------------------------------------------------------------------------
+
+/// Copies of everything that a call writes, which the pointers of a measured call lead to.
+class Scratch {
+ public:
+  Scratch(const ObservedCall& call, Context& context)
+      : api_(*device_api(context.backend())), device_(context.device().index) {
+    const std::vector<ObservedCall::Tensor> tensors = call.tensors();
+    for (const ObservedCall::Tensor& operand : tensors) {
+      pointers.push_back(const_cast<void*>(operand.tensor.data));
+    }
+    for (const ObservedCall::Tensor& operand : tensors) {
+      if (operand.written && operand.tensor.data != nullptr) replace(operand.tensor, tensors);
+    }
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() {
+    for (void* block : blocks_) api_.release(device_, block);
+  }
+
+  /// Bytes that copies of a call's results take.
+  static double bytes(const ObservedCall& call) {
+    double sum = 0;
+    for (const ObservedCall::Tensor& operand : call.tensors()) {
+      const ByteRange range = byte_range(operand.tensor);
+      if (operand.written) sum += static_cast<double>(range.end - range.begin);
+    }
+    return sum;
+  }
+
+  std::vector<void*> pointers;
+
+ private:
+  /// Gives a written tensor, and the inputs that are that tensor, a copy at an address that is
+  /// equal modulo a page: alignment and cache sets are the call's own.
+  void replace(const ConstTensorRef& written, const std::vector<ObservedCall::Tensor>& tensors) {
+    constexpr std::size_t page = 4096;
+    const ByteRange range = byte_range(written);
+    const std::size_t size = range.end - range.begin;
+    if (size == 0) return;
+    blocks_.reserve(blocks_.size() + 1);
+    blocks_.push_back(api_.allocate(device_, size + 2 * page));
+    const auto block = reinterpret_cast<std::uintptr_t>(blocks_.back());
+    const std::uintptr_t copy = (block + page - 1) / page * page + range.begin % page;
+    api_.copy(device_, reinterpret_cast<void*>(copy), reinterpret_cast<const void*>(range.begin),
+              size);
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (tensors[i].tensor.data != written.data) continue;
+      const auto own = reinterpret_cast<std::uintptr_t>(written.data);
+      pointers[i] = reinterpret_cast<void*>(copy + (own - range.begin));
+    }
+  }
+
+  const DeviceApi& api_;
+  int device_;
+  std::vector<void*> blocks_;
+};
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+struct Contestant {
+  const RungInfo* rung;
+  double least = std::numeric_limits<double>::infinity();
+};
+
+/// Seconds per call, host time around `calls` of them.
+double timed(ObservedCall& call, const Contestant& one, const Scratch& scratch, int calls,
+             Context& context) {
+  context.synchronize();
+  const double begin = now();
+  for (int i = 0; i < calls; ++i) call.run(*one.rung, scratch.pointers, context);
+  context.synchronize();
+  return (now() - begin) / calls;
+}
+
+/// Times the candidates in turn, so that what disturbs the machine disturbs all of them. Those that
+/// are far behind after the first round drop out.
+std::vector<Contestant> race(ObservedCall& call, const std::vector<ObservedCall::Candidate>& list,
+                             const Scratch& scratch, Context& context) {
+  constexpr int rounds = 5;
+  constexpr double long_enough = 2e-4;  // of one timing, for the clock and the launch
+  constexpr int most_calls = 200;
+  constexpr double budget = 0.25;  // for all rounds but the first, which is one call each
+  constexpr double far_behind = 1.5;
+
+  std::vector<Contestant> racing;
+  double best = std::numeric_limits<double>::infinity();
+  for (const ObservedCall::Candidate& candidate : list) {
+    Contestant one{.rung = candidate.rung};
+    try {
+      // The first call may load code, build tables and grow the workspace.
+      const double first = timed(call, one, scratch, 1, context);
+      constexpr double slow = 0.1;  // such a call hides what its first run cost
+      one.least = first > slow ? first : timed(call, one, scratch, 1, context);
+    } catch (const Error&) {
+      continue;  // out of memory, say: another kernel may need less
+    }
+    best = std::min(best, one.least);
+    racing.push_back(one);
+  }
+  const double begin = now();
+  for (int round = 0; round < rounds; ++round) {
+    for (Contestant& one : racing) {
+      if (now() - begin > budget) return racing;
+      if (one.least > far_behind * best) continue;
+      const int calls =
+          std::clamp(static_cast<int>(long_enough / std::max(one.least, 1e-9)), 1, most_calls);
+      one.least = std::min(one.least, timed(call, one, scratch, calls, context));
+      best = std::min(best, one.least);
+    }
+  }
+  return racing;
+}
+
+/// Whether timing would be wrong, or would break what the caller is doing.
+bool may_measure(const Context& context) {
+  // Simulated time says nothing.
+  if (context.backend() == Backend::simt) return false;
+  const DeviceApi& api = *device_api(context.backend());
+  return api.is_capturing == nullptr || !api.is_capturing(context.device().index, context.stream());
+}
+
+/// A share of the memory that copies may take: what a program has left is not known.
+bool has_room(double bytes, const Context& context) {
+  constexpr double share = 0.25;
+  const double memory = context.backend() == Backend::cpu
+                            ? static_cast<double>(available_memory())
+                            : static_cast<double>(context.info().memory_bytes);
+  return bytes <= share * memory;
+}
+
+Tuned measure(ObservedCall& call, Context& context) {
+  std::vector<ObservedCall::Candidate> candidates = call.candidates();
+  if (candidates.empty() || !may_measure(context)) return {};
+  const double window = tuning_window * candidates.front().estimate;
+  std::erase_if(candidates, [&](const auto& one) { return one.estimate > window; });
+  if (!has_room(Scratch::bytes(call), context)) return {};
+  std::vector<Contestant> raced;
+  try {
+    // What the call reads may still be computed on its stream.
+    context.synchronize();
+    const Scratch scratch(call, context);
+    raced = race(call, candidates, scratch, context);
+    context.synchronize();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::out_of_memory) throw;
+    return {};
+  }
+  if (raced.empty()) return {};
+  // The best estimate is first, and wins what is within the timings' noise.
+  constexpr double clearly = 0.97;
+  const Contestant* best = &raced.front();
+  for (const Contestant& one : raced) {
+    if (one.least < best->least && one.least < clearly * raced.front().least) best = &one;
+  }
+  Tuned choice{.rung = std::string(best->rung->name), .seconds = {}};
+  for (const Contestant& one : raced) choice.seconds.emplace(one.rung->name, one.least);
+  return choice;
+}
+
+const RungInfo* named(const ObservedCall& call, const std::string& name) {
+  if (name.empty()) return nullptr;
+  const std::vector<ObservedCall::Candidate> candidates = call.candidates();
+  const auto found = std::ranges::find(candidates, name,
+                                       [](const auto& one) { return std::string(one.rung->name); });
+  return found != candidates.end() ? found->rung : nullptr;
+}
+
+}  // namespace
+
+std::string tuning_file_path() {
+  if (const std::string_view file = variable("RUNG_TUNE_FILE"); !file.empty()) {
+    return std::string(file);
+  }
+  if (const std::string_view cache = variable("XDG_CACHE_HOME"); !cache.empty()) {
+    return std::string(cache) + "/rung/tuning.jsonl";
+  }
+  const std::string_view home = variable("HOME");
+  return home.empty() ? "" : std::string(home) + "/.cache/rung/tuning.jsonl";
+}
+
+std::string tuning_file_trouble() { return tuning_file().trouble(); }
+
+Tuning default_tuning() {
+  const std::string_view asked = variable("RUNG_TUNE");
+  if (asked.empty()) return Tuning::off;
+  for (const auto& [word, tuning] : tunings) {
+    if (word == asked) return tuning;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "RUNG_TUNE is '" + std::string(asked) + "'; accepted: off, remembered, first_call");
+}
+
+bool calls_are_logged() {
+  const std::string_view asked = variable("RUNG_LOG");
+  if (asked.empty()) return false;
+  if (asked == "calls") return true;
+  throw Error(ErrorCode::invalid_argument,
+              "RUNG_LOG is '" + std::string(asked) + "'; accepted: calls");
+}
+
+Tuned remembered_choice(const ObservedCall& call, const Context& context) {
+  Tuned choice = tuning_file().find(key_of(call, context));
+  return named(call, choice.rung) != nullptr ? choice : Tuned{};
+}
+
+const RungInfo* remembered_rung(const ObservedCall& call, const Context& context) {
+  if (context.tuning() == Tuning::off) return nullptr;
+  return named(call, remembered_choice(call, context).rung);
+}
+
+Tuned tune(ObservedCall& call, Context& context) {
+  Tuned choice = measure(call, context);
+  if (!choice.rung.empty()) tuning_file().add(key_of(call, context), choice);
+  return choice;
+}
+
+const RungInfo* observe(ObservedCall& call, Context& context) {
+  if (context.logs_calls()) log_call(call, context);
+  const RungInfo* const known = remembered_rung(call, context);
+  if (known != nullptr || context.tuning() != Tuning::first_call) return known;
+  return named(call, tune(call, context).rung);
+}
+
+}  // namespace detail
+}  // namespace rung

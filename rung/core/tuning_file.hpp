@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The file of measured choices: a line of JSON per choice, appended under a lock, so that processes
+// share it; of two lines with one key the later one holds. Internal to core.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "rung/core/tuning.hpp"
+
+namespace rung::detail {
+
+/// What identifies a call among those of all programs and machines.
+struct TuningKey {
+  std::string version, device, op, problem, layout;
+  int threads = 0;  // of a CPU; 0: whatever their number
+  auto operator<=>(const TuningKey&) const = default;
+};
+
+class TuningFile {
+ public:
+  explicit TuningFile(std::string path) : path_(std::move(path)) {}
+
+  /// Returns the choice for a key, from this process or, read now, from another; no rung: none.
+  Tuned find(const TuningKey& key);
+  /// Keeps a choice in this process, and in the file if that can be written.
+  void add(const TuningKey& key, const Tuned& choice);
+  [[nodiscard]] std::string trouble();
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  void read_new_lines();
+  void append(const std::string& line);
+
+  std::mutex guard_;
+  std::string path_;
+  std::map<TuningKey, Tuned> choices_;
+  std::string trouble_;
+  // Of the file that has been read: which one, and how far.
+  unsigned long long file_ = 0;
+  long long read_ = 0;
+};
+
+}  // namespace rung::detail

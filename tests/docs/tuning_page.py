@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the commands of docs/tuning.md, on one thread. usage: tuning_page.py SOURCE RUNG"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy
+
+source, rung = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+page = (source / "docs" / "tuning.md").read_text(encoding="utf-8")
+commands = re.search(r"## Ahead of time\n\n```sh\n(.*?)```", page, re.DOTALL).group(1).splitlines()
+assert len(commands) == 4, commands
+
+
+def run(command, **variables):
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False,
+                          env={**environment, **variables})
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    numpy.save(folder / "x.npy", numpy.random.default_rng(1).normal(size=(32, 500)).astype(numpy.float32))
+    environment = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "OMP_NUM_THREADS": "1",
+                   "PATH": f"{rung.parent}:{os.environ['PATH']}"}
+    environment.pop("RUNG_TUNE_FILE", None)
+
+    tuned = run(commands[0])
+    assert "f32 64x1000" in tuned, tuned
+    run(commands[1])
+    log = (folder / "calls.log").read_text(encoding="utf-8").splitlines()
+    assert log == ["rung: call cpu softmax f32 32x500"], log
+    assert "f32 32x500" in run(commands[2])
+    lines = [json.loads(line) for line in (folder / "cache/rung/tuning.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [line["problem"] for line in lines] == ["f32 64x1000", "f32 32x500"], lines
+
+    # What is known is not measured again, unless that is asked for.
+    assert "known before" in run(commands[0])
+    assert "known before" not in run(commands[0] + " --again")
+
+    shown = run(commands[3])
+    kernel = lines[0]["kernel"]
+    assert re.search(rf"^ *{kernel} .*chosen", shown, re.MULTILINE), shown
+    assert re.search(r"naive .*teaching", shown), shown
+
+    # A program takes what the file says: here a kernel that no estimate would choose.
+    forced = dict(lines[1], kernel=min(name for name in lines[1]["seconds"]))
+    (folder / "forced.jsonl").write_text(json.dumps(forced) + "\n", encoding="utf-8")
+    run("rung run softmax x.npy -o y.npy", RUNG_TUNE="remembered", RUNG_TUNE_FILE=str(folder / "forced.jsonl"))
+    expected = numpy.load(folder / "x.npy").astype(numpy.float64)
+    expected = numpy.exp(expected - expected.max(axis=1, keepdims=True))
+    expected /= expected.sum(axis=1, keepdims=True)
+    assert numpy.abs(numpy.load(folder / "y.npy") - expected).max() < 1e-6
+print(f"{len(commands)} commands")
