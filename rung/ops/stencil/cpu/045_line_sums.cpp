@@ -10,7 +10,7 @@
 // Cost     Ring of 3 m lines, in L2 for the most part. x loaded once, y stored once.
 // Limits   Windows of one or two axes, with more than 3 rows or columns; one thread.
 // Tried    See EXPERIMENTS.md.
-// Source   See 035_block_sums.cpp.
+// Source   See 026_block_sums.cpp.
 #include <algorithm>
 
 #include "rung/cpu/foreach_target.hpp"

@@ -70,7 +70,7 @@ void run(const Stencil::Args& args, Context& context) {
 }
 
 const Rung<Stencil> self{{.name = "separable",
-                          .step = 30,
+                          .step = 24,
                           .after = "tiled",
                           .teaching = true,
                           .supports = supports,

@@ -74,7 +74,7 @@ void run(const Stencil::Args& args, Context& context) {
 }
 
 const Rung<Stencil> self{{.name = "block_sums",
-                          .step = 35,
+                          .step = 26,
                           .after = "separable",
                           .teaching = true,
                           .supports = supports,
