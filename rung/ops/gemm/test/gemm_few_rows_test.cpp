@@ -94,6 +94,37 @@ TEST(GemmFewRows, ExactProductsByElement) {
   });
 }
 
+/// Up to 64 rows or columns of 16-bit operands: tiles that one block makes, and that several share;
+/// rows, columns and steps of k that do not fill their tiles; several matrices per block.
+TEST(GemmFewRows, ExactProductsThatStreamTheLongOperand) {
+  RUNG_LONG_TEST_IF_SANITIZED();
+  constexpr const char* rungs[] = {"skinny_stream"};
+  Context context = Context::on(Backend::simt);
+  Draw draw{std::mt19937(19)};
+  std::map<std::string, int> taken;
+  for (int round = 0; round < 60; ++round) {
+    Case test{};
+    test.type = draw.pick(DType::bf16, DType::f16);
+    test.out = draw.pick(test.type, DType::f32);
+    test.batch = draw.pick(1, 1, 2, 5);
+    test.m = draw.pick(draw.up_to(16), draw.up_to(32), draw.up_to(64), std::int64_t{1});
+    test.n = draw.pick(draw.up_to(50), draw.up_to(20), std::int64_t{16}) * 8;
+    test.k = draw.pick(draw.up_to(90), draw.up_to(9), std::int64_t{32}, std::int64_t{8}) * 8;
+    test.padding = draw.pick(0, 8);
+    test.skip = draw.pick(0, 8);
+    test.tb = draw.pick(false, true);
+    if (draw.pick(false, true)) {  // few columns: A is the long operand, of either layout
+      std::swap(test.m, test.n);
+      test.ta = draw.pick(false, true);
+      test.tb = true;
+    }
+    test.alpha = draw.pick(1.0F, 0.5F, -2.0F);
+    test.beta = draw.pick(0.0F, 0.0F, 1.0F);
+    run_case(context, test, draw.engine, taken, rungs);
+  }
+  EXPECT_GE(taken["skinny_stream"], 55);
+}
+
 /// The last block leaves its ticket as it was: a second call of other shape draws the same.
 TEST(GemmFewRows, BlocksShareASumAgainAndAgain) {
   Context context = Context::on(Backend::simt);
