@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// gemm / skinny stream
+//
+// Idea     a product with at most 64 rows or columns, as in decoding, costs what it takes to read
+//          the long operand W once. Its rows are divided evenly among all SMs: a block streams its
+//          share, over the whole of k, through a deep ring of TMA loads. wgmma takes W as its rows
+//          and the few as its columns, so that 64 of them cost hardly more than one.
+// Changes  against few_rows: tensor cores make the sums; nothing is cut along k, so that no sums
+//          are exchanged. Tiles have as many rows as make the shares equal, which any number up to
+//          128 is to TMA.
+// Cost     W once; X once per tile, from L2.
+// Limits   memory bandwidth; with 32 columns or more, L2. f16 and bf16, whose lines TMA takes. W
+//          has some 32 rows per SM; contiguous along its rows it is cut into tiles of 64.
+// Source   PTX ISA, "wgmma.mma_async" and "Tensor-map".
+#include "rung/device/collectives.hpp"
+#include "rung/device/ptx/bulk_copy.hpp"
+#include "rung/ops/gemm/cuda/detail/roles.hpp"
+#include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
+
+namespace rung {
+namespace {
+
+using namespace gemm_cuda;
+
+constexpr int chunk_depth = 64;                         // of k: lines of 128 bytes
+constexpr int multipliers = 256;                        // threads of two warpgroups, 64 rows each
+constexpr int block_threads = multipliers + warp_size;  // and the warp that loads
+constexpr std::int64_t most_columns = 64;
+
+/// Returns to how many columns a product's are padded.
+constexpr int padded_columns(std::int64_t columns) {
+  return columns <= 16 ? 16 : columns <= 32 ? 32 : 64;
+}
+
+/// C = W X; C has few columns.
+template <class T>
+struct SkinnyCall {
+  TensorMap w, x;
+  int w_moves, x_moves;  // 1: a matrix for each of the batch; 0: one for all
+  Finish<T> finish;
+  int rows;            // of W, per tile
+  std::int64_t tiles;  // per matrix
+  int chunks;          // of k
+};
+
+/// Rows: of W, that a stage has room for.
+template <int Rows, int Columns>
+struct SkinnyLayout {
+  struct alignas(1024) Stage {
+    unsigned char w[Rows * 128];
+    unsigned char x[Columns * 128];
+  };
+  static constexpr int stages = 192 * 1024 / static_cast<int>(sizeof(Stage));
+  Stage stage[stages];
+  StageRing<stages> ring;
+};
+
+/// KMajor: W is contiguous along k, else along its rows, of which a tile then has Rows.
+template <class T, int Rows, int Columns, bool KMajor>
+__global__ void __launch_bounds__(block_threads, 1)
+    gemm_skinny_stream(const __grid_constant__ SkinnyCall<T> call) {
+  using TileW = WgmmaTile<T, Rows, KMajor>;
+  using TileX = WgmmaTile<T, Columns, true>;
+  using Layout = SkinnyLayout<Rows, Columns>;
+  constexpr int line = 128;  // bytes
+  constexpr int sum_count = Columns / 2;
+  auto& layout = shared<Layout>();
+  auto& ring = layout.ring;
+  const auto& p = call.finish.p;
+  const std::int64_t end = call.tiles * p.c.shape[0];
+  const int thread = static_cast<int>(threadIdx.x);
+  if (thread == 0) ring.init(multipliers / warp_size);
+  // Rows that no copy fills are multiplied, too: zeros, so that they are something.
+  constexpr int packs = Layout::stages * Rows * line / 16;
+  for (int pack = thread; pack < packs; pack += block_threads) {
+    const int at = pack * 16 % (Rows * line);
+    if (at / line < call.rows) continue;
+    unsigned char* const to = layout.stage[pack * 16 / (Rows * line)].w + at;
+    store_wide(reinterpret_cast<float*>(to), Pack<float, 4>{});
+  }
+  ptx::fence_async_proxy();
+  __syncthreads();
+
+  RingPlace<Layout::stages> at;
+  if (thread >= multipliers) {
+    if (thread != multipliers) return;
+    for (std::int64_t tile = blockIdx.x; tile < end; tile += gridDim.x) {
+      const auto matrix = static_cast<int>(tile / call.tiles);
+      const int row = static_cast<int>(tile % call.tiles) * call.rows;
+      for (int chunk = 0; chunk < call.chunks; ++chunk, at.advance()) {
+        auto& stage = layout.stage[at.stage];
+        auto& full = ring.full[at.stage];
+        ring.await_empty(at);
+        ring.expect(at, call.rows * line + TileX::bytes);
+        TileW::load(stage.w, call.w, matrix * call.w_moves, row, chunk * chunk_depth, full);
+        TileX::load(stage.x, call.x, matrix * call.x_moves, 0, chunk * chunk_depth, full);
+      }
+    }
+    return;
+  }
+
+  const int lane = lane_of_thread();
+  const int warp = thread / warp_size;
+  const int first_row = warp / 4 * 64;  // of the tile, this warpgroup's
+  const bool multiplies = first_row < call.rows;
+  float sums[sum_count];
+  for (std::int64_t tile = blockIdx.x; tile < end; tile += gridDim.x) {
+    for (int chunk = 0; chunk < call.chunks; ++chunk, at.advance()) {
+      ring.await_full(at);
+      if (multiplies) {
+        const auto& stage = layout.stage[at.stage];
+        ptx::wgmma_fence(sums);
+        wgmma_tile<TileW, TileX>(sums, stage.w, first_row, stage.x, chunk > 0);
+        ptx::wgmma_commit();
+        ptx::wgmma_wait<0>(sums);
+      }
+      if (lane == 0) ring.release(at.stage);
+    }
+    if (!multiplies) continue;
+    with_output_type<T>(p, call.finish.narrow, [&](const auto& target) {
+      const int own_row = warp * 16 + lane / 4;
+      const std::int64_t row = tile % call.tiles * call.rows + own_row;
+      const auto matrix = static_cast<int>(tile / call.tiles);
+      // Rolled: each copy of finish() holds every activation.
+#pragma unroll 1
+      for (int j = 0; j < Columns / 8; ++j) {
+        float picked[4] = {};
+#pragma unroll
+        for (int i = 0; i < sum_count; ++i) picked[i % 4] = i / 4 == j ? sums[i] : picked[i % 4];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          const int below = i / 2 * 8;
+          const int column = 8 * j + lane % 4 * 2 + i % 2;
+          if (own_row + below < call.rows && row + below < p.m() && column < p.n()) {
+            finish(target, matrix, row + below, column, picked[i]);
+          }
+        }
+      }
+    });
+  }
+}
+
+/// How W's rows are divided.
+struct SkinnyPlan {
+  int rows;            // per tile
+  std::int64_t tiles;  // per matrix
+  std::int64_t blocks;
+  double seconds;
+};
+
+SkinnyPlan plan_of(const Gemm::Args& args, bool k_major, const Context& context) {
+  constexpr std::int64_t most_rows = 128;
+  constexpr std::int64_t panel = 64;     // of rows that are contiguous
+  constexpr double memory_share = 0.92;  // of the nominal rate
+  constexpr double l2_rate = 5.5e12;
+  constexpr double start = 2.5e-6;  // to the first products, and from the last
+  constexpr double step = 0.13e-6;  // of a chunk, however few its rows
+  const std::int64_t sms = context.info().sms;
+  const std::int64_t rows = larger(args.m(), args.n());
+  SkinnyPlan plan{};
+  const std::int64_t rounds = tiles_of(rows * args.batch(), sms * most_rows);
+  const std::int64_t even = tiles_of(rows * args.batch(), sms * rounds);
+  plan.rows = static_cast<int>(k_major ? smaller(even, rows) : panel);
+  plan.tiles = tiles_of(rows, plan.rows);
+  plan.blocks = smaller(plan.tiles * args.batch(), sms);
+  const double turns =
+      std::ceil(static_cast<double>(plan.tiles * args.batch()) / static_cast<double>(sms));
+  const auto k = static_cast<double>(args.k());
+  const double x = static_cast<double>(padded_columns(smaller(args.m(), args.n()))) * k * 2;
+  const double w = turns * static_cast<double>(sms * plan.rows) * k * 2;  // with what is idle
+  plan.seconds = launch_seconds + start +
+                 std::max({w / memory_share / nominal_rates(context).bytes_per_second,
+                           (w + turns * static_cast<double>(sms) * x) / l2_rate,
+                           turns * std::ceil(k / chunk_depth) * step});
+  return plan;
+}
+
+/// Calls f with the product whose C has no more columns than rows, and its operands' maps.
+template <class F>
+auto with_few_columns(const Gemm::Args& args, F&& f) {
+  return visit<f16, bf16>(args.a.dtype, [&]<class T>() {
+    Finish<T> finish = finish_of<T>(args);
+    if (finish.p.m() <= finish.p.n()) finish.p = transpose(finish.p);
+    return f(finish, mapped_operand(finish.p.a, 1, 2), mapped_operand(finish.p.b, 2, 1));
+  });
+}
+
+template <class T>
+void launch_skinny(Context& context, const Finish<T>& finish, const MappedOperand<T>& w,
+                   const MappedOperand<T>& x, const SkinnyPlan& plan) {
+  const auto launch_as = [&]<int Rows, int Columns, bool KMajor>() {
+    const int box[3] = {1, KMajor ? plan.rows : chunk_depth, chunk_depth};
+    const SkinnyCall<T> call{.w = make_tensor_map(w.view, box, Swizzle::bytes_128),
+                             .x = WgmmaTile<T, Columns, true>::map(x.view),
+                             .w_moves = w.moves ? 1 : 0,
+                             .x_moves = x.moves ? 1 : 0,
+                             .finish = finish,
+                             .rows = plan.rows,
+                             .tiles = plan.tiles,
+                             .chunks = static_cast<int>(tiles_of(finish.p.k(), chunk_depth))};
+    launch(context,
+           {.grid = plan.blocks,
+            .block = block_threads,
+            .shared_bytes = sizeof(SkinnyLayout<Rows, Columns>)},
+           gemm_skinny_stream<T, Rows, Columns, KMajor>, call);
+  };
+  const auto by_columns = [&]<int Rows, bool KMajor>() {
+    switch (padded_columns(finish.p.n())) {
+      case 16:
+        return launch_as.template operator()<Rows, 16, KMajor>();
+      case 32:
+        return launch_as.template operator()<Rows, 32, KMajor>();
+      default:
+        return launch_as.template operator()<Rows, 64, KMajor>();
+    }
+  };
+  if (!w.k_major) return by_columns.template operator()<64, false>();
+  plan.rows > 64 ? by_columns.template operator()<128, true>()
+                 : by_columns.template operator()<64, true>();
+}
+
+Support supports(const Gemm::Args& args, const Context& context) {
+  if (smaller(args.m(), args.n()) > most_columns) {
+    return unsupported("C has more than 64 rows and more than 64 columns");
+  }
+  if (const Support maps = require_16_bit_maps(args, context); !maps) return maps;
+  return with_few_columns(args, [](const auto&, const auto&, const auto& x) {
+    return x.k_major ? supported
+                     : unsupported("the few rows or columns must be contiguous along k");
+  });
+}
+
+double estimate(const Gemm::Args& args, const Context& context) {
+  return with_few_columns(args, [&](const auto&, const auto& w, const auto&) {
+    return plan_of(args, w.k_major, context).seconds;
+  });
+}
+
+void run(const Gemm::Args& args, Context& context) {
+  with_few_columns(args, [&](const auto& finish, const auto& w, const auto& x) {
+    launch_skinny(context, finish, w, x, plan_of(args, w.k_major, context));
+  });
+}
+
+const Rung<Gemm> self{{.name = "skinny_stream",
+                       .after = "few_rows",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.rows = most_columns, .columns = 128},
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung
