@@ -11,6 +11,7 @@
 
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_words.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 namespace rung {
@@ -121,6 +122,15 @@ ActivationBackward::Call ActivationBackward::make(const Problem& problem, Inputs
     if (!over_saved) call.dx = inputs.output("dx", problem.dtype, shape);
   }
   return call;
+}
+
+Problem ActivationBackward::describe(const Call& call) {
+  const bool over_saved = shares_data(call.dx, call.saved);
+  return ProblemWriter(call.saved.dtype, call.saved.shape)
+      .flag(to_string(call.function), call.function != ActivationFunction::relu)
+      .flag("in_place", !over_saved && shares_data(call.dx, call.dy))
+      .flag("over_saved", over_saved)
+      .problem();
 }
 
 std::span<const ArgumentSpec> ActivationBackward::arguments() {

@@ -7,7 +7,9 @@
 #include <string>
 #include <utility>
 
+#include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 #include "rung/ops/attention/op/mask.hpp"
 
@@ -96,6 +98,12 @@ ValueMaker masked_values(const Order& order, bool of_v, bool lengths) {
     }
     return 4 * uniform - 2;
   };
+}
+
+/// Returns true if strides of a tensor of B x H x S x D are those of memory of B x S x H x D.
+bool has_heads_inside(const ConstTensorRef& tensor) {
+  const Extents& strides = tensor.strides;
+  return tensor.shape[1] > 1 && tensor.shape[2] > 1 && strides[1] > 0 && strides[1] < strides[2];
 }
 
 // Prompts; grouped heads; a few queries against a cache; whatever lengths and widths there are.
@@ -259,6 +267,21 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   call.options.scale = problem.number("scale", 0);
   call.options.causal = problem.has("causal");
   return call;
+}
+
+Problem Attention::describe(const Call& call) {
+  const AttentionOptions& options = call.options;
+  const Extents& q = call.q.shape;
+  return ProblemWriter(call.q.dtype, q)
+      .integer("kv", call.k.shape[1], q[1])
+      .integer("keys", call.k.shape[2], q[2])
+      .integer("dv", call.v.shape[3], q[3])
+      .number("scale", options.scale, 0)
+      .flag("causal", options.causal)
+      .flag("lse", is_given(options.lse))
+      .flag("lengths", is_given(options.key_lengths))
+      .flag("bshd", has_heads_inside(call.q) || has_heads_inside(call.k))
+      .problem();
 }
 
 std::span<const ArgumentSpec> Attention::arguments() {

@@ -183,6 +183,15 @@ Conv::Call Conv::make(const Problem& problem, Inputs& inputs) {
   return call;
 }
 
+Problem Conv::describe(const Call& call) {
+  const ConvOptions& options = call.options;
+  return conv_text::describe_layer(call.x.dtype, call.x.shape, call.w.shape, options)
+      .flag("bias", is_given(options.bias))
+      .word(activation_names, options.activation, Activation::none)
+      .flag("winograd", options.winograd)
+      .problem();
+}
+
 std::span<const ArgumentSpec> Conv::arguments() {
   using Kind = ArgumentSpec::Kind;
   static constexpr std::array<ArgumentSpec, 10> specs{{

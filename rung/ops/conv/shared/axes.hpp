@@ -77,6 +77,15 @@ inline Extents given_order(const Extents& channels_first, bool channels_last) {
   return moved;
 }
 
+/// Returns the inverse of given_order().
+inline Extents channels_first(const Extents& given, bool channels_last) {
+  if (!channels_last) return given;
+  Extents moved = given;
+  for (int axis = 2; axis < moved.rank; ++axis) moved[axis] = given[axis - 1];
+  moved[1] = given[given.rank - 1];
+  return moved;
+}
+
 /// The inverse, with five axes: those that the image lacks have extents of 1.
 template <class Ref>
 void to_five(Ref& tensor, bool channels_last) {

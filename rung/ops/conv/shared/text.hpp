@@ -11,6 +11,7 @@
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/shared/axes.hpp"
 
@@ -23,7 +24,7 @@ void read_windows(std::string_view op, const Source& from, int spatial, bool lon
   const auto numbers = [&](std::string_view brief, std::string_view full,
                            std::string_view otherwise) {
     const std::string_view name = long_names ? full : brief;
-    return parse_per_axis(op, name, from.text(name, otherwise), spatial);
+    return fewest_numbers(parse_per_axis(op, name, from.text(name, otherwise), spatial), spatial);
   };
   options.stride = numbers("s", "stride", "1");
   options.padding = numbers("p", "padding", "0");
@@ -62,6 +63,28 @@ Shapes read_layer(std::string_view op, const Problem& problem, Options& options)
   const bool last = options.channels_last;
   return {conv_axes::given_order(x, last), conv_axes::given_order(w, last),
           conv_axes::given_order(y, last)};
+}
+
+/// Writes what read_layer() reads, from the shapes of x and w and a call's options.
+template <class Options>
+ProblemWriter describe_layer(DType dtype, const Extents& x_shape, const Extents& w_shape,
+                             const Options& options) {
+  const int spatial = x_shape.rank - 2;
+  const Extents x = conv_axes::channels_first(x_shape, options.channels_last);
+  const Extents w = conv_axes::channels_first(w_shape, options.channels_last);
+  PerAxis kernel;
+  for (; kernel.count < spatial; ++kernel.count) {
+    kernel.at[kernel.count] = static_cast<int>(w[2 + kernel.count]);
+  }
+  ProblemWriter writer(dtype, x);
+  writer.integer("out", w[0], x[1])
+      .per_axis("k", kernel, spatial, 3)
+      .per_axis("s", options.stride, spatial, 1)
+      .per_axis("p", options.padding, spatial, 0)
+      .per_axis("d", options.dilation, spatial, 1)
+      .integer("g", options.groups, 1)
+      .flag("nhwc", options.channels_last);
+  return writer;
 }
 
 }  // namespace rung::conv_text

@@ -45,6 +45,11 @@ ConvBackwardData::Call ConvBackwardData::make(const Problem& problem, Inputs& in
   return call;
 }
 
+Problem ConvBackwardData::describe(const Call& call) {
+  return conv_text::describe_layer(call.dx.dtype, call.dx.shape, call.w.shape, call.options)
+      .problem();
+}
+
 std::span<const ArgumentSpec> ConvBackwardData::arguments() {
   using Kind = ArgumentSpec::Kind;
   static constexpr std::array<ArgumentSpec, 8> specs{{

@@ -45,6 +45,11 @@ ConvBackwardFilter::Call ConvBackwardFilter::make(const Problem& problem, Inputs
   return call;
 }
 
+Problem ConvBackwardFilter::describe(const Call& call) {
+  return conv_text::describe_layer(call.x.dtype, call.x.shape, call.dw.shape, call.options)
+      .problem();
+}
+
 std::span<const ArgumentSpec> ConvBackwardFilter::arguments() {
   using Kind = ArgumentSpec::Kind;
   static constexpr std::array<ArgumentSpec, 8> specs{{

@@ -6,8 +6,10 @@
 #include <string>
 #include <string_view>
 
+#include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_words.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/harness/run_examples.hpp"
 #include "rung/ops/elementwise/op/elementwise.hpp"
 
@@ -33,6 +35,15 @@ Extents parse_shape(std::string_view text, const Extents& whole) {
   }
   // The problem's own grammar reads it, whatever the type before it.
   return Extents(Problem::parse("f32 " + std::string(text)).extents);
+}
+
+/// Returns the text that parse_shape() reads as `own`; "" for the whole.
+std::string spell_shape(const Extents& own, const Extents& whole) {
+  if (own == whole) return "";
+  for (const char* word : {"scalar", "row", "column"}) {
+    if (own == parse_shape(word, whole)) return word;
+  }
+  return own.rank == 0 ? "scalar" : to_string(own);
 }
 
 // Vectors with every function; each way to broadcast, on rows short and long; in place.
@@ -198,6 +209,18 @@ Elementwise::Call Elementwise::make(const Problem& problem, Inputs& inputs) {
   if (arity(call.function) > 2) call.in[2] = operand("w");
   if (!in_place) call.z = inputs.output("z", problem.dtype, shape);
   return call;
+}
+
+Problem Elementwise::describe(const Call& call) {
+  const bool in_place = shares_data(call.z, call.in[0]);
+  ProblemWriter writer(call.z.dtype, call.z.shape);
+  writer.flag(to_string(call.function), call.function != ElementwiseFunction::add);
+  constexpr std::string_view operands[] = {"x", "y", "w"};
+  for (std::size_t i = in_place ? 1 : 0; i < std::size(operands); ++i) {
+    if (!is_given(call.in[i])) continue;
+    writer.text(operands[i], spell_shape(call.in[i].shape, call.z.shape), "");
+  }
+  return writer.number("alpha", call.alpha, 1.0).flag("in_place", in_place).problem();
 }
 
 std::span<const ArgumentSpec> Elementwise::arguments() {

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "rung/core/integer.hpp"
+#include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_words.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {
@@ -323,6 +325,33 @@ Gemm::Call Gemm::make(const Problem& problem, Inputs& inputs) {
   call.c = call.beta != 0 ? inputs.in_out("c", out, matrix(m, n))
                           : inputs.output("c", out, matrix(m, n));
   return call;
+}
+
+Problem Gemm::describe(const Call& call) {
+  const Extents& a = call.a.shape;
+  const Extents& c = call.c.shape;
+  const std::int64_t m = c[c.rank - 2];
+  const std::int64_t n = c[c.rank - 1];
+  const std::int64_t k = a[a.rank - (call.transpose_a ? 2 : 1)];
+  constexpr std::int64_t unbatched = -1;
+  const Extents& bias = call.bias.shape;
+  const bool bias_rows = bias.rank > 1 && bias[bias.rank - 1] == 1;
+  return ProblemWriter(call.a.dtype, {m, n, k})
+      .flag("ta", call.transpose_a)
+      .flag("tb", call.transpose_b)
+      .integer("batch", c.rank == 3 ? c[0] : unbatched, unbatched)
+      .number("alpha", call.alpha, 1.0)
+      .number("beta", call.beta, 0.0)
+      .flag("bias", is_given(call.bias) && !bias_rows)
+      .flag("bias_rows", is_given(call.bias) && bias_rows)
+      .word(activation_names, call.activation, Activation::none)
+      .flag("residual", is_given(call.residual))
+      .dtype("b", call.b.dtype, call.a.dtype)
+      .flag("scaled", is_given(call.scale_a) || is_given(call.scale_b))
+      .dtype("out", call.c.dtype, default_result(call.a.dtype))
+      .flag("tf32", call.precision == Precision::tf32)
+      .flag("split", call.precision == Precision::split)
+      .problem();
 }
 
 std::span<const ArgumentSpec> Gemm::arguments() {

@@ -9,8 +9,10 @@
 #include <string>
 #include <string_view>
 
+#include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_pattern.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/histogram/op/bins.hpp"
 
 namespace rung {
@@ -183,6 +185,30 @@ Histogram::Call Histogram::make(const Problem& problem, Inputs& inputs) {
   call.counts = call.accumulate ? inputs.in_out("counts", type, Extents{bins})
                                 : inputs.output("counts", type, Extents{bins});
   return call;
+}
+
+Problem Histogram::describe(const Call& call) {
+  const std::int64_t bins = call.counts.shape[0];
+  const bool whole = !is_floating(call.x.dtype);
+  const double default_low = whole ? 0 : -4;
+  const double default_high = whole ? static_cast<double>(bins) : 4;
+  double low = call.low;
+  double high = call.high;
+  if (is_given(call.edges)) {
+    low = default_low;
+    high = default_high;
+  } else if (low == high) {  // which stands for a number per bin
+    low = 0;
+    high = static_cast<double>(bins);
+  }
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .integer("bins", bins, 256)
+      .number("low", low, default_low)
+      .number("high", high, default_high)
+      .flag("edges", is_given(call.edges))
+      .flag("accumulate", call.accumulate)
+      .flag("wide", call.counts.dtype == DType::i64)
+      .problem();
 }
 
 std::span<const ArgumentSpec> Histogram::arguments() {

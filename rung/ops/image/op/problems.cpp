@@ -13,6 +13,7 @@
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/option_effect.hpp"
 #include "rung/harness/problem_words.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/harness/run_examples.hpp"
 #include "rung/ops/image/op/image.hpp"
 
@@ -212,6 +213,23 @@ Image::Call Image::make(const Problem& problem, Inputs& inputs) {
                       : inputs.input("x", problem.dtype, shape),
       .y = inputs.output("y", problem.dtype, result_shape(shape, options, problem.has("opaque"))),
       .options = options};
+}
+
+Problem Image::describe(const Call& call) {
+  const ImageOptions& o = call.options;
+  const ImageOptions by_default;
+  const bool opaque = !(call.y.shape == result_shape(call.x.shape, o, false));
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .flag(filters[static_cast<std::size_t>(o.filter)], o.filter != ImageFilter::grey)
+      .flag("planar", o.planar)
+      .text("weights", weights[static_cast<std::size_t>(o.weights)], "bt601")
+      .flag("opaque", opaque)
+      .integer("radius", o.radius, by_default.radius)
+      .number("sigma", o.sigma, by_default.sigma)
+      .number("amount", o.amount, by_default.amount)
+      .text("edge", edges[static_cast<std::size_t>(o.edge)], "clamp")
+      .flag("truncate", o.truncate)
+      .problem();
 }
 
 std::span<const ArgumentSpec> Image::arguments() {

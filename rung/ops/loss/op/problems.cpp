@@ -6,8 +6,10 @@
 #include <span>
 #include <string>
 
+#include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/option_effect.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/loss/op/loss.hpp"
 
 namespace rung {
@@ -176,6 +178,25 @@ Loss::Call Loss::make(const Problem& problem, Inputs& inputs) {
     options.dx = inputs.output("dx", problem.dtype, shape);
   }
   return call;
+}
+
+Problem Loss::describe(const Call& call) {
+  const LossOptions& options = call.options;
+  const bool in_place = shares_data(options.dx, call.x);
+  const bool labeled = options.kind != LossKind::squared;
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .flag("hinge", options.kind == LossKind::hinge)
+      .flag("squared", options.kind == LossKind::squared)
+      .integer("axis", options.axis, -1)
+      .flag("sum", options.reduction == LossReduction::sum)
+      .number("smoothing", options.smoothing, 0.0)
+      .number("margin", options.margin, 1.0)
+      .dtype("labels", labeled ? call.target.dtype : DType::i64, DType::i64)
+      .flag("losses", is_given(options.losses))
+      .flag("forward", !is_given(options.dx))
+      .flag("in_place", in_place)
+      .flag("ignored", options.ignored_label != no_label)
+      .problem();
 }
 
 std::span<const ArgumentSpec> Loss::arguments() {

@@ -9,6 +9,7 @@
 
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/shared/axes.hpp"
 
@@ -179,6 +180,27 @@ Norm::Call Norm::make(const Problem& problem, Inputs& inputs) {
     call.rstd = inputs.output("rstd", arithmetic, rows);
   }
   return call;
+}
+
+Problem Norm::describe(const Call& call) {
+  const auto is_wider = [&](const ConstTensorRef& weights) {
+    return is_given(weights) && weights.dtype != call.x.dtype;
+  };
+  const bool in_place_sum = shares_data(call.sum, call.residual);
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .flag("rms", call.kind == NormKind::rms)
+      .integer("axis", call.axis, -call.axes)
+      .integer("axes", call.axes, 1)
+      .number("eps", call.epsilon, 1e-5)
+      .flag("gamma", is_given(call.gamma))
+      .flag("beta", is_given(call.beta))
+      .flag("f32_weights", is_wider(call.gamma) || is_wider(call.beta))
+      .flag("residual", is_given(call.residual) && !in_place_sum)
+      .flag("sum", is_given(call.sum) && !in_place_sum)
+      .flag("stats", is_given(call.mean) || is_given(call.rstd))
+      .flag("in_place", shares_data(call.y, call.x))
+      .flag("in_place_sum", in_place_sum)
+      .problem();
 }
 
 std::span<const ArgumentSpec> Norm::arguments() {

@@ -8,6 +8,7 @@
 
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/norm/shared/axes.hpp"
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 
@@ -139,6 +140,23 @@ NormBackward::Call NormBackward::make(const Problem& problem, Inputs& inputs) {
     call.dbeta = inputs.output("dbeta", weights, columns);
   }
   return call;
+}
+
+Problem NormBackward::describe(const Call& call) {
+  const auto is_wider = [&](const ConstTensorRef& weights) {
+    return is_given(weights) && weights.dtype != call.x.dtype;
+  };
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .flag("rms", call.kind == NormKind::rms)
+      .integer("axis", call.axis, -call.axes)
+      .integer("axes", call.axes, 1)
+      .number("eps", call.epsilon, 1e-5)
+      .flag("gamma", is_given(call.gamma))
+      .flag("f32_weights", is_wider(call.gamma) || is_wider(call.dgamma) || is_wider(call.dbeta))
+      .flag("weights", is_given(call.dgamma) || is_given(call.dbeta))
+      .flag("stats", is_given(call.mean) || is_given(call.rstd))
+      .flag("in_place", shares_data(call.dx, call.dy))
+      .problem();
 }
 
 std::span<const ArgumentSpec> NormBackward::arguments() {

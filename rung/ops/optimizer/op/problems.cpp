@@ -6,9 +6,11 @@
 #include <span>
 #include <string>
 
+#include "rung/core/require.hpp"
 #include "rung/core/tensor.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/option_effect.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/optimizer/op/optimizer.hpp"
 
 namespace rung {
@@ -103,6 +105,21 @@ Optimizer::Call Optimizer::make(const Problem& problem, Inputs& inputs) {
   if (has_master) o.master = inputs.in_out("master", wide, shape);
   if (problem.has("norm")) o.norm = inputs.output("norm", wide, {});
   return call;
+}
+
+Problem Optimizer::describe(const Call& call) {
+  const OptimizerOptions& o = call.options;
+  return ProblemWriter(call.parameters.dtype, call.parameters.shape)
+      .flag("adam", o.kind == OptimizerKind::adam)
+      .number("momentum", o.momentum, 0)
+      .flag("nesterov", o.nesterov)
+      .number("decay", o.weight_decay, 0)
+      .flag("decoupled", o.decoupled)
+      .integer("step", o.step, 1)
+      .number("clip", o.max_norm, 0)
+      .flag("master", is_given(o.master))
+      .flag("norm", is_given(o.norm))
+      .problem();
 }
 
 std::span<const ArgumentSpec> Optimizer::arguments() {

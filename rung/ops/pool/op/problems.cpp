@@ -207,6 +207,15 @@ Pool::Call Pool::make(const Problem& problem, Inputs& inputs) {
   return call;
 }
 
+Problem Pool::describe(const Call& call) {
+  const PoolOptions& options = call.options;
+  return pool_text::describe_windows(call.x.dtype, call.x.shape, options)
+      .text("indices", is_given(options.indices) ? to_string(options.indices.dtype) : "", "")
+      .flag("bias", is_given(options.bias))
+      .word(activation_names, options.activation, Activation::none)
+      .problem();
+}
+
 std::span<const ArgumentSpec> Pool::arguments() {
   using Kind = ArgumentSpec::Kind;
   static constexpr std::array<ArgumentSpec, 13> specs{{

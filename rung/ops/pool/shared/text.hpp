@@ -14,6 +14,7 @@
 #include "rung/harness/option_effect.hpp"
 #include "rung/harness/problem.hpp"
 #include "rung/harness/problem_words.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/pool/op/pool.hpp"
 
 namespace rung::pool_text {
@@ -28,7 +29,8 @@ template <class Source, class Options>
 void read(std::string_view op, const Source& from, const std::array<std::string_view, 4>& names,
           Options& options) {
   const auto numbers = [&](std::size_t which, std::string_view otherwise) {
-    return parse_per_axis(op, names[which], from.text(names[which], otherwise), 2);
+    return fewest_numbers(parse_per_axis(op, names[which], from.text(names[which], otherwise), 2),
+                          2);
   };
   options.kernel = numbers(0, "2");
   options.stride = numbers(1, "0");
@@ -54,6 +56,22 @@ void read_windows(std::string_view op, const Invocation& call, Options& options)
   for (const auto& [word, kind] : kinds) {
     if (given == word) options.kind = kind;
   }
+}
+
+/// Writes what read_windows() reads of a problem, from the shape of an image and a call's options.
+template <class Options>
+ProblemWriter describe_windows(DType dtype, const Extents& image, const Options& options) {
+  const bool last = options.channels_last;
+  ProblemWriter writer(dtype, last ? Extents{image[0], image[3], image[1], image[2]} : image);
+  writer.word(kinds, options.kind, Pooling::max)
+      .per_axis("k", options.kernel, 2, 2)
+      .per_axis("s", options.stride, 2, 0)
+      .per_axis("p", options.padding, 2, 0)
+      .per_axis("d", options.dilation, 2, 1)
+      .flag("ceil", options.ceil_mode)
+      .flag("valid", !options.count_padding)
+      .flag("nhwc", last);
+  return writer;
 }
 
 }  // namespace rung::pool_text

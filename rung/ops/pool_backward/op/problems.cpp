@@ -178,6 +178,14 @@ PoolBackward::Call PoolBackward::make(const Problem& problem, Inputs& inputs) {
   return call;
 }
 
+Problem PoolBackward::describe(const Call& call) {
+  const PoolBackwardOptions& options = call.options;
+  const DType indices = options.kind == Pooling::max ? options.indices.dtype : DType::i64;
+  return pool_text::describe_windows(call.dx.dtype, call.dx.shape, options)
+      .dtype("indices", indices, DType::i64)
+      .problem();
+}
+
 std::span<const ArgumentSpec> PoolBackward::arguments() {
   using Kind = ArgumentSpec::Kind;
   static constexpr std::array<ArgumentSpec, 15> specs{{

@@ -12,6 +12,7 @@
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_words.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/harness/run_examples.hpp"
 #include "rung/ops/reduce/op/reduce.hpp"
 
@@ -249,6 +250,19 @@ Reduce::Call Reduce::make(const Problem& problem, Inputs& inputs) {
   call.y =
       inputs.output("y", out, result_shape(shape, call.axes, problem.has("keepdims"), segments));
   return call;
+}
+
+Problem Reduce::describe(const Call& call) {
+  const bool segmented = is_given(call.offsets);
+  const int rank = call.x.rank();
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .flag(to_string(call.operation), call.operation != Reduction::sum)
+      .axes("axes", call.axes, rank)
+      .flag("keepdims", !segmented && rank != 0 && call.y.rank() == rank)
+      .dtype("out", call.y.dtype, reduced_dtype(call.operation, call.x.dtype))
+      .integer("segments", segmented ? call.offsets.shape[0] - 1 : -1, -1)
+      .dtype("offsets", segmented ? call.offsets.dtype : DType::i64, DType::i64)
+      .problem();
 }
 
 std::span<const ArgumentSpec> Reduce::arguments() {

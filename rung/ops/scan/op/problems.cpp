@@ -12,6 +12,7 @@
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_words.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/scan/op/scan.hpp"
 
 namespace rung {
@@ -223,6 +224,21 @@ Scan::Call Scan::make(const Problem& problem, Inputs& inputs) {
                                 });
   }
   return call;
+}
+
+Problem Scan::describe(const Call& call) {
+  const bool segmented = is_given(call.offsets);
+  const int last = call.x.rank() - 1;
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .word(operations, call.operation, ScanOperation::sum)
+      .integer("axis", call.axis < 0 ? call.axis + last + 1 : call.axis, last)
+      .flag("exclusive", call.exclusive)
+      .flag("reverse", call.reverse)
+      .integer("segments", segmented ? std::max<std::int64_t>(call.offsets.shape[0] - 1, 0) : -1,
+               -1)
+      .dtype("offsets", segmented ? call.offsets.dtype : DType::i64, DType::i64)
+      .flag("in_place", shares_data(call.y, call.x))
+      .problem();
 }
 
 std::span<const ArgumentSpec> Scan::arguments() {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/softmax/op/softmax.hpp"
 
 namespace rung {
@@ -147,6 +148,16 @@ Softmax::Call Softmax::make(const Problem& problem, Inputs& inputs) {
                  : inputs.input("x", problem.dtype, shape);
   call.y = inputs.output("y", out, shape);
   return call;
+}
+
+Problem Softmax::describe(const Call& call) {
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .integer("axis", call.axis, -1)
+      .flag("log", call.log)
+      .number("scale", call.scale, 1.0)
+      .flag("in_place", shares_data(call.y, call.x))
+      .dtype("out", call.y.dtype, call.x.dtype)
+      .problem();
 }
 
 std::span<const ArgumentSpec> Softmax::arguments() {

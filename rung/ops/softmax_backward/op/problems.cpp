@@ -6,6 +6,7 @@
 #include <span>
 
 #include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/ops/softmax_backward/op/softmax_backward.hpp"
 
 namespace rung {
@@ -137,6 +138,16 @@ SoftmaxBackward::Call SoftmaxBackward::make(const Problem& problem, Inputs& inpu
     call.dx = inputs.output("dx", out, shape);
   }
   return call;
+}
+
+Problem SoftmaxBackward::describe(const Call& call) {
+  return ProblemWriter(call.y.dtype, call.y.shape)
+      .integer("axis", call.axis, -1)
+      .flag("log", call.log)
+      .number("scale", call.scale, 1.0)
+      .flag("in_place", shares_data(call.dx, call.dy))
+      .dtype("out", call.dx.dtype, call.y.dtype)
+      .problem();
 }
 
 std::span<const ArgumentSpec> SoftmaxBackward::arguments() {

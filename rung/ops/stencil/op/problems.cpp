@@ -11,6 +11,7 @@
 
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/harness/run_examples.hpp"
 #include "rung/ops/stencil/op/stencil.hpp"
 
@@ -34,14 +35,15 @@ Extents parse_extents(std::string_view option, std::string_view text) {
          fmt::format("{} is '{}'; accepted: numbers joined by x, such as 3x5", option, text));
 }
 
+constexpr std::string_view edge_names[] = {"zero", "clamp", "mirror", "wrap"};
+
 StencilEdge parse_edge(std::string_view text) {
-  constexpr std::string_view names[] = {"zero", "clamp", "mirror", "wrap"};
-  const auto found = std::find(std::begin(names), std::end(names), text);
-  if (found == std::end(names)) {
+  const auto found = std::find(std::begin(edge_names), std::end(edge_names), text);
+  if (found == std::end(edge_names)) {
     reject(Stencil::name,
            fmt::format("edge is '{}'; accepted: zero, clamp, mirror and wrap", text));
   }
-  return static_cast<StencilEdge>(found - std::begin(names));
+  return static_cast<StencilEdge>(found - std::begin(edge_names));
 }
 
 /// Weights whose sums stay within a type of small range, or within f32 from one iteration to the
@@ -229,6 +231,24 @@ Stencil::Call Stencil::make(const Problem& problem, Inputs& inputs) {
   const DType out = problem.has("out") ? parse_dtype(problem.text("out", "")) : problem.dtype;
   call.y = inputs.output("y", out, shape);
   return call;
+}
+
+Problem Stencil::describe(const Call& call) {
+  Extents mask = call.mask.shape;
+  for (const ConstTensorRef* vector : {&call.through, &call.down, &call.across}) {
+    if (is_given(*vector)) mask[mask.rank++] = vector->shape[0];
+  }
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .extents("mask", mask)
+      .extents("window", call.window)
+      .text("edge", edge_names[static_cast<std::size_t>(call.edge)], "zero")
+      .flag("separable", is_given(call.across))
+      .flag("convolution", call.convolution)
+      .extents("anchor", call.anchor)
+      .number("scale", call.scale, 1.0)
+      .integer("iterations", call.iterations, 1)
+      .dtype("out", call.y.dtype, call.x.dtype)
+      .problem();
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "rung/core/require.hpp"
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_words.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/harness/run_examples.hpp"
 
 namespace rung {
@@ -106,6 +107,12 @@ Transfer::Call Transfer::make(const Problem& problem, Inputs& inputs) {
   call.x = inputs.input("x", problem.dtype, shape);
   call.y = inputs.output("y", problem.dtype, shape);
   return call;
+}
+
+Problem Transfer::describe(const Call& call) {
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .flag(to_string(call.function), call.function != ElementwiseFunction::relu)
+      .problem();
 }
 
 std::span<const ArgumentSpec> Transfer::arguments() {

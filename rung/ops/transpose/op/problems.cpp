@@ -8,6 +8,7 @@
 
 #include "rung/harness/any_operator.hpp"
 #include "rung/harness/problem_words.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/harness/run_examples.hpp"
 #include "rung/ops/transpose/op/transpose.hpp"
 
@@ -147,6 +148,14 @@ Transpose::Call Transpose::make(const Problem& problem, Inputs& inputs) {
   const ConstTensorRef x = inputs.input("x", problem.dtype, shape);
   const TensorRef y = inputs.output("y", problem.dtype, shape_of_y(shape, order));
   return {.x = x, .y = y, .order = order};
+}
+
+Problem Transpose::describe(const Call& call) {
+  // A scalar becomes one element, of which the default order cannot exchange two axes.
+  const int rank = call.x.rank();
+  return ProblemWriter(call.x.dtype, call.x.shape)
+      .axes("order", rank == 0 ? Extents{0} : call.order, rank)
+      .problem();
 }
 
 std::span<const ArgumentSpec> Transpose::arguments() {
