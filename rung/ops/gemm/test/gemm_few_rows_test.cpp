@@ -94,8 +94,8 @@ TEST(GemmFewRows, ExactProductsByElement) {
   });
 }
 
-/// Up to 64 rows or columns of 16-bit operands: tiles that one block makes, and that several share;
-/// rows, columns and steps of k that do not fill their tiles; several matrices per block.
+/// Up to 64 rows or columns of 16-bit operands, and the long operand contiguous along either axis:
+/// tiles of any number of rows, steps of k that do not fill a chunk, several matrices.
 TEST(GemmFewRows, ExactProductsThatStreamTheLongOperand) {
   RUNG_LONG_TEST_IF_SANITIZED();
   constexpr const char* rungs[] = {"skinny_stream"};
