@@ -10,7 +10,7 @@
 //   operands  the tensors of either (operands.hpp), from which core derives checks, comparison with
 //             the last call, and new pointers in what it remembers
 //   bind      what is this operator's own to check and derive; an Error names what is accepted
-//   cost, reference, tolerance, check_problems, bench_problems, make, arguments, invoke
+//   cost, reference, tolerance, check_problems, bench_problems, make, describe, arguments, invoke
 // A rung is one file with one constant:
 //   const Rung<Gemm> self{{.name = "tiled", .step = 40, ..., .run = run}};
 // which pushes itself onto its operator's list during static initialization: no allocation, no

@@ -15,6 +15,7 @@
 
 #include "rung/core/observed.hpp"
 #include "rung/core/operator.hpp"
+#include "rung/core/require.hpp"
 #include "rung/harness/inputs.hpp"
 #include "rung/harness/problem.hpp"
 
@@ -83,6 +84,12 @@ class RUNG_API Instance {
   /// Operations of reference() for `share` of all rows, from 0 to 1: as many of the problem's own,
   /// unless the operator says otherwise.
   [[nodiscard]] virtual double reference_operations(double share) const = 0;
+  /// Returns the problem that the call is made of by its shapes, types and options, whatever the
+  /// spelling of the problem that it was made of.
+  [[nodiscard]] virtual Problem description() const = 0;
+  /// Returns true if another instance is of the same operator and its call is equal but for data
+  /// pointers, devices and strides.
+  [[nodiscard]] virtual bool same_call(const Instance& other) const = 0;
 
   Inputs inputs;
 };
@@ -214,6 +221,19 @@ class Operator final : public AnyOperator {
     return call;
   }
 
+  /// Returns the call with the types and shapes of its tensors, but none of their memory. A scalar
+  /// that is given keeps an address, which alone tells it from one that is left out.
+  static typename Op::Call without_memory(typename Op::Call call) {
+    static char some_address;
+    const auto strip = [](auto& tensor) {
+      tensor.data = is_given(tensor) ? &some_address : nullptr;
+      tensor.strides = {};
+      tensor.device = {};
+    };
+    Op::operands(call, [&](const auto&... operand) { (strip(operand.tensor), ...); });
+    return call;
+  }
+
   struct Made final : Instance {
     Made(Problem p, Inputs i, const typename Op::Call& c)
         : Instance(std::move(i)), problem(std::move(p)), given(c), args(bind<Op>(c)) {}
@@ -269,6 +289,11 @@ class Operator final : public AnyOperator {
       } else {
         return Op::cost(args).operations * share;
       }
+    }
+    Problem description() const override { return Op::describe(given); }
+    bool same_call(const Instance& other) const override {
+      const auto* const made = dynamic_cast<const Made*>(&other);
+      return made != nullptr && without_memory(given) == without_memory(made->given);
     }
 
     Problem problem;

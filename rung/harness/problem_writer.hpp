@@ -60,8 +60,8 @@ class RUNG_API ProblemWriter {
   Problem problem_;
 };
 
-/// Returns one number for all axes where the first `axes` are equal, so that problems and calls that
-/// mean the same are written and made alike.
+/// Returns one number for all axes where the first `axes` are equal, so that problems and calls
+/// that mean the same are written and made alike.
 RUNG_API PerAxis fewest_numbers(const PerAxis& numbers, int axes);
 
 /// Returns true if two tensors are given and begin at the same address: one is worked on in place.

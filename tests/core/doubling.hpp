@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_writer.hpp"
 
 namespace rung {
 namespace {
@@ -71,6 +72,9 @@ struct Double {
   static Call make(const Problem& problem, Inputs& inputs) {
     const Extents shape{problem.extents.at(0)};
     return {inputs.input("x", problem.dtype, shape), inputs.output("y", problem.dtype, shape)};
+  }
+  static Problem describe(const Call& call) {
+    return ProblemWriter(call.x.dtype, call.x.shape).problem();
   }
   static std::span<const ArgumentSpec> arguments() { return {}; }
   static void invoke(Context& context, Invocation& invocation, Pick pick);

@@ -16,6 +16,7 @@
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_writer.hpp"
 
 namespace rung {
 namespace {
@@ -58,6 +59,9 @@ struct AddSum {
   static Call make(const Problem& problem, Inputs& inputs) {
     const Extents shape{problem.extents.at(0)};
     return {inputs.input("x", DType::f64, shape), inputs.output("y", DType::f64, shape)};
+  }
+  static Problem describe(const Call& call) {
+    return ProblemWriter(call.x.dtype, call.x.shape).problem();
   }
   static std::span<const ArgumentSpec> arguments() { return {}; }
   static void invoke(Context&, Invocation&, Pick) {}

@@ -34,6 +34,7 @@ struct Fake {
   static std::vector<Problem> check_problems(Backend backend);
   static std::vector<Problem> bench_problems(Backend backend);
   static Call make(const Problem& problem, Inputs& inputs);
+  static Problem describe(const Call& call);
   static std::span<const ArgumentSpec> arguments();
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };

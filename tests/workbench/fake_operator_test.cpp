@@ -14,6 +14,7 @@
 
 #include "rung/bench/machine.hpp"
 #include "rung/core/require.hpp"
+#include "rung/harness/problem_writer.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/terminal.hpp"
 
@@ -188,6 +189,10 @@ Fake::Call Fake::make(const Problem& problem, Inputs& inputs) {
   const ConstTensorRef x = problem.has("zero") ? inputs.input("x", DType::f32, shape, zero)
                                                : inputs.input("x", DType::f32, shape);
   return {x, inputs.output("y", DType::f32, shape), problem.number("times", 1)};
+}
+
+Problem Fake::describe(const Call& call) {
+  return ProblemWriter(call.x.dtype, call.x.shape).number("times", call.times, 1).problem();
 }
 
 std::span<const ArgumentSpec> Fake::arguments() {
