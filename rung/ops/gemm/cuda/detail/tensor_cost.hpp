@@ -115,7 +115,10 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const auto parts = static_cast<double>(slices);
   const double busy = tile.start_seconds + in_waves(full, depth, out, reads) +
                       in_waves(cut * parts, depth / parts, sizeof(float), 0);
-  const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / tile.memory;
+  // Of tiles that are mostly padding little is in flight: half of the rate, in the end.
+  const double filled = std::min(1.0, std::min(m, n) / 128);
+  const double reached = tile.memory * (0.5 + 0.5 * filled);
+  const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / reached;
   double seconds = launch_seconds + std::max(busy, memory);
   if (slices > 1) {
     constexpr double end_seconds = 7e-6;    // of the second kernel, and the wait for it
@@ -146,8 +149,8 @@ TensorPlan plan_tensor(const Gemm::Args& args, const Context& context,
                           static_cast<double>(args.batch());
   for (int tile = 0; tile < static_cast<int>(Tiles); ++tile) {
     for (const int slices : {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128}) {
-      const double cut = tiles[tile].slices_last ? tensor_tiles_cut(args, context, tiles[tile])
-                                                 : elements;
+      const double cut =
+          tiles[tile].slices_last ? tensor_tiles_cut(args, context, tiles[tile]) : elements;
       if (slices > 1 && (args.alpha == 0 || k_tiles < std::int64_t{4} * slices || cut == 0 ||
                          cut * 4 * slices > static_cast<double>(slice_workspace))) {
         break;

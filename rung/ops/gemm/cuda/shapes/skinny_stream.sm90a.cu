@@ -22,8 +22,9 @@ namespace {
 
 using namespace gemm_cuda;
 
-constexpr int chunk_depth = 64;                         // of k: lines of 128 bytes
-constexpr int multipliers = 256;                        // threads of two warpgroups, 64 rows each
+constexpr int chunk_depth = 64;      // of k: lines of 128 bytes
+constexpr int chunks_per_stage = 2;  // a stage is loaded, waited for and released as a whole
+constexpr int multipliers = 256;     // threads of two warpgroups, 64 rows each
 constexpr int block_threads = multipliers + warp_size;  // and the warp that loads
 constexpr std::int64_t most_columns = 64;
 
@@ -47,8 +48,8 @@ struct SkinnyCall {
 template <int Rows, int Columns>
 struct SkinnyLayout {
   struct alignas(1024) Stage {
-    unsigned char w[Rows * 128];
-    unsigned char x[Columns * 128];
+    unsigned char w[chunks_per_stage][Rows * 128];
+    unsigned char x[chunks_per_stage][Columns * 128];
   };
   static constexpr int stages = 192 * 1024 / static_cast<int>(sizeof(Stage));
   Stage stage[stages];
@@ -71,12 +72,12 @@ __global__ void __launch_bounds__(block_threads, 1)
   const int thread = static_cast<int>(threadIdx.x);
   if (thread == 0) ring.init(multipliers / warp_size);
   // Rows that no copy fills are multiplied, too: zeros, so that they are something.
-  constexpr int packs = Layout::stages * Rows * line / 16;
-  for (int pack = thread; pack < packs; pack += block_threads) {
-    const int at = pack * 16 % (Rows * line);
-    if (at / line < call.rows) continue;
-    unsigned char* const to = layout.stage[pack * 16 / (Rows * line)].w + at;
-    store_wide(reinterpret_cast<float*>(to), Pack<float, 4>{});
+  const int empty = (Rows - call.rows) * line;
+  for (int i = 0; i < Layout::stages * chunks_per_stage; ++i) {
+    auto& chunk = layout.stage[i / chunks_per_stage].w[i % chunks_per_stage];
+    for (int at = thread * 16; at < empty; at += block_threads * 16) {
+      store_wide(reinterpret_cast<float*>(chunk + call.rows * line + at), Pack<float, 4>{});
+    }
   }
   ptx::fence_async_proxy();
   __syncthreads();
@@ -87,13 +88,17 @@ __global__ void __launch_bounds__(block_threads, 1)
     for (std::int64_t tile = blockIdx.x; tile < end; tile += gridDim.x) {
       const auto matrix = static_cast<int>(tile / call.tiles);
       const int row = static_cast<int>(tile % call.tiles) * call.rows;
-      for (int chunk = 0; chunk < call.chunks; ++chunk, at.advance()) {
+      for (int chunk = 0; chunk < call.chunks; chunk += chunks_per_stage, at.advance()) {
         auto& stage = layout.stage[at.stage];
         auto& full = ring.full[at.stage];
         ring.await_empty(at);
-        ring.expect(at, call.rows * line + TileX::bytes);
-        TileW::load(stage.w, call.w, matrix * call.w_moves, row, chunk * chunk_depth, full);
-        TileX::load(stage.x, call.x, matrix * call.x_moves, 0, chunk * chunk_depth, full);
+        ring.expect(at, chunks_per_stage * (call.rows * line + TileX::bytes));
+#pragma unroll
+        for (int i = 0; i < chunks_per_stage; ++i) {  // zeros where k ends
+          const int k = (chunk + i) * chunk_depth;
+          TileW::load(stage.w[i], call.w, matrix * call.w_moves, row, k, full);
+          TileX::load(stage.x[i], call.x, matrix * call.x_moves, 0, k, full);
+        }
       }
     }
     return;
@@ -105,12 +110,15 @@ __global__ void __launch_bounds__(block_threads, 1)
   const bool multiplies = first_row < call.rows;
   float sums[sum_count];
   for (std::int64_t tile = blockIdx.x; tile < end; tile += gridDim.x) {
-    for (int chunk = 0; chunk < call.chunks; ++chunk, at.advance()) {
+    for (int chunk = 0; chunk < call.chunks; chunk += chunks_per_stage, at.advance()) {
       ring.await_full(at);
       if (multiplies) {
         const auto& stage = layout.stage[at.stage];
         ptx::wgmma_fence(sums);
-        wgmma_tile<TileW, TileX>(sums, stage.w, first_row, stage.x, chunk > 0);
+#pragma unroll
+        for (int i = 0; i < chunks_per_stage; ++i) {
+          wgmma_tile<TileW, TileX>(sums, stage.w[i], first_row, stage.x[i], chunk + i > 0);
+        }
         ptx::wgmma_commit();
         ptx::wgmma_wait<0>(sums);
       }
