@@ -6,6 +6,7 @@
 //
 //   load_as(d, p)       Lanes(d) elements      load_as_n(d, p, n)       n < Lanes(d), zeros behind
 //   store_as(v, d, p)                          store_as_n(v, d, p, n)
+//   load_some(d, p[, n]) and store_some(v, d, p[, n]): either, for generic loop bodies
 //
 // The _n forms touch no byte beyond the n elements, on any target.
 #if defined(RUNG_CPU_LOAD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
@@ -93,7 +94,7 @@ HWY_INLINE hn::Vec<D> widen(D d, V bits) {
 }
 
 template <class T, class D, class V>
-HWY_INLINE hn::Vec<StoredTag<T, D>> narrow(D d, V values) {
+HWY_INLINE hn::Vec<StoredTag<T, D>> narrow([[maybe_unused]] D d, V values) {
   const StoredTag<T, D> stored;
   if constexpr (std::is_same_v<T, hn::TFromD<D>>) {
     return values;
@@ -165,6 +166,23 @@ HWY_INLINE void store_as_n(V values, D d, T* to, std::size_t n) {
     hn::Store(bits, stored, lanes);
     std::memcpy(static_cast<void*>(to), lanes, n * sizeof(T));
   }
+}
+
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_some(D d, const T* from) {
+  return load_as(d, from);
+}
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_some(D d, const T* from, std::size_t n) {
+  return load_as_n(d, from, n);
+}
+template <class V, class D, class T>
+HWY_INLINE void store_some(V values, D d, T* to) {
+  store_as(values, d, to);
+}
+template <class V, class D, class T>
+HWY_INLINE void store_some(V values, D d, T* to, std::size_t n) {
+  store_as_n(values, d, to, n);
 }
 
 }  // namespace rung::cpu::HWY_NAMESPACE

@@ -128,6 +128,14 @@ HWY_INLINE Sum row_sum(const T* x, std::int64_t length, Sum maximum, Sum scale, 
   return chains.sum();
 }
 
+/// Returns how many elements of Y precede the first address that a streaming store may begin at.
+template <class Sum, class Y>
+HWY_INLINE std::int64_t before_vectors(const Y* y) {
+  const std::size_t bytes = hn::Lanes(Full<Sum>()) * sizeof(Y);
+  const std::size_t past = reinterpret_cast<std::uintptr_t>(y) % bytes;
+  return static_cast<std::int64_t>((bytes - past) % bytes / sizeof(Y));
+}
+
 /// Stores y[i] = value(i, n) for all i, n elements each; with non-temporal stores if `stream`,
 /// which need aligned addresses: the elements before the first such address are a masked vector.
 template <class Sum, class Y, class Value>
@@ -143,11 +151,7 @@ HWY_INLINE void write_row(Y* y, std::int64_t length, bool stream, Value&& value)
   }
   using Stored = StoredTag<Y, Full<Sum>>;
   const Stored stored;
-  const std::size_t lanes = hn::Lanes(d);
-  const std::size_t bytes = lanes * sizeof(Y);
-  const std::size_t past = reinterpret_cast<std::uintptr_t>(y) % bytes;
-  const auto head =
-      std::min<std::int64_t>(length, static_cast<std::int64_t>((bytes - past) % bytes / sizeof(Y)));
+  const std::int64_t head = std::min(length, before_vectors<Sum>(y));
   if (head > 0)
     store_as_n(value(0, static_cast<std::size_t>(head)), d, y, static_cast<std::size_t>(head));
   for_vectors<Sum>(
@@ -158,24 +162,6 @@ HWY_INLINE void write_row(Y* y, std::int64_t length, bool stream, Value&& value)
       },
       [&](std::int64_t i, std::size_t n)
           HWY_ATTR RUNG_ALWAYS_INLINE { store_as_n(value(head + i, n), d, y + head + i, n); });
-}
-
-/// Loads n elements, or a full vector of them.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_some(D d, const T* p) {
-  return load_as(d, p);
-}
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_some(D d, const T* p, std::size_t n) {
-  return load_as_n(d, p, n);
-}
-
-/// Returns how many elements of Y precede the first address that a streaming store may begin at.
-template <class Sum, class Y>
-HWY_INLINE std::int64_t before_vectors(const Y* y) {
-  const std::size_t bytes = hn::Lanes(Full<Sum>()) * sizeof(Y);
-  const std::size_t past = reinterpret_cast<std::uintptr_t>(y) % bytes;
-  return static_cast<std::int64_t>((bytes - past) % bytes / sizeof(Y));
 }
 
 }  // namespace rung::cpu::HWY_NAMESPACE
