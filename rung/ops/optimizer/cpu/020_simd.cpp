@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer / simd
 //
-// Idea     vectors of 16 floats (AVX-512; 8 with AVX2); the norm's squares are added up in doubles.
-// Changes  against naive: one instruction for 16 elements, square root and division of adam too.
-// Cost     as naive: memory decides from a few thousand parameters on.
-// Limits   every valid call; one thread; without vectors where elements are not adjacent.
-// Tried    -
-// Source   -
+// Idea     Vectors of 16 floats (AVX-512; 8 with AVX2); the norm's squares are summed in doubles.
+// Changes  Against naive: one instruction for 16 elements, Adam's square root and division too.
+// Cost     As naive: memory-bound from a few thousand parameters on.
+// Limits   Every valid call; one thread; without vectors where elements are not adjacent.
 #include "rung/cpu/foreach_target.hpp"
 
 #include "rung/cpu/load-inl.hpp"
@@ -16,32 +14,18 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::optimizer_cpu::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
-namespace mem = cpu::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::load_some;
+using cpu::HWY_NAMESPACE::store_some;
 
 template <class Sum>
 using Full = hn::ScalableTag<Sum>;
 
-/// A full vector, or n elements of one.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_some(D d, const T* from) {
-  return mem::load_as(d, from);
-}
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_some(D d, const T* from, std::size_t n) {
-  return mem::load_as_n(d, from, n);
-}
-template <class D, class T>
-HWY_INLINE void store_some(hn::Vec<D> values, D d, T* to) {
-  mem::store_as(values, d, to);
-}
-template <class D, class T>
-HWY_INLINE void store_some(hn::Vec<D> values, D d, T* to, std::size_t n) {
-  mem::store_as_n(values, d, to, n);
-}
-
+/// Updates the parameters of a run, in vectors where its elements are adjacent.
 template <class T>
-void adjacent(const OptimizerUpdate<Accumulator<T>>& u, const Run& run, double clip) {
+void step(const Optimizer::Args& args, const Run& run, double clip) {
+  if (!run.adjacent()) return scalar_kernels(dtype_of<T>).step(args, run, clip);
   using Sum = Accumulator<T>;
+  const auto u = OptimizerUpdate<Sum>::of(args);
   const Full<Sum> d;
   auto* parameters = static_cast<T*>(run.parameters);
   const auto* gradients = static_cast<const T*>(run.gradients);
@@ -87,19 +71,13 @@ void adjacent(const OptimizerUpdate<Accumulator<T>>& u, const Run& run, double c
   if (i < run.n) at(i, static_cast<std::size_t>(run.n - i));
 }
 
-template <class T>
-void step(const Optimizer::Args& args, const Run& run, double clip) {
-  const auto update = OptimizerUpdate<Accumulator<T>>::of(args);
-  if (!run.adjacent()) return scalar_kernels(dtype_of<T>).step(args, run, clip);
-  adjacent<T>(update, run, clip);
-}
-
+/// Sums the squares of a run's gradients.
 template <class T>
 double squares(const Run& run) {
   if (run.steps[1] != 1) return scalar_kernels(dtype_of<T>).squares(run);
   using Sum = Accumulator<T>;
   const auto* g = static_cast<const T*>(run.gradients);
-  // In doubles, two vectors of which take one of floats: no square of an f32 overflows.
+  // In doubles, where no square of an f32 overflows.
   const Full<double> wide;
   const hn::Rebind<Sum, Full<double>> d;
   auto sum = hn::Zero(wide);
@@ -114,15 +92,14 @@ double squares(const Run& run) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
   for (; i + 2 * lanes <= run.n; i += 2 * lanes) {
-    const auto a = widened(mem::load_as(d, g + i));
-    const auto b = widened(mem::load_as(d, g + i + lanes));
+    const auto a = widened(load_some(d, g + i));
+    const auto b = widened(load_some(d, g + i + lanes));
     sum = hn::MulAdd(a, a, sum);
     other = hn::MulAdd(b, b, other);
   }
   for (; i < run.n; i += lanes) {
     const auto n = static_cast<std::size_t>(std::min(lanes, run.n - i));
-    const auto a =
-        widened(n == hn::Lanes(d) ? mem::load_as(d, g + i) : mem::load_as_n(d, g + i, n));
+    const auto a = widened(n == hn::Lanes(d) ? load_some(d, g + i) : load_some(d, g + i, n));
     sum = hn::MulAdd(a, a, sum);
   }
   return hn::GetLane(hn::SumOfLanes(wide, hn::Add(sum, other)));
@@ -147,14 +124,15 @@ Kernels vector_kernels(DType dtype) { return HWY_DYNAMIC_DISPATCH(kernels_of)(dt
 
 namespace rung {
 namespace {
+using namespace optimizer_cpu;
 
 // Alone it is slower than on a team, and adds in the same order.
-double estimate(const Optimizer::Args& args, const Context&) {
-  return 1.01 * optimizer_cpu::seconds(args);
-}
+double estimate(const Optimizer::Args& args, const Context&) { return 1.01 * seconds(args); }
 
-void run(const Optimizer::Args& args, Context& context) {
-  optimizer_cpu::chunked(args, context, optimizer_cpu::vector_kernels(args.parameters.dtype), 1);
+void run(const Optimizer::Args& args, Context&) {
+  const Kernels kernels = vector_kernels(args.parameters.dtype);
+  const double clip = args.needs_norm() ? clip_of(args, sum_of_squares(args, kernels)) : 1;
+  for_runs(args, {0, args.elements.size()}, [&](const Run& one) { kernels.step(args, one, clip); });
 }
 
 const Rung<Optimizer> self{

@@ -1,27 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer / threads
 //
-// Idea     chunks of parameters are divided among the threads; no parameter depends on another but
-//          by the norm, whose squares are added up chunk by chunk, in one order, between two
-//          barriers.
-// Changes  against simd: all cores, and the same bits.
-// Cost     as simd.
-// Limits   every valid call.
-// Tried    -
-// Source   -
+// Idea     Chunks of parameters are divided among the threads. Parameters are independent but for
+//          the norm, whose squares are summed chunk by chunk, in one order, between two barriers.
+// Changes  Against simd: all cores, and the same bits.
+// Cost     As simd; the cores share the memory bandwidth.
+// Limits   Every valid call.
 #include "rung/ops/optimizer/cpu/detail/steps.hpp"
 
 namespace rung {
 namespace {
+using namespace optimizer_cpu;
+
+/// A call of less work stays on one thread.
+bool worth_a_team(const Optimizer::Args& args) { return seconds(args) > 10e-6; }
 
 double estimate(const Optimizer::Args& args, const Context&) {
-  const double alone = optimizer_cpu::seconds(args);
-  return optimizer_cpu::worth_a_team(args) ? alone / 2 : alone;
+  return worth_a_team(args) ? seconds(args) / 2 : seconds(args);
 }
 
 void run(const Optimizer::Args& args, Context& context) {
-  optimizer_cpu::chunked(args, context, optimizer_cpu::vector_kernels(args.parameters.dtype),
-                         optimizer_cpu::worth_a_team(args) ? context.threads() : 1);
+  const Kernels kernels = vector_kernels(args.parameters.dtype);
+  const std::int64_t chunks = chunks_of(args);
+  const bool needs_norm = args.needs_norm();
+  auto* squares = static_cast<double*>(
+      needs_norm ? context.workspace(static_cast<std::size_t>(chunks + 1) * sizeof(double))
+                 : nullptr);
+  const auto threads = static_cast<int>(std::min<std::int64_t>(
+      worth_a_team(args) ? context.threads() : 1, std::max<std::int64_t>(chunks, 1)));
+  double clip = 1;
+  const auto ranks = needs_norm ? cpu::Ranks::concurrent : cpu::Ranks::independent;
+  cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
+    const cpu::Range mine = team.share(chunks);
+    if (needs_norm) {
+      for (std::int64_t i = mine.begin; i < mine.end; ++i) {
+        squares[i] = squares_of_chunk(args, kernels, i);
+      }
+      team.wait();
+      if (team.rank() == 0) {
+        double all = 0;
+        for (std::int64_t i = 0; i < chunks; ++i) all += squares[i];
+        clip = clip_of(args, all);
+      }
+      team.wait();
+    }
+    const cpu::Range elements{mine.begin * chunk_elements,
+                              std::min(args.elements.size(), mine.end * chunk_elements)};
+    for_runs(args, elements, [&](const Run& one) { kernels.step(args, one, clip); });
+  });
 }
 
 const Rung<Optimizer> self{

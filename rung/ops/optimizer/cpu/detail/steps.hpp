@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What optimizer's CPU rungs share: the norm, runs of elements along one axis, shares of threads.
+// Runs of elements along one axis, and the norm in chunks: the unit of work of optimizer's kernels,
+// whatever the strides.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <cstdint>
 
 #include "rung/core/integer.hpp"
+#include "rung/cpu/team.hpp"
 #include "rung/ops/optimizer/op/optimizer.hpp"
 #include "rung/ops/optimizer/op/update.hpp"
 
@@ -30,19 +32,20 @@ struct Run {
   }
 };
 
-/// The step of a run, gradients multiplied by `clip`; and the sum of its gradients' squares.
+/// `step` updates the parameters of a run, gradients multiplied by `clip`; `squares` sums the
+/// squares of its gradients.
 struct Kernels {
   void (*step)(const Optimizer::Args& args, const Run& run, double clip);
   double (*squares)(const Run& run);
 };
-/// For the instruction set of this machine; in 020_simd.cpp.
-Kernels vector_kernels(DType dtype);
-/// One element after another.
+/// Defined in 010_naive.cpp: one element after another.
 Kernels scalar_kernels(DType dtype);
+/// Defined in 020_simd.cpp.
+Kernels vector_kernels(DType dtype);
 
-/// f(run) for elements [begin, end) in the order of args.elements.
+/// Calls f(run) for a range of elements in the order of args.elements.
 template <class F>
-void for_runs(const Optimizer::Args& args, std::int64_t begin, std::int64_t end, F&& f) {
+void for_runs(const Optimizer::Args& args, cpu::Range range, F&& f) {
   const Collapsed<5>& elements = args.elements;
   const int last = elements.rank - 1;
   const std::int64_t length = elements.rank == 0 ? 1 : elements.shape[last];
@@ -55,8 +58,8 @@ void for_runs(const Optimizer::Args& args, std::int64_t begin, std::int64_t end,
   const auto moved = [](void* data, std::int64_t bytes) -> void* {
     return data == nullptr ? nullptr : static_cast<char*>(data) + bytes;
   };
-  for (std::int64_t i = begin; i < end;) {
-    const std::int64_t n = std::min(end - i, length - i % length);
+  for (std::int64_t i = range.begin; i < range.end;) {
+    const std::int64_t n = std::min(range.end - i, length - i % length);
     std::int64_t at[5];
     elements.offsets(i, at);
     f(Run{moved(args.parameters.data, at[0] * size),
@@ -68,26 +71,42 @@ void for_runs(const Optimizer::Args& args, std::int64_t begin, std::int64_t end,
   }
 }
 
-/// Writes the norm if it is asked for; what gradients are multiplied with.
+/// Squares are summed in chunks of elements, and these in order: the bits are the same for any
+/// number of threads.
+inline constexpr std::int64_t chunk_elements = 1 << 14;
+inline std::int64_t chunks_of(const Optimizer::Args& args) {
+  return ceil_div(args.elements.size(), chunk_elements);
+}
+inline double squares_of_chunk(const Optimizer::Args& args, const Kernels& kernels,
+                               std::int64_t chunk) {
+  double sum = 0;
+  const std::int64_t first = chunk * chunk_elements;
+  for_runs(args, {first, std::min(args.elements.size(), first + chunk_elements)},
+           [&](const Run& run) { sum += kernels.squares(run); });
+  return sum;
+}
+inline double sum_of_squares(const Optimizer::Args& args, const Kernels& kernels) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < chunks_of(args); ++i) sum += squares_of_chunk(args, kernels, i);
+  return sum;
+}
+
+/// Writes the norm if it is asked for. Returns what gradients are multiplied with.
 inline double clip_of(const Optimizer::Args& args, double squares) {
   const double norm = std::sqrt(squares);
-  if (args.options.norm.data != nullptr) {
-    if (args.options.norm.dtype == DType::f64) {
-      *static_cast<double*>(args.options.norm.data) = norm;
-    } else {
-      *static_cast<float*>(args.options.norm.data) = static_cast<float>(norm);
-    }
+  const TensorRef& to = args.options.norm;
+  if (to.data != nullptr && to.dtype == DType::f64) *static_cast<double*>(to.data) = norm;
+  if (to.data != nullptr && to.dtype != DType::f64) {
+    *static_cast<float*>(to.data) = static_cast<float>(norm);
   }
   return clip_factor(args.options.max_norm, norm);
 }
 
-/// The call on up to `threads` threads, in chunks of elements whose extent is always the same: any
-/// number of threads gives the same bits.
-void chunked(const Optimizer::Args& args, Context& context, const Kernels& kernels, int threads);
-
-/// Estimated seconds on one core, with vectors.
-double seconds(const Optimizer::Args& args);
-/// Whether that is worth waking another.
-bool worth_a_team(const Optimizer::Args& args);
+/// Estimates the time of a call on one core, with vectors (2-core Emerald Rapids vCPU).
+inline double seconds(const Optimizer::Args& args) {
+  constexpr double bytes_per_second = 12e9, per_odd_element = 4e-9;
+  const double odd = args.flat() ? 0 : per_odd_element * static_cast<double>(args.elements.size());
+  return 30e-9 + Optimizer::cost(args).bytes / bytes_per_second + odd;
+}
 
 }  // namespace rung::optimizer_cpu
