@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides a call along rows among threads, and says whether its results bypass the caches.
+// Division of a call along rows among threads, their scratch memory, and where results bypass the
+// caches.
 //
-// Shapes   rows that are contiguous; adjacent, in blocks of columns; or neither, which are gathered
-//          into a buffer first. Rows longer than longest_row are divided among all threads, one row
-//          after another.
-// Owners   a unit of work (a row, or a block of columns) belongs to one thread. Units and pieces
+// Shapes   contiguous rows; rows longer than longest_row, which all threads share, one row after
+//          another; rows that are not contiguous, which are gathered into a buffer first; adjacent
+//          rows as blocks of columns.
+// Owners   a row, or a block of columns, belongs to one thread. Blocks and pieces of long rows
 //          follow from the shape alone, so that any number of threads gives the same bits.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
+#include "rung/core/context.hpp"
+#include "rung/core/integer.hpp"
 #include "rung/core/rows.hpp"
+#include "rung/cpu/team.hpp"
 
 namespace rung::cpu {
 
@@ -21,37 +26,82 @@ namespace rung::cpu {
 inline constexpr std::int64_t longest_row = 65536;
 inline constexpr std::int64_t row_piece = 8192;
 
-/// Columns per block: 4 KiB of f32, with their sums in L1.
-inline constexpr std::int64_t max_columns = 1024;
+enum class RowAccess : std::uint8_t { contiguous, long_rows, gathered };
 
-struct RowWork {
-  enum class Kind : std::uint8_t { rows, columns, gathered, long_rows } kind;
-  std::int64_t units;
-  std::int64_t columns = 0;  // per block
-};
-
-/// Divides rows whose operands take `bytes` per element.
 template <int N>
-RowWork row_work(const Rows<N>& rows, std::int64_t bytes) {
-  // L2 budget per block of columns across its two passes.
-  constexpr std::int64_t block_bytes = 512 << 10;
-  constexpr std::int64_t min_columns = 64;  // four cache lines of f32 per page that is opened
-  if (rows.are_contiguous()) {
-    const bool is_long = rows.length > longest_row;
-    return {is_long ? RowWork::Kind::long_rows : RowWork::Kind::rows, rows.count()};
-  }
-  if (rows.are_adjacent() && rows.run() > 1) {
-    const std::int64_t run = rows.run();
-    const std::int64_t fitting = block_bytes / (bytes * rows.length) / 16 * 16;
-    const std::int64_t columns =
-        fitting >= min_columns ? std::min(fitting, max_columns) : max_columns;
-    return {RowWork::Kind::columns, rows.count() / run * ((run + columns - 1) / columns), columns};
-  }
-  return {RowWork::Kind::gathered, rows.count()};
+RowAccess row_access(const Rows<N>& rows) {
+  if (!rows.are_contiguous()) return RowAccess::gathered;
+  return rows.length > longest_row ? RowAccess::long_rows : RowAccess::contiguous;
 }
 
+/// The threads of a call along rows and their memory, from the context's workspace: scratch per
+/// thread, on pages of its own, and memory that all share.
+struct RowTeam {
+  RowAccess access;
+  int threads;
+  std::int64_t scratch_bytes;
+  std::byte* memory;
+
+  template <int N>
+  RowTeam(Context& context, const Rows<N>& rows, int available, std::int64_t scratch,
+          std::int64_t shared)
+      : access(row_access(rows)), threads(available), scratch_bytes(round_up(scratch, 4096)) {
+    // A thread without a row needs no scratch memory.
+    if (!is_shared()) threads = static_cast<int>(std::min<std::int64_t>(threads, rows.count()));
+    memory = static_cast<std::byte*>(
+        context.workspace(static_cast<std::size_t>(threads * scratch_bytes + shared)));
+  }
+  /// All threads work on one row at a time, and wait for each other.
+  [[nodiscard]] bool is_shared() const { return access == RowAccess::long_rows; }
+  [[nodiscard]] Ranks ranks() const { return is_shared() ? Ranks::concurrent : Ranks::independent; }
+  [[nodiscard]] void* scratch(const Team& team) const {
+    return memory + team.rank() * scratch_bytes;
+  }
+  [[nodiscard]] void* shared() const { return memory + threads * scratch_bytes; }
+};
+
+/// Returns how many of `threads` a call of so many elements has work for: some 2 us each.
+inline int row_threads(std::int64_t elements, int threads) {
+  return static_cast<int>(std::clamp<std::int64_t>(elements / 16384, 1, threads));
+}
+
+/// Estimates the time of a call: what an element costs in L2, three times that in f64, and what
+/// waking a second thread does (2-core Zen 5 vCPU).
+inline double row_seconds(std::int64_t elements, DType type, int threads) {
+  constexpr double seconds_per_element = 0.12e-9, seconds_to_join = 4e-6;
+  const double wide = type == DType::f64 ? 3 : 1;
+  return static_cast<double>(elements) * wide * seconds_per_element / threads +
+         (threads > 1 ? seconds_to_join : 0);
+}
+
+/// Adjacent rows as columns, in blocks: 4 KiB of f32 wide at most, whose sums stay in L1.
+struct ColumnBlocks {
+  static constexpr std::int64_t max_columns = 1024;
+  std::int64_t run;  // rows in succession that are adjacent
+  std::int64_t columns = max_columns;
+  std::int64_t count;  // of all
+
+  /// Divides adjacent rows whose operands take `bytes` per element.
+  template <int N>
+  ColumnBlocks(const Rows<N>& rows, std::int64_t bytes) : run(rows.run()) {
+    // L2 budget per block across its two passes.
+    constexpr std::int64_t block_bytes = 512 << 10;
+    constexpr std::int64_t min_columns = 64;  // four cache lines of f32 per page that is opened
+    const std::int64_t fitting = block_bytes / (bytes * rows.length) / 16 * 16;
+    if (fitting >= min_columns) columns = std::min(fitting, max_columns);
+    count = rows.count() / run * ceil_div(run, columns);
+  }
+  [[nodiscard]] std::int64_t first_row(std::int64_t block) const {
+    const std::int64_t blocks = ceil_div(run, columns);
+    return block / blocks * run + block % blocks * columns;
+  }
+  [[nodiscard]] std::int64_t width(std::int64_t block) const {
+    return std::min(columns, run - block % ceil_div(run, columns) * columns);
+  }
+};
+
 /// Returns the number of pieces of a long row.
-inline std::int64_t row_pieces(std::int64_t length) { return (length + row_piece - 1) / row_piece; }
+inline std::int64_t row_pieces(std::int64_t length) { return ceil_div(length, row_piece); }
 
 /// Returns whether results should go to memory with non-temporal stores. These save reading what is
 /// overwritten, and help only where the result would not stay in the caches beside what is read

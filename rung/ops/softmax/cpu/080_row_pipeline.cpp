@@ -1,57 +1,189 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / row pipeline
 //
-// Idea     software pipeline over rows: one loop writes row r, makes the exponentials of row r + 1
-//          and finds the maximum of row r + 2, vector by vector. Memory is read and written all the
-//          time, while the FMA units work, and no row waits for its sum's last exponential.
-// Changes  against non_temporal: the three passes belong to three rows and share a loop
-//          (detail/pipeline-inl.hpp: pipeline_rows). Non-temporal stores only where x and y
-//          together exceed L3; a row is then written from its end, as what is read has just passed
-//          those addresses modulo 4 KiB (4K aliasing). And every call:
-//          - columns, along another axis: a vector holds as many rows, each online, as a column
-//            would not stay in L1 (detail/columns-inl.hpp);
-//          - rows longer than 65536 elements: in pieces of 8192, whose maxima and sums are
-//            combined;
-//          - rows that are neither contiguous nor adjacent: gathered into a buffer first;
-//          - f64, f16 and bf16, the logarithm.
+// Idea     Software pipeline over rows: one loop writes row r, exponentiates row r + 1 and finds
+//          the maximum of row r + 2, vector by vector. Memory is read and written all the time,
+//          while the FMA units work, and no row waits for its sum's last exponential.
+// Changes  Against non_temporal: the three passes belong to three rows and share a loop
+//          (pipeline_rows). Non-temporal stores only where x and y together exceed L3; a row is
+//          then written from its end (4K aliasing). And every call: rows longer than 65536 elements
+//          in pieces of 8192, whose maxima and sums are combined; rows that are not contiguous
+//          gathered into a buffer first; f64, f16 and bf16; the logarithm.
 // Cost     x read once, y written once: the 8 bytes per f32 element that must move, and some 15
-//          operations per vector. Columns that exceed L2, and long rows: x is read twice.
-// Limits   one thread.
-// Tried    EXPERIMENTS.md: other polynomials, prefetch distances, block sizes, what else to fuse.
-// Source   M. Lam, Software pipelining, 1988; M. Milakov and N. Gimelshein, Online normalizer
-//          calculation for softmax, 2018.
+//          operations per vector. Long rows: x is read twice.
+// Limits   One thread. EXPERIMENTS.md has other polynomials, prefetch distances, block sizes.
+// Source   M. Lam, Software pipelining, 1988.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <hwy/cache_control.h>
 #include <algorithm>
+#include <cmath>
 #include <type_traits>
 #include <utility>
 
+#include "rung/cpu/ahead.hpp"
+#include "rung/cpu/row-inl.hpp"
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16
-#include "rung/ops/softmax/cpu/detail/columns-inl.hpp"
-#include "rung/ops/softmax/cpu/detail/estimate.hpp"
-#include "rung/ops/softmax/cpu/detail/kernels.hpp"
-#include "rung/ops/softmax/cpu/detail/pipeline-inl.hpp"
+#include "rung/ops/softmax/cpu/detail/steps.hpp"
 
-// The share of one thread in a call of softmax, for one combination of types: rows, blocks of
-// columns, rows that are gathered first, and long rows that all threads share.
 HWY_BEFORE_NAMESPACE();
 namespace rung::softmax_cpu::HWY_NAMESPACE {
 namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using namespace cpu::HWY_NAMESPACE;
+
+/// Prefetch distance in bytes (4096x4096 f32 on a 2-core Zen 5 vCPU, one thread: 2.7 ms with 4 KiB,
+/// 2.5 with 8, 2.7 with 16).
+constexpr std::int64_t prefetch_distance = 8 << 10;
 
 constexpr std::int64_t piece = cpu::row_piece;
 
+/// Elements from one row's exponentials to the next row's, where both are kept: full cache lines.
+inline std::int64_t padded_length(std::int64_t length) { return round_up(length, 16); }
+
+/// Does y go to memory with non-temporal stores? Where x and y together would not stay in L3.
+inline bool bypasses_caches(const Softmax::Args& args) {
+  return args.y.data != args.x.data &&
+         reinterpret_cast<std::uintptr_t>(args.y.data) % size_of(args.y.dtype) == 0 &&
+         cpu::rows_bypass_caches(args.length(), args.count(),
+                                 static_cast<std::int64_t>(size_of(args.y.dtype)),
+                                 static_cast<std::int64_t>(size_of(args.x.dtype)));
+}
+
+/// Writes the results of a row from the exponentials that row_sum kept.
+template <class Sum, class Y>
+HWY_INLINE void write_kept(const Sum* kept, Y* y, std::int64_t length, Sum sum, bool stream) {
+  const Full<Sum> d;
+  const auto factor = hn::Set(d, reciprocal(sum));
+  write_row<Sum>(y, length, stream, [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
+    return hn::Mul(load_some(d, kept + i, n...), factor);
+  });
+}
+/// Writes the same from x again, with prefetch distance `ahead`.
+template <class Sum, class T, class Y>
+HWY_NOINLINE void write_again(const T* x, Y* y, std::int64_t length, Sum maximum, Sum sum,
+                              Sum scale, bool stream, std::int64_t ahead) {
+  const Full<Sum> d;
+  const auto high = hn::Set(d, maximum);
+  const auto exponent = hn::Set(d, scale * log2_e<Sum>);
+  const auto factor = hn::Set(d, reciprocal(sum));
+  write_row<Sum>(y, length, stream, [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
+    prefetch(x + ahead + i);
+    const auto difference = hn::Sub(load_some(d, x + i, n...), high);
+    return hn::Mul(exp2<false>(d, hn::Mul(difference, exponent)), factor);
+  });
+}
+/// Writes the logarithms.
+template <class Sum, class T, class Y>
+HWY_INLINE void write_log(const T* x, Y* y, std::int64_t length, Sum maximum, Sum sum, Sum scale,
+                          bool stream) {
+  const Full<Sum> d;
+  const auto high = hn::Set(d, maximum);
+  const auto factor = hn::Set(d, scale);
+  const auto shift = hn::Set(d, logarithm(sum));
+  write_row<Sum>(y, length, stream, [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
+    return hn::MulSub(hn::Sub(load_some(d, x + i, n...), high), factor, shift);
+  });
+}
+
+/// A row's maximum, and the sum of its exponentials below it.
+template <class Sum>
+struct RowStatistics {
+  Sum maximum;
+  Sum sum;
+};
+
+/// The rows in the three stages: written, exponentiated, searched for the maximum.
 template <class T, class Y>
-class Worker {
+struct PipelineStages {
+  const T* x;
+  Y* y;
+  const T* next;
+  const T* after_next;
+  cpu::PrefetchedRows<T> coming;  // prefetched where y is streamed
+};
+
+/// One turn of the pipeline, vector by vector: stores row r, exponentiates row r + 1, finds the
+/// maximum of row r + 2. Memory and arithmetic overlap, and no row waits for its sum's last
+/// exponential (on a 2-core Zen 4 vCPU, one thread, in place of a pass for each: 64x1024 in L2 47
+/// GB/s instead of 36, 16384x1024 in memory 34 instead of 28). `streams`: by non-temporal stores,
+/// from the end of the row. 4K aliasing: y is then not written at the addresses, modulo 4 KiB, that
+/// x is read at (16384x1024: 26 GB/s from its beginning). `made`, the exponentials of row r + 1,
+/// must be apart from `kept`, those of row r, then; in the caches they may share memory, which
+/// saves half of L1.
+template <bool log, bool streams, class Sum, class T, class Y>
+HWY_INLINE void pipeline_rows(const PipelineStages<T, Y>& rows, std::int64_t length, Sum scale,
+                              const RowStatistics<Sum>& here, RowStatistics<Sum>& next,
+                              Sum& maximum_after, const Sum* kept, Sum* made) {
+  using Stored = StoredTag<Y, Full<Sum>>;
+  using Bits = hn::TFromD<Stored>;
+  const Full<Sum> d;
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+  const auto high = hn::Set(d, here.maximum);
+  const auto factor = hn::Set(d, log ? scale : reciprocal(here.sum));
+  const auto shift = hn::Set(d, log ? logarithm(here.sum) : Sum{0});
+  const auto next_high = hn::Set(d, next.maximum);
+  const auto exponent = hn::Set(d, scale * log2_e<Sum>);
+  const auto result = [&](std::int64_t i, auto... n) HWY_ATTR RUNG_ALWAYS_INLINE {
+    if constexpr (log) {
+      return hn::MulSub(hn::Sub(load_some(d, rows.x + i, n...), high), factor, shift);
+    } else {
+      return hn::Mul(load_some(d, kept + i, n...), factor);
+    }
+  };
+  const std::int64_t head = streams ? std::min(before_vectors<Sum>(rows.y), length) : 0;
+  const std::int64_t whole = (length - head) / (4 * lanes) * (4 * lanes);
+  const std::int64_t behind = head + whole;
+  if (head > 0) {
+    const auto count = static_cast<std::size_t>(head);
+    store_as_n(result(0, count), d, rows.y, count);
+  }
+  write_row<Sum>(rows.y + behind, length - behind, streams,
+                 [&](std::int64_t i, auto... n)
+                     HWY_ATTR RUNG_ALWAYS_INLINE { return result(behind + i, n...); });
+  if (streams) rows.coming.ask_from(whole, prefetch_into_l2);
+  Chains<Sum> sums(0);
+  Chains<Sum> maxima(no_maximum<Sum>);
+  for (std::int64_t i = 0; i < whole; i += 4 * lanes) {
+    const std::int64_t out = streams ? behind - 4 * lanes - i : i;
+    const T* ask = rows.coming.place(i);
+#pragma GCC unroll 4
+    for (int c = 0; c < 4; ++c) {
+      const std::int64_t at = i + c * lanes;
+      const std::int64_t to = out + c * lanes;
+      if (streams && c * lanes % line == 0) prefetch(ask + c * lanes);
+      maxima.at[c] = hn::Max(load_as(d, rows.after_next + at), maxima.at[c]);
+      if constexpr (streams) {
+        hn::Stream(narrow<Y>(d, result(to)), Stored(), reinterpret_cast<Bits*>(rows.y + to));
+      } else {
+        store_as(result(to), d, rows.y + to);
+      }
+      const auto difference = hn::Sub(load_as(d, rows.next + at), next_high);
+      const auto e = exp2<false>(d, hn::Mul(difference, exponent));
+      if constexpr (!log) hn::StoreU(e, d, made + at);
+      sums.at[c] = hn::Add(sums.at[c], e);
+    }
+  }
+  add_exponentials<!log>(sums, rows.next + whole, length - whole, next.maximum, scale, made + whole,
+                         static_cast<const T*>(nullptr));
+  take_maximum(maxima, rows.after_next + whole, length - whole);
+  next.sum = sums.sum();
+  maximum_after = maxima.maximum();
+}
+
+/// One thread's share of a call, for one combination of types.
+template <class T, class Y>
+class SoftmaxRows {
  public:
   using Sum = Accumulator<T>;
 
-  Worker(const Call& call, void* scratch)
-      : args_(*call.args),
+  SoftmaxRows(const Softmax::Args& args, bool stream, void* scratch)
+      : args_(args),
         x_(static_cast<const T*>(args_.x.data)),
         y_(static_cast<Y*>(args_.y.data)),
         scale_(static_cast<Sum>(args_.scale)),
-        stream_(call.stream),
+        stream_(stream),
         scratch_(static_cast<Sum*>(scratch)) {}
 
   void rows(cpu::Range share) const {
@@ -66,31 +198,15 @@ class Worker {
     const std::int64_t length = args_.length();
     Sum* const row_x = scratch_ + length;
     for (std::int64_t row = share.begin; row < share.end; ++row) {
-      std::int64_t at[2];
-      args_.rows.offsets(row, at);
-      const T* const x = x_ + at[0];
+      const T* const x = x_of(row);
       for (std::int64_t i = 0; i < length; ++i) {
         row_x[i] = static_cast<Sum>(x[i * args_.rows.steps[0]]);
       }
-      Worker<Sum, Sum>(args_, scale_, scratch_).one_row(row_x, row_x, scratch_);
-      Y* const y = y_ + at[1];
+      SoftmaxRows<Sum, Sum>(args_, scale_, scratch_).one_row(row_x, row_x, scratch_);
+      Y* const y = y_of(row);
       for (std::int64_t i = 0; i < length; ++i) {
         y[i * args_.rows.steps[1]] = static_cast<Y>(row_x[i]);
       }
-    }
-  }
-
-  void columns(cpu::Range share, std::int64_t block) const {
-    const std::int64_t run = args_.rows.run();
-    const std::int64_t blocks = (run + block - 1) / block;
-    for (std::int64_t unit = share.begin; unit < share.end; ++unit) {
-      const std::int64_t first = unit % blocks * block;
-      const std::int64_t count = std::min(block, run - first);
-      std::int64_t at[2];
-      args_.rows.offsets(unit / blocks * run + first, at);
-      const ColumnBlock<const T> x{x_ + at[0], args_.rows.steps[0]};
-      const ColumnBlock<Y> y{y_ + at[1], args_.rows.steps[1]};
-      softmax_columns(x, y, args_.length(), count, scale_, args_.log, scratch_);
     }
   }
 
@@ -104,9 +220,7 @@ class Worker {
     // From the last row to the first: of an x that exceeds the caches, they hold the end if it has
     // just been written or read (8x1000000 on a 2-core Zen 5 vCPU: 2.1 ms instead of 2.3).
     for (std::int64_t row = args_.count() - 1; row >= 0; --row) {
-      std::int64_t at[2];
-      args_.rows.offsets(row, at);
-      const T* x = x_ + at[0];
+      const T* x = x_of(row);
       for (std::int64_t p = share.begin; p < share.end; ++p) {
         const std::int64_t first = p * piece;
         const std::int64_t count = std::min(piece, length - first);
@@ -122,7 +236,7 @@ class Worker {
         sum += sums[p] * std::exp((maxima[p] - maximum) * scale_);
       }
       const std::int64_t first = share.begin * piece;
-      write(x + first, y_ + at[1] + first, std::min(share.end * piece, length) - first, maximum,
+      write(x + first, y_of(row) + first, std::min(share.end * piece, length) - first, maximum,
             sum);
       team.wait();  // before the next row's maxima
     }
@@ -130,62 +244,52 @@ class Worker {
 
  private:
   template <class, class>
-  friend class Worker;
+  friend class SoftmaxRows;
 
-  /// Where a row begins in each tensor.
-  struct Place {
-    std::int64_t x, y;
-  };
-  HWY_INLINE Place place(std::int64_t row) const {
-    const auto& others = args_.rows.others;
-    if (others.rank <= 1) {  // a walk through the axes costs as much as 32 elements
-      return {row * others.strides[0][0], row * others.strides[1][0]};
-    }
-    std::int64_t at[2];
-    others.offsets(row, at);
-    return {at[0], at[1]};
-  }
+  HWY_INLINE const T* x_of(std::int64_t row) const { return x_ + args_.rows.offset<0>(row); }
+  HWY_INLINE Y* y_of(std::int64_t row) const { return y_ + args_.rows.offset<1>(row); }
 
   /// For rows that were gathered.
-  Worker(const Softmax::Args& args, Sum scale, Sum* scratch)
+  SoftmaxRows(const Softmax::Args& args, Sum scale, Sum* scratch)
       : args_(args), scale_(scale), scratch_(scratch) {}
 
-  /// Software pipeline over rows (pipeline_rows): store row r, exponentiate r + 1, find the maximum
-  /// of r + 2. Past the end, the last row is repeated.
+  /// Runs the pipeline: stores row r, exponentiates r + 1, finds the maximum of r + 2. Past the
+  /// end, the last row is repeated.
   template <bool log, bool streams>
   void row_pipeline(cpu::Range share) const {
     const std::int64_t length = args_.length();
-    const auto place_of = [&](std::int64_t row) { return place(std::min(row, share.end - 1)); };
-    Place at = place(share.begin);
-    Place next_at = place_of(share.begin + 1);
-    const std::int64_t ahead = cpu::elements_ahead(
-        prefetch_distance, x_ + place_of(share.begin + 2).x, y_ + at.y, prefetch_into_l2);
+    const auto at = [&](std::int64_t row) { return std::min(row, share.end - 1); };
+    const T* x = x_of(share.begin);
+    Y* y = y_of(share.begin);
+    const T* next_x = x_of(at(share.begin + 1));
+    Y* next_y = y_of(at(share.begin + 1));
+    const std::int64_t ahead =
+        cpu::elements_ahead(prefetch_distance, x_of(at(share.begin + 2)), y, prefetch_into_l2);
     const std::int64_t asked = 2 + ahead / length;
-    std::int64_t coming = streams ? place_of(share.begin + asked).x : 0;
+    const T* coming = x_of(at(share.begin + asked));
     Sum* kept = scratch_;
     Sum* made = streams ? scratch_ + padded_length(length) : scratch_;
-    RowStatistics<Sum> here{row_maximum<Sum>(x_ + at.x, length), 0};
-    here.sum = exponentials(x_ + at.x, here.maximum, kept);
+    RowStatistics<Sum> here{row_maximum<Sum>(x, length), 0};
+    here.sum = exponentials(x, here.maximum, kept);
     RowStatistics<Sum> next{0, 0};
-    if (share.size() > 1) next.maximum = row_maximum<Sum>(x_ + next_at.x, length);
+    if (share.size() > 1) next.maximum = row_maximum<Sum>(next_x, length);
     for (std::int64_t row = share.begin; row + 1 < share.end; ++row) {
-      const Place after = place_of(row + 2);
-      const std::int64_t then = streams ? place_of(row + asked + 1).x : 0;
-      const PipelineStages<T, Y> rows{x_ + at.x,
-                                      y_ + at.y,
-                                      x_ + next_at.x,
-                                      x_ + after.x,
-                                      {x_ + coming, x_ + then, ahead % length, length}};
+      const T* after = x_of(at(row + 2));
+      Y* after_y = y_of(at(row + 2));
+      const T* then = streams ? x_of(at(row + asked + 1)) : coming;
+      const PipelineStages<T, Y> rows{x, y, next_x, after, {coming, then, ahead % length, length}};
       Sum maximum_after;
       pipeline_rows<log, streams>(rows, length, scale_, here, next, maximum_after, kept, made);
       here = next;
       next.maximum = maximum_after;
-      at = next_at;
-      next_at = after;
+      x = next_x;
+      y = next_y;
+      next_x = after;
+      next_y = after_y;
       coming = then;
       std::swap(kept, made);
     }
-    write_results(x_ + at.x, y_ + at.y, here.maximum, here.sum, kept);
+    write_results(x, y, here.maximum, here.sum, kept);
   }
 
   HWY_NOINLINE void one_row(const T* x, Y* y, Sum* kept) const {
@@ -229,33 +333,30 @@ class Worker {
 };
 
 template <class T, class Y>
-void work_on(const Call& call, const cpu::RowWork& plan, const cpu::Team& team, void* scratch,
-             void* shared) {
-  const Worker<T, Y> worker(call, scratch);
-  switch (plan.kind) {
-    case cpu::RowWork::Kind::rows:
-      worker.rows(team.share(plan.units));
+void softmax_rows(const Softmax::Args& args, const cpu::RowTeam& rows, const cpu::Team& team) {
+  const bool stream = rows.access != cpu::RowAccess::gathered && bypasses_caches(args);
+  const SoftmaxRows<T, Y> kernel(args, stream, rows.scratch(team));
+  switch (rows.access) {
+    case cpu::RowAccess::contiguous:
+      kernel.rows(team.share(args.count()));
       break;
-    case cpu::RowWork::Kind::columns:
-      worker.columns(team.share(plan.units), plan.columns);
+    case cpu::RowAccess::gathered:
+      kernel.gathered(team.share(args.count()));
       break;
-    case cpu::RowWork::Kind::gathered:
-      worker.gathered(team.share(plan.units));
-      break;
-    case cpu::RowWork::Kind::long_rows:
-      worker.long_rows(team, static_cast<typename Worker<T, Y>::Sum*>(shared));
+    case cpu::RowAccess::long_rows:
+      kernel.long_rows(team, static_cast<Accumulator<T>*>(rows.shared()));
       break;
   }
-  if (call.stream) hwy::FlushStream();
+  if (stream) hwy::FlushStream();
 }
 
 /// y has x's type, or is f32 for types of two bytes.
-Work* kernel_for(DType y) {
+RowKernel* kernel_for(DType y) {
   using T = RUNG_SPLIT_TYPE;
   if constexpr (sizeof(T) == 2) {
-    if (y == DType::f32) return work_on<T, float>;
+    if (y == DType::f32) return softmax_rows<T, float>;
   }
-  return work_on<T, T>;
+  return softmax_rows<T, T>;
 }
 
 }  // namespace
@@ -266,18 +367,46 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace softmax_cpu {
 HWY_EXPORT(kernel_for);
+
+/// Kernels for x of type T: float, double, f16 or bf16, an object file each.
+template <class T>
+RowKernel* kernel_for(DType y);
 template <>
-Work* kernel_for<RUNG_SPLIT_TYPE>(DType y) {
+RowKernel* kernel_for<RUNG_SPLIT_TYPE>(DType y) {
   return HWY_DYNAMIC_DISPATCH(kernel_for)(y);
 }
+
+#if RUNG_SPLIT_ONCE
+cpu::RowTeam divide(const Softmax::Args& args, Context& context, int threads) {
+  // A buffer of exponentials, or two; of gathered rows, one and the row itself.
+  using namespace HWY_NAMESPACE;
+  const bool two = !args.rows.are_contiguous() || bypasses_caches(args);
+  const std::int64_t elements = padded_length(args.length()) * (two ? 2 : 1);
+  const bool is_long = cpu::row_access(args.rows) == cpu::RowAccess::long_rows;
+  const std::int64_t size = args.x.dtype == DType::f64 ? 8 : 4;
+  // Threads share a maximum and a sum per piece of a long row.
+  return {context, args.rows, threads, is_long ? 0 : elements * size,
+          is_long ? 2 * cpu::row_pieces(args.length()) * size : 0};
+}
+
+RowKernel* row_pipeline(const Softmax::Args& args) {
+  return visit<float, double, f16, bf16>(args.x.dtype,
+                                         [&]<class T>() { return kernel_for<T>(args.y.dtype); });
+}
+#endif
 }  // namespace softmax_cpu
 
 #if RUNG_SPLIT_ONCE
 namespace {
 
-double estimate(const Softmax::Args& args, const Context&) { return softmax_cpu::seconds(args, 1); }
+double estimate(const Softmax::Args& args, const Context&) {
+  return cpu::row_seconds(args.length() * args.count(), args.x.dtype, 1);
+}
 
-void run(const Softmax::Args& args, Context& context) { softmax_cpu::run(args, context, 1); }
+void run(const Softmax::Args& args, Context& context) {
+  using namespace softmax_cpu;
+  if (!args.empty()) row_pipeline(args)(args, divide(args, context, 1), cpu::Team(0, 1, nullptr));
+}
 
 const Rung<Softmax> self{{.name = "row_pipeline",
                           .step = 80,
