@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / two pass
 //
-// Idea     the definition: the mean first, then the mean square of the distances from it, then y.
-// Changes  nothing yet: this is where the ladder stands.
-// Cost     each row is read three times, one element at a time.
+// Idea     The definition: the mean first, then the mean square of the distances from it, then y.
+// Changes  Baseline.
+// Cost     Each row is read three times, one element at a time.
 // Limits   f32, contiguous rows, no residual; one thread. Sums are kept in double, as a chain of n
 //          f32 additions would lose log2(n) bits.
-// Source   the definition.
+// Source   The definition.
 #include <cmath>
 
-#include "rung/ops/norm/shared/cpu/plan.hpp"
-#include "rung/ops/norm/shared/lines.hpp"
+#include "rung/ops/norm/cpu/detail/call.hpp"
 
 namespace rung {
 namespace {
@@ -51,24 +50,15 @@ void run(const Norm::Args& args, Context&) {
       if (beta != nullptr) z += double{beta[i]};
       y[i] = static_cast<float>(z);
     }
-    if (args.mean.data != nullptr) {
-      static_cast<float*>(args.mean.data)[at[row_mean]] = static_cast<float>(mean);
-    }
-    if (args.rstd.data != nullptr) {
-      static_cast<float*>(args.rstd.data)[at[row_rstd]] = static_cast<float>(rstd);
-    }
+    norm_cpu::store_statistics(args, at, static_cast<float>(mean), static_cast<float>(rstd));
   }
 }
 
-Support supports(const Norm::Args& args, const Context&) {
-  if (args.x.dtype != DType::f32) return unsupported("f32 only");
-  if (args.residual.data != nullptr) return unsupported("no residual");
-  if (!norm_lines::lines_of(args).contiguous_columns()) return unsupported("contiguous rows only");
-  return supported;
-}
-
-const Rung<Norm> self{
-    {.name = "two_pass", .step = 10, .teaching = true, .supports = supports, .run = run}};
+const Rung<Norm> self{{.name = "two_pass",
+                       .step = 10,
+                       .teaching = true,
+                       .supports = norm_cpu::supports_contiguous_f32,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -16,7 +16,7 @@
 
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/ops/norm/shared/cpu/plan.hpp"
+#include "rung/ops/norm/cpu/detail/call.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::norm_cpu::HWY_NAMESPACE {
@@ -113,8 +113,6 @@ Scale<float> simd_row(const Norm::Args& args, const float* x, float* y, std::int
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "rung/ops/norm/cpu/detail/steps.hpp"
-
 namespace rung::norm_cpu {
 namespace {
 HWY_EXPORT(simd_row);
@@ -128,7 +126,7 @@ void run(const Norm::Args& args, Context&) {
     lines.rows.offsets(row, at);
     const Scale<float> scale = HWY_DYNAMIC_DISPATCH(simd_row)(
         args, x + at[norm_lines::row_x], y + at[norm_lines::row_y], lines.columns.size());
-    store_statistics(args, at, scale);
+    store_statistics(args, at, scale.mean, scale.rstd);
   }
 }
 

@@ -15,7 +15,7 @@
 
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/ops/norm/shared/cpu/plan.hpp"
+#include "rung/ops/norm/cpu/detail/call.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::norm_cpu::HWY_NAMESPACE {
@@ -114,8 +114,6 @@ Scale<float> prefetch_row(const Norm::Args& args, const float* x, float* y, std:
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "rung/ops/norm/cpu/detail/steps.hpp"
-
 namespace rung::norm_cpu {
 namespace {
 HWY_EXPORT(prefetch_row);
@@ -132,7 +130,7 @@ void run(const Norm::Args& args, Context&) {
     const Scale<float> scale = HWY_DYNAMIC_DISPATCH(prefetch_row)(
         args, x + at[norm_lines::row_x], y + at[norm_lines::row_y], lines.columns.size(),
         x + next[norm_lines::row_x]);
-    store_statistics(args, at, scale);
+    store_statistics(args, at, scale.mean, scale.rstd);
   }
 }
 

@@ -15,7 +15,7 @@
 
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/ops/norm/shared/cpu/plan.hpp"
+#include "rung/ops/norm/cpu/detail/call.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::norm_cpu::HWY_NAMESPACE {
@@ -116,8 +116,6 @@ Scale<float> non_temporal_row(const Norm::Args& args, const float* x, float* y, 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-#include "rung/ops/norm/cpu/detail/steps.hpp"
-
 namespace rung::norm_cpu {
 namespace {
 HWY_EXPORT(non_temporal_row);
@@ -134,7 +132,7 @@ void run(const Norm::Args& args, Context&) {
     const Scale<float> scale = HWY_DYNAMIC_DISPATCH(non_temporal_row)(
         args, x + at[norm_lines::row_x], y + at[norm_lines::row_y], lines.columns.size(),
         x + next[norm_lines::row_x]);
-    store_statistics(args, at, scale);
+    store_statistics(args, at, scale.mean, scale.rstd);
   }
   hwy::FlushStream();  // orders the streaming stores before whatever this thread does next
 }

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / naive
 //
-// Idea     the definition, row by row: statistics unless they are given, the two means, dx; then
+// Idea     The definition, row by row: statistics unless they are given, the two means, dx; then
 //          dgamma and dbeta column by column, down all rows.
-// Changes  -
-// Cost     a row is read five times, all of dy and x once more, column by column: a cache line an
+// Changes  Baseline.
+// Cost     A row is read five times, all of dy and x once more, column by column: a cache line per
 //          element.
-// Limits   one thread, no vectors, double throughout (long double for f64). Takes every call.
-// Tried    -
-// Source   the chain rule.
+// Limits   One thread, no vectors, double throughout (long double for f64). Takes every call.
+// Source   The chain rule.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "rung/ops/norm/shared/cpu/plan.hpp"
+#include "rung/ops/norm/shared/cpu/moments.hpp"
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 namespace rung {

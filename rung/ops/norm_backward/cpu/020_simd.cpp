@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / SIMD
 //
-// Idea     vectors along contiguous rows: one pass for the two means, one for dx, during which the
-//          row's terms of dgamma and dbeta are added to sums that stay in cache. Rows are added up
-//          in up to 64 shares, each with sums of its own: short chains of additions, and an order
-//          that does not depend on who does them.
-// Changes  against naive: x and dy are read from memory once, along their rows.
-// Cost     x, dy and dx once; 2 to 4 n numbers of sums read and written in cache for each row.
-// Limits   contiguous rows; one thread.
-// Tried    -
-// Source   -
+// Idea     Vectors along contiguous rows: one pass for the two means, one for dx, which also adds
+//          the row's terms of dgamma and dbeta to sums that stay in cache. Rows are summed in up to
+//          64 chunks, each with sums of its own: short chains of additions, and an order that does
+//          not depend on the threads.
+// Changes  Against naive: x and dy are read from memory once, along their rows.
+// Cost     x, dy and dx once; 2 to 4 n numbers of sums read and written in cache per row.
+// Limits   Contiguous rows; one thread.
 #include "rung/cpu/foreach_target.hpp"
 
-#include "rung/cpu/team.hpp"
+#include "rung/cpu/isa.hpp"
 #include "rung/ops/norm/shared/cpu/row-inl.hpp"
-#include "rung/ops/norm_backward/cpu/detail/plan.hpp"
+#include "rung/ops/norm_backward/cpu/detail/call.hpp"
 
-// The vector kernels, compiled once for each instruction set.
 HWY_BEFORE_NAMESPACE();
 namespace rung::norm_backward_cpu::HWY_NAMESPACE {
 namespace {
@@ -33,7 +30,7 @@ using row::Wide;
 
 constexpr int chains = 4;  // of each of two sums: 8 additions in flight
 
-/// The row's z as (x - center) rstd + shift: as given, or computed again.
+/// Returns the row's z as (x - center) rstd + shift: as given, or computed again.
 template <class T>
 Scale<Wide<T>> scale_of(const NormBackward::Args& args, const std::int64_t (&at)[5], const T* x,
                         std::int64_t n) {
@@ -105,7 +102,7 @@ HWY_INLINE Means<Wide<T>> means_of(const T* x, const T* dy, const Wide<T>* gamma
   return {hn::GetLane(hn::SumOfLanes(d, g)) * part, hn::GetLane(hn::SumOfLanes(d, gz)) * part};
 }
 
-/// dx, and the row's terms added to the sums for dgamma and dbeta where there are any.
+/// Writes dx, and adds the row's terms to the sums for dgamma and dbeta where there are any.
 template <class T, bool sums>
 HWY_INLINE void write(const T* x, const T* dy, T* dx, const Wide<T>* gamma, Wide<T>* sum_dgamma,
                       Wide<T>* sum_dbeta, std::int64_t n, const Scale<Wide<T>>& scale,
@@ -145,13 +142,13 @@ HWY_INLINE void write(const T* x, const T* dy, T* dx, const Wide<T>* gamma, Wide
 }
 
 template <class T>
-void rows(const Call& call, std::int64_t begin, std::int64_t end) {
+void rows_of(const Call& call, cpu::Range chunks) {
   using W = Wide<T>;
   const NormBackward::Args& args = *call.args;
   const std::int64_t n = call.n;
   const auto* gamma = static_cast<const W*>(call.gamma);
   const auto base = [](const auto& tensor) { return static_cast<const T*>(tensor.data); };
-  for (std::int64_t chunk = begin; chunk < end; ++chunk) {
+  for (std::int64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
     const cpu::Range range =
         cpu::part_of(call.rows, static_cast<int>(chunk), static_cast<int>(call.chunks));
     W* sum_dgamma = nullptr;
@@ -183,7 +180,7 @@ void rows(const Call& call, std::int64_t begin, std::int64_t end) {
 }
 
 template <class T>
-void columns(const Call& call, std::int64_t begin, std::int64_t end) {
+void columns_of(const Call& call, cpu::Range columns) {
   using W = Wide<T>;
   const NormBackward::Args& args = *call.args;
   auto* sums = static_cast<W*>(call.sums);
@@ -191,10 +188,11 @@ void columns(const Call& call, std::int64_t begin, std::int64_t end) {
   const auto finish = [&](const TensorRef& tensor, W* first, int which) {
     if (tensor.data == nullptr) return;
     for (std::int64_t chunk = 1; chunk < call.chunks; ++chunk) {
-      for (std::int64_t i = begin; i < end; ++i) first[i] += first[chunk * step + i];
+      for (std::int64_t i = columns.begin; i < columns.end; ++i)
+        first[i] += first[chunk * step + i];
     }
     std::int64_t at[6];
-    for (std::int64_t i = begin; i < end; ++i) {
+    for (std::int64_t i = columns.begin; i < columns.end; ++i) {
       call.lines.columns.offsets(i, at);
       if (tensor.dtype == dtype_of<T>) {
         static_cast<T*>(tensor.data)[at[which]] = static_cast<T>(first[i]);
@@ -209,40 +207,102 @@ void columns(const Call& call, std::int64_t begin, std::int64_t end) {
 
 }  // namespace
 
-Kernels kernels_of(DType dtype) {
-  return visit<float, double, f16, bf16>(dtype, []<class T>() -> Kernels {
-    return {rows<T>, columns<T>};
-  });
+void rows(const Call& call, cpu::Range chunks) {
+  visit<float, double, f16, bf16>(call.args->x.dtype, [&]<class T>() { rows_of<T>(call, chunks); });
+}
+void columns(const Call& call, cpu::Range columns) {
+  visit<float, double, f16, bf16>(call.args->x.dtype,
+                                  [&]<class T>() { columns_of<T>(call, columns); });
 }
 
 }  // namespace rung::norm_backward_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace rung::norm_backward_cpu {
-HWY_EXPORT(kernels_of);
-Kernels kernels(DType dtype) { return HWY_DYNAMIC_DISPATCH(kernels_of)(dtype); }
-}  // namespace rung::norm_backward_cpu
-
 namespace rung {
-namespace {
+namespace norm_backward_cpu {
+HWY_EXPORT(rows);
+HWY_EXPORT(columns);
+void chunks_of_rows(const Call& call, cpu::Range chunks) {
+  HWY_DYNAMIC_DISPATCH(rows)(call, chunks);
+}
+void sums_of_columns(const Call& call, cpu::Range all) { HWY_DYNAMIC_DISPATCH(columns)(call, all); }
 
 Support supports(const NormBackward::Args& args, const Context&) {
-  return norm_backward_cpu::supports(args);
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  if (lines.columns.rank == 0) return supported;
+  bool contiguous = lines.columns.rank == 1;
+  for (const int tensor :
+       {NormBackward::column_x, NormBackward::column_dy, NormBackward::column_dx}) {
+    contiguous = contiguous && lines.columns.strides[tensor][0] == 1;
+  }
+  return contiguous ? supported : unsupported("the rows of x, dy and dx must be contiguous");
 }
 
-double estimate(const NormBackward::Args& args, const Context&) {
-  return norm_backward_cpu::seconds(args, 1);
+double seconds(const NormBackward::Args& args, int threads) {
+  // On a 2-core Zen 5 vCPU. Rows are what a short one costs, however many threads there are: the
+  // choice of naive must not depend on them.
+  constexpr double start = 90e-9, bytes_per_second = 30e9;
+  // Without AVX-512 a part of a vector of halves is loaded element by element.
+  const bool by_element = size_of(args.x.dtype) == 2 && cpu::isa() != cpu::Isa::avx512;
+  const double a_row = by_element ? 40e-9 : 13.5e-9;
+  const auto rows = static_cast<double>(NormBackward::lines_of(args).rows.size());
+  if (args.x.size() < min_elements) threads = 1;
+  return start + rows * a_row +
+         NormBackward::cost(args).bytes / bytes_per_second / (0.5 + 0.5 * threads);
 }
+
+Call::Call(const NormBackward::Args& a, Context& context)
+    : args(&a),
+      lines(NormBackward::lines_of(a)),
+      rows(lines.rows.size()),
+      n(lines.columns.size()),
+      gamma(a.gamma.data) {
+  const DType arithmetic = a.x.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const std::size_t size = size_of(arithmetic);
+  // Some 32 rows per chunk keep the chains of additions short; the chunks' sums take 256 MiB at
+  // most, unless eight chunks need more.
+  constexpr std::int64_t max_bytes = std::int64_t{256} << 20;
+  const std::int64_t fits =
+      max_bytes / (2 * std::max<std::int64_t>(n, 1) * static_cast<std::int64_t>(size));
+  chunks = std::clamp<std::int64_t>((rows + 31) / 32, 1, std::clamp<std::int64_t>(fits, 8, 64));
+
+  const Collapsed<6>& columns = lines.columns;
+  const bool ready =
+      columns.is_contiguous<NormBackward::column_gamma>() && a.gamma.dtype == arithmetic;
+  const bool copies = gamma != nullptr && !ready;
+  const std::size_t row_bytes = static_cast<std::size_t>(n) * size;
+  const std::size_t gamma_bytes = copies ? round_up(row_bytes, 64U) : 0;
+  const std::size_t sum_bytes = wants_sums() ? 2 * static_cast<std::size_t>(chunks) * row_bytes : 0;
+  auto* memory = static_cast<std::byte*>(context.workspace(gamma_bytes + sum_bytes));
+  sums = memory + gamma_bytes;
+  if (!copies) return;
+  gamma = memory;
+  visit<float, double, f16, bf16>(a.gamma.dtype, [&]<class T>() {
+    auto* copy = reinterpret_cast<Accumulator<T>*>(memory);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t at = columns.template offset<NormBackward::column_gamma>(i);
+      copy[i] = static_cast<Accumulator<T>>(static_cast<const T*>(a.gamma.data)[at]);
+    }
+  });
+}
+}  // namespace norm_backward_cpu
+
+namespace {
+using namespace norm_backward_cpu;
+
+double estimate(const NormBackward::Args& args, const Context&) { return seconds(args, 1); }
 
 void run(const NormBackward::Args& args, Context& context) {
-  norm_backward_cpu::differentiate(args, context, 1);
+  const Call call(args, context);
+  chunks_of_rows(call, {0, call.chunks});
+  if (call.wants_sums()) sums_of_columns(call, {0, call.n});
 }
 
 const Rung<NormBackward> self{{.name = "simd",
                                .step = 20,
                                .after = "naive",
-                               .supports = supports,
+                               .supports = norm_backward_cpu::supports,
                                .estimate = estimate,
                                .run = run}};
 

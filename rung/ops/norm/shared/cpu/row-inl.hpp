@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One contiguous row with vectors along it: its statistics, block by block, and y.
+// Moments of a block of a contiguous row, with vectors along it.
 #if defined(RUNG_OPS_NORM_CPU_ROW_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_NORM_CPU_ROW_INL_HPP_
 #undef RUNG_OPS_NORM_CPU_ROW_INL_HPP_
@@ -15,7 +15,7 @@
 
 #include "rung/cpu/load-inl.hpp"
 #include "rung/cpu/prefetch.hpp"
-#include "rung/ops/norm/shared/cpu/plan.hpp"
+#include "rung/ops/norm/shared/cpu/moments.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::norm_cpu::HWY_NAMESPACE {
@@ -23,10 +23,6 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using cpu::HWY_NAMESPACE::load_as;
 using cpu::HWY_NAMESPACE::load_as_n;
-using cpu::HWY_NAMESPACE::narrow;
-using cpu::HWY_NAMESPACE::store_as;
-using cpu::HWY_NAMESPACE::store_as_n;
-using cpu::HWY_NAMESPACE::StoredTag;
 
 template <class T>
 using Wide = Accumulator<T>;
@@ -148,151 +144,6 @@ HWY_INLINE Moments<Wide<T>> moments_of(const T* s, std::int64_t n, bool layer, N
   Moments<Wide<T>> result = moments_about<T>(0, s, n, next);
   result.rest = 0;
   return result;
-}
-
-/// s = x + residual, rounded to T; s may be either.
-template <class T>
-HWY_INLINE void add(const T* x, const T* residual, T* s, std::int64_t n) {
-  const Tag<T> d;
-  constexpr std::int64_t step = lanes<T>;
-  std::int64_t i = 0;
-  for (; i + step <= n; i += step) {
-    store_as(hn::Add(load_as(d, x + i), load_as(d, residual + i)), d, s + i);
-  }
-  if (i < n) {
-    const auto count = static_cast<std::size_t>(n - i);
-    const auto sum = hn::Add(load_as_n(d, x + i, count), load_as_n(d, residual + i, count));
-    store_as_n(sum, d, s + i, count);
-  }
-}
-
-/// y from s, which it may be. `streams`: with non-temporal stores. `next` is as long as s and
-/// prefetched meanwhile.
-template <class T, bool streams>
-HWY_INLINE void write(const T* s, T* y, std::int64_t n, const Scale<Wide<T>>& scale,
-                      const Wide<T>* gamma, const Wide<T>* beta, Next<T> next) {
-  const Tag<T> d;
-  using V = hn::Vec<Tag<T>>;
-  constexpr std::int64_t step = lanes<T>;
-  const V center = hn::Set(d, scale.center);
-  const V rstd = hn::Set(d, scale.rstd);
-  const V shift = hn::Set(d, scale.shift);
-  const auto y_of = [&](V v, V factor, V summand) HWY_ATTR {
-    return hn::MulAdd(hn::MulAdd(hn::Sub(v, center), rstd, shift), factor, summand);
-  };
-  const V one = hn::Set(d, 1);
-  const V zero = hn::Zero(d);
-  const auto part = [&](std::int64_t i, std::size_t count) HWY_ATTR {
-    const V factor = gamma != nullptr ? load_as_n(d, gamma + i, count) : one;
-    const V summand = beta != nullptr ? load_as_n(d, beta + i, count) : zero;
-    store_as_n(y_of(load_as_n(d, s + i, count), factor, summand), d, y + i, count);
-  };
-  std::int64_t i = 0;
-  if constexpr (streams) {
-    // Streaming stores must be aligned; two of 32 bytes (f16, bf16) make a line of the cache.
-    constexpr std::uintptr_t line = static_cast<std::uintptr_t>(step) * sizeof(T);
-    const std::uintptr_t beyond = reinterpret_cast<std::uintptr_t>(y) % line;
-    if (beyond != 0) {
-      i = std::min(n, static_cast<std::int64_t>((line - beyond) / sizeof(T)));
-      part(0, static_cast<std::size_t>(i));
-    }
-  }
-  // Eight at a time: streaming stores do better in bunches than one by one between loads
-  // (4096x4096 on a 2-core Zen 5 vCPU: 3.9 ms against 4.2).
-  constexpr int bunch = 8;
-  for (; i + bunch * step <= n; i += bunch * step) {
-    next.ask(i, bunch * step);
-    V result[bunch];
-    if (gamma != nullptr && beta != nullptr) {
-#pragma GCC unroll 8
-      for (int k = 0; k < bunch; ++k) {
-        const std::int64_t at = i + k * step;
-        result[k] = y_of(load_as(d, s + at), hn::LoadU(d, gamma + at), hn::LoadU(d, beta + at));
-      }
-    } else {
-#pragma GCC unroll 8
-      for (int k = 0; k < bunch; ++k) {
-        const std::int64_t at = i + k * step;
-        const V factor = gamma != nullptr ? hn::LoadU(d, gamma + at) : one;
-        const V summand = beta != nullptr ? hn::LoadU(d, beta + at) : zero;
-        result[k] = y_of(load_as(d, s + at), factor, summand);
-      }
-    }
-#pragma GCC unroll 8
-    for (int k = 0; k < bunch; ++k) {
-      if constexpr (streams) {
-        const StoredTag<T, Tag<T>> stored;
-        using Bits = hn::TFromD<decltype(stored)>;
-        hn::Stream(narrow<T>(d, result[k]), stored, reinterpret_cast<Bits*>(y + i + k * step));
-      } else {
-        store_as(result[k], d, y + i + k * step);
-      }
-    }
-  }
-  for (; i < n; i += step) part(i, static_cast<std::size_t>(std::min(step, n - i)));
-}
-
-/// Places of one row's first elements.
-template <class T>
-struct Row {
-  const T* x;
-  const T* residual;  // or null
-  T* y;
-  T* s;  // where x + residual goes: sum, or y until y itself is written
-};
-
-// Offsets one by one, not all into an array: an array is stored in one width and read in another,
-// and such a read waits until every streaming store before it has left the core, row after row.
-template <class T>
-HWY_INLINE Row<T> row_at(const Call& call, std::int64_t index) {
-  const Norm::Args& args = *call.args;
-  const auto& rows = call.lines.rows;
-  Row<T> row;
-  row.x = static_cast<const T*>(args.x.data) + rows.template offset<norm_lines::row_x>(index);
-  row.y = static_cast<T*>(args.y.data) + rows.template offset<norm_lines::row_y>(index);
-  row.residual = nullptr;
-  row.s = row.y;
-  if (args.residual.data != nullptr) {
-    row.residual = static_cast<const T*>(args.residual.data) +
-                   rows.template offset<norm_lines::row_residual>(index);
-    if (args.sum.data != nullptr) {
-      row.s = static_cast<T*>(args.sum.data) + rows.template offset<norm_lines::row_sum>(index);
-    }
-  }
-  return row;
-}
-
-template <class T>
-HWY_INLINE void note(const Call& call, std::int64_t index, const Scale<Wide<T>>& scale) {
-  const Norm::Args& args = *call.args;
-  const auto& rows = call.lines.rows;
-  if (args.mean.data != nullptr) {
-    static_cast<Wide<T>*>(args.mean.data)[rows.template offset<norm_lines::row_mean>(index)] =
-        scale.mean;
-  }
-  if (args.rstd.data != nullptr) {
-    static_cast<Wide<T>*>(args.rstd.data)[rows.template offset<norm_lines::row_rstd>(index)] =
-        scale.rstd;
-  }
-}
-
-/// The statistics of a whole contiguous row; x + residual is stored in s on the way.
-template <class T>
-HWY_INLINE Scale<Wide<T>> scale_along(const Norm::Args& args, const T* x, const T* residual, T* s,
-                                      std::int64_t n, Next<T> next) {
-  const bool layer = args.kind == NormKind::layer;
-  const T* source = residual != nullptr ? s : x;
-  if (n <= block) {
-    if (residual != nullptr) add(x, residual, s, n);
-    return scale_of(moments_of(source, n, layer, next), n, args.epsilon);
-  }
-  CombinedMoments<Wide<T>> combined(n);
-  for (std::int64_t first = 0; first < n; first += block) {
-    const std::int64_t count = std::min(block, n - first);
-    if (residual != nullptr) add(x + first, residual + first, s + first, count);
-    combined.add(moments_of<T>(source + first, count, layer, {x + first + count, next.far}), count);
-  }
-  return combined.scale(args.epsilon);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a row on their way from its elements to its scale, and what the vector kernels of
-// norm are given. No vector code here.
+// Statistics of a row: moments of its blocks, how they are combined, and the scale that results
+// are computed with. No vector code here. norm and norm_backward share it.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,13 @@
 #include <limits>
 #include <type_traits>
 
-#include "rung/ops/norm/shared/lines.hpp"
+#include "rung/core/dtype.hpp"
 
 namespace rung::norm_cpu {
 
-/// Elements of a row whose statistics are taken together: the second pass over them finds them in
-/// L1 (16 KiB of f32), and no sum within them is long. Results depend on it, not on the threads.
+/// Elements per block of a row, whose statistics are computed separately: the second pass over it
+/// finds it in L1 (16 KiB of f32), and no sum within it is long. Results depend on it, not on the
+/// threads.
 constexpr std::int64_t block = 4096;
 constexpr std::int64_t blocks_of(std::int64_t n) { return (n + block - 1) / block; }
 
@@ -155,42 +156,6 @@ class CombinedMoments {
   double rest_ = 0;
   double squares_ = 0;
   double rough_mean_ = 0;  // no sum of it overflows
-};
-
-/// How the memory of a call lies.
-enum class Access : std::uint8_t {
-  along,    // rows are contiguous: vectors along them
-  across,   // rows are adjacent: a vector holds an element of each of several rows
-  gathered  // neither: a row is copied into contiguous memory and back
-};
-
-/// A call as the kernels see it.
-struct Call {
-  const Norm::Args* args = nullptr;
-  norm_lines::Lines lines;
-  Access access = Access::along;
-  std::int64_t n = 0;              // elements per row
-  std::int64_t adjacent_rows = 1;  // across: rows that are neighbors in memory
-  bool streams = false;            // y is not in a cache when it is read next
-  const void* gamma = nullptr;     // contiguous, in the arithmetic type; or null
-  const void* beta = nullptr;
-};
-
-/// Rows [begin, end), of every step one thread does alone. `scratch`: two rows, where gathered.
-struct RowsJob {
-  const Call* call;
-  std::int64_t begin;
-  std::int64_t end;
-  void* scratch;
-};
-
-/// A part of rows that threads share: the statistics of blocks [begin, end) of all the rows', in C
-/// order, or y from them.
-struct BlocksJob {
-  const Call* call;
-  std::int64_t begin;
-  std::int64_t end;
-  Moments<double>* moments;  // of every block of every row
 };
 
 }  // namespace rung::norm_cpu

@@ -1,24 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
+// norm / row per lane
 //
-// Rows in parallel: a vector holds one element of each of several rows, so that the sums need no
-// sum across lanes, and memory is read in the direction in which it lies.
-#if defined(RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_
-#undef RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_
-#else
-#define RUNG_OPS_NORM_CPU_COLUMNS_INL_HPP_
-#endif
+// Idea     A vector holds one element of each of several rows: every lane has a row of its own, and
+//          sums need no reduction across lanes. Rows that are adjacent in memory (the normalized
+//          axis is not the innermost one) are loaded so as they are; rows of up to 8 elements,
+//          along which a vector would be mostly empty, are transposed into a panel and back.
+// Changes  Against threads: memory is read in the direction in which it is contiguous, where rows
+//          are gathered element by element there.
+// Cost     x is read up to three times, from a panel of four vectors of rows, 256 bytes of each
+//          column; y is written once.
+// Limits   Adjacent rows, and rows of up to 8 elements. Long columns do not stay in L1.
+#include "rung/cpu/foreach_target.hpp"
 
+#include <algorithm>
+
+#include "rung/core/integer.hpp"
+#include "rung/ops/norm/cpu/detail/call.hpp"
 #include "rung/ops/norm/shared/cpu/row-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::norm_cpu::HWY_NAMESPACE {
 namespace {
+using cpu::HWY_NAMESPACE::store_as;
+using cpu::HWY_NAMESPACE::store_as_n;
+
+/// Rows of up to so many elements are transposed.
+constexpr std::int64_t turned_row = 8;
 
 /// Additions in a chain before it is added to the total: no chain is longer than n / 32 + 32.
 constexpr std::int64_t chain = 32;
 
-/// Where the rows of a panel begin; elements of a row are steps apart, given by Lines' columns.
+/// First elements of a panel of rows; the elements of a row are at offsets given by Lines' columns.
 template <class T>
 struct Panel {
   const T* x;
@@ -28,22 +40,22 @@ struct Panel {
   std::int64_t at[6];  // of the first row, by RowTensor
 };
 
-/// The means and reciprocal deviations of `count` rows, from `first` of the panel on.
+/// Stores the means and reciprocal deviations of `count` rows, from row `first` of the panel on.
 template <class T>
-HWY_NOINLINE void note_lanes(const Call& call, const Panel<T>& panel, const Wide<T>* means,
-                             const Wide<T>* rstds, std::int64_t first, std::int64_t count) {
+HWY_NOINLINE void store_lanes(const Call& call, const Panel<T>& panel, const Wide<T>* means,
+                              const Wide<T>* rstds, std::int64_t first, std::int64_t count) {
   const auto& strides = call.lines.rows.strides;
   const int inner = std::max(0, call.lines.rows.rank - 1);
-  const auto note = [&](const TensorRef& tensor, int which, const Wide<T>* values) {
+  const auto store_lane = [&](const TensorRef& tensor, int which, const Wide<T>* values) {
     if (tensor.data == nullptr) return;
     Wide<T>* to = static_cast<Wide<T>*>(tensor.data) + panel.at[which];
     for (std::int64_t i = 0; i < count; ++i) to[(first + i) * strides[which][inner]] = values[i];
   };
-  note(call.args->mean, norm_lines::row_mean, means);
-  note(call.args->rstd, norm_lines::row_rstd, rstds);
+  store_lane(call.args->mean, norm_lines::row_mean, means);
+  store_lane(call.args->rstd, norm_lines::row_rstd, rstds);
 }
 
-/// finite_moments() of rows that a vector holds, one per lane. element(i, lane) is s[i].
+/// Applies finite_moments() to the row of each lane. element(i, lane) is s[i].
 template <class T, class Element>
 HWY_NOINLINE void finite_lanes(Wide<T>* center, Wide<T>* rest, Wide<T>* squares, std::int64_t n,
                                const Element& element) {
@@ -57,9 +69,9 @@ HWY_NOINLINE void finite_lanes(Wide<T>* center, Wide<T>* rest, Wide<T>* squares,
   }
 }
 
-/// `vectors` vectors of rows, or `count` rows in one vector.
+/// Computes `vectors` vectors of rows, or `count` rows in one vector.
 template <class T, int vectors, bool whole>
-void panel_across(const Call& call, const Panel<T>& panel, std::size_t count) {
+void panel_of_rows(const Call& call, const Panel<T>& panel, std::size_t count) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   using W = Wide<T>;
@@ -169,8 +181,8 @@ void panel_across(const Call& call, const Panel<T>& panel, std::size_t count) {
     HWY_ALIGN W rstds[step];
     hn::Store(mean, d, means);
     hn::Store(rstd[v], d, rstds);
-    note_lanes(call, panel, means, rstds, v * step,
-               whole ? step : static_cast<std::int64_t>(count));
+    store_lanes(call, panel, means, rstds, v * step,
+                whole ? step : static_cast<std::int64_t>(count));
   }
   const W* gamma = static_cast<const W*>(call.gamma);
   const W* beta = static_cast<const W*>(call.beta);
@@ -186,16 +198,15 @@ void panel_across(const Call& call, const Panel<T>& panel, std::size_t count) {
   }
 }
 
-/// Rows [begin, end): panels of four vectors of rows (256 bytes of each column), then of one.
+/// Computes adjacent rows: panels of four vectors of rows, then of one.
 template <class T>
-void rows_across(const RowsJob& job) {
-  const Call& call = *job.call;
+void adjacent_rows(const Call& call, cpu::Range rows) {
   const Norm::Args& args = *call.args;
   constexpr int vectors = 4;
-  for (std::int64_t row = job.begin; row < job.end;) {
+  const std::int64_t adjacent = call.adjacent_rows();
+  for (std::int64_t row = rows.begin; row < rows.end;) {
     // No further than the neighbors in memory go.
-    const std::int64_t inside = row % call.adjacent_rows;
-    const std::int64_t left = std::min(job.end - row, call.adjacent_rows - inside);
+    const std::int64_t left = std::min(rows.end - row, adjacent - row % adjacent);
     Panel<T> panel{};
     call.lines.rows.offsets(row, panel.at);
     panel.x = static_cast<const T*>(args.x.data) + panel.at[norm_lines::row_x];
@@ -208,38 +219,35 @@ void rows_across(const RowsJob& job) {
       panel.sum = static_cast<T*>(args.sum.data) + panel.at[norm_lines::row_sum];
     }
     if (left >= vectors * lanes<T>) {
-      panel_across<T, vectors, true>(call, panel, 0);
+      panel_of_rows<T, vectors, true>(call, panel, 0);
       row += vectors * lanes<T>;
     } else {
       const std::int64_t count = std::min(left, lanes<T>);
-      panel_across<T, 1, false>(call, panel, static_cast<std::size_t>(count));
+      panel_of_rows<T, 1, false>(call, panel, static_cast<std::size_t>(count));
       row += count;
     }
   }
 }
 
-/// Rows along which a vector would be mostly empty are turned into columns of a panel, and back.
-constexpr std::int64_t turned_row = 8;
-
-/// Rows [begin, end) of up to turned_row elements, equally far apart as long as `shape` of the last
-/// axis of rows goes.
+/// Computes rows of up to turned_row elements, equally far apart as long as the last axis of rows
+/// goes: panels of them are transposed, computed and transposed back.
 template <class T>
-void rows_turned(const RowsJob& job) {
-  const Norm::Args& args = *job.call->args;
-  constexpr std::int64_t rows = 4 * lanes<T>;
-  Call call = *job.call;
+void transposed_rows(const Call& original, cpu::Range rows) {
+  const Norm::Args& args = *original.args;
+  constexpr std::int64_t panel_rows = 4 * lanes<T>;
+  Call call = original;
   call.lines.columns.rank = 1;
-  for (auto& strides : call.lines.columns.strides) strides[0] = rows;
-  const auto& columns = job.call->lines.columns.strides;
+  for (auto& strides : call.lines.columns.strides) strides[0] = panel_rows;
+  const auto& columns = original.lines.columns.strides;
   const auto& apart = call.lines.rows.strides;
   const int inner = call.lines.rows.rank - 1;
-  HWY_ALIGN T x[turned_row * rows];
-  HWY_ALIGN T residual[turned_row * rows];
-  HWY_ALIGN T y[turned_row * rows];
-  HWY_ALIGN T sum[turned_row * rows];
-  for (std::int64_t row = job.begin; row < job.end;) {
+  HWY_ALIGN T x[turned_row * panel_rows];
+  HWY_ALIGN T residual[turned_row * panel_rows];
+  HWY_ALIGN T y[turned_row * panel_rows];
+  HWY_ALIGN T sum[turned_row * panel_rows];
+  for (std::int64_t row = rows.begin; row < rows.end;) {
     const std::int64_t left = call.lines.rows.shape[inner] - row % call.lines.rows.shape[inner];
-    const std::int64_t count = std::min({job.end - row, left, rows});
+    const std::int64_t count = std::min({rows.end - row, left, panel_rows});
     Panel<T> panel{};
     call.lines.rows.offsets(row, panel.at);
     const auto in = [&](const ConstTensorRef& tensor, int which, int column, T* to) {
@@ -247,7 +255,7 @@ void rows_turned(const RowsJob& job) {
       for (std::int64_t i = 0; i < call.n; ++i) {
         const T* element = from + i * columns[column][0];
         for (std::int64_t r = 0; r < count; ++r)
-          to[i * rows + r] = element[r * apart[which][inner]];
+          to[i * panel_rows + r] = element[r * apart[which][inner]];
       }
     };
     const auto out = [&](const TensorRef& tensor, int which, int column, const T* from) {
@@ -255,7 +263,7 @@ void rows_turned(const RowsJob& job) {
       for (std::int64_t i = 0; i < call.n; ++i) {
         T* element = to + i * columns[column][0];
         for (std::int64_t r = 0; r < count; ++r) {
-          element[r * apart[which][inner]] = from[i * rows + r];
+          element[r * apart[which][inner]] = from[i * panel_rows + r];
         }
       }
     };
@@ -264,18 +272,18 @@ void rows_turned(const RowsJob& job) {
       in(args.residual, norm_lines::row_residual, norm_lines::column_residual, residual);
     }
     for (std::int64_t r = 0; r < count;) {
-      const bool whole = count == rows;
+      const bool whole = count == panel_rows;
       Panel<T> part = panel;
       if (r > 0) call.lines.rows.offsets(row + r, part.at);
       part.x = x + r;
       part.residual = args.residual.data != nullptr ? residual + r : nullptr;
       part.y = y + r;
       part.sum = args.sum.data != nullptr ? sum + r : nullptr;
-      const std::int64_t some = whole ? rows : std::min(count - r, lanes<T>);
+      const std::int64_t some = whole ? panel_rows : std::min(count - r, lanes<T>);
       if (whole) {
-        panel_across<T, 4, true>(call, part, 0);
+        panel_of_rows<T, 4, true>(call, part, 0);
       } else {
-        panel_across<T, 1, false>(call, part, static_cast<std::size_t>(some));
+        panel_of_rows<T, 1, false>(call, part, static_cast<std::size_t>(some));
       }
       r += some;
     }
@@ -286,7 +294,59 @@ void rows_turned(const RowsJob& job) {
 }
 
 }  // namespace
+
+void rows_per_lane(const Call& call, cpu::Range rows) {
+  visit<float, double, f16, bf16>(call.args->x.dtype, [&]<class T>() {
+    call.rows_are_contiguous() ? transposed_rows<T>(call, rows) : adjacent_rows<T>(call, rows);
+  });
+}
+
 }  // namespace rung::norm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // the guard flips with each target
+#if HWY_ONCE
+namespace rung::norm_cpu {
+namespace {
+HWY_EXPORT(rows_per_lane);
+
+Support supports(const Norm::Args& args, const Context&) {
+  const Call call(args);
+  if (!call.rows_are_contiguous()) {
+    return call.adjacent_rows() > 1 ? supported : unsupported("rows must be adjacent");
+  }
+  const Collapsed<6>& rows = call.lines.rows;
+  const bool many = rows.rank >= 1 && rows.shape[rows.rank - 1] >= 8;
+  const bool few_elements = call.n >= 1 && call.n <= HWY_NAMESPACE::turned_row;
+  return many && few_elements ? supported
+                              : unsupported("contiguous rows must be many, of up to 8 elements");
+}
+
+double estimate(const Norm::Args& args, const Context& context) {
+  return seconds(args, 40e9, context.threads());
+}
+
+void run(const Norm::Args& args, Context& context) {
+  Call call(args);
+  place_weights(call, context, 0);
+  // A panel is four cache lines wide: shares of adjacent rows that begin at one waste none.
+  const std::int64_t unit = call.rows_are_contiguous() ? 1 : 64;
+  const std::int64_t units = ceil_div(call.rows, unit);
+  const bool is_small = call.rows * std::max<std::int64_t>(call.n, 1) < min_elements;
+  const auto threads =
+      static_cast<int>(std::min<std::int64_t>(is_small ? 1 : context.threads(), units));
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
+    const cpu::Range share = team.share(units);
+    HWY_DYNAMIC_DISPATCH(rows_per_lane)
+    (call, {share.begin * unit, std::min(call.rows, share.end * unit)});
+  });
+}
+
+const Rung<Norm> self{{.name = "row_per_lane",
+                       .after = "threads",
+                       .supports = supports,
+                       .estimate = estimate,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung::norm_cpu
+#endif
