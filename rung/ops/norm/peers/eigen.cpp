@@ -1,48 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / eigen: the peer Eigen, norm in its expressions.
 //
-// Kernels  chosen when Eigen is compiled, so there is a module for each instruction set beside
-//          librung (see peer_eigen/module.hpp); the one that our own rungs would use is loaded.
 // Limits   f32 and f64, contiguous rows at equal distances, gamma and beta of the same type; no
 //          residual, no statistics.
 #include <string>
 
-#include "rung/core/dynamic_library.hpp"
 #include "rung/ops/norm/op/norm.hpp"
 #include "rung/ops/norm/peers/eigen/module.hpp"
 #include "rung/ops/norm/shared/lines.hpp"
-#include "rung/peers/module.hpp"
+#include "rung/peers/eigen_rows.hpp"
 
 namespace rung {
 namespace {
 
-struct Eigen {
-  DynamicLibrary library{"RUNG_PEER_NORM_EIGEN", {peers::isa_module_path("norm_eigen")}};
-  norm_eigen::RunF32* run_f32;
-  norm_eigen::RunF64* run_f64;
-  norm_eigen::Version* version;
+using Module = peers::EigenRows<norm_eigen::Call>;
 
-  Eigen() {
-    library.require(run_f32, "rung_norm_eigen_f32");
-    library.require(run_f64, "rung_norm_eigen_f64");
-    library.require(version, "rung_norm_eigen_version");
-  }
-};
-
-Eigen& eigen() {
-  static Eigen loaded;
+const Module& eigen() {
+  static const Module loaded("RUNG_PEER_NORM_EIGEN", "norm_eigen");
   return loaded;
 }
 
-Support present() {
-  if (const Support here = peers::isa_modules_present(); !here) return here;
-  return eigen().library.present();
-}
+Support present() { return eigen().present(); }
 
-std::string about() {
-  const int version = eigen().version();
-  return "Eigen " + peers::version_text(version) + ", " + peers::module_isa() + ", OpenMP";
-}
+std::string about() { return eigen().about(); }
 
 Support supports(const Norm::Args& args, const Context&) {
   if (args.x.empty()) return unsupported("nothing to do");
@@ -59,31 +39,20 @@ Support supports(const Norm::Args& args, const Context&) {
 }
 
 template <class T>
-void run_as(const Norm::Args& args, int threads, void (*function)(const norm_eigen::Call<T>*)) {
+void run_as(const Norm::Args& args, int threads) {
   const norm_lines::Lines lines = norm_lines::lines_of(args);
   const auto step = [&](int tensor) {
     return lines.rows.rank == 1 ? lines.rows.strides[tensor][0] : 0;
   };
-  const norm_eigen::Call<T> call{lines.rows.size(),
-                                 lines.columns.size(),
-                                 static_cast<const T*>(args.x.data),
-                                 step(norm_lines::row_x),
-                                 static_cast<T*>(args.y.data),
-                                 step(norm_lines::row_y),
-                                 static_cast<const T*>(args.gamma.data),
-                                 static_cast<const T*>(args.beta.data),
-                                 static_cast<T>(args.epsilon),
-                                 args.kind == NormKind::rms,
-                                 threads};
-  function(&call);
+  eigen().run(norm_eigen::Call<T>{
+      lines.rows.size(), lines.columns.size(), static_cast<const T*>(args.x.data),
+      step(norm_lines::row_x), static_cast<T*>(args.y.data), step(norm_lines::row_y),
+      static_cast<const T*>(args.gamma.data), static_cast<const T*>(args.beta.data),
+      static_cast<T>(args.epsilon), args.kind == NormKind::rms, threads});
 }
 
 void run(const Norm::Args& args, Context& context) {
-  if (args.x.dtype == DType::f32) {
-    run_as(args, context.threads(), eigen().run_f32);
-  } else {
-    run_as(args, context.threads(), eigen().run_f64);
-  }
+  visit<float, double>(args.x.dtype, [&]<class T>() { run_as<T>(args, context.threads()); });
 }
 
 const Rung<Norm> self{{.name = "eigen",

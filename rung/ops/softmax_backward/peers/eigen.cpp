@@ -1,51 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / eigen: the peer Eigen, the formula in its expressions.
 //
-// Kernels  chosen when Eigen is compiled, so there is a module for each instruction set beside
-//          librung (see peer_eigen/module.hpp); the one that our own rungs would use is loaded.
-// Threads  the rows divided by OpenMP, as its users do; Eigen itself would use one.
+// Threads  rows are divided by OpenMP, as its users do; Eigen itself would use one.
 // Limits   f32 and f64, contiguous rows at equal distances; finite values, as its answers to
 //          infinities and NaN are not ours.
 #include <limits>
 #include <string>
 
-#include "rung/core/dynamic_library.hpp"
 #include "rung/ops/softmax/shared/value_range.hpp"
 #include "rung/ops/softmax_backward/op/softmax_backward.hpp"
 #include "rung/ops/softmax_backward/peers/eigen/module.hpp"
-#include "rung/peers/module.hpp"
+#include "rung/peers/eigen_rows.hpp"
 
 namespace rung {
 namespace {
 
-struct Eigen {
-  DynamicLibrary library{"RUNG_PEER_SOFTMAX_BACKWARD_EIGEN",
-                         {peers::isa_module_path("softmax_backward_eigen")}};
-  softmax_backward_eigen::RunF32* run_f32;
-  softmax_backward_eigen::RunF64* run_f64;
-  softmax_backward_eigen::Version* version;
+using Module = peers::EigenRows<softmax_backward_eigen::Call>;
 
-  Eigen() {
-    library.require(run_f32, "rung_softmax_backward_eigen_f32");
-    library.require(run_f64, "rung_softmax_backward_eigen_f64");
-    library.require(version, "rung_softmax_backward_eigen_version");
-  }
-};
-
-Eigen& eigen() {
-  static Eigen loaded;
+const Module& eigen() {
+  static const Module loaded("RUNG_PEER_SOFTMAX_BACKWARD_EIGEN", "softmax_backward_eigen");
   return loaded;
 }
 
-Support present() {
-  if (const Support here = peers::isa_modules_present(); !here) return here;
-  return eigen().library.present();
-}
+Support present() { return eigen().present(); }
 
-std::string about() {
-  const int version = eigen().version();
-  return "Eigen " + peers::version_text(version) + ", " + peers::module_isa() + ", OpenMP";
-}
+std::string about() { return eigen().about(); }
 
 Support supports(const SoftmaxBackward::Args& args, const Context& context) {
   if (args.empty()) return unsupported("nothing to do");
@@ -63,30 +42,18 @@ Support supports(const SoftmaxBackward::Args& args, const Context& context) {
 }
 
 template <class T>
-void run_as(const SoftmaxBackward::Args& args, int threads,
-            void (*function)(const softmax_backward_eigen::Call<T>*)) {
+void run_as(const SoftmaxBackward::Args& args, int threads) {
   const auto& strides = args.rows.others.strides;
   const bool several = args.rows.others.rank == 1;
-  const softmax_backward_eigen::Call<T> call{args.count(),
-                                             args.length(),
-                                             static_cast<const T*>(args.y.data),
-                                             several ? strides[0][0] : 0,
-                                             static_cast<const T*>(args.dy.data),
-                                             several ? strides[1][0] : 0,
-                                             static_cast<T*>(args.dx.data),
-                                             several ? strides[2][0] : 0,
-                                             static_cast<T>(args.scale),
-                                             args.log,
-                                             threads};
-  function(&call);
+  eigen().run(softmax_backward_eigen::Call<T>{
+      args.count(), args.length(), static_cast<const T*>(args.y.data), several ? strides[0][0] : 0,
+      static_cast<const T*>(args.dy.data), several ? strides[1][0] : 0,
+      static_cast<T*>(args.dx.data), several ? strides[2][0] : 0, static_cast<T>(args.scale),
+      args.log, threads});
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
-  if (args.y.dtype == DType::f32) {
-    run_as(args, context.threads(), eigen().run_f32);
-  } else {
-    run_as(args, context.threads(), eigen().run_f64);
-  }
+  visit<float, double>(args.y.dtype, [&]<class T>() { run_as<T>(args, context.threads()); });
 }
 
 const Rung<SoftmaxBackward> self{{.name = "eigen",

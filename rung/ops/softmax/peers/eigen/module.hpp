@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of librung_peer_softmax_eigen_*.so: what the softmax peer Eigen loads. A module
-// for each instruction set, because Eigen chooses its instructions when it is compiled.
+// The call that librung_peer_softmax_eigen_*.so takes.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +18,5 @@ struct Call {
   bool log;
   int threads;
 };
-
-/// The module's symbols, all extern "C".
-using RunF32 = void(const Call<float>* call);   // rung_softmax_eigen_f32
-using RunF64 = void(const Call<double>* call);  // rung_softmax_eigen_f64
-using Version = int();                          // rung_softmax_eigen_version: 30400 for 3.4.0
 
 }  // namespace rung::softmax_eigen

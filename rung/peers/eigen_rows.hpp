@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// EigenRows: a peer that computes contiguous rows in Eigen's expressions. The expressions are in a
+// module of the operator (eigen_rows_module.hpp), one per instruction set, because Eigen chooses
+// its instructions when it is compiled; the one that our own rungs would use is loaded.
+#pragma once
+
+#include <string>
+
+#include "rung/core/dynamic_library.hpp"
+#include "rung/peers/module.hpp"
+
+namespace rung::peers {
+
+/// Call<T> is the plain struct that the module takes for rows of T, float or double.
+template <template <class> class Call>
+class EigenRows {
+ public:
+  /// `module` names librung_peer_MODULE_ISA.so; the environment variable names another file.
+  EigenRows(const char* variable, const char* module)
+      : library_(variable, {isa_module_path(module)}) {
+    library_.require(run_f32_, "rung_eigen_f32");
+    library_.require(run_f64_, "rung_eigen_f64");
+    library_.require(version_, "rung_eigen_version");
+  }
+
+  [[nodiscard]] Support present() const {
+    if (const Support here = isa_modules_present(); !here) return here;
+    return library_.present();
+  }
+  [[nodiscard]] std::string about() const {
+    return "Eigen " + version_text(version_()) + ", " + module_isa() + ", OpenMP";
+  }
+  void run(const Call<float>& call) const { run_f32_(&call); }
+  void run(const Call<double>& call) const { run_f64_(&call); }
+
+ private:
+  DynamicLibrary library_;
+  void (*run_f32_)(const Call<float>*);
+  void (*run_f64_)(const Call<double>*);
+  int (*version_)();  // 30400 for 3.4.0
+};
+
+}  // namespace rung::peers

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the modules of Eigen's expressions over rows export (eigen_rows.hpp). Rows are divided among
+// OpenMP's threads, which Eigen does not do for element-wise work: callers who want speed do.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+
+namespace rung::peers {
+
+template <class T>
+using EigenInput = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
+template <class T>
+using EigenOutput = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;
+
+/// Calls row(call, r) for each of call.rows rows; a template argument, so that it is inlined.
+template <auto row, class Call>
+void for_eigen_rows(const Call& call) {
+  if (call.threads == 1) {
+    for (std::int64_t r = 0; r < call.rows; ++r) row(call, r);
+    return;
+  }
+#pragma omp parallel for num_threads(call.threads) schedule(static)
+  for (std::int64_t r = 0; r < call.rows; ++r) row(call, r);
+}
+
+}  // namespace rung::peers
+
+#define RUNG_MODULE_API extern "C" __attribute__((visibility("default")))
+/// Exports row<T>(const Call<T>&, std::int64_t) of a namespace. A macro, because C names are plain.
+#define RUNG_EIGEN_ROWS(space)                                                            \
+  RUNG_MODULE_API void rung_eigen_f32(const space::Call<float>* call) {                   \
+    rung::peers::for_eigen_rows<space::row<float>>(*call);                                \
+  }                                                                                       \
+  RUNG_MODULE_API void rung_eigen_f64(const space::Call<double>* call) {                  \
+    rung::peers::for_eigen_rows<space::row<double>>(*call);                               \
+  }                                                                                       \
+  RUNG_MODULE_API int rung_eigen_version() {                                              \
+    return EIGEN_WORLD_VERSION * 10000 + EIGEN_MAJOR_VERSION * 100 + EIGEN_MINOR_VERSION; \
+  }
