@@ -44,7 +44,7 @@ struct Row {
 // Offsets one by one, not all in an array: an array is stored in one width and loaded in another,
 // and such a load waits until every streaming store before it has left the core, row after row.
 template <class T>
-HWY_INLINE Row<T> row_at(const Call& call, std::int64_t index) {
+HWY_INLINE Row<T> row_at(const NormCall& call, std::int64_t index) {
   const Norm::Args& args = *call.args;
   const auto& rows = call.lines.rows;
   Row<T> row;
@@ -64,7 +64,7 @@ HWY_INLINE Row<T> row_at(const Call& call, std::int64_t index) {
 
 /// Stores mean and rstd of a row.
 template <class T>
-HWY_INLINE void note(const Call& call, std::int64_t index, const Scale<Wide<T>>& scale) {
+HWY_INLINE void note(const NormCall& call, std::int64_t index, const Scale<Wide<T>>& scale) {
   const Norm::Args& args = *call.args;
   const auto& rows = call.lines.rows;
   if (args.mean.data != nullptr) {
@@ -183,7 +183,7 @@ HWY_INLINE bool is_far(const RowPipeline& call) { return call.streams && from_dr
 
 template <class T>
 HWY_INLINE void write_any(bool streams, const T* s, T* y, std::int64_t n,
-                          const Scale<Wide<T>>& scale, const Call& call, std::int64_t first = 0,
+                          const Scale<Wide<T>>& scale, const NormCall& call, std::int64_t first = 0,
                           Next<T> next = {}) {
   const auto* gamma = static_cast<const Wide<T>*>(call.gamma);
   const auto* beta = static_cast<const Wide<T>*>(call.beta);
@@ -629,7 +629,7 @@ const void* weights(const ConstTensorRef& tensor, const Collapsed<6>& columns, i
 
 }  // namespace
 
-std::byte* place_weights(Call& call, Context& context, std::size_t bytes) {
+std::byte* place_weights(NormCall& call, Context& context, std::size_t bytes) {
   const Norm::Args& args = *call.args;
   const auto place = [&](std::byte*& at, bool fill) {
     call.gamma =
@@ -646,7 +646,7 @@ std::byte* place_weights(Call& call, Context& context, std::size_t bytes) {
 }
 
 RowPipeline::RowPipeline(const Norm::Args& a, Context& context, int available)
-    : Call(a), kernel(kernels_of(a.x.dtype).rows) {
+    : NormCall(a), kernel(kernels_of(a.x.dtype).rows) {
   // A larger y is not in a cache when it is read next. Half of a usual last-level cache, which x
   // shares; what the system reports may be the sum over all of a machine's.
   constexpr double stays_in_cache = 16 << 20;
@@ -672,7 +672,7 @@ RowPipeline::RowPipeline(const Norm::Args& a, Context& context, int available)
 
 double row_pipeline_seconds(const Norm::Args& args, int threads) {
   // Elements copied one at a time cost as much as in two_pass.
-  return seconds(args, Call(args).rows_are_contiguous() ? 40e9 : 2e9, threads);
+  return seconds(args, NormCall(args).rows_are_contiguous() ? 40e9 : 2e9, threads);
 }
 #endif
 }  // namespace rung::norm_cpu

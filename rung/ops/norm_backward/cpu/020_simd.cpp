@@ -142,7 +142,7 @@ HWY_INLINE void write(const T* x, const T* dy, T* dx, const Wide<T>* gamma, Wide
 }
 
 template <class T>
-void rows_of(const Call& call, cpu::Range chunks) {
+void rows_of(const GradientCall& call, cpu::Range chunks) {
   using W = Wide<T>;
   const NormBackward::Args& args = *call.args;
   const std::int64_t n = call.n;
@@ -180,7 +180,7 @@ void rows_of(const Call& call, cpu::Range chunks) {
 }
 
 template <class T>
-void columns_of(const Call& call, cpu::Range columns) {
+void columns_of(const GradientCall& call, cpu::Range columns) {
   using W = Wide<T>;
   const NormBackward::Args& args = *call.args;
   auto* sums = static_cast<W*>(call.sums);
@@ -207,10 +207,10 @@ void columns_of(const Call& call, cpu::Range columns) {
 
 }  // namespace
 
-void rows(const Call& call, cpu::Range chunks) {
+void rows(const GradientCall& call, cpu::Range chunks) {
   visit<float, double, f16, bf16>(call.args->x.dtype, [&]<class T>() { rows_of<T>(call, chunks); });
 }
-void columns(const Call& call, cpu::Range columns) {
+void columns(const GradientCall& call, cpu::Range columns) {
   visit<float, double, f16, bf16>(call.args->x.dtype,
                                   [&]<class T>() { columns_of<T>(call, columns); });
 }
@@ -223,10 +223,12 @@ namespace rung {
 namespace norm_backward_cpu {
 HWY_EXPORT(rows);
 HWY_EXPORT(columns);
-void chunks_of_rows(const Call& call, cpu::Range chunks) {
+void chunks_of_rows(const GradientCall& call, cpu::Range chunks) {
   HWY_DYNAMIC_DISPATCH(rows)(call, chunks);
 }
-void sums_of_columns(const Call& call, cpu::Range all) { HWY_DYNAMIC_DISPATCH(columns)(call, all); }
+void sums_of_columns(const GradientCall& call, cpu::Range all) {
+  HWY_DYNAMIC_DISPATCH(columns)(call, all);
+}
 
 Support supports(const NormBackward::Args& args, const Context&) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
@@ -252,7 +254,7 @@ double seconds(const NormBackward::Args& args, int threads) {
          NormBackward::cost(args).bytes / bytes_per_second / (0.5 + 0.5 * threads);
 }
 
-Call::Call(const NormBackward::Args& a, Context& context)
+GradientCall::GradientCall(const NormBackward::Args& a, Context& context)
     : args(&a),
       lines(NormBackward::lines_of(a)),
       rows(lines.rows.size()),
@@ -294,7 +296,7 @@ using namespace norm_backward_cpu;
 double estimate(const NormBackward::Args& args, const Context&) { return seconds(args, 1); }
 
 void run(const NormBackward::Args& args, Context& context) {
-  const Call call(args, context);
+  const GradientCall call(args, context);
   chunks_of_rows(call, {0, call.chunks});
   if (call.wants_sums()) sums_of_columns(call, {0, call.n});
 }

@@ -17,7 +17,7 @@ double estimate(const NormBackward::Args& args, const Context& context) {
 }
 
 void run(const NormBackward::Args& args, Context& context) {
-  const Call call(args, context);
+  const GradientCall call(args, context);
   const int threads = call.rows * call.n < min_elements ? 1 : context.threads();
   const auto ranks = call.wants_sums() ? cpu::Ranks::concurrent : cpu::Ranks::independent;
   cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {

@@ -26,7 +26,7 @@ void store_statistics(const Norm::Args& args, const std::int64_t (&at)[6], V mea
   if (args.rstd.data != nullptr) static_cast<V*>(args.rstd.data)[at[norm_lines::row_rstd]] = rstd;
 }
 
-struct Call {
+struct NormCall {
   const Norm::Args* args = nullptr;
   norm_lines::Lines lines;
   std::int64_t rows = 0;
@@ -34,7 +34,7 @@ struct Call {
   const void* gamma = nullptr;  // contiguous, in the arithmetic type; or null
   const void* beta = nullptr;
 
-  explicit Call(const Norm::Args& a)
+  explicit NormCall(const Norm::Args& a)
       : args(&a),
         lines(norm_lines::lines_of(a)),
         rows(lines.rows.size()),
@@ -62,7 +62,7 @@ struct Call {
 
 /// Sets gamma and beta of the call, copied where they are not contiguous or of another type.
 /// Returns `bytes` of workspace behind the copies. Defined in 080_row_pipeline.cpp.
-std::byte* place_weights(Call& call, Context& context, std::size_t bytes);
+std::byte* place_weights(NormCall& call, Context& context, std::size_t bytes);
 
 /// Calls of fewer elements stay on one thread: a second one costs some 5 us.
 inline constexpr std::int64_t min_elements = 1 << 15;
@@ -84,7 +84,7 @@ struct RowKernels {
 
 /// A call divided among threads: rows, or, of a few long ones, blocks of all the rows. Defined in
 /// 080_row_pipeline.cpp.
-struct RowPipeline : Call {
+struct RowPipeline : NormCall {
   void (*kernel)(const RowPipeline& call, const cpu::Team& team);  // computes a thread's share
   bool gathered = false;  // rows that are not contiguous are copied into memory that is
   bool streams = false;   // y would not stay in the caches: non-temporal stores

@@ -42,7 +42,7 @@ struct Panel {
 
 /// Stores the means and reciprocal deviations of `count` rows, from row `first` of the panel on.
 template <class T>
-HWY_NOINLINE void store_lanes(const Call& call, const Panel<T>& panel, const Wide<T>* means,
+HWY_NOINLINE void store_lanes(const NormCall& call, const Panel<T>& panel, const Wide<T>* means,
                               const Wide<T>* rstds, std::int64_t first, std::int64_t count) {
   const auto& strides = call.lines.rows.strides;
   const int inner = std::max(0, call.lines.rows.rank - 1);
@@ -71,7 +71,7 @@ HWY_NOINLINE void finite_lanes(Wide<T>* center, Wide<T>* rest, Wide<T>* squares,
 
 /// Computes `vectors` vectors of rows, or `count` rows in one vector.
 template <class T, int vectors, bool whole>
-void panel_of_rows(const Call& call, const Panel<T>& panel, std::size_t count) {
+void panel_of_rows(const NormCall& call, const Panel<T>& panel, std::size_t count) {
   const Tag<T> d;
   using V = hn::Vec<Tag<T>>;
   using W = Wide<T>;
@@ -200,7 +200,7 @@ void panel_of_rows(const Call& call, const Panel<T>& panel, std::size_t count) {
 
 /// Computes adjacent rows: panels of four vectors of rows, then of one.
 template <class T>
-void adjacent_rows(const Call& call, cpu::Range rows) {
+void adjacent_rows(const NormCall& call, cpu::Range rows) {
   const Norm::Args& args = *call.args;
   constexpr int vectors = 4;
   const std::int64_t adjacent = call.adjacent_rows();
@@ -232,10 +232,10 @@ void adjacent_rows(const Call& call, cpu::Range rows) {
 /// Computes rows of up to turned_row elements, equally far apart as long as the last axis of rows
 /// goes: panels of them are transposed, computed and transposed back.
 template <class T>
-void transposed_rows(const Call& original, cpu::Range rows) {
+void transposed_rows(const NormCall& original, cpu::Range rows) {
   const Norm::Args& args = *original.args;
   constexpr std::int64_t panel_rows = 4 * lanes<T>;
-  Call call = original;
+  NormCall call = original;
   call.lines.columns.rank = 1;
   for (auto& strides : call.lines.columns.strides) strides[0] = panel_rows;
   const auto& columns = original.lines.columns.strides;
@@ -295,7 +295,7 @@ void transposed_rows(const Call& original, cpu::Range rows) {
 
 }  // namespace
 
-void rows_per_lane(const Call& call, cpu::Range rows) {
+void rows_per_lane(const NormCall& call, cpu::Range rows) {
   visit<float, double, f16, bf16>(call.args->x.dtype, [&]<class T>() {
     call.rows_are_contiguous() ? transposed_rows<T>(call, rows) : adjacent_rows<T>(call, rows);
   });
@@ -310,7 +310,7 @@ namespace {
 HWY_EXPORT(rows_per_lane);
 
 Support supports(const Norm::Args& args, const Context&) {
-  const Call call(args);
+  const NormCall call(args);
   if (!call.rows_are_contiguous()) {
     return call.adjacent_rows() > 1 ? supported : unsupported("rows must be adjacent");
   }
@@ -326,7 +326,7 @@ double estimate(const Norm::Args& args, const Context& context) {
 }
 
 void run(const Norm::Args& args, Context& context) {
-  Call call(args);
+  NormCall call(args);
   place_weights(call, context, 0);
   // A panel is four cache lines wide: shares of adjacent rows that begin at one waste none.
   const std::int64_t unit = call.rows_are_contiguous() ? 1 : 64;

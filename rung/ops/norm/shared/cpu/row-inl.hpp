@@ -46,14 +46,14 @@ HWY_INLINE hn::TFromD<D> total(D d, V (&sums)[chains]) {
 
 const bool from_dram = cpu::asks_memory_for_lines();
 
-/// While a row is worked on in L1, memory is idle: the next one is prefetched line by line during
-/// the second pass (4096x4096 on a 2-core Zen 5 vCPU: 3.7 ms in place of 4.7; shared with the third
+/// Row that is prefetched line by line while the second pass over another finds it in L1, when
+/// memory is idle (4096x4096 on a 2-core Zen 5 vCPU: 3.7 ms in place of 4.7; shared with the third
 /// pass or left to it 3.8 to 3.9).
 /// From memory into L2 where cpu::asks_memory_for_lines(): on a 2-core Zen 4 vCPU 256x65536 went
 /// from 1.35 to 1.62 times the fastest peer's speed with one thread, from 1.38 to 1.52 with two.
 template <class T>
 struct Next {
-  const T* at = nullptr;  // null: nothing is asked for
+  const T* at = nullptr;  // null: nothing is prefetched
   bool far = false;
 
   HWY_INLINE void ask(std::int64_t first, std::int64_t elements) const {
@@ -63,8 +63,8 @@ struct Next {
   }
 };
 
-/// Adds elements [from, n) of s to what the chains have; `from` is a multiple of what all of them
-/// take in a turn.
+/// Adds elements [from, n) of s to the chains; `from` is a multiple of what all of them add in an
+/// iteration.
 template <class T, class V>
 HWY_INLINE void add_sum(V (&sums)[chains], const T* s, std::int64_t from, std::int64_t n) {
   const Tag<T> d;
@@ -78,8 +78,8 @@ HWY_INLINE void add_sum(V (&sums)[chains], const T* s, std::int64_t from, std::i
   if (i < n) sums[1] = hn::Add(sums[1], load_as_n(d, s + i, static_cast<std::size_t>(n - i)));
 }
 
-/// The same of their distances from `middle`, and of the squares of these. `next` is asked for
-/// meanwhile.
+/// Adds their distances from `middle` to one set of chains, and the squares of these to another.
+/// `next` is prefetched.
 template <class T, class V>
 HWY_INLINE void add_moments(V (&rest)[chains], V (&squares)[chains], V middle, const T* s,
                             std::int64_t from, std::int64_t n, Next<T> next) {
@@ -109,7 +109,7 @@ HWY_INLINE void add_moments(V (&rest)[chains], V (&squares)[chains], V middle, c
   }
 }
 
-/// sum(s)
+/// Returns sum(s).
 template <class T>
 HWY_INLINE Wide<T> sum_of(const T* s, std::int64_t n) {
   const Tag<T> d;
@@ -120,8 +120,8 @@ HWY_INLINE Wide<T> sum_of(const T* s, std::int64_t n) {
   return total(d, sums);
 }
 
-/// The moments of n elements of a row, at most `block`, about `center`. `next` is asked for
-/// meanwhile.
+/// Returns the moments of n elements of a row, at most `block`, about `center`. `next` is
+/// prefetched.
 template <class T>
 HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64_t n,
                                           Next<T> next) {
@@ -135,7 +135,7 @@ HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64
   return {center, total(d, rest), total(d, squares)};
 }
 
-/// The same of any row of at most `block`: two passes, the second over what is in L1 by then.
+/// Returns the moments of a row of at most `block`: two passes, the second over what is in L1.
 template <class T>
 HWY_INLINE Moments<Wide<T>> moments_of(const T* s, std::int64_t n, bool layer, Next<T> next) {
   if (layer) {

@@ -12,7 +12,7 @@
 
 namespace rung::norm_backward_cpu {
 
-struct Call {
+struct GradientCall {
   const NormBackward::Args* args;
   NormBackward::Lines lines;
   std::int64_t rows;
@@ -21,7 +21,7 @@ struct Call {
   std::int64_t chunks;   // of rows; they depend on the shape alone, so that bits do
   void* sums = nullptr;  // [chunks][2][n]: of dy z, of dy
 
-  Call(const NormBackward::Args& args, Context& context);
+  GradientCall(const NormBackward::Args& args, Context& context);
   [[nodiscard]] bool wants_sums() const {
     return args->dgamma.data != nullptr || args->dbeta.data != nullptr;
   }
@@ -30,9 +30,9 @@ struct Call {
 // Defined in 020_simd.cpp.
 
 /// Writes dx of the rows of a range of chunks, and the chunks' sums.
-void chunks_of_rows(const Call& call, cpu::Range chunks);
+void chunks_of_rows(const GradientCall& call, cpu::Range chunks);
 /// Writes dgamma and dbeta of a range of columns from the sums of all chunks.
-void sums_of_columns(const Call& call, cpu::Range columns);
+void sums_of_columns(const GradientCall& call, cpu::Range columns);
 
 Support supports(const NormBackward::Args& args, const Context& context);
 /// Calls of fewer elements stay on one thread: a second one costs more than it does.
