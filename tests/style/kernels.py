@@ -10,10 +10,9 @@ UNMENDED = {
     "conv/cuda/040_im2col_gemm.cu", "conv/cuda/045_streams.cu", "conv/cuda/060_implicit_gemm.cu",
     "conv/cuda/065_implicit_gemm_async.cu", "conv/cuda/110_tensor_cores.cu", "conv/cuda/types/f16_arithmetic.cu",
     "conv_backward_data/cpu/shapes/pointwise_gemm.cpp", "conv_backward_data/cuda/shapes/depthwise.cu",
-    "conv_backward_data/cuda/shapes/small_channels.cu",
-    "elementwise/cuda/030_strided.cu",
-    "pool/cpu/025_separable.cpp", "pool_backward/cpu/020_gather_rows.cpp", "reduce/cpu/040_pairwise.cpp",
-    "transpose/cpu/020_blocked.cpp", "transpose/cpu/040_streaming.cpp",
+    "conv_backward_data/cuda/shapes/small_channels.cu", "elementwise/cuda/030_strided.cu",
+    "pool/cpu/025_separable.cpp", "pool_backward/cpu/020_gather_rows.cpp", "transpose/cpu/020_blocked.cpp",
+    "transpose/cpu/040_streaming.cpp",
 }
 FUNCTION = re.compile(r"__device__[^;{}()]*?\b(\w+)\(")
 CALL = re.compile(r"\b(\w+)(?:<[^;{}]*?>)?\(")

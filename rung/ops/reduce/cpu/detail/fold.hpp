@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reduce's CPU rungs share: which fold an operation is, how partial results are combined
-// and what becomes of them in the end.
+// Partial results of reduce's CPU rungs: identities, combination, and conversion to y.
 //
-// All partial results are pairs (value, rest) of a wide type W: double for floating x, int64 for
-// integers. Sums: value + rest, rest being what value lost to rounding (f64 only). Index searches:
-// rest is the position, or -1.
+// A partial result is a pair (value, rest) of a wide type W: double for floating x, int64 for
+// integers. A sum is value + rest, where rest is the rounding error of value (f64 only). For an
+// index search rest is the position, or -1.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +19,12 @@ namespace rung::reduce_cpu {
 using reduce_fold::Fold;
 using reduce_fold::fold_of;
 
-/// What sums and comparisons of T are made in.
+/// Type in which elements of T are summed and compared.
 template <class T>
 using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
 
-/// The fold of nothing. Of integers the extremes are those of the widest; finish() cuts them to
-/// y's type.
+/// Result of an empty fold. Extremes of integers are those of int64; finish() clamps them to y's
+/// type.
 template <class W>
 W identity(Fold fold) {
   using Limits = std::numeric_limits<W>;
@@ -42,7 +41,7 @@ W identity(Fold fold) {
   }
 }
 
-/// a + b modulo 2^64 for integers, which must not overflow as signed ones.
+/// Returns a + b, modulo 2^64 for integers: signed overflow is undefined.
 template <class W>
 W add(W a, W b) {
   if constexpr (std::is_integral_v<W>) {
@@ -60,8 +59,8 @@ W multiply(W a, W b) {
   }
 }
 
-/// Adds `term` and keeps in `rest` what the addition lost [D. Knuth, TAOCP 4.2.2: two-sum]. An
-/// infinite or NaN sum has lost nothing.
+/// Adds `term` to `value`, and the rounding error to `rest` [D. Knuth, TAOCP 4.2.2: two-sum],
+/// unless the sum is infinite or NaN.
 inline void add_exactly(double& value, double& rest, double term) {
   const double sum = value + term;
   const double of_term = sum - value;
@@ -73,8 +72,8 @@ inline void add_exactly(std::int64_t& value, std::int64_t&, std::int64_t term) {
   value = add(value, term);
 }
 
-/// Whether `candidate` wins `best`: a NaN does, unless there is one already; an equal element
-/// does not, so that the first one stays.
+/// Returns whether `candidate` replaces `best`: a NaN replaces any number; an equal element does
+/// not, so that the first one is kept.
 template <class W>
 bool wins(Fold fold, W candidate, W best) {
   if constexpr (!std::is_integral_v<W>) {
@@ -84,7 +83,7 @@ bool wins(Fold fold, W candidate, W best) {
   return fold == Fold::least ? candidate < best : candidate > best;
 }
 
-/// Puts the partial result of later terms behind that of earlier ones.
+/// Combines a partial result with that of the terms behind it.
 template <class W>
 void combine(Fold fold, bool arg, W& value, W& rest, W later_value, W later_rest) {
   switch (fold) {
@@ -97,7 +96,7 @@ void combine(Fold fold, bool arg, W& value, W& rest, W later_value, W later_rest
       value = multiply(value, later_value);
       break;
     default:
-      // The first of nothing but infinities is found too: rest tells nothing from something.
+      // An infinity equals the identity: rest < 0 tells that no element was found yet.
       if (wins(fold, later_value, value) || (arg && rest < 0)) {
         value = later_value;
         rest = later_rest;
@@ -105,7 +104,7 @@ void combine(Fold fold, bool arg, W& value, W& rest, W later_value, W later_rest
   }
 }
 
-/// From the pair to what y holds, for `terms` terms.
+/// Converts the pair of a result with `terms` terms to y's type.
 template <class Y, class W>
 Y finish(Reduction operation, W value, W rest, std::int64_t terms) {
   if (operation == Reduction::argmin || operation == Reduction::argmax) {
@@ -114,7 +113,7 @@ Y finish(Reduction operation, W value, W rest, std::int64_t terms) {
   if constexpr (std::is_integral_v<Y>) {
     if (operation == Reduction::min || operation == Reduction::max) {
       using Limits = std::numeric_limits<Y>;
-      // Only the extreme of nothing is out of range.
+      // Only the extreme of an empty fold is out of range.
       return static_cast<Y>(
           std::clamp(value, static_cast<W>(Limits::lowest()), static_cast<W>(Limits::max())));
     }
@@ -131,7 +130,7 @@ Y finish(Reduction operation, W value, W rest, std::int64_t terms) {
   }
 }
 
-/// Calls f with y's type among those that x's wide type W can end in.
+/// Calls f with y's type, one of those that results of W convert to.
 template <class W, class F>
 void with_result_type(DType y, F&& f) {
   if constexpr (std::is_integral_v<W>) {
@@ -140,6 +139,28 @@ void with_result_type(DType y, F&& f) {
   } else {
     visit<float, double, f16, bf16, std::int64_t, std::int32_t>(y, std::forward<F>(f));
   }
+}
+
+/// Stores `count` results from y's element `first` on, `step` apart. Each has `terms` terms, or
+/// those between its bounds.
+template <class W>
+void store_results(const Reduce::Args& args, std::int64_t first, std::int64_t step,
+                   std::int64_t count, const W* value, const W* rest, std::int64_t terms,
+                   const std::int64_t* bounds = nullptr) {
+  with_result_type<W>(args.y.dtype, [&]<class Y>() {
+    Y* y = static_cast<Y*>(args.y.data) + first;
+    if (args.operation == Reduction::sum && !std::is_integral_v<Y>) {
+      // No test per result: short rows have many.
+      for (std::int64_t i = 0; i < count; ++i) {
+        y[i * step] = finish<Y>(Reduction::sum, value[i], rest[i], 1);
+      }
+      return;
+    }
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t n = bounds != nullptr ? bounds[i + 1] - bounds[i] : terms;
+      y[i * step] = finish<Y>(args.operation, value[i], rest[i], n);
+    }
+  });
 }
 
 }  // namespace rung::reduce_cpu

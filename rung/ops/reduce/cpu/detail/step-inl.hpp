@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step<T, fold>: one fold in vectors - how elements are loaded, accumulated and combined. The
-// kernels along rows and across columns are written on these alone.
+// Step<T, fold>: one fold in vectors - how elements are loaded, accumulated and combined.
 #if defined(RUNG_OPS_REDUCE_CPU_STEP_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_REDUCE_CPU_STEP_INL_HPP_
 #undef RUNG_OPS_REDUCE_CPU_STEP_INL_HPP_
@@ -11,14 +10,13 @@
 
 #include <hwy/highway.h>
 
-#include "rung/ops/reduce/cpu/detail/fold.hpp"
 #include "rung/ops/reduce/cpu/detail/kernels.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::reduce_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Lanes hold A: the element type T itself, or one of twice its width where sums need it.
+/// A fold whose lanes hold A: the element type T itself, or one of twice its width.
 template <class T, Fold fold_, class A>
 struct Step {
   using Element = T;
@@ -40,7 +38,7 @@ struct Step {
     }
   }
 
-  /// The first `count` elements, the identity in the other lanes; reads no others.
+  /// Loads the first `count` elements, and the identity into the other lanes; touches no others.
   static HWY_INLINE V load_some(const T* p, std::int64_t count) {
     const auto n = static_cast<std::size_t>(count);
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -64,7 +62,7 @@ struct Step {
 #endif
   }
 
-  /// Takes up elements. NaN may be lost in extremes: see rows_of and keep_nan.
+  /// Adds elements to a partial result. Extremes may lose NaN: see take_with_nan.
   static HWY_INLINE V take(V total, V v) {
     if constexpr (fold == Fold::squares) {
       return hn::MulAdd(v, v, total);
@@ -73,7 +71,7 @@ struct Step {
     }
   }
 
-  /// Puts two partial results together.
+  /// Combines two partial results.
   static HWY_INLINE V join(V a, V b) {
     if constexpr (fold == Fold::product) {
       return hn::Mul(a, b);
@@ -86,7 +84,7 @@ struct Step {
     }
   }
 
-  /// `b` where it wins `a`: smaller (greater), or a NaN where there was none.
+  /// Lanes where `b` replaces `a`: smaller (greater), or a NaN where there was none.
   static HWY_INLINE hn::Mask<D> wins(V b, V a) {
     const auto better = fold == Fold::least ? hn::Lt(b, a) : hn::Gt(b, a);
     if constexpr (floating) {
@@ -105,8 +103,7 @@ struct Step {
     }
   }
 
-  /// All lanes in one, without a branch: one that depends on the data would be mispredicted, and
-  /// what the processor had begun to load ahead would be lost.
+  /// Combines all lanes without a branch: a misprediction would discard the loads in flight.
   static HWY_INLINE A across(V v) {
     const D d;
     if constexpr (fold == Fold::least) {
@@ -127,6 +124,11 @@ struct Step {
     }
   }
 };
+
+/// Returns whether a sum of squares in f32 neither overflowed nor underflowed.
+inline bool squares_suffice(float sum) {
+  return sum > 0x1p-100F && sum < std::numeric_limits<float>::infinity();
+}
 
 }  // namespace rung::reduce_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU rungs before the engine have in common: what they take, and for pairwise and
-// compensated the loops around the sum of one result.
+// Loops and limits that the CPU rungs for one type of row share.
 #pragma once
 
-#include "rung/ops/reduce/cpu/detail/finish.hpp"
+#include "rung/ops/reduce/cpu/detail/fold.hpp"
 
 namespace rung::reduce_cpu {
 
@@ -21,7 +20,7 @@ void for_each_result(const Reduce::Args& args, const SumOf& sum_of) {
   });
 }
 
-/// What the first rungs take.
+/// Requirements of the first rungs.
 inline Support require_float_sums(const Reduce::Args& args, const Context&) {
   if (args.operation != Reduction::sum) return unsupported("sums only");
   if (args.x.dtype != DType::f32 && args.x.dtype != DType::f64) return unsupported("f32 and f64");
@@ -34,7 +33,7 @@ inline Support require_contiguous_float_sums(const Reduce::Args& args, const Con
   return require_float_sums(args, context);
 }
 
-/// The rungs that improve the error bound take sums and means of contiguous rows of f32 and f64.
+/// Requirements of the rungs that improve the error bound.
 inline Support require_contiguous_rows(const Reduce::Args& args, const Context&) {
   if (args.operation != Reduction::sum && args.operation != Reduction::mean) {
     return unsupported("sums and means");

@@ -1,37 +1,263 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / columns
 //
-// Idea     where results are adjacent, vectors run across them: eight rows at a time are taken
-//          into a run of up to 4096 results that stays in L1.
-// Changes  against the rungs along rows: no gathering of elements per row apart, no putting
-//          together of lanes. A sum of 8 rows is made in pairs, and after 512 rows the run goes
-//          into f64; where there are no more, it is the result.
+// Idea     Where results are adjacent, vectors run across them: eight rows at a time are added to a
+//          run of up to 4096 results that stays in L1. Each tile of results is one task; its rows
+//          are cut into chunks where there are few tiles.
+// Changes  Against blocks: no elements are gathered, no lanes combined. Eight rows are added
+//          pairwise, and after 512 rows the run is added to f64, or stored if there are no more.
 // Cost     x once, in eight streams; 1/8 load and store of the results for each load of x.
-// Limits   contiguous results, one thread. Few columns without gaps are taken as fewer, wider rows.
-// Tried    asking for the first lines of each row's next page, which helps along rows: 35 GB/s
-//          instead of 41 (4096 x 4096 f32, one thread of a 2-core Zen 5 vCPU); each line 512 bytes
-//          to 2 KiB ahead 36, four rows at a time 36, two 30, one by one with pages ahead 37.
+// Limits   Contiguous results, one thread. Few columns without gaps are folded as fewer, wider
+//          rows.
 // Source   gemv of a transposed matrix.
-#include <array>
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/ops/reduce/cpu/detail/step-inl.hpp"
 
-#include "rung/core/integer.hpp"
-#include "rung/cpu/team.hpp"
-#include "rung/ops/reduce/cpu/detail/engine.hpp"
-#include "rung/ops/reduce/cpu/detail/finish.hpp"
-#include "rung/ops/reduce/cpu/detail/kernels.hpp"
-
-// The engine down columns: tiles of contiguous results, whose rows are cut into chunks where there
-// are few tiles.
-namespace rung::reduce_cpu {
+HWY_BEFORE_NAMESPACE();
+namespace rung::reduce_cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr std::int64_t max_tasks = 64;           // pairs of all tasks then stay within 4 MiB
+constexpr int streams = 8;                               // rows read in parallel
+constexpr std::int64_t rows_per_turn = max_direct_rows;  // then lanes are added to the wide type
+
+/// Adds `rows` rows to total[0 .. columns), which stays in L1. Eight elements, or their squares,
+/// are added pairwise: three additions deep, and one into the total.
+template <class S, int rows>
+HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std::int64_t columns,
+                          typename S::Lane* total, bool first) {
+  using V = typename S::V;
+  const typename S::D d;
+  const auto vector = [&](std::int64_t j, const auto& load) {
+    V sum = first ? S::identity() : hn::Load(d, total + j);
+    if constexpr (rows == streams && S::fold == Fold::sum) {
+      V v[rows];
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) v[r] = load(x + r * stride + j);
+#pragma GCC unroll 3
+      for (int half = rows / 2; half > 0; half /= 2) {
+#pragma GCC unroll 4
+        for (int r = 0; r < half; ++r) v[r] = S::join(v[r], v[r + half]);
+      }
+      sum = S::join(sum, v[0]);
+    } else if constexpr (rows == streams && S::fold == Fold::squares) {
+      V v[rows / 2];
+#pragma GCC unroll 4
+      for (int r = 0; r < rows / 2; ++r) {
+        const V one = load(x + r * stride + j);
+        v[r] = S::take(hn::Mul(one, one), load(x + (r + rows / 2) * stride + j));
+      }
+      sum = hn::Add(sum, hn::Add(hn::Add(v[0], v[2]), hn::Add(v[1], v[3])));
+    } else if constexpr (rows > 1 && S::extreme && S::floating) {
+      // A sum is NaN if an element is, which instructions for extremes drop; or if infinities
+      // cancel, which costs only time (f32 65x129, max: 1.2 us with a comparison per element).
+      V v[rows];
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) v[r] = load(x + r * stride + j);
+      V all = sum;
+      V best = sum;
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) {
+        all = hn::Add(all, v[r]);
+        best = S::take(best, v[r]);
+      }
+      if (HWY_UNLIKELY(!hn::AllFalse(d, hn::IsNaN(all)))) {
+        best = sum;
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) best = S::take_with_nan(best, v[r]);
+      }
+      sum = best;
+    } else {
+#pragma GCC unroll 8
+      for (int r = 0; r < rows; ++r) sum = S::take_with_nan(sum, load(x + r * stride + j));
+    }
+    hn::Store(sum, d, total + j);
+  };
+  std::int64_t j = 0;
+  for (; j + S::lanes <= columns; j += S::lanes) {
+    vector(j, [](const auto* p) { return S::load(p); });
+  }
+  if (j < columns) {
+    vector(j, [&](const auto* p) { return S::load_some(p, columns - j); });
+  }
+}
+
+/// Stores totals as results.
+template <class S>
+void store_directly(const Columns& c, const typename S::Lane* total) {
+  using T = typename S::Element;
+  using A = typename S::Lane;
+  const typename S::D d;
+  const hn::Rebind<T, typename S::D> stored;
+  T* y = static_cast<T*>(c.y);
+  for (std::int64_t j = 0; j < c.columns; j += S::lanes) {
+    auto v = hn::Load(d, total + j);
+    if (c.divisor != 0) v = hn::Div(v, hn::Set(d, static_cast<A>(c.divisor)));
+    if (c.root) v = hn::Sqrt(v);
+    const auto result = [&] {
+      if constexpr (std::is_same_v<T, A>) {
+        return v;
+      } else {
+#if HWY_TARGET == HWY_SCALAR
+        return hn::Set(stored, static_cast<T>(hn::GetLane(v)));  // its DemoteTo clamps infinity
+#else
+        return hn::DemoteTo(stored, v);
+#endif
+      }
+    }();
+    if (j + S::lanes <= c.columns) {
+      hn::StoreU(result, stored, y + j);
+    } else {
+      hn::BlendedStore(result, hn::FirstN(stored, static_cast<std::size_t>(c.columns - j)), stored,
+                       y + j);
+    }
+  }
+}
+
+template <class S>
+HWY_NOINLINE void columns_of(const Columns& c) {
+  using T = typename S::Element;
+  using A = typename S::Lane;
+  using W = Wide<T>;
+  A* total = static_cast<A*>(c.scratch);
+  W* value = static_cast<W*>(c.value);
+  W* rest = static_cast<W*>(c.rest);
+  for (std::int64_t begin = 0; begin < c.rows; begin += rows_per_turn) {
+    const std::int64_t rows = std::min(rows_per_turn, c.rows - begin);
+    const T* x = static_cast<const T*>(c.x) + begin * c.stride;
+    std::int64_t r = 0;
+    for (; r + streams <= rows; r += streams) {
+      take_rows<S, streams>(x + r * c.stride, c.stride, c.columns, total, r == 0);
+    }
+    const auto rest_of = [&]<int count>() {
+      if (((rows - r) & count) == 0) return;
+      take_rows<S, count>(x + r * c.stride, c.stride, c.columns, total, r == 0);
+      r += count;
+    };
+    rest_of.template operator()<4>();
+    rest_of.template operator()<2>();
+    rest_of.template operator()<1>();
+    if constexpr (std::is_floating_point_v<T>) {
+      if (c.y != nullptr) return store_directly<S>(c, total);
+    }
+    if (c.first && begin == 0) {
+      for (std::int64_t j = 0; j < c.columns; ++j) {
+        value[j] = static_cast<W>(total[j]);
+        rest[j] = 0;
+      }
+    } else if constexpr (S::fold == Fold::sum && std::is_same_v<T, float>) {
+      // f64 keeps what f32 sums would lose: a loop that the compiler vectorizes.
+      for (std::int64_t j = 0; j < c.columns; ++j) value[j] += static_cast<double>(total[j]);
+    } else {
+      for (std::int64_t j = 0; j < c.columns; ++j) {
+        combine(S::fold, false, value[j], rest[j], static_cast<W>(total[j]), W{0});
+      }
+    }
+  }
+}
+
+/// Keeps the row of each column's extreme in lanes of the same width.
+template <class S>
+HWY_NOINLINE void positions_of(const Columns& c) {
+  using T = typename S::Element;
+  using W = Wide<T>;
+  using Index = hwy::MakeSigned<T>;
+  const typename S::D d;
+  const hn::ScalableTag<Index> di;
+  T* best = static_cast<T*>(c.scratch);
+  Index* where = static_cast<Index*>(c.scratch) + columns_at_most;
+  W* value = static_cast<W*>(c.value);
+  W* rest = static_cast<W*>(c.rest);
+  for (std::int64_t begin = 0; begin < c.rows; begin += rows_per_turn) {
+    const std::int64_t rows = std::min(rows_per_turn, c.rows - begin);
+    const T* x = static_cast<const T*>(c.x) + begin * c.stride;
+    for (std::int64_t r0 = 0; r0 < rows; r0 += streams) {
+      const std::int64_t r1 = std::min(r0 + streams, rows);
+      for (std::int64_t j = 0; j < c.columns; j += S::lanes) {
+        const std::int64_t count = std::min(S::lanes, c.columns - j);
+        const auto load = [&](std::int64_t r) {
+          const T* p = x + r * c.stride + j;
+          return count == S::lanes ? S::load(p) : S::load_some(p, count);
+        };
+        auto least = r0 == 0 ? load(0) : hn::Load(d, best + j);
+        auto row = r0 == 0 ? hn::Zero(di) : hn::Load(di, where + j);
+        for (std::int64_t r = r0 == 0 ? 1 : r0; r < r1; ++r) {
+          const auto v = load(r);
+          const auto better = S::wins(v, least);
+          least = hn::IfThenElse(better, v, least);
+          row = hn::IfThenElse(hn::RebindMask(di, better), hn::Set(di, static_cast<Index>(r)), row);
+        }
+        hn::Store(least, d, best + j);
+        hn::Store(row, di, where + j);
+      }
+    }
+    for (std::int64_t j = 0; j < c.columns; ++j) {
+      const W position = static_cast<W>(c.row0 + begin + where[j]);
+      if (c.first && begin == 0) {
+        value[j] = static_cast<W>(best[j]);
+        rest[j] = position;
+      } else {
+        combine(S::fold, true, value[j], rest[j], static_cast<W>(best[j]), position);
+      }
+    }
+  }
+}
+
+template <class T>
+void integer_products(const Columns& c) {
+  auto* value = static_cast<std::int64_t*>(c.value);
+  const T* x = static_cast<const T*>(c.x);
+  if (c.first) std::fill_n(value, c.columns, std::int64_t{1});
+  for (std::int64_t r = 0; r < c.rows; ++r) {
+    for (std::int64_t j = 0; j < c.columns; ++j) {
+      value[j] = reduce_cpu::multiply(value[j], static_cast<std::int64_t>(x[r * c.stride + j]));
+    }
+  }
+}
+
+template <class S>
+void extremes_of(const Columns& c) {
+  c.arg ? positions_of<S>(c) : columns_of<S>(c);
+}
+
+void columns(DType element, Fold fold, const Columns& c) {
+  visit<float, double, std::int32_t, std::int64_t>(element, [&]<class T>() HWY_ATTR {
+    if (fold == Fold::least) return extremes_of<Step<T, Fold::least, T>>(c);
+    if (fold == Fold::greatest) return extremes_of<Step<T, Fold::greatest, T>>(c);
+    if constexpr (std::is_integral_v<T>) {
+      if (fold == Fold::product) return integer_products<T>(c);
+      columns_of<Step<T, Fold::sum, std::int64_t>>(c);
+    } else {
+      if (fold == Fold::product) return columns_of<Step<T, Fold::product, T>>(c);
+      // Squares are f64: a column that overflowed is not read again.
+      if (fold == Fold::squares) return columns_of<Step<T, Fold::squares, double>>(c);
+      columns_of<Step<T, Fold::sum, T>>(c);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rung::reduce_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung::reduce_cpu {
+namespace {
+HWY_EXPORT(columns);
+}  // namespace
+
+void fold_columns(DType element, Fold fold, const Columns& c) {
+  HWY_DYNAMIC_DISPATCH(columns)(element, fold, c);
+}
+
+namespace {
+
+constexpr std::int64_t max_tasks = 64;           // whose pairs stay within 4 MiB
 constexpr std::int64_t task_elements = 1 << 16;  // at least, where rows are cut
-constexpr std::int64_t row_multiple = 512;       // what the kernel adds up before it widens
+constexpr std::int64_t row_multiple = 512;       // rows that the kernel adds before it widens
 constexpr std::int64_t gathered_rows = 64;       // of converted types: 64 KiB of f32
 constexpr std::int64_t gathered_columns = 256;
-constexpr std::int64_t folded_columns = 1024;    // what narrow columns are widened to
-constexpr std::int64_t least_grouped_rows = 16;  // of those that are left
+constexpr std::int64_t folded_columns = 1024;    // to which narrow columns are widened
+constexpr std::int64_t least_grouped_rows = 16;  // after widening
 
 /// The tasks of a call: [outer kept index][tile][chunk of rows].
 struct Plan {
@@ -56,8 +282,8 @@ struct Plan {
     rows = last < 0 ? args.terms.size() : args.terms.shape[last];
     stride = last < 0 ? 0 : args.terms.strides[0][last];
     blocks = rows == 0 ? 0 : args.terms.size() / rows;
-    gathers = folded_as(args.x.dtype) != args.x.dtype;
-    // Rows without gaps, too narrow for vectors: several of them are one row of more columns.
+    gathers = cpu::gathered_type(args.x.dtype) != args.x.dtype;
+    // Rows without gaps, too narrow for vectors: several of them form one wider row.
     if (stride == columns && columns < folded_columns / 4 && !args.is_arg()) {
       groups = std::clamp<std::int64_t>(rows / least_grouped_rows, 1, folded_columns / columns);
       odd_rows = rows % groups;
@@ -84,7 +310,7 @@ struct Plan {
   [[nodiscard]] std::int64_t tasks() const { return outer * tiles * chunks; }
 };
 
-/// A thread's memory.
+/// Buffers of one thread.
 struct Buffers {
   static constexpr std::int64_t scratch_bytes = 16 * columns_at_most;
   static constexpr std::int64_t gather_bytes = gathered_rows * gathered_columns * 8;
@@ -107,7 +333,7 @@ class ColumnEngine {
         size_(static_cast<std::int64_t>(size_of(args.x.dtype))),
         buffers_(memory) {}
 
-  /// Whether a tile's results follow from its rows at once, in the lanes' own type.
+  /// Returns whether the kernel stores a tile's results itself, in the lanes' type.
   [[nodiscard]] bool is_direct() const {
     const bool floating = args_.x.dtype == DType::f32 || args_.x.dtype == DType::f64;
     return floating && args_.y.dtype == args_.x.dtype && !args_.is_arg() && plan_.chunks == 1 &&
@@ -132,7 +358,7 @@ class ColumnEngine {
                   .root = args_.operation == Reduction::norm});
   }
 
-  /// One task's pairs: value[0 .. tile), rest behind them.
+  /// Folds one task into value[0 .. tile), with rest behind them.
   void fold_task(std::int64_t task, W* value) {
     const std::int64_t chunk = task % plan_.chunks;
     const auto [x, columns] = tile_of(task / plan_.chunks);
@@ -165,7 +391,7 @@ class ColumnEngine {
     }
   }
 
-  /// Puts groups together and stores the results of a tile.
+  /// Combines groups and stores the results of a tile.
   void finish_tile(std::int64_t tile, W* value) const {
     W* rest = value + plan_.tile;
     const std::int64_t begin = tile % plan_.tiles * plan_.tile;
@@ -197,7 +423,7 @@ class ColumnEngine {
 
   void fold(const std::byte* x, std::int64_t stride, std::int64_t rows, std::int64_t columns,
             W* value, W* rest, bool first, std::int64_t row0) {
-    const DType folded = folded_as(args_.x.dtype);
+    const DType folded = cpu::gathered_type(args_.x.dtype);
     Columns c{.x = x,
               .stride = stride,
               .rows = rows,
@@ -215,8 +441,8 @@ class ColumnEngine {
       for (std::int64_t r = 0; r < rows; r += gathered_rows) {
         const std::int64_t several = std::min(gathered_rows, rows - r);
         for (std::int64_t i = 0; i < several; ++i) {
-          gather(args_.x.dtype, x + ((r + i) * stride + j) * size_, 1, some,
-                 buffers_.gather + i * gathered_columns * size);
+          cpu::gather(args_.x.dtype, x + ((r + i) * stride + j) * size_, 1, some,
+                      buffers_.gather + i * gathered_columns * size);
         }
         c.x = buffers_.gather;
         c.stride = gathered_columns;
@@ -239,10 +465,10 @@ class ColumnEngine {
 };
 
 template <class W>
-void run(const Reduce::Args& args, Context& context, int threads) {
+void reduce_tiles(const Reduce::Args& args, Context& context, int threads) {
   const Plan plan(args);
-  // Chunks are kept only where threads share a tile; one thread joins them as it goes, in the same
-  // order.
+  // Pairs of chunks are kept only where threads share a tile; one thread combines them as it goes,
+  // in the same order.
   const bool split = plan.chunks > 1 && threads > 1;
   const std::int64_t pair_bytes = 2 * plan.tile * static_cast<std::int64_t>(sizeof(W));
   const std::int64_t kept_bytes = split             ? plan.tasks() * pair_bytes
@@ -286,20 +512,15 @@ void run(const Reduce::Args& args, Context& context, int threads) {
 
 }  // namespace
 
-Walk walk_of(const Reduce::Args& args) {
+bool has_columns(const Reduce::Args& args) {
   const int kept = args.kept.rank - 1;
   const int last = args.terms.rank - 1;
-  if (args.has_segments() || kept < 0 || args.kept.shape[kept] < 2) return Walk::rows;
-  if (args.kept.strides[0][kept] != 1 || args.terms.size() < 1) return Walk::rows;
-  if (last >= 0 && args.terms.strides[0][last] == 1) return Walk::rows;
-  // A search among a few columns would leave most lanes idle.
-  if (args.is_arg() && args.kept.shape[kept] < 8) return Walk::rows;
-  return Walk::columns;
-}
-
-int useful_threads(const Reduce::Args& args, const Context& context) {
-  constexpr std::int64_t min_bytes = 512 << 10;
-  return bytes_of(args) < min_bytes ? 1 : context.threads();
+  if (args.has_segments() || kept < 0 || args.kept.shape[kept] < 2) return false;
+  if (args.kept.strides[0][kept] != 1 || args.terms.size() < 1) return false;
+  if (last >= 0 && args.terms.strides[0][last] == 1) return false;
+  // An index search among a few columns would leave most lanes idle.
+  if (args.is_arg() && args.kept.shape[kept] < 8) return false;
+  return true;
 }
 
 bool reduce_one_tile(const Reduce::Args& args, Context& context) {
@@ -317,7 +538,7 @@ bool reduce_one_tile(const Reduce::Args& args, Context& context) {
     return false;
   }
   if (stride == columns && rows >= 2 * least_grouped_rows && columns < folded_columns / 4) {
-    return false;  // taken as fewer, wider rows
+    return false;  // folded as fewer, wider rows
   }
   fold_columns(dtype, fold_of(args.operation),
                {.x = args.x.data,
@@ -335,23 +556,14 @@ bool reduce_one_tile(const Reduce::Args& args, Context& context) {
 
 void reduce_columns(const Reduce::Args& args, Context& context, int threads) {
   if (args.results() == 0) return;
-  if (is_floating(args.x.dtype)) {
-    run<double>(args, context, threads);
-  } else {
-    run<std::int64_t>(args, context, threads);
-  }
+  with_wide(args.x.dtype, [&]<class W>() { reduce_tiles<W>(args, context, threads); });
 }
 
-}  // namespace rung::reduce_cpu
-
-namespace rung {
 namespace {
-using namespace reduce_cpu;
 
 Support supports(const Reduce::Args& args, const Context&) {
-  return walk_of(args) == Walk::columns
-             ? supported
-             : unsupported("contiguous results, with reduced axes of larger strides");
+  return has_columns(args) ? supported
+                           : unsupported("contiguous results, with reduced axes of larger strides");
 }
 
 double estimate(const Reduce::Args& args, const Context&) {
@@ -361,6 +573,7 @@ double estimate(const Reduce::Args& args, const Context&) {
 void run(const Reduce::Args& args, Context& context) { reduce_columns(args, context, 1); }
 
 const Rung<Reduce> self{
-    {.name = "columns", .after = "simd", .supports = supports, .estimate = estimate, .run = run}};
+    {.name = "columns", .after = "blocks", .supports = supports, .estimate = estimate, .run = run}};
 }  // namespace
-}  // namespace rung
+}  // namespace rung::reduce_cpu
+#endif
