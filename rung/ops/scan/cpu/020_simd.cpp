@@ -1,24 +1,373 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / simd
 //
-// Idea     a vector of 16 numbers is scanned in its register in four steps, each of which adds to
-//          every lane the one that lies 1, 2, 4, 8 before. Four vectors do so in parallel; the
-//          running value then goes through the four by a single addition. It is kept as a sum of
-//          blocks of 4 KiB and one within the block, so that rounding errors do not pile up.
-// Changes  against serial: the chain of dependent additions has one link in 64 elements, not one
-//          in each. Large results are written with non-temporal stores, so that memory is not read
-//          first for what is about to be replaced.
-// Cost     per vector of 16 floats: 5 permutations and 8 additions; each element read and written
-//          once. Log-many operations per element, and still faster by the width of the vector.
-// Limits   one thread. Elements that are not adjacent are gathered into a buffer first.
-//          Products of 8- and 64-bit integers, and CPUs without AVX2: a plain loop.
+// Idea     A vector of 16 floats is scanned in its register in four steps, each of which adds to
+//          every lane the one 1, 2, 4, 8 before. Four vectors are scanned in parallel; the running
+//          value then passes through the four by a single addition.
+// Changes  Against serial: one dependent addition per 64 elements instead of one each. Sums are
+//          blocked: a block of 4 KiB is added apart, then to the running value, so that rounding
+//          errors grow with a block's length and the number of blocks. Large results are written
+//          by non-temporal stores.
+// Cost     Per vector of 16 floats: 5 permutations and 8 additions; each element read and written
+//          once.
+// Limits   One thread. Strided elements are gathered into a buffer first. Products of 8- and 64-bit
+//          integers, and CPUs without AVX2: a plain loop.
 // Source   W. Hillis & G. Steele, Data Parallel Algorithms, CACM 1986; W. Zhang, Y. Wang & K.
 //          Ross, Parallel Prefix Sum with SIMD, ADMS 2020.
-#include "rung/ops/scan/cpu/detail/chunks.hpp"
+#ifndef RUNG_SPLIT_TYPE
+#define RUNG_SPLIT_TYPE Floating
+#endif
 
-namespace rung {
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/lane_scan-inl.hpp"
+#include "rung/cpu/lines.hpp"
+#include "rung/cpu/split.hpp"  // types: Floating Integers
+#include "rung/ops/scan/cpu/detail/chunks.hpp"
+#include "rung/ops/scan/cpu/detail/vectors-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::scan_cpu::HWY_NAMESPACE {
 namespace {
-using namespace scan_cpu;
+
+template <class T, class Operation>
+class Vectors;
+
+#if HWY_MAX_BYTES > 16
+constexpr int abreast = 4;  // vectors scanned in parallel
+
+template <class T, class Operation>
+class Vectors {
+ public:
+  using L = Lane<T>;
+  using D = hn::ScalableTag<L>;
+  using V = hn::Vec<D>;
+  struct Combine {
+    HWY_INLINE V operator()(D d, V a, V b) const { return combine(Operation(), d, a, b); }
+  };
+  using Lanes = LaneScan<Combine, L, std::is_same_v<Operation, ScanSum>>;
+  static constexpr std::int64_t lanes = HWY_MAX_BYTES / static_cast<std::int64_t>(sizeof(L));
+  static constexpr std::int64_t group = abreast * lanes;
+  static constexpr int page = 4096;
+  /// Elements per block of a sum.
+  static constexpr std::int64_t block = page / static_cast<std::int64_t>(sizeof(T)) / group * group;
+
+  static void scan(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
+                   bool stream) {
+    const T* from = static_cast<const T*>(x);
+    run<false>(from, static_cast<T*>(y), n, carry, exclusive, stream, from);
+  }
+  static Carry scan_and_total(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
+                              bool stream, const void* totaled) {
+    return run<true>(static_cast<const T*>(x), static_cast<T*>(y), n, carry, exclusive, stream,
+                     static_cast<const T*>(totaled));
+  }
+
+  static Carry total(const void* from, std::int64_t n) {
+    const D d;
+    const T* x = static_cast<const T*>(from);
+    Totals totals;
+    std::int64_t i = 0;
+    while (i + group <= n) {
+      totals.begin_block();
+      for (const std::int64_t end = block_end(i, n); i < end; i += group) {
+#pragma GCC unroll 4
+        for (int k = 0; k < abreast; ++k) totals.add(k, load_as(d, x + i + k * lanes));
+      }
+    }
+    for (int k = 0; i < n; i += lanes, ++k) totals.add_some(k, x + i, n - i);
+    return totals.combined(Lanes());
+  }
+
+ private:
+  static HWY_INLINE V identity() { return hn::Set(D(), identity_of<T, Operation>); }
+  /// Returns the end of the block of whole groups that begins at `begin`.
+  static std::int64_t block_end(std::int64_t begin, std::int64_t n) {
+    return std::min(begin + block, n / group * group);
+  }
+
+  /// Total of a chunk: vectors are added to vectors, element i of a block to sum (i / lanes) mod 4.
+  struct Totals {
+    V blocks;  // sum of the blocks before this one, lane by lane
+    V sum[abreast];
+
+    HWY_INLINE Totals() : blocks(identity()) { clear(); }
+    HWY_INLINE void clear() {
+#pragma GCC unroll 4
+      for (int k = 0; k < abreast; ++k) sum[k] = identity();
+    }
+    [[nodiscard]] HWY_INLINE V with_this_block() const {
+      const D d;
+      const V left = combine(Operation(), d, sum[0], sum[1]);
+      const V right = combine(Operation(), d, sum[2], sum[3]);
+      return combine(Operation(), d, blocks, combine(Operation(), d, left, right));
+    }
+    HWY_INLINE void begin_block() {
+      blocks = with_this_block();
+      clear();
+    }
+    HWY_INLINE void add(int k, V v) { sum[k] = combine(Operation(), D(), sum[k], v); }
+    HWY_INLINE void add_some(int k, const T* x, std::int64_t n) {
+      const D d;
+      if (n >= lanes) return add(k, load_as(d, x));
+      const auto some = static_cast<std::size_t>(n);
+      const V added = combine(Operation(), d, sum[k], load_as_n(d, x, some));
+      sum[k] = hn::IfThenElse(hn::FirstN(d, some), added, sum[k]);
+    }
+    [[nodiscard]] HWY_INLINE Carry combined(const Lanes& lane_scan) const {
+      const V scanned = lane_scan.scan(with_this_block());
+      return Carry::of(hn::GetLane(lane_scan.last(scanned)));
+    }
+  };
+  /// Prefetches a group a page ahead of x. A scan has some 17 instructions per line, so that few
+  /// loads fit the reorder buffer (16 million floats in rows of 4096, one thread of a 2-core Zen 5
+  /// vCPU: 2.8 times the speed of std with four lines at each new page, 2.9 with all lines 2 KiB
+  /// ahead, 3.0 at 4 KiB, 2.9 at 8; a copy 3.05). Into all levels: a chunk that is totaled is
+  /// scanned next, and would otherwise come from memory twice (2^27 floats on a 2-core Emerald
+  /// Rapids vCPU: 81 ms, not 56; on Zen 5 no difference).
+  static HWY_INLINE void prefetch_group(const T* x) {
+    const auto* ahead = reinterpret_cast<const std::byte*>(x) + page;
+#pragma GCC unroll 4
+    for (int at = 0; at < group * static_cast<int>(sizeof(T)); at += 64) {
+      __builtin_prefetch(ahead + at, 0, 3);
+    }
+  }
+
+  /// Scans x, and totals `incoming`: x, or a chunk from memory while x is in a cache already.
+  template <bool with_total>
+  static Carry run(const T* x, T* y, std::int64_t n, Carry carry, bool exclusive, bool stream,
+                   const T* incoming) {
+    const D d;
+    const Lanes lane_scan;
+    [[maybe_unused]] Totals totals;
+    // The value before the next vector is that before its block, plus the block's own so far.
+    V before_block = hn::Set(d, carry.as<L>());
+    V in_block = identity();
+    V before = before_block;
+    const auto result = [&](V start, V scanned) HWY_ATTR {
+      return exclusive ? lane_scan.exclusive(start, scanned)
+                       : combine(Operation(), d, start, scanned);
+    };
+    const auto advance = [&](V sum) HWY_ATTR {
+      in_block = combine(Operation(), d, in_block, sum);
+      before = combine(Operation(), d, before_block, in_block);
+    };
+    const auto one = [&](V v) HWY_ATTR {
+      const V scanned = lane_scan.scan(v);
+      const V scan_of_one = result(before, scanned);
+      advance(lane_scan.last(scanned));
+      return scan_of_one;
+    };
+    // Non-temporal stores go through a buffer if y's vectors are not aligned: vectors that began at
+    // an aligned address would make results depend on it.
+    const bool aligned = reinterpret_cast<std::uintptr_t>(y) % HWY_MAX_BYTES == 0;
+    const bool buffered = stream && !aligned;
+    alignas(64) T buffer[block];
+    std::int64_t i = 0;
+    const auto groups = [&]<bool past>(T* out, std::int64_t end) HWY_ATTR {
+      // Copies: the compiler keeps captured variables in memory.
+      const V base = before_block;
+      V own = in_block;
+      V now = before;
+      [[maybe_unused]] Totals sums = totals;
+      for (; i < end; i += group, out += group) {
+        if (stream) prefetch_group(incoming + i);
+        V v[abreast];
+#pragma GCC unroll 4
+        for (int k = 0; k < abreast; ++k) {
+          v[k] = load_as(d, x + i + k * lanes);
+          if constexpr (with_total) sums.add(k, load_as(d, incoming + i + k * lanes));
+        }
+        V sum = v[0];  // of the vectors so far: `now` has one chain link per group
+#pragma GCC unroll 4
+        for (int k = 0; k < abreast; ++k) {
+          const V scanned = lane_scan.scan(v[k]);
+          const V start = k == 0 ? now : combine(Operation(), d, now, sum);
+          put<past>(result(start, scanned), d, out + k * lanes);
+          const V last = lane_scan.last(scanned);
+          sum = k == 0 ? last : combine(Operation(), d, sum, last);
+        }
+        own = combine(Operation(), d, own, sum);
+        now = combine(Operation(), d, base, own);
+      }
+      in_block = own;
+      before = now;
+      if constexpr (with_total) totals = sums;
+    };
+    while (i + group <= n) {
+      const std::int64_t begin = i;
+      const std::int64_t end = block_end(begin, n);
+      before_block = before;
+      in_block = identity();
+      if constexpr (with_total) totals.begin_block();
+      // Prefetches the address translation of a page of y: a TLB miss holds up non-temporal stores
+      // (2^26 floats, one thread of a noisy 2-core Zen 5 vCPU: 13 ms, 15.5 without).
+      if (stream) __builtin_prefetch(reinterpret_cast<const std::byte*>(y + begin) + 2 * page, 1);
+      if (stream && aligned) {
+        groups.template operator()<true>(y + begin, end);
+      } else {
+        groups.template operator()<false>(buffered ? buffer : y + begin, end);
+      }
+      if (buffered) {
+        const std::int64_t bytes = (end - begin) * static_cast<std::int64_t>(sizeof(T));
+        cpu::stream_line(buffer, y + begin, bytes);
+      }
+    }
+    for (int k = 0; i < n; i += lanes, ++k) {
+      if constexpr (with_total) totals.add_some(k, incoming + i, n - i);
+      if (n - i >= lanes) {
+        store_as(one(load_as(d, x + i)), d, y + i);
+      } else {
+        const auto some = static_cast<std::size_t>(n - i);
+        store_as_n(one(load_as_n(d, x + i, some)), d, y + i, some);
+      }
+    }
+    if constexpr (with_total) return totals.combined(lane_scan);
+    return {};
+  }
+};
+#endif
+
+/// The same contract, element by element.
+template <class T, class Operation>
+class Loop {
+ public:
+  using L = Lane<T>;
+  static constexpr L identity = identity_of<T, Operation>;
+  static constexpr std::int64_t block = 256;  // elements per block of a sum
+
+  static void scan(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
+                   bool stream) {
+    scan_and_total(x, y, n, carry, exclusive, stream, x);
+  }
+  static Carry total(const void* from, std::int64_t n) {
+    const T* x = static_cast<const T*>(from);
+    L sum = identity;
+    for (std::int64_t i = 0; i < n;) {
+      L in_block = identity;
+      for (const std::int64_t end = blocked ? std::min(i + block, n) : n; i < end; ++i) {
+        in_block = Operation()(in_block, static_cast<L>(x[i]));
+      }
+      sum = Operation()(sum, in_block);
+    }
+    return Carry::of(sum);
+  }
+  static Carry scan_and_total(const void* from, void* to, std::int64_t n, Carry carry,
+                              bool exclusive, bool, const void* totaled) {
+    const T* x = static_cast<const T*>(from);
+    T* y = static_cast<T*>(to);
+    const T* incoming = static_cast<const T*>(totaled);
+    return exclusive ? run<true>(x, y, n, carry, incoming) : run<false>(x, y, n, carry, incoming);
+  }
+
+ private:
+  /// True if an operation rounds.
+  static constexpr bool blocked =
+      std::is_floating_point_v<L> &&
+      (std::is_same_v<Operation, ScanSum> || std::is_same_v<Operation, ScanProduct>);
+
+  template <bool exclusive>
+  static Carry run(const T* x, T* y, std::int64_t n, Carry carry, const T* incoming) {
+    L running = carry.as<L>();
+    L sum = identity;
+    for (std::int64_t i = 0; i < n;) {
+      const std::int64_t end = blocked ? std::min(i + block, n) : n;
+      [[maybe_unused]] const L before_block = running;
+      L in_block = identity;
+      L sum_in_block = identity;
+      for (; i < end; ++i) {
+        // First: y may replace it.
+        sum_in_block = Operation()(sum_in_block, static_cast<L>(incoming[i]));
+        const L before = running;
+        if constexpr (blocked) {
+          in_block = Operation()(in_block, static_cast<L>(x[i]));
+          running = Operation()(before_block, in_block);
+        } else {
+          running = Operation()(running, static_cast<L>(x[i]));
+        }
+        y[i] = static_cast<T>(exclusive ? before : running);
+      }
+      sum = Operation()(sum, sum_in_block);
+    }
+    return Carry::of(sum);
+  }
+};
+
+template <class T, class Operation>
+Kernel make_kernel() {
+  using L = Lane<T>;
+  using Made =
+      std::conditional_t<has_vectors<T, Operation>, Vectors<T, Operation>, Loop<T, Operation>>;
+  return {
+      .scan = Made::scan,
+      .total = Made::total,
+      .scan_and_total = Made::scan_and_total,
+      .combine = [](Carry before,
+                    Carry total) { return Carry::of(Operation()(before.as<L>(), total.as<L>())); },
+      .identity = Carry::of(identity_of<T, Operation>)};
+}
+
+template <class... Ts>
+Kernel find(Types<Ts...> /*family*/, DType dtype, ScanOperation operation) {
+  return visit<Ts...>(dtype, [&]<class T>() {
+    return visit_scan(operation, [&]<class Operation>() { return make_kernel<T, Operation>(); });
+  });
+}
+Kernel kernel(DType dtype, ScanOperation operation) {
+  return find(RUNG_SPLIT_TYPE(), dtype, operation);
+}
+
+}  // namespace
+}  // namespace rung::scan_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung::scan_cpu {
+namespace {
+HWY_EXPORT(kernel);
+}  // namespace
+
+/// Defined in the part of this file that is for this family of types.
+template <class Family>
+Kernel kernel_among(DType dtype, ScanOperation operation);
+template <>
+Kernel kernel_among<RUNG_SPLIT_TYPE>(DType dtype, ScanOperation operation) {
+  return HWY_DYNAMIC_DISPATCH(kernel)(dtype, operation);
+}
+
+#if RUNG_SPLIT_ONCE
+Kernel kernel_of(DType dtype, ScanOperation operation) {
+  return is_floating(dtype) ? kernel_among<Floating>(dtype, operation)
+                            : kernel_among<Integers>(dtype, operation);
+}
+
+/// Independent of the number of threads: rungs that add in another order must not replace these for
+/// some numbers. (A 2-core Zen 5 vCPU.)
+double chunk_seconds(const Scan::Args& args, double passes) {
+  constexpr double start = 26e-9, per_offset = 2e-9, per_segment = 7e-9;
+  constexpr double worth_sharing = 256 << 10, shared = 1.5;
+  const double bytes = Scan::cost(args).bytes;
+  const auto lines = static_cast<double>(args.lines.size());
+  // Elements of 1, 2, 4 and 8 bytes, of which those of 2 are widened; strided ones are gathered.
+  const std::size_t size = size_of(args.x.dtype);
+  const double contiguous = size == 8   ? 0.12e-9
+                            : size == 4 ? 0.09e-9
+                            : size == 2 ? 0.18e-9
+                                        : 0.045e-9;
+  const double gathered = size >= 4 ? 0.6e-9 : size == 2 ? 0.8e-9 : 1.3e-9;
+  const double elements =
+      Scan::cost(args).operations * (args.is_contiguous() ? contiguous : gathered);
+  const double per_line = args.is_contiguous() ? 10e-9 : 15e-9;
+  double segments = 0;
+  if (args.has_segments()) {
+    const auto offsets = static_cast<double>(args.offsets.size());
+    const double begun = std::min(offsets, static_cast<double>(args.length()));
+    segments = offsets * per_offset + lines * begun * per_segment;
+  }
+  return start +
+         (lines * per_line + segments + elements * passes) / (bytes > worth_sharing ? shared : 1);
+}
+
+namespace {
 
 void run(const Scan::Args& args, Context& context) {
   if (args.y.empty()) return;
@@ -36,4 +385,6 @@ double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(a
 const Rung<Scan> self{
     {.name = "simd", .step = 20, .after = "serial", .estimate = estimate, .run = run}};
 }  // namespace
-}  // namespace rung
+#endif
+}  // namespace rung::scan_cpu
+#endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / two-pass threads
 //
-// Idea     first every thread sums its chunks; then the sums are scanned, which tells each chunk
-//          what is before it; then every thread scans its chunks.
-// Changes  against simd: all cores. The dependence between chunks is reduced to one number each.
-// Cost     x is read twice: 12 bytes for each float instead of 8 when it does not fit the caches.
-// Limits   memory bandwidth, of which it wastes a third.
+// Idea     Every thread totals its chunks; a scan of the totals gives each chunk its carry; every
+//          thread scans its chunks.
+// Changes  Against simd: all cores. Chunks depend on each other by one number each.
+// Cost     x is read twice: 12 bytes per float instead of 8 if it does not fit the caches.
+// Limits   Memory-bound, with a third of the traffic wasted.
 // Source   G. Blelloch, Prefix Sums and Their Applications, 1990.
 #include "rung/cpu/team.hpp"
 #include "rung/ops/scan/cpu/detail/chunks.hpp"

@@ -1,24 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / look-back threads
 //
-// Idea     threads draw chunks in order, one after another. While a thread scans a chunk, which
-//          is in its L2 by then, it sums the one that it has drawn next, vector by vector in
-//          turn, which brings that to L2. Then it waits for the carry into it, publishes the carry
-//          behind it, and goes on: the chain of carries runs a chunk ahead of the scanning.
-// Changes  against two_pass_threads: no chunk comes from memory twice, and nobody waits for all.
-// Cost     8 bytes of traffic for each float; the core reads each chunk twice.
-// Limits   memory bandwidth; short lines are scheduled whole.
-// Tried    on a 2-core Zen 5 vCPU, two threads, where memory gave a copy 57 GB/s: a chunk summed,
-//          then scanned, so that memory is read and written by turns, 44 to 48 (the same moves
-//          without the arithmetic); both interleaved in runs of 256 to 1024 bytes 54, of 4 KiB 43;
-//          in chunks of 64 KiB 50 to 53, of 128 KiB as with 256. With it, 2^27 floats 14.3, 21.2
-//          and
-//          16.7 ms in three runs, where whoever found no carry summed, waited, scanned in 14.8,
-//          22.3 and
-//          16.0: memory shared with others varies more than that. 2^26 floats: chunks of 512 KiB
-//          and asking for pages ahead while summing: no difference.
+// Idea     Threads draw chunks in order. While a thread scans a chunk, out of L2, it totals the one
+//          it has drawn next, vector by vector in turn, which loads that into L2. Then it waits for
+//          the carry into it and publishes the carry behind it: the chain of carries runs a chunk
+//          ahead of the scans.
+// Changes  Against two_pass_threads: no chunk is loaded from memory twice, and there is no barrier.
+// Cost     8 bytes of traffic per float; the core reads each chunk twice.
+// Limits   Memory-bound; short lines are scheduled whole. EXPERIMENTS.md has what was tried.
 // Source   D. Merrill & M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back,
-//          2016, on GPUs; here the chain is one of cores, and the carry is always the one before.
+//          2016, on GPUs; here the predecessor's carry is always awaited.
 #include <atomic>
 #include <new>
 #include <thread>
@@ -34,7 +25,7 @@ namespace rung {
 namespace {
 using namespace scan_cpu;
 
-/// The carry after a chunk, once it is known.
+/// Carry after a chunk, with a flag that publishes it.
 struct Slot {
   Carry carry;
   std::atomic<bool> ready{false};
@@ -46,7 +37,7 @@ struct Slot {
   [[nodiscard]] bool is_ready() const { return ready.load(std::memory_order_acquire); }
   void wait() const {
     for (int spin = 0; !is_ready(); ++spin) {
-      // With more threads than cores, the one awaited may need this core.
+      // With more threads than cores, the awaited one may need this core.
       constexpr int spins = 4000;
       if (spin > spins) {
         std::this_thread::yield();

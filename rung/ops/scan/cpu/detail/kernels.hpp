@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the fast CPU rungs: a chunk of a contiguous line scanned, or only reduced, with
-// vectors of the widest kind that the machine has.
+// Vector kernels of 020_simd.cpp: a chunk of a contiguous line scanned, or only totaled.
 //
-// The total of a chunk is summed apart from its prefixes, in vectors added to vectors: that is the
-// cheapest way to reduce a chunk which has not been scanned yet, so it is the way everywhere. The
-// carry into a chunk is the totals before it, combined from left to right. Neither depends on who
-// does it when: every rung built on these kernels gives the same bits, with any number of threads.
+// The total of a chunk is summed apart from its prefixes, vectors added to vectors: the fastest way
+// for a chunk that is not scanned yet, so used everywhere. The carry into a chunk combines the
+// totals before it from left to right. Every rung built on these kernels gives the same bits, with
+// any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -34,22 +33,15 @@ struct Carry {
 };
 
 struct Kernel {
-  /// y = carry + the prefixes of x, n contiguous elements; x may be y. `stream`: y goes past the
-  /// caches.
+  /// y = carry + the prefixes of x, n contiguous elements; x may be y. `stream`: non-temporal
+  /// stores.
   void (*scan)(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive, bool stream);
-  /// The total of x, from the identity on.
+  /// Returns the total of x.
   Carry (*total)(const void* x, std::int64_t n);
-  /// scan(), and the total of n elements elsewhere meanwhile, or of x.
+  /// Scans x, and returns the total of n elements elsewhere, or of x.
   Carry (*scan_and_total)(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
-                          bool stream, const void* totalled);
-  /// Adjacent lines: for each of `rows` rows, running[j] += x[j]; y[j] = running[j], for j <
-  /// `width` contiguous elements. Rows lie x_step and y_step elements apart.
-  void (*columns)(const void* x, std::int64_t x_step, void* y, std::int64_t y_step,
-                  std::int64_t rows, std::int64_t width, void* running, bool exclusive,
-                  bool stream);
-  /// Fills `width` running values of columns() with the identity.
-  void (*restart)(void* running, std::int64_t width);
-  /// before + total.
+                          bool stream, const void* totaled);
+  /// Returns before + total.
   Carry (*combine)(Carry before, Carry total);
   Carry identity;
 };
@@ -60,7 +52,7 @@ struct Types {};
 using Floating = Types<float, double, f16, bf16>;
 using Integers = Types<std::int8_t, std::uint8_t, std::uint16_t, std::int32_t, std::int64_t>;
 
-/// For the instruction set in use.
+/// Returns the kernels for the instruction set in use.
 Kernel kernel_of(DType dtype, ScanOperation operation);
 
 }  // namespace rung::scan_cpu

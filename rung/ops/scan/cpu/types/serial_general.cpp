@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / serial, every call
 //
-// Idea     the same loop for every operation, type and stride: the operation is a template
+// Idea     The same loop for every operation, type and stride: the operation is a template
 //          argument, segments end the loop and begin a new one.
 // Changes  against serial: exclusive scans, segments, min, max and product. Nothing is set up per
 //          line: for lines of a few elements it stays the fastest.
-// Cost     as serial.
+// Cost     As serial.
 // Limits   f16 is widened and rounded one by one, in software.
 // Source   -
 #include "rung/ops/scan/cpu/detail/heads.hpp"
@@ -15,7 +15,7 @@ namespace rung {
 namespace {
 
 template <class T, class Combine>
-void scan_lines(const Scan::Args& args, const scan_cpu::Heads& heads) {
+void scan_lines(const Scan::Args& args, const cpu::BitMap& heads) {
   using State = ScanState<T>;
   using Widened = std::conditional_t<std::is_class_v<T>, float, T>;
   const Combine combine;
@@ -44,8 +44,8 @@ void scan_lines(const Scan::Args& args, const scan_cpu::Heads& heads) {
 void run(const Scan::Args& args, Context& context) {
   if (args.y.empty()) return;
   auto* words = static_cast<std::uint64_t*>(
-      context.workspace(scan_cpu::Heads::size(args) * sizeof(std::uint64_t)));
-  const scan_cpu::Heads heads(args, words);
+      context.workspace(scan_cpu::head_words(args) * sizeof(std::uint64_t)));
+  const cpu::BitMap heads = scan_cpu::heads_of(args, words);
   visit_scanned(args.x.dtype, [&]<class T>() {
     visit_scan(args.operation, [&]<class Combine>() { scan_lines<T, Combine>(args, heads); });
   });

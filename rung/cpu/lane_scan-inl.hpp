@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The scan of the lanes of one vector: log2(lanes) steps, each of which combines every lane with
-// one that lies 1, 2, 4 ... before [Kogge & Stone 1973; Hillis & Steele 1986]. Within blocks of 128
-// bits a shift does it; across blocks a permutation carries each block's last lane to all lanes of
-// a later one.
-#if defined(RUNG_OPS_SCAN_CPU_LANES_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RUNG_OPS_SCAN_CPU_LANES_INL_HPP_
-#undef RUNG_OPS_SCAN_CPU_LANES_INL_HPP_
+// LaneScan: the inclusive scan of the lanes of one vector, in log2(lanes) steps, each of which
+// combines every lane with the one 1, 2, 4 ... before [Kogge & Stone 1973; Hillis & Steele 1986].
+//
+// Shapes   vectors of 32 or 64 bytes (HWY_MAX_BYTES > 16), lanes of 1, 2, 4 or 8 bytes.
+// Cost     a step within blocks of 128 bits is a shift, across blocks a permutation that broadcasts
+//          a block's last lane. The tables take some ten registers: construct it outside the loop.
+#if defined(RUNG_CPU_LANE_SCAN_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef RUNG_CPU_LANE_SCAN_INL_HPP_
+#undef RUNG_CPU_LANE_SCAN_INL_HPP_
 #else
-#define RUNG_OPS_SCAN_CPU_LANES_INL_HPP_
+#define RUNG_CPU_LANE_SCAN_INL_HPP_
 #endif
 
 #include <hwy/highway.h>
@@ -17,44 +19,20 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "rung/ops/scan/op/operations.hpp"
-
-// Vectors of one block or less have no use for this.
 #if HWY_MAX_BYTES > 16
 HWY_BEFORE_NAMESPACE();
-namespace rung::scan_cpu::HWY_NAMESPACE {
-namespace {
+namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The operations on vectors. NaN as in scan_operations.hpp; the hardware's minimum and maximum
-/// give their second operand where one is NaN.
-template <class Operation, class D, class V>
-HWY_INLINE V combine(Operation, D, V a, V b) {
-  using L = hn::TFromD<D>;
-  if constexpr (std::is_same_v<Operation, ScanSum>) {
-    return hn::Add(a, b);
-  } else if constexpr (std::is_same_v<Operation, ScanProduct>) {
-    return hn::Mul(a, b);
-  } else {
-    V best;
-    if constexpr (std::is_same_v<Operation, ScanMin>) {
-      best = hn::Min(a, b);
-    } else {
-      best = hn::Max(a, b);
-    }
-    if constexpr (std::is_floating_point_v<L>) return hn::IfThenElse(hn::IsNaN(a), a, best);
-    return best;
-  }
-}
-
-template <class Operation, class L>
+/// Combine: a default-constructible functor, combine(d, a, b), of vectors of L. `zero_is_identity`
+/// saves a mask per step, as zeros are shifted in.
+template <class Combine, class L, bool zero_is_identity>
 class LaneScan {
  public:
   using D = hn::ScalableTag<L>;
   using V = hn::Vec<D>;
   static constexpr int lanes = HWY_MAX_BYTES / static_cast<int>(sizeof(L));
   static constexpr int blocks = HWY_MAX_BYTES / 16;
-  static constexpr bool sums = std::is_same_v<Operation, ScanSum>;
 
   LaneScan() {
     alignas(64) Index at[words] = {};
@@ -74,7 +52,7 @@ class LaneScan {
       const int distance = 1 << step;
       for (int i = 0; i < words; ++i) {
         const int block = i / block_words - distance;
-        // Words are lanes of 4 or 8 bytes; of smaller ones the last lane fills its block first.
+        // Words are lanes of 4 or 8 bytes; a smaller last lane is broadcast in its block first.
         at[i] = block < 0 ? 0 : block * block_words + block_words - 1;
       }
       outer_[step] = hn::SetTableIndices(dw, at);
@@ -89,7 +67,7 @@ class LaneScan {
     first_ = hn::Eq(index, hn::Zero(d));
   }
 
-  /// Lane i: lanes 0 to i of v combined.
+  /// Returns in lane i the combination of lanes 0 to i of v.
   HWY_INLINE V scan(V v) const {
     const D d;
     v = inner<1>(v, 0);
@@ -99,19 +77,19 @@ class LaneScan {
 #pragma GCC unroll 2
     for (int step = 0; step < outer_steps; ++step) {
       const V carried = look_up(spread_last(v), outer_[step]);
-      if constexpr (sums) {
+      if constexpr (zero_is_identity) {
         v = hn::Add(v, hn::IfThenElseZero(outer_mask_[step], carried));
       } else {
-        v = hn::IfThenElse(outer_mask_[step], combine(Operation(), d, carried, v), v);
+        v = hn::IfThenElse(outer_mask_[step], Combine()(d, carried, v), v);
       }
     }
     return v;
   }
 
-  /// The last lane in all lanes.
+  /// Broadcasts the last lane.
   HWY_INLINE V last(V v) const { return look_up(spread_last(v), last_); }
 
-  /// carry + (the lanes of a scan, one place up): what an exclusive scan shows.
+  /// Returns the exclusive scan: carry in lane 0, carry combined with scanned lane i - 1 in lane i.
   HWY_INLINE V exclusive(V carry, V scanned) const {
     const D d;
     V moved;
@@ -123,7 +101,7 @@ class LaneScan {
     } else {
       moved = look_up(scanned, before_);
     }
-    return hn::IfThenElse(first_, carry, combine(Operation(), d, carry, moved));
+    return hn::IfThenElse(first_, carry, Combine()(d, carry, moved));
   }
 
  private:
@@ -145,15 +123,15 @@ class LaneScan {
   HWY_INLINE V inner(V v, int step) const {
     const D d;
     const V moved = hn::ShiftLeftLanes<distance>(d, v);  // zeros come in
-    if constexpr (sums) return hn::Add(v, moved);
-    return hn::IfThenElse(inner_[step], combine(Operation(), d, moved, v), v);
+    if constexpr (zero_is_identity) return hn::Add(v, moved);
+    return hn::IfThenElse(inner_[step], Combine()(d, moved, v), v);
   }
 
   static HWY_INLINE V look_up(V v, Table table) {
     return hn::BitCast(D(), hn::TableLookupLanes(hn::BitCast(dw, v), table));
   }
 
-  /// Of small lanes: the last of each block in all of it, so that any word of it will do.
+  /// Broadcasts the last lane of each block within it, for lanes smaller than a word.
   static HWY_INLINE V spread_last(V v) {
     if constexpr (small) {
       const hn::Repartition<std::uint8_t, D> bytes;
@@ -173,8 +151,7 @@ class LaneScan {
   Mask first_;
 };
 
-}  // namespace
-}  // namespace rung::scan_cpu::HWY_NAMESPACE
+}  // namespace rung::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif
 
