@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What histogram's CPU rungs share: x as a row of contiguous pieces, whatever its strides, and the
-// way from tables to counts.
+// x of any strides as contiguous pieces, and tables to counts.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +10,8 @@
 
 namespace rung::histogram_cpu {
 
-/// Calls f(pointer, count) for contiguous pieces that make up elements [range) of x in the order of
-/// its normalized axes. Where x is not contiguous, pieces are copies of up to 1024 elements.
+/// Calls f(pointer, count) for contiguous pieces of elements [range) of x, in the order of its
+/// normalized axes. If x is not contiguous, pieces are copies of up to 1024 elements.
 template <class T, class F>
 void for_each_piece(const ConstTensorRef& x, cpu::Range range, F&& f) {
   constexpr std::int64_t copied = 1024;
@@ -52,6 +51,21 @@ void for_each_piece(const ConstTensorRef& x, cpu::Range range, F&& f) {
   }
 }
 
+/// Tables of at most 2^22 bins are cleared and added up per thread.
+inline constexpr std::int64_t max_bins = 1 << 22;
+
+/// Calls f(args, range) for parts of x so small that no 32-bit counter overflows; args accumulates
+/// from the second on. An empty x is one part.
+template <class F>
+void for_each_round(const Histogram::Args& args, const F& f) {
+  constexpr std::int64_t round = std::int64_t{1} << 31;
+  Histogram::Args part = args;
+  for (std::int64_t begin = 0; begin == 0 || begin < args.size(); begin += round) {
+    f(part, cpu::Range{begin, std::min(begin + round, args.size())});
+    part.accumulate = true;
+  }
+}
+
 /// counts[b] (+)= of(b) for the bins of `range`.
 template <class Of>
 void store_counts(const Histogram::Args& args, cpu::Range range, const Of& of) {
@@ -65,13 +79,13 @@ void store_counts(const Histogram::Args& args, cpu::Range range, const Of& of) {
   });
 }
 
-/// Estimated seconds of what each rung does: counts are written, and edges searched. (This and what
+/// Estimates the seconds that every rung takes to store counts and search edges. (This, and what
 /// rungs add to it: a 2-core Zen 5 vCPU.)
 inline double common_seconds(const Histogram::Args& args) {
-  const double a_count = args.counts.dtype == DType::i64 ? 0.3e-9 : 0.03e-9;
-  constexpr double a_search = 3.5e-9;
+  const double per_count = args.counts.dtype == DType::i64 ? 0.3e-9 : 0.03e-9;
+  constexpr double per_search = 3.5e-9;
   const double searching = args.edges.data != nullptr ? static_cast<double>(args.size()) : 0;
-  return static_cast<double>(args.bins()) * a_count + searching * a_search;
+  return static_cast<double>(args.bins()) * per_count + searching * per_search;
 }
 
 }  // namespace rung::histogram_cpu
