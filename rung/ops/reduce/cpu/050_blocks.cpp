@@ -248,21 +248,21 @@ HWY_INLINE bool is_nan(T value) {
 
 /// Returns the position of the first element equal to `value` (for NaN: of any NaN), or -1.
 template <class T>
-std::int64_t find(const T* x, std::int64_t n, T value) {
+HWY_INLINE std::int64_t find(const T* x, std::int64_t n, T value) {
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   std::int64_t i = 0;
   const auto wanted = hn::Set(d, value);
   const bool any_nan = is_nan(value);
-  const auto hits = [&](auto v) {
+  const auto hits = [&](auto v) HWY_ATTR {
     if constexpr (!std::is_integral_v<T>) {
       if (any_nan) return hn::IsNaN(v);
     }
     return hn::Eq(v, wanted);
   };
   for (; i + lanes <= n; i += lanes) {
-    const auto at = hn::FindFirstTrue(d, hits(hn::LoadU(d, x + i)));
-    if (at >= 0) return i + at;
+    const auto hit = hits(hn::LoadU(d, x + i));
+    if (HWY_UNLIKELY(!hn::AllFalse(d, hit))) return i + hn::FindFirstTrue(d, hit);
   }
   for (; i < n; ++i) {
     if (any_nan ? is_nan(x[i]) : x[i] == value) return i;

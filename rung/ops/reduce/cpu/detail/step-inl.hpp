@@ -38,9 +38,11 @@ struct Step {
     }
   }
 
-  /// Loads the first `count` elements, and the identity into the other lanes; touches no others.
+  /// Loads the first `count` < lanes elements, and the identity into the other lanes; touches no
+  /// others.
   static HWY_INLINE V load_some(const T* p, std::int64_t count) {
-    const auto n = static_cast<std::size_t>(count);
+    // Known to be less than a vector: FirstN() then needs no branch, and leaves loops.
+    const auto n = static_cast<std::size_t>(count) % lanes;
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
     const hn::Rebind<T, D> d;
     const auto part = hn::MaskedLoad(hn::FirstN(d, n), d, p);

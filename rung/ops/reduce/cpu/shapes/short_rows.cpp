@@ -35,6 +35,19 @@ HWY_INLINE typename S::V across_each(typename S::V (&v)[count]) {
 }
 #endif
 
+/// Folds rows r to r + count one by one.
+template <class S>
+HWY_NOINLINE void one_by_one(DType element, const Rows& rows, std::int64_t r, std::int64_t count) {
+  using W = Wide<typename S::Element>;
+  Rows some = rows;
+  some.x = static_cast<const typename S::Element*>(rows.x) + r * rows.stride;
+  some.rows = count;
+  some.value = static_cast<W*>(rows.value) + r;
+  some.rest = static_cast<W*>(rows.rest) + r;
+  some.reading = Reading::near;
+  fold_rows(element, S::fold, some);
+}
+
 template <class S>
 HWY_NOINLINE bool short_rows_of(DType element, const Rows& rows) {
 #if HWY_TARGET == HWY_SCALAR
@@ -51,15 +64,6 @@ HWY_NOINLINE bool short_rows_of(DType element, const Rows& rows) {
   W* value = static_cast<W*>(rows.value);
   W* rest = static_cast<W*>(rows.rest);
   const auto row = [&](std::int64_t r) { return static_cast<const T*>(rows.x) + r * rows.stride; };
-  const auto one_by_one = [&](std::int64_t r, std::int64_t count) {
-    Rows some = rows;
-    some.x = row(r);
-    some.rows = count;
-    some.value = value + r;
-    some.rest = rest + r;
-    some.reading = Reading::near;
-    fold_rows(element, S::fold, some);
-  };
   for (std::int64_t r = 0; r < rows.rows; r += group) {
     const int count = static_cast<int>(std::min<std::int64_t>(group, rows.rows - r));
     V v[group];
@@ -78,7 +82,7 @@ HWY_NOINLINE bool short_rows_of(DType element, const Rows& rows) {
     }
     if constexpr (S::extreme && S::floating) {
       if (HWY_UNLIKELY(!hn::AllTrue(d, ordered))) {
-        one_by_one(r, count);
+        one_by_one<S>(element, rows, r, count);
         continue;
       }
     }
@@ -88,7 +92,7 @@ HWY_NOINLINE bool short_rows_of(DType element, const Rows& rows) {
       value[r + i] = static_cast<W>(total[i]);
       rest[r + i] = 0;
       if constexpr (S::fold == Fold::squares && std::is_same_v<T, float>) {
-        if (HWY_UNLIKELY(!squares_suffice(total[i]))) one_by_one(r + i, 1);
+        if (HWY_UNLIKELY(!squares_suffice(total[i]))) one_by_one<S>(element, rows, r + i, 1);
       }
     }
   }
