@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / naive
 //
-// Idea     the definition: one loop over the terms of each result, a single accumulator.
-// Changes  nothing yet: this is where the ladder stands.
-// Cost     each element is read once, but every addition waits for the one before: 2 to 4 cycles
+// Idea     The definition: one loop over the terms of each result, a single accumulator.
+// Changes  Baseline.
+// Cost     Each element is read once, but every addition waits for the one before: 2 to 4 cycles
 //          per element, in which memory could deliver ten.
-// Limits   sums of f32 and f64, terms at one stride. The error grows with the number of terms n, up
+// Limits   Sums of f32 and f64, terms at one stride. The error grows with the number of terms n, up
 //          to n u: an f32 sum of 2^25 ones stops at 2^24.
 // Source   any textbook.
 #include "rung/ops/reduce/cpu/detail/textbook.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / unrolled accumulators
 //
-// Idea     instruction-level parallelism: four accumulators, each for every fourth element, are
+// Idea     Instruction-level parallelism: four accumulators, each for every fourth element, are
 //          combined at the end.
-// Changes  against naive: four additions are in flight at a time instead of one, which hides their
+// Changes  Against naive: four additions are in flight at a time instead of one, which hides their
 //          latency of 2 to 4 cycles. A compiler must not do this by itself: it changes the order of
 //          the additions, and with it the rounding.
-// Cost     a load and an addition per element: one or two elements per cycle.
-// Limits   sums of contiguous rows of f32 and f64. Error up to (n / 4 + 2) u.
+// Cost     A load and an addition per element: one or two elements per cycle.
+// Limits   Sums of contiguous rows of f32 and f64. Error up to (n / 4 + 2) u.
 // Source   R. Bryant and D. O'Hallaron, Computer Systems: A Programmer's Perspective, section 5.9.
 #include "rung/ops/reduce/cpu/detail/textbook.hpp"
 

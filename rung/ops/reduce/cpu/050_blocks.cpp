@@ -8,8 +8,7 @@
 //          that x is expected in: L3 needs every line prefetched, memory the first lines of each
 //          page.
 // Cost     A load and an operation per vector, and half a comparison for extremes of floats.
-// Limits   Contiguous rows; one thread.
-// Source   EXPERIMENTS.md has what was tried.
+// Limits   Contiguous rows; one thread. EXPERIMENTS.md has what was tried.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/ops/reduce/cpu/detail/step-inl.hpp"
 

@@ -8,8 +8,8 @@
 // Cost     x loaded once; 16 bytes per chunk of 16384 elements or more where threads share a
 //          result.
 // Limits   Every valid call. Strided elements are gathered one by one. Cuts follow from shapes and
-//          strides, not from the number of threads, which changes no bit.
-// Source   EXPERIMENTS.md has what was tried.
+//          strides, not from the number of threads, which changes no bit. EXPERIMENTS.md: what was
+//          tried.
 #include <unistd.h>
 
 #include <array>

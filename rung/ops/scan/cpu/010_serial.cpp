@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / serial
 //
-// Idea     the definition: one running sum walks along each line.
-// Changes  nothing yet: this is where the ladder stands.
-// Cost     each element read and written once, one addition each - and each waits for the one
-//          before: two to four cycles per element, whatever the machine could do otherwise.
-// Limits   inclusive sums of f32, without segments.
+// Idea     The definition: one running sum per line.
+// Changes  Baseline.
+// Cost     Each element is read and written once; each addition waits for the one before: two to
+//          four cycles per element.
+// Limits   Inclusive sums of f32, without segments.
 // Source   any textbook.
 #include "rung/ops/scan/op/scan.hpp"
 

@@ -54,12 +54,12 @@ class Vectors {
   static void scan(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
                    bool stream) {
     const T* from = static_cast<const T*>(x);
-    run<false>(from, static_cast<T*>(y), n, carry, exclusive, stream, from);
+    scan_chunk<false>(from, static_cast<T*>(y), n, carry, exclusive, stream, from);
   }
   static Carry scan_and_total(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
                               bool stream, const void* totaled) {
-    return run<true>(static_cast<const T*>(x), static_cast<T*>(y), n, carry, exclusive, stream,
-                     static_cast<const T*>(totaled));
+    return scan_chunk<true>(static_cast<const T*>(x), static_cast<T*>(y), n, carry, exclusive,
+                            stream, static_cast<const T*>(totaled));
   }
 
   static Carry total(const void* from, std::int64_t n) {
@@ -134,8 +134,8 @@ class Vectors {
 
   /// Scans x, and totals `incoming`: x, or a chunk from memory while x is in a cache already.
   template <bool with_total>
-  static Carry run(const T* x, T* y, std::int64_t n, Carry carry, bool exclusive, bool stream,
-                   const T* incoming) {
+  static Carry scan_chunk(const T* x, T* y, std::int64_t n, Carry carry, bool exclusive,
+                          bool stream, const T* incoming) {
     const D d;
     const Lanes lane_scan;
     [[maybe_unused]] Totals totals;
@@ -256,7 +256,8 @@ class Loop {
     const T* x = static_cast<const T*>(from);
     T* y = static_cast<T*>(to);
     const T* incoming = static_cast<const T*>(totaled);
-    return exclusive ? run<true>(x, y, n, carry, incoming) : run<false>(x, y, n, carry, incoming);
+    return exclusive ? scan_chunk<true>(x, y, n, carry, incoming)
+                     : scan_chunk<false>(x, y, n, carry, incoming);
   }
 
  private:
@@ -266,7 +267,7 @@ class Loop {
       (std::is_same_v<Operation, ScanSum> || std::is_same_v<Operation, ScanProduct>);
 
   template <bool exclusive>
-  static Carry run(const T* x, T* y, std::int64_t n, Carry carry, const T* incoming) {
+  static Carry scan_chunk(const T* x, T* y, std::int64_t n, Carry carry, const T* incoming) {
     L running = carry.as<L>();
     L sum = identity;
     for (std::int64_t i = 0; i < n;) {

@@ -49,7 +49,7 @@ HWY_NOINLINE void one_by_one(DType element, const Rows& rows, std::int64_t r, st
 }
 
 template <class S>
-HWY_NOINLINE bool short_rows_of(DType element, const Rows& rows) {
+HWY_NOINLINE bool short_rows_of([[maybe_unused]] DType element, [[maybe_unused]] const Rows& rows) {
 #if HWY_TARGET == HWY_SCALAR
   return false;
 #else

@@ -3,7 +3,7 @@
 //
 // Idea     The same loop for every operation, type and stride: the operation is a template
 //          argument, segments end the loop and begin a new one.
-// Changes  against serial: exclusive scans, segments, min, max and product. Nothing is set up per
+// Changes  Against serial: exclusive scans, segments, min, max and product. There is no setup per
 //          line: for lines of a few elements it stays the fastest.
 // Cost     As serial.
 // Limits   f16 is widened and rounded one by one, in software.
