@@ -19,10 +19,6 @@ STEP = re.compile(r"(?:(\d+)_)?(\w+?)(?:\.sm90a)?\.cuh?")
 NAMED = re.compile(r"(\d+)_(\w+?)(?:\.sm90a)?\.(?:cpp|cu)")
 AFTER = re.compile(r'(?<!\w)\.after = "(\w+)"')
 INCLUDE = re.compile(r'#include "rung/ops/((\w+)/([\w./-]+))"')
-# Files that still include the insides of another operator.
-UNSHARED = {"conv/cuda/200_implicit_gemm_tma.sm90a.cu", "conv/shared/cuda/async_tiles.hpp",
-            "conv/shared/cuda/im2col_tensor.hpp", "conv_backward_filter/cuda/025_implicit_gemm_async.cu",
-            "conv_backward_filter/cuda/200_implicit_gemm_tma.sm90a.cu"}
 HOST = re.compile(r"opencl/\d+_\w+\.cpp")  # of an OpenCL rung: has the constant, where the .cl has header and kernel
 
 
@@ -185,7 +181,7 @@ def reaches(source):
         for included, operator, file in INCLUDE.findall(path.read_text(encoding="utf-8")):
             offered = "/" not in file or file == f"op/{operator}.hpp" or file.startswith("shared/")
             outside = operator != mine or folders[0] == "shared"
-            if outside and not offered and "/".join([mine, *folders]) not in UNSHARED:
+            if outside and not offered:
                 yield path, f"{included} is an inside of {operator}: what others use is in its shared/"
 
 

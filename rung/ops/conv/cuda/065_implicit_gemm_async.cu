@@ -26,7 +26,102 @@ using namespace conv_cuda;
 template <int Shape>
 __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Shape].blocks)
     conv_implicit_gemm_async(const __grid_constant__ Gathered g, PackedFilters packed) {
-  AsyncLayer<async_shapes[Shape]>::make(g, packed);
+  constexpr TileShape shape = async_shapes[Shape];
+  using Tile = RegisterTile<shape>;
+  using Ring = AsyncRing<shape>;
+  constexpr int steps = async_steps;
+  auto& ring = shared<Ring>();
+  const auto down = static_cast<unsigned>(ceil_div(g.m, shape.rows));
+  const std::int64_t group = blockIdx.y / down;
+  const auto first_filter = static_cast<int>(blockIdx.y % down) * shape.rows;
+  const std::int64_t first_pixel = std::int64_t{blockIdx.x} * shape.columns;
+  typename Tile::Sums sums = {};
+  const auto tiles = static_cast<int>(packed.terms / steps);
+  if (tiles > 0) {
+    typename Ring::Filters filters({.data = packed.data + group * packed.of_group(),
+                                    .outer_stride = 1,
+                                    .outer_extent = packed.pitch,
+                                    .depth_stride = packed.pitch},
+                                   first_filter);
+    // Of x a thread has the same pixels of all tiles: eight channels of a tap are copied where the
+    // tap is inside of the image, else zeros.
+    TappedPixel pixel[Ring::pixels];
+#pragma unroll
+    for (int i = 0; i < Ring::pixels; ++i) {
+      pixel[i] = tapped_pixel(g, first_pixel + threadIdx.x + i * shape.threads());
+    }
+    const float* const x = static_cast<const float*>(g.x) + group * g.q * g.x_strides[1];
+    TermWalk walk;
+    const auto gather = [&](float* tile) {
+      const int left = static_cast<int>(g.q) - walk.channel;
+#pragma unroll
+      for (int i = 0; i < Ring::pixels; ++i) {
+        const bool inside = (pixel[i].inside >> walk.tap & 1) != 0;
+        const float* const from = x + (pixel[i].base + walk.offset);
+        float* const to = tile + i * shape.threads() + threadIdx.x;
+        if (left >= steps) {
+          copy_channels<shape.columns, true>(to, from, g.x_strides[1], inside, left);
+        } else {
+          copy_channels<shape.columns, false>(to, from, g.x_strides[1], inside, left);
+        }
+      }
+      walk.advance(g);
+    };
+
+    // Tiles are asked for `stages - 1` ahead. One group of copies per tile, empty ones included, so
+    // that "all but the last n groups" always means the same tile.
+    filters.copy(ring.filters[0]);
+    gather(ring.pixels_of[0]);
+    ptx::async_commit();
+#pragma unroll
+    for (int stage = 1; stage < shape.stages - 1; ++stage) {
+      if (stage < tiles) {
+        filters.copy(ring.filters[stage]);
+        gather(ring.pixels_of[stage]);
+      }
+      ptx::async_commit();
+    }
+    // Fragments of one step are read while those of the step before are multiplied.
+    float a[2][shape.thread_rows];
+    float b[2][shape.thread_columns];
+    const int row = Tile::row(0);
+    const int column = Tile::column(0);
+    const auto load_step = [&](int stage, int step) {
+      load_fragment<shape.thread_rows, shape.lanes_down() * Tile::group>(
+          a[step % 2], &ring.filters[stage][step * Ring::Filters::pitch + row]);
+      load_fragment<shape.thread_columns, shape.lanes_along() * Tile::group>(
+          b[step % 2], &ring.pixels_of[stage][step * shape.columns + column]);
+    };
+    int reading = 0;
+    int writing = shape.stages - 1;
+    ptx::async_wait<shape.stages - 2>();
+    __syncthreads();
+    load_step(reading, 0);
+    for (int tile = 0; tile < tiles; ++tile) {
+#pragma unroll
+      for (int step = 0; step < steps; ++step) {
+        if (step == steps - 1) {
+          // The next tile has arrived for everybody, and everybody has read this one to its end.
+          // After the last tile this one is read once more, to no effect.
+          ptx::async_wait<shape.stages - 2>();
+          __syncthreads();
+          const int next = reading == shape.stages - 1 ? 0 : reading + 1;
+          reading = tile + 1 < tiles ? next : reading;
+        }
+        load_step(reading, (step + 1) % steps);
+        // The copies of a tile in two steps: all at once they would hold up the multiply-adds.
+        const bool more = tile + shape.stages - 1 < tiles;
+        if (step == 0 && more) gather(ring.pixels_of[writing]);
+        if (step == 1) {
+          if (more) filters.copy(ring.filters[writing]);
+          ptx::async_commit();
+          writing = writing == shape.stages - 1 ? 0 : writing + 1;
+        }
+        multiply_add<true>(sums, a[step % 2], b[step % 2]);
+      }
+    }
+  }
+  store_filters<shape>(g, group, first_filter, first_pixel, sums);
 }
 
 __global__ void __launch_bounds__(block_threads)

@@ -15,28 +15,22 @@
 //          Channels are multiplied in sixty-fours: with 8 of them seven eighths are zeros.
 // Tried    -
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper".
-#include "rung/device/ptx/hopper.hpp"
+#include "rung/device/collectives.hpp"
 #include "rung/device/ptx/im2col.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
-#include "rung/ops/gemm/cuda/320_persistent.cuh"
+#include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 
 namespace rung {
 namespace {
 
 using namespace conv_cuda;
-using gemm_cuda::consumer_registers;
-using gemm_cuda::consumer_warps;
-using gemm_cuda::producer_registers;
-using gemm_cuda::producer_threads;
-using gemm_cuda::role_threads;
-using gemm_cuda::StripBoxes;
 using gemm_cuda::TensorJob;
 using gemm_cuda::TensorPlan;
 using gemm_cuda::TensorTile;
-using gemm_cuda::TileWork;
 
 // As gemm's tiles, but a tap reads its pixels again.
-constexpr int tile_pixels = gemm_cuda::persistent_rows;
+constexpr int tile_pixels = 64 * consumer_groups;
 constexpr TensorTile tiles[] = {{.rows = tile_pixels, .columns = 256, .reach = 0.82},
                                 {.rows = tile_pixels, .columns = 128, .reach = 0.74},
                                 {.rows = tile_pixels, .columns = 64, .reach = 0.55}};
@@ -45,6 +39,16 @@ template <class T>
 using PixelTile = WgmmaTile<T, tile_pixels, true>;
 template <class T, int Filters>
 using FilterTile = WgmmaTile<T, Filters, true>;
+
+/// Up to 192 KiB of stages, and two boxes of y per warp.
+template <int Filters>
+struct TileRing {
+  using Stage = TileStage<tile_pixels, Filters>;
+  static constexpr int stage_count = (192 << 10) / static_cast<int>(sizeof(Stage));
+  Stage stages[stage_count];
+  StripBoxes strips[consumer_warps];
+  StageRing<stage_count> ring;
+};
 
 /// A product whose A is x, unrolled by the engine, and whose k goes through taps and then channels.
 template <class T>
@@ -64,11 +68,11 @@ struct ConvJob {
 
 /// Stores a warp's 16 pixels by Filters sums; y is nothing but them.
 template <int Filters, class T, class Sums>
-__device__ __forceinline__ void scatter_strip(const ConvJob<T>& conv, gemm_cuda::StripStage& box,
+__device__ __forceinline__ void scatter_strip(const ConvJob<T>& conv, StripStage& box,
                                               int first_pixel, int first_filter, const Sums& sums) {
   constexpr int width = 64;       // filters of a box's line of 128 bytes
   constexpr int lines_apart = 4;  // eight lanes store a line
-  constexpr int lines = gemm_cuda::StripStage::rows / lines_apart;
+  constexpr int lines = StripStage::rows / lines_apart;
   const auto& p = conv.gemm.finish.p;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int chunk = lane % 8;
@@ -87,7 +91,7 @@ __device__ __forceinline__ void scatter_strip(const ConvJob<T>& conv, gemm_cuda:
   for (int piece = 0; piece < Filters / width; ++piece) {
     const std::int64_t filter = first_filter + piece * width + chunk * 8;
     __syncwarp();  // the piece before has been read
-    gemm_cuda::fill_box<T>(box, 1.0F, [&](int i) { return sums(piece * (width / 2) + i); });
+    fill_box<T>(box, 1.0F, [&](int i) { return sums(piece * (width / 2) + i); });
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < lines; ++i) {
@@ -113,7 +117,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     conv_implicit_gemm_tma(const __grid_constant__ ConvJob<T> conv) {
   using TileA = PixelTile<T>;
   using TileB = FilterTile<T, Filters>;
-  using Layout = gemm_cuda::PersistentLayout<Filters>;
+  using Layout = TileRing<Filters>;
   const TensorJob<T>& job = conv.gemm;
   auto& layout = shared<Layout>();
   if (threadIdx.x == 0) {
@@ -283,7 +287,7 @@ void launch_group(const Conv::Args& args, Context& context, std::int64_t group, 
                           .along = static_cast<int>(ceil_div(finish.p.n(), Filters)),
                           .batch = 1,
                           .slices = ceil_div(k_tiles, slice_tiles),
-                          .band = gemm_cuda::raster_band(context.info().sms, tile_pixels, Filters)},
+                          .band = raster_band(context.info().sms, tile_pixels, Filters)},
                .a_moves = 0,
                .b_moves = 0,
                .k_tiles = k_tiles,
@@ -304,11 +308,11 @@ void launch_group(const Conv::Args& args, Context& context, std::int64_t group, 
       .y_image = args.y.strides[0],
       .y_row = args.y.strides[3],
       .y_pixel = args.y.strides[4]};
-  if (!conv.scattered) map_result(conv.gemm, finish.p.n());
+  if (!conv.scattered) map_result(conv.gemm);
   launch(context,
          {.grid = smaller<std::int64_t>(conv.gemm.raster.total(), context.info().sms),
           .block = role_threads,
-          .shared_bytes = sizeof(gemm_cuda::PersistentLayout<Filters>)},
+          .shared_bytes = sizeof(TileRing<Filters>)},
          conv_implicit_gemm_tma<T, Filters>, conv);
 }
 

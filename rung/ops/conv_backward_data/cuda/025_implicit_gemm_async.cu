@@ -22,44 +22,130 @@ namespace {
 
 using namespace conv_cuda;
 
-template <int Shape>
-__global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Shape].blocks)
-    conv_backward_data_implicit_gemm_async(const __grid_constant__ Gathered g,
-                                           PackedFilters packed) {
-  AsyncLayer<async_shapes[Shape]>::make(g, packed);
-}
-
-__global__ void __launch_bounds__(block_threads)
-    conv_backward_data_implicit_gemm_async_pack(Gathered g, PackedFilters packed) {
-  pack_filters(g, packed);
-}
-
-/// The phases of a strided layer, of many terms first.
 constexpr int max_phases = 9;
+/// The phases of a strided layer, of many terms first; or the one of a layer that is not.
+template <int Max>
 struct Phases {
-  Gathered layer[max_phases];
-  PackedFilters packed[max_phases];
+  Gathered layer[Max];
+  PackedFilters packed[Max];
 };
-static_assert(sizeof(Phases) <= 4096, "parameters of a kernel");
+static_assert(sizeof(Phases<max_phases>) <= 4096, "parameters of a kernel");
 
 /// blockIdx.z counts phases.
-template <int Shape>
+template <int Shape, int Max>
 __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Shape].blocks)
-    conv_backward_data_implicit_gemm_async_phases(const __grid_constant__ Phases phases) {
-  const Gathered& g = phases.layer[blockIdx.z];
-  if (std::int64_t{blockIdx.x} * async_shapes[Shape].columns >= g.pixels()) return;
-  AsyncLayer<async_shapes[Shape]>::make(g, phases.packed[blockIdx.z]);
+    conv_backward_data_implicit_gemm_async(const __grid_constant__ Phases<Max> phases) {
+  constexpr TileShape shape = async_shapes[Shape];
+  using Tile = RegisterTile<shape>;
+  using Ring = AsyncRing<shape>;
+  constexpr int steps = async_steps;
+  auto& ring = shared<Ring>();
+  const Gathered& g = phases.layer[Max == 1 ? 0 : blockIdx.z];
+  const PackedFilters& packed = phases.packed[Max == 1 ? 0 : blockIdx.z];
+  if (std::int64_t{blockIdx.x} * shape.columns >= g.pixels()) return;
+  const auto down = static_cast<unsigned>(ceil_div(g.m, shape.rows));
+  const std::int64_t group = blockIdx.y / down;
+  const auto first_filter = static_cast<int>(blockIdx.y % down) * shape.rows;
+  const std::int64_t first_pixel = std::int64_t{blockIdx.x} * shape.columns;
+  typename Tile::Sums sums = {};
+  const auto tiles = static_cast<int>(packed.terms / steps);
+  if (tiles > 0) {
+    typename Ring::Filters filters({.data = packed.data + group * packed.of_group(),
+                                    .outer_stride = 1,
+                                    .outer_extent = packed.pitch,
+                                    .depth_stride = packed.pitch},
+                                   first_filter);
+    // Of dy a thread has the same places of all tiles: eight filters of a tap are copied where the
+    // tap meets a result, else zeros.
+    TappedPixel pixel[Ring::pixels];
+#pragma unroll
+    for (int i = 0; i < Ring::pixels; ++i) {
+      pixel[i] = tapped_pixel(g, first_pixel + threadIdx.x + i * shape.threads());
+    }
+    const float* const x = static_cast<const float*>(g.x) + group * g.q * g.x_strides[1];
+    TermWalk walk;
+    const auto gather = [&](float* tile) {
+      const int left = static_cast<int>(g.q) - walk.channel;
+#pragma unroll
+      for (int i = 0; i < Ring::pixels; ++i) {
+        const bool inside = (pixel[i].inside >> walk.tap & 1) != 0;
+        const float* const from = x + (pixel[i].base + walk.offset);
+        float* const to = tile + i * shape.threads() + threadIdx.x;
+        if (left >= steps) {
+          copy_channels<shape.columns, true>(to, from, g.x_strides[1], inside, left);
+        } else {
+          copy_channels<shape.columns, false>(to, from, g.x_strides[1], inside, left);
+        }
+      }
+      walk.advance(g);
+    };
+
+    // Tiles are asked for `stages - 1` ahead. One group of copies per tile, empty ones included, so
+    // that "all but the last n groups" always means the same tile.
+    filters.copy(ring.filters[0]);
+    gather(ring.pixels_of[0]);
+    ptx::async_commit();
+#pragma unroll
+    for (int stage = 1; stage < shape.stages - 1; ++stage) {
+      if (stage < tiles) {
+        filters.copy(ring.filters[stage]);
+        gather(ring.pixels_of[stage]);
+      }
+      ptx::async_commit();
+    }
+    // Fragments of one step are read while those of the step before are multiplied.
+    float a[2][shape.thread_rows];
+    float b[2][shape.thread_columns];
+    const int row = Tile::row(0);
+    const int column = Tile::column(0);
+    const auto load_step = [&](int stage, int step) {
+      load_fragment<shape.thread_rows, shape.lanes_down() * Tile::group>(
+          a[step % 2], &ring.filters[stage][step * Ring::Filters::pitch + row]);
+      load_fragment<shape.thread_columns, shape.lanes_along() * Tile::group>(
+          b[step % 2], &ring.pixels_of[stage][step * shape.columns + column]);
+    };
+    int reading = 0;
+    int writing = shape.stages - 1;
+    ptx::async_wait<shape.stages - 2>();
+    __syncthreads();
+    load_step(reading, 0);
+    for (int tile = 0; tile < tiles; ++tile) {
+#pragma unroll
+      for (int step = 0; step < steps; ++step) {
+        if (step == steps - 1) {
+          // The next tile has arrived for everybody, and everybody has read this one to its end.
+          // After the last tile this one is read once more, to no effect.
+          ptx::async_wait<shape.stages - 2>();
+          __syncthreads();
+          const int next = reading == shape.stages - 1 ? 0 : reading + 1;
+          reading = tile + 1 < tiles ? next : reading;
+        }
+        load_step(reading, (step + 1) % steps);
+        // The copies of a tile in two steps: all at once they would hold up the multiply-adds.
+        const bool more = tile + shape.stages - 1 < tiles;
+        if (step == 0 && more) gather(ring.pixels_of[writing]);
+        if (step == 1) {
+          if (more) filters.copy(ring.filters[writing]);
+          ptx::async_commit();
+          writing = writing == shape.stages - 1 ? 0 : writing + 1;
+        }
+        multiply_add<true>(sums, a[step % 2], b[step % 2]);
+      }
+    }
+  }
+  store_filters<shape>(g, group, first_filter, first_pixel, sums);
 }
 
+template <int Max>
 __global__ void __launch_bounds__(block_threads)
-    conv_backward_data_implicit_gemm_async_pack_phases(const __grid_constant__ Phases phases) {
+    conv_backward_data_implicit_gemm_async_pack(const __grid_constant__ Phases<Max> phases) {
   pack_filters(phases.layer[blockIdx.y], phases.packed[blockIdx.y]);
 }
 
 // --- on the host ---------------------------------------------------------------------------------
 
 /// How many there are, up to max_phases.
-std::int64_t phases_of(const ConvBackwardData::Args& args, Phases& phases) {
+std::int64_t phases_of(const ConvBackwardData::Args& args, Phases<max_phases>& phases) {
   const Gathered g = conv_layer::transposed(args);
   const std::int64_t count = conv_layer::phases_of(g);
   for (std::int64_t i = 0; i < count; ++i) {
@@ -78,7 +164,7 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
   }
   if (conv_layer::phases_of(g) > max_phases)
     return unsupported("strides that leave up to 9 phases");
-  Phases phases;
+  Phases<max_phases> phases;
   const std::int64_t count = phases_of(args, phases);
   for (std::int64_t i = 0; i < count; ++i) {
     const Support one = supports_async(phases.layer[i]);
@@ -88,18 +174,19 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
 }
 
 double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  Phases phases;
+  Phases<max_phases> phases;
   const auto count = static_cast<std::size_t>(phases_of(args, phases));
   return plan_async({phases.layer, count}, ConvBackwardData::cost(args), context).seconds;
 }
 
-void run_phases(const ConvBackwardData::Args& args, Context& context) {
-  Phases phases;
-  const auto count = static_cast<int>(phases_of(args, phases));
+/// Of `count` phases, of which the first has the most terms.
+template <int Max>
+void run_phases(const ConvBackwardData::Args& args, Context& context, Phases<Max>& phases,
+                int count) {
   std::size_t bytes = 0;
   std::int64_t most = 0;  // elements of a phase's filters
   std::int64_t pixels = 0;
-  std::size_t first[max_phases];
+  std::size_t first[Max];
   for (int i = 0; i < count; ++i) {
     const Gathered& g = phases.layer[i];
     phases.packed[i] = packed_shape(g);
@@ -115,25 +202,26 @@ void run_phases(const ConvBackwardData::Args& args, Context& context) {
   launch(context,
          {.grid = {smaller(ceil_div(most, block_threads), std::int64_t{0x7fffffff}), count},
           .block = block_threads},
-         conv_backward_data_implicit_gemm_async_pack_phases, phases);
+         conv_backward_data_implicit_gemm_async_pack<Max>, phases);
   const AsyncPlan plan = plan_async({phases.layer, static_cast<std::size_t>(count)},
                                     ConvBackwardData::cost(args), context);
   with_async_shape(plan.shape, [&]<int Shape>() {
     LaunchShape shape = async_grid<Shape>(phases.layer[0]);
     shape.grid.x = ceil_div(pixels, async_shapes[Shape].columns);
     shape.grid.z = count;
-    launch(context, shape, conv_backward_data_implicit_gemm_async_phases<Shape>, phases);
+    launch(context, shape, conv_backward_data_implicit_gemm_async<Shape, Max>, phases);
   });
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
   const Gathered g = conv_layer::transposed(args);
-  if (is_divided(g)) return run_phases(args, context);
-  const PackedFilters packed = make_packed(g, context);
-  launch(context, pack_grid(g, packed), conv_backward_data_implicit_gemm_async_pack, g, packed);
-  with_async_shape(plan_async(g, ConvBackwardData::cost(args), context).shape, [&]<int Shape>() {
-    launch(context, async_grid<Shape>(g), conv_backward_data_implicit_gemm_async<Shape>, g, packed);
-  });
+  if (!is_divided(g)) {
+    Phases<1> whole{.layer = {g}, .packed = {}};
+    return run_phases(args, context, whole, 1);
+  }
+  Phases<max_phases> phases;
+  const auto count = static_cast<int>(phases_of(args, phases));
+  run_phases(args, context, phases, count);
 }
 
 const Rung<ConvBackwardData> self{{.name = "implicit_gemm_async",

@@ -16,8 +16,8 @@
 // Source   gemm / simt_top; split-K: S. Chetlur et al., cuDNN, 2014.
 #include <cmath>
 
+#include "rung/device/tile/async_tile.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
-#include "rung/ops/gemm/cuda/detail/async.hpp"
 
 namespace rung {
 namespace {
@@ -25,24 +25,24 @@ namespace {
 using namespace conv_cuda;
 
 constexpr int steps = 8;  // pixels of a tile
-constexpr gemm_cuda::TileShape shapes[] = {{.rows = 128,
-                                            .columns = 128,
-                                            .steps = steps,
-                                            .warp_rows = 64,
-                                            .warp_columns = 64,
-                                            .thread_rows = 16,
-                                            .thread_columns = 8,
-                                            .stages = 5,
-                                            .blocks = 2},
-                                           {.rows = 64,
-                                            .columns = 128,
-                                            .steps = steps,
-                                            .warp_rows = 32,
-                                            .warp_columns = 64,
-                                            .thread_rows = 8,
-                                            .thread_columns = 8,
-                                            .stages = 5,
-                                            .blocks = 3}};
+constexpr TileShape shapes[] = {{.rows = 128,
+                                 .columns = 128,
+                                 .steps = steps,
+                                 .warp_rows = 64,
+                                 .warp_columns = 64,
+                                 .thread_rows = 16,
+                                 .thread_columns = 8,
+                                 .stages = 5,
+                                 .blocks = 2},
+                                {.rows = 64,
+                                 .columns = 128,
+                                 .steps = steps,
+                                 .warp_rows = 32,
+                                 .warp_columns = 64,
+                                 .thread_rows = 8,
+                                 .thread_columns = 8,
+                                 .stages = 5,
+                                 .blocks = 3}};
 // What each is taken to reach of the multiply-add peak where dw is large.
 constexpr double fractions[] = {0.56, 0.52};
 
@@ -84,152 +84,165 @@ struct PixelWalk {
   }
 };
 
-/// Elements from a step to the next in shared memory: eight lanes with neighboring steps, and four
-/// such groups with neighboring rows, are in different banks.
-template <int Extent>
-constexpr int step_pitch = Extent + 4;
-
-/// Copies tiles [pixel][filter] of dy.
-template <int Filters, int Threads>
-class ResultTile {
-  static constexpr int apart = Threads / steps;
-  static constexpr int count = Filters / apart;
-  static_assert(count * apart == Filters);
-
-  const FilterGradient<float>& p_;
-  const float* dy_;  // of this thread's first filter
-  PixelWalk at_;
-  int to_;
-  int filters_;  // from the first one on
-
- public:
-  static constexpr int pitch = step_pitch<Filters>;
-  static constexpr int elements = steps * pitch;
-
-  __device__ __forceinline__ ResultTile(const FilterGradient<float>& p, std::int64_t group,
-                                        std::int64_t first_filter, std::int64_t first_tile)
-      : p_(p), at_(p.g, first_tile) {
-    const int row = static_cast<int>(threadIdx.x) / steps;
-    dy_ = p.dy + (group * p.g.group_filters() + first_filter + row) * p.dy_strides[1];
-    to_ = static_cast<int>(threadIdx.x) % steps * pitch + row;
-    filters_ =
-        static_cast<int>(smaller(p.g.group_filters() - first_filter - row, std::int64_t{Filters}));
+/// A bit for each tap along an axis that is inside of x, from the one at `at` on.
+__device__ __forceinline__ unsigned taps_inside(const ConvAxis& axis, int at) {
+  unsigned bits = 0;
+  unsigned bit = 1;
+  for (int t = 0; t < static_cast<int>(axis.kernel); ++t, bit <<= 1) {
+    bits |= static_cast<unsigned>(at) < static_cast<unsigned>(axis.in) ? bit : 0;
+    at += static_cast<int>(axis.dilation);
   }
+  return bits;
+}
 
-  __device__ __forceinline__ void copy(float* tile) {
-    const int filters = at_.exists() ? filters_ : 0;
-    const float* from = dy_ + at_.image * p_.dy_strides[0] + at_.row * p_.dy_strides[3] +
-                        at_.column * p_.dy_strides[4];
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      ptx::async_copy<4>(tile + to_ + i * apart, from, i * apart < filters ? 4 : 0);
-      from += apart * p_.dy_strides[1];
-    }
-    at_.advance();
-  }
-  __device__ __forceinline__ void copy_first(float* tile, int) { copy(tile); }
-};
-
-/// Copies tiles [pixel][term] of x.
-template <int Terms, int Threads>
-class TermTile {
-  static constexpr int apart = Threads / steps;
-  static constexpr int count = Terms / apart;
-  static_assert(count * apart == Terms);
-
-  const FilterGradient<float>& p_;
-  const float* x_;
-  PixelWalk at_;
-  int to_;
-  int offset_[count];    // from the pixel's first tap and channel to the term
-  unsigned tap_[count];  // its bit; none where there is no such term
-
- public:
-  static constexpr int pitch = step_pitch<Terms>;
-  static constexpr int elements = steps * pitch;
-
-  __device__ __forceinline__ TermTile(const FilterGradient<float>& p, std::int64_t group,
-                                      std::int64_t first_term, std::int64_t first_tile)
-      : p_(p), x_(p.x + group * p.g.group_channels() * p.x_strides[1]), at_(p.g, first_tile) {
-    const int row = static_cast<int>(threadIdx.x) / steps;
-    to_ = static_cast<int>(threadIdx.x) % steps * pitch + row;
-    const ConvAxis& height = p.g.axis[1];
-    const ConvAxis& width = p.g.axis[2];
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      std::int64_t term = first_term + row + i * apart;
-      tap_[i] = 0;
-      offset_[i] = 0;
-      if (term >= p.terms) continue;
-      const std::int64_t across = take_axis(term, width.kernel);
-      const std::int64_t down = take_axis(term, height.kernel);
-      tap_[i] = 1U << (down * width.kernel + across);
-      offset_[i] =
-          static_cast<int>(term * p.x_strides[1] + down * height.dilation * p.x_strides[3] +
-                           across * width.dilation * p.x_strides[4]);
-    }
-  }
-
-  __device__ __forceinline__ void copy(float* tile) {
-    const ConvAxis& height = p_.g.axis[1];
-    const ConvAxis& width = p_.g.axis[2];
-    const int h = at_.row * static_cast<int>(height.stride) - static_cast<int>(height.padding);
-    const int v = at_.column * static_cast<int>(width.stride) - static_cast<int>(width.padding);
-    const unsigned across = inside(width, v);
-    unsigned down = at_.exists() ? inside(height, h) : 0;
-    unsigned taps = 0;
-    for (int shift = 0; down != 0; down >>= 1, shift += static_cast<int>(width.kernel)) {
-      taps |= (down & 1) != 0 ? across << shift : 0;
-    }
-    const float* const from =
-        x_ + at_.image * p_.x_strides[0] + h * p_.x_strides[3] + v * p_.x_strides[4];
-#pragma unroll
-    for (int i = 0; i < count; ++i) {
-      ptx::async_copy<4>(tile + to_ + i * apart, from + offset_[i], (taps & tap_[i]) != 0 ? 4 : 0);
-    }
-    at_.advance();
-  }
-  __device__ __forceinline__ void copy_first(float* tile, int) { copy(tile); }
-
- private:
-  /// A bit for each tap along an axis, from its first one on.
-  static __device__ __forceinline__ unsigned inside(const ConvAxis& axis, int at) {
-    unsigned bits = 0;
-    unsigned bit = 1;
-    for (int t = 0; t < static_cast<int>(axis.kernel); ++t, bit <<= 1) {
-      bits |= static_cast<unsigned>(at) < static_cast<unsigned>(axis.in) ? bit : 0;
-      at += static_cast<int>(axis.dilation);
-    }
-    return bits;
-  }
-};
-
+/// Tiles in flight: of dy [pixel][filter], of x [pixel][term]. Eight lanes with neighboring pixels,
+/// and four such groups with neighboring rows, are in different banks.
 template <int Shape>
-using TileOf =
-    gemm_cuda::TilePipeline<shapes[Shape], ResultTile<shapes[Shape].rows, shapes[Shape].threads()>,
-                            TermTile<shapes[Shape].columns, shapes[Shape].threads()>, true>;
+struct TilesInFlight {
+  static constexpr TileShape shape = shapes[Shape];
+  static constexpr int filter_pitch = shape.rows + 4;
+  static constexpr int term_pitch = shape.columns + 4;
+  static constexpr int apart = shape.threads() / steps;  // a thread's filters, and its terms
+  static constexpr int filters = shape.rows / apart;
+  static constexpr int terms = shape.columns / apart;
+  static_assert(filters * apart == shape.rows && terms * apart == shape.columns);
+  alignas(16) float dy[shape.stages][steps * filter_pitch];
+  alignas(16) float x[shape.stages][steps * term_pitch];
+};
 
 template <int Shape>
 __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
     conv_backward_filter_implicit_gemm_async(const __grid_constant__ FilterGradient<float> p) {
-  constexpr gemm_cuda::TileShape shape = shapes[Shape];
-  using Tile = TileOf<Shape>;
+  constexpr TileShape shape = shapes[Shape];
+  using Tile = RegisterTile<shape>;
+  using Ring = TilesInFlight<Shape>;
+  auto& ring = shared<Ring>();
   const ConvGeometry& g = p.g;
+  const ConvAxis& height = g.axis[1];
+  const ConvAxis& width = g.axis[2];
   const std::int64_t filters = g.group_filters();
   const std::int64_t down = ceil_div(filters, shape.rows);
   const std::int64_t group = blockIdx.y / down;
   const std::int64_t first_filter = blockIdx.y % down * shape.rows;
   const std::int64_t first_term = std::int64_t{blockIdx.x} * shape.columns;
   // Tiles of a slice: those of all images, shared as evenly as whole tiles can be.
-  const std::int64_t tiles = g.images * ceil_div(g.results(), steps);
-  const std::int64_t share = ceil_div(tiles, p.slices);
-  const std::int64_t begin = smaller(blockIdx.z * share, tiles);
-  const std::int64_t count = smaller(share, tiles - begin);
+  const std::int64_t all = g.images * ceil_div(g.results(), steps);
+  const std::int64_t share = ceil_div(all, p.slices);
+  const std::int64_t begin = smaller(blockIdx.z * share, all);
+  const auto tiles = static_cast<int>(smaller(share, all - begin));
   typename Tile::Sums sums = {};
-  if (count > 0) {
-    ResultTile<shape.rows, shape.threads()> results(p, group, first_filter, begin);
-    TermTile<shape.columns, shape.threads()> terms(p, group, first_term, begin);
-    Tile::accumulate(results, terms, static_cast<int>(count), steps, sums);
+  if (tiles > 0) {
+    const int lane = static_cast<int>(threadIdx.x) % steps;
+    const int own = static_cast<int>(threadIdx.x) / steps;  // first row and first term
+    PixelWalk at(g, begin);
+    // dy: the pixel of every `apart`th filter.
+    const float* const dy = p.dy + (group * filters + first_filter + own) * p.dy_strides[1];
+    const auto filters_left =
+        static_cast<int>(smaller(filters - first_filter - own, std::int64_t{shape.rows}));
+    const auto copy_dy = [&](float* tile) {
+      const int left = at.exists() ? filters_left : 0;
+      const float* from =
+          dy + at.image * p.dy_strides[0] + at.row * p.dy_strides[3] + at.column * p.dy_strides[4];
+#pragma unroll
+      for (int i = 0; i < Ring::filters; ++i) {
+        float* const to = tile + lane * Ring::filter_pitch + own + i * Ring::apart;
+        ptx::async_copy<4>(to, from, i * Ring::apart < left ? 4 : 0);
+        from += Ring::apart * p.dy_strides[1];
+      }
+    };
+    // x: the pixel of every `apart`th term: where a term lies from the pixel's first tap and
+    // channel on, and the bit of its tap; none where there is no such term.
+    const float* const x = p.x + group * g.group_channels() * p.x_strides[1];
+    int offset[Ring::terms];
+    unsigned tap[Ring::terms];
+#pragma unroll
+    for (int i = 0; i < Ring::terms; ++i) {
+      std::int64_t term = first_term + own + i * Ring::apart;
+      tap[i] = 0;
+      offset[i] = 0;
+      if (term >= p.terms) continue;
+      const std::int64_t across = take_axis(term, width.kernel);
+      const std::int64_t below = take_axis(term, height.kernel);
+      tap[i] = 1U << (below * width.kernel + across);
+      offset[i] =
+          static_cast<int>(term * p.x_strides[1] + below * height.dilation * p.x_strides[3] +
+                           across * width.dilation * p.x_strides[4]);
+    }
+    const auto gather_x = [&](float* tile) {
+      const int h = at.row * static_cast<int>(height.stride) - static_cast<int>(height.padding);
+      const int v = at.column * static_cast<int>(width.stride) - static_cast<int>(width.padding);
+      const unsigned across = taps_inside(width, v);
+      unsigned below = at.exists() ? taps_inside(height, h) : 0;
+      unsigned inside = 0;
+      for (int shift = 0; below != 0; below >>= 1, shift += static_cast<int>(width.kernel)) {
+        inside |= (below & 1) != 0 ? across << shift : 0;
+      }
+      const float* const from =
+          x + at.image * p.x_strides[0] + h * p.x_strides[3] + v * p.x_strides[4];
+#pragma unroll
+      for (int i = 0; i < Ring::terms; ++i) {
+        float* const to = tile + lane * Ring::term_pitch + own + i * Ring::apart;
+        ptx::async_copy<4>(to, from + offset[i], (inside & tap[i]) != 0 ? 4 : 0);
+      }
+    };
+
+    // Tiles are asked for `stages - 1` ahead. One group of copies per tile, empty ones included, so
+    // that "all but the last n groups" always means the same tile.
+    copy_dy(ring.dy[0]);
+    gather_x(ring.x[0]);
+    at.advance();
+    ptx::async_commit();
+#pragma unroll
+    for (int stage = 1; stage < shape.stages - 1; ++stage) {
+      if (stage < tiles) {
+        copy_dy(ring.dy[stage]);
+        gather_x(ring.x[stage]);
+        at.advance();
+      }
+      ptx::async_commit();
+    }
+    // Fragments of one pixel are read while those of the pixel before are multiplied.
+    float a[2][shape.thread_rows];
+    float b[2][shape.thread_columns];
+    const int row = Tile::row(0);
+    const int column = Tile::column(0);
+    const auto load_step = [&](int stage, int step) {
+      load_fragment<shape.thread_rows, shape.lanes_down() * Tile::group>(
+          a[step % 2], &ring.dy[stage][step * Ring::filter_pitch + row]);
+      load_fragment<shape.thread_columns, shape.lanes_along() * Tile::group>(
+          b[step % 2], &ring.x[stage][step * Ring::term_pitch + column]);
+    };
+    int reading = 0;
+    int writing = shape.stages - 1;
+    ptx::async_wait<shape.stages - 2>();
+    __syncthreads();
+    load_step(reading, 0);
+    for (int tile = 0; tile < tiles; ++tile) {
+#pragma unroll
+      for (int step = 0; step < steps; ++step) {
+        if (step == steps - 1) {
+          // The next tile has arrived for everybody, and everybody has read this one to its end.
+          // After the last tile this one is read once more, to no effect.
+          ptx::async_wait<shape.stages - 2>();
+          __syncthreads();
+          const int next = reading == shape.stages - 1 ? 0 : reading + 1;
+          reading = tile + 1 < tiles ? next : reading;
+        }
+        load_step(reading, (step + 1) % steps);
+        // The copies of a tile in two steps: all at once they would hold up the multiply-adds.
+        const bool more = tile + shape.stages - 1 < tiles;
+        if (step == 0 && more) gather_x(ring.x[writing]);
+        if (step == 1) {
+          if (more) {
+            copy_dy(ring.dy[writing]);
+            at.advance();
+          }
+          ptx::async_commit();
+          writing = writing == shape.stages - 1 ? 0 : writing + 1;
+        }
+        multiply_add<true>(sums, a[step % 2], b[step % 2]);
+      }
+    }
   }
 #pragma unroll
   for (int i = 0; i < shape.thread_rows; ++i) {
@@ -293,8 +306,8 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
       args, context, tiles_of(args, shapes[shape].rows, shapes[shape].columns), blocks_of(shape));
   const auto multiply = [&]<int Shape>() {
     if (shape != Shape) return;
-    LaunchShape grid = sliced_grid(p, shapes[Shape].rows, shapes[Shape].columns,
-                                   sizeof(typename TileOf<Shape>::Stages));
+    LaunchShape grid =
+        sliced_grid(p, shapes[Shape].rows, shapes[Shape].columns, sizeof(TilesInFlight<Shape>));
     grid.block = shapes[Shape].threads();
     launch(context, grid, conv_backward_filter_implicit_gemm_async<Shape>, p);
   };

@@ -14,27 +14,34 @@
 //          64.
 // Tried    -
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper": weight gradient.
-#include "rung/device/ptx/hopper.hpp"
+#include "rung/device/collectives.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
-#include "rung/ops/gemm/cuda/320_persistent.cuh"
+#include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 
 namespace rung {
 namespace {
 
 using namespace conv_cuda;
-using gemm_cuda::consumer_warps;
-using gemm_cuda::producer_threads;
-using gemm_cuda::role_threads;
 using gemm_cuda::TensorJob;
 using gemm_cuda::TensorPlan;
 using gemm_cuda::TensorTile;
-using gemm_cuda::TileWork;
 
-constexpr int tile_filters = gemm_cuda::persistent_rows;
+constexpr int tile_filters = 64 * consumer_groups;
 constexpr TensorTile tiles[] = {{.rows = tile_filters, .columns = 256, .reach = 0.8},
                                 {.rows = tile_filters, .columns = 128, .reach = 0.72},
                                 {.rows = tile_filters, .columns = 64, .reach = 0.5}};
+
+/// Up to 192 KiB of stages, and two boxes of dw per warp.
+template <int Channels>
+struct TileRing {
+  using Stage = TileStage<tile_filters, Channels>;
+  static constexpr int stage_count = (192 << 10) / static_cast<int>(sizeof(Stage));
+  Stage stages[stage_count];
+  StripBoxes strips[consumer_warps];
+  StageRing<stage_count> ring;
+};
 
 /// Rows of the product are filters, columns channels, k pixels, the batch the taps.
 template <class T>
@@ -52,7 +59,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     conv_backward_filter_implicit_gemm_tma(const __grid_constant__ GradientJob<T> gradient) {
   using TileA = WgmmaTile<T, tile_filters, false>;
   using TileB = WgmmaTile<T, Channels, false>;
-  using Layout = gemm_cuda::PersistentLayout<Channels>;
+  using Layout = TileRing<Channels>;
   const TensorJob<T>& job = gradient.gemm;
   auto& layout = shared<Layout>();
   if (threadIdx.x == 0) {
@@ -67,7 +74,7 @@ __global__ void __launch_bounds__(role_threads, 1)
   const auto blocks = static_cast<int>(gridDim.x);
 
   if (threadIdx.x < producer_threads) {
-    ptx::release_registers<gemm_cuda::producer_registers>();
+    ptx::release_registers<producer_registers>();
     if (threadIdx.x != 0) return;
     for (int number = first; number < works; number += blocks) {
       const TileWork work = job.raster.at(number);
@@ -98,7 +105,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     return;
   }
 
-  ptx::claim_registers<gemm_cuda::consumer_registers>();
+  ptx::claim_registers<consumer_registers>();
   const int warp = static_cast<int>(threadIdx.x - producer_threads) / 32;
   int turn = 0;
   for (int number = first; number < works; number += blocks) {
@@ -123,7 +130,7 @@ __global__ void __launch_bounds__(role_threads, 1)
                                         work.row * tile_filters + 16 * warp, work.column * Channels,
                                         [&](int i) { return sums[i]; });
   }
-  if (threadIdx.x % 32 == 0) gemm_cuda::StripBoxes::drain();
+  if (threadIdx.x % 32 == 0) StripBoxes::drain();
 }
 
 // --- on the host ---------------------------------------------------------------------------------
@@ -252,8 +259,7 @@ void launch_group(const ConvBackwardFilter::Args& args, Context& context, std::i
                           .along = static_cast<int>(ceil_div(finish.p.n(), Channels)),
                           .batch = static_cast<int>(g.taps()),
                           .slices = ceil_div(k_tiles, slice_tiles),
-                          .band =
-                              gemm_cuda::raster_band(context.info().sms, tile_filters, Channels)},
+                          .band = raster_band(context.info().sms, tile_filters, Channels)},
                .a_moves = 0,
                .b_moves = 0,
                .k_tiles = k_tiles,
@@ -268,11 +274,11 @@ void launch_group(const ConvBackwardFilter::Args& args, Context& context, std::i
       .between_height = static_cast<int>(height.dilation),
       .between_width = static_cast<int>(width.dilation),
       .taps_across = static_cast<int>(width.kernel)};
-  map_result(gradient.gemm, finish.p.n());
+  map_result(gradient.gemm);
   launch(context,
          {.grid = smaller<std::int64_t>(gradient.gemm.raster.total(), context.info().sms),
           .block = role_threads,
-          .shared_bytes = sizeof(gemm_cuda::PersistentLayout<Channels>)},
+          .shared_bytes = sizeof(TileRing<Channels>)},
          conv_backward_filter_implicit_gemm_tma<T, Channels>, gradient);
 }
 

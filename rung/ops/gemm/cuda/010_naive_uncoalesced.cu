@@ -9,7 +9,7 @@
 //          same for all lanes. The mean of the loads is 16.5 sectors per request.
 // Limits   memory transactions: under 1 % of the arithmetic peak.
 // Source   CUDA C++ Programming Guide, "Matrix multiplication", with its axes exchanged.
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {

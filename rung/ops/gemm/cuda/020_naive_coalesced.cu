@@ -13,7 +13,7 @@
 // Source   CUDA C++ Programming Guide, "Matrix multiplication" without shared memory.
 #include <algorithm>
 
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {

@@ -10,7 +10,7 @@
 // Limits   f32. Each warp loads its own rows of A and columns of B: the eight warps of a block load
 //          the same elements of B, from L1.
 // Source   V. Volkov and J. Demmel, Benchmarking GPUs to tune dense linear algebra, 2008.
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {

@@ -13,7 +13,7 @@
 //          columns; without it the bytes from L2 are 8 times those that the tile needs. shared_tile
 //          exchanges the two axes of this load.
 // Source   CUDA C++ Best Practices Guide, "Shared memory in matrix multiplication (C = A A')".
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {

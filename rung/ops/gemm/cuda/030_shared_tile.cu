@@ -13,7 +13,7 @@
 // Source   CUDA C++ Programming Guide, "Shared memory"; Kirk & Hwu, chapter on tiling.
 #include <cmath>
 
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {

@@ -11,7 +11,7 @@
 // Limits   f32; bank conflicts. One column of padding, b[tile][tile + 1], would spread the lanes
 //          over all banks.
 // Source   CUDA C++ Best Practices Guide, "Shared memory in matrix multiplication (C = A A')".
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {

@@ -10,7 +10,7 @@
 // Cost     B is read once for every 16 rows of C, from L2; A once for every 128 columns.
 // Limits   L2 bandwidth: 16 rows per block re-read B too often.
 // Source   Volkov & Demmel, "Benchmarking GPUs to tune dense linear algebra", SC 2008.
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 

@@ -9,7 +9,7 @@
 // Limits   shared-memory bandwidth: reuse in one direction alone.
 // Source   Kirk & Hwu, "Programming Massively Parallel Processors", joint register and shared-
 //          memory tiling.
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 

@@ -12,7 +12,7 @@
 //          loads, 4.37. The loop over steps is not unrolled, for a later rung to be seen.
 // Source   Volkov & Demmel, SC 2008; Nath, Tomov & Dongarra, "An improved MAGMA GEMM for Fermi",
 //          2010.
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 

@@ -10,7 +10,7 @@
 //          fragments: the loop over k is left as written, not unrolled, for the next rung to be
 //          seen.
 // Source   Luitjens, "CUDA Pro Tip: Increase performance with vectorized memory access", 2013.
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 

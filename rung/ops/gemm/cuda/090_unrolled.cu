@@ -10,7 +10,7 @@
 // Limits   a block stands still while its next tiles come from memory: only other blocks on the
 //          SM fill the gap.
 // Source   Volkov, "Better performance at lower occupancy", GTC 2010.
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 

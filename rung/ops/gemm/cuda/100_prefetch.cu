@@ -9,7 +9,7 @@
 // Limits   only one tile is in flight, for the 512 multiply-adds of one tile: less than the latency
 //          of memory when it is busy.
 // Source   Tan et al., "Fast implementation of DGEMM on Fermi GPU", SC 2011.
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 

@@ -12,8 +12,8 @@
 // Limits   shared-memory reads: the two rows of threads that make up a warp read 8 + 128 words for
 //          what a squarer warp would get from 32 + 64.
 // Source   NVIDIA A100 white paper, "Asynchronous copy"; CUTLASS, "multistage" pipelines.
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/async.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 
 namespace rung {
 namespace {
@@ -26,16 +26,16 @@ constexpr int tile = GroupedTile::extent;
 constexpr int threads = GroupedTile::threads;
 constexpr int blocks = 2;  // on an SM: at most 128 registers per thread
 
-template <Access access>
+template <TileAccess access>
 using Copies = AsyncTile<tile, steps, threads, access>;
 
-template <Access access_a, Access access_b>
+template <TileAccess access_a, TileAccess access_b>
 struct Ring {
   alignas(16) float a[stages][Copies<access_a>::elements];
   alignas(16) float b[stages][Copies<access_b>::elements];
 };
 
-template <Access access_a, Access access_b>
+template <TileAccess access_a, TileAccess access_b>
 __global__ void __launch_bounds__(threads, blocks) gemm_async_copy(Product32 p) {
   auto& ring = shared<Ring<access_a, access_b>>();
   const int batch = static_cast<int>(blockIdx.z);
@@ -91,7 +91,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Product32 p = with_contiguous_c(product<float, float>(args));
-  with_access(p, [&]<Access access_a, Access access_b>() {
+  with_access(p, [&]<TileAccess access_a, TileAccess access_b>() {
     launch_tiles(context,
                  {.rows = tile,
                   .columns = tile,

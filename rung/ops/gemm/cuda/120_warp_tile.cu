@@ -9,8 +9,8 @@
 // Cost     the same bytes from global memory, less from shared memory.
 // Limits   64 multiply-adds for 4 shared loads: one instruction in sixteen does not compute.
 // Source   CUTLASS, "Efficient GEMM in CUDA": thread-block, warp and thread tiles.
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/async.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 
 namespace rung {
 namespace {
@@ -28,16 +28,16 @@ constexpr int lanes_down = 8, lanes_along = 4;
 constexpr int fragment = 8;  // rows, and columns, of a thread
 constexpr int group = 4;     // adjacent ones: 16 bytes
 
-template <Access access>
+template <TileAccess access>
 using Copies = AsyncTile<tile, steps, threads, access>;
 
-template <Access access_a, Access access_b>
+template <TileAccess access_a, TileAccess access_b>
 struct Ring {
   alignas(16) float a[stages][Copies<access_a>::elements];
   alignas(16) float b[stages][Copies<access_b>::elements];
 };
 
-template <Access access_a, Access access_b>
+template <TileAccess access_a, TileAccess access_b>
 __global__ void __launch_bounds__(threads, blocks) gemm_warp_tile(Product32 p) {
   auto& ring = shared<Ring<access_a, access_b>>();
   const int batch = static_cast<int>(blockIdx.z);
@@ -112,7 +112,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Product32 p = with_contiguous_c(product<float, float>(args));
-  with_access(p, [&]<Access access_a, Access access_b>() {
+  with_access(p, [&]<TileAccess access_a, TileAccess access_b>() {
     launch_tiles(context,
                  {.rows = tile,
                   .columns = tile,

@@ -18,7 +18,7 @@
 //          multiplication on GPU" (sgemm.cu) for 4-byte cp.async that turns A around.
 #include <array>
 
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/simt_top.hpp"
 
 namespace rung {
@@ -76,7 +76,7 @@ __device__ Place place_of_block() {
   return {first + within % rows, within / rows};
 }
 
-template <int Shape, Access access_a, Access access_b>
+template <int Shape, TileAccess access_a, TileAccess access_b>
 __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
     gemm_simt_top(Product32 p) {
   constexpr TileShape shape = shapes[Shape];
@@ -122,7 +122,7 @@ TileChoice simt_top_choice(const Gemm::Args& args, const Context& context) {
 void run_simt_top(Context& context, const Product32& p, const TileChoice& choice) {
   Tiling tiling{};
   void (*kernel)(Product32) = nullptr;
-  with_access(p, [&]<Access access_a, Access access_b>() {
+  with_access(p, [&]<TileAccess access_a, TileAccess access_b>() {
     const auto choose = [&]<int Shape>() {
       if (choice.tile != Shape) return;
       tiling = tiling_of<shapes[Shape], access_a, access_b>;

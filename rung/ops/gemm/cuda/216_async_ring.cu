@@ -12,7 +12,7 @@
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/matrix.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/cuda/detail/strip.hpp"
+#include "rung/device/tile/strip.hpp"
 
 namespace rung {
 namespace {

@@ -12,10 +12,10 @@
 #include "rung/device/load_anywhere.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/matrix.hpp"
-#include "rung/ops/gemm/cuda/detail/raster.hpp"
-#include "rung/ops/gemm/cuda/detail/slices.hpp"
-#include "rung/ops/gemm/cuda/detail/strip.hpp"
-#include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
+#include "rung/device/tile/raster.hpp"
+#include "rung/ops/gemm/shared/cuda/slices.hpp"
+#include "rung/device/tile/strip.hpp"
+#include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

@@ -13,7 +13,7 @@
 // Tried    -
 // Source   CUTLASS, "Warp-specialized kernel design"; fast.cu.
 #include "rung/device/collectives.hpp"
-#include "rung/ops/gemm/cuda/detail/roles.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {

@@ -6,7 +6,7 @@
 
 #include "rung/device/collectives.hpp"
 #include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
-#include "rung/ops/gemm/cuda/detail/roles.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {

@@ -13,7 +13,7 @@
 // Source   CUTLASS, TMA multicast; fast.cu, where it brought 4 %.
 #include "rung/device/collectives.hpp"
 #include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
-#include "rung/ops/gemm/cuda/detail/roles.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {

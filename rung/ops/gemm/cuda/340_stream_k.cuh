@@ -8,7 +8,7 @@
 #include "rung/device/dependent.hpp"
 #include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
 #include "rung/ops/gemm/cuda/detail/finish_group.hpp"
-#include "rung/ops/gemm/cuda/detail/roles.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {

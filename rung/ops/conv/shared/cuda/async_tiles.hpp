@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gathered layer of f32 by the pipeline of gemm's `simt_top`: rows are filters, columns pixels, k
-// the terms. Both operands reach shared memory by cp.async, several tiles ahead of the products.
+// Words of the rungs that gather a layer of f32 by cp.async: rows are filters, columns pixels, k
+// the terms.
 //
 // Terms are ordered by eights of channels, then taps, then the channels of an eight: a tile of
 // eight steps has one tap, so that a pixel is checked against the padding once for eight elements,
@@ -11,116 +11,86 @@
 #include <cmath>
 #include <span>
 
+#include "rung/device/tile/async_tile.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv/shared/cuda/tiles.hpp"
-#include "rung/ops/gemm/cuda/detail/async.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 constexpr int async_steps = 8;
 constexpr std::int64_t max_async_taps = 32;  // a bit each
 
-/// Copies tiles [step][pixel] of x: a thread has the same pixels of each.
-template <int Pixels, int Threads>
-class GatheredTile {
-  static constexpr int mine = Pixels / Threads;
-  static_assert(mine * Threads == Pixels, "every thread copies as much");
-
-  const Gathered& g_;
-  const float* x_;
-  std::int64_t base_[mine];  // of a pixel's first tap, in elements
-  unsigned inside_[mine];    // a bit per tap
-  std::int64_t offset_ = 0;  // from there to the next tile's tap and first channel
-  int channel_ = 0;
-  int tap_ = 0;
-  int across_ = 0, down_ = 0;
-
- public:
-  static constexpr int pitch = Pixels;
-  static constexpr int elements = async_steps * pitch;
-
-  __device__ __forceinline__ GatheredTile(const Gathered& g, std::int64_t group,
-                                          std::int64_t first_pixel)
-      : g_(g), x_(static_cast<const float*>(g.x) + group * g.q * g.x_strides[1]) {
-#pragma unroll
-    for (int i = 0; i < mine; ++i) {
-      std::int64_t index = first_pixel + threadIdx.x + i * Threads;
-      inside_[i] = 0;
-      base_[i] = 0;
-      if (index >= g.pixels()) continue;
-      const auto place = [](const SourceAxis& axis, std::int64_t o) {
-        return static_cast<int>(o * axis.step + axis.start);
-      };
-      const int v = place(g.axis[2], take_axis(index, g.axis[2].places));
-      const int h = place(g.axis[1], take_axis(index, g.axis[1].places));
-      const int d = place(g.axis[0], take_axis(index, g.axis[0].places));
-      base_[i] =
-          index * g.x_strides[0] + d * g.x_strides[2] + h * g.x_strides[3] + v * g.x_strides[4];
-      unsigned bit = 1;
-      for (int td = 0; td < g.axis[0].kernel; ++td) {
-        for (int th = 0; th < g.axis[1].kernel; ++th) {
-          for (int tv = 0; tv < g.axis[2].kernel; ++tv, bit <<= 1) {
-            const bool all = is_inside(g.axis[0], d, td) && is_inside(g.axis[1], h, th) &&
-                             is_inside(g.axis[2], v, tv);
-            inside_[i] |= all ? bit : 0;
-          }
-        }
-      }
-    }
-  }
-
-  /// Starts copying the next tile: eight channels of a tap, as far as there are.
-  __device__ __forceinline__ void copy(float* tile) {
-    const int left = static_cast<int>(g_.q) - channel_;
-    if (left >= async_steps) {
-      copy_channels<true>(tile, left);
-    } else {
-      copy_channels<false>(tile, left);
-    }
-    advance();
-  }
-  /// Tiles are whole.
-  __device__ __forceinline__ void copy_first(float* tile, int) { copy(tile); }
-
- private:
-  static __device__ __forceinline__ bool is_inside(const SourceAxis& axis, int first, int tap) {
+/// Where a pixel's first tap is in x, in elements, and which of its taps are inside the image, a
+/// bit each; none beyond the last pixel.
+struct TappedPixel {
+  std::int64_t base;
+  unsigned inside;
+};
+__device__ __forceinline__ TappedPixel tapped_pixel(const Gathered& g, std::int64_t index) {
+  TappedPixel made{0, 0};
+  if (index >= g.pixels()) return made;
+  const auto place = [](const SourceAxis& axis, std::int64_t o) {
+    return static_cast<int>(o * axis.step + axis.start);
+  };
+  const auto is_inside = [](const SourceAxis& axis, int first, int tap) {
     const int at = first + tap * static_cast<int>(axis.between);
     return static_cast<unsigned>(at) < static_cast<unsigned>(axis.extent);
-  }
-
-  /// All: there are eight. A pointer that moves costs two additions per copy; multiples of the
-  /// channels' distance would cost more.
-  template <bool All>
-  __device__ __forceinline__ void copy_channels(float* tile, int left) const {
-#pragma unroll
-    for (int i = 0; i < mine; ++i) {
-      const bool inside = (inside_[i] >> tap_ & 1) != 0;
-      const float* from = x_ + (base_[i] + offset_);
-#pragma unroll
-      for (int k = 0; k < async_steps; ++k) {
-        const bool exists = inside && (All || k < left);
-        ptx::async_copy<4>(tile + k * pitch + i * Threads + threadIdx.x, from, exists ? 4 : 0);
-        from += g_.x_strides[1];
+  };
+  const int v = place(g.axis[2], take_axis(index, g.axis[2].places));
+  const int h = place(g.axis[1], take_axis(index, g.axis[1].places));
+  const int d = place(g.axis[0], take_axis(index, g.axis[0].places));
+  made.base = index * g.x_strides[0] + d * g.x_strides[2] + h * g.x_strides[3] + v * g.x_strides[4];
+  unsigned bit = 1;
+  for (int td = 0; td < g.axis[0].kernel; ++td) {
+    for (int th = 0; th < g.axis[1].kernel; ++th) {
+      for (int tv = 0; tv < g.axis[2].kernel; ++tv, bit <<= 1) {
+        const bool all = is_inside(g.axis[0], d, td) && is_inside(g.axis[1], h, th) &&
+                         is_inside(g.axis[2], v, tv);
+        made.inside |= all ? bit : 0;
       }
     }
   }
+  return made;
+}
 
-  __device__ __forceinline__ void advance() {
-    const auto step = [&](int axis) { return g_.axis[axis].between * g_.x_strides[2 + axis]; };
-    ++tap_;
-    offset_ += step(2);
-    if (++across_ < g_.axis[2].kernel) return;
-    across_ = 0;
-    offset_ += step(1) - g_.axis[2].kernel * step(2);
-    if (++down_ < g_.axis[1].kernel) return;
-    down_ = 0;
-    offset_ += step(0) - g_.axis[1].kernel * step(1);
-    if (tap_ < g_.taps()) return;
-    tap_ = 0;
-    channel_ += async_steps;
-    offset_ = channel_ * g_.x_strides[1];
+/// The walk through the terms, a tile at a time: the taps of eight channels, then those of the next
+/// eight.
+struct TermWalk {
+  std::int64_t offset = 0;  // from a pixel's first tap and channel, in elements of x
+  int channel = 0;          // the first of eight
+  int tap = 0;
+  int across = 0, down = 0;
+
+  __device__ __forceinline__ void advance(const Gathered& g) {
+    const auto step = [&](int axis) { return g.axis[axis].between * g.x_strides[2 + axis]; };
+    ++tap;
+    offset += step(2);
+    if (++across < g.axis[2].kernel) return;
+    across = 0;
+    offset += step(1) - g.axis[2].kernel * step(2);
+    if (++down < g.axis[1].kernel) return;
+    down = 0;
+    offset += step(0) - g.axis[1].kernel * step(1);
+    if (tap < g.taps()) return;
+    tap = 0;
+    channel += async_steps;
+    offset = channel * g.x_strides[1];
   }
 };
+
+/// Starts the copies of a pixel's eight channels, `apart` elements apart in x, to shared memory,
+/// Pitch words apart: zeros where it is not inside of the image, and, where not All of them exist,
+/// for channels from `left` on.
+template <int Pitch, bool All>
+__device__ __forceinline__ void copy_channels(float* to, const float* from, std::int64_t apart,
+                                              bool inside, int left) {
+#pragma unroll
+  for (int k = 0; k < async_steps; ++k) {
+    const bool exists = inside && (All || k < left);
+    ptx::async_copy<4>(to + k * Pitch, from, exists ? 4 : 0);
+    from += apart;  // a pointer that moves costs less than multiples
+  }
+}
 
 /// Filters of all groups: [group][eight of channels][tap][channel][filter].
 struct PackedFilters {
@@ -163,132 +133,114 @@ __device__ __forceinline__ bool writes_fours(const Gathered& g) {
          is_wide_aligned<float, 4>(static_cast<float*>(g.y));
 }
 
-/// A block's tile of a layer, from loads to stores: blockIdx.x counts tiles of pixels, blockIdx.y
-/// those of filters, of all groups.
-template <gemm_cuda::TileShape shape>
-struct AsyncLayer {
+/// A block's tiles in flight: filters [step][filter], pixels [step][pixel].
+template <TileShape shape>
+struct AsyncRing {
   static_assert(shape.steps == async_steps && shape.thread_columns % 4 == 0);
-  using TileA =
-      gemm_cuda::AsyncTile<shape.rows, shape.steps, shape.threads(), gemm_cuda::Access::wide>;
-  using TileB = GatheredTile<shape.columns, shape.threads()>;
-  using Tile = gemm_cuda::TilePipeline<shape, TileA, TileB, true>;
-  using Stages = typename Tile::Stages;
-
-  static __device__ __forceinline__ void make(const Gathered& g, const PackedFilters& packed) {
-    const auto tiles = static_cast<unsigned>(ceil_div(g.m, shape.rows));
-    const std::int64_t group = blockIdx.y / tiles;
-    const auto first_filter = static_cast<int>(blockIdx.y % tiles) * shape.rows;
-    const std::int64_t first_pixel = std::int64_t{blockIdx.x} * shape.columns;
-    typename Tile::Sums sums = {};
-    if (packed.terms > 0) {
-      TileA filters({.data = packed.data + group * packed.of_group(),
-                     .outer_stride = 1,
-                     .outer_extent = packed.pitch,
-                     .depth_stride = packed.pitch},
-                    first_filter);
-      TileB pixels(g, group, first_pixel);
-      Tile::accumulate(filters, pixels, static_cast<int>(packed.terms / async_steps), async_steps,
-                       sums);
-    }
-    write(g, group, first_filter, first_pixel, sums);
-  }
-
- private:
-  /// The loop over rows is rolled, as in gemm's finish_tile(): unrolled, each element would carry
-  /// its own copy of every activation.
-  static __device__ __forceinline__ void write(const Gathered& g, std::int64_t group,
-                                               int first_filter, std::int64_t first_pixel,
-                                               const typename Tile::Sums& sums) {
-    constexpr int columns = shape.thread_columns;
-    std::int64_t at[columns];
-#pragma unroll
-    for (int j = 0; j < columns; ++j) {
-      std::int64_t index = first_pixel + Tile::column(j);
-      at[j] = -1;
-      if (index >= g.pixels()) continue;
-      at[j] = take_axis(index, g.axis[2].places) * g.y_strides[4];
-      at[j] += take_axis(index, g.axis[1].places) * g.y_strides[3];
-      at[j] += take_axis(index, g.axis[0].places) * g.y_strides[2];
-      at[j] += index * g.y_strides[0];
-    }
-    const bool wide = writes_fours(g);
-    const auto* bias = static_cast<const float*>(g.bias);
-#pragma unroll 1
-    for (int i = 0; i < shape.thread_rows; ++i) {
-      float picked[columns] = {};
-#pragma unroll
-      for (int candidate = 0; candidate < shape.thread_rows; ++candidate) {
-        if (candidate == i) {
-#pragma unroll
-          for (int j = 0; j < columns; ++j) picked[j] = sums[candidate][j];
-        }
-      }
-      const std::int64_t filter = first_filter + Tile::row(i);
-      if (filter >= g.m) continue;
-      const std::int64_t of_all = group * g.m + filter;
-      const float added = bias != nullptr ? bias[of_all * g.bias_stride] : 0.0F;
-      float* const y = static_cast<float*>(g.y) + of_all * g.y_strides[1];
-      if (bias != nullptr || g.activation != Activation::none) {
-#pragma unroll
-        for (int j = 0; j < columns; ++j) {
-          picked[j] = activate<float>(g.activation, picked[j] + added);
-        }
-      }
-#pragma unroll
-      for (int j = 0; j < columns; j += 4) {
-        if (wide) {
-          // The pixels are a multiple of four: all of these exist, or none.
-          const Pack<float, 4> four{{picked[j], picked[j + 1], picked[j + 2], picked[j + 3]}};
-          if (at[j] >= 0) store_wide(y + at[j], four);
-          continue;
-        }
-#pragma unroll
-        for (int lane = j; lane < j + 4; ++lane) {
-          if (at[lane] >= 0) y[at[lane]] = picked[lane];
-        }
-      }
-    }
-  }
+  using Filters = AsyncTile<shape.rows, shape.steps, shape.threads(), TileAccess::wide>;
+  static constexpr int pixels = shape.columns / shape.threads();  // that a thread copies
+  static_assert(pixels * shape.threads() == shape.columns, "every thread copies as much");
+  alignas(16) float filters[shape.stages][Filters::elements];
+  alignas(16) float pixels_of[shape.stages][async_steps * shape.columns];
 };
+
+/// The epilogue of a block's tile: bias, activation, and y, four pixels at a time where they are
+/// one store. The loop over rows is rolled, as in finish_tile() (rung/device/tile/epilogue.hpp):
+/// unrolled, each element would carry its own copy of every activation.
+template <TileShape shape>
+__device__ __forceinline__ void store_filters(const Gathered& g, std::int64_t group,
+                                              int first_filter, std::int64_t first_pixel,
+                                              const typename RegisterTile<shape>::Sums& sums) {
+  using Tile = RegisterTile<shape>;
+  constexpr int columns = shape.thread_columns;
+  std::int64_t at[columns];
+#pragma unroll
+  for (int j = 0; j < columns; ++j) {
+    std::int64_t index = first_pixel + Tile::column(j);
+    at[j] = -1;
+    if (index >= g.pixels()) continue;
+    at[j] = take_axis(index, g.axis[2].places) * g.y_strides[4];
+    at[j] += take_axis(index, g.axis[1].places) * g.y_strides[3];
+    at[j] += take_axis(index, g.axis[0].places) * g.y_strides[2];
+    at[j] += index * g.y_strides[0];
+  }
+  const bool wide = writes_fours(g);
+  const auto* bias = static_cast<const float*>(g.bias);
+#pragma unroll 1
+  for (int i = 0; i < shape.thread_rows; ++i) {
+    float picked[columns] = {};
+#pragma unroll
+    for (int candidate = 0; candidate < shape.thread_rows; ++candidate) {
+      if (candidate == i) {
+#pragma unroll
+        for (int j = 0; j < columns; ++j) picked[j] = sums[candidate][j];
+      }
+    }
+    const std::int64_t filter = first_filter + Tile::row(i);
+    if (filter >= g.m) continue;
+    const std::int64_t of_all = group * g.m + filter;
+    const float added = bias != nullptr ? bias[of_all * g.bias_stride] : 0.0F;
+    float* const y = static_cast<float*>(g.y) + of_all * g.y_strides[1];
+    if (bias != nullptr || g.activation != Activation::none) {
+#pragma unroll
+      for (int j = 0; j < columns; ++j) {
+        picked[j] = activate<float>(g.activation, picked[j] + added);
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < columns; j += 4) {
+      if (wide) {
+        // The pixels are a multiple of four: all of these exist, or none.
+        const Pack<float, 4> four{{picked[j], picked[j + 1], picked[j + 2], picked[j + 3]}};
+        if (at[j] >= 0) store_wide(y + at[j], four);
+        continue;
+      }
+#pragma unroll
+      for (int lane = j; lane < j + 4; ++lane) {
+        if (at[lane] >= 0) y[at[lane]] = picked[lane];
+      }
+    }
+  }
+}
 
 // --- on the host ---------------------------------------------------------------------------------
 
-constexpr gemm_cuda::TileShape async_shapes[] = {{.rows = 128,
-                                                  .columns = 256,
-                                                  .steps = async_steps,
-                                                  .warp_rows = 64,
-                                                  .warp_columns = 64,
-                                                  .thread_rows = 16,
-                                                  .thread_columns = 8,
-                                                  .stages = 5,
-                                                  .blocks = 1},
-                                                 {.rows = 64,
-                                                  .columns = 256,
-                                                  .steps = async_steps,
-                                                  .warp_rows = 64,
-                                                  .warp_columns = 64,
-                                                  .thread_rows = 16,
-                                                  .thread_columns = 8,
-                                                  .stages = 5,
-                                                  .blocks = 2},
-                                                 {.rows = 64,
-                                                  .columns = 128,
-                                                  .steps = async_steps,
-                                                  .warp_rows = 32,
-                                                  .warp_columns = 64,
-                                                  .thread_rows = 8,
-                                                  .thread_columns = 8,
-                                                  .stages = 5,
-                                                  .blocks = 3},
-                                                 {.rows = 64,
-                                                  .columns = 64,
-                                                  .steps = async_steps,
-                                                  .warp_rows = 32,
-                                                  .warp_columns = 64,
-                                                  .thread_rows = 8,
-                                                  .thread_columns = 8,
-                                                  .stages = 5,
-                                                  .blocks = 6}};
+constexpr TileShape async_shapes[] = {{.rows = 128,
+                                       .columns = 256,
+                                       .steps = async_steps,
+                                       .warp_rows = 64,
+                                       .warp_columns = 64,
+                                       .thread_rows = 16,
+                                       .thread_columns = 8,
+                                       .stages = 5,
+                                       .blocks = 1},
+                                      {.rows = 64,
+                                       .columns = 256,
+                                       .steps = async_steps,
+                                       .warp_rows = 64,
+                                       .warp_columns = 64,
+                                       .thread_rows = 16,
+                                       .thread_columns = 8,
+                                       .stages = 5,
+                                       .blocks = 2},
+                                      {.rows = 64,
+                                       .columns = 128,
+                                       .steps = async_steps,
+                                       .warp_rows = 32,
+                                       .warp_columns = 64,
+                                       .thread_rows = 8,
+                                       .thread_columns = 8,
+                                       .stages = 5,
+                                       .blocks = 3},
+                                      {.rows = 64,
+                                       .columns = 64,
+                                       .steps = async_steps,
+                                       .warp_rows = 32,
+                                       .warp_columns = 64,
+                                       .thread_rows = 8,
+                                       .thread_columns = 8,
+                                       .stages = 5,
+                                       .blocks = 6}};
 // What each is taken to reach of the multiply-add peak where y is large.
 constexpr double async_fractions[] = {0.76, 0.72, 0.66, 0.6};
 constexpr int async_shape_count = 4;
@@ -328,7 +280,7 @@ inline AsyncPlan plan_async(std::span<const Gathered> layers, Cost cost, const C
   AsyncPlan best;
   const double sms = context.info().sms;
   for (int i = 0; i < async_shape_count; ++i) {
-    const gemm_cuda::TileShape& shape = async_shapes[i];
+    const TileShape& shape = async_shapes[i];
     double tiles = 0;
     double terms = 0;
     double longest = 0;
@@ -387,10 +339,10 @@ void with_async_shape(int shape, F&& f) {
 }
 template <int Shape>
 LaunchShape async_grid(const Gathered& g) {
-  constexpr gemm_cuda::TileShape shape = async_shapes[Shape];
+  constexpr TileShape shape = async_shapes[Shape];
   return {.grid = {ceil_div(g.pixels(), shape.columns), ceil_div(g.m, shape.rows) * g.groups},
           .block = shape.threads(),
-          .shared_bytes = sizeof(typename AsyncLayer<shape>::Stages)};
+          .shared_bytes = sizeof(AsyncRing<shape>)};
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET

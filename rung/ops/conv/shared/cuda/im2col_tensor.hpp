@@ -6,7 +6,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx/im2col.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
-#include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
+#include "rung/ops/gemm/shared/cuda/tensor_job.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
@@ -54,16 +54,12 @@ inline Im2colWindow window_of(const ConvGeometry& g, int pixels, int channels) {
 
 /// Lets the copy engine write the result where it can, of a job's 16-bit type or partial sums.
 template <class T>
-void map_result(gemm_cuda::TensorJob<T>& job, std::int64_t columns) {
+void map_result(gemm_cuda::TensorJob<T>& job) {
   if (job.finish.narrow) {
     job.boxes_of_c = gemm_cuda::map_c<T>(job.finish.p, job.c);
-    return;
+  } else {
+    gemm_cuda::map_sums(job, true);
   }
-  // Slices lie one behind the other, as a longer batch; what stands behind their rows is unowned.
-  auto longer = job.finish.p;
-  longer.c.shape[0] *= job.raster.slices;
-  longer.c.shape[2] = gemm_cuda::partial_pitch(columns);
-  job.boxes_of_c = gemm_cuda::map_c<float>(longer, job.c);
 }
 
 /// conv's rung, for whoever has a layer that is not a call of conv's: conv_backward_data.

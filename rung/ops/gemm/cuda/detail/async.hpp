@@ -12,25 +12,25 @@
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 /// Wide copies need whole aligned groups along `outer`, the axis shared with C.
-inline Access access_of(const View<const float, 3>& operand, int outer, int depth) {
+inline TileAccess access_of(const View<const float, 3>& operand, int outer, int depth) {
   constexpr std::int64_t width = 4;
   const bool wide = operand.strides[outer] == 1 && operand.shape[outer] % width == 0 &&
                     operand.strides[depth] % width == 0 && operand.strides[0] % width == 0 &&
                     reinterpret_cast<std::uintptr_t>(operand.data) % 16 == 0;
-  if (wide) return Access::wide;
-  return operand.strides[depth] == 1 ? Access::along_depth : Access::any;
+  if (wide) return TileAccess::wide;
+  return operand.strides[depth] == 1 ? TileAccess::along_depth : TileAccess::any;
 }
 
 /// Calls f.template operator()<access of A, access of B>(). If one is any, both are: five kernels
 /// instead of nine.
 template <class F>
 void with_access(const Product32& p, F&& f) {
-  constexpr Access along_depth = Access::along_depth;
-  constexpr Access wide = Access::wide;
-  const Access a = access_of(p.a, 1, 2);
-  const Access b = access_of(p.b, 2, 1);
-  if (a == Access::any || b == Access::any) {
-    return f.template operator()<Access::any, Access::any>();
+  constexpr TileAccess along_depth = TileAccess::along_depth;
+  constexpr TileAccess wide = TileAccess::wide;
+  const TileAccess a = access_of(p.a, 1, 2);
+  const TileAccess b = access_of(p.b, 2, 1);
+  if (a == TileAccess::any || b == TileAccess::any) {
+    return f.template operator()<TileAccess::any, TileAccess::any>();
   }
   if (a == wide) {
     return b == wide ? f.template operator()<wide, wide>()
@@ -44,10 +44,10 @@ void with_access(const Product32& p, F&& f) {
 /// 4096 cubed on an H200 and 4095 x 4097 x 4099 on an H100.
 inline double copy_factor(const Gemm::Args& args) {
   const Product32 p = with_contiguous_c(product<float, float>(args));
-  const Access a = access_of(p.a, 1, 2);
-  const Access b = access_of(p.b, 2, 1);
-  if (a == Access::any || b == Access::any) return 1.25;
-  return a == Access::along_depth && b == Access::along_depth ? 1.12 : 1;
+  const TileAccess a = access_of(p.a, 1, 2);
+  const TileAccess b = access_of(p.b, 2, 1);
+  if (a == TileAccess::any || b == TileAccess::any) return 1.25;
+  return a == TileAccess::along_depth && b == TileAccess::along_depth ? 1.12 : 1;
 }
 
 /// How long a tile's kernel takes with wide copies, without what follows slices of k:
@@ -98,7 +98,7 @@ TileChoice choose_tile(const std::array<TileShape, Tiles>& tiles,
 }
 
 /// How a kernel of one pipeline a block is launched.
-template <TileShape shape, Access access_a, Access access_b>
+template <TileShape shape, TileAccess access_a, TileAccess access_b>
 constexpr Tiling tiling_of{
     .rows = shape.rows,
     .columns = shape.columns,

@@ -7,7 +7,7 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/device/swizzled_tile.hpp"
-#include "rung/ops/gemm/cuda/detail/product.hpp"
+#include "rung/ops/gemm/shared/cuda/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "rung/device/ptx/matrix.hpp"
-#include "rung/ops/gemm/cuda/detail/strip_boxes.hpp"
+#include "rung/device/tile/strip_boxes.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

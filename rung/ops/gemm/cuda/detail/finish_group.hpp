@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "rung/device/activate_all.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

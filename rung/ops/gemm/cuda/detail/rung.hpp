@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "rung/core/bounds.hpp"
-#include "rung/ops/gemm/cuda/detail/product.hpp"
+#include "rung/ops/gemm/shared/cuda/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Adds up the slices of k that few_rows and the tensor-core kernels leave behind.
-#include "rung/ops/gemm/cuda/detail/slices.hpp"
+#include "rung/ops/gemm/shared/cuda/slices.hpp"
 
 #include "rung/device/collectives.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/ops/gemm/cuda/detail/finish_group.hpp"
-#include "rung/ops/gemm/cuda/detail/strip.hpp"
+#include "rung/device/tile/strip.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 namespace {

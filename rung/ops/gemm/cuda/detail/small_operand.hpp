@@ -8,7 +8,7 @@
 
 #include "rung/device/load.hpp"
 #include "rung/device/ptx/async_copy.hpp"
-#include "rung/ops/gemm/cuda/detail/product.hpp"
+#include "rung/ops/gemm/shared/cuda/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

@@ -6,41 +6,11 @@
 #include <cstdint>
 
 #include "rung/device/wgmma_tile.hpp"
-#include "rung/ops/gemm/cuda/detail/raster.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/cuda/detail/slices.hpp"
-#include "rung/ops/gemm/cuda/detail/strip_boxes.hpp"
-#include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
+#include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
+#include "rung/ops/gemm/shared/cuda/tensor_job.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
-
-/// What a kernel is given.
-template <class T>
-struct TensorJob {
-  TensorMap a, b;
-  TensorMap c;  // where boxes_of_c
-  Finish<T> finish;
-  Raster raster;
-  int a_moves, b_moves;  // 1: a matrix for each of the batch; 0: one for all
-  int k_tiles;
-  int slice_tiles;  // of k
-  bool boxes_of_c;  // the copy engine writes C: it is alpha times the sums, and may be mapped
-  // It writes a C that more than alpha makes, and where `adds` reads what is added.
-  bool finishes_boxes = false;
-  bool adds = false;
-  TensorMap addend = {};  // C, for beta, or residual
-
-  /// What the epilogue makes, and the size of an element of C.
-  [[nodiscard]] __device__ const auto& product() const { return finish.p; }
-  [[nodiscard]] __device__ int out_bytes() const {
-    return finish.narrow ? static_cast<int>(sizeof(T)) : 4;
-  }
-
-  /// The tiles of k that a slice has, from slice * slice_tiles on.
-  [[nodiscard]] __device__ int tiles_of_slice(int slice) const {
-    return smaller(slice_tiles, k_tiles - slice * slice_tiles);
-  }
-};
 
 /// An operand as a map takes it: which axis is contiguous comes last.
 template <class T>
@@ -81,9 +51,6 @@ MappedOperands<T> mapped_operands(const Gemm::Args& args) {
   return {finish, mapped_operand(finish.p.a, 1, 2), mapped_operand(finish.p.b, 2, 1)};
 }
 
-/// Tiles are asked for by 32-bit coordinates.
-constexpr std::int64_t longest_mapped = std::int64_t{1} << 30;
-
 /// What they take whatever types and layout.
 inline Support require_mapped_sizes(const Gemm::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
@@ -120,30 +87,6 @@ inline Support require_maps(const Gemm::Args& args, const Context& context) {
 inline Support require_16_bit_maps(const Gemm::Args& args, const Context& context) {
   if (args.a.dtype == DType::f32) return unsupported("this rung multiplies f16 and bf16");
   return require_maps(args, context);
-}
-
-/// A matrix of C's shape, of Out whatever it is given as, as boxes of a strip: rows end where a
-/// store of 16 bytes does.
-template <class Out, class Matrix>
-bool map_boxes(const Matrix& given, TensorMap& map) {
-  View<Out, 3> matrix;
-  matrix.data = reinterpret_cast<Out*>(const_cast<void*>(static_cast<const void*>(given.data)));
-  for (int axis = 0; axis < 3; ++axis) {
-    matrix.shape[axis] = given.shape[axis];
-    matrix.strides[axis] = given.strides[axis];
-  }
-  if (matrix.shape[2] * static_cast<std::int64_t>(sizeof(Out)) % 16 != 0) return false;
-  if (!tensor_map_support(matrix, strip_box<Out>, Swizzle::bytes_128)) return false;
-  map = make_tensor_map(matrix, strip_box<Out>, Swizzle::bytes_128);
-  return true;
-}
-
-/// C, of Out: nothing but alpha between the sums and C.
-template <class Out, class P>
-bool map_c(const P& p, TensorMap& map) {
-  const bool plain = p.beta == 0 && p.bias.data == nullptr && p.residual.data == nullptr &&
-                     p.activation == Activation::none;
-  return plain && map_boxes<Out>(p.c, map);
 }
 
 /// What finish_boxes.hpp writes: one matrix is added at the most, and bias is a vector.
@@ -195,11 +138,7 @@ TensorJob<T> tensor_job(const MappedOperands<T>& operands, const TensorCut& cut,
       return job;
     }
   }
-  // Slices lie one behind the other, as a longer batch; what stands behind their rows is unowned.
-  Product<T, float> longer = target.p;
-  longer.c.shape[0] *= job.raster.slices;
-  if (cut.slices > 1) longer.c.shape[2] = partial_pitch(p.n());
-  job.boxes_of_c = map_c<float>(longer, job.c);
+  map_sums(job, cut.slices > 1);
   if (!job.boxes_of_c && cut.slices == 1) map_finish<float>(job);
   return job;
 }
@@ -215,18 +154,6 @@ void with_majors(const MappedOperands<T>& operands, F&& f) {
     operands.b.k_major ? f.template operator()<false, true>()
                        : f.template operator()<false, false>();
   }
-}
-
-/// Runs `multiply(partial)`, which leaves `slices` partial sums where that is more than one, and
-/// adds those up. `given`: memory for them, if the caller has it.
-template <class T, class Multiply>
-void with_slices(Context& context, const Finish<T>& finish, int slices, void* given,
-                 const Multiply& multiply) {
-  if (slices == 1) return multiply(nullptr);
-  void* const memory = given != nullptr ? given : context.workspace(partial_bytes(finish, slices));
-  auto* partial = static_cast<float*>(memory);
-  multiply(partial);
-  add_slices(context, finish, partial, slices);
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET

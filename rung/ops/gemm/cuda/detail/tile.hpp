@@ -5,14 +5,10 @@
 #include <cstdint>
 
 #include "rung/device/load.hpp"
-#include "rung/ops/gemm/cuda/detail/product.hpp"
+#include "rung/device/tile/register_tile.hpp"
+#include "rung/ops/gemm/shared/cuda/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
-
-/// The calling thread's number in its block.
-__device__ inline int thread_index() {
-  return static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
-}
 
 /// Copies a Rows x Columns tile from global memory, any strides, by all Threads of the block:
 /// put(row, column, value) stores it wherever the kernel wants it. Beyond the matrix the values are
@@ -97,34 +93,6 @@ struct GroupedTile {
   static __device__ int row(int i) { return at(thread_index() / threads_along, i); }
   static __device__ int column(int i) { return at(thread_index() % threads_along, i); }
 };
-
-/// Count values as groups of four, `Apart` words between the groups' starts.
-template <int Count, int Apart>
-__device__ void load_fragment(float (&fragment)[Count], const float* from) {
-  constexpr int group = 4;
-#pragma unroll
-  for (int i = 0; i < Count; i += group) {
-    const Pack<float, group> values = load_wide<group>(from + i / group * Apart);
-#pragma unroll
-    for (int lane = 0; lane < group; ++lane) fragment[i + lane] = values[lane];
-  }
-}
-
-/// sums += a b', a column of A's tile times a row of B's: Rows x Columns multiply-adds from
-/// Rows + Columns values, all in registers. There and back: odd rows are done from the last column
-/// to the first, so that two neighboring multiply-adds always share an operand.
-template <bool ThereAndBack = false, int Rows, int Columns, class Sum>
-__device__ void multiply_add(Sum (&sums)[Rows][Columns], const Sum (&a)[Rows],
-                             const Sum (&b)[Columns]) {
-#pragma unroll
-  for (int i = 0; i < Rows; ++i) {
-#pragma unroll
-    for (int step = 0; step < Columns; ++step) {
-      const int j = ThereAndBack && i % 2 != 0 ? Columns - 1 - step : step;
-      sums[i][j] += a[i] * b[j];
-    }
-  }
-}
 
 /// The word at a row and a word of k.
 template <class T, int Pitch>

@@ -7,9 +7,9 @@
 #include "rung/device/collectives.hpp"
 #include "rung/device/last_block.hpp"
 #include "rung/device/load.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
-#include "rung/ops/gemm/cuda/detail/slices.hpp"
-#include "rung/ops/gemm/cuda/detail/strip.hpp"
+#include "rung/device/tile/epilogue.hpp"
+#include "rung/ops/gemm/shared/cuda/slices.hpp"
+#include "rung/device/tile/strip.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

@@ -16,7 +16,7 @@
 // Source   cuBLAS gemv kernels' names in a profile; CUTLASS, gemv.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
+#include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 #include "rung/ops/gemm/cuda/shapes/few_rows.cuh"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {

@@ -8,10 +8,10 @@
 #include "rung/device/load.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/hopper.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/lane_sums.hpp"
-#include "rung/ops/gemm/cuda/detail/slices.hpp"
-#include "rung/ops/gemm/cuda/detail/strip.hpp"
+#include "rung/ops/gemm/shared/cuda/slices.hpp"
+#include "rung/device/tile/strip.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

@@ -15,7 +15,7 @@
 
 #include "rung/device/ptx/matrix.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/cuda/detail/strip.hpp"
+#include "rung/device/tile/strip.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 #include "rung/ops/gemm/op/grouped.hpp"
 

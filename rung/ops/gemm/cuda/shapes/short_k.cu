@@ -18,7 +18,7 @@
 // Source   the CPU's short_k.
 #include "rung/core/integer.hpp"
 #include "rung/device/activate_all.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {

@@ -12,8 +12,8 @@
 // Source   CUTLASS, "Parallelized reductions: sliced K".
 #include <array>
 
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/async.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 
 namespace rung {
 namespace {
@@ -52,7 +52,7 @@ constexpr std::array<TileShape, 3> shapes{{{.rows = 64,
                                             .groups = 4}}};
 constexpr std::array<double, 3> fractions{0.66, 0.62, 0.53};  // of the peak, one block per SM
 
-template <int Shape, Access access_a, Access access_b>
+template <int Shape, TileAccess access_a, TileAccess access_b>
 __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
     gemm_sliced_k(Product32 p) {
   constexpr TileShape shape = shapes[Shape];
@@ -78,7 +78,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 template <int Shape>
 void multiply(Context& context, const Product32& p) {
-  with_access(p, [&]<Access access_a, Access access_b>() {
+  with_access(p, [&]<TileAccess access_a, TileAccess access_b>() {
     launch_tiles(context, tiling_of<shapes[Shape], access_a, access_b>,
                  gemm_sliced_k<Shape, access_a, access_b>, p);
   });

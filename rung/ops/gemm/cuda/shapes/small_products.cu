@@ -18,7 +18,7 @@
 #include <cmath>
 
 #include "rung/device/ptx/async_copy.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {

@@ -17,10 +17,10 @@
 
 #include "rung/device/ptx/matrix.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/cuda/detail/slices.hpp"
+#include "rung/ops/gemm/shared/cuda/slices.hpp"
 #include "rung/ops/gemm/cuda/detail/small_operand.hpp"
-#include "rung/ops/gemm/cuda/detail/strip.hpp"
-#include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
+#include "rung/device/tile/strip.hpp"
+#include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 
 namespace rung {
 namespace {

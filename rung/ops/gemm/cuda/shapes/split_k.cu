@@ -12,8 +12,8 @@
 // Source   CUTLASS, "Parallelized reductions: split K".
 #include <array>
 
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/async.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
 
 namespace rung {
 namespace {
@@ -46,7 +46,7 @@ constexpr int sum_threads = 256;
 
 /// The batch axis of p counts slices when slice_depth is not 0: slice z holds the steps from
 /// z * slice_depth on, of `depth` in all.
-template <int Shape, Access access_a, Access access_b>
+template <int Shape, TileAccess access_a, TileAccess access_b>
 __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
     gemm_split_k(Product32 p, std::int64_t slice_depth, std::int64_t depth) {
   constexpr TileShape shape = shapes[Shape];
@@ -105,7 +105,7 @@ Plan plan(const Gemm::Args& args, const Context& context) {
 
 template <int Shape>
 void multiply(Context& context, const Product32& p, std::int64_t slice_depth, std::int64_t depth) {
-  with_access(p, [&]<Access access_a, Access access_b>() {
+  with_access(p, [&]<TileAccess access_a, TileAccess access_b>() {
     launch_tiles(context, tiling_of<shapes[Shape], access_a, access_b>,
                  gemm_split_k<Shape, access_a, access_b>, p, slice_depth, depth);
   });

@@ -9,7 +9,7 @@
 // Limits   instructions: loads of single elements, each with its bounds check and address. It takes
 //          what no faster rung takes.
 // Source   Nath, Tomov & Dongarra, "An improved MAGMA GEMM for Fermi", 2010.
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 

@@ -7,7 +7,7 @@
 #include "rung/device/collectives.hpp"
 #include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
 #include "rung/ops/gemm/cuda/detail/bytes.hpp"
-#include "rung/ops/gemm/cuda/detail/roles.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {

@@ -11,7 +11,7 @@
 // Source   PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
 #include "rung/device/collectives.hpp"
 #include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
-#include "rung/ops/gemm/cuda/detail/roles.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {

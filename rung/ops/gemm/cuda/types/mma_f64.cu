@@ -20,11 +20,11 @@
 
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/double_multiply.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
-#include "rung/ops/gemm/cuda/detail/raster.hpp"
+#include "rung/device/tile/epilogue.hpp"
+#include "rung/device/tile/raster.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/cuda/detail/slices.hpp"
-#include "rung/ops/gemm/cuda/detail/tensor_cost.hpp"
+#include "rung/ops/gemm/shared/cuda/slices.hpp"
+#include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 
 namespace rung {
 namespace {

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "rung/ops/gemm/cuda/detail/bytes.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {

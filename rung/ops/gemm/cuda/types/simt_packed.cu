@@ -74,9 +74,10 @@ struct Packs {
   bool a, b;
 };
 Packs packs(const Product32& p) {
-  const Access a = access_of(p.a, 1, 2);
-  const Access b = access_of(p.b, 2, 1);
-  return {a == Access::any, b == Access::any || (b == Access::along_depth && a != Access::wide)};
+  const TileAccess a = access_of(p.a, 1, 2);
+  const TileAccess b = access_of(p.b, 2, 1);
+  return {a == TileAccess::any,
+          b == TileAccess::any || (b == TileAccess::along_depth && a != TileAccess::wide)};
 }
 
 std::int64_t pitch_of(std::int64_t outer) { return tiles_of(outer, whole_line) * whole_line; }

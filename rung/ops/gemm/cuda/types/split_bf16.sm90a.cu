@@ -14,7 +14,7 @@
 //          from Tensor Cores", for the additions.
 #include "rung/device/load_anywhere.hpp"
 #include "rung/device/ptx/hopper.hpp"
-#include "rung/ops/gemm/cuda/detail/roles.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {

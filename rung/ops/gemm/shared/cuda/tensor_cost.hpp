@@ -24,7 +24,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "rung/ops/gemm/cuda/detail/product.hpp"
+#include "rung/ops/gemm/shared/cuda/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 

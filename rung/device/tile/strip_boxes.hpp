@@ -8,9 +8,9 @@
 
 #include "rung/device/ptx/store_matrix.hpp"
 #include "rung/device/ptx/tensor_copy.hpp"
-#include "rung/ops/gemm/cuda/detail/strip.hpp"
+#include "rung/device/tile/strip.hpp"
 
-namespace rung::gemm_cuda::inline RUNG_TARGET {
+namespace rung::inline RUNG_TARGET {
 
 /// Of the map of C: matrices x rows x columns, 128 bytes wide.
 template <class Out>
@@ -89,26 +89,4 @@ __device__ __forceinline__ void store_strip(const TensorMap& c, StripBoxes& boxe
   }
 }
 
-/// Whichever epilogue C needs. `Job` is a TensorJob.
-template <int Columns, class T, class Job, class Sums>
-__device__ __forceinline__ void write_strip(const Job& job, StripBoxes& boxes, int& turn,
-                                            int matrix, int first_row, int first_column,
-                                            const Sums& sums) {
-  const auto& p = job.finish.p;
-  const auto write = [&]<class Out>() {
-    if (job.boxes_of_c) {
-      store_strip<Out, Columns>(job.c, boxes, turn, p.alpha, matrix, first_row, first_column,
-                                static_cast<int>(p.m()), static_cast<int>(p.n()), sums);
-      return;
-    }
-    constexpr int width = Columns > 128 ? 16 : StripStage::columns;
-    finish_strip<Columns, width>(with_output<Out>(p), boxes.box[0], matrix, first_row, first_column,
-                                 sums);
-  };
-  if constexpr (sizeof(T) == 2) {
-    if (job.finish.narrow) return write.template operator()<T>();
-  }
-  write.template operator()<float>();
-}
-
-}  // namespace rung::gemm_cuda::inline RUNG_TARGET
+}  // namespace rung::inline RUNG_TARGET

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warp roles of the wgmma rungs: a producer warpgroup, of which one thread fetches tiles, and two
-// consumer warpgroups that multiply 64 rows of the tile each. Shared here: sizes, set-up, the walk
-// over tiles. The loops of both roles stand in the rungs.
+// Warp roles of wgmma kernels: a producer warpgroup, of which one thread fetches tiles, and two
+// consumer warpgroups that multiply 64 rows of the tile each. Here are sizes, set-up and the walk
+// over tiles; the loops of both roles stand in the kernels. A Job has maps a and b, a raster
+// (raster.hpp), k_tiles and tiles_of_slice(), as gemm's TensorJob.
 #pragma once
 
 #include "rung/device/ptx/cluster.hpp"
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/ptx/thread.hpp"
 #include "rung/device/stage_ring.hpp"
+#include "rung/device/tile/strip.hpp"
 #include "rung/device/wgmma_tile.hpp"
-#include "rung/ops/gemm/cuda/detail/strip.hpp"
 
-namespace rung::gemm_cuda::inline RUNG_TARGET {
+namespace rung::inline RUNG_TARGET {
 
 constexpr int consumer_groups = 2;
 constexpr int consumer_warps = 4 * consumer_groups;
@@ -114,4 +115,4 @@ __device__ __forceinline__ int consumer_warp() {
   return static_cast<int>(threadIdx.x - producer_threads) / 32;
 }
 
-}  // namespace rung::gemm_cuda::inline RUNG_TARGET
+}  // namespace rung::inline RUNG_TARGET

@@ -36,6 +36,32 @@ struct Product {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t k() const { return a.shape[2]; }
 };
 
+/// The product with C, and bias, of another type: the kernels of 16-bit operands learn at run time
+/// whether C is f32, instead of being compiled twice.
+template <class Out, class P>
+__device__ Product<typename P::In, Out> with_output(const P& p) {
+  const auto retyped = [](auto& to, const auto& from) {
+    to.data = reinterpret_cast<decltype(to.data)>(from.data);
+    for (int axis = 0; axis < 3; ++axis) {
+      to.shape[axis] = from.shape[axis];
+      to.strides[axis] = from.strides[axis];
+    }
+  };
+  Product<typename P::In, Out> q{p.a, p.b, {}, {}, p.alpha, p.beta, p.activation, {}};
+  retyped(q.c, p.c);
+  retyped(q.bias, p.bias);
+  retyped(q.residual, p.residual);
+  return q;
+}
+/// finish(the product), with C of T where the result is narrow and T has 16 bits, else as it is.
+template <class T, class P, class Finish>
+__device__ __forceinline__ void with_output_type(const P& p, bool narrow, const Finish& finish) {
+  if constexpr (sizeof(T) == 2) {
+    if (narrow) return finish(with_output<T>(p));
+  }
+  finish(p);
+}
+
 template <class In, class Out>
 Product<In, Out> product(const Gemm::Args& args) {
   using Sum = GemmSum<In>;

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "rung/ops/gemm/cuda/detail/product.hpp"
+#include "rung/ops/gemm/shared/cuda/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
@@ -78,5 +78,17 @@ Finish<T> into_partial_sums(Finish<T> finish, Accumulator<T>* partial) {
 template <class T>
 void add_slices(Context& context, const Finish<T>& finish, const Accumulator<T>* partial,
                 int slices);
+
+/// Runs `multiply(partial)`, which leaves `slices` partial sums where that is more than one, and
+/// adds those up. `given`: memory for them, if the caller has it.
+template <class T, class Multiply>
+void with_slices(Context& context, const Finish<T>& finish, int slices, void* given,
+                 const Multiply& multiply) {
+  if (slices == 1) return multiply(nullptr);
+  void* const memory = given != nullptr ? given : context.workspace(partial_bytes(finish, slices));
+  auto* partial = static_cast<float*>(memory);
+  multiply(partial);
+  add_slices(context, finish, partial, slices);
+}
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET

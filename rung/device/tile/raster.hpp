@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of a tensor-core kernel, numbered: the tiles of C, of every matrix of a batch and every
+// Raster: the tiles of a matrix product, numbered: those of C, of every matrix of a batch and every
 // slice of k. The order keeps operands in L2: going down `band` rows of tiles before along them,
 // those in flight at one time share rows of A and columns of B.
 #pragma once
@@ -10,7 +10,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/device.hpp"
 
-namespace rung::gemm_cuda::inline RUNG_TARGET {
+namespace rung::inline RUNG_TARGET {
 
 /// The tile's row and column in units of tiles, its matrix of the batch, its slice of k.
 struct TileWork {
@@ -50,4 +50,4 @@ inline int raster_band(std::int64_t at_once, int tile_rows, int tile_columns) {
   return larger(static_cast<int>(band + 0.5), 1);
 }
 
-}  // namespace rung::gemm_cuda::inline RUNG_TARGET
+}  // namespace rung::inline RUNG_TARGET

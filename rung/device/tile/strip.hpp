@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of the tensor-core rungs. The sums of a warp are 16 rows of C,
-// scattered over its lanes as the instructions leave them (D of mma m16n8 and
-// of wgmma alike): with group = lane / 4 and t = lane % 4, sums[i] is row group
-// + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. They go to C by way of 2 KiB
-// of shared memory per warp, in pieces of 16 x 32, so that a lane finishes four
-// neighbors and a row's lanes touch contiguous memory.
+// The epilogue of tensor-core kernels. The sums of a warp are 16 rows of C, scattered over its
+// lanes as the instructions leave them (D of mma m16n8 and of wgmma alike): with group = lane / 4
+// and t = lane % 4, sums[i] is row group + 8 (i / 2 % 2), column 8 (i / 4) + 2 t + i % 2. They go
+// to C by way of 2 KiB of shared memory per warp, in pieces of 16 x 32, so that a lane finishes
+// four neighbors and a row's lanes touch contiguous memory.
+//
+//   finish_strip<Columns>(p, stage, matrix, first_row, first_column,
+//                         [&](int i) { return sums[i]; });
+//
+// p is a product as in epilogue.hpp.
 #pragma once
 
 #include <cstdint>
@@ -13,45 +17,16 @@
 #include "rung/device/activate_all.hpp"
 #include "rung/device/ptx/prefetch.hpp"
 #include "rung/device/swizzled_tile.hpp"
-#include "rung/ops/gemm/cuda/detail/epilogue.hpp"
+#include "rung/device/tile/epilogue.hpp"
 
-namespace rung::gemm_cuda::inline RUNG_TARGET {
+namespace rung::inline RUNG_TARGET {
 
-/// What a warp has of shared memory for its strip. Aligned, because the pieces
-/// are swizzled.
+/// What a warp has of shared memory for its strip. Aligned, because the pieces are swizzled.
 struct alignas(1024) StripStage {
   static constexpr int rows = 16;
   static constexpr int columns = 32;
   unsigned char bytes[rows * columns * 4];
 };
-
-/// The product with C, and bias, of another type: the kernels of 16-bit
-/// operands learn at run time whether C is f32, instead of being compiled
-/// twice.
-template <class Out, class P>
-__device__ Product<typename P::In, Out> with_output(const P& p) {
-  const auto retyped = [](auto& to, const auto& from) {
-    to.data = reinterpret_cast<decltype(to.data)>(from.data);
-    for (int axis = 0; axis < 3; ++axis) {
-      to.shape[axis] = from.shape[axis];
-      to.strides[axis] = from.strides[axis];
-    }
-  };
-  Product<typename P::In, Out> q{p.a, p.b, {}, {}, p.alpha, p.beta, p.activation, {}};
-  retyped(q.c, p.c);
-  retyped(q.bias, p.bias);
-  retyped(q.residual, p.residual);
-  return q;
-}
-/// finish(the product), with C of T where the result is narrow and T has 16
-/// bits, else as it is.
-template <class T, class P, class Finish>
-__device__ __forceinline__ void with_output_type(const P& p, bool narrow, const Finish& finish) {
-  if constexpr (sizeof(T) == 2) {
-    if (narrow) return finish(with_output<T>(p));
-  }
-  finish(p);
-}
 
 /// 0, of which the compiler does not know it: what is computed from it in a loop is not kept in
 /// registers from one round to the next.
@@ -313,4 +288,4 @@ __device__ __forceinline__ void prefetch_addends(const P& p, int bytes, int batc
   if (p.residual.data != nullptr) prefetch(p.residual);
 }
 
-}  // namespace rung::gemm_cuda::inline RUNG_TARGET
+}  // namespace rung::inline RUNG_TARGET

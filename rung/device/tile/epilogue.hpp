@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last step of every gemm kernel: from sums to act(alpha sum + beta C + bias) + residual.
+// The epilogue of a matrix product: from sums to C = act(alpha sum + beta C + bias) + residual.
+//
+// The calls describe C by a product P, as gemm's Product is: types Out and Sum; views of matrices x
+// rows x columns c, bias and residual (without data: none); alpha, beta, activation; m(), n().
+//
+//   finish(p, matrix, row, column, sum);           // a thread writes one element
+//   finish_tile<4>(p, matrix, sums, row, column);  // a thread writes its tile, four at a time
 #pragma once
 
 #include <cstdint>
@@ -7,9 +13,8 @@
 
 #include "rung/device/activate.hpp"
 #include "rung/device/load.hpp"
-#include "rung/ops/gemm/cuda/detail/product.hpp"
 
-namespace rung::gemm_cuda::inline RUNG_TARGET {
+namespace rung::inline RUNG_TARGET {
 
 /// activate(), and relu of sums modulo 2^32, which stand for signed ones.
 template <class Out, class Sum>
@@ -95,4 +100,4 @@ __device__ void finish_tile(const P& p, int batch, const typename P::Sum (&sums)
   }
 }
 
-}  // namespace rung::gemm_cuda::inline RUNG_TARGET
+}  // namespace rung::inline RUNG_TARGET

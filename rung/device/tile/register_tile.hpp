@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// RegisterTile: how the threads of a block share the sums of a tile of C - block, warp, thread -
+// and the words of the products: fragments from shared memory, outer products in registers.
+//
+//   constexpr TileShape shape{.rows = 128, .columns = 256, .steps = 8, ...};
+//   using Tile = RegisterTile<shape>;
+//   typename Tile::Sums sums = {};                                       // of the calling thread
+//   load_fragment<shape.thread_rows, shape.lanes_down() * 4>(a, &tile_a[step][Tile::row(0)]);
+//   load_fragment<shape.thread_columns, shape.lanes_along() * 4>(b,
+//                                                                &tile_b[step][Tile::column(0)]);
+//   multiply_add(sums, a, b);
+//   c(first_row + Tile::row(i), first_column + Tile::column(j)) = sums[i][j];
+#pragma once
+
+#include "rung/device/load.hpp"
+
+namespace rung::inline RUNG_TARGET {
+
+/// The calling thread's number in its block.
+__device__ inline int thread_index() {
+  return static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+}
+
+/// Count values as groups of four, `Apart` words between the groups' starts.
+template <int Count, int Apart>
+__device__ void load_fragment(float (&fragment)[Count], const float* from) {
+  constexpr int group = 4;
+#pragma unroll
+  for (int i = 0; i < Count; i += group) {
+    const Pack<float, group> values = load_wide<group>(from + i / group * Apart);
+#pragma unroll
+    for (int lane = 0; lane < group; ++lane) fragment[i + lane] = values[lane];
+  }
+}
+
+/// sums += a b', a column of A's tile times a row of B's: Rows x Columns multiply-adds from
+/// Rows + Columns values, all in registers. There and back: odd rows are done from the last column
+/// to the first, so that two neighboring multiply-adds always share an operand.
+template <bool ThereAndBack = false, int Rows, int Columns, class Sum>
+__device__ void multiply_add(Sum (&sums)[Rows][Columns], const Sum (&a)[Rows],
+                             const Sum (&b)[Columns]) {
+#pragma unroll
+  for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+    for (int step = 0; step < Columns; ++step) {
+      const int j = ThereAndBack && i % 2 != 0 ? Columns - 1 - step : step;
+      sums[i][j] += a[i] * b[j];
+    }
+  }
+}
+
+/// Tile sizes of a kernel, and who makes what of it.
+struct TileShape {
+  int rows, columns, steps;     // of the block's tile
+  int warp_rows, warp_columns;  // of a warp's part of it
+  int thread_rows, thread_columns;
+  int stages;      // tiles in shared memory: one in use, the others in flight
+  int blocks;      // wanted on an SM
+  int groups = 1;  // of warps that make the whole tile, each of its share of every tile's steps
+
+  [[nodiscard]] constexpr int warps_down() const { return rows / warp_rows; }
+  [[nodiscard]] constexpr int warps_along() const { return columns / warp_columns; }
+  [[nodiscard]] constexpr int group_threads() const { return 32 * warps_down() * warps_along(); }
+  [[nodiscard]] constexpr int threads() const { return groups * group_threads(); }
+  [[nodiscard]] constexpr int lanes_down() const { return warp_rows / thread_rows; }
+  [[nodiscard]] constexpr int lanes_along() const { return warp_columns / thread_columns; }
+};
+
+/// The calling thread's part of a block's tile.
+template <TileShape shape>
+struct RegisterTile {
+  static_assert(shape.lanes_down() * shape.lanes_along() == 32, "a warp has 32 lanes");
+  static constexpr int group = 4;  // neighboring rows, or columns, of a thread
+  using Sums = float[shape.thread_rows][shape.thread_columns];
+
+  /// Where in the block's tile the calling thread's element (i, j) lies. A warp's lanes are side by
+  /// side in groups of four, so that its reads of a fragment touch every bank once.
+  static __device__ __forceinline__ int row(int i) {
+    const int warp = group_thread() / 32 % shape.warps_down();
+    const int lane = thread_index() % 32 / shape.lanes_along();
+    return warp * shape.warp_rows + (i / group * shape.lanes_down() + lane) * group + i % group;
+  }
+  static __device__ __forceinline__ int column(int j) {
+    const int warp = group_thread() / 32 / shape.warps_down();
+    const int lane = thread_index() % shape.lanes_along();
+    return warp * shape.warp_columns + (j / group * shape.lanes_along() + lane) * group + j % group;
+  }
+
+  /// Which share of the steps the calling thread makes, and its number among those that make it.
+  static __device__ __forceinline__ int group_number() {
+    return shape.groups == 1 ? 0 : thread_index() / shape.group_threads();
+  }
+  static __device__ __forceinline__ int group_thread() {
+    return shape.groups == 1 ? thread_index() : thread_index() % shape.group_threads();
+  }
+};
+
+}  // namespace rung::inline RUNG_TARGET
