@@ -7,8 +7,6 @@ import re
 UNMENDED = {
     "conv/cpu/030_direct_simd.cpp", "conv/cpu/035_padded_planes.cpp", "conv/cpu/037_padded_pixels.cpp",
     "conv/cpu/shapes/pointwise_gemm.cpp", "conv/cpu/shapes/winograd_2.cpp", "conv/cpu/shapes/winograd_4.cpp",
-    "conv/cuda/040_im2col_gemm.cu", "conv/cuda/045_streams.cu", "conv/cuda/060_implicit_gemm.cu",
-    "conv/cuda/110_tensor_cores.cu", "conv/cuda/types/f16_arithmetic.cu",
     "conv_backward_data/cpu/shapes/pointwise_gemm.cpp", "conv_backward_data/cuda/shapes/depthwise.cu",
     "conv_backward_data/cuda/shapes/small_channels.cu", "elementwise/cuda/030_strided.cu",
     "pool/cpu/025_separable.cpp", "pool_backward/cpu/020_gather_rows.cpp", "transpose/cpu/020_blocked.cpp",

@@ -7,7 +7,6 @@
 // Cost     two loads per multiply-add; those of w are the same for all threads of a block, those of
 //          x neighbors: C kh kw times each element of x comes from the L1 cache or from memory.
 // Limits   f32, images of two dimensions, one group; no bias, no activation.
-// Tried    -
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 16.4.
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 

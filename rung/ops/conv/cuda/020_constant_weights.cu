@@ -9,7 +9,6 @@
 // Limits   f32; images of two dimensions, one group, w contiguous and up to 16384 weights (64 KiB);
 //          no bias, no activation. There is one array of constant memory in a process: calls on two
 //          streams at a time would mix their weights, so that no call picks this by itself.
-// Tried    -
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 7.3.
 #include "rung/ops/conv/cuda/detail/constant_weights.hpp"
 

@@ -10,7 +10,6 @@
 //          halo: at 3 x 3, 18 x 18 elements for 16 x 16 pixels.
 // Limits   f32, images of two dimensions, one group; a tile of up to 48 KiB; no bias, no
 //          activation. Each filter stages the same tile again.
-// Tried    -
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 7.4.
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 

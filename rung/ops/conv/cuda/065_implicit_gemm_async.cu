@@ -13,7 +13,6 @@
 //          x. nvcc leaves multiply-adds 83 of 100 instructions of the loop with 64 filters.
 // Limits   f32, up to 32 taps. Channels are multiplied in eights: with three of them five eighths
 //          are zeros. With channels last, a warp's copies of x touch a line per pixel.
-// Tried    -
 // Source   gemm / simt_top; CUTLASS, "Implicit GEMM convolution": predicates as bits of a mask.
 #include "rung/ops/conv/shared/cuda/async_tiles.hpp"
 #include "rung/ops/conv/shared/layer.hpp"

@@ -12,7 +12,6 @@
 //          while this one is multiplied.
 // Limits   contiguous channels, a multiple of 8 per group, all 16-byte aligned; extents of up to
 //          2^28. Tensor cores truncate when they add: twice the error bound of f32.
-// Tried    -
 // Source   PTX ISA, "Matrix multiply-accumulate operation using mma instruction".
 #include "rung/ops/conv/shared/cuda/tensor_tiles.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
@@ -22,9 +21,123 @@ namespace {
 
 using namespace conv_cuda;
 
+/// blockIdx.x counts tiles of pixels, blockIdx.y those of filters, of all groups, blockIdx.z slices
+/// of the terms.
 template <class T>
 __global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g, TermSlices slices) {
-  tensor_tile<T, false>(g, slices);
+  auto& memory = shared<TensorStrips<T>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const auto tiles = static_cast<unsigned>(ceil_div(g.m, tile_filters));
+  const std::int64_t group = blockIdx.y / tiles;
+  const std::int64_t first_filter = std::int64_t{blockIdx.y % tiles} * tile_filters;
+  const std::int64_t first_pixel = std::int64_t{blockIdx.x} * tile_pixels;
+  if (first_pixel >= g.pixels()) return;
+  const T* const x = static_cast<const T*>(g.x) + group * g.q * g.x_strides[1];
+  const T* const w = static_cast<const T*>(g.w) + group * g.w_group + first_filter * g.w_strides[0];
+
+  // Four neighboring threads copy the 64 bytes that a pixel has of a step, and those of a filter.
+  const int row = thread / chunks;
+  const int column = thread % chunks * chunk;
+  constexpr int rows_apart = block_threads / chunks;
+  GatheredPixel pixel[pixel_slots];
+#pragma unroll
+  for (int slot = 0; slot < pixel_slots; ++slot) {
+    pixel[slot] = gathered_pixel(g, first_pixel + row + slot * rows_apart);
+  }
+  const bool has_filter = first_filter + row < g.m;
+  const TermRange terms = terms_of_block(slices, g.terms(), tile_terms);
+  const std::int64_t first_chunk = terms.begin / chunk;
+  const std::int64_t all_chunks = terms.end / chunk;
+  // In registers: a layer in shared memory would be read again for each chunk.
+  const auto depth = static_cast<unsigned>(g.axis[0].extent);
+  const auto height = static_cast<unsigned>(g.axis[1].extent);
+  const auto width = static_cast<unsigned>(g.axis[2].extent);
+  const std::int64_t w_filter = g.w_strides[0];
+
+  const auto decode = [&](std::int64_t first) {  // 256 chunks of eight terms, one per thread
+    memory.table[thread] = gathered_term<true, chunk>(g, first + thread, all_chunks);
+    __syncthreads();
+  };
+  // A step's chunks, in flight in registers until the step before has been multiplied.
+  Eight<T> of_x[pixel_slots] = {};
+  Eight<T> of_w = {};
+  const auto load = [&](int first) {
+    // The implicit matrix: x where the chunk's tap of the pixel is inside, else zeros.
+    const Entry term = memory.table[first + column / chunk];
+#pragma unroll
+    for (int slot = 0; slot < pixel_slots; ++slot) {
+      const int d = pixel[slot].d + term.d;
+      const int h = pixel[slot].h + term.h;
+      const int v = pixel[slot].v + term.v;
+      const bool inside = static_cast<unsigned>(d) < depth && static_cast<unsigned>(h) < height &&
+                          static_cast<unsigned>(v) < width;
+      of_x[slot] = inside ? load_raw<chunk>(x + pixel[slot].base + term.image) : eight_zeros<T>();
+    }
+    of_w = has_filter && term.other >= 0 ? load_raw<chunk>(w + row * w_filter + term.other)
+                                         : eight_zeros<T>();
+  };
+
+  float sums[pixel_fragments][filter_fragments][4] = {};
+  if (first_chunk < all_chunks) {
+    decode(first_chunk);
+    load(0);
+  }
+  int stage = 0;
+  for (std::int64_t k = first_chunk; k < all_chunks; k += chunks, stage ^= 1) {
+    Stage<T>& here = memory.stage[stage];
+#pragma unroll
+    for (int slot = 0; slot < pixel_slots; ++slot) {
+      store_raw(&here.pixels[row + slot * rows_apart][column], of_x[slot]);
+    }
+    store_raw(&here.filters[row][column], of_w);
+    __syncthreads();  // the only one of a step: the next step's stage is the other
+    const std::int64_t next = k + chunks;
+    if (next < all_chunks) {
+      const int at = static_cast<int>((next - first_chunk) % table_entries);
+      if (at == 0) decode(next);
+      load(at);
+    }
+    const MmaPlace warp;  // found anew: it is not kept in registers while loads are in flight
+#pragma unroll
+    for (int step = 0; step < tile_terms; step += 16) {
+      std::uint32_t a[pixel_fragments][4];
+      std::uint32_t b[filter_fragments][2];
+#pragma unroll
+      for (int i = 0; i < pixel_fragments; ++i) {
+        const int at = warp.first_pixel + i * 16 + warp.lane % 16;
+        ptx::load_matrix(a[i], &here.pixels[at][step + warp.lane / 16 * 8]);
+      }
+#pragma unroll
+      for (int j = 0; j < filter_fragments; ++j) {
+        const int filter = warp.first_filter + j * 8;
+        ptx::load_matrix(b[j], &here.filters[filter + warp.lane % 8][step + warp.lane / 8 % 2 * 8]);
+      }
+#pragma unroll
+      for (int i = 0; i < pixel_fragments; ++i) {
+#pragma unroll
+        for (int j = 0; j < filter_fragments; ++j) ptx::mma<T>(sums[i][j], a[i], b[j]);
+      }
+    }
+  }
+
+  const MmaPlace warp;
+  const LayerEpilogue<T> epilogue(g, slices, group);
+#pragma unroll
+  for (int i = 0; i < pixel_fragments; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::int64_t index = first_pixel + warp.pixel(i, half);
+      if (index >= g.pixels()) continue;
+      const std::int64_t place = epilogue.place(index);
+#pragma unroll
+      for (int j = 0; j < filter_fragments; ++j) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          epilogue.store(place, first_filter + warp.filter(j, e), sums[i][j][2 * half + e]);
+        }
+      }
+    }
+  }
 }
 
 template <class T>

@@ -13,7 +13,6 @@
 // Limits   f16 and bf16, channels last, two dimensions at most; channels and filters of a group
 //          aligned to 16 bytes, strides up to 8, paddings up to 127, filters that span up to 128.
 //          Channels are multiplied in sixty-fours: with 8 of them seven eighths are zeros.
-// Tried    -
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper".
 #include "rung/device/collectives.hpp"
 #include "rung/device/ptx/im2col.hpp"

@@ -7,8 +7,6 @@
 // Changes  nothing yet: this is where the ladder stands.
 // Cost     two loads per multiply-add; a division by the stride per tap and axis.
 // Limits   every valid call.
-// Tried    -
-// Source   -
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"

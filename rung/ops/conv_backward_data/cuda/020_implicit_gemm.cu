@@ -10,7 +10,6 @@
 //          share its phases - the places of one i mod s, whose taps are the same - so that no zeros
 //          are multiplied for those between.
 // Limits   extents of up to 2^28, 65535 phases. Loads of single elements.
-// Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/ops/conv_backward_data/cuda/020_implicit_gemm.cuh"
 

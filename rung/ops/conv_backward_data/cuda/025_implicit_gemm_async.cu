@@ -10,7 +10,6 @@
 //          8 or 16 copies of dy and one of w. The phases of a strided layer are layers of one
 //          launch, those with the most taps first.
 // Limits   f32, strides that leave up to 9 phases, of up to 32 taps each.
-// Tried    -
 // Source   conv / implicit_gemm_async.
 #include <algorithm>
 

@@ -11,9 +11,7 @@
 //          layer share its phases, whose terms all meet results.
 // Limits   contiguous channels and filters, multiples of 8 per group, all 16-byte aligned. Tensor
 //          cores truncate when they add: twice the error bound of f32.
-// Tried    -
 // Source   PTX ISA, "Matrix load instruction: ldmatrix", .trans.
-#include "rung/ops/conv/shared/cuda/implicit.hpp"
 #include "rung/ops/conv/shared/cuda/tensor_tiles.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
@@ -24,18 +22,133 @@ using namespace conv_cuda;
 
 template <class T>
 struct PhasedStrips {
-  TensorStrips<T> strips;  // where tensor_tile() has them
+  TensorStrips<T> strips;  // where the kernel has them
   PhasePlace phase;
 };
 
+/// Rows of the product are places of dx, columns its channels. blockIdx.x counts tiles of places,
+/// blockIdx.y those of channels, of all groups, blockIdx.z slices of the terms, and phases.
 template <class T, bool Phases>
 __global__ void __launch_bounds__(block_threads)
-    conv_backward_data_tensor_cores(Gathered g, TermSlices slices) {
-  if constexpr (Phases) {
-    auto& place = shared<PhasedStrips<T>>().phase;
-    tensor_tile<T, true>(phase_of_block<T>(g, place, slices), slices);
-  } else {
-    tensor_tile<T, true>(g, slices);
+    conv_backward_data_tensor_cores(Gathered layer, TermSlices slices) {
+  const Gathered& g = phase_of_block<T, PhasedStrips<T>, Phases>(layer, slices);
+  auto& memory = shared<TensorStrips<T>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const auto tiles = static_cast<unsigned>(ceil_div(g.m, tile_filters));
+  const std::int64_t group = blockIdx.y / tiles;
+  const std::int64_t first_filter = std::int64_t{blockIdx.y % tiles} * tile_filters;
+  const std::int64_t first_pixel = std::int64_t{blockIdx.x} * tile_pixels;
+  if (first_pixel >= g.pixels()) return;
+  const T* const dy = static_cast<const T*>(g.x) + group * g.q * g.x_strides[1];
+  const T* const w = static_cast<const T*>(g.w) + group * g.w_group + first_filter * g.w_strides[0];
+
+  // Four neighboring threads copy the 64 bytes that a pixel has of a step.
+  const int row = thread / chunks;
+  const int column = thread % chunks * chunk;
+  constexpr int rows_apart = block_threads / chunks;
+  GatheredPixel pixel[pixel_slots];
+#pragma unroll
+  for (int slot = 0; slot < pixel_slots; ++slot) {
+    pixel[slot] = gathered_pixel(g, first_pixel + row + slot * rows_apart);
+  }
+  // Of w eight threads copy the 128 bytes that a term has of all channels.
+  const int term_row = thread / (tile_filters / chunk);
+  const int term_column = thread % (tile_filters / chunk) * chunk;
+  const bool has_channels = first_filter + term_column < g.m;
+  const TermRange terms = terms_of_block(slices, g.terms(), tile_terms);
+  const std::int64_t first_chunk = terms.begin / chunk;
+  const std::int64_t all_chunks = terms.end / chunk;
+  // In registers: a layer in shared memory would be read again for each chunk.
+  const auto depth = static_cast<unsigned>(g.axis[0].extent);
+  const auto height = static_cast<unsigned>(g.axis[1].extent);
+  const auto width = static_cast<unsigned>(g.axis[2].extent);
+  const std::int64_t w_term = g.w_strides[1];
+
+  const auto decode = [&](std::int64_t first) {  // 256 chunks of eight terms, one per thread
+    memory.table[thread] = gathered_term<true, chunk>(g, first + thread, all_chunks);
+    __syncthreads();
+  };
+  // A step's chunks, in flight in registers until the step before has been multiplied.
+  Eight<T> of_dy[pixel_slots] = {};
+  Eight<T> of_w = {};
+  const auto load = [&](int first) {
+    // The implicit matrix: dy where the chunk's tap of the pixel is inside, else zeros.
+    const Entry term = memory.table[first + column / chunk];
+#pragma unroll
+    for (int slot = 0; slot < pixel_slots; ++slot) {
+      const int d = pixel[slot].d + term.d;
+      const int h = pixel[slot].h + term.h;
+      const int v = pixel[slot].v + term.v;
+      const bool inside = static_cast<unsigned>(d) < depth && static_cast<unsigned>(h) < height &&
+                          static_cast<unsigned>(v) < width;
+      of_dy[slot] = inside ? load_raw<chunk>(dy + pixel[slot].base + term.image) : eight_zeros<T>();
+    }
+    const Entry& of_row = memory.table[first + term_row / chunk];
+    of_w = has_channels && of_row.other >= 0
+               ? load_raw<chunk>(w + of_row.other + term_row % chunk * w_term + term_column)
+               : eight_zeros<T>();
+  };
+
+  float sums[pixel_fragments][filter_fragments][4] = {};
+  if (first_chunk < all_chunks) {
+    decode(first_chunk);
+    load(0);
+  }
+  int stage = 0;
+  for (std::int64_t k = first_chunk; k < all_chunks; k += chunks, stage ^= 1) {
+    Stage<T>& here = memory.stage[stage];
+#pragma unroll
+    for (int slot = 0; slot < pixel_slots; ++slot) {
+      store_raw(&here.pixels[row + slot * rows_apart][column], of_dy[slot]);
+    }
+    store_raw(&here.turned[term_row][term_column], of_w);
+    __syncthreads();  // the only one of a step: the next step's stage is the other
+    const std::int64_t next = k + chunks;
+    if (next < all_chunks) {
+      const int at = static_cast<int>((next - first_chunk) % table_entries);
+      if (at == 0) decode(next);
+      load(at);
+    }
+    const MmaPlace warp;  // found anew: it is not kept in registers while loads are in flight
+#pragma unroll
+    for (int step = 0; step < tile_terms; step += 16) {
+      std::uint32_t a[pixel_fragments][4];
+      std::uint32_t b[filter_fragments][2];
+#pragma unroll
+      for (int i = 0; i < pixel_fragments; ++i) {
+        const int at = warp.first_pixel + i * 16 + warp.lane % 16;
+        ptx::load_matrix(a[i], &here.pixels[at][step + warp.lane / 16 * 8]);
+      }
+#pragma unroll
+      for (int j = 0; j < filter_fragments; ++j) {
+        const int filter = warp.first_filter + j * 8;
+        ptx::load_matrix<2, true>(b[j], &here.turned[step + warp.lane % 16][filter]);
+      }
+#pragma unroll
+      for (int i = 0; i < pixel_fragments; ++i) {
+#pragma unroll
+        for (int j = 0; j < filter_fragments; ++j) ptx::mma<T>(sums[i][j], a[i], b[j]);
+      }
+    }
+  }
+
+  const MmaPlace warp;
+  const LayerEpilogue<T> epilogue(g, slices, group);
+#pragma unroll
+  for (int i = 0; i < pixel_fragments; ++i) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const std::int64_t index = first_pixel + warp.pixel(i, half);
+      if (index >= g.pixels()) continue;
+      const std::int64_t place = epilogue.place(index);
+#pragma unroll
+      for (int j = 0; j < filter_fragments; ++j) {
+#pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          epilogue.store(place, first_filter + warp.filter(j, e), sums[i][j][2 * half + e]);
+        }
+      }
+    }
   }
 }
 

@@ -12,7 +12,6 @@
 //          interleaved; a launch per phase. Then as conv's.
 // Limits   f16 and bf16, channels last, two dimensions at most, 16 phases; filters of a group in
 //          multiples of 8, aligned to 16 bytes; channels too, where there are groups.
-// Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"

@@ -9,8 +9,6 @@
 // Cost     two loads and bounds checks per multiply-add; dy is read C/G kh kw times, x K/G kh kw
 //          times, from the caches where they fit.
 // Limits   every valid call.
-// Tried    -
-// Source   -
 #include "rung/device/collectives.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"

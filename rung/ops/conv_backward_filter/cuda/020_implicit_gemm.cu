@@ -10,7 +10,6 @@
 //          read once.
 // Limits   extents of up to 2^28. Loads of single elements. The number of slices depends on the
 //          shape alone, so that all devices add in the same order.
-// Tried    -
 // Source   split-K: S. Chetlur et al., cuDNN, 2014.
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
 
@@ -27,55 +26,15 @@ constexpr std::int64_t blocks_of(int rows) {
   return rows == few_rows ? two_for_each / 2 * 3 : two_for_each;
 }
 
-/// Rows are filters, columns terms, k the pixels.
-template <class T, class S>
-struct PixelSource {
-  using Sum = Accumulator<T>;
-  static constexpr bool rows_by_k = !S::swapped;
-  static constexpr bool columns_by_k = !S::swapped;
-
-  const FilterGradient<T>& p;
-  const T* x;
-  const T* dy;
-  std::int64_t filters;
-  static constexpr int own_terms = columns_by_k ? S::column_slots : 1;
-  Term term[own_terms];
-
-  __device__ PixelSource(const FilterGradient<T>& gradient, std::int64_t group,
-                         std::int64_t first_filter, std::int64_t first_term)
-      : p(gradient),
-        x(gradient.x + group * gradient.g.group_channels() * gradient.x_strides[1]),
-        dy(gradient.dy +
-           (group * gradient.g.group_filters() + first_filter) * gradient.dy_strides[1]),
-        filters(gradient.g.group_filters() - first_filter) {
-#pragma unroll
-    for (int slot = 0; slot < own_terms; ++slot) {
-      term[slot] = make_term<S::swapped>(
-          p, first_term + loaded<columns_by_k, S::columns, S::depth>(slot).at);
-    }
-  }
-
-  __device__ __forceinline__ void refill(Entry& entry, std::int64_t pixel, std::int64_t end) const {
-    entry = entry_of_pixel(p, pixel, end);
-  }
-
-  [[nodiscard]] __device__ __forceinline__ Sum row(int slot, const Entry& entry) const {
-    const int at = loaded<rows_by_k, S::rows, S::depth>(slot).at;
-    if (entry.other < 0 || at >= filters) return Sum(0);
-    return convert<Sum>(dy[at * p.dy_strides[1] + entry.other]);
-  }
-
-  [[nodiscard]] __device__ __forceinline__ Sum column(int slot, const Entry& entry) const {
-    const Term& of = term[columns_by_k ? slot : 0];
-    return meet(p, entry, of) ? convert<Sum>(x[entry.image + of.image]) : Sum(0);
-  }
-};
-
+/// Rows are filters, columns terms, k the pixels. blockIdx.x counts tiles of terms, blockIdx.y
+/// those of filters, of all groups, blockIdx.z slices of the pixels.
 template <class T, class S>
 __global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
     conv_backward_filter_implicit_gemm(FilterGradient<T> p) {
   using Sum = Accumulator<T>;
-  auto& strips = shared<Strips<Sum, S>>();
+  // Neighboring lanes load neighboring pixels, or, where channels are innermost, filters and terms.
+  constexpr bool by_pixels = !S::swapped;
+  auto& strips = shared<TabledStrips<Sum, S>>();
   const ConvGeometry& g = p.g;
   const std::int64_t tiles = ceil_div(g.group_filters(), std::int64_t{S::rows});
   const std::int64_t group = blockIdx.y / tiles;
@@ -83,9 +42,60 @@ __global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
   const std::int64_t first_term = std::int64_t{blockIdx.x} * S::columns;
   const std::int64_t slice = blockIdx.z;
   const PixelRange pixels = slice_of(p, slice);
-  const PixelSource<T, S> source(p, group, first_filter, first_term);
+  const T* const x = p.x + group * g.group_channels() * p.x_strides[1];
+  const T* const dy = p.dy + (group * g.group_filters() + first_filter) * p.dy_strides[1];
+  const std::int64_t filters = g.group_filters() - first_filter;
+  constexpr int own_terms = by_pixels ? S::column_slots : 1;
+  Term term[own_terms];
+#pragma unroll
+  for (int i = 0; i < own_terms; ++i) {
+    const int at = loaded<by_pixels, S::columns, S::depth>(i).at;
+    term[i] = make_term<S::swapped>(p, first_term + at);
+  }
+
+  const auto decode = [&](std::int64_t first) {  // 256 pixels, one per thread
+    strips.table[threadIdx.x] = entry_of_pixel(p, first + threadIdx.x, pixels.end);
+    __syncthreads();
+  };
+  // A step's elements, in flight in registers until the step before has been multiplied.
+  Sum of_dy[S::row_slots] = {};
+  Sum of_x[S::column_slots] = {};
+  const auto load = [&](int first) {
+#pragma unroll
+    for (int slot = 0; slot < S::row_slots; ++slot) {
+      const Loaded one = loaded<by_pixels, S::rows, S::depth>(slot);
+      if (one.at >= S::rows || one.k >= S::depth) continue;
+      const Entry& pixel = strips.table[first + one.k];
+      const bool exists = pixel.other >= 0 && one.at < filters;
+      of_dy[slot] = exists ? convert<Sum>(dy[one.at * p.dy_strides[1] + pixel.other]) : Sum(0);
+    }
+    // The implicit matrix: x where the term's tap of the pixel is inside of the image, else zero.
+#pragma unroll
+    for (int slot = 0; slot < S::column_slots; ++slot) {
+      const Entry& pixel = strips.table[first + loaded<by_pixels, S::columns, S::depth>(slot).k];
+      const Term& of = term[by_pixels ? slot : 0];
+      of_x[slot] = meet(p, pixel, of) ? convert<Sum>(x[pixel.image + of.image]) : Sum(0);
+    }
+  };
+
   Sum sums[S::thread_rows][S::thread_columns] = {};
-  multiply_tile<S>(source, strips, pixels.begin, pixels.end, sums);
+  if (pixels.begin < pixels.end) {
+    decode(pixels.begin);
+    load(0);
+  }
+  int stage = 0;
+  for (std::int64_t k = pixels.begin; k < pixels.end; k += S::depth, stage ^= 1) {
+    keep_strips<by_pixels, by_pixels, S>(strips, stage, of_dy, of_x);
+    __syncthreads();  // the only one of a step: the next step's stage is the other
+    const std::int64_t next = k + S::depth;
+    if (next < pixels.end) {
+      const int at = static_cast<int>((next - pixels.begin) % table_entries);
+      if (at == 0) decode(next);
+      load(at);
+    }
+    multiply_strips<S>(strips, stage, sums);
+  }
+
 #pragma unroll
   for (int i = 0; i < S::thread_rows; ++i) {
     const std::int64_t filter = first_filter + S::row(i);
@@ -93,8 +103,8 @@ __global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
     Sum* to = p.sums + ((slice * g.groups + group) * g.group_filters() + filter) * p.terms;
 #pragma unroll
     for (int j = 0; j < S::thread_columns; ++j) {
-      const std::int64_t term = first_term + S::column(j);
-      if (term < p.terms) to[term] = sums[i][j];
+      const std::int64_t at = first_term + S::column(j);
+      if (at < p.terms) to[at] = sums[i][j];
     }
   }
 }
@@ -135,7 +145,7 @@ void start(const ConvBackwardFilter::Args& args, Context& context) {
   using S = Shape<Rows, columns, Swapped, depth_of(Rows)>;
   const FilterGradient<T> p =
       sliced<T>(args, context, tiles_of(args, Rows, columns), blocks_of(Rows));
-  launch(context, sliced_grid(p, S::rows, S::columns, sizeof(Strips<Accumulator<T>, S>)),
+  launch(context, sliced_grid(p, S::rows, S::columns, sizeof(TabledStrips<Accumulator<T>, S>)),
          conv_backward_filter_implicit_gemm<T, S>, p);
   launch(context, sum_grid(p), conv_backward_filter_add_slices<T, Swapped>, p, args.dw.size());
 }

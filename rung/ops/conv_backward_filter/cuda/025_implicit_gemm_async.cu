@@ -12,7 +12,6 @@
 //          from shared memory, 8 copies of dy and 8 of x. Slices as in implicit_gemm.
 // Limits   f32, two dimensions at most, up to 32 taps. Images are cut into eights of pixels: of 7 x
 //          7 an eighth is zeros. Filters fill tiles of 64 or 128.
-// Tried    -
 // Source   gemm / simt_top; split-K: S. Chetlur et al., cuDNN, 2014.
 #include <cmath>
 

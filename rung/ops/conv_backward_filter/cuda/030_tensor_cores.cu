@@ -11,7 +11,6 @@
 //          of x; the sums of all slices, f32, are written and read once.
 // Limits   contiguous channels and filters, multiples of 8 per group, all 16-byte aligned. Tensor
 //          cores truncate when they add: twice the error bound of f32.
-// Tried    -
 // Source   PTX ISA, "Matrix load instruction: ldmatrix", .trans.
 #include "rung/ops/conv/shared/cuda/tensor_tiles.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"

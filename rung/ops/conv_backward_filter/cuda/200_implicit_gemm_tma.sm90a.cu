@@ -12,7 +12,6 @@
 // Limits   f16 and bf16, channels last, two dimensions at most; channels and filters aligned to 16
 //          bytes, dy's pixels in one line, strides up to 8. Filters fill tiles of 128, channels of
 //          64.
-// Tried    -
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper": weight gradient.
 #include "rung/device/collectives.hpp"
 #include "rung/device/tile/roles.hpp"

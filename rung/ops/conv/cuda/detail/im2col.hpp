@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two kernels of im2col, for the rungs that launch them one after another and on several
-// streams: an image unrolled into a matrix, a row per term and a column per pixel, and w times it.
+// The host side of im2col, for the rungs that launch its two kernels one after another and on
+// several streams: what they take, the matrix, the product, its grid and its time.
 #pragma once
 
 #include "rung/ops/conv/cuda/detail/matrix.hpp"
@@ -9,23 +9,6 @@
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 using Im2colTile = Shape<64, 64, false>;
-
-/// `count` elements of the matrix of image n, by all threads of the grid.
-__device__ __forceinline__ void unroll_image(const View<const float, 5>& x, const ConvGeometry& g,
-                                             std::int64_t n, float* matrix, std::int64_t count) {
-  const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
-  std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
-  for (; i < count; i += step) {
-    std::int64_t rest = i;
-    const std::int64_t ow = take_axis(rest, g.axis[2].out);
-    const std::int64_t oh = take_axis(rest, g.axis[1].out);
-    const std::int64_t od = take_axis(rest, g.axis[0].out);
-    const std::int64_t v = g.axis[2].source(ow, take_axis(rest, g.axis[2].kernel));
-    const std::int64_t h = g.axis[1].source(oh, take_axis(rest, g.axis[1].kernel));
-    const std::int64_t d = g.axis[0].source(od, take_axis(rest, g.axis[0].kernel));
-    matrix[i] = d < 0 || h < 0 || v < 0 ? 0.0F : x(n, rest, d, h, v);
-  }
-}
 
 /// A product of w and an image's matrix, into the image of y.
 struct Im2colProduct {
@@ -36,28 +19,6 @@ struct Im2colProduct {
   std::int64_t filters, terms, pixels;
   Epilogue<float> epilogue;
 };
-
-/// The block's 64 x 64 elements of it.
-__device__ __forceinline__ void multiply_image(const Im2colProduct& p) {
-  using S = Im2colTile;
-  auto& strips = shared<Strips<float, S>>();
-  const std::int64_t first_filter = std::int64_t{blockIdx.y} * S::rows;
-  const std::int64_t first_pixel = std::int64_t{blockIdx.x} * S::columns;
-  const MatrixSource<S> source{p.w + first_filter * p.terms, p.terms,  p.filters - first_filter,
-                               p.matrix + first_pixel,       p.pixels, p.pixels - first_pixel};
-  float sums[S::thread_rows][S::thread_columns] = {};
-  multiply_tile<S>(source, strips, 0, p.terms, sums);
-#pragma unroll
-  for (int i = 0; i < S::thread_rows; ++i) {
-    const std::int64_t filter = first_filter + S::row(i);
-    if (filter >= p.filters) continue;
-#pragma unroll
-    for (int j = 0; j < S::thread_columns; ++j) {
-      const std::int64_t pixel = first_pixel + S::column(j);
-      if (pixel < p.pixels) p.y[filter * p.y_filter + pixel] = p.epilogue(sums[i][j], filter);
-    }
-  }
-}
 
 // --- on the host ---------------------------------------------------------------------------------
 

@@ -6,29 +6,35 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-/// a[row][k] with contiguous k, b[k][column] with contiguous columns.
+/// A thread's share of a step of both, on its way from memory through registers to shared memory:
+/// a[row][k] with contiguous k, b[k][column] with contiguous columns; zeros beyond the matrices.
 template <class S>
-struct MatrixSource {
-  static constexpr bool rows_by_k = true;
-  static constexpr bool columns_by_k = false;
-
-  const float* a;
-  std::int64_t a_row;
+struct MatrixStep {
+  const float* a;  // at the tile's first row
   std::int64_t rows;
-  const float* b;
+  const float* b;  // at the tile's first column
   std::int64_t b_row;
   std::int64_t columns;
+  std::int64_t terms;  // and from a row of a to the next
+  float of_a[S::row_slots] = {};
+  float of_b[S::column_slots] = {};
 
-  __device__ __forceinline__ void refill(Entry& entry, std::int64_t k, std::int64_t end) const {
-    entry = {k * b_row, k < end ? k : -1, 0, 0, 0, 0};
+  __device__ __forceinline__ void load(std::int64_t first) {
+#pragma unroll
+    for (int slot = 0; slot < S::row_slots; ++slot) {
+      const Loaded one = loaded<true, S::rows, S::depth>(slot);
+      const std::int64_t k = first + one.k;
+      of_a[slot] = one.at < rows && k < terms ? a[one.at * terms + k] : 0.0F;
+    }
+#pragma unroll
+    for (int slot = 0; slot < S::column_slots; ++slot) {
+      const Loaded one = loaded<false, S::columns, S::depth>(slot);
+      const std::int64_t k = first + one.k;
+      of_b[slot] = one.at < columns && k < terms ? b[k * b_row + one.at] : 0.0F;
+    }
   }
-  [[nodiscard]] __device__ __forceinline__ float row(int slot, const Entry& entry) const {
-    const int at = loaded<true, S::rows, S::depth>(slot).at;
-    return entry.other >= 0 && at < rows ? a[at * a_row + entry.other] : 0.0F;
-  }
-  [[nodiscard]] __device__ __forceinline__ float column(int slot, const Entry& entry) const {
-    const int at = loaded<false, S::columns, S::depth>(slot).at;
-    return entry.other >= 0 && at < columns ? b[entry.image + at] : 0.0F;
+  __device__ __forceinline__ void store(Strips<float, S>& strips, int stage) const {
+    keep_strips<true, false, S>(strips, stage, of_a, of_b);
   }
 };
 

@@ -12,7 +12,6 @@
 // Cost     kh kw loads per 16 bytes of y, from the L1 cache; x from memory once. In columns of 3 x
 //          3: 30 loads, of which two thirds hit L1, 72 multiply-adds and no division per 8 pixels.
 // Limits   one filter per channel (C = K = G), images of two dimensions; f32, f16, bf16.
-// Tried    -
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/ops/conv/shared/cuda/depthwise.hpp"
 

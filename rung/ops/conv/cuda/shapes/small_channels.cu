@@ -18,7 +18,6 @@
 //          1000x4x40x40,out=16,k=7 on an H100). x staged by one load of a thread at a time: 506 us,
 //          mostly waiting. Eight pixels of eight filters, for half the loads of w: 134 registers,
 //          412 us where four pixels took 337.
-// Source   -
 #include "rung/device/activate_all.hpp"
 #include "rung/ops/conv/shared/cuda/small_channels.hpp"
 

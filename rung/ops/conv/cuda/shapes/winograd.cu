@@ -12,7 +12,6 @@
 // Limits   f32, 3 x 3, stride and dilation 1, two dimensions, one group, and only where `winograd`
 //          is given: sums cancel, |error| <= (C + 24) u 64 sum of max |w| max |x|; in practice a
 //          bit is lost. Images are transformed a few at a time, in 256 MiB.
-// Tried    -
 // Source   A. Lavin & S. Gray, Fast algorithms for convolutional neural networks, 2015.
 #include "rung/ops/conv/cuda/detail/matrix.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
@@ -119,11 +118,21 @@ __global__ void __launch_bounds__(block_threads)
   const std::int64_t place = blockIdx.z;
   const std::int64_t first_filter = std::int64_t{blockIdx.y} * S::rows;
   const std::int64_t first_tile = std::int64_t{blockIdx.x} * S::columns;
-  const MatrixSource<S> source{
-      t.filters + (place * filters + first_filter) * channels, channels, filters - first_filter,
-      t.input + place * channels * t.tiles + first_tile,       t.tiles,  t.tiles - first_tile};
+  MatrixStep<S> step{.a = t.filters + (place * filters + first_filter) * channels,
+                     .rows = filters - first_filter,
+                     .b = t.input + place * channels * t.tiles + first_tile,
+                     .b_row = t.tiles,
+                     .columns = t.tiles - first_tile,
+                     .terms = channels};
   float sums[S::thread_rows][S::thread_columns] = {};
-  multiply_tile<S>(source, strips, 0, channels, sums);
+  int stage = 0;
+  step.load(0);
+  for (std::int64_t channel = 0; channel < channels; channel += S::depth, stage ^= 1) {
+    step.store(strips, stage);
+    __syncthreads();                // the only one of a step: the next step's stage is the other
+    step.load(channel + S::depth);  // in flight while this one is multiplied
+    multiply_strips<S>(strips, stage, sums);
+  }
 #pragma unroll
   for (int i = 0; i < S::thread_rows; ++i) {
     const std::int64_t filter = first_filter + S::row(i);

@@ -8,8 +8,6 @@
 //          checks of a tap serve all channels.
 // Cost     two loads per multiply-add.
 // Limits   every valid call.
-// Tried    -
-// Source   -
 #include "rung/core/bounds.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's tile of a product whose operands come from anywhere: 256 threads, sums in registers,
-// strips of both operands in two stages of shared memory, the next strip's elements in flight in
-// registers while this one is multiplied.
-//
-//   sums[i][j] = sum over k of source.row(m, k) source.column(j, k)
+// Words of the kernels that gather the operands of a product into shared memory: 256 threads, sums
+// in registers, strips of both operands in two stages of shared memory.
 //
 // Where an operand's element k lies is looked up in a table of 256 entries, which the block makes
 // together, an entry per thread: decoding k - three divisions - is not paid for per element.
@@ -14,6 +11,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/device/load.hpp"
+#include "rung/device/shared.hpp"
 #include "rung/device/take_axis.hpp"
 #include "rung/ops/conv/shared/phases.hpp"
 
@@ -61,17 +59,23 @@ __device__ __forceinline__ TermRange terms_of_block(const TermSlices& slices, st
 struct alignas(16) PhasePlace {
   unsigned char bytes[sizeof(Gathered)];
 };
-/// The phase that blockIdx.z counts, behind its slices, made once per block.
-template <class T>
-__device__ __forceinline__ const Gathered& phase_of_block(const Gathered& g, PhasePlace& place,
+/// The phase that blockIdx.z counts, behind its slices, made once per block in shared memory's
+/// Layout::phase; the layer itself, where it has no phases.
+template <class T, class Layout, bool Phases>
+__device__ __forceinline__ const Gathered& phase_of_block(const Gathered& g,
                                                           const TermSlices& slices) {
-  auto& phase = *reinterpret_cast<Gathered*>(place.bytes);
-  if (threadIdx.x == 0) {
-    phase = conv_layer::phase_layer(g, blockIdx.z / static_cast<unsigned>(slices.count), sizeof(T),
-                                    slices.count > 1 ? sizeof(Accumulator<T>) : sizeof(T));
+  if constexpr (Phases) {
+    auto& phase = *reinterpret_cast<Gathered*>(shared<Layout>().phase.bytes);
+    if (threadIdx.x == 0) {
+      phase =
+          conv_layer::phase_layer(g, blockIdx.z / static_cast<unsigned>(slices.count), sizeof(T),
+                                  slices.count > 1 ? sizeof(Accumulator<T>) : sizeof(T));
+    }
+    __syncthreads();
+    return phase;
+  } else {
+    return g;
   }
-  __syncthreads();
-  return phase;
 }
 
 /// A tile of Rows x Columns in steps of Depth k. Swapped: neighboring lanes have neighboring
@@ -121,12 +125,33 @@ __device__ __forceinline__ Loaded loaded(int slot) {
   return {i % Extent, i / Extent};
 }
 
+/// Two stages of both operands' strips.
 template <class Sum, class S>
 struct Strips {
   alignas(16) Sum row[2][S::depth][S::rows + 4];
   alignas(16) Sum column[2][S::depth][S::columns + 4];
+};
+template <class Sum, class S>
+struct TabledStrips : Strips<Sum, S> {
   Entry table[table_entries];
 };
+
+/// Stores what a thread has loaded(): its slots of both operands' strips.
+template <bool RowsByK, bool ColumnsByK, class S, class Sum>
+__device__ __forceinline__ void keep_strips(Strips<Sum, S>& strips, int stage,
+                                            const Sum (&rows)[S::row_slots],
+                                            const Sum (&columns)[S::column_slots]) {
+#pragma unroll
+  for (int slot = 0; slot < S::row_slots; ++slot) {
+    const Loaded one = loaded<RowsByK, S::rows, S::depth>(slot);
+    if (one.at < S::rows && one.k < S::depth) strips.row[stage][one.k][one.at] = rows[slot];
+  }
+#pragma unroll
+  for (int slot = 0; slot < S::column_slots; ++slot) {
+    const Loaded one = loaded<ColumnsByK, S::columns, S::depth>(slot);
+    strips.column[stage][one.k][one.at] = columns[slot];
+  }
+}
 
 template <int Count, class Sum>
 __device__ __forceinline__ void read_strip(const Sum* strip, int lane, Sum (&to)[Count]) {
@@ -143,69 +168,20 @@ __device__ __forceinline__ void read_strip(const Sum* strip, int lane, Sum (&to)
   }
 }
 
-/// `source.refill(table, first)` makes this thread's entry of the table of 256 k from `first` on;
-/// row(slot, entry) and column(slot, entry) give elements, zero where there is none.
-template <class S, class Sum, class Source>
-__device__ __forceinline__ void multiply_tile(const Source& source, Strips<Sum, S>& strips,
-                                              std::int64_t begin, std::int64_t end,
-                                              Sum (&sums)[S::thread_rows][S::thread_columns]) {
-  constexpr int depth = S::depth;
-  Sum rows[S::row_slots] = {};
-  Sum columns[S::column_slots] = {};
-  const auto refill = [&](std::int64_t first) {
-    source.refill(strips.table[threadIdx.x], first + threadIdx.x, end);
-    __syncthreads();
-  };
-  const auto load = [&](int first) {
-#pragma unroll
-    for (int slot = 0; slot < S::row_slots; ++slot) {
-      const Loaded one = loaded<Source::rows_by_k, S::rows, depth>(slot);
-      if (one.at < S::rows && one.k < depth) {
-        rows[slot] = source.row(slot, strips.table[first + one.k]);
-      }
-    }
-#pragma unroll
-    for (int slot = 0; slot < S::column_slots; ++slot) {
-      const Loaded one = loaded<Source::columns_by_k, S::columns, depth>(slot);
-      columns[slot] = source.column(slot, strips.table[first + one.k]);
-    }
-  };
-  const auto keep = [&](int stage) {
-#pragma unroll
-    for (int slot = 0; slot < S::row_slots; ++slot) {
-      const Loaded one = loaded<Source::rows_by_k, S::rows, depth>(slot);
-      if (one.at < S::rows && one.k < depth) strips.row[stage][one.k][one.at] = rows[slot];
-    }
-#pragma unroll
-    for (int slot = 0; slot < S::column_slots; ++slot) {
-      const Loaded one = loaded<Source::columns_by_k, S::columns, depth>(slot);
-      strips.column[stage][one.k][one.at] = columns[slot];
-    }
-  };
-  if (begin >= end) return;
-  refill(begin);
-  load(0);
-  int stage = 0;
-  for (std::int64_t k = begin; k < end; k += depth, stage ^= 1) {
-    keep(stage);
-    __syncthreads();
-    const std::int64_t next = k + depth;
-    if (next < end) {
-      const int at = static_cast<int>((next - begin) % table_entries);
-      if (at == 0) refill(next);
-      load(at);
-    }
+/// sums += the product of a stage's strips, an outer product for each k.
+template <class S, class Sum>
+__device__ __forceinline__ void multiply_strips(const Strips<Sum, S>& strips, int stage,
+                                                Sum (&sums)[S::thread_rows][S::thread_columns]) {
 #pragma unroll 8
-    for (int i = 0; i < depth; ++i) {
-      Sum left[S::thread_rows];
-      Sum right[S::thread_columns];
-      read_strip(strips.row[stage][i], S::row_lane(), left);
-      read_strip(strips.column[stage][i], S::column_lane(), right);
+  for (int i = 0; i < S::depth; ++i) {
+    Sum left[S::thread_rows];
+    Sum right[S::thread_columns];
+    read_strip(strips.row[stage][i], S::row_lane(), left);
+    read_strip(strips.column[stage][i], S::column_lane(), right);
 #pragma unroll
-      for (int a = 0; a < S::thread_rows; ++a) {
+    for (int a = 0; a < S::thread_rows; ++a) {
 #pragma unroll
-        for (int b = 0; b < S::thread_columns; ++b) sums[a][b] += left[a] * right[b];
-      }
+      for (int b = 0; b < S::thread_columns; ++b) sums[a][b] += left[a] * right[b];
     }
   }
 }

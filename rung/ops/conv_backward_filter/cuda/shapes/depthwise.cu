@@ -10,8 +10,6 @@
 //          implicit_gemm: no tiles with 15 of 16 rows empty.
 // Cost     k k + 1 loads for k k multiply-adds; those of x come from L1 but for one.
 // Limits   f32, f16, bf16; filters of 3 x 3 and 5 x 5, two dimensions, one filter per channel.
-// Tried    -
-// Source   -
 #include "rung/device/collectives.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
 

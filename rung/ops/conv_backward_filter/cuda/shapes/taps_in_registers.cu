@@ -11,8 +11,6 @@
 // Cost     k k + 1 loads for k k multiply-adds; x is read once per filter, dy once per channel,
 //          from the caches where they fit.
 // Limits   f32, filters of 3, 5 and 7 taps along one or two dimensions.
-// Tried    -
-// Source   -
 #include "rung/device/collectives.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
 

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words of the kernels that gather a layer: where a pixel and a term are in x, and what follows a
+// pixel's sums. Rows or columns of the product are pixels and filters, k the terms.
+#pragma once
+
+#include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/term_slices.hpp"
+#include "rung/ops/conv/shared/cuda/tiles.hpp"
+#include "rung/ops/conv/shared/phases.hpp"
+
+namespace rung::conv_cuda::inline RUNG_TARGET {
+
+/// A pixel: where its first tap would lie, in elements of x and along the axes; outside of every
+/// image beyond the last pixel.
+struct GatheredPixel {
+  std::int64_t base;
+  int d, h, v;
+};
+__device__ __forceinline__ GatheredPixel gathered_pixel(const Gathered& g, std::int64_t index) {
+  if (index >= g.pixels()) return {0, outside, outside, outside};
+  const auto place = [](const SourceAxis& axis, std::int64_t o) {
+    return static_cast<int>(o * axis.step + axis.start);
+  };
+  GatheredPixel made{};
+  made.v = place(g.axis[2], take_axis(index, g.axis[2].places));
+  made.h = place(g.axis[1], take_axis(index, g.axis[1].places));
+  made.d = place(g.axis[0], take_axis(index, g.axis[0].places));
+  made.base = index * g.x_strides[0] + made.d * g.x_strides[2] + made.h * g.x_strides[3] +
+              made.v * g.x_strides[4];
+  return made;
+}
+
+/// What a term adds to a pixel's place, and where it is in w: term `index` of those before `end`,
+/// in the order that x is contiguous in - taps innermost, or channels, of which Together are one
+/// term.
+template <bool ChannelsInnermost, int Together = 1>
+__device__ __forceinline__ Entry gathered_term(const Gathered& g, std::int64_t index,
+                                               std::int64_t end) {
+  if (index >= end) return {0, -1, outside, outside, outside, 0};
+  std::int64_t q = 0;
+  if constexpr (ChannelsInnermost) q = take_axis(index, g.q / Together) * Together;
+  const std::int64_t v = take_axis(index, g.axis[2].kernel);
+  const std::int64_t h = take_axis(index, g.axis[1].kernel);
+  const std::int64_t d = ChannelsInnermost ? index : take_axis(index, g.axis[0].kernel);
+  if constexpr (!ChannelsInnermost) q = index;
+  Entry made{};
+  made.d = static_cast<int>(d * g.axis[0].between);
+  made.h = static_cast<int>(h * g.axis[1].between);
+  made.v = static_cast<int>(v * g.axis[2].between);
+  made.image = q * g.x_strides[1] + made.d * g.x_strides[2] + made.h * g.x_strides[3] +
+               made.v * g.x_strides[4];
+  made.other = q * g.w_strides[1] + d * g.w_strides[2] + h * g.w_strides[3] + v * g.w_strides[4];
+  return made;
+}
+
+/// The epilogue: bias, activation and y; of several slices the sums as they are.
+template <class T>
+class LayerEpilogue {
+  using Sum = Accumulator<T>;
+  const Gathered& g_;
+  T* y_;
+  Sum* partial_;
+  const T* bias_;
+  std::int64_t group_;
+  bool sliced_;
+
+ public:
+  __device__ __forceinline__ LayerEpilogue(const Gathered& g, const TermSlices& slices,
+                                           std::int64_t group)
+      : g_(g),
+        y_(static_cast<T*>(g.y) + group * g.m * g.y_strides[1]),
+        partial_(static_cast<Sum*>(g.y) +
+                 blockIdx.z % static_cast<unsigned>(slices.count) * slices.elements +
+                 group * g.m * g.y_strides[1]),
+        bias_(static_cast<const T*>(g.bias)),
+        group_(group),
+        sliced_(slices.count > 1) {}
+
+  /// From y's first element to the pixel's.
+  [[nodiscard]] __device__ __forceinline__ std::int64_t place(std::int64_t pixel) const {
+    std::int64_t at = take_axis(pixel, g_.axis[2].places) * g_.y_strides[4];
+    at += take_axis(pixel, g_.axis[1].places) * g_.y_strides[3];
+    at += take_axis(pixel, g_.axis[0].places) * g_.y_strides[2];
+    return at + pixel * g_.y_strides[0];
+  }
+  __device__ __forceinline__ void store(std::int64_t place, std::int64_t filter, Sum sum) const {
+    if (filter >= g_.m) return;
+    const std::int64_t at = place + filter * g_.y_strides[1];
+    if (sliced_) {
+      partial_[at] = sum;
+      return;
+    }
+    if (bias_ != nullptr) sum += convert<Sum>(bias_[(group_ * g_.m + filter) * g_.bias_stride]);
+    y_[at] = convert<T>(activate<T>(g_.activation, sum));
+  }
+};
+
+}  // namespace rung::conv_cuda::inline RUNG_TARGET
