@@ -12,17 +12,6 @@ using conv_layer::Gathered;
 constexpr std::int64_t max_phase_layers = 16;  // a launch each
 constexpr int zeros_threads = 256;
 
-/// A phase that no tap meets.
-template <class T>
-__device__ __forceinline__ void put_zeros(const View<T, 5>& y, std::int64_t count) {
-  const std::int64_t step = std::int64_t{gridDim.x} * zeros_threads;
-  std::int64_t i = std::int64_t{blockIdx.x} * zeros_threads + threadIdx.x;
-  for (; i < count; i += step) {
-    const Place at = place_of(y, i, y.strides[1] == 1);
-    y(at.n, at.c, at.d, at.h, at.w) = zero<T>();
-  }
-}
-
 // --- on the host ---------------------------------------------------------------------------------
 
 /// A phase as conv's layer, by w read backwards, or, without terms, its places alone; of one group,
@@ -85,7 +74,8 @@ Support supports_phases(const ConvBackwardData::Args& args, Supports&& supports)
   return all;
 }
 
-/// run(layer) for phases with terms; zeros<T>(y, count), a kernel with put_zeros(), for others.
+/// run(layer) for phases with terms; zeros<T>(y, count), a kernel that sets y to zero, for those
+/// that no tap meets.
 template <class Run, class Zeros>
 void run_phases(const ConvBackwardData::Args& args, Context& context, Run&& run, Zeros&& zeros) {
   for_each_layer(args, [&](const Conv::Args& layer, bool has_terms) {

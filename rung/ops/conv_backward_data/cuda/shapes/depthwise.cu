@@ -7,7 +7,6 @@
 // Changes  against implicit_gemm: no tiles with 15 of 16 rows empty.
 // Cost     as conv's depthwise; a launch per phase.
 // Limits   as conv's depthwise; 16 phases.
-// Tried    -
 // Source   conv / depthwise.
 #include "rung/ops/conv/shared/cuda/depthwise.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/phase_layers.hpp"
@@ -17,10 +16,23 @@ namespace {
 
 using namespace conv_cuda;
 
+/// Zeros for a phase that no tap meets: images x channels x depth x rows x columns, every stride-th
+/// place of dx along the last three.
 template <class T>
 __global__ void __launch_bounds__(zeros_threads)
     conv_backward_data_depthwise_zeros(View<T, 5> y, std::int64_t count) {
-  put_zeros(y, count);
+  const std::int64_t step = std::int64_t{gridDim.x} * zeros_threads;
+  const bool channels_innermost = y.strides[1] == 1;
+  std::int64_t i = std::int64_t{blockIdx.x} * zeros_threads + threadIdx.x;
+  for (; i < count; i += step) {
+    std::int64_t image = i;
+    std::int64_t channel = channels_innermost ? take_channel(image, y.shape[1]) : 0;
+    const std::int64_t column = take_axis(image, y.shape[4]);
+    const std::int64_t row = take_axis(image, y.shape[3]);
+    const std::int64_t depth = take_axis(image, y.shape[2]);
+    if (!channels_innermost) channel = take_channel(image, y.shape[1]);
+    y(image, channel, depth, row, column) = zero<T>();
+  }
 }
 
 Support supports(const ConvBackwardData::Args& args, const Context& context) {

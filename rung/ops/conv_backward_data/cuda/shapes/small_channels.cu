@@ -8,7 +8,6 @@
 // Cost     as conv's; a launch per phase of a strided layer.
 // Limits   up to 4 filters, one group, images of two dimensions, 16 phases; what is staged must fit
 //          in shared memory. f32, f16, bf16.
-// Tried    -
 // Source   conv / small_channels.
 #include "rung/ops/conv/shared/cuda/small_channels.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/phase_layers.hpp"
@@ -18,10 +17,23 @@ namespace {
 
 using namespace conv_cuda;
 
+/// Zeros for a phase that no tap meets: images x channels x depth x rows x columns, every stride-th
+/// place of dx along the last three.
 template <class T>
 __global__ void __launch_bounds__(zeros_threads)
     conv_backward_data_small_channels_zeros(View<T, 5> y, std::int64_t count) {
-  put_zeros(y, count);
+  const std::int64_t step = std::int64_t{gridDim.x} * zeros_threads;
+  const bool channels_innermost = y.strides[1] == 1;
+  std::int64_t i = std::int64_t{blockIdx.x} * zeros_threads + threadIdx.x;
+  for (; i < count; i += step) {
+    std::int64_t image = i;
+    std::int64_t channel = channels_innermost ? take_channel(image, y.shape[1]) : 0;
+    const std::int64_t column = take_axis(image, y.shape[4]);
+    const std::int64_t row = take_axis(image, y.shape[3]);
+    const std::int64_t depth = take_axis(image, y.shape[2]);
+    if (!channels_innermost) channel = take_channel(image, y.shape[1]);
+    y(image, channel, depth, row, column) = zero<T>();
+  }
 }
 
 Support supports(const ConvBackwardData::Args& args, const Context& context) {
