@@ -44,7 +44,8 @@ __global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
   const PixelRange pixels = slice_of(p, slice);
   const T* const x = p.x + group * g.group_channels() * p.x_strides[1];
   const T* const dy = p.dy + (group * g.group_filters() + first_filter) * p.dy_strides[1];
-  const std::int64_t filters = g.group_filters() - first_filter;
+  const auto filters =
+      static_cast<int>(smaller(g.group_filters() - first_filter, std::int64_t{S::rows}));
   constexpr int own_terms = by_pixels ? S::column_slots : 1;
   Term term[own_terms];
 #pragma unroll
@@ -54,7 +55,13 @@ __global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
   }
 
   const auto decode = [&](std::int64_t first) {  // 256 pixels, one per thread
-    strips.table[threadIdx.x] = entry_of_pixel(p, first + threadIdx.x, pixels.end);
+    const std::int64_t pixel = first + threadIdx.x;
+    Entry& entry = strips.table[threadIdx.x];
+    if (pixel >= pixels.end) {
+      entry = no_entry;  // stored here: selected, it would take registers that spill
+    } else {
+      entry = entry_of_pixel(p, pixel, pixels.end);
+    }
     __syncthreads();
   };
   // A step's elements, in flight in registers until the step before has been multiplied.

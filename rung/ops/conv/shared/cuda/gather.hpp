@@ -36,7 +36,7 @@ __device__ __forceinline__ GatheredPixel gathered_pixel(const Gathered& g, std::
 template <bool ChannelsInnermost, int Together = 1>
 __device__ __forceinline__ Entry gathered_term(const Gathered& g, std::int64_t index,
                                                std::int64_t end) {
-  if (index >= end) return {0, -1, outside, outside, outside, 0};
+  if (index >= end) return no_entry;
   std::int64_t q = 0;
   if constexpr (ChannelsInnermost) q = take_axis(index, g.q / Together) * Together;
   const std::int64_t v = take_axis(index, g.axis[2].kernel);

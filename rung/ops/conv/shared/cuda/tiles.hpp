@@ -36,6 +36,7 @@ struct Entry {
   int d, h, v;         // its part of the places along the axes
   int unused;
 };
+constexpr Entry no_entry{0, -1, outside, outside, outside, 0};
 
 /// The terms of a small layer, shared by the blocks of as many slices: y then is of partial sums.
 struct TermSlices {

@@ -51,7 +51,7 @@ __device__ __forceinline__ Term make_term(const FilterGradient<T>& p, std::int64
 template <class T>
 __device__ __forceinline__ Entry entry_of_pixel(const FilterGradient<T>& p, std::int64_t pixel,
                                                 std::int64_t end) {
-  if (pixel >= end) return {0, -1, outside, outside, outside, 0};
+  if (pixel >= end) return no_entry;
   const ConvGeometry& g = p.g;
   const std::int64_t ow = take_axis(pixel, g.axis[2].out);
   const std::int64_t oh = take_axis(pixel, g.axis[1].out);
