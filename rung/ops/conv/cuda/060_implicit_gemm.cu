@@ -144,8 +144,10 @@ void run(const Conv::Args& args, Context& context) {
       const TermSlices slices = slices_of(g, tile_size(g));
       with_slices<T>(
           g, slices, context, conv_implicit_gemm_add_slices<T>, [&](const Gathered& layer) {
-            launch(context, tile_grid<S>(g, slices, sizeof(TabledStrips<Accumulator<T>, S>)),
-                   conv_implicit_gemm<T, S>, layer, slices);
+            launch(
+                context,
+                tile_grid(g, slices, S::rows, S::columns, sizeof(TabledStrips<Accumulator<T>, S>)),
+                conv_implicit_gemm<T, S>, layer, slices);
           });
     });
   });

@@ -15,7 +15,7 @@
 // Source   gemm / simt_top; split-K: S. Chetlur et al., cuDNN, 2014.
 #include <cmath>
 
-#include "rung/device/tile/async_tile.hpp"
+#include "rung/ops/conv/shared/cuda/async_tiles.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
 
 namespace rung {
@@ -23,25 +23,8 @@ namespace {
 
 using namespace conv_cuda;
 
-constexpr int steps = 8;  // pixels of a tile
-constexpr TileShape shapes[] = {{.rows = 128,
-                                 .columns = 128,
-                                 .steps = steps,
-                                 .warp_rows = 64,
-                                 .warp_columns = 64,
-                                 .thread_rows = 16,
-                                 .thread_columns = 8,
-                                 .stages = 5,
-                                 .blocks = 2},
-                                {.rows = 64,
-                                 .columns = 128,
-                                 .steps = steps,
-                                 .warp_rows = 32,
-                                 .warp_columns = 64,
-                                 .thread_rows = 8,
-                                 .thread_columns = 8,
-                                 .stages = 5,
-                                 .blocks = 3}};
+constexpr int steps = async_steps;  // pixels of a tile
+constexpr TileShape shapes[] = {async_shape(128, 128, 16, 2), async_shape(64, 128, 8, 3)};
 // What each is taken to reach of the multiply-add peak where dw is large.
 constexpr double fractions[] = {0.56, 0.52};
 

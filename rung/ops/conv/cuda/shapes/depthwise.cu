@@ -13,7 +13,7 @@
 //          3: 30 loads, of which two thirds hit L1, 72 multiply-adds and no division per 8 pixels.
 // Limits   one filter per channel (C = K = G), images of two dimensions; f32, f16, bf16.
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
-#include "rung/ops/conv/shared/cuda/depthwise.hpp"
+#include "rung/ops/conv/shared/cuda/rungs.hpp"
 
 namespace rung {
 namespace {

@@ -19,7 +19,7 @@
 //          mostly waiting. Eight pixels of eight filters, for half the loads of w: 134 registers,
 //          412 us where four pixels took 337.
 #include "rung/device/activate_all.hpp"
-#include "rung/ops/conv/shared/cuda/small_channels.hpp"
+#include "rung/ops/conv/shared/cuda/rungs.hpp"
 
 namespace rung {
 namespace {

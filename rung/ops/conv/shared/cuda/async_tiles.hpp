@@ -205,42 +205,20 @@ __device__ __forceinline__ void store_filters(const Gathered& g, std::int64_t gr
 
 // --- on the host ---------------------------------------------------------------------------------
 
-constexpr TileShape async_shapes[] = {{.rows = 128,
-                                       .columns = 256,
-                                       .steps = async_steps,
-                                       .warp_rows = 64,
-                                       .warp_columns = 64,
-                                       .thread_rows = 16,
-                                       .thread_columns = 8,
-                                       .stages = 5,
-                                       .blocks = 1},
-                                      {.rows = 64,
-                                       .columns = 256,
-                                       .steps = async_steps,
-                                       .warp_rows = 64,
-                                       .warp_columns = 64,
-                                       .thread_rows = 16,
-                                       .thread_columns = 8,
-                                       .stages = 5,
-                                       .blocks = 2},
-                                      {.rows = 64,
-                                       .columns = 128,
-                                       .steps = async_steps,
-                                       .warp_rows = 32,
-                                       .warp_columns = 64,
-                                       .thread_rows = 8,
-                                       .thread_columns = 8,
-                                       .stages = 5,
-                                       .blocks = 3},
-                                      {.rows = 64,
-                                       .columns = 64,
-                                       .steps = async_steps,
-                                       .warp_rows = 32,
-                                       .warp_columns = 64,
-                                       .thread_rows = 8,
-                                       .thread_columns = 8,
-                                       .stages = 5,
-                                       .blocks = 6}};
+/// Eight elements along the columns per thread, five tiles in shared memory; `blocks` on an SM.
+constexpr TileShape async_shape(int rows, int columns, int thread_rows, int blocks) {
+  return {.rows = rows,
+          .columns = columns,
+          .steps = async_steps,
+          .warp_rows = 4 * thread_rows,
+          .warp_columns = 64,
+          .thread_rows = thread_rows,
+          .thread_columns = 8,
+          .stages = 5,
+          .blocks = blocks};
+}
+constexpr TileShape async_shapes[] = {async_shape(128, 256, 16, 1), async_shape(64, 256, 16, 2),
+                                      async_shape(64, 128, 8, 3), async_shape(64, 64, 8, 6)};
 // What each is taken to reach of the multiply-add peak where y is large.
 constexpr double async_fractions[] = {0.76, 0.72, 0.66, 0.6};
 constexpr int async_shape_count = 4;

@@ -8,34 +8,8 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-inline Support supports_gathered(const Gathered& g, std::int64_t rows, std::int64_t columns) {
-  if (!has_small_places(g)) {
-    return unsupported("extents, paddings and taps of up to 2^28, channels of up to 2^31 - 1");
-  }
-  if (ceil_div(g.m, rows) * g.groups > 0xffff || ceil_div(g.pixels(), columns) > 0x7fffffff) {
-    return unsupported("more tiles than a grid has blocks");
-  }
-  return conv_layer::phases_of(g) <= 0xffff ? supported
-                                            : unsupported("strides that leave up to 65535 phases");
-}
-
-template <class S>
-LaunchShape tile_grid(const Gathered& g, const TermSlices& slices, std::size_t shared_bytes) {
-  return {.grid = {ceil_div(conv_layer::phase_pixels(g), S::columns),
-                   ceil_div(g.m, S::rows) * g.groups, conv_layer::phases_of(g) * slices.count},
-          .block = block_threads,
-          .shared_bytes = shared_bytes};
-}
-
 constexpr int few_rows = 16;
 constexpr double enough_tiles = 132;  // one for each SM of a large device
-
-/// Tiles of all phases and groups.
-inline double tiles_of(const Gathered& g, int rows, int columns) {
-  return static_cast<double>(ceil_div(conv_layer::phase_pixels(g), columns)) *
-         static_cast<double>(ceil_div(g.m, rows)) * static_cast<double>(g.groups) *
-         static_cast<double>(conv_layer::phases_of(g));
-}
 
 struct TileSize {
   int rows, columns, depth;

@@ -76,29 +76,15 @@ inline bool in_eights(const ConstTensorRef& tensor, std::int64_t channels) {
 }
 
 inline Support supports_tensor_tiles(const Gathered& g) {
-  if (!has_small_places(g)) {
-    return unsupported("extents, paddings and taps of up to 2^28, channels of up to 2^31 - 1");
-  }
-  const bool fits = ceil_div(g.m, tile_filters) * g.groups <= 0xffff &&
-                    ceil_div(g.pixels(), tile_pixels) <= 0x7fffffff &&
-                    conv_layer::phases_of(g) <= 0xffff;
-  return fits ? supported : unsupported("more tiles than a grid has blocks");
+  return supports_gathered(g, tile_filters, tile_pixels);
 }
-
 /// Slices of the terms, where there are few tiles.
 inline TermSlices tensor_slices(const Gathered& g) {
-  const double tiles = static_cast<double>(ceil_div(conv_layer::phase_pixels(g), tile_pixels)) *
-                       static_cast<double>(ceil_div(g.m, tile_filters) * g.groups) *
-                       static_cast<double>(conv_layer::phases_of(g));
-  return slices_of(g, tiles, tile_terms);
+  return slices_of(g, tiles_of(g, tile_filters, tile_pixels), tile_terms);
 }
-
 template <class T>
 LaunchShape tensor_grid(const Gathered& g, const TermSlices& slices = {}) {
-  return {.grid = {ceil_div(conv_layer::phase_pixels(g), tile_pixels),
-                   ceil_div(g.m, tile_filters) * g.groups, conv_layer::phases_of(g) * slices.count},
-          .block = block_threads,
-          .shared_bytes = sizeof(TensorStrips<T>)};
+  return tile_grid(g, slices, tile_filters, tile_pixels, sizeof(TensorStrips<T>));
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET

@@ -8,7 +8,7 @@
 // Cost     as conv's depthwise; a launch per phase.
 // Limits   as conv's depthwise; 16 phases.
 // Source   conv / depthwise.
-#include "rung/ops/conv/shared/cuda/depthwise.hpp"
+#include "rung/ops/conv/shared/cuda/rungs.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/phase_layers.hpp"
 
 namespace rung {

@@ -9,7 +9,7 @@
 // Limits   up to 4 filters, one group, images of two dimensions, 16 phases; what is staged must fit
 //          in shared memory. f32, f16, bf16.
 // Source   conv / small_channels.
-#include "rung/ops/conv/shared/cuda/small_channels.hpp"
+#include "rung/ops/conv/shared/cuda/rungs.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/phase_layers.hpp"
 
 namespace rung {

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv's rung small_channels, for whoever has such a layer that is not a call of conv's:
-// conv_backward_data.
+// conv's rungs depthwise and small_channels, for whoever has such a layer that is not a call of
+// conv's: conv_backward_data.
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
+
+Support supports_depthwise(const Conv::Args& args, const Context& context);
+double depthwise_seconds(const Conv::Args& args, const Context& context);
+void run_depthwise(const Conv::Args& args, Context& context);
 
 Support supports_small_channels(const Conv::Args& args, const Context& context);
 double small_channels_seconds(const Conv::Args& args, const Context& context);
