@@ -13,7 +13,6 @@ namespace rung::elementwise_cuda::inline RUNG_TARGET {
 template <class F, class T>
 __global__ void elementwise_strided(F f, T tensors) {
   const auto& layout = tensors.layout;
-  const bool narrow = layout.size() <= 0xffffffff;
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
   const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 #pragma unroll 1
@@ -21,22 +20,27 @@ __global__ void elementwise_strided(F f, T tensors) {
     // Element i is at an index along each merged axis; its place in a tensor is the sum of these
     // times the tensor's strides, 0 along an axis that is broadcast.
     std::int64_t at[T::all] = {};
-    std::int64_t rest = i;
-    for (int axis = layout.rank - 1; axis > 0; --axis) {
-      const std::int64_t extent = layout.shape[axis];
-      // Divisions of 32 bits are several times cheaper.
-      const std::int64_t quotient =
-          narrow ? static_cast<std::uint32_t>(rest) / static_cast<std::uint32_t>(extent)
-                 : rest / extent;
-      const std::int64_t index = rest - quotient * extent;
-#pragma unroll
-      for (int tensor = 0; tensor < T::all; ++tensor) {
-        at[tensor] += index * layout.strides[tensor][axis];
+    const auto divide = [&](auto rest) {
+      for (int axis = layout.rank - 1; axis > 0; --axis) {
+        const auto extent = static_cast<decltype(rest)>(layout.shape[axis]);
+        const auto quotient = rest / extent;
+        const std::int64_t index = rest - quotient * extent;
+        for (int tensor = 0; tensor < T::all; ++tensor) {
+          at[tensor] += index * layout.strides[tensor][axis];
+        }
+        rest = quotient;
       }
-      rest = quotient;
+      for (int tensor = 0; tensor < T::all; ++tensor) {
+        at[tensor] += std::int64_t{rest} * layout.strides[tensor][0];
+      }
+    };
+    if (layout.rank <= 1) {
+      for (int tensor = 0; tensor < T::all; ++tensor) at[tensor] = i * layout.strides[tensor][0];
+    } else if (layout.size() <= 0xffffffff) {
+      divide(static_cast<std::uint32_t>(i));  // several times cheaper than 64 bits
+    } else {
+      divide(i);
     }
-#pragma unroll
-    for (int tensor = 0; tensor < T::all; ++tensor) at[tensor] += rest * layout.strides[tensor][0];
     compute(tensors, f, at);
   }
 }
