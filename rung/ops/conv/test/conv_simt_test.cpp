@@ -47,6 +47,18 @@ TEST(ConvSimt, BlocksShareTheTermsOfSmallLayers) {
             convolved(host, layer, x, w, options, "naive"));
 }
 
+// More than the 256 terms of a block's table, though blocks share them: it is decoded again.
+TEST(ConvSimt, ABlockDecodesItsTermsAgain) {
+  Context context = Context::simt();
+  Context host = Context::cpu();
+  const Layer layer{
+      .images = 34, .channels = 4000, .height = 8, .width = 8, .filters = 3, .kernel = 1};
+  const auto x = whole_values(layer.x().product(), 35);
+  const auto w = whole_values(layer.w().product(), 36);
+  EXPECT_EQ(convolved(context, layer, x, w, layer.options(), "implicit_gemm"),
+            convolved(host, layer, x, w, layer.options()));
+}
+
 // Sums of f16 alone stop at 2048 ones, for the next number is 2050.
 TEST(ConvSimt, SumsOfHalvesDoNotStopGrowing) {
   constexpr std::int64_t channels = 8192;
