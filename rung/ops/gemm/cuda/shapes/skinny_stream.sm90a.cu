@@ -14,7 +14,7 @@
 // Source   PTX ISA, "wgmma.mma_async" and "Tensor-map".
 #include "rung/device/collectives.hpp"
 #include "rung/device/ptx/bulk_copy.hpp"
-#include "rung/ops/gemm/cuda/detail/roles.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {
