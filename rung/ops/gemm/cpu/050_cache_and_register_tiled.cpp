@@ -10,7 +10,9 @@
 //          apart, they compete for few sets of the cache; and the compiler's vectors are the least
 //          that any machine has.
 // Source   R. Whaley and J. Dongarra, Automatically Tuned Linear Algebra Software, 1998.
-#include "rung/ops/gemm/cpu/detail/register_tile.hpp"
+#include <type_traits>
+
+#include "rung/ops/gemm/cpu/detail/textbook.hpp"
 
 namespace rung {
 namespace {
@@ -20,28 +22,57 @@ constexpr std::int64_t b1 = 64;
 constexpr std::int64_t b2 = 64;
 constexpr std::int64_t depth = 128;  // of k: pieces of A and B take 32 KiB each (f32) of L2
 
-template <class In, class Out>
-void multiply(const Matrices<In, Out>& x) {
+constexpr int v1 = 4;
+constexpr int v2 = 8;
+
+/// b_column is the stride of a row of B: the constant 1 where the compiler may use vectors.
+template <class In, class Out, class Stride>
+void multiply(const Matrices<In, Out>& x, Stride b_column) {
   using Sum = Accumulator<In>;
-  Sum sums[b1 * b2];
+  const std::int64_t a_row = x.a.strides[1], a_column = x.a.strides[2], b_row = x.b.strides[1];
+  Sum sums[b1][b2];
   for (std::int64_t batch = 0; batch < x.batch; ++batch) {
     for (std::int64_t i0 = 0; i0 < x.m; i0 += b1) {
       const std::int64_t i1 = std::min(i0 + b1, x.m);
       for (std::int64_t j0 = 0; j0 < x.n; j0 += b2) {
         const std::int64_t j1 = std::min(j0 + b2, x.n);
-        std::fill(sums, sums + b1 * b2, Sum{0});
+        for (auto& row : sums) std::fill(row, row + b2, Sum{0});
         for (std::int64_t p0 = 0; p0 < x.k; p0 += depth) {
           const std::int64_t p1 = std::min(p0 + depth, x.k);
           for (std::int64_t j = j0; j < j1; j += v2) {
             for (std::int64_t i = i0; i < i1; i += v1) {
-              add(x, batch, i, i1, j, j1, p0, p1, sums + (i - i0) * b2 + (j - j0), b2);
+              Sum* const to = &sums[i - i0][j - j0];
+              if (i + v1 <= i1 && j + v2 <= j1) {
+                Sum tile[v1][v2];
+                for (int r = 0; r < v1; ++r) std::copy_n(to + r * b2, v2, tile[r]);
+                const In* a = &x.a(batch, i, p0);
+                const In* b = &x.b(batch, p0, j);
+#pragma GCC unroll 4
+                for (std::int64_t p = p0; p < p1; ++p, a += a_column, b += b_row) {
+                  for (int r = 0; r < v1; ++r) {
+                    const Sum element = static_cast<Sum>(a[r * a_row]);
+#pragma GCC unroll 8
+                    for (int s = 0; s < v2; ++s) {
+                      tile[r][s] += element * static_cast<Sum>(b[s * b_column]);
+                    }
+                  }
+                }
+                for (int r = 0; r < v1; ++r) std::copy_n(tile[r], v2, to + r * b2);
+                continue;
+              }
+              for (std::int64_t r = 0; r < std::min<std::int64_t>(v1, i1 - i); ++r) {
+                for (std::int64_t p = p0; p < p1; ++p) {
+                  const Sum element = x.a_at(batch, i + r, p);
+                  for (std::int64_t s = 0; s < std::min<std::int64_t>(v2, j1 - j); ++s) {
+                    to[r * b2 + s] += element * x.b_at(batch, p, j + s);
+                  }
+                }
+              }
             }
           }
         }
         for (std::int64_t i = i0; i < i1; ++i) {
-          for (std::int64_t j = j0; j < j1; ++j) {
-            x.finish(batch, i, j, sums[(i - i0) * b2 + (j - j0)]);
-          }
+          for (std::int64_t j = j0; j < j1; ++j) x.finish(batch, i, j, sums[i - i0][j - j0]);
         }
       }
     }
@@ -49,7 +80,13 @@ void multiply(const Matrices<In, Out>& x) {
 }
 
 void run(const Gemm::Args& args, Context&) {
-  with_types(args, [](const auto& x) { multiply(x); });
+  with_types(args, [](const auto& x) {
+    if (x.b.strides[2] == 1) {
+      multiply(x, std::integral_constant<std::int64_t, 1>());
+    } else {
+      multiply(x, x.b.strides[2]);
+    }
+  });
 }
 
 // Full tiles are the compiler's vectors, if it need not convert; what is left of rows and columns

@@ -3,42 +3,120 @@
 //
 // Idea     packed_simd by a team: all threads pack one block of B together and share it; each then
 //          multiplies its own rows (or a rectangle of rows and columns) of A by it.
-// Changes  against packed_simd: the packed B of a team is double-buffered, so that one barrier a
-//          block suffices - whoever is ahead packs the next block while others still read this one.
-//          Strips of B are packed by the tiles before them, or brought from L3, in the shadow of
-//          their FMAs (detail/ahead.hpp). Rows are scheduled dynamically: on a
-//          2-core Zen 5 vCPU +0 to +1 % alone (AVX2 -1 % to +1 %), at 2048 cubed 238 to 308 GFLOP/s
-//          where another program takes half of one core. Many small matrices go one to a thread
-//          instead.
-// Cost     as packed_simd; A is packed once for each column of the grid of threads.
-// Limits   the general rung: every valid call. Shapes with one short side do better in the special
-//          rungs.
-// Tried    packing blocks of A that way, too, four elements every 8 steps: one thread 0 to +1 % at
-//          2048 and 4096, two threads -3 % at 1024 and 4096, AVX2 -2 %. Asking for the next block's
-//          rows instead: nothing.
+// Changes  against packed_simd: the packed B of a team is double-buffered, so that one barrier per
+//          block suffices: a thread that is ahead packs the next block while others read this one.
+//          Tiles pack the strip of B after theirs, or prefetch it from L3, in the shadow of their
+//          FMAs. Rows are scheduled dynamically; many small matrices go one per thread instead.
+// Cost     As packed_simd; A is packed once per column of the grid of threads.
+// Limits   Every valid call. Shapes with one short side do better in the special rungs.
 // Source   T. Smith et al., Anatomy of High-Performance Many-Threaded Matrix Multiplication, 2014.
 #include <algorithm>
 #include <atomic>
 #include <optional>
 
 #include "rung/cpu/team.hpp"
-#include "rung/ops/gemm/cpu/detail/ahead.hpp"
+#include "rung/ops/gemm/cpu/detail/blocked.hpp"
 #include "rung/ops/gemm/cpu/detail/estimate.hpp"
 
-// One thread's share of a packed multiplication by a team: packing its part of B, and its rows and
-// columns of C. Rows are scheduled as threads get on with them.
-namespace rung::gemm_cpu {
+namespace rung {
+namespace {
+using namespace gemm_cpu;
+using cpu::Range;
+using cpu::Team;
 
-/// How many rows have been taken beyond the first blocks, in pieces of k of even and of odd number
-/// (their parity). A thread that is ahead may begin with the next piece, but takes nothing of it
-/// before all have met there.
+/// A strip of B, packed while tiles read the one before it, a part every few steps (see
+/// InterleavedPacking): a tile issues 28 FMAs for 16 loads and no store, so that the packing hides
+/// behind them, where packing alone waits for memory.
+template <class T>
+class NextStrip {
+ public:
+  /// Rows of B are copied: they must be contiguous, and of the type that is packed. Each is in a
+  /// page of its own, and of more than 1024 pages the TLB loses some before the next strip (2-core
+  /// Zen 5 vCPU, 2048 rows at 2048 and 4096 cubed: -1 %; 1024 rows: 0, at 1024 cubed +3 %, with
+  /// two threads +2 % to +10 % from run to run).
+  static bool worth_it(const Call& call, std::int64_t k) {
+    return k <= 1024 && call.b.column == 1 && call.in == dtype_of<T>;
+  }
+
+  /// Columns [j, j + columns) of rows [p, p + k), by `tiles` tiles of that k.
+  NextStrip(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t p,
+            std::int64_t k, std::int64_t j, std::int64_t columns, std::int64_t tiles, T* to)
+      : call_(call),
+        ks_(ks),
+        batch_(batch),
+        p_(p),
+        k_(k),
+        j_(j),
+        columns_(columns),
+        to_(to),
+        at_once_(tiles < 4   ? 4
+                 : tiles < 8 ? 2
+                             : 1) {}
+
+  /// Returns the next tile's part of it.
+  InterleavedPacking<T> part() {
+    const std::int64_t rows = k_ / packing_steps * at_once_;
+    if (columns_ != ks_.tile_columns() || done_ + rows > k_) return {};
+    const auto* from = static_cast<const T*>(at(call_.b, call_.in, batch_, p_ + done_, j_));
+    T* const to = to_ + done_ * columns_;
+    done_ += rows;
+    return {at_once_, from, call_.b.row, to};
+  }
+  /// Packs what no tile has packed.
+  void finish() const {
+    if (done_ == k_) return;
+    pack_b(call_, ks_, batch_, p_ + done_, k_ - done_, j_, columns_, to_ + done_ * columns_);
+  }
+
+ private:
+  const Call& call_;
+  const Kernels<T>& ks_;
+  std::int64_t batch_, p_, k_, j_, columns_;
+  T* to_;
+  int at_once_;            // so that `tiles` tiles pack all rows
+  std::int64_t done_ = 0;  // rows
+};
+
+/// A packed strip of B, prefetched from L3 while tiles read the one before it. Measured on a 2-core
+/// Zen 4 vCPU at 1024 and 2048 cubed, alternately: f32 +1 %, with AVX2 and its smaller tile +1 % to
+/// +4 %.
+template <class T>
+class ComingStrip {
+ public:
+  /// `size` elements, by `tiles` tiles of k steps.
+  ComingStrip(const T* strip, std::int64_t size, std::int64_t tiles, std::int64_t k)
+      : at_(strip), end_(strip + size), turns_(k / packing_steps) {
+    if (tiles > 0 && turns_ > 0) lines_ = static_cast<int>(ceil_div(size, tiles * turns_ * line));
+  }
+
+  /// Returns the next tile's part of it.
+  InterleavedPacking<T> part() {
+    if (at_ >= end_) return {};
+    InterleavedPacking<T> work;
+    work.lines = lines_;
+    work.soon = at_;
+    at_ += lines_ * turns_ * line;
+    return work;
+  }
+
+ private:
+  static constexpr std::int64_t line = 64 / sizeof(T);
+  const T* at_;
+  const T* end_;
+  std::int64_t turns_;  // of a tile
+  int lines_ = 0;       // in each
+};
+
+/// Rows taken beyond the first blocks, in pieces of k of even and of odd number (their parity). A
+/// thread that is ahead may begin with the next piece, but takes none of its rows before a barrier.
 struct Taken {
   alignas(64) std::atomic<std::int64_t> rows[2] = {};
 };
 
 /// Rows [begin, end), which `workers` threads share: each begins with a block of its own, the same
-/// in all pieces of k, and who is done takes another. Towards the end they grow smaller, for all to
-/// end together, whoever was held up meanwhile.
+/// in all pieces of k, and takes another when it is done. Towards the end blocks shrink, so that
+/// all end together even if one was held up: on a 2-core Zen 5 vCPU +0 to +1 % alone (AVX2 -1 % to
+/// +1 %), at 2048 cubed 238 to 308 GFLOP/s where another program takes half of one core.
 struct Rows {
   std::int64_t begin, end;
   std::int64_t most;  // at a time
@@ -46,10 +124,10 @@ struct Rows {
   int workers, worker;
   Taken& taken;
 
-  [[nodiscard]] cpu::Range first() const { return up_to(begin + worker * most, most); }
+  [[nodiscard]] Range first() const { return up_to(begin + worker * most, most); }
   /// To be called by one, when all have met in a piece of this parity.
   void restart(int parity) const { taken.rows[parity].store(0, std::memory_order_relaxed); }
-  [[nodiscard]] cpu::Range take(int parity) const {
+  [[nodiscard]] Range take(int parity) const {
     const std::int64_t from = begin + workers * most;
     std::atomic<std::int64_t>& rows = taken.rows[parity];
     std::int64_t before = rows.load(std::memory_order_relaxed);
@@ -67,23 +145,23 @@ struct Rows {
   }
 
  private:
-  [[nodiscard]] cpu::Range up_to(std::int64_t at, std::int64_t count) const {
+  [[nodiscard]] Range up_to(std::int64_t at, std::int64_t count) const {
     return {std::min(at, end), std::min(at + count, end)};
   }
 };
 
-/// What one thread does of a part of C as wide as packed B: its rows and strips, over all of k.
+/// One thread's share of a part of C as wide as packed B: its rows and strips, over all of k.
 template <class T>
 struct Share {
   const Call& call;
   const Kernels<T>& ks;
   std::int64_t batch;
   const Sums<T>& sums;
-  const cpu::Team& team;
+  const Team& team;
   Rows rows;
-  std::int64_t j, columns;     // of the part
-  cpu::Range strips, packing;  // to multiply by, to pack
-  T* a;                        // room for a block of A
+  std::int64_t j, columns;  // of the part
+  Range strips, packing;    // to multiply by, to pack
+  T* a;                     // room for a block of A
 
   [[nodiscard]] std::int64_t width(std::int64_t strip) const {
     return std::min<std::int64_t>(ks.tile_columns(), columns - strip * ks.tile_columns());
@@ -95,83 +173,90 @@ struct Share {
     return b + strip * ks.tile_columns() * k;
   }
 
-  void pack_strips(T* b, cpu::Range range, std::int64_t p, std::int64_t k) const {
+  void pack_strips(T* b, Range range, std::int64_t p, std::int64_t k) const {
     if (range.size() == 0) return;
     pack_b(call, ks, batch, p, k, column(range.begin),
            std::min(column(range.end), j + columns) - column(range.begin),
            packed(b, range.begin, k));
   }
 
-  /// The strips of `range`, one after the other. With `pack`, each is packed by the one before it;
-  /// without, it has been.
-  void multiply(const Block& block, const PackedA<T>& panels, T* b, cpu::Range range,
-                std::int64_t p, bool pack) const {
-    if (pack) pack_strips(b, {range.begin, std::min(range.begin + 1, range.end)}, p, block.k);
+  /// Multiplies rows [i, i + height) by the strips of `range`, one after the other. With `pack`,
+  /// each is packed by the tiles of the one before it; without, it has been.
+  void multiply(std::int64_t i, std::int64_t height, const PackedA<T>& panels, T* b, Range range,
+                std::int64_t p, std::int64_t k, bool pack) const {
+    if (pack) pack_strips(b, {range.begin, std::min(range.begin + 1, range.end)}, p, k);
+    const std::int64_t full_tiles = height / ks.tile_rows;
+    TileArgs<T> t{};
+    t.k = k;
+    t.a_row = panels.row;
+    t.a_column = 1;
+    t.c_row = sums.row;
+    t.alpha = static_cast<T>(call.alpha);
+    t.beta = sums.beta(p == 0);
     for (std::int64_t s = range.begin; s < range.end; ++s) {
       std::optional<NextStrip<T>> next;
       if (pack && s + 1 < range.end) {
-        next.emplace(call, ks, batch, p, block.k, column(s + 1), width(s + 1),
-                     block.rows / ks.tile_rows, packed(b, s + 1, block.k));
+        next.emplace(call, ks, batch, p, k, column(s + 1), width(s + 1), full_tiles,
+                     packed(b, s + 1, k));
       }
       const std::int64_t after = s + 1 < range.end ? s + 1 : strips.begin;
-      ComingStrip<T> coming(packed(b, after, block.k), pack ? 0 : width(after) * block.k,
-                            block.rows / ks.tile_rows, block.k);
-      InterleavedPacking<T> background_packing;
-      multiply_strip(sums, block, panels, packed(b, s, block.k), column(s), width(s),
-                     [&](TileArgs<T>& t, bool full) {
-                       background_packing = !full  ? InterleavedPacking<T>{}
-                                            : next ? next->part()
-                                                   : coming.part();
-                       t.background_packing = &background_packing;
-                     });
+      ComingStrip<T> coming(packed(b, after, k), pack ? 0 : width(after) * k, full_tiles, k);
+      t.b = packed(b, s, k);
+      t.columns = static_cast<int>(width(s));
+      const int vectors = strip_width(ks, t.columns) / ks.lanes;
+      for (std::int64_t x = 0; x < height; x += ks.tile_rows) {
+        t.a = panels.panel(x, k);
+        t.c = sums.at(i + x, column(s));
+        const std::int64_t count = std::min<std::int64_t>(height - x, ks.tile_rows);
+        InterleavedPacking<T> work;
+        if (count == ks.tile_rows && vectors == 2) work = next ? next->part() : coming.part();
+        t.background_packing = &work;
+        ks.tile(panels.source, Source::packed, vectors, count)(t);
+      }
+      if (p + k == call.k) sums.finish(i, height, column(s), t.columns);
       if (next) next->finish();
     }
   }
 
-  /// One piece of k: rows [p, p + k) of B, which go to b. Parities alternate.
+  /// Multiplies by one piece of k: rows [p, p + k) of B, which are packed to b. Parities alternate.
   void multiply(std::int64_t p, std::int64_t k, T* b, int parity) const {
     const auto meet = [&] {
       team.wait();
       if (rows.worker == 0) rows.restart(1 - parity);
     };
-    const cpu::Range own = rows.first();
+    const Range own = rows.first();
     const bool ahead = NextStrip<T>::worth_it(call, k) && own.size() > 0;
     if (!ahead) {
       pack_strips(b, packing, p, k);
       meet();
     }
-    for (cpu::Range some = own; some.size() > 0; some = rows.take(parity)) {
-      const Block block{some.begin, some.size(), k, p == 0, p + k == call.k};
-      const PackedA<T> panels = ahead ? pack_panels(call, ks, batch, block.i, block.rows, p, k, a)
-                                      : pack_a(call, ks, batch, block.i, block.rows, p, k, a);
+    for (Range some = own; some.size() > 0; some = rows.take(parity)) {
+      const PackedA<T> panels = ahead
+                                    ? pack_panels(call, ks, batch, some.begin, some.size(), p, k, a)
+                                    : pack_a(call, ks, batch, some.begin, some.size(), p, k, a);
+      const auto multiply_by = [&](Range range, bool pack) {
+        multiply(some.begin, some.size(), panels, b, range, p, k, pack);
+      };
       if (!ahead || some.begin != own.begin) {
-        multiply(block, panels, b, strips, p, false);
+        multiply_by(strips, false);
         continue;
       }
-      multiply(block, panels, b, packing, p, true);
+      multiply_by(packing, true);
       meet();
-      multiply(block, panels, b, {packing.end, strips.end}, p, false);
-      multiply(block, panels, b, {strips.begin, packing.begin}, p, false);
+      multiply_by({packing.end, strips.end}, false);
+      multiply_by({strips.begin, packing.begin}, false);
     }
   }
 };
 
-}  // namespace rung::gemm_cpu
-
-namespace rung {
-namespace {
-using namespace gemm_cpu;
-using cpu::Range;
-using cpu::Team;
-
-// The team as a grid over C.
+/// The team as a grid over C.
 struct Grid {
   int rows, columns;
 };
 
-// The grid whose largest share is smallest. Shares are counted in tiles, for a tile is the least
-// that a thread can do; equals prefer more rows, as then A is packed fewer times. Without columns
-// rows are scheduled on the way, and the shares come out even if there are enough of them.
+/// Returns the grid whose largest share is smallest, counted in tiles, which are not divided; equal
+/// ones prefer more rows, as then A is packed fewer times. A grid of one column schedules rows
+/// dynamically, and shares are even if there are enough of them.
 Grid make_grid(std::int64_t panels, std::int64_t strips, int threads) {
   Grid best{threads, 1};
   std::int64_t least = panels >= 8 * threads ? ceil_div(panels * strips, threads)
@@ -184,7 +269,7 @@ Grid make_grid(std::int64_t panels, std::int64_t strips, int threads) {
   return best;
 }
 
-// One thread alone has nobody to wait for, and less of the caches to fill.
+/// A single thread needs no second buffer.
 constexpr int b_buffers(int threads) { return threads > 1 ? 2 : 1; }
 
 struct Buffers {
@@ -212,14 +297,14 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
   Sums<T> sums = make_sums(call, ks, batch, staging, copied_row<T>(block.nc));
   const std::int64_t rows_at_once = staged ? block.staged_rows : call.m;
   int piece = 0;
-  int pieces_done[2] = {};  // pieces whose rows each thread had to itself, and all shared
+  int pieces_done[2] = {};  // pieces whose rows each thread had to itself, and shared ones
   Taken own;
   if (team.rank() == 0) taken.rows[0].store(0, std::memory_order_relaxed);
   for (std::int64_t j = 0; j < call.n; j += block.nc) {
     const std::int64_t columns = std::min(block.nc, call.n - j);
     const std::int64_t strips = ceil_div<std::int64_t>(columns, ks.tile_columns());
     for (std::int64_t group = 0; group < call.m; group += rows_at_once) {
-      // Others may still be adding up, or reading, what is staged.
+      // Other threads may still use the staging buffer.
       if (staged && j + group != 0) team.wait();
       const std::int64_t group_rows = std::min(rows_at_once, call.m - group);
       const std::int64_t panels = ceil_div<std::int64_t>(group_rows, ks.tile_rows);
@@ -228,7 +313,7 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
       const int grid_row = team.rank() / grid.columns;
       const Range my_panels = shared ? Range{0, panels} : cpu::part_of(panels, grid_row, grid.rows);
       const Range my_strips = cpu::part_of(strips, team.rank() % grid.columns, grid.columns);
-      // Those of a column of the grid share its strips.
+      // Threads in one grid column share its strips.
       const Range packing = cpu::part_of(my_strips.size(), grid_row, grid.rows);
       const std::int64_t begin = group + my_panels.begin * ks.tile_rows;
       const std::int64_t end = std::min(group + my_panels.end * ks.tile_rows, call.m);
@@ -311,17 +396,13 @@ double estimate(const Gemm::Args& args, const Context& context) {
 void run(const Gemm::Args& args, Context& context) {
   if (args.c.empty()) return;
   const Call call = make_call(args);
-  if (call.in == DType::f64) {
-    threads<double>(call, context);
-  } else {
-    threads<float>(call, context);
-  }
+  with_sums(call.in, [&]<class T>() { threads<T>(call, context); });
 }
 
 const Rung<Gemm> self{{.name = "threads",
                        .step = 90,
                        .after = "packed_simd",
-                       .supports = require_wide_operands,
+                       .supports = require_wide_types,
                        .estimate = estimate,
                        .run = run}};
 }  // namespace

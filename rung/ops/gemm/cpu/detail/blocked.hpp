@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts that blocked, packed multiplication is combined from [Goto & van de Geijn 2008]:
-// how large the blocks are, how they are packed, the loops over tiles inside a block, and where the
-// sums go. The loops over blocks are the rungs'.
+// Words of blocked, packed multiplication [Goto & van de Geijn 2008]: sizes of blocks, packed
+// blocks of A and B, and where the sums go. The loops over blocks are the rungs'.
 #pragma once
 
 #include <unistd.h>
@@ -11,22 +10,6 @@
 #include "rung/ops/gemm/cpu/detail/engine.hpp"
 
 namespace rung::gemm_cpu {
-
-/// bias and residual of a block of C from (i, j) on.
-template <class T>
-void set_addends(FinishArgs<T>& f, const Call& call, std::int64_t batch, std::int64_t i,
-                 std::int64_t j) {
-  if (call.bias.data != nullptr) {
-    f.bias = at(call.bias, call.out, batch, i, j);
-    f.bias_row = call.bias.row;
-    f.bias_column = call.bias.column;
-  }
-  if (call.residual.data != nullptr) {
-    f.residual = at(call.residual, call.out, batch, i, j);
-    f.residual_row = call.residual.row;
-    f.residual_column = call.residual.column;
-  }
-}
 
 /// Where the sums of one matrix of the batch are kept while they grow: in C itself where kernels
 /// can write it, else (narrow types, C with spread columns) in a staging buffer that covers the
@@ -64,7 +47,16 @@ struct Sums {
                     0,
                     0,
                     call.activation};
-    set_addends(f, call, batch, i, j);
+    if (call.bias.data != nullptr) {
+      f.bias = gemm_cpu::at(call.bias, call.out, batch, i, j);
+      f.bias_row = call.bias.row;
+      f.bias_column = call.bias.column;
+    }
+    if (call.residual.data != nullptr) {
+      f.residual = gemm_cpu::at(call.residual, call.out, batch, i, j);
+      f.residual_row = call.residual.row;
+      f.residual_column = call.residual.column;
+    }
     kernels.finish[static_cast<int>(call.out)](f);
   }
 };
@@ -78,27 +70,14 @@ Sums<T> make_sums(const Call& call, const Kernels<T>& kernels, std::int64_t batc
   return {call, kernels, batch, false, c, call.c.row};
 }
 
-/// C = act(beta * C + bias): what remains of a product over an empty k.
+/// C = act(beta * C + bias) + residual: the product over an empty k.
 template <class T>
 void finish_without_product(const Call& call) {
-  static constexpr T zeros[1024] = {};
-  const Kernels<T>& ks = kernels<T>();
+  static T zeros[1024] = {};  // never written
   for (std::int64_t batch = 0; batch < call.batch; ++batch) {
-    for (std::int64_t j = 0; j < call.n; j += 1024) {
-      FinishArgs<T> f{zeros,
-                      0,
-                      call.m,
-                      std::min<std::int64_t>(1024, call.n - j),
-                      at(call.c, call.out, batch, 0, j),
-                      call.c.row,
-                      call.c.column,
-                      static_cast<T>(call.beta),
-                      nullptr,
-                      0,
-                      0,
-                      call.activation};
-      set_addends(f, call, batch, 0, j);
-      ks.finish[static_cast<int>(call.out)](f);
+    Sums<T> sums{call, kernels<T>(), batch, true, zeros, 0};
+    for (; sums.j0 < call.n; sums.j0 += 1024) {
+      sums.finish(0, call.m, sums.j0, std::min<std::int64_t>(1024, call.n - sums.j0));
     }
   }
 }
@@ -130,11 +109,10 @@ struct BlockLimits {
 // A strip of B comes from L3 once for each block of A. Where others keep L3 busy, larger blocks of
 // A pay, and pieces of k short enough to leave L2 room for them. Measured on a 2-core Zen 4 vCPU
 // (L2 of 1 MiB), alternately, 1024 of k and 576 KiB of A against the limits above: f32 1024, 2048
-// and
-// 4096 cubed +1 %, +5 % to +8 %, +3 % with one thread, -2 % to +2 % with two; f64 2048 cubed +5 %,
-// with two threads 0; AVX2 (against 768 of k and 144 KiB of A) +4 %, +4 % to +6 %, +1 %, with two
-// threads +2 %, 0, -3 % to +7 %. 512 and 768 of k, and 400 to 700 KiB of A, are as good within 2 %,
-// each the worst somewhere. Not tried on other CPUs.
+// and 4096 cubed +1 %, +5 % to +8 %, +3 % with one thread, -2 % to +2 % with two; f64 2048 cubed +5
+// %, with two threads 0; AVX2 (against 768 of k and 144 KiB of A) +4 %, +4 % to +6 %, +1 %, with
+// two threads +2 %, 0, -3 % to +7 %. 512 and 768 of k, and 400 to 700 KiB of A, are as good within
+// 2 %, each the worst somewhere. Not tried on other CPUs.
 inline BlockLimits block_limits() {
   static const BlockLimits known = [] {
     BlockLimits limits;
@@ -242,50 +220,6 @@ PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, st
   const std::int64_t row = copied_row<T>(k);
   ks.copy[in](at(call.a, call.in, batch, i, p), call.a.row, rows, k, to, row);
   return {to, Source::strided, row};
-}
-
-/// A block of C: rows [i, i + rows), and what the block of k is to the whole of it.
-struct Block {
-  std::int64_t i, rows, k;
-  bool first, last;
-};
-
-/// All tiles of a strip: columns [j, j + columns). The strip of B (kc x 32 floats) stays near while
-/// the panels of A, which fit in L2, go by. One that has seen the last of k is finished at once,
-/// while its part of C is still cached. before(t, full) is called with the arguments of each tile.
-template <class T, class Before>
-void multiply_strip(const Sums<T>& sums, const Block& block, const PackedA<T>& a, const T* b,
-                    std::int64_t j, std::int64_t columns, Before&& before) {
-  const Kernels<T>& ks = sums.kernels;
-  TileArgs<T> t{};
-  t.k = block.k;
-  t.a_row = a.row;
-  t.a_column = 1;
-  t.b = b;
-  t.c_row = sums.row;
-  t.columns = static_cast<int>(columns);
-  t.alpha = static_cast<T>(sums.call.alpha);
-  t.beta = sums.beta(block.first);
-  const int vectors = strip_width(ks, columns) / ks.lanes;
-  for (std::int64_t x = 0; x < block.rows; x += ks.tile_rows) {
-    t.a = a.panel(x, block.k);
-    t.c = sums.at(block.i + x, j);
-    const std::int64_t count = std::min<std::int64_t>(block.rows - x, ks.tile_rows);
-    before(t, count == ks.tile_rows && vectors == 2);
-    ks.tile(a.source, Source::packed, vectors, count)(t);
-  }
-  if (block.last) sums.finish(block.i, block.rows, j, columns);
-}
-
-/// All tiles of a block: columns [j, j + columns), whose packed strips begin at b.
-template <class T>
-void multiply_block(const Sums<T>& sums, const Block& block, const PackedA<T>& a, const T* b,
-                    std::int64_t j, std::int64_t columns) {
-  const int width = sums.kernels.tile_columns();
-  for (std::int64_t y = 0; y < columns; y += width) {
-    multiply_strip(sums, block, a, b + y * block.k, j + y,
-                   std::min<std::int64_t>(columns - y, width), [](TileArgs<T>&, bool) {});
-  }
 }
 
 }  // namespace rung::gemm_cpu

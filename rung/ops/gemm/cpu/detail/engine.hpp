@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the CPU rungs of gemm share: a call in plain numbers, and the table of kernels (tiles,
-// packing, epilogue) of the instruction set in use. A rung is a loop nest over these kernels; only
-// cpu_kernels_*.cpp, and the rungs with kernels of their own, are compiled once per target.
+// A call in plain numbers, and the table of packed_simd's kernels (tiles, packing, epilogue) on the
+// instruction set in use, which the rungs after it call as well.
 #pragma once
 
 #include <algorithm>
@@ -24,9 +23,15 @@ struct Output {
   std::int64_t row, column, batch;
 };
 
-/// What packed_simd, threads and few_columns take: all but 8-bit operands.
-inline Support require_wide_operands(const Gemm::Args& args, const Context&) {
+/// Rejects 8-bit operands, which `bytes` takes.
+inline Support require_wide_types(const Gemm::Args& args, const Context&) {
   return args.has_bytes() ? unsupported("8-bit operands") : supported;
+}
+
+/// Calls f<T>() for the type T in which sums of products of `in` are kept.
+template <class F>
+decltype(auto) with_sums(DType in, F&& f) {
+  return in == DType::f64 ? f.template operator()<double>() : f.template operator()<float>();
 }
 
 /// A valid call, turned so that C has contiguous rows where that is possible at all.
@@ -92,7 +97,7 @@ inline Call make_call(const Gemm::Args& args) {
   return call;
 }
 
-/// What a tile does for later ones beside its product, in the shadow of its FMAs, every
+/// Work of a tile for later ones beside its product, in the shadow of its FMAs, every
 /// packing_steps steps of k: packs `rows` rows of a strip of B, `row_step` apart, or prefetches
 /// `lines` cache lines from `soon` on into L2. Only full packed tiles do so.
 template <class T>
@@ -128,16 +133,11 @@ using TileFunction = void(const TileArgs<T>&);
 /// any strides, B with contiguous rows.
 enum class Source : std::uint8_t { packed, strided };
 
-/// Copies k columns of `count` elements into panels of `width`, one behind the other:
-///   to[panel * width * k + p * width + i] = from[(panel * width + i) * row + p * column]
-/// What fills up the last panel is unspecified, but initialized. The matrix goes on for `readable`
-/// >= count rows.
+/// pack_panels and copy_rows of rung/cpu/pack-inl.hpp.
 template <class T>
 using PackFunction = void(const void* from, std::int64_t row, std::int64_t column,
                           std::int64_t count, std::int64_t readable, int width, std::int64_t k,
                           T* to);
-
-/// Copies `rows` runs of k consecutive elements, `from_row` apart, to rows `to_row` apart.
 template <class T>
 using CopyFunction = void(const void* from, std::int64_t from_row, std::int64_t rows,
                           std::int64_t k, T* to, std::int64_t to_row);
@@ -170,10 +170,6 @@ struct Kernels {
   bool asks_for_lines;   // the general tile, where A and B are packed
   /// tiles[a_source][b_source][vectors - 1][rows - 1]
   TileFunction<T>* const* tiles[2][2][2];
-  /// Tiles of up to sliver_columns (0: none), by rows - 1, up to sliver_rows. A and B are read
-  /// where they are; both must have contiguous rows.
-  int sliver_columns, sliver_rows;
-  TileFunction<T>* const* slivers;
   PackFunction<T>* pack[4];  // by DType of the matrix: f32, f64, f16, bf16
   CopyFunction<T>* copy[4];
   FinishFunction<T>* finish[4];  // by DType of C
@@ -186,7 +182,7 @@ struct Kernels {
   [[nodiscard]] bool narrow_strips() const { return tile_columns() * sizeof(T) <= 64; }
 };
 
-/// Those of the instruction set in use (see rung/cpu/isa.hpp).
+/// Returns the kernels of the instruction set in use (rung/cpu/isa.hpp).
 template <class T>
 const Kernels<T>& kernels();
 template <>

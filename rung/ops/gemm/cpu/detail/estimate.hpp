@@ -12,9 +12,15 @@
 
 namespace rung::gemm_cpu {
 
+/// Lanes of a vector of sums, and columns of a tile.
+inline int lanes_of(const Call& call) {
+  return with_sums(call.in, []<class T>() { return kernels<T>().lanes; });
+}
+inline int columns_of_tile(const Call& call) { return 2 * lanes_of(call); }
+
 /// Seconds of one core at its arithmetic peak.
 inline double peak_seconds(const Call& call) {
-  const double width = call.in == DType::f64 ? kernels<double>().lanes : kernels<float>().lanes;
+  const double width = lanes_of(call);
   constexpr double cycles_per_second = 4e9;
   const double per_lane_and_cycle = 2 * cpu::vector_fmas_a_cycle();
   return 2.0 * static_cast<double>(call.batch) * static_cast<double>(call.m) *
@@ -53,10 +59,6 @@ inline double strips_seconds(const Call& call, double columns_of_tile) {
   return static_cast<double>(call.batch) * (n * a_column + one_by_one);
 }
 
-inline int columns_of_tile(const Call& call) {
-  return call.in == DType::f64 ? kernels<double>().tile_columns() : kernels<float>().tile_columns();
-}
-
 /// Of packed multiplication by `threads` threads.
 inline double packed_seconds(const Call& call, int threads) {
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
@@ -85,16 +87,27 @@ bool b_stays_near(const Call& call, const Kernels<T>& ks) {
          near_bytes;
 }
 
-/// Whether `small` makes the last columns by slivers (detail/sliver-inl.hpp), four at a time: a
+/// Tile sizes of `small` for the last columns: 0 columns where it has none.
+template <class T>
+int sliver_columns(const Kernels<T>& ks) {
+  return std::is_same_v<T, float> && ks.lanes >= 4 ? 4 : 0;
+}
+template <class T>
+int sliver_rows(const Kernels<T>& ks) {
+  return ks.narrow_tile_rows * ks.lanes / 16;
+}
+
+/// Whether `small` makes the last columns by slivers, four at a time: a
 /// tile would leave most of its vectors idle.
 template <class T>
 bool by_slivers(const Call& call, const Kernels<T>& ks) {
   constexpr std::int64_t l2_bytes = 512 << 10;
   if (call.a.column != 1 || call.b.column != 1) return false;
-  const std::int64_t slivers = last_columns(call, ks) <= ks.sliver_columns ? 1 : 3;
-  if (last_columns(call, ks) > slivers * ks.sliver_columns) return false;
+  const std::int64_t slivers = last_columns(call, ks) <= sliver_columns(ks) ? 1 : 3;
+  if (last_columns(call, ks) > slivers * sliver_columns(ks)) return false;
   // A is read once for each.
-  return slivers == 1 || ks.sliver_rows * call.k * static_cast<std::int64_t>(sizeof(T)) <= l2_bytes;
+  return slivers == 1 ||
+         sliver_rows(ks) * call.k * static_cast<std::int64_t>(sizeof(T)) <= l2_bytes;
 }
 
 /// What `small` copies of B: nothing where a strip of it stays in half of the L1 cache, or is read
@@ -124,10 +137,10 @@ double tiles_seconds(const Call& call, const Kernels<T>& ks, double columns_by_s
   const double vectors = std::ceil(left / ks.lanes);
   const double strips = std::ceil(left / ks.tile_columns());
   const double sums = std::min<double>(m, ks.tile_rows) * std::min(vectors, 2.0);
-  const double chains = sums <= 2 ? 4 : sums <= 4 ? 2 : 1;  // of each sum: see tile-inl.hpp
+  const double chains = sums <= 2 ? 4 : sums <= 4 ? 2 : 1;  // of each sum: see chains_of
   // A sliver's FMA is for four k, and four columns.
   const double slivers =
-      columns_by_slivers == 0 ? 0 : std::ceil(columns_by_slivers / ks.sliver_columns);
+      columns_by_slivers == 0 ? 0 : std::ceil(columns_by_slivers / sliver_columns(ks));
   const double cycles = std::max(m * k * vectors / cpu::vector_fmas_a_cycle(),
                                  std::ceil(m / ks.tile_rows) * strips * k * latency / chains) +
                         slivers * m * k / 4 / cpu::vector_fmas_a_cycle();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the portable rungs share: the arguments with their types, and the epilogue of one element.
-// No vector code here; what these rungs gain, they gain by the order of their loops.
+// Words of the portable rungs: the arguments with their types, and the epilogue of one element.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 
 #include "rung/core/dtype.hpp"
 #include "rung/core/view.hpp"
-#include "rung/ops/gemm/op/gemm.hpp"
+#include "rung/ops/gemm/cpu/detail/engine.hpp"
 
 namespace rung::gemm_cpu {
 
@@ -76,11 +75,6 @@ struct Matrices {
     c(x, i, j) = static_cast<Out>(value);
   }
 };
-
-/// What all CPU rungs but `bytes` take.
-inline Support require_wide_types(const Gemm::Args& args, const Context&) {
-  return args.has_bytes() ? unsupported("8-bit operands") : supported;
-}
 
 /// Calls f(Matrices<In, Out>) for the types that require_wide_types accepts.
 template <class F>

@@ -14,6 +14,8 @@
 // Source   -
 #include "rung/cpu/foreach_target.hpp"
 
+#include <tuple>
+
 #include "rung/cpu/load-inl.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
@@ -181,7 +183,7 @@ HWY_INLINE void dots_by(const Dots<In>& s) {
 }
 
 template <class In>
-HWY_INLINE void dots_of(const Dots<In>& s) {
+void dots_of(const Dots<In>& s) {
   if constexpr (sizeof(In) >= 4) {
     if (s.rows == 1 && s.b_column == s.k && s.beta == 0) {
       if (s.k == 2) return dots_of_pixels<2>(s);
@@ -197,22 +199,19 @@ HWY_INLINE void dots_of(const Dots<In>& s) {
   dots_by<dot_columns_at_once>(s);
 }
 
-}  // namespace
+/// By type of A and B.
+inline auto dots_kernels() {
+  return std::tuple{&dots_of<float>, &dots_of<double>, &dots_of<bf16>, &dots_of<f16>};
+}
 
-inline void dots_f32(const Dots<float>& s) { dots_of(s); }
-inline void dots_f64(const Dots<double>& s) { dots_of(s); }
-inline void dots_bf16(const Dots<bf16>& s) { dots_of(s); }
-inline void dots_f16(const Dots<f16>& s) { dots_of(s); }
+}  // namespace
 }  // namespace rung::gemm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::gemm_cpu {
 namespace {
-HWY_EXPORT(dots_f32);
-HWY_EXPORT(dots_f64);
-HWY_EXPORT(dots_bf16);
-HWY_EXPORT(dots_f16);
+HWY_EXPORT(dots_kernels);
 
 constexpr std::int64_t narrow = 16;        // rows or columns of C
 constexpr std::int64_t run_of_dots = 256;  // columns whose sums wait to be finished
@@ -240,6 +239,7 @@ template <class In>
 void dots(Call call, Context& context) {
   using T = Accumulator<In>;
   const Kernels<T>& ks = kernels<T>();
+  const auto kernel = std::get<void (*)(const Dots<In>&)>(HWY_DYNAMIC_DISPATCH(dots_kernels)());
   const int threads = threads_worth(call, context.threads());
   const bool copied = call.b.row != 1;
   const std::int64_t staging_size = threads * dot_rows * run_of_dots;
@@ -280,15 +280,7 @@ void dots(Call call, Context& context) {
       s.beta = plain ? static_cast<T>(call.beta) : T{0};
       s.y = plain ? static_cast<T*>(at(call.c, call.out, batch, i, j)) : y;
       s.y_row = plain ? call.c.row : run_of_dots;
-      if constexpr (std::is_same_v<In, double>) {
-        HWY_DYNAMIC_DISPATCH(dots_f64)(s);
-      } else if constexpr (std::is_same_v<In, float>) {
-        HWY_DYNAMIC_DISPATCH(dots_f32)(s);
-      } else if constexpr (std::is_same_v<In, bf16>) {
-        HWY_DYNAMIC_DISPATCH(dots_bf16)(s);
-      } else {
-        HWY_DYNAMIC_DISPATCH(dots_f16)(s);
-      }
+      kernel(s);
       if (!plain) {
         Sums<T>{call, ks, batch, true, y, run_of_dots, i, j}.finish(i, s.rows, j, s.columns);
       }
@@ -329,7 +321,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
       !narrow_type && call.m == 1 && call.k >= 2 && call.k <= 4 && call.b.column == call.k;
   const double a_load = narrow_type ? 0.2e-9 : 0.13e-9;
   const double sums_of_a_tile = pixels ? 1e-9 : narrow_type ? 10e-9 : 6e-9;
-  const double lanes = call.in == DType::f64 ? kernels<double>().lanes : kernels<float>().lanes;
+  const double lanes = lanes_of(call);
   const double groups = batch * std::ceil(m / dot_rows);
   const double columns = n <= 2 ? n : m == 1 && n > 4 ? dot_columns_of_a_row : dot_columns_at_once;
   const double tiles = groups * std::ceil(n / columns);

@@ -15,6 +15,8 @@
 // Source   measured here.
 #include "rung/cpu/foreach_target.hpp"
 
+#include <tuple>
+
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
 #include "rung/ops/gemm/cpu/detail/estimate.hpp"
@@ -91,11 +93,8 @@ void panel(const Panel<T>& s) {
 
 template <class T, int vectors>
 PanelFunction<T>* const* panel_table() {
-  static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
-    return std::array<PanelFunction<T>*, panel_rows<vectors>>{&panel<T, r + 1, vectors>...};
-  }
-  (std::make_integer_sequence<int, panel_rows<vectors>>());
-  return table.data();
+  return table_by_rows<PanelFunction<T>, panel_rows<vectors>>(
+      []<int rows>() { return &panel<T, rows, vectors>; });
 }
 
 template <class T>
@@ -103,26 +102,17 @@ Panels<T> panels_of() {
   return {{panel_table<T, 1>(), panel_table<T, 2>()}, {panel_rows<1>, panel_rows<2>}};
 }
 
+/// Those of either type of sums.
+inline auto panels() { return std::tuple{panels_of<float>(), panels_of<double>()}; }
+
 }  // namespace
-inline Panels<float> panels_f32() { return panels_of<float>(); }
-inline Panels<double> panels_f64() { return panels_of<double>(); }
 }  // namespace rung::gemm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::gemm_cpu {
 namespace {
-HWY_EXPORT(panels_f32);
-HWY_EXPORT(panels_f64);
-
-template <class T>
-Panels<T> panels() {
-  if constexpr (std::is_same_v<T, double>) {
-    return HWY_DYNAMIC_DISPATCH(panels_f64)();
-  } else {
-    return HWY_DYNAMIC_DISPATCH(panels_f32)();
-  }
-}
+HWY_EXPORT(panels);
 
 constexpr std::int64_t block_k = 512;  // widened at a time
 template <class T>
@@ -131,7 +121,7 @@ constexpr std::int64_t prefetch_distance = 1024 / sizeof(T);
 template <class T>
 void few_columns(const Call& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
-  const Panels<T> kernel = panels<T>();
+  const auto kernel = std::get<Panels<T>>(HWY_DYNAMIC_DISPATCH(panels)());
   const int in = static_cast<int>(call.in);
   const bool widened = size_of(call.in) != sizeof(T);
   const std::int64_t row_bytes = call.a.row * static_cast<std::int64_t>(size_of(call.in));
@@ -205,8 +195,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   if (args.c.empty()) return unsupported("C is empty");
   if (args.has_bytes()) return unsupported("8-bit operands");
   const Call call = make_call(args);
-  const int width =
-      call.in == DType::f64 ? kernels<double>().tile_columns() : kernels<float>().tile_columns();
+  const int width = columns_of_tile(call);
   if (call.n > width) return unsupported("more columns than two vectors hold");
   if (call.a.column != 1) return unsupported("takes contiguous rows in A");
   if (call.depth() == 0) return unsupported("k or alpha is 0");
@@ -217,7 +206,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 double estimate(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
   const int threads = threads_worth(call, context.threads());
-  const double lanes = call.in == DType::f64 ? kernels<double>().lanes : kernels<float>().lanes;
+  const double lanes = lanes_of(call);
   const double n = static_cast<double>(call.n);
   const double used = n / (std::ceil(n / lanes) * lanes);  // of the vectors
   const double a = static_cast<double>(call.m) * static_cast<double>(call.k);
@@ -230,11 +219,7 @@ double estimate(const Gemm::Args& args, const Context& context) {
 
 void run(const Gemm::Args& args, Context& context) {
   const Call call = make_call(args);
-  if (call.in == DType::f64) {
-    few_columns<double>(call, context);
-  } else {
-    few_columns<float>(call, context);  // f16 and bf16 too, which are widened while packing
-  }
+  with_sums(call.in, [&]<class T>() { few_columns<T>(call, context); });  // f16, bf16 are widened
 }
 
 const Rung<Gemm> self{{.name = "few_columns",

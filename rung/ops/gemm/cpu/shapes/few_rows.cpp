@@ -14,6 +14,8 @@
 // Source   OpenBLAS and oneDNN issues on skinny products; measured here.
 #include "rung/cpu/foreach_target.hpp"
 
+#include <tuple>
+
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
 #include "rung/ops/gemm/cpu/detail/estimate.hpp"
@@ -118,38 +120,26 @@ void sweep(const Sweep<T>& s) {
 }
 
 template <class T>
-SweepFunction<T>* pick_sweep(std::int64_t rows) {
-  static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
-    return std::array<SweepFunction<T>*, tile_rows>{&sweep<T, r + 1>...};
-  }
-  (std::make_integer_sequence<int, tile_rows>());
-  return table[static_cast<std::size_t>(rows - 1)];
+SweepFunction<T>* const* sweep_table() {
+  return table_by_rows<SweepFunction<T>, tile_rows>([]<int rows>() { return &sweep<T, rows>; });
 }
 
+/// By rows - 1, of either type.
+inline auto sweeps() { return std::tuple{sweep_table<float>(), sweep_table<double>()}; }
+
 }  // namespace
-inline SweepFunction<float>* sweep_f32(std::int64_t rows) { return pick_sweep<float>(rows); }
-inline SweepFunction<double>* sweep_f64(std::int64_t rows) { return pick_sweep<double>(rows); }
 }  // namespace rung::gemm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::gemm_cpu {
 namespace {
-HWY_EXPORT(sweep_f32);
-HWY_EXPORT(sweep_f64);
-
-template <class T>
-SweepFunction<T>* sweep_function(std::int64_t rows) {
-  if constexpr (std::is_same_v<T, double>) {
-    return HWY_DYNAMIC_DISPATCH(sweep_f64)(rows);
-  } else {
-    return HWY_DYNAMIC_DISPATCH(sweep_f32)(rows);
-  }
-}
+HWY_EXPORT(sweeps);
 
 template <class T>
 void few_rows(const Call& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
+  const auto sweep = std::get<SweepFunction<T>* const*>(HWY_DYNAMIC_DISPATCH(sweeps)());
   const int threads = threads_worth(call, context.threads());
   const std::int64_t groups = ceil_div(call.m, ks.tile_rows);
   const std::int64_t block_k = few_rows_block(call.m);
@@ -199,7 +189,7 @@ void few_rows(const Call& call, Context& context) {
                   cpu::part_of(call.m, static_cast<int>(g), static_cast<int>(groups));
               s.a = a + p * call.m + rows.begin;
               s.c = sums.at(rows.begin, j + x);
-              sweep_function<T>(rows.size())(s);
+              sweep[rows.size() - 1](s);
               s.ahead = 0;
             }
           }

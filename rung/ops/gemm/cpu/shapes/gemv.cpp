@@ -14,6 +14,8 @@
 // Source   the BLAS's gemv.
 #include "rung/cpu/foreach_target.hpp"
 
+#include <tuple>
+
 #include "rung/cpu/prefetch.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
@@ -182,24 +184,16 @@ void multiply(const Call& call, std::int64_t batch, std::int64_t begin, std::int
   }
 }
 
-}  // namespace
+inline auto gemv_kernels() { return std::tuple{&multiply<float>, &multiply<double>}; }
 
-inline void gemv_f32(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
-                     const float* x, float* y, std::int64_t run) {
-  multiply(call, batch, begin, end, x, y, run);
-}
-inline void gemv_f64(const Call& call, std::int64_t batch, std::int64_t begin, std::int64_t end,
-                     const double* x, double* y, std::int64_t run) {
-  multiply(call, batch, begin, end, x, y, run);
-}
+}  // namespace
 }  // namespace rung::gemm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::gemm_cpu {
 namespace {
-HWY_EXPORT(gemv_f32);
-HWY_EXPORT(gemv_f64);
+HWY_EXPORT(gemv_kernels);
 
 constexpr std::int64_t max_k = 1 << 20;
 
@@ -220,6 +214,8 @@ void gemv(const Call& call, Context& context) {
       copy[p] = *static_cast<const T*>(at(call.a, call.in, 0, 0, p));
     }
   }
+  const auto multiply =
+      std::get < std::is_same_v<T, double> ? 1 : 0 > (HWY_DYNAMIC_DISPATCH(gemv_kernels)());
   cpu::run_shares(threads, [&](const cpu::Team& team) {
     const std::int64_t line = 64 / sizeof(T);  // no two threads write to one
     const bool by_matrix = call.batch >= team.size();
@@ -230,11 +226,7 @@ void gemv(const Call& call, Context& context) {
     for (std::int64_t batch = matrices.begin; batch < matrices.end; ++batch) {
       const T* x = copy_x ? copy : static_cast<const T*>(at(call.a, call.in, batch, 0, 0));
       const std::int64_t end = std::min(lines.end * line, call.n);
-      if constexpr (std::is_same_v<T, double>) {
-        HWY_DYNAMIC_DISPATCH(gemv_f64)(call, batch, lines.begin * line, end, x, y, run);
-      } else {
-        HWY_DYNAMIC_DISPATCH(gemv_f32)(call, batch, lines.begin * line, end, x, y, run);
-      }
+      multiply(call, batch, lines.begin * line, end, x, y, run);
     }
   });
 }

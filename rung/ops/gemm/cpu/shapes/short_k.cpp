@@ -15,6 +15,8 @@
 
 #include <hwy/cache_control.h>
 
+#include <tuple>
+
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
 #include "rung/ops/gemm/cpu/detail/estimate.hpp"
@@ -50,34 +52,22 @@ void stream_tile(const TileArgs<T>& t) {
 }
 
 template <class T>
-TileFunction<T>* pick_stream_tile(std::int64_t rows) {
-  static constexpr auto table = []<int... r>(std::integer_sequence<int, r...>) {
-    return std::array<TileFunction<T>*, tile_rows>{&stream_tile<T, r + 1>...};
-  }
-  (std::make_integer_sequence<int, tile_rows>());
-  return table[static_cast<std::size_t>(rows - 1)];
+TileFunction<T>* const* stream_table() {
+  return table_by_rows<TileFunction<T>, tile_rows>(
+      []<int rows>() { return &stream_tile<T, rows>; });
 }
 
+/// By rows - 1, of either type.
+inline auto stream_tiles() { return std::tuple{stream_table<float>(), stream_table<double>()}; }
+
 }  // namespace
-TileFunction<float>* stream_tile_f32(std::int64_t rows) { return pick_stream_tile<float>(rows); }
-TileFunction<double>* stream_tile_f64(std::int64_t rows) { return pick_stream_tile<double>(rows); }
 }  // namespace rung::gemm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::gemm_cpu {
 namespace {
-HWY_EXPORT(stream_tile_f32);
-HWY_EXPORT(stream_tile_f64);
-
-template <class T>
-TileFunction<T>* stream_tile_function(std::int64_t rows) {
-  if constexpr (std::is_same_v<T, double>) {
-    return HWY_DYNAMIC_DISPATCH(stream_tile_f64)(rows);
-  } else {
-    return HWY_DYNAMIC_DISPATCH(stream_tile_f32)(rows);
-  }
-}
+HWY_EXPORT(stream_tiles);
 
 // Streaming stores fault when they are not aligned.
 bool rows_aligned(const Call& call) {
@@ -92,6 +82,7 @@ constexpr std::int64_t b_bytes = 384 << 10;  // of packed B: what stays in L2 be
 template <class T>
 void short_k(const Call& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
+  const auto stream = std::get<TileFunction<T>* const*>(HWY_DYNAMIC_DISPATCH(stream_tiles)());
   const int threads = threads_worth(call, context.threads());
   const std::int64_t width = ks.tile_columns();
   constexpr std::int64_t size = sizeof(T);
@@ -114,7 +105,6 @@ void short_k(const Call& call, Context& context) {
         pack_b(call, ks, batch, 0, call.k, j, columns, b);
         for (std::int64_t i = rows.begin; i < rows.end; i += ks.tile_rows) {
           const std::int64_t count = std::min<std::int64_t>(ks.tile_rows, rows.end - i);
-          TileFunction<T>* const stream = stream_tile_function<T>(count);
           TileArgs<T> t{call.k,
                         static_cast<const T*>(at(call.a, call.in, batch, i, 0)),
                         call.a.row,
@@ -130,7 +120,7 @@ void short_k(const Call& call, Context& context) {
             t.columns = static_cast<int>(std::min(width, columns - x));
             t.b = b + x * call.k;
             if (aligned && t.columns == width) {
-              stream(t);
+              stream[count - 1](t);
             } else {  // stores of less than a line are not for streaming
               const int vectors = strip_width(ks, t.columns) / ks.lanes;
               ks.tile(Source::strided, Source::packed, vectors, count)(t);

@@ -8,20 +8,207 @@
 //          near; threads need no barrier. Rows are divided evenly among tiles, and threads take
 //          whole tiles: the same bits for any number of threads. Where all of B stays in L1, k
 //          being short, tiles go along rows of C. Up to twelve last columns go along k
-//          (detail/sliver-inl.hpp), four at a time.
+//          (slivers), four at a time.
 // Cost     A is read from L2 once for each 32 columns: 56 bytes for 448 multiply-adds.
 // Limits   A beyond L2, or rows a multiple of 4 KiB apart: 14 lines of one set do not fit in the 12
 //          ways of L1 (0.9 of packed_simd at 1024 on a 2-core Zen 5 vCPU; 1.03 at 512, 1.1 at
 //          256).
 // Tried    packing B always: -5 % at 100 and 128; never: -5 % at 512.
 // Source   BLIS's "sup" path; OpenBLAS's small-matrix kernels.
+#include "rung/cpu/foreach_target.hpp"
+
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
 #include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
-namespace rung {
+HWY_BEFORE_NAMESPACE();
+namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace {
-using namespace gemm_cpu;
+#if HWY_TARGET != HWY_SCALAR
+constexpr int sliver_vectors = 16 / lanes<float>();           // that hold four blocks
+constexpr int most_rows = narrow_tile_rows / sliver_vectors;  // sliver_rows()
+
+using Block = hn::CappedTag<float, 4>;
+using BlockVec = hn::Vec<Block>;
+using Sliver = hn::Vec<Full<float>>;
+
+/// A vector of blocks: from blocks, into blocks, and one block repeated.
+template <class D>
+HWY_INLINE hn::Vec<D> join(D d, const BlockVec* block) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    return *block;
+  } else {
+    const hn::Half<D> half;
+    constexpr int blocks = hn::MaxLanes(D()) / 8;
+    return hn::Combine(d, join(half, block + blocks), join(half, block));
+  }
+}
+template <class D>
+HWY_INLINE void split([[maybe_unused]] D d, hn::Vec<D> v, BlockVec* block) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    *block = v;
+  } else {
+    const hn::Half<D> half;
+    constexpr int blocks = hn::MaxLanes(D()) / 8;
+    split(half, hn::LowerHalf(half, v), block);
+    split(half, hn::UpperHalf(half, v), block + blocks);
+  }
+}
+template <class D>
+HWY_INLINE hn::Vec<D> repeat(D d, BlockVec block) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    return block;
+  } else {
+    const auto v = repeat(hn::Half<D>(), block);
+    return hn::Combine(d, v, v);
+  }
+}
+
+/// Transposes a matrix of 4 x 4, a row per block.
+template <class V, int vectors>
+HWY_INLINE void transpose(V (&m)[vectors]) {
+  const Full<float> d;
+  if constexpr (vectors == 4) {
+    const hn::Repartition<double, Full<float>> pairs;
+    const auto low = [&](V x, V y)
+                         HWY_ATTR { return hn::BitCast(pairs, hn::InterleaveLower(d, x, y)); };
+    const auto high = [&](V x, V y)
+                          HWY_ATTR { return hn::BitCast(pairs, hn::InterleaveUpper(d, x, y)); };
+    const auto columns_01 = low(m[0], m[1]);  // of rows 0 and 1: 00 10 01 11
+    const auto columns_23 = high(m[0], m[1]);
+    const auto more_01 = low(m[2], m[3]);
+    const auto more_23 = high(m[2], m[3]);
+    m[0] = hn::BitCast(d, hn::InterleaveLower(pairs, columns_01, more_01));
+    m[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, columns_01, more_01));
+    m[2] = hn::BitCast(d, hn::InterleaveLower(pairs, columns_23, more_23));
+    m[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, columns_23, more_23));
+  } else if constexpr (vectors == 2) {
+    // Of rows 0 | 1 and 2 | 3: (00 20 01 21 | 10 30 11 31), and the same of columns 2 and 3.
+    HWY_ALIGN constexpr std::uint32_t order[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+    const auto columns = hn::SetTableIndices(d, order);
+    const V low = hn::InterleaveLower(d, m[0], m[1]);
+    const V high = hn::InterleaveUpper(d, m[0], m[1]);
+    m[0] = hn::TableLookupLanes(low, columns);
+    m[1] = hn::TableLookupLanes(high, columns);
+  } else {
+    static_assert(vectors == 1);
+    HWY_ALIGN constexpr std::uint32_t order[16] = {0, 4, 8,  12, 1, 5, 9,  13,
+                                                   2, 6, 10, 14, 3, 7, 11, 15};
+    m[0] = hn::TableLookupLanes(m[0], hn::SetTableIndices(d, order));
+  }
+}
+
+/// Adds up each block of four vectors: lane i of a block is the sum of that block of v_i.
+HWY_INLINE Sliver sum_blocks(Sliver v0, Sliver v1, Sliver v2, Sliver v3) {
+  const Full<float> d;
+  const hn::Repartition<double, Full<float>> pairs;
+  const auto two = [&](Sliver x, Sliver y) HWY_ATTR {
+    return hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, x, y), hn::InterleaveUpper(d, x, y)));
+  };
+  const auto low = two(v0, v1);
+  const auto high = two(v2, v3);
+  return hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, low, high)),
+                 hn::BitCast(d, hn::InterleaveUpper(pairs, low, high)));
+}
+
+/// The tile for the last columns of C, at most four of f32, `rows` of C.
+///
+/// Vectors along columns would leave three quarters of their lanes idle, at n = 100 a tenth of all
+/// the arithmetic. So vectors go along k: each 128-bit block holds four k of one column of B, all
+/// blocks of A's vector the same four k of a row, which one load brings; at the end each block is
+/// added up. This takes contiguous rows of A, and four rows of B are transposed for each four k,
+/// once for all rows of the tile.
+template <int rows>
+void sliver(const TileArgs<float>& t) {
+  const Full<float> d;
+  const Block block;
+  const auto columns = hn::FirstN(block, static_cast<std::size_t>(t.columns));
+  // Rounded up, so that rows can be added up by fours.
+  Sliver acc[(rows + 3) / 4 * 4][sliver_vectors];
+#pragma GCC unroll 32
+  for (auto& row : acc) {
+    for (auto& v : row) v = hn::Zero(d);
+  }
+  const float* b = t.b;
+  const float* a = t.a;
+  // Four k; fewer at the end, where nothing beyond them is read.
+  const auto advance = [&](int k, auto load) HWY_ATTR {
+    BlockVec b_row[4];
+    for (int p = 0; p < 4; ++p) {
+      b_row[p] = p < k ? hn::MaskedLoad(columns, block, b + p * t.b_row) : hn::Zero(block);
+    }
+    Sliver b_column[sliver_vectors];
+    for (int v = 0; v < sliver_vectors; ++v) b_column[v] = join(d, b_row + v * 4 / sliver_vectors);
+    transpose(b_column);
+    const float* x = a;
+#pragma GCC unroll 32
+    for (int i = 0; i < rows; ++i) {
+      const Sliver element = load(x + i % 3 * t.a_row);
+      for (int v = 0; v < sliver_vectors; ++v) {
+        acc[i][v] = hn::MulAdd(element, b_column[v], acc[i][v]);
+      }
+      if (i % 3 == 2) {
+        x += 3 * t.a_row;
+        asm("" : "+r"(x));  // one moving pointer: see update()
+      }
+    }
+    a += 4;
+    b += 4 * t.b_row;
+  };
+  std::int64_t k = t.k;
+  for (; k >= 4; k -= 4) {
+    advance(4, [&](const float* x) HWY_ATTR { return hn::LoadDup128(d, x); });
+  }
+  if (k > 0) {
+    const auto left = hn::FirstN(block, static_cast<std::size_t>(k));
+    advance(static_cast<int>(k),
+            [&](const float* x) HWY_ATTR { return repeat(d, hn::MaskedLoad(left, block, x)); });
+  }
+  // The sums, a row of C to a block.
+  BlockVec sums[(rows + 3) / 4 * 4];
+  const BlockVec alpha = hn::Set(block, t.alpha);
+#pragma GCC unroll 8
+  for (int i = 0; i < rows; i += 4) {
+    Sliver four[sliver_vectors];  // a column to a block
+    for (int v = 0; v < sliver_vectors; ++v) {
+      four[v] = sum_blocks(acc[i][v], acc[i + 1][v], acc[i + 2][v], acc[i + 3][v]);
+    }
+    transpose(four);
+    for (int v = 0; v < sliver_vectors; ++v) {
+      split(d, hn::Mul(four[v], repeat(d, alpha)), sums + i + v * 4 / sliver_vectors);
+    }
+  }
+  float* c = t.c;
+  const std::int64_t c_row = t.c_row;
+  if (t.beta != 0) {
+    const BlockVec beta = hn::Set(block, t.beta);
+    for (int i = 0; i < rows; ++i) {
+      sums[i] = hn::MulAdd(hn::MaskedLoad(columns, block, c + i * c_row), beta, sums[i]);
+    }
+  }
+#pragma GCC unroll 32
+  for (int i = 0; i < rows; ++i, c += c_row) hn::BlendedStore(sums[i], columns, block, c);
+}
+#endif
+
+/// Slivers by rows - 1, up to sliver_rows() of them.
+inline TileFunction<float>* const* slivers() {
+#if HWY_TARGET == HWY_SCALAR
+  return nullptr;
+#else
+  return table_by_rows<TileFunction<float>, most_rows>([]<int rows>() { return &sliver<rows>; });
+#endif
+}
+
+}  // namespace
+}  // namespace rung::gemm_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung::gemm_cpu {
+namespace {
+HWY_EXPORT(slivers);
 using cpu::Range;
 using cpu::Team;
 
@@ -73,13 +260,15 @@ void multiply(const Sums<T>& sums, const RowShare& share, Range strips, T* packe
     ks.tile(Source::strided, b_source, strip_width(ks, t.columns) / ks.lanes, count)(t);
   };
   // Columns [j, n) by slivers, for each of which A is read again.
-  const auto slivers = [&](std::int64_t i, std::int64_t count, std::int64_t j) {
-    t.a = static_cast<const T*>(at(call.a, call.in, sums.batch, i, 0));
-    for (; j < call.n; j += ks.sliver_columns) {
-      t.columns = static_cast<int>(std::min<std::int64_t>(call.n - j, ks.sliver_columns));
-      t.b = in_place(j);
-      t.c = sums.at(i, j);
-      ks.slivers[count - 1](t);
+  const auto by_sliver = [&](std::int64_t i, std::int64_t count, std::int64_t j) {
+    if constexpr (std::is_same_v<T, float>) {
+      t.a = static_cast<const T*>(at(call.a, call.in, sums.batch, i, 0));
+      for (; j < call.n; j += sliver_columns(ks)) {
+        t.columns = static_cast<int>(std::min<std::int64_t>(call.n - j, sliver_columns(ks)));
+        t.b = in_place(j);
+        t.c = sums.at(i, j);
+        HWY_DYNAMIC_DISPATCH(slivers)()[count - 1](t);
+      }
     }
   };
   const bool last_by_slivers = by_slivers(call, ks);
@@ -105,8 +294,8 @@ void multiply(const Sums<T>& sums, const RowShare& share, Range strips, T* packe
     const std::int64_t columns = columns_at(j);
     Range rows;
     if (last_by_slivers && j + width >= call.n) {
-      rows = share.for_tiles(call.m, ks.sliver_rows,
-                             [&](std::int64_t i, std::int64_t count) { slivers(i, count, j); });
+      rows = share.for_tiles(call.m, sliver_rows(ks),
+                             [&](std::int64_t i, std::int64_t count) { by_sliver(i, count, j); });
     } else {
       const bool narrow = strip_width(ks, columns) == ks.lanes;
       t.b = in_place(j);
@@ -172,9 +361,9 @@ Support supports(const Gemm::Args& args, const Context&) {
   if (call.in != call.out) return unsupported("takes f32 or f64 throughout");
   if (!call.direct()) return unsupported("takes f32 or f64, and rows or columns of C contiguous");
   if (call.depth() == 0) return unsupported("k or alpha is 0");
-  const bool copied = call.in == DType::f64 ? copies_of(call, kernels<double>()) == Copies::strip
-                                            : copies_of(call, kernels<float>()) == Copies::strip;
-  if (copied && call.k > 2048) {
+  const Copies copies =
+      with_sums(call.in, [&]<class T>() { return copies_of(call, kernels<T>()); });
+  if (copies == Copies::strip && call.k > 2048) {
     return unsupported("k is more than 2048: a strip of B leaves the L2 cache");
   }
   return supported;
@@ -183,13 +372,12 @@ Support supports(const Gemm::Args& args, const Context&) {
 double estimate(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
   const int threads = threads_worth(call, context.threads());
-  return call.in == DType::f64 ? small_seconds<double>(call, threads)
-                               : small_seconds<float>(call, threads);
+  return with_sums(call.in, [&]<class T>() { return small_seconds<T>(call, threads); });
 }
 
 void run(const Gemm::Args& args, Context& context) {
   const Call call = make_call(args);
-  visit<float, double>(call.in, [&]<class T>() { small<T>(call, context); });
+  with_sums(call.in, [&]<class T>() { small<T>(call, context); });
 }
 
 const Rung<Gemm> self{{.name = "small",
@@ -198,4 +386,5 @@ const Rung<Gemm> self{{.name = "small",
                        .estimate = estimate,
                        .run = run}};
 }  // namespace
-}  // namespace rung
+}  // namespace rung::gemm_cpu
+#endif

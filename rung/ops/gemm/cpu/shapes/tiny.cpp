@@ -32,6 +32,53 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace {
 
+/// One tile of C, which is in L1 already, as A and B are: no prefetch, and no packed operand.
+template <class T, int rows, int vectors>
+void tiny_tile(const TileArgs<T>& t) {
+  const Full<T> d;
+  using V = hn::Vec<Full<T>>;
+  const auto last = hn::FirstN(d, static_cast<std::size_t>(t.columns - (vectors - 1) * lanes<T>()));
+  constexpr int chains = chains_of<rows * vectors>;
+  V sum[rows][vectors];
+  V more[chains][rows][vectors];  // of the later k of each turn; [0] is not used
+#pragma GCC unroll 32
+  for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 2
+    for (int j = 0; j < vectors; ++j) {
+      sum[i][j] = hn::Zero(d);
+#pragma GCC unroll 4
+      for (int c = 1; c < chains; ++c) more[c][i][j] = hn::Zero(d);
+    }
+  }
+  const T* a = t.a;
+  const T* b = t.b;
+  const auto step = [&](V(&to)[rows][vectors]) HWY_ATTR {
+    V row[vectors];
+    load_b_row<vectors, Source::strided>(d, b, last, row);
+    update<rows, vectors, Source::strided>(d, a, t.a_row, row, to);
+    a += t.a_column;
+    b += t.b_row;
+  };
+  std::int64_t p = t.k;
+  if constexpr (chains > 1) {
+    for (; p >= chains; p -= chains) {
+      step(sum);
+#pragma GCC unroll 4
+      for (int c = 1; c < chains; ++c) step(more[c]);
+    }
+  }
+  for (; p > 0; --p) step(sum);
+#pragma GCC unroll 4
+  for (int c = 1; c < chains; ++c) {
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; ++i) {
+#pragma GCC unroll 2
+      for (int j = 0; j < vectors; ++j) sum[i][j] = hn::Add(sum[i][j], more[c][i][j]);
+    }
+  }
+  write_tile<rows, vectors>(d, t, last, sum);
+}
+
 template <class T, int vectors>
 HWY_INLINE void strip(TileArgs<T>& t, const T* a, T* c, std::int64_t m) {
   constexpr int most = vectors == 2 ? tile_rows : narrow_tile_rows;
@@ -39,8 +86,8 @@ HWY_INLINE void strip(TileArgs<T>& t, const T* a, T* c, std::int64_t m) {
   const auto total = static_cast<std::uint32_t>(m);
   const std::uint32_t tiles = (total + most - 1) / most;
   const std::uint32_t rows = tiles == 1 ? total : (total + tiles - 1) / tiles;
-  TileFunction<T>* const* table =
-      tile_table<T, most, vectors, Source::strided, Source::strided, Distance::near>();
+  TileFunction<T>* const* table = table_by_rows<TileFunction<T>, most>(
+      []<int rows_of_tile>() { return &tiny_tile<T, rows_of_tile, vectors>; });
   for (std::uint32_t i = 0; i < total; i += rows) {
     t.a = a + i * t.a_row;
     t.c = c + i * t.c_row;
@@ -143,7 +190,7 @@ double seconds(const Call& call) {
 double estimate(const Gemm::Args& args, const Context&) {
   Call call = make_call(args);
   if (args.n() == 1 && !turned(args)) std::swap(call.m, call.n);  // a column, as it is given
-  return call.in == DType::f64 ? seconds<double>(call) : seconds<float>(call);
+  return with_sums(call.in, [&]<class T>() { return seconds<T>(call); });
 }
 
 void run(const Gemm::Args& args, Context&) {

@@ -124,22 +124,21 @@ HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
 #endif
 }
 
-}  // namespace
+/// [of four rows][of four columns]: else of one.
+inline auto byte_dots() {
+  using Function = void(const ByteDots&);
+  return std::array<std::array<Function*, 2>, 2>{
+      {{byte_dots_of<1, 1>, byte_dots_of<1, 4>}, {byte_dots_of<4, 1>, byte_dots_of<4, 4>}}};
+}
 
-inline void byte_dots_1x1(const ByteDots& s) { byte_dots_of<1, 1>(s); }
-inline void byte_dots_4x1(const ByteDots& s) { byte_dots_of<4, 1>(s); }
-inline void byte_dots_1x4(const ByteDots& s) { byte_dots_of<1, 4>(s); }
-inline void byte_dots_4x4(const ByteDots& s) { byte_dots_of<4, 4>(s); }
+}  // namespace
 }  // namespace rung::gemm_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace rung::gemm_cpu {
 namespace {
-HWY_EXPORT(byte_dots_1x1);
-HWY_EXPORT(byte_dots_4x1);
-HWY_EXPORT(byte_dots_1x4);
-HWY_EXPORT(byte_dots_4x4);
+HWY_EXPORT(byte_dots);
 
 constexpr std::int64_t side = byte_dots_side;
 constexpr std::int64_t narrow = 16;  // rows or columns of C
@@ -222,6 +221,7 @@ void multiply_rows(const Product& product, std::int64_t batch, std::int64_t row,
   const std::int64_t k = product.call.k, columns = product.columns;
   const bool copies = product.left.along != 1 || product.right.along != 1;
   const std::int64_t depth = copies ? copied_depth : k;
+  const auto kernels = HWY_DYNAMIC_DISPATCH(byte_dots)();
   std::memset(memory.sums, 0,
               static_cast<std::size_t>(ceil_div(rows, side)) * sizeof memory.sums[0]);
   for (std::int64_t p = 0; p < k; p += depth) {
@@ -234,13 +234,7 @@ void multiply_rows(const Product& product, std::int64_t batch, std::int64_t row,
       for (std::int64_t j = 0; j < columns; j += side) {
         std::copy_n(right.begin() + j, side, s.b.begin());
         s.sums = memory.sums[i / side][j / side];
-        if (rows - i == 1) {
-          columns - j == 1 ? HWY_DYNAMIC_DISPATCH(byte_dots_1x1)(s)
-                           : HWY_DYNAMIC_DISPATCH(byte_dots_1x4)(s);
-        } else {
-          columns - j == 1 ? HWY_DYNAMIC_DISPATCH(byte_dots_4x1)(s)
-                           : HWY_DYNAMIC_DISPATCH(byte_dots_4x4)(s);
-        }
+        kernels[rows - i > 1 ? 1 : 0][columns - j > 1 ? 1 : 0](s);
       }
     }
   }
