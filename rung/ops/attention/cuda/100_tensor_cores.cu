@@ -18,7 +18,6 @@
 #include "rung/device/swizzled_tile.hpp"
 #include "rung/ops/attention/cuda/detail/estimate.hpp"
 #include "rung/ops/attention/cuda/detail/exact_row.hpp"
-#include "rung/ops/attention/cuda/detail/tensor_rung.hpp"
 
 namespace rung {
 namespace {
@@ -170,8 +169,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
   float check[2] = {0, 0};
 #pragma unroll
   for (int i = 0; i < Width / 2; i += 2) {
-    const int row = row_of(i);
-    const int column = column_of(i);
+    const int row = accumulator_row(i);
+    const int column = accumulator_column(i);
     const int left = job.value_width() - column;
     const float low = sums[i] * softmax.reciprocal(row);
     const float high = sums[i + 1] * softmax.reciprocal(row);

@@ -14,7 +14,7 @@
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/stage_ring.hpp"
 #include "rung/ops/attention/cuda/detail/estimate.hpp"
-#include "rung/ops/attention/cuda/detail/hopper_rung.hpp"
+#include "rung/ops/attention/cuda/detail/hopper_job.hpp"
 
 namespace rung {
 namespace {
@@ -107,7 +107,11 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     float scores[shape.keys / 2];
     layout.ring_k.await_full(at);
     ptx::wgmma_fence(scores);
-    multiply_keys<T, TileQ, TileK, Width>(scores, layout.q, group_row, layout.k[at.stage]);
+#pragma unroll
+    for (int step = 0; step < Width / 16; ++step) {
+      ptx::wgmma<T>(scores, TileQ::along_columns(layout.q, group_row, step),
+                    TileK::along_columns(layout.k[at.stage], 0, step), step > 0);
+    }
     ptx::wgmma_commit();
     ptx::wgmma_wait<0>(scores);
     if (thread % 32 == 0) layout.ring_k.release(at.stage);
@@ -128,7 +132,11 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     }
     ptx::wgmma_fence(powers);
     ptx::wgmma_fence(sums);
-    multiply_values<T, TileK>(sums, powers, layout.v[at.stage]);
+#pragma unroll
+    for (int step = 0; step < shape.keys / 16; ++step) {
+      ptx::wgmma<T, T, ptx::WgmmaOptions{.b = ptx::Major::mn}>(
+          sums, powers[step], TileK::along_rows(layout.v[at.stage], step), true);
+    }
     ptx::wgmma_commit();
     ptx::wgmma_wait<0>(sums);
     if (thread % 32 == 0) layout.ring_v.release(at.stage);
@@ -148,12 +156,9 @@ Support supports(const Attention::Args& args, const Context& context) {
 
 double estimate(const Attention::Args& args, const Context& context) {
   // Times of an H100: 6.9 us for any block with few keys, 8 us for each that follows.
-  return seconds_of({.rows = min_rows,
-                     .operations = 4e12,
-                     .width_step = 64,
-                     .start = 2.9e-6,
-                     .restart = 8e-6},
-                    args, context);
+  return seconds_of(
+      {.rows = min_rows, .operations = 4e12, .width_step = 64, .start = 2.9e-6, .restart = 8e-6},
+      args, context);
 }
 
 void run(const Attention::Args& args, Context& context) {

@@ -16,7 +16,7 @@
 #include "rung/device/ptx/memory.hpp"
 #include "rung/device/stage_ring.hpp"
 #include "rung/ops/attention/cuda/detail/estimate.hpp"
-#include "rung/ops/attention/cuda/detail/hopper_rung.hpp"
+#include "rung/ops/attention/cuda/detail/hopper_job.hpp"
 
 namespace rung {
 namespace {
@@ -189,6 +189,21 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     float scores[shape.keys / 2];
     std::uint32_t powers[shape.keys / 16][4];
     float factor[2];
+    // Issued only: scores = Q K^T, and sums += P V, with P in registers.
+    const auto multiply_keys = [&] {
+#pragma unroll
+      for (int step = 0; step < Width / 16; ++step) {
+        ptx::wgmma<T>(scores, TileQ::along_columns(q, group_row, step),
+                      TileK::along_columns(layout.k[at_k.stage], 0, step), step > 0);
+      }
+    };
+    const auto multiply_values = [&] {
+#pragma unroll
+      for (int step = 0; step < shape.keys / 16; ++step) {
+        ptx::wgmma<T, T, ptx::WgmmaOptions{.b = ptx::Major::mn}>(
+            sums, powers[step], TileK::along_rows(layout.v[at_v.stage], step), true);
+      }
+    };
     const auto soften = [&](int tile) {
       const int first = tile * shape.keys;
       if (first + shape.keys > seen_by_all) hide_scores(scores, first, visible);
@@ -197,7 +212,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     if (tiles > 0) {
       layout.ring_k.await_full(at_k);
       ptx::wgmma_fence(scores);
-      multiply_keys<T, TileQ, TileK, Width>(scores, q, group_row, layout.k[at_k.stage]);
+      multiply_keys();
       ptx::wgmma_commit();
       ptx::wgmma_wait<0>(scores);
       if (leads) layout.ring_k.release(at_k.stage);
@@ -217,12 +232,12 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
       layout.ring_k.await_full(at_k);
       turns.await();
       ptx::wgmma_fence(scores);
-      multiply_keys<T, TileQ, TileK, Width>(scores, q, group_row, layout.k[at_k.stage]);
+      multiply_keys();
       ptx::wgmma_commit();
       layout.ring_v.await_full(at_v);
       ptx::wgmma_fence(powers);
       ptx::wgmma_fence(sums);
-      multiply_values<T, TileK>(sums, powers, layout.v[at_v.stage]);
+      multiply_values();
       ptx::wgmma_commit();
       turns.pass_on();
       ptx::wgmma_wait<1>(scores);
@@ -239,7 +254,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
       layout.ring_v.await_full(at_v);
       ptx::wgmma_fence(powers);
       ptx::wgmma_fence(sums);
-      multiply_values<T, TileK>(sums, powers, layout.v[at_v.stage]);
+      multiply_values();
       ptx::wgmma_commit();
       ptx::wgmma_wait<0>(sums);
       if (leads) layout.ring_v.release(at_v.stage);
@@ -266,12 +281,9 @@ Support supports(const Attention::Args& args, const Context& context) {
 
 double estimate(const Attention::Args& args, const Context& context) {
   // Times of an H100: 7.5 us for any block with few keys, 3.1 us for each that follows.
-  return seconds_of({.rows = min_rows,
-                     .operations = 5e12,
-                     .width_step = 64,
-                     .start = 3.5e-6,
-                     .restart = 3.1e-6},
-                    args, context);
+  return seconds_of(
+      {.rows = min_rows, .operations = 5e12, .width_step = 64, .start = 3.5e-6, .restart = 3.1e-6},
+      args, context);
 }
 
 /// The context's, zeroed when it first comes here.

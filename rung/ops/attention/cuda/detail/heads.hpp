@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention's CUDA rungs share: a call with its types, as a kernel's argument, and the mask.
+// Heads: a call with its types, as a kernel's argument, and the mask.
 #pragma once
 
 #include <cstdint>
@@ -94,6 +94,16 @@ Heads<T> heads_of(const Attention::Args& args) {
     heads.key_lengths = args.options.key_lengths.view<const std::int32_t, 1>();
   }
   return heads;
+}
+
+/// Whether rows start at multiples of so many bytes; as rows are contiguous, they may be copied in
+/// pieces of that size then.
+inline bool starts_rows_at(const ConstTensorRef& heads, std::int64_t bytes) {
+  const auto element = static_cast<std::int64_t>(size_of(heads.dtype));
+  for (int axis = 0; axis < 3; ++axis) {
+    if (heads.shape[axis] > 1 && heads.strides[axis] * element % bytes != 0) return false;
+  }
+  return reinterpret_cast<std::uintptr_t>(heads.data) % static_cast<std::uintptr_t>(bytes) == 0;
 }
 
 inline Support require_f32(const Attention::Args& args, const Context&) {

@@ -1,43 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs on TMA and wgmma share: which part of the work a block has, the operands' products
-// by a warpgroup, and how a warp's rows of o leave. Compute capability 9.0.
+// HopperJob: argument of the kernels on TMA and wgmma, what they require, and the store of a warp's
+// rows of o. Compute capability 9.0.
 #pragma once
 
+#include "rung/device/tile/panel_tile.hpp"
 #include "rung/ops/attention/cuda/detail/exact_row.hpp"
-#include "rung/ops/attention/cuda/detail/panel_tile.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
 constexpr int warpgroup = 128;  // threads
 constexpr int group_rows = 64;  // of queries: what a wgmma multiplies
 
-/// What a kernel is given.
+/// Argument of the kernels.
 template <class T>
 struct HopperJob : QueryJob<T> {
   TensorMap q, k, v, o;
 };
-
-/// scores = Q K^T of 64 queries from first_row of their tile on, over the whole width. Issued only.
-template <class T, class TileQ, class TileK, int Width, int Registers>
-__device__ __forceinline__ void multiply_keys(float (&scores)[Registers], const unsigned char* q,
-                                              int first_row, const unsigned char* k) {
-#pragma unroll
-  for (int step = 0; step < Width / 16; ++step) {
-    ptx::wgmma<T>(scores, TileQ::along_columns(q, first_row, step),
-                  TileK::along_columns(k, 0, step), step > 0);
-  }
-}
-/// sums += P V, with P in registers. Issued only.
-template <class T, class TileV, int Registers, int Steps>
-__device__ __forceinline__ void multiply_values(float (&sums)[Registers],
-                                                const std::uint32_t (&powers)[Steps][4],
-                                                const unsigned char* v) {
-#pragma unroll
-  for (int step = 0; step < Steps; ++step) {
-    ptx::wgmma<T, T, ptx::WgmmaOptions{.b = ptx::Major::mn}>(sums, powers[step],
-                                                             TileV::along_rows(v, step), true);
-  }
-}
 
 /// Writes 16 rows of o and of lse by a warp: through its rows of a tile in shared memory, from
 /// where the copy engine stores what exists. `row` is the first in the tile and in the warp's
@@ -63,7 +41,7 @@ __device__ __forceinline__ void write_rows(const HopperJob<T>& job, const BlockQ
       const float low = sums[8 * block + 2 * i] * factor[i % 2];
       const float high = sums[8 * block + 2 * i + 1] * factor[i % 2];
       check[i % 2] = fmaf(low, 0.0f, fmaf(high, 0.0f, check[i % 2]));
-      words[i] = halves<T>(low, high);
+      words[i] = pack_halves<T>(low, high);
     }
     constexpr int panel_blocks = Tile::panel_columns / 16;
     const int column = 16 * (block % panel_blocks) + lane / 16 * 8;
@@ -88,6 +66,39 @@ __device__ __forceinline__ void write_rows(const HopperJob<T>& job, const BlockQ
     }
     ptx::bulk_commit();
   }
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Box of the map of O: the rows of a warp.
+constexpr int o_box[4] = {1, 1, warp_rows, 64};
+
+inline Support require_hopper(const Attention::Args& args, const Context& context, int rows) {
+  if (const Support tensor = require_tensor_cores(args, rows); !tensor) return tensor;
+  if (context.info().compute_capability < 90) {
+    return unsupported("wgmma and TMA need compute capability 9.0");
+  }
+  // A store writes the 16-byte piece in which a row ends.
+  if (args.value_width() % 8 != 0) return unsupported("Dv is no multiple of 8");
+  return visit<f16, bf16>(args.q.dtype, [&]<class T>() {
+    for (const auto& operand : {args.q, args.k, args.v, ConstTensorRef(args.o)}) {
+      const Support map =
+          tensor_map_support(operand.template view<const T, 4>(), o_box, Swizzle::bytes_128);
+      if (!map) return map;
+    }
+    return supported;
+  });
+}
+
+/// Returns the job of a kernel with tiles TileQ and TileK, which its maps depend on.
+template <class T, class TileQ, class TileK>
+HopperJob<T> hopper_job(const Attention::Args& args, const Context& context, int rows) {
+  HopperJob<T> job{query_job<T>(args, context, rows), {}, {}, {}, {}};
+  job.q = TileQ::map(job.heads.q);
+  job.k = TileK::map(job.heads.k);
+  job.v = TileK::map(job.heads.v);
+  job.o = make_tensor_map(job.heads.o, o_box, Swizzle::bytes_128);
+  return job;
 }
 
 }  // namespace rung::attention_cuda::inline RUNG_TARGET

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// QueryJob: what a kernel of the tensor-core rungs is given - the call, and in which order blocks
-// take the tiles of queries. Sizes are below 2^30: indices are int.
+// QueryJob: argument of the tensor-core kernels - the call, and the order in which blocks take the
+// tiles of queries - and what these rungs require. Sizes are below 2^30: indices are int.
 #pragma once
 
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
+#include "rung/core/integer.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
@@ -26,7 +28,7 @@ struct QueryOrder {
   [[nodiscard]] RUNG_HD int total() const { return tiles * heads; }
 };
 
-/// What a kernel is given.
+/// Argument of the tensor-core kernels.
 template <class T>
 struct QueryJob {
   Heads<T> heads;
@@ -45,12 +47,12 @@ struct QueryJob {
   [[nodiscard]] __device__ __forceinline__ int value_width() const {
     return static_cast<int>(heads.value_width());
   }
-  /// How many of `length` keys a query sees.
+  /// Returns how many of `length` keys a query sees.
   [[nodiscard]] __device__ __forceinline__ int visible(int query, int length) const {
     return static_cast<int>(visible_keys(query, queries(), length, heads.causal));
   }
 
-  /// The number-th block's.
+  /// Returns the queries of block `number`.
   template <int Rows>
   [[nodiscard]] __device__ __forceinline__ BlockQueries at(int number) const {
     const int section = number / (order.tiles * order.section);
@@ -68,5 +70,63 @@ struct QueryJob {
     return work;
   }
 };
+
+// --- on the host ---------------------------------------------------------------------------------
+
+constexpr std::int64_t max_tensor_width = 256;
+constexpr std::int64_t max_tensor_size = std::int64_t{1} << 30;
+
+/// Whether a row's elements are neighbors.
+inline bool has_contiguous_rows(const ConstTensorRef& heads) {
+  return heads.strides[3] == 1 || heads.shape[3] <= 1;
+}
+
+/// Requires 16-bit operands that the tensor-core rungs take, in blocks of `rows` queries.
+inline Support require_tensor_cores(const Attention::Args& args, int rows) {
+  if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
+    return unsupported("this rung multiplies f16 and bf16");
+  }
+  if (args.width() > max_tensor_width || args.value_width() > max_tensor_width) {
+    return unsupported("D or Dv above 256");
+  }
+  if (!has_contiguous_rows(args.q) || !has_contiguous_rows(args.k) ||
+      !has_contiguous_rows(args.v) || !has_contiguous_rows(args.o)) {
+    return unsupported("rows of q, k, v and o must be contiguous");
+  }
+  if (args.queries() > max_tensor_size || args.keys() > max_tensor_size) {
+    return unsupported("more than 2^30 queries or keys");
+  }
+  const double blocks = static_cast<double>(ceil_div(args.queries(), rows)) *
+                        static_cast<double>(args.batch()) * static_cast<double>(args.heads());
+  return blocks <= static_cast<double>(max_tensor_size) ? supported
+                                                        : unsupported("more than 2^30 blocks");
+}
+
+template <class T>
+QueryJob<T> query_job(const Attention::Args& args, const Context& context, int rows) {
+  // Half of L2 for keys and values; the other half sees queries and results pass.
+  const double head_bytes = static_cast<double>(args.keys()) *
+                            static_cast<double>(args.width() + args.value_width()) * sizeof(T);
+  const double cache = static_cast<double>(context.info().l2_bytes) / 2;
+  const double shared_heads = larger(1.0, smaller(cache / larger(1.0, head_bytes), 0x1p20));
+  const std::int64_t heads = args.batch() * args.heads();
+  const std::int64_t section = static_cast<std::int64_t>(shared_heads) * args.group();
+  return {.heads = heads_of<T>(args),
+          .order = {.tiles = static_cast<int>(ceil_div(args.queries(), rows)),
+                    .heads = static_cast<int>(heads),
+                    .section = static_cast<int>(smaller(section, heads))},
+          .scale = static_cast<float>(args.options.scale * 1.4426950408889634)};
+}
+
+/// Calls f.template operator()<T, Width>() for the type and the width to which rows are padded.
+template <class F>
+void with_width(const Attention::Args& args, F&& f) {
+  const std::int64_t width = larger(args.width(), args.value_width());
+  visit<f16, bf16>(args.q.dtype, [&]<class T>() {
+    if (width <= 64) return f.template operator()<T, 64>();
+    if (width <= 128) return f.template operator()<T, 128>();
+    f.template operator()<T, 256>();
+  });
+}
 
 }  // namespace rung::attention_cuda::inline RUNG_TARGET

@@ -15,7 +15,7 @@
 // Tried    -
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023.
 #include "rung/device/load.hpp"
-#include "rung/ops/attention/cuda/detail/parts.hpp"
+#include "rung/ops/attention/cuda/shapes/split_kv.cuh"
 
 namespace rung {
 namespace {
@@ -241,15 +241,6 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
   plan.seconds = launch_seconds * (plan.splits > 1 ? 1.5 : 1) +
                  larger(__builtin_ceil(blocks / slots), 1.0) * of_block;
   return plan;
-}
-
-bool has_wide_rows(const ConstTensorRef& tensor) {
-  const auto chunk = static_cast<std::int64_t>(16 / size_of(tensor.dtype));
-  for (int axis = 0; axis < 3; ++axis) {
-    if (tensor.shape[axis] > 1 && tensor.strides[axis] % chunk != 0) return false;
-  }
-  return reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0 && tensor.shape[3] % chunk == 0 &&
-         tensor.strides[3] == 1;
 }
 
 Support supports(const Attention::Args& args, const Context& context) {

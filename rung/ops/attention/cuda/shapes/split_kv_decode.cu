@@ -76,21 +76,12 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
   return plan;
 }
 
-bool has_aligned_rows(const ConstTensorRef& tensor) {
-  constexpr std::int64_t chunk = 8;
-  for (int axis = 0; axis < 3; ++axis) {
-    if (tensor.shape[axis] > 1 && tensor.strides[axis] % chunk != 0) return false;
-  }
-  return reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0 && tensor.shape[3] % chunk == 0 &&
-         tensor.strides[3] == 1;
-}
-
 Support supports(const Attention::Args& args, const Context& context) {
   if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
     return unsupported("f16 and bf16 only");
   }
   if (args.width() > 256 || args.value_width() > 256) return unsupported("D and Dv up to 256");
-  if (!has_aligned_rows(args.k) || !has_aligned_rows(args.v)) {
+  if (!has_wide_rows(args.k) || !has_wide_rows(args.v)) {
     return unsupported("rows of k and v: contiguous, multiples of 16 bytes, aligned to 16 bytes");
   }
   const Plan plan = plan_of(args, context);

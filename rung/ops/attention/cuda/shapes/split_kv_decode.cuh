@@ -4,14 +4,10 @@
 // Idea, Changes, Cost and Limits stand in split_kv_decode.cu, whose rung this is a part of.
 #pragma once
 
-#include "rung/core/integer.hpp"
-#include "rung/device/collectives.hpp"
-#include "rung/device/dependent.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/matrix.hpp"
-#include "rung/ops/attention/cuda/detail/fragments.hpp"
-#include "rung/ops/attention/cuda/detail/heads.hpp"
-#include "rung/ops/attention/cuda/detail/parts.hpp"
+#include "rung/device/tile/accumulator.hpp"
+#include "rung/ops/attention/cuda/shapes/split_kv.cuh"
 
 namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 
@@ -67,6 +63,34 @@ __device__ __forceinline__ void fetch(const Heads<T>& p, const T* k, const T* v,
                         of_k ? 16 : 0);
     ptx::async_copy<16>(&stage.v[row][column], of_v ? v + j * p.v.strides[2] + column : v,
                         of_v ? 16 : 0);
+  }
+}
+
+/// Hides infinities and NaN in a lane's fragment of V: keys 2 t, 2 t + 1, 2 t + 8 and 2 t + 9,
+/// where t = lane % 4, of column lane / 4. Queries that do not see a key must not even multiply it
+/// by 0; those that see it get NaN. `seen` counts from the first of the 16 keys.
+template <class T>
+__device__ __forceinline__ void hide_unseen(std::uint32_t (&v)[2], const int (&seen)[2],
+                                            float (&o)[4]) {
+  constexpr std::uint32_t exponent = std::is_same_v<T, f16> ? 0x7c00 : 0x7f80;
+  const int t = lane_of_thread() % 4;
+  int first = 16;  // key that is not finite
+#pragma unroll
+  for (int at = 3; at >= 0; --at) {
+    const std::uint32_t bits = v[at / 2] >> at % 2 * 16 & exponent;
+    if (bits != exponent) continue;
+    v[at / 2] &= at % 2 == 0 ? 0xffff0000u : 0x0000ffffu;
+    first = 2 * t + at / 2 * 8 + at % 2;
+  }
+  first = smaller(first, shuffle_xor(first, 1));
+  first = smaller(first, shuffle_xor(first, 2));
+#pragma unroll
+  for (int column = 0; column < 2; ++column) {
+    const int of_column = shuffle(first, (2 * t + column) * 4);
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      if (of_column < seen[r]) o[2 * r + column] = std::numeric_limits<float>::quiet_NaN();
+    }
   }
 }
 
@@ -177,9 +201,9 @@ struct WarpRows {
     for (int step = 0; step < Steps; ++step) {
       const float(&low)[4] = scores[2 * step];
       const float(&high)[4] = scores[2 * step + 1];
-      const std::uint32_t weights[4] = {pack_pair<T>(low[0], low[1]), pack_pair<T>(low[2], low[3]),
-                                        pack_pair<T>(high[0], high[1]),
-                                        pack_pair<T>(high[2], high[3])};
+      const std::uint32_t weights[4] = {
+          pack_halves<T>(low[0], low[1]), pack_halves<T>(low[2], low[3]),
+          pack_halves<T>(high[0], high[1]), pack_halves<T>(high[2], high[3])};
       const std::int64_t key = j + step * 16;
       const int within[2] = {
           static_cast<int>(clamped(seen[0] - key, std::int64_t{0}, std::int64_t{16})),

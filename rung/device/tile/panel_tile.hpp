@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// PanelTile: some rows of a head's Q, K, V or O in shared memory, as the copy engine writes and
-// reads them and as wgmma multiplies them. Compute capability 9.0.
+// PanelTile: rows of a matrix of 16-bit elements in shared memory, as the copy engine loads and
+// stores them and as wgmma multiplies them along either axis. Compute capability 9.0.
 //
-// A tile is in panels of 64 columns, a row's 128 bytes in each ("128-byte swizzle": 16-byte chunk c
-// of row r stands at place c ^ (r % 8)); panels follow each other. Rows and columns that the tensor
-// does not have are zero. The same tile is a K-major operand where the product runs along its
-// columns (Q K^T), and an MN-major one where it runs along its rows (P V).
+// Shapes   Rows x Columns in panels of 64 columns, 128 bytes of a row in each ("128-byte swizzle":
+//          16-byte chunk c of row r is at place c ^ (r % 8)); panels follow each other. Rows and
+//          columns that the tensor does not have are zero. The same tile is a K-major operand where
+//          the product runs along its columns (Q K^T) and MN-major where along its rows (P V).
+// Owner    the caller: `bytes`, aligned to 1024.
+// Cost     one TMA instruction per panel; operands and stmatrix without bank conflicts.
 //
 //   using TileK = PanelTile<bf16, 128, 64>;                  // 128 keys, 64 elements of each
-//   const TensorMap k = TileK::map(view);                    // host; batch x heads x rows x width
+//   const TensorMap k = TileK::map(view);                    // host; view: two axes x rows x width
 //   ring.expect(at, TileK::bytes);                           // one thread (stage_ring.hpp)
 //   TileK::load(tile, k, batch, head, first_row, ring.full[at.stage]);
 #pragma once
@@ -18,7 +20,7 @@
 #include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/device/ptx/wgmma.hpp"
 
-namespace rung::attention_cuda::inline RUNG_TARGET {
+namespace rung::inline RUNG_TARGET {
 
 template <class T, int Rows, int Columns>
 struct PanelTile {
@@ -83,4 +85,4 @@ struct PanelTile {
   }
 };
 
-}  // namespace rung::attention_cuda::inline RUNG_TARGET
+}  // namespace rung::inline RUNG_TARGET

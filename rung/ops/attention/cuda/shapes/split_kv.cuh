@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rungs that split the keys: rows of all heads that share a head of K and V, partial results of
-// parts of the keys, and the kernel that combines them.
+// attention / split KV: rows of all heads that share a head of K and V, partial results of parts of
+// the keys, and the second kernel, which combines them. split_kv_decode launches it, too.
 #pragma once
 
 #include <cstdint>
@@ -138,7 +138,13 @@ __global__ void __launch_bounds__(32 * combine_rows)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// With workspace for the partial results, if there are more splits than one.
+/// Whether rows are contiguous pieces of 16 bytes, which 16 bytes align.
+inline bool has_wide_rows(const ConstTensorRef& heads) {
+  const auto chunk = static_cast<std::int64_t>(16 / size_of(heads.dtype));
+  return heads.strides[3] == 1 && heads.shape[3] % chunk == 0 && starts_rows_at(heads, 16);
+}
+
+/// Returns the cut, with workspace for the partial results, if there are more splits than one.
 template <class Sum>
 Cut<Sum> cut_of(const Attention::Args& args, Context& context, std::int64_t row_tiles,
                 std::int64_t splits) {
@@ -157,7 +163,7 @@ Cut<Sum> cut_of(const Attention::Args& args, Context& context, std::int64_t row_
   return cut;
 }
 
-/// The second kernel, if there are more splits than one.
+/// Launches the second kernel, if there are more splits than one.
 template <class T>
 void combine_splits(const Attention::Args& args, Context& context, const Heads<T>& p,
                     const Cut<Accumulator<T>>& cut) {
