@@ -156,7 +156,8 @@ def steps_without_kernel(source):
     """CUDA rungs whose reader would look for the kernel in vain, as (file, complaint).
 
     A step is all files of one number in an operator's cuda/, or of one name in its shapes/ or types/: the rung's .cu,
-    and .cuh beside it where others need its kernels. What the copy engine does (copy_async) takes no kernel."""
+    and .cuh beside it where others need its kernels. What the copy engine does (copy_async) takes no kernel, nor does a
+    rung that packs an operand by pack() for another rung's kernel."""
     steps = collections.defaultdict(list)
     ops = source / "rung" / "ops"
     for path in sorted([*ops.glob("*/cuda/*"), *ops.glob("*/cuda/shapes/*"), *ops.glob("*/cuda/types/*")]):
@@ -167,7 +168,7 @@ def steps_without_kernel(source):
         code = re.sub(r"//[^\n]*", "", "\n".join(path.read_text(encoding="utf-8") for path in paths))
         if all(path.suffix == ".cuh" for path in paths):
             yield paths[0], "no rung (.cu) of this step: what several share lives in detail/"
-        elif "__global__" not in code and "copy_async(" not in code:
+        elif "__global__" not in code and not re.search(r"\bcopy_async\(|\bpack\(context", code):
             rung = next(path for path in paths if path.suffix == ".cu")
             yield rung, "no __global__ in this step: the kernel belongs into the rung's file, or a .cuh beside it"
 

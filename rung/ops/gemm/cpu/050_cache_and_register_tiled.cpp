@@ -26,9 +26,9 @@ constexpr int v1 = 4;
 constexpr int v2 = 8;
 constexpr int v3 = 4;  // steps of k, unrolled
 
-/// sums[r * row + s] += A[i + r, p] * B[p, j + s] for p in [p0, p1), a whole tile. `b_column` is the
-/// stride of a row of B: the constant 1 where the compiler may use vectors. Inlined, the tile is
-/// spilled (g++ 12).
+/// sums[r * row + s] += A[i + r, p] * B[p, j + s] for p in [p0, p1), a whole tile. `b_column` is
+/// the stride of a row of B: the constant 1 where the compiler may use vectors. Inlined, the tile
+/// is spilled (g++ 12).
 template <class In, class Out, class Stride>
 [[gnu::noinline]] void add_tile(const Matrices<In, Out>& x, Stride b_column, std::int64_t batch,
                                 std::int64_t i, std::int64_t j, std::int64_t p0, std::int64_t p1,

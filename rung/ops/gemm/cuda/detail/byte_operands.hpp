@@ -5,13 +5,11 @@
 
 #include <cstdint>
 
-#include "rung/core/integer.hpp"
 #include "rung/device/swizzled_tile.hpp"
+#include "rung/ops/gemm/cuda/detail/pack.hpp"
 #include "rung/ops/gemm/shared/cuda/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
-
-constexpr std::int64_t most_packed_bytes = std::int64_t{1} << 30;
 
 /// `view`: matrices x outer x k.
 struct ByteOperand {
@@ -33,15 +31,11 @@ struct ByteOperand {
     constexpr int box[3] = {1, 64, SwizzledTile<std::uint8_t, 64, true>::depth};
     packs = !tensor_map_support(view, box, Swizzle::bytes_128);
   }
-  [[nodiscard]] std::int64_t pitch() const { return round_up(view.shape[2], 128); }
-  /// Of the copy.
+  /// Bytes of the copy.
   [[nodiscard]] std::int64_t bytes() const {
-    return packs ? view.shape[0] * view.shape[1] * pitch() : 0;
+    return packs ? view.shape[0] * view.shape[1] * packed_pitch<std::uint8_t>(view.shape[2]) : 0;
   }
 };
-
-/// Copies an operand that packs to `to`, aligned to 128 bytes, and makes the copy the operand.
-void pack_bytes(Context& context, ByteOperand& operand, std::uint8_t* to);
 
 /// Both operands of a product, and how long copying them takes.
 struct ByteOperands {
@@ -57,8 +51,8 @@ struct ByteOperands {
   void pack(Context& context, void* memory) {
     auto* const to = static_cast<std::uint8_t*>(memory);
     const std::int64_t of_a = a.bytes();
-    pack_bytes(context, a, to);
-    pack_bytes(context, b, to + of_a);
+    if (a.packs) a.view = gemm_cuda::pack(context, a.view, to);
+    if (b.packs) b.view = gemm_cuda::pack(context, b.view, to + of_a);
   }
 };
 

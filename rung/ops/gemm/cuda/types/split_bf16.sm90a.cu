@@ -12,9 +12,9 @@
 // Source   Henry, Tang, Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For
 //          Higher-Precision Computations"; Ootomo, Yokota, "Recovering single precision accuracy
 //          from Tensor Cores", for the additions.
-#include "rung/device/load_anywhere.hpp"
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/tile/roles.hpp"
+#include "rung/ops/gemm/cuda/detail/pack.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {
@@ -68,20 +68,11 @@ __global__ void __launch_bounds__(chunk_threads* line_threads) gemm_split_operan
   const std::int64_t at = (std::int64_t{blockIdx.x} * chunk_threads + threadIdx.x) * chunk;
   if (at >= s.pitch) return;
   const std::int64_t lines = s.from.shape[1];
-  const std::int64_t length = s.from.shape[2];
   for (std::int64_t matrix = blockIdx.z; matrix < s.from.shape[0]; matrix += gridDim.z) {
     for (std::int64_t line = std::int64_t{blockIdx.y} * line_threads + threadIdx.y; line < lines;
          line += std::int64_t{gridDim.y} * line_threads) {
-      const float* const from = &s.from(matrix, line, 0);
-      Pack<float, chunk> values;
-      if (s.from.strides[2] == 1) {
-        values = unpack(load_anywhere<chunk>(from, at, length));
-      } else {
-#pragma unroll
-        for (int i = 0; i < chunk; ++i) {
-          values[i] = at + i < length ? from[(at + i) * s.from.strides[2]] : 0.0f;
-        }
-      }
+      const Pack<float, chunk> values = unpack(
+          load_line<chunk>(&s.from(matrix, line, 0), s.from.strides[2], at, s.from.shape[2]));
       Pack<bf16, chunk> split_values[parts];
 #pragma unroll
       for (int i = 0; i < chunk; ++i) {
@@ -193,7 +184,7 @@ struct SplitOperand {
     view.strides[1] = given.strides[line];
     view.strides[2] = given.strides[along];
     if (!moves) view.shape[0] = 1;
-    pitch = tiles_of(view.shape[2], 64) * 64;
+    pitch = packed_pitch<bf16>(view.shape[2]);
   }
   [[nodiscard]] std::int64_t elements() const {
     return view.shape[0] * parts * view.shape[1] * pitch;
