@@ -8,10 +8,6 @@
 // Cost     A once from memory; B, packed, from L2 for every eight rows.
 // Limits   up to two vectors of columns (32 f32 on AVX-512), rows of A contiguous. Narrow types
 //          are widened into a buffer first, a block of k at a time.
-// Tried    on a 2-core Zen 5 vCPU at 4096x16x4096, one thread (reading A alone: 1.8 ms): this 3.0
-//          ms; 24 rows by 256 k copied to a buffer, the next fetched meanwhile, 4.1; packed_simd's
-//          way 5.5. Of this: nothing fetched ahead 3.8; 4, 6, 12, 16 rows 4.6, 3.6, 3.1, 3.9; k cut
-//          at 1024 4.3.
 // Source   measured here.
 #include "rung/cpu/foreach_target.hpp"
 

@@ -8,9 +8,6 @@
 //          buffer; the rows of B are long streams, prefetched 1 KiB ahead.
 // Cost     B once from memory; C from L1 for each 16 k.
 // Limits   up to 32 rows, rows of B contiguous, f32 and f64.
-// Tried    on a 2-core Zen 5 vCPU, 16x4096x4096: 4 or 8 rows of B at a time -30 and -10 % (C costs
-//          more; with 4 rows of C it is 4 that win, by 50 %); C in place -15 % (rows a power of two
-//          apart share a set of L1); 16 x 1 tiles -10 % (17 loads for 16 FMAs; now 10 for 16).
 // Source   OpenBLAS and oneDNN issues on skinny products; measured here.
 #include "rung/cpu/foreach_target.hpp"
 

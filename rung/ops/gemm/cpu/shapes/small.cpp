@@ -13,7 +13,6 @@
 // Limits   A beyond L2, or rows a multiple of 4 KiB apart: 14 lines of one set do not fit in the 12
 //          ways of L1 (0.9 of packed_simd at 1024 on a 2-core Zen 5 vCPU; 1.03 at 512, 1.1 at
 //          256).
-// Tried    packing B always: -5 % at 100 and 128; never: -5 % at 512.
 // Source   BLIS's "sup" path; OpenBLAS's small-matrix kernels.
 #include "rung/cpu/foreach_target.hpp"
 

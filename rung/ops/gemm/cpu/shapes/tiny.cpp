@@ -9,7 +9,6 @@
 // Cost     2 m n k operations and a call: 16^3 in 45 ns on a 2-core Zen 5 vCPU, of which 34 ns are
 //          FMAs.
 // Limits   f32 and f64, contiguous rows in B and C, no epilogue, work of up to 64 x 64 x 64.
-// Tried    the kernels and the setting up of the small rung: 70 ns in place of 45 at 16^3.
 // Source   A. Heinecke et al., LIBXSMM, SC 2016 (which generates such kernels at run time).
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/ops/gemm/cpu/detail/estimate.hpp"

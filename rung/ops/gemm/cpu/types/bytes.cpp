@@ -9,8 +9,6 @@
 // Cost     2 m n k operations of f32; B is widened m / 32 times.
 // Limits   the compiler's vectors. Integers are multiplied in 32 bits, one where the machine has
 //          instructions for four of 8.
-// Tried    -
-// Source   -
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -11,9 +11,6 @@
 //          rounding a sum 0.08.
 // Limits   bf16 and f16 operands, contiguous in one direction; large products are better packed.
 //          Where a peer has instructions for bf16, it stays ahead: 0.3 to 0.7 of oneDNN.
-// Tried    k in blocks of 65536 / max(m, n), for more rows and columns in a block: 438x5x4936 421
-//          us, with room for 16 rows and columns 355 (2-core Zen 5 vCPU). The same where rows are
-//          what is contiguous: 131x5x190082,ta 34 ms, of which 27 were copies of 15 elements each.
 // Source   measured here.
 #include <optional>
 

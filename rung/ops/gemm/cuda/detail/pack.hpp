@@ -6,7 +6,7 @@
 
 #include "rung/core/view.hpp"
 #include "rung/device/load_anywhere.hpp"
-#include "rung/ops/gemm/cuda/detail/product.hpp"
+#include "rung/ops/gemm/shared/cuda/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
