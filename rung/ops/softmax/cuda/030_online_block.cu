@@ -4,16 +4,13 @@
 // Idea     maximum and sum in one pass: a thread scales its sum down when the maximum grows, once
 //          per four elements that it loads together. At the end the block reduces the maximum
 //          first, then each thread's sum, scaled once.
-// Changes  against safe_block: x is read twice instead of three times; and it is general: every
-//          type and stride, 1 to 1024 threads per row, short rows sharing a block.
+// Changes  against safe_block: x is read twice instead of three times, and rows are contiguous, so
+//          that the loops have 32-bit indices and no stride.
 // Cost     2 loads and 1 store per element: 12 bytes per f32 against 8. Some more exponentials: a
 //          thread's maximum grows about ln k times in k random elements.
-// Limits   every valid call; rows that are not contiguous are read a sector per element. A row
-//          keeps one block busy: few long rows leave the device empty.
-// Tried    element by element, each with a test whether it is larger: no load starts before the one
-//          in front has been used; f32 16384x4096 958 GB/s on an H200, a third of safe_block's.
+// Limits   f32, contiguous rows of fewer than 2^30 elements; types/any_strides takes the rest. A
+//          row keeps one block busy: few long rows leave the device empty.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -21,72 +18,61 @@ namespace {
 
 using namespace softmax_cuda;
 
-template <class P>
-__global__ void __launch_bounds__(1024) softmax_online_block(Rows<2> rows, P p) {
-  using Sum = typename P::Sum;
-  for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
-    const std::int64_t length = exists ? rows.length : 0;
-    const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0);
-    auto* y = p.y + (exists ? rows.template offset<1>(row) : 0);
-    Running<Sum> running;
-    for_each_batch<Sum>(
-        x, length, rows.steps[0], threadIdx.x, blockDim.x,
-        [&](std::int64_t, const Sum(&values)[batch]) { running.add(values, p.scale); });
-    running.reduce(p.scale, shared<Shared<Sum>>().scratch);
-    write_results(x, y, length, rows.steps, threadIdx.x, blockDim.x, running.maximum, running.sum,
-                  p.scale, p.log);
+constexpr int threads = 256;
+
+__global__ void __launch_bounds__(threads)
+    softmax_online_block(Rows<2> rows, SoftmaxCall<float, float> p) {
+  RowScratch<float>& scratch = shared<Shared<float>>().scratch;
+  const int length = static_cast<int>(rows.length);
+  const int thread = static_cast<int>(threadIdx.x);
+  for_each_row(rows.count(), [&](std::int64_t row, bool) {
+    const float* x = p.x + rows.offset<0>(row);
+    float* y = p.y + rows.offset<1>(row);
+    float maximum = no_maximum<float>;
+    float sum = 0;
+    for (int i = thread; i < length; i += 4 * threads) {
+      float values[4];  // loaded together; beyond the row -infinity, whose exponential is 0
+      float larger = maximum;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const int at = i + k * threads;
+        values[k] = at < length ? x[at] : -std::numeric_limits<float>::infinity();
+        larger = fmaxf(larger, values[k]);
+      }
+      sum *= fast_exp((maximum - larger) * p.scale);
+      maximum = larger;
+#pragma unroll
+      for (int k = 0; k < 4; ++k) sum += fast_exp((values[k] - maximum) * p.scale);
+    }
+    const float all = row_reduce(maximum, Larger{}, scratch);
+    sum = row_reduce(sum * fast_exp((maximum - all) * p.scale), Plus{}, scratch);
+    const float last = p.log ? logarithm(sum) : reciprocal(sum);
+#pragma unroll 4
+    for (int i = thread; i < length; i += threads) {
+      y[i] = result_of(x[i], all, p.scale, last, p.log);
+    }
   });
 }
 
-RowBlock block_of(const Softmax::Args& args) {
-  constexpr int elements_a_thread = 4 * batch;
-  return row_block(args.length(), elements_a_thread);
-}
-
-double estimate(const Softmax::Args& args, const Context& context) {
-  const RowBlock block = block_of(args);
-  const auto per_thread = static_cast<double>(ceil_div(args.length(), block.threads));
-  // Adjacent rows whose elements are not contiguous: a warp has so many of them.
-  const bool contiguous = args.rows.are_contiguous();
-  const double found =
-      contiguous ? 1
-      : args.rows.are_adjacent()
-          ? larger(1.0, 32.0 / block.threads) * static_cast<double>(size_of(args.x.dtype)) / 32
-          : 0;
-  const double share = clamped(0.4 * found, 0.12, 0.4);
-  double element = args.x.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;  // of an SM
-  // Rows of a thread each, of a sector or more: every lane loads from sectors of its own.
-  const double bytes =
-      static_cast<double>(args.length()) * static_cast<double>(size_of(args.x.dtype));
-  if (contiguous && bytes >= 24 && bytes < 128) {
-    element = larger(element, 0.43e-9 * static_cast<double>(size_of(args.x.dtype)));
-  }
-  return waiting_seconds(Softmax::cost(args),
-                         {.bandwidth = share,
-                          .blocks = static_cast<double>(ceil_div(args.count(), block.rows)),
-                          .blocks_per_sm = 2048.0 / (block.threads * block.rows),
-                          .rounds = per_thread * 2.0 / batch,
-                          .fixed = 1e-6,
-                          .round = contiguous || found >= 0.5 ? 0.6e-6 : 1.5e-6,
-                          .busy = block.rows * static_cast<double>(args.length()) * element},
-                         context);
+Support supports(const Softmax::Args& args, const Context&) {
+  if (args.x.dtype != DType::f32) return unsupported("f32 only");
+  if (args.length() >= std::int64_t{1} << 30) return unsupported("rows of 2^30 elements and more");
+  return require_contiguous_rows(args);
 }
 
 void run(const Softmax::Args& args, Context& context) {
-  RowBlock block = block_of(args);
-  with_types(args, [&]<class T, class Y>() {
-    block.shared_bytes = sizeof(Shared<Accumulator<T>>);
-    launch_rows(context, args.rows, block, softmax_online_block<SoftmaxCall<T, Y>>,
-                call_of<T, Y>(args));
-  });
+  launch_rows(context, args.rows,
+              {.threads = threads, .rows = 1, .shared_bytes = sizeof(Shared<float>)},
+              softmax_online_block, call_of<float, float>(args));
 }
 
 const Rung<Softmax> self{{.name = "online_block",
                           .step = 30,
                           .after = "safe_block",
                           .backend = device_backend,
+                          .teaching = true,
+                          .supports = supports,
                           .passes = {.loads = 2, .stores = 1},
-                          .estimate = estimate,
                           .run = run}};
 
 }  // namespace

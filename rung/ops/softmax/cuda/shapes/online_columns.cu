@@ -4,8 +4,8 @@
 // Idea     along any axis but the last, adjacent elements belong to adjacent rows: a warp has 32 of
 //          them, one row per lane, and walks down; eight warps of a block share the length and
 //          combine their maxima and sums in shared memory.
-// Changes  against online_block: for adjacent rows every sector that moves is used whole, where
-//          online_block moves eight times what it needs.
+// Changes  against any_strides: for adjacent rows every sector that moves is used whole, where
+//          any_strides moves eight times what it needs.
 // Cost     2 loads and 1 store per element.
 // Limits   rows adjacent in all tensors, in runs of at least 8; the small types move 64 bytes a
 //          warp and load.
@@ -112,7 +112,7 @@ void run(const Softmax::Args& args, Context& context) {
 }
 
 const Rung<Softmax> self{{.name = "online_columns",
-                          .after = "online_block",
+                          .after = "any_strides",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 2, .stores = 1},

@@ -5,7 +5,7 @@
 //          sum of every span, the second combines the partials of a row and writes. Where rows are
 //          adjacent, a block has up to 32 of them, and adjacent threads have adjacent rows: both
 //          memory orders are read in full sectors.
-// Changes  against online_block and online_columns: one row, or fifteen adjacent ones, keep every
+// Changes  against any_strides and online_columns: one row, or fifteen adjacent ones, keep every
 //          SM busy.
 // Cost     x is read twice, the second time from L2 where it fits; two launches.
 // Limits   loads of one element; any strides.

@@ -4,8 +4,8 @@
 // Idea     along any axis but the last, adjacent elements belong to adjacent rows: a warp takes 32
 //          of them, a row per lane, and walks down; eight warps of a block share the length and add
 //          their sums in shared memory.
-// Changes  against block_per_row: for rows that are adjacent, every sector that is moved is used,
-//          where block_per_row moves eight times what it needs.
+// Changes  against any_strides: for rows that are adjacent, every sector that is moved is used,
+//          where any_strides moves eight times what it needs.
 // Cost     2 reads and a write per element.
 // Limits   rows adjacent in all tensors, in runs of at least 8; dx of the type of y. The small
 //          types move 64 bytes per warp and load.
@@ -104,7 +104,7 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
 }
 
 const Rung<SoftmaxBackward> self{{.name = "adjacent_rows",
-                                  .after = "block_per_row",
+                                  .after = "any_strides",
                                   .backend = device_backend,
                                   .supports = supports,
                                   .passes = {.loads = 2, .stores = 1},

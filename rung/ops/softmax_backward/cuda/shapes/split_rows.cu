@@ -5,7 +5,7 @@
 //          adds up the sums of a row and writes. Where rows are adjacent, a block has up to 32 of
 //          them, and adjacent threads have adjacent rows: both memory orders are read in full
 //          sectors.
-// Changes  against block_per_row and adjacent_rows: one row, or fifteen adjacent ones, keep every
+// Changes  against any_strides and adjacent_rows: one row, or fifteen adjacent ones, keep every
 //          SM busy.
 // Cost     y and dy are read twice, the second time from L2 where they fit; two launches.
 // Limits   loads of one element; any strides.

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// softmax / any strides
+//
+// Idea     online_block for every type, stride and axis: 1 to 1024 threads per row, as it is long,
+//          and short rows share a block.
+// Changes  against online_block: 64-bit addresses and a stride per tensor, conversions, blocks of a
+//          size that follows the row.
+// Cost     2 loads and 1 store per element, four loads in flight per thread.
+// Limits   every valid call; rows that are not contiguous are read a sector per element. A row
+//          keeps one block busy: few long rows leave the device empty.
+#include "rung/device/waiting.hpp"
+#include "rung/ops/softmax/cuda/detail/softmax.hpp"
+
+namespace rung {
+namespace {
+
+using namespace softmax_cuda;
+
+template <class P>
+__global__ void __launch_bounds__(1024) softmax_any_strides(Rows<2> rows, P p) {
+  using Sum = typename P::Sum;
+  for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
+    const std::int64_t length = exists ? rows.length : 0;
+    const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0);
+    auto* y = p.y + (exists ? rows.template offset<1>(row) : 0);
+    Running<Sum> running;
+    for_each_batch<Sum>(
+        x, length, rows.steps[0], threadIdx.x, blockDim.x,
+        [&](std::int64_t, const Sum(&values)[batch]) { running.add(values, p.scale); });
+    running.reduce(p.scale, shared<Shared<Sum>>().scratch);
+    write_results(x, y, length, rows.steps, threadIdx.x, blockDim.x, running.maximum, running.sum,
+                  p.scale, p.log);
+  });
+}
+
+RowBlock block_of(const Softmax::Args& args) {
+  constexpr int elements_a_thread = 4 * batch;
+  return row_block(args.length(), elements_a_thread);
+}
+
+double estimate(const Softmax::Args& args, const Context& context) {
+  const RowBlock block = block_of(args);
+  const auto per_thread = static_cast<double>(ceil_div(args.length(), block.threads));
+  // Adjacent rows whose elements are not contiguous: a warp has so many of them.
+  const bool contiguous = args.rows.are_contiguous();
+  const double found =
+      contiguous ? 1
+      : args.rows.are_adjacent()
+          ? larger(1.0, 32.0 / block.threads) * static_cast<double>(size_of(args.x.dtype)) / 32
+          : 0;
+  const double share = clamped(0.4 * found, 0.12, 0.4);
+  double element = args.x.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;  // of an SM
+  // Rows of a thread each, of a sector or more: every lane loads from sectors of its own.
+  const double bytes =
+      static_cast<double>(args.length()) * static_cast<double>(size_of(args.x.dtype));
+  if (contiguous && bytes >= 24 && bytes < 128) {
+    element = larger(element, 0.43e-9 * static_cast<double>(size_of(args.x.dtype)));
+  }
+  return waiting_seconds(Softmax::cost(args),
+                         {.bandwidth = share,
+                          .blocks = static_cast<double>(ceil_div(args.count(), block.rows)),
+                          .blocks_per_sm = 2048.0 / (block.threads * block.rows),
+                          .rounds = per_thread * 2.0 / batch,
+                          .fixed = 1e-6,
+                          .round = contiguous || found >= 0.5 ? 0.6e-6 : 1.5e-6,
+                          .busy = block.rows * static_cast<double>(args.length()) * element},
+                         context);
+}
+
+void run(const Softmax::Args& args, Context& context) {
+  RowBlock block = block_of(args);
+  with_types(args, [&]<class T, class Y>() {
+    block.shared_bytes = sizeof(Shared<Accumulator<T>>);
+    launch_rows(context, args.rows, block, softmax_any_strides<SoftmaxCall<T, Y>>,
+                call_of<T, Y>(args));
+  });
+}
+
+const Rung<Softmax> self{{.name = "any_strides",
+                          .after = "online_block",
+                          .backend = device_backend,
+                          .passes = {.loads = 2, .stores = 1},
+                          .estimate = estimate,
+                          .run = run}};
+
+}  // namespace
+}  // namespace rung
