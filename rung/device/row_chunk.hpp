@@ -19,6 +19,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/rows.hpp"
+#include "rung/device/waiting.hpp"
 
 namespace rung::inline RUNG_TARGET {
 
@@ -31,6 +32,26 @@ struct RowChunks {
 
   /// The most elements of a row that a lane has.
   [[nodiscard]] RUNG_HD constexpr int rounds() const { return (length + lanes - 1) / lanes; }
+  /// Blocks of the grid.
+  [[nodiscard]] std::int64_t blocks() const { return ceil_div(rows, std::int64_t{group}); }
+  /// Shared memory of a group, in bytes: behind_as() needs 16 more than its elements take.
+  template <class T>
+  [[nodiscard]] RUNG_HD constexpr int bytes() const {
+    return round_up(group * length * static_cast<int>(sizeof(T)), 16) + 16;
+  }
+};
+
+/// The rows of this block: `rows` of them from `first` on, `count` elements from `offset` on.
+struct RowChunk {
+  std::int64_t first;
+  std::int64_t offset;
+  int rows;
+  int count;
+  __device__ __forceinline__ explicit RowChunk(const RowChunks& chunks)
+      : first(std::int64_t{blockIdx.x} * chunks.group),
+        offset(first * chunks.length),
+        rows(static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first))),
+        count(rows * chunks.length) {}
 };
 
 /// The address as far behind `aligned`, a multiple of 16 bytes, as `p` behind one.
@@ -170,6 +191,78 @@ inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t ele
   }
   best.group = rows_of_group(best, element, threads, bytes, context);
   return best;
+}
+
+// For kernels that keep a row in the registers of its lanes (softmax, norm and others, short_rows):
+
+inline constexpr int row_chunk_threads = 256;
+inline constexpr std::int64_t longest_chunked_row = 1024;  // 32 elements for each of 32 lanes
+
+/// Returns the chunks of rows of up to 1024 elements, of which `tensors` are staged.
+inline RowChunks kept_row_chunks(std::int64_t rows, std::int64_t length, std::size_t element,
+                                 int tensors, const Context& context) {
+  const int kept = length <= 256 ? 16 : 32;  // elements per lane, at most
+  const int bytes = kept > 16 ? 32 << 10 : 16 << 10;
+  return short_row_chunks(rows, static_cast<int>(length), element, kept, row_chunk_threads,
+                          bytes / tensors, context);
+}
+
+/// Calls f<kept>() for the least kept of 4, 16 and 32 that holds a lane's elements: a larger
+/// instance fetches instructions only to skip them.
+template <class F>
+void with_kept_elements(const RowChunks& chunks, F&& f) {
+  const int rounds = chunks.rounds();
+  if (rounds <= 4) return f.template operator()<4>();
+  if (rounds <= 16) return f.template operator()<16>();
+  f.template operator()<32>();
+}
+
+/// Launches kernel(arguments...), a block per group of rows.
+template <class... Parameters, class... Arguments>
+void launch_row_chunks(Context& context, const RowChunks& chunks, int shared_bytes,
+                       void (*kernel)(Parameters...), Arguments&&... arguments) {
+  launch(context,
+         {.grid = chunks.blocks(),
+          .block = row_chunk_threads,
+          .shared_bytes = static_cast<std::size_t>(shared_bytes)},
+         kernel, std::forward<Arguments>(arguments)...);
+}
+
+/// Returns the facts of such a kernel: a lane occupies an SM for some 0.4 ns, and each of its
+/// elements for `element` seconds, as a block's loops run over the elements of a lane.
+inline Waiting row_chunk_waiting(const RowChunks& chunks, double element) {
+  const double lanes = static_cast<double>(chunks.group) * chunks.lanes;
+  return {.bandwidth = 0.88,
+          .blocks = static_cast<double>(chunks.blocks()),
+          .blocks_per_sm = 6,
+          .rounds = lanes / row_chunk_threads,
+          .fixed = 1e-6,
+          .round = 0.3e-6 + chunks.rounds() * 0.15e-6,
+          .busy = lanes * (0.4e-9 + chunks.rounds() * element)};
+}
+
+/// Returns whether rows of `bytes` bytes are short, or not all aligned to 16 bytes: others are
+/// faster one by one.
+inline Support require_short_or_odd_rows(std::int64_t bytes, const void* first) {
+  constexpr std::int64_t short_bytes = 128;
+  const bool odd = bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(first) % 16 != 0;
+  return odd || bytes <= short_bytes
+             ? supported
+             : unsupported("rows from multiples of 16 bytes on are longer than 128 bytes");
+}
+/// Returns whether rows of N tensors, the first at `first`, are for such a kernel.
+template <int N>
+Support require_row_chunks(const Rows<N>& rows, const void* first, std::size_t element) {
+  if (rows.length < 2 || rows.length > longest_chunked_row) {
+    return unsupported("rows of 2 to 1024 elements");
+  }
+  bool follow = rows.are_contiguous() && rows.others.rank <= 1;
+  for (int tensor = 0; tensor < N && rows.count() > 1; ++tensor) {
+    follow = follow && rows.others.strides[tensor][0] == rows.length;
+  }
+  if (!follow) return unsupported("rows must follow one another");
+  if (rows.count() >= std::int64_t{1} << 40) return unsupported("2^40 rows and more");
+  return require_short_or_odd_rows(rows.length * static_cast<std::int64_t>(element), first);
 }
 
 }  // namespace rung::inline RUNG_TARGET

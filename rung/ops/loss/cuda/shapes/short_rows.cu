@@ -11,10 +11,8 @@
 //          lanes of a row, twice.
 // Limits   labels; rows of up to 512 elements that follow one another in x and dx, and are short,
 //          or do not begin at multiples of 16 bytes.
-// Tried    -
 // Source   softmax's ladder (ops/softmax/cuda/shapes/short_rows.cu).
 #include "rung/device/row_chunk.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
 namespace rung {
@@ -22,7 +20,6 @@ namespace {
 
 using namespace loss_cuda;
 
-constexpr int threads = 256;
 constexpr int kept = 16;  // elements that a lane has room for
 // In place of a label, of a row with no class to have:
 constexpr int ignored = -1;
@@ -47,7 +44,7 @@ struct ShortShared {
 
 /// Elements lane, lane + lanes ... of a row, up to `kept` of them.
 template <LossKind kind, class T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_chunk_threads)
     loss_short_rows(RowLoss<T> p, const std::int64_t label_step, const std::int64_t losses_step,
                     RowChunks chunks) {
   using Sum = Accumulator<T>;
@@ -55,14 +52,12 @@ __global__ void __launch_bounds__(threads)
   auto& memory = shared<ShortShared<T>>();
   const LossTerms<Sum> terms = p.terms.template of_kind<kind>();
   const Sum factor = p.factor();
-  const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
-  const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
-  const int count = rows * chunks.length;
-  const T* const x = p.x + first * chunks.length;
+  const RowChunk chunk(chunks);
+  const T* const x = p.x + chunk.offset;
   T* const staged = behind_as(memory.elements(chunks.group), x);
-  copy_in(staged, x, count);
-  for (int row = static_cast<int>(threadIdx.x); row < rows; row += threads) {
-    const std::int64_t label = p.labels.at((first + row) * label_step);
+  copy_in(staged, x, chunk.count);
+  for (int row = static_cast<int>(threadIdx.x); row < chunk.rows; row += row_chunk_threads) {
+    const std::int64_t label = p.labels.at((chunk.first + row) * label_step);
     memory.labels[row] = !p.labels.counts(label)    ? ignored
                          : p.labels.is_wrong(label) ? wrong
                                                     : static_cast<int>(label);
@@ -71,7 +66,7 @@ __global__ void __launch_bounds__(threads)
   __syncthreads();
   double total = 0;
   int row = static_cast<int>(threadIdx.x) / chunks.lanes;
-  for_each_row_of(chunks, rows, [&](int begin, int lane) {
+  for_each_row_of(chunks, chunk.rows, [&](int begin, int lane) {
     const bool exists = lane < chunks.length;
     const int label = exists ? memory.labels[row] : ignored;
     Sum values[kept];
@@ -115,10 +110,10 @@ __global__ void __launch_bounds__(threads)
     const Sum otherwise = label == wrong ? std::numeric_limits<Sum>::quiet_NaN() : Sum(0);
     if (lane == 0) {
       const Sum loss = label >= 0 ? Row<T>::loss_of(p, parts) : otherwise;
-      if (p.losses != nullptr) p.losses[(first + row) * losses_step] = loss;
+      if (p.losses != nullptr) p.losses[(chunk.first + row) * losses_step] = loss;
       total += static_cast<double>(loss);
     }
-    row += threads / chunks.lanes;
+    row += row_chunk_threads / chunks.lanes;
     if (p.dx == nullptr) return;
     const Sum scale = has_maximum ? factor / parts.powers : factor;
     const Sum every = has_maximum ? terms.every_share * factor : Sum(0);
@@ -132,7 +127,7 @@ __global__ void __launch_bounds__(threads)
     }
   });
   __syncthreads();
-  if (p.dx != nullptr) copy_out(p.dx + first * chunks.length, staged, count);
+  if (p.dx != nullptr) copy_out(p.dx + chunk.offset, staged, chunk.count);
   leave_sum(total, memory.sums, p.sums);
 }
 
@@ -151,52 +146,33 @@ Support supports(const Loss::Args& args, const Context&) {
       step_of(args, Loss::row_dx) != args.classes()) {
     return unsupported("rows must follow one another");
   }
-  const std::int64_t bytes = args.classes() * static_cast<std::int64_t>(size_of(args.x.dtype));
-  constexpr std::int64_t short_bytes = 128;
-  const bool odd = bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(args.x.data) % 16 != 0;
-  if (!odd && bytes > short_bytes) {
-    return unsupported("rows from multiples of 16 bytes on are longer than 128 bytes");
-  }
-  return args.count() < std::int64_t{1} << 40 ? supported : unsupported("2^40 rows and more");
+  if (args.count() >= std::int64_t{1} << 40) return unsupported("2^40 rows and more");
+  return require_short_or_odd_rows(
+      args.classes() * static_cast<std::int64_t>(size_of(args.x.dtype)), args.x.data);
 }
 
 RowChunks chunks_of(const Loss::Args& args, const Context& context) {
   constexpr int group_bytes = 16 << 10;
   return short_row_chunks(args.count(), static_cast<int>(args.classes()), size_of(args.x.dtype),
-                          kept, threads, group_bytes, context);
+                          kept, row_chunk_threads, group_bytes, context);
 }
 
 double estimate(const Loss::Args& args, const Context& context) {
-  // A lane takes some 0.4 ns of an SM, and for each element as much again.
-  const RowChunks chunks = chunks_of(args, context);
   const double element = args.x.dtype == DType::f64 ? 1e-9 : 0.37e-9;
-  const double lanes = static_cast<double>(chunks.group) * chunks.lanes;
-  return launch_seconds +
-         waiting_seconds(
-             Loss::cost(args),
-             {.bandwidth = 0.88,
-              .blocks = static_cast<double>(ceil_div(chunks.rows, std::int64_t{chunks.group})),
-              .blocks_per_sm = 6,
-              .rounds = lanes / threads,
-              .fixed = 1e-6,
-              .round = 0.3e-6 + chunks.rounds() * 0.15e-6,
-              .busy = lanes * (0.4e-9 + chunks.rounds() * element)},
-             context);
+  return launch_seconds + waiting_seconds(Loss::cost(args),
+                                          row_chunk_waiting(chunks_of(args, context), element),
+                                          context);
 }
 
 template <LossKind kind>
 void launch_short_rows(const Loss::Args& args, Context& context) {
   const RowChunks chunks = chunks_of(args, context);
-  const std::int64_t blocks = ceil_div(chunks.rows, std::int64_t{chunks.group});
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
-    run_blocks<T>(args, context, blocks, [&](const RowLoss<T>& p) {
-      launch(context,
-             {.grid = blocks,
-              .block = threads,
-              .shared_bytes =
-                  ShortShared<T>::bytes(chunks.group, std::int64_t{chunks.group} * chunks.length)},
-             loss_short_rows<kind, T>, p, step_of(args, Loss::row_target),
-             step_of(args, Loss::row_losses), chunks);
+    run_blocks<T>(args, context, chunks.blocks(), [&](const RowLoss<T>& p) {
+      const auto bytes = static_cast<int>(
+          ShortShared<T>::bytes(chunks.group, std::int64_t{chunks.group} * chunks.length));
+      launch_row_chunks(context, chunks, bytes, loss_short_rows<kind, T>, p,
+                        step_of(args, Loss::row_target), step_of(args, Loss::row_losses), chunks);
     });
   });
 }

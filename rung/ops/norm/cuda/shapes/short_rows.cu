@@ -11,10 +11,7 @@
 //          each halving of the lanes of a row; gamma and beta once per block.
 // Limits   rows of 1 to 1024 elements that follow one another in all tensors, and are short, or do
 //          not begin at multiples of 16 bytes; gamma and beta contiguous.
-// Tried    -
-// Source   -
 #include "rung/device/row_chunk.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung {
@@ -22,38 +19,32 @@ namespace {
 
 using namespace norm_cuda;
 
-constexpr int threads = 256;
-
 /// Elements lane, lane + lanes ... of a row, up to `kept` of them.
 template <int kept, class T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(row_chunk_threads)
     norm_short_rows(const __grid_constant__ Call<T> call, RowChunks chunks, int weights_at) {
   using W = Accumulator<T>;
-  constexpr int chunk = vector_width<T>;
-  const std::int64_t first = std::int64_t{blockIdx.x} * chunks.group;
-  const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
-  const int count = rows * chunks.length;
+  const RowChunk chunk(chunks);
   const int rounds = chunks.rounds();
-  const std::int64_t offset = first * chunks.length;
   T* const memory = &shared<T>();
-  T* const staged = behind_as(memory, call.x + offset);  // x, and then y
-  T* sums = nullptr;                                     // the residual, and then the sum
-  copy_in(staged, call.x + offset, count);
+  T* const staged = behind_as(memory, call.x + chunk.offset);  // x, and then y
+  T* sums = nullptr;                                           // the residual, and then the sum
+  copy_in(staged, call.x + chunk.offset, chunk.count);
   if (call.residual != nullptr) {
-    sums = behind_as(memory + round_up(chunks.group * chunks.length, chunk) + chunk,
-                     call.residual + offset);
-    copy_in(sums, call.residual + offset, count);
+    sums = behind_as(memory + chunks.bytes<T>() / static_cast<int>(sizeof(T)),
+                     call.residual + chunk.offset);
+    copy_in(sums, call.residual + chunk.offset, chunk.count);
   }
   // gamma and beta come once for all rows of the block, while these are on their way.
   auto* const gamma = reinterpret_cast<W*>(reinterpret_cast<unsigned char*>(memory) + weights_at);
   W* const beta = gamma + chunks.length;
-  for (int i = static_cast<int>(threadIdx.x); i < chunks.length; i += threads) {
+  for (int i = static_cast<int>(threadIdx.x); i < chunks.length; i += row_chunk_threads) {
     gamma[i] = weight(call, call.gamma, i, W{1});
     beta[i] = weight(call, call.beta, i, W{0});
   }
   ptx::async_wait_all();
   __syncthreads();
-  for_each_row_of(chunks, rows, [&](int begin, int lane) {
+  for_each_row_of(chunks, chunk.rows, [&](int begin, int lane) {
     W values[kept];
     W sum = 0;
 #pragma unroll
@@ -85,7 +76,7 @@ __global__ void __launch_bounds__(threads)
     moments = lanes_reduce(moments, AddMoments{}, chunks.lanes);
     const Scale<W> scale = scale_about(call, center, moments);
     if (lane == 0) {
-      const auto row = static_cast<int>(first) + begin / chunks.length;
+      const auto row = static_cast<int>(chunk.first) + begin / chunks.length;
       write_statistics<true>(call, row, center, moments, scale.rstd);
     }
 #pragma unroll
@@ -97,16 +88,14 @@ __global__ void __launch_bounds__(threads)
     }
   });
   __syncthreads();
-  copy_out(call.y + offset, staged, count);
-  if (call.sum != nullptr) copy_out(call.sum + offset, sums, count);
+  copy_out(call.y + chunk.offset, staged, chunk.count);
+  if (call.sum != nullptr) copy_out(call.sum + chunk.offset, sums, chunk.count);
 }
-
-constexpr std::int64_t longest = 1024;
 
 Support supports(const Norm::Args& args, const Context&) {
   const norm_lines::Lines lines = norm_lines::lines_of(args);
   const std::int64_t length = args.columns();
-  if (length < 1 || length > longest) return unsupported("rows of 1 to 1024 elements");
+  if (length < 1 || length > longest_chunked_row) return unsupported("rows of 1 to 1024 elements");
   if (!lines.contiguous_columns()) return unsupported("rows, gamma and beta must be contiguous");
   bool follow = lines.rows.rank <= 1;
   for (const int tensor :
@@ -114,62 +103,35 @@ Support supports(const Norm::Args& args, const Context&) {
     follow = follow && (args.rows() <= 1 || lines.rows.strides[tensor][0] == length);
   }
   if (!follow) return unsupported("rows must follow one another");
-  const std::int64_t bytes = length * static_cast<std::int64_t>(size_of(args.x.dtype));
-  constexpr std::int64_t short_bytes = 128;
-  const bool odd = bytes % 16 != 0 || reinterpret_cast<std::uintptr_t>(args.x.data) % 16 != 0;
-  if (!odd && bytes > short_bytes) {
-    return unsupported("rows from multiples of 16 bytes on are longer than 128 bytes");
-  }
-  return args.rows() <= 0x7fffffff ? supported : unsupported("2^31 rows and more");
+  if (args.rows() > 0x7fffffff) return unsupported("2^31 rows and more");
+  return require_short_or_odd_rows(length * static_cast<std::int64_t>(size_of(args.x.dtype)),
+                                   args.x.data);
 }
 
 RowChunks chunks_of(const Norm::Args& args, const Context& context) {
-  const int kept = args.columns() <= 256 ? 16 : 32;  // elements that a lane has at most
-  const int group_bytes = kept > 16 ? 32 << 10 : 16 << 10;
-  const int tensors = args.residual.data != nullptr ? 2 : 1;  // that come into shared memory
-  return short_row_chunks(args.rows(), static_cast<int>(args.columns()), size_of(args.x.dtype),
-                          kept, threads, group_bytes / tensors, context);
-}
-
-template <int kept>
-void launch_short_rows(const Norm::Args& args, const RowChunks& chunks, Context& context) {
-  with_call(args, [&]<class T>(const Call<T>& call) {
-    const int tensors = call.residual != nullptr ? 2 : 1;
-    const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
-    const std::size_t weights_at = tensors * (round_up(elements * sizeof(T), std::size_t{16}) + 16);
-    launch(context,
-           {.grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
-            .block = threads,
-            .shared_bytes =
-                weights_at + 2 * sizeof(Accumulator<T>) * static_cast<std::size_t>(chunks.length)},
-           norm_short_rows<kept, T>, call, chunks, static_cast<int>(weights_at));
-  });
+  const int staged = args.residual.data != nullptr ? 2 : 1;
+  return kept_row_chunks(args.rows(), args.columns(), size_of(args.x.dtype), staged, context);
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  // A lane takes some 0.4 ns of an SM, and for each element as much again; the loops of a block are
-  // as long as a lane's elements, too.
   const RowChunks chunks = chunks_of(args, context);
-  const double lanes = static_cast<double>(chunks.group) * chunks.lanes;
-  return waiting_seconds(
-      Norm::cost(args),
-      {.bandwidth = 0.85,
-       .blocks = static_cast<double>(ceil_div(chunks.rows, std::int64_t{chunks.group})),
-       .blocks_per_sm = 6,
-       .rounds = lanes / threads,
-       .fixed = 1.5e-6,
-       .round = 0.3e-6 + chunks.rounds() * 0.2e-6,
-       .busy = lanes * (0.4e-9 + chunks.rounds() * 0.4e-9)},
-      context);
+  Waiting waiting = row_chunk_waiting(chunks, 0.4e-9);
+  waiting.bandwidth = 0.85;
+  waiting.fixed = 1.5e-6;
+  waiting.round = 0.3e-6 + chunks.rounds() * 0.2e-6;
+  return waiting_seconds(Norm::cost(args), waiting, context);
 }
 
 void run(const Norm::Args& args, Context& context) {
-  // Code for as many elements as lanes have: of more, much is loaded to be stepped over.
   const RowChunks chunks = chunks_of(args, context);
-  const int rounds = chunks.rounds();
-  if (rounds <= 4) return launch_short_rows<4>(args, chunks, context);
-  if (rounds <= 16) return launch_short_rows<16>(args, chunks, context);
-  launch_short_rows<32>(args, chunks, context);
+  with_kept_elements(chunks, [&]<int kept>() {
+    with_call(args, [&]<class T>(const Call<T>& call) {
+      const int weights_at = (call.residual != nullptr ? 2 : 1) * chunks.bytes<T>();
+      const int weight_bytes = 2 * static_cast<int>(sizeof(Accumulator<T>)) * chunks.length;
+      launch_row_chunks(context, chunks, weights_at + weight_bytes, norm_short_rows<kept, T>, call,
+                        chunks, weights_at);
+    });
+  });
 }
 
 const Rung<Norm> self{{.name = "short_rows",
