@@ -41,14 +41,17 @@ struct RowChunks {
   }
 };
 
-/// The rows of this block: `rows` of them from `first` on, `count` elements from `offset` on.
+/// A group of rows: `rows` of them from `first` on, `count` elements from `offset` on. Without
+/// `first` it is this block's.
 struct RowChunk {
   std::int64_t first;
   std::int64_t offset;
   int rows;
   int count;
   __device__ __forceinline__ explicit RowChunk(const RowChunks& chunks)
-      : first(std::int64_t{blockIdx.x} * chunks.group),
+      : RowChunk(chunks, std::int64_t{blockIdx.x} * chunks.group) {}
+  __device__ __forceinline__ RowChunk(const RowChunks& chunks, std::int64_t first)
+      : first(first),
         offset(first * chunks.length),
         rows(static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first))),
         count(rows * chunks.length) {}
@@ -199,7 +202,7 @@ inline constexpr int row_chunk_threads = 256;
 inline constexpr std::int64_t longest_chunked_row = 1024;  // 32 elements for each of 32 lanes
 
 /// Returns the chunks of rows of up to 1024 elements, of which `tensors` are staged.
-inline RowChunks kept_row_chunks(std::int64_t rows, std::int64_t length, std::size_t element,
+inline RowChunks short_row_groups(std::int64_t rows, std::int64_t length, std::size_t element,
                                  int tensors, const Context& context) {
   const int kept = length <= 256 ? 16 : 32;  // elements per lane, at most
   const int bytes = kept > 16 ? 32 << 10 : 16 << 10;

@@ -110,7 +110,7 @@ Support supports(const Norm::Args& args, const Context&) {
 
 RowChunks chunks_of(const Norm::Args& args, const Context& context) {
   const int staged = args.residual.data != nullptr ? 2 : 1;
-  return kept_row_chunks(args.rows(), args.columns(), size_of(args.x.dtype), staged, context);
+  return short_row_groups(args.rows(), args.columns(), size_of(args.x.dtype), staged, context);
 }
 
 double estimate(const Norm::Args& args, const Context& context) {

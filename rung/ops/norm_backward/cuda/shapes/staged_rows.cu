@@ -10,7 +10,6 @@
 // Cost     3 accesses per element, and six of shared memory; 2 n sums per block.
 // Limits   rows of up to 16384 elements, of 16 bits 12288, of f64 8192, that follow one another in
 //          x, dy and dx; gamma, dgamma and dbeta contiguous.
-// Tried    -
 // Source   norm's short_rows.
 #include <cmath>
 
@@ -41,12 +40,6 @@ struct alignas(16) Shared {
   RowScratch<Moments<W>> moments;
   RowScratch<Means<W>> means;
 };
-
-/// Bytes of shared memory for a group of rows of one tensor.
-template <class T>
-__host__ __device__ __forceinline__ int room_of(const RowChunks& chunks) {
-  return round_up(chunks.group * chunks.length * static_cast<int>(sizeof(T)), 16) + 16;
-}
 
 /// A lane's columns of a row: lane, lane + lanes ... Short rows are kept in registers, long ones
 /// read from shared memory again.
@@ -184,18 +177,17 @@ __global__ void __launch_bounds__(most_threads, kept == some ? 2 : 1)
   W dbeta[kept] = {};
   for (std::int64_t first = std::int64_t{blockIdx.x} * chunks.group; first < chunks.rows;
        first += std::int64_t{gridDim.x} * chunks.group) {
-    const int rows = static_cast<int>(smaller<std::int64_t>(chunks.group, chunks.rows - first));
-    const int count = rows * chunks.length;
-    const std::int64_t offset = first * chunks.length;
-    T* const x = behind_as(reinterpret_cast<T*>(memory), call.x + offset);  // and then dx
-    T* const dy = behind_as(reinterpret_cast<T*>(memory + room_of<T>(chunks)), call.dy + offset);
-    copy_in(x, call.x + offset, count);
-    copy_in(dy, call.dy + offset, count);
+    const RowChunk chunk(chunks, first);
+    T* const x = behind_as(reinterpret_cast<T*>(memory), call.x + chunk.offset);  // and then dx
+    T* const dy =
+        behind_as(reinterpret_cast<T*>(memory + chunks.bytes<T>()), call.dy + chunk.offset);
+    copy_in(x, call.x + chunk.offset, chunk.count);
+    copy_in(dy, call.dy + chunk.offset, chunk.count);
     ptx::async_wait_all();
     __syncthreads();
-    for_each_row_of(chunks, rows, [&](int begin, int lane) {
+    for_each_row_of(chunks, chunk.rows, [&](int begin, int lane) {
       const int index = begin / chunks.length;
-      const bool exists = index < rows;
+      const bool exists = index < chunk.rows;
       const StagedRow<T, kept> row(x + begin, dy + begin, lane, chunks.lanes, chunks.length);
       const Scale<W> scale = scale_of(call, row, first + index, exists, scratch);
       Means<W> means{};
@@ -221,7 +213,7 @@ __global__ void __launch_bounds__(most_threads, kept == some ? 2 : 1)
       }
     });
     __syncthreads();
-    copy_out(call.dx + offset, x, count);
+    copy_out(call.dx + chunk.offset, x, chunk.count);
     __syncthreads();  // another group takes its place
   }
   if (call.sums == nullptr) return;

@@ -73,7 +73,7 @@ Support supports(const Softmax::Args& args, const Context&) {
 }
 
 RowChunks chunks_of(const Softmax::Args& args, const Context& context) {
-  return kept_row_chunks(args.count(), args.length(), size_of(args.x.dtype), 1, context);
+  return short_row_groups(args.count(), args.length(), size_of(args.x.dtype), 1, context);
 }
 
 double estimate(const Softmax::Args& args, const Context& context) {

@@ -67,7 +67,7 @@ Support supports(const SoftmaxBackward::Args& args, const Context&) {
 }
 
 RowChunks chunks_of(const SoftmaxBackward::Args& args, const Context& context) {
-  return kept_row_chunks(args.count(), args.length(), size_of(args.y.dtype), 2, context);
+  return short_row_groups(args.count(), args.length(), size_of(args.y.dtype), 2, context);
 }
 
 double estimate(const SoftmaxBackward::Args& args, const Context& context) {
