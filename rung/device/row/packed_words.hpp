@@ -6,10 +6,12 @@
 // Cost     4 registers per pack; one instruction per element to widen bf16, one per two for f16.
 #pragma once
 
+#include <limits>
 #include <type_traits>
 
 #include "rung/device/convert.hpp"
 #include "rung/device/load.hpp"
+#include "rung/device/ptx/halves.hpp"
 
 namespace rung::inline RUNG_TARGET {
 
@@ -20,6 +22,37 @@ using PackedWords = Pack<unsigned, 4>;
 template <class T>
 __device__ __forceinline__ PackedWords words_of(const Pack<T, vector_width<T>>& pack) {
   return __builtin_bit_cast(PackedWords, pack);
+}
+template <class T, int N>
+__device__ __forceinline__ PackedWords words_of(const RawPack<T, N>& pack) {
+  return __builtin_bit_cast(PackedWords, pack);
+}
+template <class T>
+__device__ __forceinline__ Pack<T, vector_width<T>> pack_of(const PackedWords& words) {
+  return __builtin_bit_cast(Pack<T, vector_width<T>>, words);
+}
+
+/// Load and store the 16 aligned bytes at `p`. Streaming: data that is not touched again.
+/// Constant: data that no kernel writes while this one runs.
+template <class T>
+__device__ __forceinline__ PackedWords load_words(const T* p) {
+  return unpack(load_raw<4>(reinterpret_cast<const unsigned*>(p)));
+}
+template <class T>
+__device__ __forceinline__ PackedWords load_words_streaming(const T* p) {
+  return unpack(load_raw_streaming<4>(reinterpret_cast<const unsigned*>(p)));
+}
+template <class T>
+__device__ __forceinline__ PackedWords load_words_constant(const T* p) {
+  return unpack(load_raw_constant<4>(reinterpret_cast<const unsigned*>(p)));
+}
+template <class T>
+__device__ __forceinline__ void store_words(T* p, const PackedWords& words) {
+  store_raw(reinterpret_cast<unsigned*>(p), raw(words));
+}
+template <class T>
+__device__ __forceinline__ void store_words_streaming(T* p, const PackedWords& words) {
+  store_raw_streaming(reinterpret_cast<unsigned*>(p), raw(words));
 }
 
 /// Unpacks to the accumulator type.
@@ -47,7 +80,57 @@ __device__ __forceinline__ Pack<Sum, vector_width<T>> widen(const PackedWords& w
     return wide;
   }
 #endif
-  return convert<Sum>(__builtin_bit_cast(Pack<T, vector_width<T>>, words));
+  return convert<Sum>(pack_of<T>(words));
+}
+/// widen() by other instructions, which the compiler does not recognize: it would keep 16-bit
+/// elements widened from one use to the next, in twice the registers. `zero` is 0, and comes with
+/// the call; a value that differs from row to row keeps this inside a loop over rows.
+template <class Sum, class T>
+__device__ __forceinline__ Pack<Sum, vector_width<T>> widen_again(const PackedWords& words,
+                                                                  [[maybe_unused]] unsigned zero) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (std::is_same_v<T, bf16>) {
+    const unsigned low = 0x1044U | zero;
+    const unsigned high = 0x3244U | zero;
+    Pack<Sum, vector_width<T>> wide;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      wide[2 * i] = __uint_as_float(ptx::permute_bytes(words[i], 0, low));
+      wide[2 * i + 1] = __uint_as_float(ptx::permute_bytes(words[i], 0, high));
+    }
+    return wide;
+  } else if constexpr (std::is_same_v<T, f16>) {
+    PackedWords same;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) same[i] = words[i] ^ zero;
+    return widen<Sum, T>(same);
+  }
+#endif
+  return widen<Sum, T>(words);
+}
+/// Returns the largest element in the accumulator type; skips NaN. Two 16-bit elements per
+/// instruction.
+template <class Sum, class T>
+__device__ __forceinline__ Sum largest(const PackedWords& words) {
+#if defined(__CUDA_ARCH__)
+  if constexpr (sizeof(T) == 2) {
+    const unsigned both = ptx::max_halves<T>(ptx::max_halves<T>(words[0], words[2]),
+                                             ptx::max_halves<T>(words[1], words[3]));
+    return fmaxf(convert<float>(T::from_bits(static_cast<std::uint16_t>(both))),
+                 convert<float>(T::from_bits(static_cast<std::uint16_t>(both >> 16))));
+  }
+#endif
+  Sum most = -std::numeric_limits<Sum>::infinity();
+  const Pack<Sum, vector_width<T>> values = widen<Sum, T>(words);
+#pragma unroll
+  for (int i = 0; i < vector_width<T>; ++i) {
+    if constexpr (std::is_same_v<Sum, float>) {
+      most = fmaxf(most, values[i]);
+    } else {
+      most = fmax(most, values[i]);
+    }
+  }
+  return most;
 }
 /// Rounds results to a type that fills the same 16 bytes.
 template <class Y, class Sum, int width>

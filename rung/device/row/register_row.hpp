@@ -128,14 +128,19 @@ class RegisterRow<T, RowKind::ragged, width> {
 // --- on the host ---------------------------------------------------------------------------------
 
 /// Returns whether every row of a tensor begins and ends at a multiple of `width` elements from an
-/// address aligned to `bytes`.
+/// address aligned to `bytes`; true of a tensor that is absent. `rows` are the axes across them.
 template <int N>
-bool rows_are_regular(const Rows<N>& rows, int tensor, const void* first, int width, int bytes) {
-  bool regular = rows.length % width == 0 && reinterpret_cast<std::uintptr_t>(first) % bytes == 0;
-  for (int axis = 0; axis < rows.others.rank; ++axis) {
-    regular = regular && rows.others.strides[tensor][axis] % width == 0;
+bool rows_are_regular(const Collapsed<N>& rows, std::int64_t length, int tensor, const void* first,
+                      std::int64_t width, int bytes = 16) {
+  bool regular = length % width == 0 && reinterpret_cast<std::uintptr_t>(first) % bytes == 0;
+  for (int axis = 0; axis < rows.rank && first != nullptr; ++axis) {
+    regular = regular && rows.strides[tensor][axis] % width == 0;
   }
   return regular;
+}
+template <int N>
+bool rows_are_regular(const Rows<N>& rows, int tensor, const void* first, int width, int bytes) {
+  return rows_are_regular(rows.others, rows.length, tensor, first, width, bytes);
 }
 
 /// Returns the packs of `width` elements that a row of tensor 0 spans: one more where rows may

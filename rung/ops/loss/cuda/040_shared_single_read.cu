@@ -22,7 +22,7 @@
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/device/waiting.hpp"
-#include "rung/device/widen.hpp"
+#include "rung/device/row/register_row.hpp"
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
 namespace rung {
@@ -36,14 +36,13 @@ constexpr std::size_t most_bytes = std::size_t{224} << 10;  // of rows
 template <class T>
 struct alignas(16) RowShared {
   Shared<Accumulator<T>> scratch;
-  alignas(
-      16) RawPack<T, vector_width<T>> packs[1];  // of the rows of the block, and of their targets
+  alignas(16) PackedWords packs[1];  // of the rows of the block, and of their targets
 };
 
 /// Starts copying this thread's packs of a row; what does not exist is `outside`. `whole`: all
 /// elements of all packs do.
 template <bool whole, class T, int w = vector_width<T>>
-__device__ __forceinline__ void stage(RawPack<T, w>* to, const RowPacks<const T, w, int>& row,
+__device__ __forceinline__ void stage(PackedWords* to, const RowPacks<const T, w, int>& row,
                                       int packs, T outside) {
   const int threads = static_cast<int>(blockDim.x);
 #pragma unroll 4
@@ -51,7 +50,7 @@ __device__ __forceinline__ void stage(RawPack<T, w>* to, const RowPacks<const T,
     if (whole || (row.aligned && row.whole(pack))) {
       ptx::async_copy<16>(to + pack, row.first + pack * w);
     } else {
-      to[pack] = raw(row.load(pack, outside));
+      to[pack] = words_of<T>(row.load(pack, outside));
     }
   }
 }
@@ -70,8 +69,8 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
   const Sum factor = p.factor();
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
-  RawPack<T, w>* const staged = memory.packs + static_cast<int>(threadIdx.y) * kept;
-  RawPack<T, w>* const wanted = staged + static_cast<int>(blockDim.y) * kept;
+  PackedWords* const staged = memory.packs + static_cast<int>(threadIdx.y) * kept;
+  PackedWords* const wanted = staged + static_cast<int>(blockDim.y) * kept;
   // Adds nothing: an exponential of 0, no slack, no difference.
   const T outside = convert<T>(has_targets ? Sum(0) : -std::numeric_limits<Sum>::infinity());
   double total = 0;
@@ -94,7 +93,7 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
       for (int pack = thread; pack < packs; pack += threads) f(pack);
     };
     const auto target = [&](int pack, int i) {
-      if constexpr (has_targets) return convert<Sum>(unpack(wanted[pack])[i]);
+      if constexpr (has_targets) return convert<Sum>(pack_of<T>(wanted[pack])[i]);
       return Sum(pack * w + i == label ? 1 : 0);
     };
     ptx::async_wait_all();
@@ -102,14 +101,13 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
     Sum maximum = no_maximum<Sum>;
     if constexpr (has_maximum) {
       for_each_pack([&](int pack) {
-        const RawPack<T, w> values[1] = {staged[pack]};
-        maximum = Larger{}(maximum, largest(values));
+        maximum = Larger{}(maximum, largest<Sum, T>(load_words(staged + pack)));
       });
       maximum = row_reduce(maximum, Larger{}, scratch.maxima);
     }
     Parts<Sum> parts{0, 0};
     for_each_pack([&](int pack) {
-      const Pack<Sum, w> value = widen(staged[pack]);
+      const Pack<Sum, w> value = widen<Sum, T>(load_words(staged + pack));
       if constexpr (has_maximum) {
         Sum powers = 0;
 #pragma unroll
@@ -146,7 +144,7 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
     const Sum every = terms.every_share * factor;
     const Sum of_label = terms.label_share * factor;
     for_each_pack([&](int pack) {
-      const Pack<Sum, w> value = widen(staged[pack]);
+      const Pack<Sum, w> value = widen<Sum, T>(load_words(staged + pack));
       Pack<Sum, w> slopes;
 #pragma unroll
       for (int i = 0; i < w; ++i) {
@@ -163,30 +161,25 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
 #pragma unroll
         for (int i = 0; i < w; ++i) slopes[i] = row.otherwise;
       }
-      const RawPack<T, w> rounded = narrow<T>(slopes);
+      const PackedWords rounded = narrow<T>(slopes);
       if (whole || (to.aligned && to.whole(pack))) {
-        store_raw_streaming(to.first + pack * w, rounded);
+        store_words_streaming(to.first + pack * w, rounded);
       } else {
-        to.store(pack, unpack(rounded));
+        to.store(pack, pack_of<T>(rounded));
       }
     });
   });
   leave_sum(total, scratch.sums, p.sums);
 }
 
-/// Whether rows of all tensors begin and end at multiples of a pack.
+/// Returns whether rows of all tensors begin and end at multiples of a pack.
 bool rows_are_whole(const Loss::Args& args) {
   const auto w = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
-  const auto aligned = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; };
-  bool whole = args.classes() % w == 0 && aligned(args.x.data) && aligned(args.options.dx.data) &&
-               (args.labeled() || aligned(args.target.data));
-  for (const int tensor : {Loss::row_x, Loss::row_dx, Loss::row_target}) {
-    if (tensor == Loss::row_target && args.labeled()) continue;
-    for (int axis = 0; axis < args.rows.others.rank; ++axis) {
-      whole = whole && args.rows.others.strides[tensor][axis] % w == 0;
-    }
-  }
-  return whole;
+  const auto regular = [&](int tensor, const ConstTensorRef& of) {
+    return rows_are_regular(args.rows.others, args.classes(), tensor, of.data, w);
+  };
+  return regular(Loss::row_x, args.x) && regular(Loss::row_dx, args.options.dx) &&
+         (args.labeled() || regular(Loss::row_target, args.target));
 }
 
 /// Packs that a row spans at most.

@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(C
     moments = warp_reduce(moments, AddMoments{});
     const Scale<W> scale = scale_of(call, packed.at, center, moments, lane == 0);
     for (std::int64_t pack = lane; pack < packs; pack += 32) {
-      packed.write(pack, raw(packed.again(pack)), scale);
+      packed.write(pack, words_of<T>(packed.again(pack)), scale);
     }
   }
 }

@@ -7,7 +7,7 @@
 //          SM, so that some always load while others reduce and write.
 // Changes  against warp_per_row: x is read once in all; the threads of a row grow with it; its
 //          warps meet once (detail/parts.hpp). y is stored such that the caches give it up first.
-//          Elements of 16 bits stay in words (rung/device/widen.hpp).
+//          Elements of 16 bits stay in words (rung/device/row/packed_words.hpp).
 //          L2 is asked for rows that are soon due.
 // Cost     what must be: x once, y once.
 // Limits   contiguous rows of up to 32768 elements, 8192 of f64. Rows whose length or address cuts
@@ -38,7 +38,6 @@
 #include "rung/device/ptx/bulk_copy.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/device/waiting.hpp"
-#include "rung/device/widen.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
 #include "rung/ops/norm/shared/cuda/parts.hpp"
 
@@ -71,13 +70,12 @@ struct RegisterPacks {
   static constexpr bool flat = kind != Usual::no;
   using W = Accumulator<T>;
   static constexpr int width = vector_width<T>;
-  using Raw = RawPack<T, width>;
 
   const Call<T>& call;
   int first;  // the thread's first pack, in the row
   int left;   // packs from its warp's first on
   int lanes;  // of the row's threads in the warp: pack p of the thread is p * lanes further on
-  Raw s[packs];
+  PackedWords s[packs];
 
   [[nodiscard]] __device__ __forceinline__ bool has(int p) const {
     return whole || p * lanes < left - lane();
@@ -93,8 +91,8 @@ struct RegisterPacks {
     const T* const x = call.x + place<norm_lines::row_x, flat>(call, row);
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
-      if constexpr (!whole) s[p] = Raw{};
-      if (has(p)) s[p] = load_raw_streaming<width>(x + element(p));
+      if constexpr (!whole) s[p] = PackedWords{};
+      if (has(p)) s[p] = load_words_streaming(x + element(p));
     }
     if constexpr (kind == Usual::no) {
       if (call.residual != nullptr) add_residual(row);
@@ -107,22 +105,22 @@ struct RegisterPacks {
     for (int p = 0; p < packs; ++p) {
       if (!has(p)) continue;
       const Pack<T, width> r = load_wide<width>(residual + element(p));
-      Pack<T, width> added = unpack(s[p]);
+      Pack<T, width> added = pack_of<T>(s[p]);
 #pragma unroll
       for (int i = 0; i < width; ++i) added[i] = add(added[i], r[i]);
       if (sum != nullptr) store_wide(sum + element(p), added);
-      s[p] = __builtin_bit_cast(Raw, added);
+      s[p] = words_of<T>(added);
     }
   }
   [[nodiscard]] __device__ __forceinline__ WarpPart<W> part() const {
     return part_of_lanes<packs, width, W>(
-        call, lanes, left, [&](int p) { return has(p); }, [&](int p) { return widen(s[p]); });
+        call, lanes, left, [&](int p) { return has(p); }, [&](int p) { return widen<W, T>(s[p]); });
   }
   template <bool given>
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(const void* tensor, int p,
                                                                   W otherwise) const {
     if constexpr (given) {
-      return widen(load_raw_constant<width>(static_cast<const T*>(tensor) + element(p)));
+      return widen<W, T>(load_words_constant(static_cast<const T*>(tensor) + element(p)));
     }
     return wide_weights(call, tensor, element(p), otherwise);
   }
@@ -135,12 +133,12 @@ struct RegisterPacks {
       const Pack<W, width> gamma = weights<flat>(call.gamma, p, W{1});
       const Pack<W, width> beta =
           weights<has_beta>(kind == Usual::gamma ? nullptr : call.beta, p, W{0});
-      Pack<W, width> z = widen_again(s[p], call.zero);
+      Pack<W, width> z = widen_again<W, T>(s[p], call.zero);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
         z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * gamma[i] + beta[i];
       }
-      store_raw_streaming(y + element(p), narrow<T>(z));
+      store_words_streaming(y + element(p), narrow<T>(z));
     }
   }
 };
@@ -180,7 +178,8 @@ __global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T
 
 /// Rows of any length at any address.
 template <class T, int packs, int max_threads>
-__global__ void __launch_bounds__(max_threads) norm_registers_cut(Call<T> call) {
+__global__ void __launch_bounds__(max_threads, 1024 / max_threads)
+    norm_registers_cut(Call<T> call) {
   start_dependent();
   using W = Accumulator<T>;
   constexpr int width = vector_width<T>;
@@ -190,16 +189,16 @@ __global__ void __launch_bounds__(max_threads) norm_registers_cut(Call<T> call) 
   for_each_row(call.rows, [&](std::int64_t row, bool exists) {
     const PackedRow<T> packed(call, exists ? row : 0);
     const std::int64_t length = exists ? packed.packs() : 0;
-    RawPack<T, width> s[packs] = {};
+    PackedWords s[packs] = {};
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
       const int pack = thread + p * threads;
-      if (pack < length) s[p] = packed.first_raw(pack);
+      if (pack < length) s[p] = packed.first_words(pack);
     }
     W sum = 0;
 #pragma unroll
     for (int p = 0; p < packs; ++p) {
-      const Pack<W, width> wide = widen(s[p]);
+      const Pack<W, width> wide = widen<W, T>(s[p]);
 #pragma unroll
       for (int i = 0; i < width; ++i) sum += wide[i] * call.factors.shrink;
     }
@@ -212,7 +211,7 @@ __global__ void __launch_bounds__(max_threads) norm_registers_cut(Call<T> call) 
     for (int p = 0; p < packs; ++p) {
       const int pack = thread + p * threads;
       if (pack >= length) continue;
-      const Pack<W, width> wide = widen(s[p]);
+      const Pack<W, width> wide = widen<W, T>(s[p]);
       const bool whole = packed.whole(pack);
 #pragma unroll
       for (int i = 0; i < width; ++i) {

@@ -26,7 +26,6 @@
 #include "rung/device/ptx/mbarrier.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/device/waiting.hpp"
-#include "rung/device/widen.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
 #include "rung/ops/norm/shared/cuda/parts.hpp"
 
@@ -66,15 +65,14 @@ struct ClusterRows {
   using W = Accumulator<T>;
   static constexpr int width = vector_width<T>;
   static constexpr bool plain = kind != ClusterKind::any;
-  using Raw = RawPack<T, width>;
 
   const Call<T>& call;
   const RingShape& shape;
   Pack<T, width>* slots;  // the thread's first
   int first;              // of its packs, in a row
   int left;               // of the block's packs, how many from its warp's first on
-  Raw gamma[cluster_packs];
-  Raw beta[cluster_packs];
+  PackedWords gamma[cluster_packs];
+  PackedWords beta[cluster_packs];
 
   [[nodiscard]] __device__ __forceinline__ bool has(int p) const {
     return kind == ClusterKind::whole || p * 32 < left - lane_of_thread();
@@ -86,11 +84,11 @@ struct ClusterRows {
     return slots[stage * shape.part + p * 32];
   }
   /// All of a row's packs, before the first is used; zeros where there are none.
-  __device__ __forceinline__ void read(Raw (&s)[cluster_packs], int stage) const {
+  __device__ __forceinline__ void read(PackedWords (&s)[cluster_packs], int stage) const {
 #pragma unroll
     for (int p = 0; p < cluster_packs; ++p) {
-      if constexpr (kind != ClusterKind::whole) s[p] = Raw{};
-      if (has(p)) s[p] = load_raw<width>(slot(stage, p).at);
+      if constexpr (kind != ClusterKind::whole) s[p] = PackedWords{};
+      if (has(p)) s[p] = load_words(slot(stage, p).at);
     }
   }
   __device__ __forceinline__ void keep_weights() {
@@ -98,23 +96,23 @@ struct ClusterRows {
     for (int p = 0; p < cluster_packs; ++p) {
       if ((!plain && call.wide_weights) || !has(p)) continue;
       if (plain || call.gamma != nullptr) {
-        gamma[p] = load_raw<width>(static_cast<const T*>(call.gamma) + element(p));
+        gamma[p] = load_words(static_cast<const T*>(call.gamma) + element(p));
       }
       if (plain || call.beta != nullptr) {
-        beta[p] = load_raw<width>(static_cast<const T*>(call.beta) + element(p));
+        beta[p] = load_words(static_cast<const T*>(call.beta) + element(p));
       }
     }
   }
   /// `zero` differs from row to row for all that the compiler knows: it must not widen all packs in
   /// front of the loop.
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(const void* given,
-                                                                  const Raw& kept, int p,
+                                                                  const PackedWords& kept, int p,
                                                                   unsigned zero,
                                                                   W otherwise) const {
     if (!plain && (given == nullptr || call.wide_weights)) {
       return wide_weights(call, given, element(p), otherwise);
     }
-    return widen_again(kept, zero);
+    return widen_again<W, T>(kept, zero);
   }
   /// Starts copying a row; a group of copies in any case.
   __device__ __forceinline__ void fetch(int row, int stage) const {
@@ -145,19 +143,19 @@ struct ClusterRows {
   __device__ __forceinline__ void write(int row, int stage, const Scale<W>& scale) const {
     const unsigned zero = call.zero & static_cast<unsigned>(row);
     T* const y = call.y + place<norm_lines::row_y, plain>(call, row);
-    Raw s[cluster_packs];
+    PackedWords s[cluster_packs];
     read(s, stage);
 #pragma unroll
     for (int p = 0; p < cluster_packs; ++p) {
       if (!has(p)) continue;
       const Pack<W, width> g = weights(call.gamma, gamma[p], p, zero, W{1});
       const Pack<W, width> b = weights(call.beta, beta[p], p, zero, W{0});
-      Pack<W, width> z = widen(s[p]);
+      Pack<W, width> z = widen<W, T>(s[p]);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
         z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * g[i] + b[i];
       }
-      store_raw(y + element(p), narrow<T>(z));
+      store_words(y + element(p), narrow<T>(z));
     }
   }
 };
@@ -219,11 +217,11 @@ __global__ void __launch_bounds__(cluster_threads, 1)
         ptx::async_wait<2>();
       }
       if (kind == ClusterKind::any && call.residual != nullptr) mine.add_residual(row, stage);
-      RawPack<T, vector_width<T>> s[cluster_packs];
+      PackedWords s[cluster_packs];
       mine.read(s, stage);
       const WarpPart<W> part = part_of_lanes<cluster_packs, vector_width<T>, W>(
           call, 32, mine.left, [&](int p) { return mine.has(p); },
-          [&](int p) { return widen(s[p]); });
+          [&](int p) { return widen<W, T>(s[p]); });
       const int turn = k % turns;
       if (lane < blocks) {
         ptx::cluster_send(scratch.parts[turn][rank * warps + warp], part, scratch.sent[turn], lane);

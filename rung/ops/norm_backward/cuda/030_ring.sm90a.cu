@@ -22,7 +22,6 @@
 #include "rung/device/ptx/bulk_copy.hpp"
 #include "rung/device/ptx/thread.hpp"
 #include "rung/device/waiting.hpp"
-#include "rung/device/widen.hpp"
 #include "rung/ops/norm/shared/cuda/parts.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
@@ -84,16 +83,16 @@ struct TeamRows {
                    full[stage]);
   }
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> x(int stage, int p) const {
-    return widen(load_raw<width>(rows[2 * stage * row_packs + index(p)].at));
+    return widen<W, T>(load_words(rows[2 * stage * row_packs + index(p)].at));
   }
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> dy(int stage, int p) const {
-    return widen(load_raw<width>(rows[(2 * stage + 1) * row_packs + index(p)].at));
+    return widen<W, T>(load_words(rows[(2 * stage + 1) * row_packs + index(p)].at));
   }
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(int p) const {
     if (!whole && call.wide_gamma) {
       return load_wide<width>(reinterpret_cast<const W*>(gamma) + index(p) * width);
     }
-    return widen(load_raw<width>(reinterpret_cast<const T*>(gamma) + index(p) * width));
+    return widen<W, T>(load_words(reinterpret_cast<const T*>(gamma) + index(p) * width));
   }
 };
 
@@ -312,9 +311,9 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
         dx[i] = dy[i] * scale.rstd * weights[i] - all_g - z * all_gz;
       }
       if constexpr (sizeof(T) == 2) {
-        store_raw_streaming(dx_row + mine.index(p) * width, narrow<T>(dx));
+        store_words_streaming(dx_row + mine.index(p) * width, narrow<T>(dx));
       } else {
-        store_raw(dx_row + mine.index(p) * width, narrow<T>(dx));
+        store_words(dx_row + mine.index(p) * width, narrow<T>(dx));
       }
     }
     if (warps == 1 || stages == 1) {

@@ -140,12 +140,12 @@ __global__ void __launch_bounds__(threads)
     for (std::int64_t first = span.begin + threadIdx.x; first < span.end; first += 2 * threads) {
       // Both are loaded before the first is stored, perhaps to the same tensor.
       const std::int64_t second = first + threads;
-      const auto s = raw(packed.again(first));
+      const auto s = words_of<T>(packed.again(first));
       if (second >= span.end) {
         packed.write(first, s, scale);
         break;
       }
-      const auto next = raw(packed.again(second));
+      const auto next = words_of<T>(packed.again(second));
       packed.write(first, s, scale);
       packed.write(second, next, scale);
     }

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "rung/device/load_anywhere.hpp"
-#include "rung/device/widen.hpp"
+#include "rung/device/row/register_row.hpp"
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
@@ -28,7 +28,8 @@ __device__ __forceinline__ Pack<W, vector_width<T>> weights_anywhere(const Call<
   if (call.wide_weights) {
     return unpack(load_anywhere<width>(static_cast<const W*>(weights), begin, call.n));
   }
-  return widen(load_anywhere<width>(static_cast<const T*>(weights), begin, call.n));
+  return widen<W, T>(
+      words_of(load_anywhere<width>(static_cast<const T*>(weights), begin, call.n)));
 }
 
 /// Rows at any address: the first and last pack may be cut, see RowPacks.
@@ -76,12 +77,12 @@ struct PackedRow {
     return s;
   }
   /// The same in words, of a pack that is not read again.
-  __device__ __forceinline__ RawPack<T, width> first_raw(std::int64_t pack) const {
+  __device__ __forceinline__ PackedWords first_words(std::int64_t pack) const {
     const auto x = of(call.x, norm_lines::row_x);
     if (call.residual == nullptr && x.aligned && x.whole(pack)) {
-      return load_raw_streaming<width>(x.first + pack * width);
+      return load_words_streaming(x.first + pack * width);
     }
-    return raw(first(pack, false));
+    return words_of<T>(first(pack, false));
   }
   /// The same again, from where it is.
   __device__ __forceinline__ Pack<T, width> again(std::int64_t pack) const {
@@ -89,21 +90,21 @@ struct PackedRow {
     if (call.sum != nullptr) return of(call.sum, norm_lines::row_sum).load(pack, zero<T>());
     return of(call.y, norm_lines::row_y).load(pack, zero<T>());
   }
-  __device__ __forceinline__ void write(std::int64_t pack, const RawPack<T, width>& s,
+  __device__ __forceinline__ void write(std::int64_t pack, const PackedWords& s,
                                         const Scale<W>& scale) const {
     const std::int64_t begin = pack * width - lead;
     const Pack<W, width> gamma = weights_anywhere(call, call.gamma, begin, W{1});
     const Pack<W, width> beta = weights_anywhere(call, call.beta, begin, W{0});
-    Pack<W, width> z = widen(s);
+    Pack<W, width> z = widen<W, T>(s);
 #pragma unroll
     for (int i = 0; i < width; ++i) {
       z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * gamma[i] + beta[i];
     }
     const auto y = of(call.y, norm_lines::row_y);
     if (y.aligned && y.whole(pack)) {
-      store_raw_streaming(y.first + pack * width, narrow<T>(z));
+      store_words_streaming(y.first + pack * width, narrow<T>(z));
     } else {
-      y.store(pack, unpack(narrow<T>(z)));
+      y.store(pack, pack_of<T>(narrow<T>(z)));
     }
   }
 };
@@ -119,21 +120,18 @@ __device__ __forceinline__ Pack<W, vector_width<T>> wide_weights(const Call<T>& 
   return convert<W>(load_wide<width>(static_cast<const T*>(weights) + begin));
 }
 
-/// Whether every pack of every row is whole and aligned: rows of whole packs, 16-byte addresses.
+/// Returns whether every pack of every row is whole and aligned, of gamma and beta too.
 inline bool all_packs_whole(const Norm::Args& args) {
   const norm_lines::Lines lines = norm_lines::lines_of(args);
   const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
-  if (lines.columns.size() % width != 0) return false;
-  const auto aligned = [](const ConstTensorRef& tensor) {
-    return reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
+  const auto regular = [&](int tensor, const ConstTensorRef& of) {
+    return rows_are_regular(lines.rows, lines.columns.size(), tensor, of.data, width);
   };
-  for (int axis = 0; axis < lines.rows.rank; ++axis) {
-    for (const int tensor :
-         {norm_lines::row_x, norm_lines::row_residual, norm_lines::row_y, norm_lines::row_sum}) {
-      if (lines.rows.strides[tensor][axis] % width != 0) return false;
-    }
-  }
-  return aligned(args.x) && aligned(args.y) && aligned(args.residual) && aligned(args.sum) &&
+  const auto aligned = [](const ConstTensorRef& weights) {
+    return reinterpret_cast<std::uintptr_t>(weights.data) % 16 == 0;
+  };
+  return regular(norm_lines::row_x, args.x) && regular(norm_lines::row_residual, args.residual) &&
+         regular(norm_lines::row_y, args.y) && regular(norm_lines::row_sum, args.sum) &&
          aligned(args.gamma) && aligned(args.beta);
 }
 

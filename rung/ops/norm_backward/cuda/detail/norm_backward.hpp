@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "rung/device/dependent.hpp"
+#include "rung/device/row/register_row.hpp"
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 
@@ -199,15 +200,12 @@ inline Support require_whole_packs(const NormBackward::Args& args) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
   if (!lines.contiguous_columns()) return unsupported("rows and weights must be contiguous");
   const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
-  bool whole = lines.columns.size() % width == 0;
-  for (int axis = 0; axis < lines.rows.rank; ++axis) {
-    for (const int tensor : {NormBackward::row_x, NormBackward::row_dy, NormBackward::row_dx}) {
-      whole = whole && lines.rows.strides[tensor][axis] % width == 0;
-    }
-  }
-  for (const ConstTensorRef& tensor : {args.x, args.dy, ConstTensorRef(args.dx)}) {
-    whole = whole && reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
-  }
+  const auto regular = [&](int tensor, const ConstTensorRef& of) {
+    return rows_are_regular(lines.rows, lines.columns.size(), tensor, of.data, width);
+  };
+  const bool whole = regular(NormBackward::row_x, args.x) &&
+                     regular(NormBackward::row_dy, args.dy) &&
+                     regular(NormBackward::row_dx, args.dx);
   return whole ? supported : unsupported("rows of whole, aligned packs of 16 bytes");
 }
 
