@@ -32,7 +32,7 @@
 #include "rung/cpu/team.hpp"
 
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
-#include "rung/ops/reduce/cuda/types/functor.cuh"
+#include "rung/ops/reduce/cuda/detail/reduce_by.hpp"
 #endif
 
 namespace rung {

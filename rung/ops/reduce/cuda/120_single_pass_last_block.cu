@@ -1,104 +1,152 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / single pass, last block finishes
 //
-// Idea     one launch: each thread keeps four loads of 16 bytes in flight, blocks leave a state
-//          each, and the last block joins them in fixed order. Rows, columns and segments each have
-//          the loop that reads memory in full lines: 120_single_pass_rows.cuh, _columns.cuh and,
-//          for the plainest rows, _straight_rows.cuh.
+// Idea     one launch: each thread keeps four loads of 16 bytes in flight; a row has a block or
+//          several, which hand their states to its last block in marked words, and that one joins
+//          them in fixed order.
 // Changes  against general: 16-byte loads whatever the alignment of rows; additions in pairs within
-//          a pack, then in f64, one for 16 bytes; columns in vectors of 16 bytes across results.
-//          Blocks of a long row hand their states over in words that carry a mark, so that there is
-//          no ticket to draw (packets), and the next launch is set up while this one runs
-//          (device/dependent.hpp).
+//          a pack, then in f64, one per 16 bytes; no ticket (device/marked_words.hpp), and the next
+//          launch is set up while this one runs (device/dependent.hpp).
 // Cost     x once; a state of 8 to 16 bytes per block. One launch: at 2^20 elements a second one
 //          would cost as much as reading them.
-// Limits   contiguous rows (in pieces, for several axes) or columns of f32, f64, f16, bf16, i32,
-//          u8; no products, no search down columns, no columns of u8: those are left to general.
-// Bits     the same from run to run: the order of joins follows from the layout and from how many
-//          blocks the device holds.
-// Tried    on an H200, one sum of f32, launches in a row over rotated buffers, CUB 8.4 us at 2^20
-//          and 10.0 at 2^22. By the kernel for any long row 5.3 and 7.8 us; by one that knows of
-//          one contiguous row alone 4.0 to 4.6 and 6.9 with words of 32 bytes that the reader
-//          clears, 4.0 and 7.0 with words of 16 whose mark is one more than a number in memory
-//          (waited for before the first load of x), by a trial kernel for sums alone 3.5 and 6.3.
-//          Before that, a ticket 5.3, 8.6; no dependent launches 4.9, 7.8. At 2^22, twice 132
-//          blocks are best where four of them fit an SM, so that two launches do; where
-//          three fit 8.9: they gather. The first warp alone to the end, or one f64 addition for
-//          four packs: nothing. 2^28, as a multiple of CUB's speed: 256 threads and a grid's stride
-//          1.00, 512 threads with a contiguous share each and twice as many blocks as the device
-//          holds 1.01, 256 threads and sixteen times as many 0.92; 16 loads at once a thread 0.71;
-//          with the hint to fetch 256 bytes into L2 0.95, other hints nothing. 16384 rows of 16384,
-//          also against CUB: the kernel for any row 0.98 (58 registers; 78: 0.90; 40, which spill:
-//          0.81), one for rows of whole packs 1.01 (25 registers), whether of 256, 512 or 1024
-//          threads; 131072 rows of 2048: a warp per row 1185 GB/s, CUB 2685, a block per row 4530.
-//          Sums of u8: 543 GB/s with 16 bytes taken apart into registers.
-// Source   CUB's DeviceReduce (loads, even shares).
-#include <type_traits>
-
+// Limits   contiguous rows, in pieces for several axes, of f32, f64, f16, bf16, i32, u8; no
+//          products. A row takes a block of 512 threads, however short it is. The same bits from
+//          run to run: the order of joins follows from the layout and the device.
+// Source   CUB's DeviceReduce (loads, even shares); NCCL's LL protocol (flagged words).
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t
-#include "rung/ops/reduce/cuda/120_single_pass_columns.cuh"
-#include "rung/ops/reduce/cuda/120_single_pass_straight_rows.cuh"
+#include "rung/device/marked_words.hpp"
+#include "rung/ops/reduce/cuda/detail/row_packs.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
+namespace {
+
+constexpr int long_row_threads = 512;
+
+/// What a block takes of a long row: whole rounds of packs of all its threads.
+template <class T>
+RUNG_HD Index share_of(Index length, int splits) {
+  constexpr Index round = Index{long_row_threads} * vector_width<T>;
+  return splits == 1 ? length : round_up(ceil_div(length, Index{splits}), round);
+}
+
+/// Long rows: a block each or several, of which the last one waits for the others' states. Rows in
+/// one piece are the usual case, and have a kernel of fewer registers.
+template <class F, bool alone>
+__global__ void __launch_bounds__(long_row_threads, 2)
+    reduce_long_rows(RowPieces rows, Places places, Sharing sharing, Result result, F fold) {
+  using State = typename F::State;
+  using T = typename F::Element;
+  constexpr int threads = long_row_threads;
+  start_dependent();
+  const auto join = [&](const State& a, const State& b) { return fold.join(a, b); };
+  auto& scratch = shared<WarpValues<State, threads>>();
+  const int t = static_cast<int>(threadIdx.x);
+  const int splits = sharing.splits;
+  for (Index unit = blockIdx.x; unit < sharing.results * splits; unit += gridDim.x) {
+    // A division of 64 bits takes as long as a load: none where it can be helped.
+    const Index mine = splits == 1 ? unit : sharing.results == 1 ? 0 : unit / splits;
+    const int split = static_cast<int>(unit - mine * splits);
+    State state = fold.identity();
+    {
+      const Places::Place place = places.of(mine);
+      const T* x = static_cast<const T*>(rows.x) + place.x;
+      // A block's share is contiguous, and its packs are as aligned as the row's.
+      const auto take_share = [&](const T* row, Index length, Index first) {
+        const Index share = places.bounds == nullptr ? sharing.share : share_of<T>(length, splits);
+        const Index begin = min(split * share, length);
+        take_row(fold, state, row + begin, min(share, length - begin), first + begin, t, threads);
+      };
+      if constexpr (alone) {
+        take_share(x + place.first, place.count, 0);
+      } else {
+        // Blocks take whole pieces where there are enough, else all of them share each.
+        const Index pieces = rows.pieces.size();
+        if (pieces >= splits) {
+          for (Index piece = split; piece < pieces; piece += splits) {
+            take_row(fold, state, x + rows.pieces.offset(piece), rows.length, piece * rows.length,
+                     t, threads);
+          }
+        } else {
+          for (Index piece = 0; piece < pieces; ++piece) {
+            take_share(x + rows.pieces.offset(piece), rows.length, piece * rows.length);
+          }
+        }
+      }
+    }
+    state = block_reduce<threads>(state, join, fold.identity(), scratch);
+    if (splits > 1) {
+      Packet* boxes = static_cast<Packet*>(sharing.states) + mine * splits;
+      if (split < splits - 1) {
+        if (t == 0) send_marked(boxes[split], state);
+        continue;
+      }
+      State all = fold.identity();
+#pragma unroll 1
+      for (int s = t; s < splits; s += threads) {
+        all = join(all, s == split ? state : receive_marked<State>(boxes[s]));
+      }
+      state = block_reduce<threads>(all, join, fold.identity(), scratch);
+    }
+    if (t == 0) {
+      const Places::Place place = places.of(mine);
+      store_state<F>(result, place.y, state, place.count);
+    }
+  }
+}
+
+/// Blocks per row; a row is `packs` loads.
+int splits_of(Index results, Index packs, Index resident) {
+  // Much work is best cut finer than the device holds blocks, since not all SMs are
+  // equally fast; with little, every block more is one more state to wait for.
+  constexpr Index many_loads = 128;
+  const bool much = results * packs >= resident * long_row_threads * many_loads;
+  const Index blocks = resident * (results > 1 ? 4 : much ? 2 : 1);
+  const Index useful = packs / (Index{long_row_threads} * loads_at_once);
+  const Index splits = smaller(smaller(blocks, max_packets) / results, useful);
+  return static_cast<int>(larger<Index>(splits, 1));
+}
+
+template <class F>
+void launch_long_rows(const Reduce::Args& args, Context& context, const F& fold) {
+  if (args.results() == 0) return;
+  constexpr Index max_blocks = 0x7fffffff;
+  constexpr std::size_t shared_bytes = sizeof(WarpValues<typename F::State, long_row_threads>);
+  const RowPieces rows = row_pieces(args);
+  const auto kernel =
+      rows.pieces.size() == 1 ? reduce_long_rows<F, true> : reduce_long_rows<F, false>;
+  Sharing sharing;
+  sharing.results = args.results();
+  sharing.splits = splits_of(sharing.results, packs_of_row(args),
+                             resident_blocks(context, kernel, long_row_threads, shared_bytes));
+  sharing.share = share_of<typename F::Element>(rows.length, sharing.splits);
+  if (sharing.splits > 1) sharing.states = zeroed_of(context).packets;
+  launch(context,
+         {.grid = smaller(sharing.results * sharing.splits, max_blocks),
+          .block = long_row_threads,
+          .shared_bytes = shared_bytes,
+          .dependent = can_depend(context)},
+         kernel, rows, places_of(args), sharing, result_of(args), fold);
+}
+
+}  // namespace
 
 /// Runs a call on elements of T: compiled with its kernels in T's part of this file.
 template <class T>
-void run_single_pass(const Reduce::Args& args, Context& context);
+void run_long_rows(const Reduce::Args& args, Context& context);
 template <>
-void run_single_pass<RUNG_SPLIT_TYPE>(const Reduce::Args& args, Context& context) {
-  using T = RUNG_SPLIT_TYPE;
-  if (is_fast_columns(args)) {
-    if constexpr (!std::is_same_v<T, std::uint8_t>) {
-      visit_folds<T, false>(args, [&](const auto& fold) { run_columns(args, context, fold); });
-    }
-  } else if (!run_straight<T>(args, context)) {
-    visit_folds<T, true>(args, [&](const auto& fold) { run_rows(args, context, fold); });
-  }
+void run_long_rows<RUNG_SPLIT_TYPE>(const Reduce::Args& args, Context& context) {
+  visit_folds<RUNG_SPLIT_TYPE, true>(
+      args, [&](const auto& fold) { launch_long_rows(args, context, fold); });
 }
 
 #if RUNG_SPLIT_ONCE
 namespace {
 
-Support supports(const Reduce::Args& args, const Context&) {
-  using enum DType;
-  switch (args.x.dtype) {
-    case f32:
-    case f64:
-    case f16:
-    case bf16:
-    case i32:
-    case u8:
-      break;
-    default:
-      return unsupported("f32, f64, f16, bf16, i32 and u8");
-  }
-  if (args.operation == Reduction::product) return unsupported("no products");
-  if (is_fast_columns(args)) {
-    if (args.x.dtype == u8) return unsupported("no columns of u8");
-    return args.is_arg() ? unsupported("no search down columns") : supported;
-  }
-  return row_pieces(args).pieces.size() > 0 || args.x.empty()
-             ? supported
-             : unsupported("contiguous rows or columns");
-}
-
-double estimate(const Reduce::Args& args, const Context& context) {
-  // The lanes of a result wait for each piece of its row before the next.
-  constexpr double wait = 0.55e-6;
-  constexpr double groups_per_sm = 64;  // warps
-  double waiting = 0;
-  if (!is_fast_columns(args)) {
-    const auto pieces = static_cast<double>(row_pieces(args).pieces.size());
-    const double waves = static_cast<double>(args.results()) / (groups_per_sm * context.info().sms);
-    if (pieces > 1) waiting = pieces * wait * larger(1.0, waves);
-  }
-  return larger(estimate_seconds(Reduce::cost(args), {.bandwidth = 1}, context),
-                launch_seconds + waiting);
-}
+Support supports(const Reduce::Args& args, const Context&) { return require_rows(args); }
 
 void run(const Reduce::Args& args, Context& context) {
   visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
-      args.x.dtype, [&]<class T>() { run_single_pass<T>(args, context); });
+      args.x.dtype, [&]<class T>() { run_long_rows<T>(args, context); });
 }
 
 const Rung<Reduce> self{{.name = "single_pass_last_block",
@@ -107,7 +155,7 @@ const Rung<Reduce> self{{.name = "single_pass_last_block",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .estimate = estimate,
+                         .estimate = fast_seconds,
                          .run = run}};
 
 }  // namespace

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the one-launch reductions share (general, single_pass_last_block): how threads, warps and
-// blocks divide the terms of a result, and how the last block to finish learns that it is the last.
+// What the one-launch reductions share (general, single_pass_last_block and others): how threads,
+// warps and blocks divide the terms of a result, and how the last block to finish learns that it is
+// the last.
 //
 // Tickets are counters in memory that the context owns, zeroed by a launch when the context first
 // reduces, and put back to zero by the last block of every launch that used them (so are the
-// packets of 120_single_pass_rows.cuh). The workspace, whose contents are undefined, holds states
+// packets of single_pass_last_block). The workspace, whose contents are undefined, holds states
 // alone; calls may be repeated and captured in graphs.
 #pragma once
 
@@ -26,8 +27,8 @@ inline constexpr std::int64_t max_packets = 4096;  // blocks that share results
 struct Zeroed {
   unsigned* tickets;
   void* packets;          // of 32 bytes
-  void* words;            // as many again, for 120_single_pass_straight_rows.cuh, which leaves
-  std::uint64_t* launch;  // them as they are, and counts its launches here, from 1
+  void* words;            // as many again, for one_row, which does not clear them
+  std::uint64_t* launch;  // the number of its next launch, from 1
 };
 Zeroed zeroed_of(Context& context);
 inline unsigned* tickets_of(Context& context) { return zeroed_of(context).tickets; }

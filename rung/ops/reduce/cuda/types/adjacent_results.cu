@@ -7,9 +7,7 @@
 // Changes  against general, where neighboring lanes share a result: down columns each of their
 //          loads is of a sector of its own, of which one element is used.
 // Cost     an element per load, in full sectors; f64 or 64-bit operations.
-// Limits   results whose elements are adjacent. Floating sums: single_pass_last_block.
-// Tried    -
-// Source   -
+// Limits   results whose elements are adjacent. Floating sums: columns.
 #include "rung/device/waiting.hpp"
 #include "rung/ops/reduce/cuda/detail/any_elements.hpp"
 

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce / single pass: the kernel across contiguous columns.
+// reduce / columns
 //
-// Idea, Changes, Cost and Limits stand in 120_single_pass_last_block.cu,
-// whose rung this is a part of.
-#pragma once
-
-#include "rung/core/bounds.hpp"
-#include "rung/ops/reduce/cuda/120_single_pass.cuh"
+// Idea     adjacent results have adjacent elements: a warp spans 512 bytes of a row of x, a thread
+//          has 16 of them, and a block's eight warps walk down the rows. Narrow columns without
+//          gaps are laid out contiguously, several rows of x in one.
+// Changes  against adjacent_results: loads of 16 bytes instead of an element; against
+//          single_pass_last_block: a walk across rows. Blocks that share columns draw a ticket, and
+//          the last one joins their states in order.
+// Cost     x once; a state per column and block, where blocks share columns.
+// Limits   contiguous columns of f32, f64, f16, bf16, i32, 16 or more, or without gaps; no
+//          products, no search.
+#include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t
+#include "rung/ops/reduce/cuda/detail/row_packs.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
+namespace {
 
-inline constexpr int lanes_across = 32;  // a warp spans 512 bytes of a row
-inline constexpr int rows_down = block_threads / lanes_across;
-inline constexpr int rows_at_once = 4;
+constexpr int lanes_across = 32;  // a warp spans 512 bytes of a row
+constexpr int rows_down = block_threads / lanes_across;
+constexpr int rows_at_once = 4;
 
 /// Contiguous columns. Narrow ones without gaps are laid out contiguously, `groups` rows of x in
 /// one of the matrix, and joined at the end; the matrix may then end within its last row.
@@ -144,20 +150,8 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-inline bool is_fast_columns(const Reduce::Args& args) {
-  const int kept = args.kept.rank - 1;
-  const int last = args.terms.rank - 1;
-  if (args.has_segments() || kept < 0 || args.kept.shape[kept] < 2) return false;
-  if (args.kept.strides[0][kept] != 1 || args.terms.size() < 2) return false;
-  if (last >= 0 && args.terms.strides[0][last] == 1) return false;
-  // Few columns fill a warp's 512 bytes only where rows can be laid out contiguously.
-  constexpr Index narrow = 16;
-  const bool gapless = args.terms.rank == 1 && args.terms.strides[0][0] == args.kept.shape[kept];
-  return args.kept.shape[kept] >= narrow || gapless;
-}
-
 template <class F>
-void run_columns(const Reduce::Args& args, Context& context, const F& fold) {
+void launch_columns(const Reduce::Args& args, Context& context, const F& fold) {
   using T = typename F::Element;
   constexpr int tile_width = ColumnScratch<F>::width;
   constexpr Index width = vector_width<T>;
@@ -213,4 +207,40 @@ void run_columns(const Reduce::Args& args, Context& context, const F& fold) {
          kernel, m, result_of(args), fold);
 }
 
+}  // namespace
+
+/// Runs a call on elements of T: compiled with its kernels in T's part of this file.
+template <class T>
+void run_columns(const Reduce::Args& args, Context& context);
+template <>
+void run_columns<RUNG_SPLIT_TYPE>(const Reduce::Args& args, Context& context) {
+  visit_folds<RUNG_SPLIT_TYPE, false>(
+      args, [&](const auto& fold) { launch_columns(args, context, fold); });
+}
+
+#if RUNG_SPLIT_ONCE
+namespace {
+
+Support supports(const Reduce::Args& args, const Context&) {
+  if (const Support fold = require_fast_fold(args); !fold) return fold;
+  if (!is_fast_columns(args)) return unsupported("contiguous columns");
+  if (args.x.dtype == DType::u8) return unsupported("no columns of u8");
+  return args.is_arg() ? unsupported("no search down columns") : supported;
+}
+
+void run(const Reduce::Args& args, Context& context) {
+  visit<float, double, f16, bf16, std::int32_t>(args.x.dtype,
+                                                [&]<class T>() { run_columns<T>(args, context); });
+}
+
+const Rung<Reduce> self{{.name = "columns",
+                         .after = "single_pass_last_block",
+                         .backend = device_backend,
+                         .supports = supports,
+                         .passes = {.loads = 1, .stores = 1},
+                         .estimate = fast_seconds,
+                         .run = run}};
+
+}  // namespace
+#endif  // RUNG_SPLIT_ONCE
 }  // namespace rung::reduce_cuda::inline RUNG_TARGET

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce / functor: its kernels, for any functors; reduce.cuh launches them with the caller's own.
+// Kernels of reduce_by() (reduce.cuh), which takes functors of the caller's own.
 //
 // Elements keep their order, so that combine need not commute: a thread folds `items` neighbors,
 // the block its threads' states in the order of their indices, tile after tile; a row may be cut
-// into parts, one per block, whose states a second launch joins.
-//
-// Idea, Changes, Cost and Limits stand in functor.cu, whose rung this is a part of.
+// into parts, one per block, whose states a second launch joins. x is read once; a warp's lanes
+// load from addresses that are eight elements apart.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// reduce / one row
+//
+// Idea     one contiguous row, where latency decides: no place, segment or piece is worked out
+//          before the first load. Blocks mark their states with the number of the launch, which the
+//          last block counts up when it has them all, so that nothing is cleared.
+// Changes  against single_pass_last_block: what a kernel for any rows works out before its first
+//          load, and holds in registers, costs a row of 4 MB a third of its time.
+// Cost     x once; a state of 8 to 16 bytes per block.
+// Limits   one row in one piece, of up to 256 MiB: beyond, contiguous shares are faster.
+#include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t
+#include "rung/device/marked_words.hpp"
+#include "rung/ops/reduce/cuda/detail/row_packs.hpp"
+
+namespace rung::reduce_cuda::inline RUNG_TARGET {
+namespace {
+
+constexpr int threads = 512;
+
+/// A row cut at multiples of 16 bytes: whole packs, and what is before and behind them.
+struct OneRow {
+  const void* first_pack;
+  int packs;
+  int head;
+  int tail;
+};
+
+template <class T>
+OneRow one_row(const void* x, Index length) {
+  constexpr Index width = vector_width<T>;
+  const auto lead =
+      static_cast<Index>(reinterpret_cast<std::uintptr_t>(x) % load_bytes / sizeof(T));
+  const Index head = smaller(lead == 0 ? 0 : width - lead, length);
+  const Index packs = (length - head) / width;
+  return {static_cast<const T*>(x) + head, static_cast<int>(packs), static_cast<int>(head),
+          static_cast<int>(length - head - packs * width)};
+}
+
+/// Blocks leave their states in words marked with the number of the launch, which the last block
+/// counts up when it has them all: nothing is to be cleared, and replays of a graph count too.
+struct Post {
+  std::uint64_t* launch;  // from 1
+  MarkedWord* words;
+};
+
+template <class State>
+struct OneRowScratch {
+  WarpValues<State, threads> mine;
+  WarpValues<State, threads> all;
+};
+
+template <class F>
+__global__ void __launch_bounds__(threads, is_light<F> ? 4 : 2)
+    reduce_one_row(OneRow row, Post post, Result result, F fold) {
+  using State = typename F::State;
+  using T = typename F::Element;
+  constexpr int words = words_of_value<State>;
+  start_dependent();
+  const auto join = [&](const State& a, const State& b) { return fold.join(a, b); };
+  auto& scratch = shared<OneRowScratch<State>>();
+  const int t = static_cast<int>(threadIdx.x);
+  const int splits = static_cast<int>(gridDim.x);
+  const int split = static_cast<int>(blockIdx.x);
+  const bool is_last = split == splits - 1;
+  std::uint64_t mark = 0;  // as loaded: whatever is done with it here would be waited for
+  if (splits > 1 && (t == 0 || is_last)) mark = ptx::load_relaxed(post.launch);
+  const T* const x = static_cast<const T*>(row.first_pack);
+  State state = fold.identity();
+  take_packs(fold, state, x, row.packs, split * threads + t, splits * threads, row.head);
+  const Index behind = Index{row.packs} * vector_width<T>;
+  if (split == 0 && t < row.head + row.tail) {
+    const Index place = t < row.head ? t - row.head : behind + (t - row.head);
+    fold.take(state, Pack<T, 1>{{x[place]}}, row.head + place);
+  }
+  state = first_warp_reduce(state, join, fold.identity(), scratch.mine);
+  if (!is_last) {
+    if (t == 0) send_marked(post.words + split * words, state, mark);
+    return;
+  }
+  if (splits > 1) {
+    State all = t == 0 ? state : fold.identity();
+#pragma unroll 1
+    for (int s = t; s < splits - 1; s += threads) {
+      all = join(all, receive_marked<State>(post.words + s * words, mark));
+    }
+    state = first_warp_reduce(all, join, fold.identity(), scratch.all);
+    if (t == 0) ptx::store_relaxed(post.launch, mark + 1);
+  }
+  if (t == 0) {
+    store_state<F>(result, 0, state, behind + row.head + row.tail);
+  }
+}
+
+template <class F>
+void launch_one_row(const Reduce::Args& args, Context& context, const F& fold) {
+  const OneRow row = one_row<typename F::Element>(args.x.data, args.terms.size());
+  // Half of what the device holds, so that the next launch's blocks find room; the same number on
+  // each SM.
+  const Index most = Index{context.info().sms} * (is_light<F> ? 2 : 1);
+  const Index blocks = clamped<Index>(row.packs / (threads * 2), 1, smaller(most, max_packets));
+  Post post{};
+  if (blocks > 1) {
+    const Zeroed zeroed = zeroed_of(context);
+    post = {zeroed.launch, static_cast<MarkedWord*>(zeroed.words)};
+  }
+  launch(context,
+         {.grid = blocks,
+          .block = threads,
+          .shared_bytes = sizeof(OneRowScratch<typename F::State>),
+          .dependent = can_depend(context)},
+         reduce_one_row<F>, row, post, result_of(args), fold);
+}
+
+}  // namespace
+
+/// Runs a call on elements of T: compiled with its kernels in T's part of this file.
+template <class T>
+void run_one_row(const Reduce::Args& args, Context& context);
+template <>
+void run_one_row<RUNG_SPLIT_TYPE>(const Reduce::Args& args, Context& context) {
+  visit_folds<RUNG_SPLIT_TYPE, true>(
+      args, [&](const auto& fold) { launch_one_row(args, context, fold); });
+}
+
+#if RUNG_SPLIT_ONCE
+namespace {
+
+Support supports(const Reduce::Args& args, const Context&) { return require_one_row(args); }
+
+void run(const Reduce::Args& args, Context& context) {
+  visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
+      args.x.dtype, [&]<class T>() { run_one_row<T>(args, context); });
+}
+
+const Rung<Reduce> self{{.name = "one_row",
+                         .step = 130,
+                         .after = "single_pass_last_block",
+                         .backend = device_backend,
+                         .supports = supports,
+                         .passes = {.loads = 1, .stores = 1},
+                         .estimate = fast_seconds,
+                         .run = run}};
+
+}  // namespace
+#endif  // RUNG_SPLIT_ONCE
+}  // namespace rung::reduce_cuda::inline RUNG_TARGET

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the fast kernels of reduce share (single_pass_last_block, one_row, short_rows, even_rows,
+// columns): their types and operations, and how threads fold a contiguous row in loads of 16 bytes.
+#pragma once
+
+#include "rung/core/bounds.hpp"
+#include "rung/device/dependent.hpp"
+#include "rung/ops/reduce/cuda/detail/single_pass.hpp"
+
+namespace rung::reduce_cuda::inline RUNG_TARGET {
+
+inline constexpr int load_bytes = 16;
+inline constexpr int loads_at_once = 4;
+
+/// States of two words and squares need more registers than full SMs have.
+template <class F>
+inline constexpr bool is_light = sizeof(typename F::State) <= 8;
+template <class T>
+inline constexpr bool is_light<SquareFold<T>> = false;
+
+// --- in kernels ----------------------------------------------------------------------------------
+
+/// Folds a thread's part of the `length` elements at `row`, the first of which has index `first`:
+/// of `threads` threads each takes every so-manyth pack. Packs are cut where addresses are
+/// multiples of 16; the first threads take the elements at the ends of the row, one each.
+template <class F>
+__device__ __forceinline__ void take_row(const F& fold, typename F::State& state,
+                                         const typename F::Element* row, Index length, Index first,
+                                         int thread, int threads) {
+  using T = typename F::Element;
+  constexpr int width = vector_width<T>;
+  const auto lead =
+      static_cast<int>(reinterpret_cast<std::uintptr_t>(row) % load_bytes / sizeof(T));
+  Index head = lead == 0 ? 0 : width - lead;
+  if (head > length) head = length;
+  const Index packs = (length - head) / width;
+  // The ends come first, so that the loop has the registers to itself.
+  const Index tail = head + packs * width;
+#pragma unroll 1
+  for (Index i = thread; i < head + (length - tail); i += threads) {
+    const Index place = i < head ? i : tail + i - head;
+    fold.take(state, Pack<T, 1>{{row[place]}}, first + place);
+  }
+  const int step = threads * width;
+  const T* at = row + head + thread * width;
+  const Index end = first + tail;
+  const auto index = [&](Index left, int u) { return end - (left - Index{u} * threads) * width; };
+  RawPack<T, width> pack[loads_at_once];
+  Index left = packs - thread;  // packs from this thread's next one on
+#pragma unroll 1
+  for (; left > Index{loads_at_once - 1} * threads; left -= Index{loads_at_once} * threads) {
+    // All loads are in flight before the first is waited for.
+#pragma unroll
+    for (int u = 0; u < loads_at_once; ++u) pack[u] = load_raw<width>(at + u * step);
+#pragma unroll
+    for (int u = 0; u < loads_at_once; ++u) fold.take(state, unpack(pack[u]), index(left, u));
+    at += loads_at_once * step;
+  }
+#pragma unroll
+  for (int u = 0; u < loads_at_once - 1; ++u) {
+    if (left > Index{u} * threads) pack[u] = load_raw<width>(at + u * step);
+  }
+#pragma unroll
+  for (int u = 0; u < loads_at_once - 1; ++u) {
+    if (left > Index{u} * threads) fold.take(state, unpack(pack[u]), index(left, u));
+  }
+}
+
+/// The same of whole packs: `at`, `at` + step ...; the first element of pack 0 has index `first`.
+template <class F>
+__device__ __forceinline__ void take_packs(const F& fold, typename F::State& state,
+                                           const typename F::Element* x, int packs, int at,
+                                           int step, Index first) {
+  using T = typename F::Element;
+  constexpr int width = vector_width<T>;
+  RawPack<T, width> pack[loads_at_once];
+  const auto load = [&](int u) { return load_raw<width>(x + Index{at + u * step} * width); };
+  const auto take = [&](int u) {
+    fold.take(state, unpack(pack[u]), first + Index{at + u * step} * width);
+  };
+#pragma unroll 1
+  for (; at + (loads_at_once - 1) * step < packs; at += loads_at_once * step) {
+#pragma unroll
+    for (int u = 0; u < loads_at_once; ++u) pack[u] = load(u);
+#pragma unroll
+    for (int u = 0; u < loads_at_once; ++u) take(u);
+  }
+#pragma unroll
+  for (int u = 0; u < loads_at_once - 1; ++u) {
+    if (at + u * step < packs) pack[u] = load(u);
+  }
+#pragma unroll
+  for (int u = 0; u < loads_at_once - 1; ++u) {
+    if (at + u * step < packs) take(u);
+  }
+}
+
+/// Returns the block's result in its first warp alone: the others are done sooner.
+template <int Threads, class State, class Join>
+__device__ __forceinline__ State first_warp_reduce(State state, const Join& join,
+                                                   const State& identity,
+                                                   WarpValues<State, Threads>& scratch) {
+  constexpr int warps = WarpValues<State, Threads>::warps;
+  state = warp_reduce(state, join);
+  const int lane = lane_of_thread();
+  const int warp = static_cast<int>(threadIdx.x) / warp_size;
+  if (lane == 0) scratch.of_warp[warp] = state;
+  __syncthreads();
+  if (warp == 0) {
+    state = lane < warps ? scratch.of_warp[lane] : identity;
+    state = warp_reduce<warps>(state, join);
+  }
+  return state;
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+/// Calls visit(fold) for a call on elements of T. `search`: positions, too.
+template <class T, bool search, class Visit>
+void visit_folds(const Reduce::Args& args, const Visit& visit) {
+  using reduce_fold::Fold;
+  const Fold fold = reduce_fold::fold_of(args.operation);
+  if (fold == Fold::sum) return visit(SumFold<T>{});
+  if (fold == Fold::squares) {
+    if constexpr (!std::is_integral_v<T>) visit(SquareFold<T>{});
+    return;
+  }
+  if (fold == Fold::product) return;
+  const Flip flip{fold == Fold::greatest};
+  if (!args.is_arg()) return visit(ExtremeFold<T>{flip});
+  if constexpr (search) visit(PositionFold<T>{flip});
+}
+
+/// Rows in pieces: the innermost reduced axis is contiguous, those before it number the pieces.
+struct RowPieces {
+  const void* x;
+  Index length = 0;  // of a piece
+  Collapsed<1> pieces;
+};
+
+/// Returns the rows of a call; no pieces: x's strides do not allow it.
+inline RowPieces row_pieces(const Reduce::Args& args) {
+  RowPieces rows;
+  rows.x = args.x.data;
+  const Collapsed<1>& terms = args.terms;
+  if (terms.rank == 0) {
+    rows.length = terms.size();
+    return rows;
+  }
+  const int last = terms.rank - 1;
+  if (terms.strides[0][last] != 1) {
+    rows.pieces.count = 0;
+    return rows;
+  }
+  rows.length = terms.shape[last];
+  rows.pieces.rank = last;
+  for (int axis = 0; axis < last; ++axis) {
+    rows.pieces.shape[axis] = terms.shape[axis];
+    rows.pieces.strides[0][axis] = terms.strides[0][axis];
+    rows.pieces.count *= terms.shape[axis];
+  }
+  return rows;
+}
+
+/// Returns the loads of 16 bytes that a result takes on average.
+inline Index packs_of_row(const Reduce::Args& args) {
+  return ceil_div(average_terms(args), static_cast<Index>(load_bytes / size_of(args.x.dtype)));
+}
+
+/// Returns whether a call goes across contiguous columns.
+inline bool is_fast_columns(const Reduce::Args& args) {
+  const int kept = args.kept.rank - 1;
+  const int last = args.terms.rank - 1;
+  if (args.has_segments() || kept < 0 || args.kept.shape[kept] < 2) return false;
+  if (args.kept.strides[0][kept] != 1 || args.terms.size() < 2) return false;
+  if (last >= 0 && args.terms.strides[0][last] == 1) return false;
+  // Few columns fill a warp's 512 bytes only where rows can be laid out contiguously.
+  constexpr Index narrow = 16;
+  const bool gapless = args.terms.rank == 1 && args.terms.strides[0][0] == args.kept.shape[kept];
+  return args.kept.shape[kept] >= narrow || gapless;
+}
+
+inline Support require_fast_fold(const Reduce::Args& args) {
+  using enum DType;
+  switch (args.x.dtype) {
+    case f32:
+    case f64:
+    case f16:
+    case bf16:
+    case i32:
+    case u8:
+      break;
+    default:
+      return unsupported("f32, f64, f16, bf16, i32 and u8");
+  }
+  return args.operation == Reduction::product ? unsupported("no products") : supported;
+}
+inline Support require_rows(const Reduce::Args& args) {
+  if (const Support fold = require_fast_fold(args); !fold) return fold;
+  const bool rows = row_pieces(args).pieces.size() > 0 || args.x.empty();
+  return rows && !is_fast_columns(args) ? supported : unsupported("contiguous rows");
+}
+/// One row in one piece, of at most 256 MiB: beyond, shares that are apart are faster.
+inline Support require_one_row(const Reduce::Args& args) {
+  constexpr Index max_bytes = Index{1} << 28;
+  if (const Support rows = require_rows(args); !rows) return rows;
+  const bool is_one = args.results() == 1 && !args.has_segments() && args.terms.is_contiguous();
+  if (!is_one) return unsupported("one contiguous row");
+  return args.terms.size() <= max_bytes / static_cast<Index>(size_of(args.x.dtype))
+             ? supported
+             : unsupported("rows of more than 256 MiB");
+}
+
+/// Seconds of the fast kernels, which are equal: each supports only what it is best at.
+inline double fast_seconds(const Reduce::Args& args, const Context& context) {
+  // The lanes of a result wait for each piece of its row before the next.
+  constexpr double wait = 0.55e-6;
+  constexpr double groups_per_sm = 64;  // warps
+  double waiting = 0;
+  if (!is_fast_columns(args)) {
+    const auto pieces = static_cast<double>(row_pieces(args).pieces.size());
+    const double waves = static_cast<double>(args.results()) / (groups_per_sm * context.info().sms);
+    if (pieces > 1) waiting = pieces * wait * larger(1.0, waves);
+  }
+  return larger(estimate_seconds(Reduce::cost(args), {.bandwidth = 1}, context),
+                launch_seconds + waiting);
+}
+
+}  // namespace rung::reduce_cuda::inline RUNG_TARGET

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// reduce / short rows
+//
+// Idea     a row has a warp or less, as few lanes as leave each two loads of 16 bytes or more:
+//          lanes join by shuffles, and no warp waits for another.
+// Changes  against single_pass_last_block: no barrier, and no block of 512 threads per row.
+// Cost     x once.
+// Limits   contiguous rows, in pieces for several axes, and segments: of up to 64 packs of 16 bytes
+//          on average, of 1024 where there are two rows or more for each SM.
+#include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t
+#include "rung/ops/reduce/cuda/detail/row_packs.hpp"
+
+namespace rung::reduce_cuda::inline RUNG_TARGET {
+namespace {
+
+/// Short rows: up to 32 lanes each.
+template <class F>
+__global__ void __launch_bounds__(block_threads)
+    reduce_short_rows(RowPieces rows, Places places, Sharing sharing, Result result, F fold) {
+  using T = typename F::Element;
+  start_dependent();
+  const int t = static_cast<int>(threadIdx.x);
+  const int group = sharing.group;
+  const int a_block = block_threads / group;
+  const Index pieces = rows.pieces.size();
+  for (Index begin = Index{blockIdx.x} * a_block; begin < sharing.results;
+       begin += Index{gridDim.x} * a_block) {
+    const Index mine = begin + t / group;
+    const bool exists = mine < sharing.results;
+    auto state = fold.identity();
+    const Places::Place place = places.of(exists ? mine : 0);
+    const T* x = static_cast<const T*>(rows.x) + place.x;
+    for (Index piece = 0; exists && piece < pieces; ++piece) {
+      take_row(fold, state, x + (pieces == 1 ? place.first : rows.pieces.offset(piece)),
+               pieces == 1 ? place.count : rows.length, piece * rows.length, t % group, group);
+    }
+    state = join_lanes(state, group, [&](const auto& a, const auto& b) { return fold.join(a, b); });
+    if (exists && t % group == 0) store_state<F>(result, place.y, state, place.count);
+  }
+}
+
+template <class F>
+void launch_short_rows(const Reduce::Args& args, Context& context, const F& fold) {
+  if (args.results() == 0) return;
+  constexpr Index max_blocks = 0x7fffffff;
+  const Index packs = packs_of_row(args);
+  Sharing sharing;
+  sharing.results = args.results();
+  sharing.group = 1;
+  while (sharing.group < warp_size && sharing.group * 2 < packs) sharing.group *= 2;
+  const Index blocks = ceil_div(sharing.results, Index{block_threads / sharing.group});
+  launch(context,
+         {.grid = smaller(blocks, max_blocks),
+          .block = block_threads,
+          .dependent = can_depend(context)},
+         reduce_short_rows<F>, row_pieces(args), places_of(args), sharing, result_of(args), fold);
+}
+
+}  // namespace
+
+/// Runs a call on elements of T: compiled with its kernels in T's part of this file.
+template <class T>
+void run_short_rows(const Reduce::Args& args, Context& context);
+template <>
+void run_short_rows<RUNG_SPLIT_TYPE>(const Reduce::Args& args, Context& context) {
+  visit_folds<RUNG_SPLIT_TYPE, true>(
+      args, [&](const auto& fold) { launch_short_rows(args, context, fold); });
+}
+
+#if RUNG_SPLIT_ONCE
+namespace {
+
+Support supports(const Reduce::Args& args, const Context& context) {
+  if (const Support rows = require_rows(args); !rows) return rows;
+  if (require_one_row(args)) return unsupported("more than one contiguous row");
+  // Up to 32 loads per lane, where there are rows for as many blocks as an SM holds.
+  const bool many = args.results() >= Index{context.info().sms} * 2;
+  return packs_of_row(args) <= (many ? 1024 : 64) ? supported : unsupported("short rows");
+}
+
+void run(const Reduce::Args& args, Context& context) {
+  visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
+      args.x.dtype, [&]<class T>() { run_short_rows<T>(args, context); });
+}
+
+const Rung<Reduce> self{{.name = "short_rows",
+                         .after = "single_pass_last_block",
+                         .backend = device_backend,
+                         .supports = supports,
+                         .passes = {.loads = 1, .stores = 1},
+                         .estimate = fast_seconds,
+                         .run = run}};
+
+}  // namespace
+#endif  // RUNG_SPLIT_ONCE
+}  // namespace rung::reduce_cuda::inline RUNG_TARGET
