@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/rows.hpp"
@@ -80,6 +81,15 @@ struct Plus {
     return a + b;
   }
 };
+/// Returns the larger; drops a NaN, where the sum that follows becomes NaN.
+struct Larger {
+  __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
+  __device__ __forceinline__ double operator()(double a, double b) const { return fmax(a, b); }
+};
+/// Where maxima start: finite, so that -infinity less it is -infinity, not NaN. A row of nothing
+/// but -infinity ends with a sum of exponentials of 0, by which it is known.
+template <class Sum>
+inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
 /// NaN if either is: the chip's own maximum would drop it.
 struct Maximum {
   template <class T>

@@ -78,6 +78,18 @@ __device__ __forceinline__ T row_span_reduce(T value, F f, RowSpanValues<T>& val
 
 // --- on the host ---------------------------------------------------------------------------------
 
+/// Cuts each of `rows` rows, or groups of rows, into spans: multiples of `step` long, at most 256
+/// per row, and four blocks per SM.
+inline RowSpans cut_rows(std::int64_t rows, std::int64_t length, int step, const Context& context) {
+  const std::int64_t wanted =
+      clamped(ceil_div(std::int64_t{4} * context.info().sms, larger(rows, std::int64_t{1})),
+              std::int64_t{1}, std::int64_t{256});
+  RowSpans spans{.run = 1, .groups = rows, .count = 1, .length = 0};
+  spans.length = round_up(ceil_div(length, wanted), std::int64_t{step});
+  spans.count = ceil_div(length, spans.length);
+  return spans;
+}
+
 struct RowSpanLaunch {
   int across;  // rows per block
   RowSpans spans;

@@ -21,8 +21,8 @@
 // Source   softmax's ladder (ops/softmax/cuda/055_shared_single_read.cu).
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/resident.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/device/row/register_row.hpp"
+#include "rung/device/waiting.hpp"
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
 namespace rung {

@@ -59,16 +59,6 @@ __device__ __forceinline__ double power(double z) { return exp(z); }
 __device__ __forceinline__ float logarithm(float value) { return logf(value); }
 __device__ __forceinline__ double logarithm(double value) { return log(value); }
 
-/// Where maxima start: finite, so that -infinity less it is -infinity, not NaN.
-template <class Sum>
-inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
-
-/// The larger; a NaN is passed over, because it will make the sum NaN.
-struct Larger {
-  __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
-  __device__ __forceinline__ double operator()(double a, double b) const { return fmax(a, b); }
-};
-
 /// What a part of a row adds up to: of exponentials, and of terms.
 template <class Sum>
 struct Parts {

@@ -9,13 +9,13 @@
 // Cost     x is read three times, the second and third time from L1 or L2 where it fits; two
 //          launches.
 // Limits   contiguous rows. Many short rows leave most of a block idle.
-// Tried    -
 // Source   T. Chan, G. Golub & R. LeVeque 1983, Algorithms for computing the sample variance, for
 //          the moments of parts.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
+#include "rung/device/row/row_spans.hpp"
 #include "rung/device/waiting.hpp"
-#include "rung/ops/norm/shared/cuda/packs.hpp"
+#include "rung/ops/norm/shared/cuda/parts.hpp"
 
 namespace rung {
 namespace {
@@ -24,20 +24,12 @@ using namespace norm_cuda;
 
 constexpr int threads = 256;
 
-/// Moments of a span of a row about the mean of the span.
-template <class W>
-struct alignas(16) SpanPart {
-  W center;
-  W count;
-  Moments<W> moments;
-};
-
 /// How rows are cut, and what was found: [rows][spans].
 template <class W>
 struct Spans {
   std::int64_t count;
   std::int64_t length;  // packs
-  SpanPart<W>* parts;
+  WarpPart<W>* parts;
 };
 
 template <class W>
@@ -107,24 +99,6 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// The moments of a row about `center`, the mean of its spans' means; in every lane of a warp.
-template <class T, class W = Accumulator<T>>
-__device__ __forceinline__ Moments<W> join_spans(const Call<T>& call, const SpanPart<W>* parts,
-                                                 std::int64_t count, W& center) {
-  W sum = 0;
-  for (std::int64_t span = lane_of_thread(); span < count; span += warp_size) {
-    sum += parts[span].count * call.factors.shrink * parts[span].center;
-  }
-  center = call.layer ? warp_reduce(sum, Plus{}) * call.factors.shrunk_part : W{0};
-  Moments<W> moments{};
-  for (std::int64_t span = lane_of_thread(); span < count; span += warp_size) {
-    const SpanPart<W> part = parts[span];
-    moments = AddMoments{}(moments,
-                           moved_by(part.moments, part.center - center, part.count, call.factors));
-  }
-  return warp_reduce(moments, AddMoments{});
-}
-
 template <class T, class W = Accumulator<T>>
 __global__ void __launch_bounds__(threads)
     norm_split_rows(const __grid_constant__ Call<T> call, Spans<W> spans) {
@@ -134,7 +108,7 @@ __global__ void __launch_bounds__(threads)
     const Span<T> span(packed, spans);
     W center = 0;
     const Moments<W> moments =
-        join_spans(call, spans.parts + row * spans.count, spans.count, center);
+        join_about_mean(call, spans.parts + row * spans.count, spans.count, center);
     const bool writes = blockIdx.x == 0 && threadIdx.x == 0;
     const Scale<W> scale = scale_of(call, packed.at, center, moments, writes);
     for (std::int64_t first = span.begin + threadIdx.x; first < span.end; first += 2 * threads) {
@@ -152,32 +126,20 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Spans of at least two packs per thread; four blocks for an SM.
-struct Plan {
-  std::int64_t spans;
-  std::int64_t length;
-};
-Plan plan_of(const Norm::Args& args, const Context& context) {
-  const std::int64_t width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
-  const std::int64_t packs = args.columns() / width + 2;  // cut at either end
-  const std::int64_t wanted =
-      clamped(ceil_div(std::int64_t{4} * context.info().sms, larger(args.rows(), std::int64_t{1})),
-              std::int64_t{1}, std::int64_t{256});
-  Plan plan{};
-  plan.length = round_up(ceil_div(packs, wanted), std::int64_t{threads});
-  plan.spans = ceil_div(packs, plan.length);
-  return plan;
+RowSpans spans_of(const Norm::Args& args, const Context& context) {
+  const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  return cut_rows(args.rows(), args.columns() / width + 2, threads, context);  // cut at either end
 }
 
 double estimate(const Norm::Args& args, const Context& context) {
-  const Plan plan = plan_of(args, context);
+  const RowSpans plan = spans_of(args, context);
   // A pack of a thread is waited for three times; a warp's take some 0.1 us of an SM in all.
   const double packs = static_cast<double>(plan.length) / threads;
   const bool whole = all_packs_whole(args);
   return waiting_seconds(
       Norm::cost(args),
       {.bandwidth = whole ? 0.25 : 0.2,
-       .blocks = static_cast<double>(args.rows()) * static_cast<double>(plan.spans),
+       .blocks = static_cast<double>(args.rows()) * static_cast<double>(plan.count),
        .blocks_per_sm = 4,
        .rounds = 3 * packs,
        .fixed = 4e-6,
@@ -188,15 +150,15 @@ double estimate(const Norm::Args& args, const Context& context) {
 
 void run(const Norm::Args& args, Context& context) {
   constexpr std::int64_t max_blocks = 0xffff;
-  const Plan plan = plan_of(args, context);
+  const RowSpans plan = spans_of(args, context);
   with_call(args, [&]<class T>(const Call<T>& call) {
     using W = Accumulator<T>;
     const Spans<W> spans{
-        .count = plan.spans,
+        .count = plan.count,
         .length = plan.length,
-        .parts = static_cast<SpanPart<W>*>(context.workspace(
-            static_cast<std::size_t>(call.rows * plan.spans) * sizeof(SpanPart<W>)))};
-    const LaunchShape shape{.grid = {plan.spans, smaller(max_blocks, call.rows)},
+        .parts = static_cast<WarpPart<W>*>(context.workspace(
+            static_cast<std::size_t>(call.rows * plan.count) * sizeof(WarpPart<W>)))};
+    const LaunchShape shape{.grid = {plan.count, smaller(max_blocks, call.rows)},
                             .block = threads,
                             .shared_bytes = sizeof(Shared<W>),
                             .dependent = can_depend(context)};

@@ -28,8 +28,7 @@ __device__ __forceinline__ Pack<W, vector_width<T>> weights_anywhere(const Call<
   if (call.wide_weights) {
     return unpack(load_anywhere<width>(static_cast<const W*>(weights), begin, call.n));
   }
-  return widen<W, T>(
-      words_of(load_anywhere<width>(static_cast<const T*>(weights), begin, call.n)));
+  return widen<W, T>(words_of(load_anywhere<width>(static_cast<const T*>(weights), begin, call.n)));
 }
 
 /// Rows at any address: the first and last pack may be cut, see RowPacks.

@@ -9,35 +9,31 @@
 // Changes  against block_per_row: a few long rows keep every SM busy.
 // Cost     x is read twice, dy twice; two more reads of x where mean and rstd are not given.
 // Limits   loads of one element; takes any strides. Many rows that are short leave a block idle.
-// Tried    -
 // Source   CUB's segmented reductions of few segments; T. Chan, G. Golub and R. LeVeque, 1983, for
 //          the moments of parts.
 #include "rung/core/bounds.hpp"
+#include "rung/device/row/row_spans.hpp"
 #include "rung/device/waiting.hpp"
+#include "rung/ops/norm/shared/cuda/parts.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
 namespace {
 
 using namespace norm_backward_cuda;
+using norm_cuda::join_about_mean;
+using norm_cuda::WarpPart;
 
 constexpr int threads = 256;
 constexpr int rows_a_share = 8;  // a warp each
 static_assert(rows_a_share == threads / warp_size);
-
-/// Moments of a span of a row about the mean of the span.
-template <class W>
-struct alignas(16) Part {
-  W center;
-  Moments<W> moments;
-};
 
 /// How rows are cut, and what spans of rows found: [rows][spans].
 template <class W>
 struct Spans {
   std::int64_t count;
   std::int64_t length;  // a multiple of `step`
-  Part<W>* parts;
+  WarpPart<W>* parts;
   Means<W>* means;
 };
 
@@ -139,22 +135,10 @@ __device__ __forceinline__ void find_scales(const Call<T>& call, const Spans<W>&
     if (call.rstd != nullptr) {
       scale = given_scale(call, at);
     } else {
-      const Part<W>* const parts = spans.parts + (share.first + warp) * spans.count;
-      const auto length = [&](std::int64_t span) {
-        return static_cast<W>(smaller(spans.length, call.n - span * spans.length));
-      };
-      W sum = 0;
-      for (std::int64_t span = lane; span < spans.count; span += warp_size) {
-        sum += length(span) * call.factors.shrink * parts[span].center;
-      }
-      const W center = call.layer ? warp_reduce(sum, Plus{}) * call.factors.shrunk_part : W{0};
-      Moments<W> moments{};  // moved from the spans' centers to the row's
-      for (std::int64_t span = lane; span < spans.count; span += warp_size) {
-        const Part<W> part = parts[span];
-        moments = AddMoments{}(
-            moments, moved_by(part.moments, part.center - center, length(span), call.factors));
-      }
-      scale = scale_about(call, center, warp_reduce(moments, AddMoments{}));
+      W center = 0;
+      const Moments<W> moments = join_about_mean(
+          call, spans.parts + (share.first + warp) * spans.count, spans.count, center);
+      scale = scale_about(call, center, moments);
     }
     if (lane == 0) scratch.scales[warp] = scale;
   }
@@ -194,7 +178,8 @@ __global__ void __launch_bounds__(threads)
     const W center = scratch.centers[warp];
     const Means<W> met = meet(moments, scratch);
     if (warp < share.rows && lane_of_thread() == 0) {
-      spans.parts[(share.first + warp) * spans.count + blockIdx.x] = {center, {met.g, met.gz}};
+      spans.parts[(share.first + warp) * spans.count + blockIdx.x] = {
+          center, length, {met.g, met.gz}};
     }
   }
 }
@@ -280,20 +265,8 @@ __global__ void __launch_bounds__(threads)
 
 /// Spans of at least 1024 columns, four blocks for an SM.
 constexpr int step = 4 * threads;
-struct Plan {
-  std::int64_t shares;
-  std::int64_t spans;
-  std::int64_t length;
-};
-Plan plan_of(std::int64_t rows, std::int64_t n, const Context& context) {
-  Plan plan{};
-  plan.shares = ceil_div(rows, std::int64_t{rows_a_share});
-  const std::int64_t wanted =
-      clamped(ceil_div(std::int64_t{4} * context.info().sms, larger(plan.shares, std::int64_t{1})),
-              std::int64_t{1}, std::int64_t{256});
-  plan.length = round_up(ceil_div(n, wanted), std::int64_t{step});
-  plan.spans = ceil_div(n, plan.length);
-  return plan;
+RowSpans spans_of(std::int64_t rows, std::int64_t n, const Context& context) {
+  return cut_rows(ceil_div(rows, std::int64_t{rows_a_share}), n, step, context);
 }
 
 Support supports(const NormBackward::Args& args, const Context&) {
@@ -304,14 +277,14 @@ Support supports(const NormBackward::Args& args, const Context&) {
 double estimate(const NormBackward::Args& args, const Context& context) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
   const std::int64_t n = lines.columns.size();
-  const Plan plan = plan_of(lines.rows.size(), n, context);
+  const RowSpans plan = spans_of(lines.rows.size(), n, context);
   const bool computed = args.rstd.data == nullptr;
   const int kernels = computed ? 3 : 2;
-  const double blocks = static_cast<double>(plan.shares) * static_cast<double>(plan.spans);
+  const double blocks = static_cast<double>(plan.groups) * static_cast<double>(plan.count);
   // A block's step is 1024 columns of up to eight rows, which it waits for once per kernel.
   const double rows = smaller(static_cast<double>(lines.rows.size()), double{rows_a_share});
   const double steps = static_cast<double>(plan.length) / step;
-  return finish_seconds(args, plan.shares, context) +
+  return finish_seconds(args, plan.groups, context) +
          waiting_seconds(NormBackward::cost(args),
                          {.bandwidth = computed ? 0.12 : 0.16,
                           .blocks = blocks,
@@ -328,20 +301,20 @@ void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
     Call<T> call = call_of<T>(args);
-    const Plan plan = plan_of(call.rows, call.n, context);
-    call.chunks = plan.shares;
+    const RowSpans plan = spans_of(call.rows, call.n, context);
+    call.chunks = plan.groups;
     const std::int64_t sums = wants_sums(args) ? 2 * call.chunks * call.n : 0;
-    const std::int64_t parts = call.rstd == nullptr ? call.rows * plan.spans : 0;
-    const std::int64_t means = call.rows * plan.spans;
+    const std::int64_t parts = call.rstd == nullptr ? call.rows * plan.count : 0;
+    const std::int64_t means = call.rows * plan.count;
     auto* const memory = static_cast<W*>(
         context.workspace(static_cast<std::size_t>(sums + 4 * parts + 2 * means) * sizeof(W)));
     // Structs come first: they are aligned to more than sums, which may be odd in number.
     if (sums > 0) call.sums = memory + 4 * parts + 2 * means;
-    const Spans<W> spans{.count = plan.spans,
+    const Spans<W> spans{.count = plan.count,
                          .length = plan.length,
-                         .parts = reinterpret_cast<Part<W>*>(memory),
+                         .parts = reinterpret_cast<WarpPart<W>*>(memory),
                          .means = reinterpret_cast<Means<W>*>(memory + 4 * parts)};
-    const LaunchShape shape{.grid = {plan.spans, smaller(max_blocks, plan.shares)},
+    const LaunchShape shape{.grid = {plan.count, smaller(max_blocks, plan.groups)},
                             .block = threads,
                             .shared_bytes = sizeof(SplitShared<W>),
                             .dependent = can_depend(context)};

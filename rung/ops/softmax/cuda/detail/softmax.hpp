@@ -29,23 +29,6 @@ struct SoftmaxCall {
 __device__ __forceinline__ float logarithm_of(float value) { return logf(value); }
 __device__ __forceinline__ double logarithm_of(double value) { return log(value); }
 
-/// Where maxima start: finite, so that -infinity less it is -infinity, not NaN. A row of nothing
-/// but -infinity ends with a sum of 0, by which it is known.
-template <class Sum>
-inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
-
-/// Returns the larger; drops a NaN, which makes the sum NaN later.
-struct Larger {
-  template <class Sum>
-  __device__ __forceinline__ Sum operator()(Sum a, Sum b) const {
-    if constexpr (std::is_same_v<Sum, float>) {
-      return fmaxf(a, b);
-    } else {
-      return fmax(a, b);
-    }
-  }
-};
-
 template <class Sum>
 __device__ __forceinline__ Sum reciprocal(Sum sum) {
   return sum == 0 ? Sum(0) : 1 / sum;
