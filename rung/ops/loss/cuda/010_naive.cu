@@ -7,7 +7,6 @@
 //          one element is used at a time, and the others only if they are still in L1.
 // Limits   cross entropy of f32 in contiguous rows, without smoothing; few rows leave the device
 //          idle, however long they are.
-// Tried    -
 // Source   the definition.
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 

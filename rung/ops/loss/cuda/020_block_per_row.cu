@@ -7,7 +7,6 @@
 //          of loss, type and layout, smoothing.
 // Cost     x three times, dx once; two exponentials per element, two barriers or more per row.
 // Limits   every valid call; of short rows most of a block idles.
-// Tried    -
 // Source   softmax's ladder (ops/softmax/cuda/020_safe_block.cu).
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 

@@ -8,7 +8,6 @@
 //          rows share a warp.
 // Cost     x twice, the second time from L1 for rows of a few thousand elements.
 // Limits   every valid call; long rows have too few loads in flight.
-// Tried    -
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 

@@ -12,12 +12,6 @@
 //          exponentials per element.
 // Limits   contiguous rows of up to 14000 packs of 16 bytes (squared: half as many, since the
 //          targets are kept too).
-// Tried    H100, of a copy's bandwidth. The row in registers as exponentials of f32, one block of
-//          1024 threads per SM, the label compared with every element: f32 16384x1024 0.53, bf16
-//          2048x32000 0.42. In registers as it was read, two blocks of 512 threads: f32 65536x1024
-//          0.78, bf16 8192x32000 0.66; the compiler spills some 30 registers of 64. In shared
-//          memory, but with the label's element by an index known at run time (in local memory),
-//          the label before the row, and one kernel for all rows: 0.76, 0.59; now 0.84, 0.89.
 // Source   softmax's ladder (ops/softmax/cuda/055_shared_single_read.cu).
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/resident.hpp"

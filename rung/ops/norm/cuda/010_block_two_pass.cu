@@ -7,7 +7,6 @@
 // Changes  -
 // Cost     a row is read three times; the second and third time it comes from L2 or L1, if it fits.
 // Limits   loads of one element; takes any strides, and so every call.
-// Tried    -
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
 #include "rung/device/waiting.hpp"
 #include "rung/ops/norm/shared/cuda/norm.hpp"

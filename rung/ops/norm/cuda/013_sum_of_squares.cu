@@ -8,7 +8,6 @@
 // Limits   it fails on purpose where the mean is large against the spread: see the CPU's rung of
 //          this name. One element has no spread, and all that is left is a rounding error: rows of
 //          two and more. f32 only; never picked.
-// Tried    -
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 

@@ -8,7 +8,6 @@
 // Cost     2 reads of a row; a division an element.
 // Limits   the mean carries the rounding of its updates, so that with a mean of 100 the result has
 //          errors of numbers around 100. f32 and bf16; loads of one element.
-// Tried    -
 // Source   B. Welford 1962; T. Chan, G. Golub & R. LeVeque 1979, Updating formulae and a pairwise
 //          algorithm for computing sample variances.
 #include "rung/device/waiting.hpp"

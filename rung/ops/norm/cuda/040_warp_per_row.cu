@@ -8,7 +8,6 @@
 // Cost     a row is read three times, the second and third from L1 while it fits.
 // Limits   contiguous rows. Long rows: 32 threads ask for too little of a row at a time, and L1 no
 //          longer holds it.
-// Tried    -
 // Source   CUDA C++ Programming Guide, "Warp shuffle functions".
 #include "rung/device/waiting.hpp"
 #include "rung/ops/norm/shared/cuda/packs.hpp"

@@ -10,13 +10,6 @@
 // Cost     what must be; one message from every warp to every block of the cluster per row.
 // Limits   compute capability 9; contiguous rows of whole, aligned packs; weights of x's type are
 //          kept, others are read anew for each row, and so is a residual when it is due.
-// Tried    H200, copy 4240 GB/s, 2048x131072. f32: this 4044; three stages 3992, streaming stores
-//          3964. bf16: this 4019; in 4 blocks of 512 threads 3750, two blocks per SM with
-//          two stages 3940; elements widened one by one 2728. Rows in registers, weights from the
-//          caches or shared memory, several blocks per SM: f32 3395, bf16 3724. As trial
-//          kernels, f32: two barriers of the cluster per row, the blocks' sums read from each
-//          other's shared memory, rows loaded when they are due: 1955; each row finished before the
-//          next is begun: 3585; branches on the kind of weights for every pack: 3073.
 // Source   W. Guo, T. Dao et al., QuACK, 2025.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"

@@ -7,7 +7,6 @@
 // Changes  -
 // Cost     x is read five times, dy three times.
 // Limits   loads of one element; takes any strides, and so every call.
-// Tried    -
 // Source   the chain rule.
 #include "rung/core/bounds.hpp"
 #include "rung/device/waiting.hpp"

@@ -8,8 +8,6 @@
 // Cost     what must be, and the blocks' sums once: 2 n numbers for each 8 rows or more.
 // Limits   contiguous rows of whole, aligned packs of 16 bytes: up to 8192 elements of f32, f16 and
 //          bf16, 4096 of f64.
-// Tried    the blocks' sums added up by a thread per column, one block after the other: f32
-//          65536x1024 3075 GB/s, bf16 1640 (H200).
 // Source   the structure of Apex's and Liger's layer norm backward.
 #include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"

@@ -9,12 +9,6 @@
 //          16384 elements.
 // Cost     what must be, and the blocks' sums once.
 // Limits   contiguous rows of whole, aligned packs of 16 bytes: up to 16384 elements, 8192 of f64.
-// Tried    H200, copy 4240 GB/s, f32 65536x1024: this, 4 warps and 96 KiB in flight, 3954 GB/s. A
-//          branch on the kind of gamma for every pack, and one for rows that fill their threads:
-//          3057. As trial kernels 16 warps and 128 KiB 3792, 12 and 192 KiB 3822. bf16 65536x1024,
-//          8 warps and 64 KiB: 3572; elements widened one by one, 128 KiB 2556; plain stores 2525
-//          (f32: streaming ones 3426). Begun while the grid in front ends, two blocks meet on a
-//          SM and another has none: bf16 2748.
 // Source   the structure of norm's ring.
 #include <cstdint>
 

@@ -14,16 +14,6 @@
 //          do not begin and end at multiples of 16 bytes have a kernel of their own that cuts them
 //          there; where x and y are misaligned by different amounts, y is written by elements. Full
 //          rows use a kernel without bounds checks.
-// Tried    on an H200, of 4180 GB/s (copy). One kernel for whole rows and others: f32 8192x32768,
-//          one block per SM, 581 instructions per thread and 3869 GB/s; a trial kernel for
-//          whole rows 392 and 4121. bf16 4096x16384 in 32 registers, four blocks per SM:
-//          3821; in 56, two of them, 3935. Shuffles without branches alone: no gain. Half of a row
-//          in shared memory, two blocks: f32 8192x32768 4000, by the copy engine 3956.
-//          Of 4202 GB/s, earlier: two exchanges, maximum and then sum, and ragged ends in the same
-//          kernel: bf16 16384x4096 2186 with 16 elements per thread. Persistent blocks with a ring
-//          of rows in shared memory: 2 to 6 % behind one block per row at every shape. Ordinary
-//          stores: f32 65536x1024 3940, streaming ones 4081. bf16 8192x32768 with its exponentials
-//          kept, one block per SM: 3850 against 4096.
 // Source   QuACK (T. Dao and others, 2025) for threads per row.
 #include "rung/device/dependent.hpp"
 #include "rung/device/waiting.hpp"

@@ -12,13 +12,6 @@
 //          end there is none: a block that has all arrivals is not written to any more.
 // Limits   compute capability 9.0; contiguous rows; f32, f16 and bf16 with results of the same
 //          type. Beyond 8 blocks a cluster fits fewer places on the chip.
-// Tried    on an H200, of 4180 GB/s (copy), 2048x131072. Before, with places in shared memory 16
-//          bytes past a line, which may be why L2 read half as many sectors again: f32 3800, bf16
-//          3722. Trial kernels with aligned places, f32: packs asked for one by one, blocks' totals
-//          behind a barrier 3996; whole rows 4021, warps' totals sent by st.async 4047; by the copy
-//          engine 3966 to 4022; exponentials kept in registers, 8 blocks, 3962. bf16: 4001, in two
-//          groups 3979, by the copy engine 3966. 3, 5, 6 blocks: f32 3802, 3873, 3838. Persistent
-//          clusters: 3719.
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"

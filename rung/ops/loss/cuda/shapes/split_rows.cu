@@ -9,7 +9,6 @@
 // Cost     x is read three times, the second and third time from L1 or L2 where it fits; one more
 //          launch.
 // Limits   every valid call. Many short rows leave most of a block idle.
-// Tried    -
 // Source   norm's ladder (ops/norm/cuda/shapes/split_rows.cu).
 #include "rung/device/waiting.hpp"
 #include "rung/ops/loss/cuda/detail/loss.hpp"

@@ -9,7 +9,6 @@
 // Cost     a row is read twice, three times for a layer norm, all but the first from L2 or L1 where
 //          the rows of a block fit.
 // Limits   any strides; fast where rows are adjacent, in all tensors.
-// Tried    -
 // Source   softmax's online_columns.
 #include "rung/device/waiting.hpp"
 #include "rung/ops/norm/shared/cuda/norm.hpp"

@@ -57,7 +57,7 @@ struct Call {
   bool layer;          // or RMS norm
   bool wide_weights;   // gamma and beta are of Wide, not T
   unsigned zero;       // 0, though the compiler cannot know
-  std::int64_t ahead;  // rows: so much further on is the one that L2 is asked for; 0 for none
+  std::int64_t ahead;  // rows between a row and the one prefetched into L2; 0: none
 };
 
 template <class T>

@@ -11,7 +11,6 @@
 //          of x where mean and rstd are not given. Ten shuffles per 32 elements.
 // Limits   any strides; 2 n sums in shared memory where weights' gradients are wanted: some 28000
 //          columns of f32. Few rows keep few blocks busy.
-// Tried    -
 // Source   softmax's wide_columns.
 #include <cmath>
 

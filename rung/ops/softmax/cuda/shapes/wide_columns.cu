@@ -9,10 +9,6 @@
 // Cost     2 loads and 1 store per element, 1.5 times the compulsory traffic.
 // Limits   forward; results of the type of x; rows adjacent in runs that are a multiple of 16
 //          bytes long and begin at one.
-// Tried    on an H200, f32 16384x4096,axis=0, this one 2526 GB/s of what must move: the length over
-//          a cluster of 2 blocks and 256 contiguous bytes 2644; over clusters of 8 and 16, so
-//          that the second read is from the L2 cache, 2598 and 2185; columns kept in the registers
-//          of 16 blocks and the next ones fetched meanwhile, one read in all, 2669.
 #include "rung/core/bounds.hpp"
 #include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/registers.hpp"
