@@ -54,6 +54,7 @@ __global__ void __launch_bounds__(threads, is_light<F> ? 4 : 2)
     reduce_one_row(OneRow row, Post post, Result result, F fold) {
   using State = typename F::State;
   using T = typename F::Element;
+  constexpr int width = vector_width<T>;
   constexpr int words = words_of_value<State>;
   start_dependent();
   const auto join = [&](const State& a, const State& b) { return fold.join(a, b); };
@@ -66,8 +67,30 @@ __global__ void __launch_bounds__(threads, is_light<F> ? 4 : 2)
   if (splits > 1 && (t == 0 || is_last)) mark = ptx::load_relaxed(post.launch);
   const T* const x = static_cast<const T*>(row.first_pack);
   State state = fold.identity();
-  take_packs(fold, state, x, row.packs, split * threads + t, splits * threads, row.head);
-  const Index behind = Index{row.packs} * vector_width<T>;
+  const int packs = row.packs;
+  const int step = splits * threads;
+  int at = split * threads + t;
+  RawPack<T, width> pack[loads_at_once];
+  const auto load = [&](int u) { return load_raw<width>(x + Index{at + u * step} * width); };
+  const auto take = [&](int u) {
+    fold.take(state, unpack(pack[u]), row.head + Index{at + u * step} * width);
+  };
+#pragma unroll 1
+  for (; at + (loads_at_once - 1) * step < packs; at += loads_at_once * step) {
+#pragma unroll
+    for (int u = 0; u < loads_at_once; ++u) pack[u] = load(u);
+#pragma unroll
+    for (int u = 0; u < loads_at_once; ++u) take(u);
+  }
+#pragma unroll
+  for (int u = 0; u < loads_at_once - 1; ++u) {
+    if (at + u * step < packs) pack[u] = load(u);
+  }
+#pragma unroll
+  for (int u = 0; u < loads_at_once - 1; ++u) {
+    if (at + u * step < packs) take(u);
+  }
+  const Index behind = Index{packs} * width;
   if (split == 0 && t < row.head + row.tail) {
     const Index place = t < row.head ? t - row.head : behind + (t - row.head);
     fold.take(state, Pack<T, 1>{{x[place]}}, row.head + place);

@@ -66,35 +66,6 @@ __device__ __forceinline__ void take_row(const F& fold, typename F::State& state
   }
 }
 
-/// The same of whole packs: `at`, `at` + step ...; the first element of pack 0 has index `first`.
-template <class F>
-__device__ __forceinline__ void take_packs(const F& fold, typename F::State& state,
-                                           const typename F::Element* x, int packs, int at,
-                                           int step, Index first) {
-  using T = typename F::Element;
-  constexpr int width = vector_width<T>;
-  RawPack<T, width> pack[loads_at_once];
-  const auto load = [&](int u) { return load_raw<width>(x + Index{at + u * step} * width); };
-  const auto take = [&](int u) {
-    fold.take(state, unpack(pack[u]), first + Index{at + u * step} * width);
-  };
-#pragma unroll 1
-  for (; at + (loads_at_once - 1) * step < packs; at += loads_at_once * step) {
-#pragma unroll
-    for (int u = 0; u < loads_at_once; ++u) pack[u] = load(u);
-#pragma unroll
-    for (int u = 0; u < loads_at_once; ++u) take(u);
-  }
-#pragma unroll
-  for (int u = 0; u < loads_at_once - 1; ++u) {
-    if (at + u * step < packs) pack[u] = load(u);
-  }
-#pragma unroll
-  for (int u = 0; u < loads_at_once - 1; ++u) {
-    if (at + u * step < packs) take(u);
-  }
-}
-
 /// Returns the block's result in its first warp alone: the others are done sooner.
 template <int Threads, class State, class Join>
 __device__ __forceinline__ State first_warp_reduce(State state, const Join& join,

@@ -29,13 +29,33 @@ __global__ void __launch_bounds__(threads, is_light<F> ? 8 : 4)
     reduce_even_rows(EvenRows rows, Result result, F fold) {
   using State = typename F::State;
   using T = typename F::Element;
+  constexpr int width = vector_width<T>;
   start_dependent();
   const auto join = [&](const State& a, const State& b) { return fold.join(a, b); };
   auto& scratch = shared<WarpValues<State, threads>>();
   State state = fold.identity();
-  take_packs(fold, state,
-             static_cast<const T*>(rows.x) + Index{blockIdx.x} * rows.pitch * vector_width<T>,
-             rows.packs, static_cast<int>(threadIdx.x), threads, 0);
+  const T* const x = static_cast<const T*>(rows.x) + Index{blockIdx.x} * rows.pitch * width;
+  const int packs = rows.packs;
+  constexpr int step = threads;
+  int at = static_cast<int>(threadIdx.x);
+  RawPack<T, width> pack[loads_at_once];
+  const auto load = [&](int u) { return load_raw<width>(x + Index{at + u * step} * width); };
+  const auto take = [&](int u) { fold.take(state, unpack(pack[u]), Index{at + u * step} * width); };
+#pragma unroll 1
+  for (; at + (loads_at_once - 1) * step < packs; at += loads_at_once * step) {
+#pragma unroll
+    for (int u = 0; u < loads_at_once; ++u) pack[u] = load(u);
+#pragma unroll
+    for (int u = 0; u < loads_at_once; ++u) take(u);
+  }
+#pragma unroll
+  for (int u = 0; u < loads_at_once - 1; ++u) {
+    if (at + u * step < packs) pack[u] = load(u);
+  }
+#pragma unroll
+  for (int u = 0; u < loads_at_once - 1; ++u) {
+    if (at + u * step < packs) take(u);
+  }
   state = first_warp_reduce(state, join, fold.identity(), scratch);
   if (threadIdx.x == 0) {
     store_state<F>(result, Index{blockIdx.x} * rows.place_step, state,

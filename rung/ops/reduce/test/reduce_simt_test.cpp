@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce_by's kernels on the simulated GPU, where it is built (tests.cmake).
+// reduce on the simulated GPU: which rung takes which shape, and the kernels of reduce_by, which
+// are compiled here where there is a simulator (tests.cmake).
 #include "rung/ops/reduce/reduce.cuh"
 
 #include <cmath>
@@ -32,6 +33,49 @@ struct ToLine {
 struct First {
   RUNG_HD float operator()(float a, float b) const { return a != a || !(b < a || b != b) ? a : b; }
 };
+
+struct Shape {
+  Extents x;
+  Extents axes;
+  Extents y;
+};
+std::string_view chosen_for(DType type, const Shape& shape, Reduction operation = Reduction::sum,
+                            std::uintptr_t shift = 0) {
+  const Context context = Context::simt();
+  // Never read: only the address and the layout count.
+  constexpr std::uintptr_t somewhere = std::uintptr_t{1} << 30;
+  Reduce::Call call;
+  call.x = ConstTensorRef(reinterpret_cast<const void*>(somewhere + shift), type, shape.x);
+  call.y = TensorRef(reinterpret_cast<void*>(somewhere),
+                     operation == Reduction::argmax ? DType::i64 : type, shape.y);
+  call.operation = operation;
+  call.axes = shape.axes;
+  return choose<Reduce>(bind<Reduce>(call), context).info.name;
+}
+
+TEST(ReduceSimt, EveryShapeHasItsKernel) {
+  const Shape even_rows{{100000, 1 << 13}, {1}, {100000}};
+  const Shape columns{{4096, 4096}, {0}, {4096}};
+  for (const DType type : {DType::f32, DType::f64, DType::bf16, DType::i32}) {
+    EXPECT_EQ(chosen_for(type, {{1}, {}, {}}), "one_row");
+    EXPECT_EQ(chosen_for(type, {{1 << 20}, {}, {}}), "one_row");
+    EXPECT_EQ(chosen_for(type, {{1 << 30}, {}, {}}), "single_pass_last_block");
+    EXPECT_EQ(chosen_for(type, {{100000, 40}, {1}, {100000}}), "short_rows");
+    EXPECT_EQ(chosen_for(type, {{3, 40}, {1}, {3}}), "short_rows");
+    EXPECT_EQ(chosen_for(type, {{3, 1 << 20}, {1}, {3}}), "single_pass_last_block");
+    EXPECT_EQ(chosen_for(type, {{7, 300, 5000}, {0, 2}, {300}}), "single_pass_last_block");
+    EXPECT_EQ(chosen_for(type, even_rows), "even_rows");
+    EXPECT_EQ(chosen_for(type, even_rows, Reduction::argmax), "even_rows");
+    EXPECT_EQ(chosen_for(type, {{100000, 16384}, {1}, {100000}}, Reduction::sum, 8),
+              "single_pass_last_block");
+    EXPECT_EQ(chosen_for(type, columns), "columns");
+    EXPECT_EQ(chosen_for(type, {{1 << 20, 3}, {0}, {3}}), "columns");
+    EXPECT_EQ(chosen_for(type, columns, Reduction::argmax), "adjacent_results");
+  }
+  EXPECT_EQ(chosen_for(DType::u8, columns), "adjacent_results");
+  EXPECT_EQ(chosen_for(DType::u8, {{1 << 20}, {}, {}}), "one_row");
+  EXPECT_EQ(chosen_for(DType::f32, {{1 << 20}, {}, {}}, Reduction::product), "general");
+}
 
 // Rows of one thread, of one tile of 2048 and of several parts; more rows than a block joins.
 struct Size {
