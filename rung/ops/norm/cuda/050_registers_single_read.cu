@@ -6,33 +6,11 @@
 //          exact variance, and y, all come from one read. One block per row, many of them on a
 //          SM, so that some always load while others reduce and write.
 // Changes  against warp_per_row: x is read once in all; the threads of a row grow with it; its
-//          warps meet once (detail/parts.hpp). y is stored such that the caches give it up first.
-//          Elements of 16 bits stay in words (rung/device/row/packed_words.hpp).
-//          L2 is asked for rows that are soon due.
+//          warps combine once (shared/cuda/parts.hpp). 16-bit elements stay in packed words
+//          (device/row/packed_words.hpp), y is stored streaming, rows ahead are prefetched into L2.
 // Cost     what must be: x once, y once.
 // Limits   contiguous rows of up to 32768 elements, 8192 of f64. Rows whose length or address cuts
 //          packs: f32 and f64 half that, and at best half as fast.
-// Tried    H200, copy 4240 GB/s. bf16 16384x4096, bound by its instructions: elements widened one
-//          by one, 31 instructions for each, 3394; in words, the sum over all elements not taken
-//          twice, 18 of them, 3887; rows that fill their threads, without a question for each pack,
-//          3944; begun while the grid in front ends, 3984. f32 8192x32768, one block a
-//          SM, in the same steps: 3642, 3818, 4084, 4099. bf16 16384x4096 in 40
-//          registers instead of 64: 3863; 8 packs per thread 3969, 2 of them 3631; two rows per
-//          thread, which share gamma and beta, 3898. bf16 4096x16384: 4 packs 3688, 8 of them 3917.
-//          Blocks that stay, rows through a ring in shared memory: f32 65536x1024 3801; the deeper
-//          the ring, the slower. Plain stores: 3829 for 4012. Another day, a copy of 1 GiB 4181,
-//          and by this kernel without its arithmetic 4098: bf16 16384x4096 4081, f32 4117. The
-//          first rows asked of L2 while the grid in front ends: 4018, f32 3963. gamma and beta
-//          loaded before the warps meet: 4078, and with 8 packs per thread, where they spill, 1697.
-//          x past L1, gamma and beta kept there, y by one multiply-add less, no shuffles behind the
-//          barrier:
-//          4054 to 4089. A third day, 4197: rows asked of L2 by the block half of the resident ones
-//          ahead, in one instruction: bf16 4096x16384 3867 to 3982, f32 4035 to 4090; by the block
-//          a third of them ahead 3990 and 4060, all of them 3825. Rows of 4096 bf16 or less, which
-//          instructions bind, lose 0.5 to 1 %, f32 8192x32768 in its one block per SM 5
-//          %: they do not ask. In part in shared memory, five to seven blocks per SM:
-//          3570 at most. bf16 16384x4095, which cuts packs: weights one by one 645, in aligned
-//          chunks that are shifted 808, elements kept in words (64 registers, not 97) 1165.
 // Source   W. Guo, T. Dao et al., QuACK, 2025 (threads by row length).
 #include "rung/device/dependent.hpp"
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -53,9 +31,9 @@ struct RegisterShared {
   RowScratch<Moments<W>> moments;
 };
 
-/// By one thread of a row: asks L2 for the row that call.ahead tells.
+/// Prefetches row `row + call.ahead` into L2; called by one thread per row.
 template <bool flat, class T>
-__device__ __forceinline__ void ask_ahead(const Call<T>& call, int row) {
+__device__ __forceinline__ void prefetch_ahead(const Call<T>& call, int row) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   if (call.ahead == 0 || row + call.ahead >= call.rows) return;
   const auto next = static_cast<int>(row + call.ahead);
@@ -64,102 +42,69 @@ __device__ __forceinline__ void ask_ahead(const Call<T>& call, int row) {
 #endif
 }
 
-/// A row in the registers of its threads. `whole`: every thread has all of its packs.
-template <class T, int packs, Usual kind, bool whole>
-struct RegisterPacks {
-  static constexpr bool flat = kind != Usual::no;
-  using W = Accumulator<T>;
-  static constexpr int width = vector_width<T>;
+/// Adds the residual to a row in registers and stores the sum, if the call has one.
+template <class T, int packs, class Has, class Element>
+__device__ __forceinline__ void add_residual(const Call<T>& call, int row, PackedWords (&s)[packs],
+                                             Has&& has, Element&& element) {
+  constexpr int width = vector_width<T>;
+  const T* const residual = call.residual + place<norm_lines::row_residual>(call, row);
+  T* const sum = call.sum != nullptr ? call.sum + place<norm_lines::row_sum>(call, row) : nullptr;
+#pragma unroll
+  for (int p = 0; p < packs; ++p) {
+    if (!has(p)) continue;
+    const Pack<T, width> r = load_wide<width>(residual + element(p));
+    Pack<T, width> added = pack_of<T>(s[p]);
+#pragma unroll
+    for (int i = 0; i < width; ++i) added[i] = add(added[i], r[i]);
+    if (sum != nullptr) store_wide(sum + element(p), added);
+    s[p] = words_of<T>(added);
+  }
+}
 
-  const Call<T>& call;
-  int first;  // the thread's first pack, in the row
-  int left;   // packs from its warp's first on
-  int lanes;  // of the row's threads in the warp: pack p of the thread is p * lanes further on
-  PackedWords s[packs];
+/// Loads a pack of gamma or beta. `given`: present, and of x's type.
+template <bool given, class T, class W = Accumulator<T>>
+__device__ __forceinline__ Pack<W, vector_width<T>> weights_at(const Call<T>& call,
+                                                               const void* weights,
+                                                               std::int64_t element, W otherwise) {
+  if constexpr (given) {
+    return widen<W, T>(load_words_constant(static_cast<const T*>(weights) + element));
+  }
+  return wide_weights(call, weights, element, otherwise);
+}
 
-  [[nodiscard]] __device__ __forceinline__ bool has(int p) const {
-    return whole || p * lanes < left - lane();
-  }
-  [[nodiscard]] __device__ __forceinline__ int lane() const {
-    return static_cast<int>(threadIdx.x) % 32;
-  }
-  [[nodiscard]] __device__ __forceinline__ std::int64_t element(int p) const {
-    return std::int64_t{first} * width + p * lanes * width;
-  }
-  /// All loads are in flight before the first is waited for.
-  __device__ __forceinline__ void load(int row) {
-    const T* const x = call.x + place<norm_lines::row_x, flat>(call, row);
-#pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      if constexpr (!whole) s[p] = PackedWords{};
-      if (has(p)) s[p] = load_words_streaming(x + element(p));
-    }
-    if constexpr (kind == Usual::no) {
-      if (call.residual != nullptr) add_residual(row);
-    }
-  }
-  __device__ __forceinline__ void add_residual(int row) {
-    const T* const residual = call.residual + place<norm_lines::row_residual>(call, row);
-    T* const sum = call.sum != nullptr ? call.sum + place<norm_lines::row_sum>(call, row) : nullptr;
-#pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      if (!has(p)) continue;
-      const Pack<T, width> r = load_wide<width>(residual + element(p));
-      Pack<T, width> added = pack_of<T>(s[p]);
-#pragma unroll
-      for (int i = 0; i < width; ++i) added[i] = add(added[i], r[i]);
-      if (sum != nullptr) store_wide(sum + element(p), added);
-      s[p] = words_of<T>(added);
-    }
-  }
-  [[nodiscard]] __device__ __forceinline__ WarpPart<W> part() const {
-    return part_of_lanes<packs, width, W>(
-        call, lanes, left, [&](int p) { return has(p); }, [&](int p) { return widen<W, T>(s[p]); });
-  }
-  template <bool given>
-  [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(const void* tensor, int p,
-                                                                  W otherwise) const {
-    if constexpr (given) {
-      return widen<W, T>(load_words_constant(static_cast<const T*>(tensor) + element(p)));
-    }
-    return wide_weights(call, tensor, element(p), otherwise);
-  }
-  __device__ __forceinline__ void write(int row, const Scale<W>& scale) const {
-    T* const y = call.y + place<norm_lines::row_y, flat>(call, row);
-    constexpr bool has_beta = kind == Usual::gamma_and_beta;
-#pragma unroll
-    for (int p = 0; p < packs; ++p) {
-      if (!has(p)) continue;
-      const Pack<W, width> gamma = weights<flat>(call.gamma, p, W{1});
-      const Pack<W, width> beta =
-          weights<has_beta>(kind == Usual::gamma ? nullptr : call.beta, p, W{0});
-      Pack<W, width> z = widen_again<W, T>(s[p], call.zero);
-#pragma unroll
-      for (int i = 0; i < width; ++i) {
-        z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * gamma[i] + beta[i];
-      }
-      store_words_streaming(y + element(p), narrow<T>(z));
-    }
-  }
-};
-
-/// Rows of whole, aligned packs. Each warp has neighboring packs of the row.
+/// Rows of whole, aligned packs. Each warp has adjacent packs of the row. `whole`: every thread has
+/// all of its packs.
 template <class T, int kept, int max_threads, int min_blocks, Usual kind, bool whole = false>
 __global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T> call) {
   start_dependent();
   using W = Accumulator<T>;
+  constexpr int width = vector_width<T>;
+  constexpr bool flat = kind != Usual::no;
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
   const int row = static_cast<int>(blockIdx.x * blockDim.y + threadIdx.y);
   const bool exists = whole || row < call.rows;
-  const int packs = exists ? static_cast<int>(call.n / vector_width<T>) : 0;
   const int begin = thread / 32 * (32 * kept);  // of the warp's packs
-  const int lanes = kind == Usual::no && threads < 32 ? threads : 32;
-  const int left = whole ? 32 * kept : packs - begin;
-  RegisterPacks<T, kept, kind, whole> mine{call, begin + thread % 32, left, lanes, {}};
-  mine.load(exists ? row : 0);
-  if (whole && thread == 0) ask_ahead<kind != Usual::no>(call, row);
-  const WarpPart<W> part = mine.part();
+  const int lanes = !flat && threads < 32 ? threads : 32;
+  const int left = whole ? 32 * kept : (exists ? static_cast<int>(call.n / width) : 0) - begin;
+  const int first = begin + thread % 32;
+  const auto has = [&](int p) { return whole || p * lanes < left - thread % 32; };
+  const auto element = [&](int p) { return std::int64_t{first} * width + p * lanes * width; };
+
+  const T* const x = call.x + place<norm_lines::row_x, flat>(call, exists ? row : 0);
+  PackedWords s[kept];  // all loads are in flight before the first is used
+#pragma unroll
+  for (int p = 0; p < kept; ++p) {
+    if constexpr (!whole) s[p] = PackedWords{};
+    if (has(p)) s[p] = load_words_streaming(x + element(p));
+  }
+  if constexpr (!flat) {
+    if (call.residual != nullptr) add_residual(call, exists ? row : 0, s, has, element);
+  }
+  if (whole && thread == 0) prefetch_ahead<flat>(call, row);
+
+  const WarpPart<W> part = part_of_lanes<kept, width, W>(call, lanes, left, has,
+                                                         [&](int p) { return widen<W, T>(s[p]); });
   W center = part.center;
   Moments<W> moments = part.moments;
   if (threads > 32) {
@@ -170,10 +115,23 @@ __global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T
     moments = join(call, parts, threads / 32, center);
   }
   const Scale<W> scale = scale_about(call, center, moments);
-  if (exists && thread == 0) {
-    write_statistics<kind != Usual::no>(call, row, center, moments, scale.rstd);
+  if (exists && thread == 0) write_statistics<flat>(call, row, center, moments, scale.rstd);
+
+  T* const y = call.y + place<norm_lines::row_y, flat>(call, row);
+  const void* const betas = kind == Usual::gamma ? nullptr : call.beta;
+#pragma unroll
+  for (int p = 0; p < kept; ++p) {
+    if (!has(p)) continue;
+    const Pack<W, width> gamma = weights_at<flat>(call, call.gamma, element(p), W{1});
+    const Pack<W, width> beta =
+        weights_at<kind == Usual::gamma_and_beta>(call, betas, element(p), W{0});
+    Pack<W, width> z = widen_again<W, T>(s[p], call.zero);
+#pragma unroll
+    for (int i = 0; i < width; ++i) {
+      z[i] = ((z[i] - scale.center) * scale.rstd + scale.shift) * gamma[i] + beta[i];
+    }
+    store_words_streaming(y + element(p), narrow<T>(z));
   }
-  mine.write(row, scale);
 }
 
 /// Rows of any length at any address.
@@ -294,8 +252,7 @@ void with_kind(const Call<T>& call, const RowBlock& block, F&& f) {
   f.template operator()<Usual::no>();
 }
 
-/// How many rows further on L2 is asked for one by each row's block: half of those that the device
-/// holds at a time. Every block is another, so that it is soon due.
+/// Distance in rows of the prefetch into L2: half of the rows that the device holds at a time.
 template <class T>
 std::int64_t rows_ahead(const Context& context, const Call<T>& call, const RowBlock& block,
                         void (*kernel)(Call<T>)) {
@@ -305,7 +262,7 @@ std::int64_t rows_ahead(const Context& context, const Call<T>& call, const RowBl
          block.rows / 2;
 }
 
-/// Rows that every thread of their blocks has all packs of have a kernel that does not ask.
+/// Launches a kernel without bounds checks, if every thread of the rows' blocks has all packs.
 template <int kept, int max_threads, int min_blocks, bool ahead, class T>
 bool launch_full(Context& context, Call<T> call, RowBlock block) {
   if (sizeof(T) == 2 && block.threads == 32) block.rows = 2;
