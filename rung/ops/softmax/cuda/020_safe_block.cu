@@ -20,7 +20,7 @@ constexpr int threads = 256;
 
 __global__ void __launch_bounds__(threads)
     softmax_safe_block(Rows<2> rows, SoftmaxCall<float, float> p) {
-  RowScratch<float>& scratch = shared<Shared<float>>().scratch;
+  RowScratch<float>& scratch = shared<RowScratch<float>>();
   for_each_row(rows.count(), [&](std::int64_t row, bool) {
     const float* x = p.x + rows.offset<0>(row);
     float* y = p.y + rows.offset<1>(row);
@@ -61,7 +61,7 @@ double estimate(const Softmax::Args& args, const Context& context) {
 
 void run(const Softmax::Args& args, Context& context) {
   launch_rows(context, args.rows,
-              {.threads = threads, .rows = 1, .shared_bytes = sizeof(Shared<float>)},
+              {.threads = threads, .rows = 1, .shared_bytes = sizeof(RowScratch<float>)},
               softmax_safe_block, call_of<float, float>(args));
 }
 

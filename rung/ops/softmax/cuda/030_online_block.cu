@@ -22,7 +22,7 @@ constexpr int threads = 256;
 
 __global__ void __launch_bounds__(threads)
     softmax_online_block(Rows<2> rows, SoftmaxCall<float, float> p) {
-  RowScratch<float>& scratch = shared<Shared<float>>().scratch;
+  RowScratch<float>& scratch = shared<RowScratch<float>>();
   const int length = static_cast<int>(rows.length);
   const int thread = static_cast<int>(threadIdx.x);
   for_each_row(rows.count(), [&](std::int64_t row, bool) {
@@ -62,7 +62,7 @@ Support supports(const Softmax::Args& args, const Context&) {
 
 void run(const Softmax::Args& args, Context& context) {
   launch_rows(context, args.rows,
-              {.threads = threads, .rows = 1, .shared_bytes = sizeof(Shared<float>)},
+              {.threads = threads, .rows = 1, .shared_bytes = sizeof(RowScratch<float>)},
               softmax_online_block, call_of<float, float>(args));
 }
 

@@ -72,12 +72,6 @@ struct Running {
 #pragma unroll
     for (const Sum value : values) sum += fast_exp((value - maximum) * scale);
   }
-  /// Combines those of all threads of the row: the maximum first, then each sum, scaled to it once.
-  __device__ __forceinline__ void reduce(Sum scale, RowScratch<Sum>& scratch) {
-    const Sum all = row_reduce(maximum, Larger{}, scratch);
-    sum = row_reduce(sum * fast_exp((maximum - all) * scale), Plus{}, scratch);
-    maximum = all;
-  }
 };
 
 /// Returns the result from x, the maximum, and the reciprocal of the sum, or its logarithm.
@@ -104,10 +98,6 @@ __device__ __forceinline__ void write_results(const T* x, Y* y, std::int64_t len
                         }
                       });
 }
-template <class Sum>
-struct Shared {
-  RowScratch<Sum> scratch;
-};
 
 // --- on the host ---------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ using namespace softmax_cuda;
 template <class P>
 __global__ void __launch_bounds__(1024) softmax_any_strides(Rows<2> rows, P p) {
   using Sum = typename P::Sum;
+  auto& scratch = shared<RowScratch<Sum>>();
   for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
     const std::int64_t length = exists ? rows.length : 0;
     const auto* x = p.x + (exists ? rows.template offset<0>(row) : 0);
@@ -27,9 +28,10 @@ __global__ void __launch_bounds__(1024) softmax_any_strides(Rows<2> rows, P p) {
     for_each_batch<Sum>(
         x, length, rows.steps[0], threadIdx.x, blockDim.x,
         [&](std::int64_t, const Sum(&values)[batch]) { running.add(values, p.scale); });
-    running.reduce(p.scale, shared<Shared<Sum>>().scratch);
-    write_results(x, y, length, rows.steps, threadIdx.x, blockDim.x, running.maximum, running.sum,
-                  p.scale, p.log);
+    const Sum maximum = row_reduce(running.maximum, Larger{}, scratch);
+    const Sum scaled = running.sum * fast_exp((running.maximum - maximum) * p.scale);
+    const Sum sum = row_reduce(scaled, Plus{}, scratch);
+    write_results(x, y, length, rows.steps, threadIdx.x, blockDim.x, maximum, sum, p.scale, p.log);
   });
 }
 
@@ -70,7 +72,7 @@ double estimate(const Softmax::Args& args, const Context& context) {
 void run(const Softmax::Args& args, Context& context) {
   RowBlock block = block_of(args);
   with_types(args, [&]<class T, class Y>() {
-    block.shared_bytes = sizeof(Shared<Accumulator<T>>);
+    block.shared_bytes = sizeof(RowScratch<Accumulator<T>>);
     launch_rows(context, args.rows, block, softmax_any_strides<SoftmaxCall<T, Y>>,
                 call_of<T, Y>(args));
   });
