@@ -99,6 +99,26 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+/// The moments of a row about `center`, the mean of its parts; in every lane of the calling warp.
+template <class Call, class W>
+__device__ __forceinline__ Moments<W> join_about_mean(const Call& call, const WarpPart<W>* parts,
+                                                      std::int64_t count, W& center) {
+  W sum = 0;
+#pragma unroll 1
+  for (std::int64_t i = lane_of_thread(); i < count; i += warp_size) {
+    sum += parts[i].count * call.factors.shrink * parts[i].center;
+  }
+  center = call.layer ? warp_reduce(sum, Plus{}) * call.factors.shrunk_part : W{0};
+  Moments<W> moments{};
+#pragma unroll 1
+  for (std::int64_t i = lane_of_thread(); i < count; i += warp_size) {
+    const WarpPart<W> part = parts[i];
+    moments = AddMoments{}(moments,
+                           moved_by(part.moments, part.center - center, part.count, call.factors));
+  }
+  return warp_reduce(moments, AddMoments{});
+}
+
 template <class T, class W = Accumulator<T>>
 __global__ void __launch_bounds__(threads)
     norm_split_rows(const __grid_constant__ Call<T> call, Spans<W> spans) {

@@ -97,22 +97,4 @@ __device__ __forceinline__ Moments<W> join(const Call& call, const WarpPart<W>* 
   return lanes_sum(all, 32);
 }
 
-/// The moments of a row about `center`, the mean of its parts; in every lane of the calling warp.
-template <class Call, class W>
-__device__ __forceinline__ Moments<W> join_about_mean(const Call& call, const WarpPart<W>* parts,
-                                                      std::int64_t count, W& center) {
-  W sum = 0;
-  for (std::int64_t i = lane_of_thread(); i < count; i += warp_size) {
-    sum += parts[i].count * call.factors.shrink * parts[i].center;
-  }
-  center = call.layer ? warp_reduce(sum, Plus{}) * call.factors.shrunk_part : W{0};
-  Moments<W> moments{};
-  for (std::int64_t i = lane_of_thread(); i < count; i += warp_size) {
-    const WarpPart<W> part = parts[i];
-    moments = AddMoments{}(moments,
-                           moved_by(part.moments, part.center - center, part.count, call.factors));
-  }
-  return warp_reduce(moments, AddMoments{});
-}
-
 }  // namespace rung::norm_cuda::inline RUNG_TARGET

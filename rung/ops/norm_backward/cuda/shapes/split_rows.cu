@@ -14,26 +14,30 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/row/row_spans.hpp"
 #include "rung/device/waiting.hpp"
-#include "rung/ops/norm/shared/cuda/parts.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
 namespace {
 
 using namespace norm_backward_cuda;
-using norm_cuda::join_about_mean;
-using norm_cuda::WarpPart;
 
 constexpr int threads = 256;
 constexpr int rows_a_share = 8;  // a warp each
 static_assert(rows_a_share == threads / warp_size);
+
+/// Moments of a span of a row about the mean of the span.
+template <class W>
+struct alignas(16) Part {
+  W center;
+  Moments<W> moments;
+};
 
 /// How rows are cut, and what spans of rows found: [rows][spans].
 template <class W>
 struct Spans {
   std::int64_t count;
   std::int64_t length;  // a multiple of `step`
-  WarpPart<W>* parts;
+  Part<W>* parts;
   Means<W>* means;
 };
 
@@ -135,10 +139,22 @@ __device__ __forceinline__ void find_scales(const Call<T>& call, const Spans<W>&
     if (call.rstd != nullptr) {
       scale = given_scale(call, at);
     } else {
-      W center = 0;
-      const Moments<W> moments = join_about_mean(
-          call, spans.parts + (share.first + warp) * spans.count, spans.count, center);
-      scale = scale_about(call, center, moments);
+      const Part<W>* const parts = spans.parts + (share.first + warp) * spans.count;
+      const auto length = [&](std::int64_t span) {
+        return static_cast<W>(smaller(spans.length, call.n - span * spans.length));
+      };
+      W sum = 0;
+      for (std::int64_t span = lane; span < spans.count; span += warp_size) {
+        sum += length(span) * call.factors.shrink * parts[span].center;
+      }
+      const W center = call.layer ? warp_reduce(sum, Plus{}) * call.factors.shrunk_part : W{0};
+      Moments<W> moments{};  // moved from the spans' centers to the row's
+      for (std::int64_t span = lane; span < spans.count; span += warp_size) {
+        const Part<W> part = parts[span];
+        moments = AddMoments{}(
+            moments, moved_by(part.moments, part.center - center, length(span), call.factors));
+      }
+      scale = scale_about(call, center, warp_reduce(moments, AddMoments{}));
     }
     if (lane == 0) scratch.scales[warp] = scale;
   }
@@ -178,8 +194,7 @@ __global__ void __launch_bounds__(threads)
     const W center = scratch.centers[warp];
     const Means<W> met = meet(moments, scratch);
     if (warp < share.rows && lane_of_thread() == 0) {
-      spans.parts[(share.first + warp) * spans.count + blockIdx.x] = {
-          center, length, {met.g, met.gz}};
+      spans.parts[(share.first + warp) * spans.count + blockIdx.x] = {center, {met.g, met.gz}};
     }
   }
 }
@@ -312,7 +327,7 @@ void run(const NormBackward::Args& args, Context& context) {
     if (sums > 0) call.sums = memory + 4 * parts + 2 * means;
     const Spans<W> spans{.count = plan.count,
                          .length = plan.length,
-                         .parts = reinterpret_cast<WarpPart<W>*>(memory),
+                         .parts = reinterpret_cast<Part<W>*>(memory),
                          .means = reinterpret_cast<Means<W>*>(memory + 4 * parts)};
     const LaunchShape shape{.grid = {plan.count, smaller(max_blocks, plan.groups)},
                             .block = threads,
