@@ -141,6 +141,10 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
       "bf16 300x12,axes=1",                      //
       "u8 300x7,max,axes=1",                     //
       "f32 5x40x3,product,axes=2",               //
+      "f32 5x2048,axes=1",                       // rows of whole packs
+      "f64 3x1034,norm,axes=1",                  //
+      "bf16 2x4112,argmax,axes=1",               //
+      "i32 2x6184,min,axes=1",                   //
       "f32 900,segments=40",                     // segments
       "f32 3x500,max,segments=150,offsets=i32",  // most of three or four, some empty
       "f32 400,argmin,segments=23",              //

@@ -6,8 +6,8 @@
 // Changes  against single_pass_last_block: 25 registers per thread instead of 58, twice the warps
 //          per SM; 3 % for rows of 64 KiB.
 // Cost     x once.
-// Limits   rows of one axis from multiples of 16 bytes on, of at least 512 packs; more than four
-//          for each SM.
+// Limits   rows of one axis from multiples of 16 bytes on, of at least 512 packs. Four rows per SM
+//          or fewer leave SMs idle.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t
 #include "rung/ops/reduce/cuda/detail/row_packs.hpp"
 
@@ -90,7 +90,7 @@ void run_even_rows<RUNG_SPLIT_TYPE>(const Reduce::Args& args, Context& context) 
 #if RUNG_SPLIT_ONCE
 namespace {
 
-Support supports(const Reduce::Args& args, const Context& context) {
+Support supports(const Reduce::Args& args, const Context&) {
   if (const Support rows = require_rows(args); !rows) return rows;
   const auto width = static_cast<Index>(load_bytes / size_of(args.x.dtype));
   const Index length = args.terms.size();
@@ -98,13 +98,16 @@ Support supports(const Reduce::Args& args, const Context& context) {
                     length % width == 0 && args.kept.strides[0][0] % width == 0 &&
                     reinterpret_cast<std::uintptr_t>(args.x.data) % load_bytes == 0;
   if (!even) return unsupported("rows of whole packs from multiples of 16 bytes on");
-  // Packs enough for the threads of a block; rows enough for a block each to fill the device.
   const Index packs = length / width;
   if (packs < 2 * threads || packs >= 1 << 24) return unsupported("rows of 2^9 to 2^24 packs");
   const Index most = 0x7fffffff;
-  return args.results() > Index{context.info().sms} * 4 && args.results() <= most
-             ? supported
-             : unsupported("four rows per SM, up to 2^31");
+  return args.results() <= most ? supported : unsupported("2^31 rows and more");
+}
+
+double estimate(const Reduce::Args& args, const Context& context) {
+  // A block per row leaves SMs idle where there are no more than four rows for each.
+  const double filled = static_cast<double>(args.results()) / (4.0 * context.info().sms + 1);
+  return fast_seconds(args, context) / smaller(1.0, filled);
 }
 
 void run(const Reduce::Args& args, Context& context) {
@@ -117,7 +120,7 @@ const Rung<Reduce> self{{.name = "even_rows",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .estimate = fast_seconds,
+                         .estimate = estimate,
                          .run = run}};
 
 }  // namespace
