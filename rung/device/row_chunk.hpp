@@ -203,7 +203,7 @@ inline constexpr std::int64_t longest_chunked_row = 1024;  // 32 elements for ea
 
 /// Returns the chunks of rows of up to 1024 elements, of which `tensors` are staged.
 inline RowChunks short_row_groups(std::int64_t rows, std::int64_t length, std::size_t element,
-                                 int tensors, const Context& context) {
+                                  int tensors, const Context& context) {
   const int kept = length <= 256 ? 16 : 32;  // elements per lane, at most
   const int bytes = kept > 16 ? 32 << 10 : 16 << 10;
   return short_row_chunks(rows, static_cast<int>(length), element, kept, row_chunk_threads,
