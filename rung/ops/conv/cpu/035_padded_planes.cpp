@@ -12,24 +12,216 @@
 //          for 3 x 3 on 56 pixels, but 2 of 9 on 7.
 // Limits   a tap's rows must be in the copy: filters that span millions of places are left to
 //          direct_simd. One thread.
-// Tried    -
 // Source   J. Zhang, F. Franchetti & T. Low, High performance zero-memory overhead direct
 //          convolutions, 2018.
 #include "rung/cpu/foreach_target.hpp"
 
-#include "rung/core/context.hpp"
+#include <algorithm>
+#include <cstdlib>
+#include <type_traits>
+
+#include "rung/ops/conv/cpu/detail/call.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
-#include "rung/ops/conv/shared/cpu/direct-inl.hpp"
-#include "rung/ops/conv/shared/cpu/planes.hpp"
+#include "rung/ops/conv/shared/cpu/planes-inl.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
+
+namespace rung::conv_cpu {
+bool planes_in_place(const Gathered& g);
+}
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
+namespace {
+
+/// c[i][j] (+)= sum over planes q and taps t of weights[q][t][i] planes[q plane + offset[t] + j].
+template <int Rows, int Vectors, class T>
+HWY_NOINLINE void sum_planes(const T* weights, const T* planes, std::int64_t count,
+                             std::int64_t plane, const std::int32_t* offset, int taps, T* c,
+                             bool add) {
+  RegisterTile<Rows, Vectors, T> tile;
+  add ? tile.load(c, panel_columns<T>) : tile.clear();
+  for (std::int64_t q = 0; q < count; ++q, planes += plane) {
+    for (int t = 0; t < taps; ++t, weights += Rows) {
+      tile.add(planes + offset[t], [&](int i) { return weights[i]; });
+    }
+  }
+  tile.store(c, panel_columns<T>);
+}
+
+template <class T, class In>
+class PaddedPlanes {
+ public:
+  PaddedPlanes(const Gathered& g, int threads)
+      : g_(g),
+        in_place_(std::is_same_v<T, In> && planes_in_place(g)),
+        bands_(g, shape_of(g, threads, in_place_)),
+        shape_(bands_.shape()),
+        tiles_(ceil_div(g.m, std::int64_t{tile_rows})),
+        planes_(g.q * g.axis[0].kernel),
+        taps_(static_cast<int>(g.axis[1].kernel * g.axis[2].kernel)) {
+    // A band's planes are shared by all filters, unless there are too few bands for the team.
+    constexpr std::int64_t one = 1, max_block = 510;  // filters whose sums of a panel stay in L2
+    const std::int64_t bands = std::max(one, g.groups * bands_.per_group());
+    const std::int64_t wanted = threads > 1 ? ceil_div(std::int64_t{threads} * 2, bands) : 1;
+    const std::int64_t blocks =
+        std::clamp(std::max(ceil_div(g.m, max_block), wanted), one, std::max(one, tiles_));
+    block_ = ceil_div(tiles_, blocks) * tile_rows;
+    blocks_ = block_ == 0 ? 0 : ceil_div(g.m, block_);
+    if (in_place_) {
+      reach_ = (g.axis[1].kernel - 1) * std::abs(g.axis[1].between) * shape_.pitch +
+               (g.axis[2].kernel - 1) * std::abs(g.axis[2].between);
+      tail_ = round_up(columns + reach_, 16) + 16;
+    }
+    // What a panel reads of some planes stays in L1 beside the weights.
+    constexpr std::int64_t l1_bytes = 24576;
+    const std::int64_t read =
+        std::min<std::int64_t>(in_place_ ? columns * taps_ : shape_.plane,
+                               g.axis[1].kernel * shape_.phases[1] * (columns + shape_.pitch / 8));
+    chunk_ = std::max(one, l1_bytes / std::max(one, read * static_cast<std::int64_t>(sizeof(T))));
+  }
+
+  [[nodiscard]] std::size_t shared_bytes() const {
+    return conv_layer::bytes_of<T>({round_up(g_.groups * tiles_ * tile_rows * g_.terms(), 64)});
+  }
+  [[nodiscard]] std::size_t thread_bytes() const {
+    return conv_layer::bytes_of<T>({round_up(copied() + columns, 64)}) +
+           static_cast<std::size_t>(block_ * columns) * sizeof(T) +
+           static_cast<std::size_t>(round_up(std::int64_t{taps_}, 64)) * sizeof(std::int32_t);
+  }
+
+  void run(const cpu::Team& team, std::byte* shared, std::byte* own) const {
+    T* const packed = reinterpret_cast<T*>(shared);
+    const cpu::Range tiles = team.share(g_.groups * tiles_);
+    for (std::int64_t i = tiles.begin; i < tiles.end; ++i) {
+      const std::int64_t first = i % tiles_ * tile_rows;
+      pack_filters(g_,
+                   static_cast<const In*>(g_.w) + i / tiles_ * g_.w_group + first * g_.w_strides[0],
+                   static_cast<int>(std::min<std::int64_t>(tile_rows, g_.m - first)),
+                   packed + i * tile_rows * g_.terms());
+    }
+    auto* const offsets = reinterpret_cast<std::int32_t*>(own);
+    bands_.set_offsets(offsets);
+    T* const sums = reinterpret_cast<T*>(offsets + round_up(std::int64_t{taps_}, 64));
+    T* const planes = sums + block_ * columns;
+    // The last panel reads on behind the last plane.
+    std::fill(planes + copied(), planes + copied() + columns, T{0});
+    team.wait();
+    const cpu::Range share = team.share(g_.groups * bands_.per_group() * blocks_);
+    std::int64_t last = -1;
+    for (std::int64_t task = share.begin; task < share.end; ++task) {
+      const std::int64_t index = task / blocks_;
+      const Band band = bands_.band_of(index / bands_.per_group(), index % bands_.per_group());
+      if (index != last && !in_place_) bands_.copy(band, 0, g_.q, planes);
+      last = index;
+      make(band, task % blocks_ * block_, packed, planes, offsets, sums);
+    }
+  }
+
+ private:
+  static constexpr int columns = panel_columns<T>;
+
+  static PlaneShape shape_of(const Gathered& g, int threads, bool in_place) {
+    PlaneShape shape = plane_shape(g, sizeof(T), threads);
+    if (!in_place) return shape;
+    const bool one_row = g.axis[1].places == 1 && g.axis[1].kernel == 1;
+    shape.pitch = one_row ? shape.columns : g.x_strides[3];
+    shape.plane = g.x_strides[1];
+    return shape;
+  }
+  /// Elements of a thread's planes; in place, of the last panel's.
+  [[nodiscard]] std::int64_t copied() const { return planes_ * (in_place_ ? tail_ : shape_.plane); }
+
+  /// A band's pixels, as they follow each other in its planes, of a block of filters.
+  void make(const Band& band, std::int64_t first, const T* packed, T* planes,
+            const std::int32_t* offsets, T* sums) const {
+    const std::int64_t filters = std::min(block_, g_.m - first);
+    const std::int64_t positions = (band.rows - 1) * shape_.pitch + band.columns;
+    const T* weights = packed + (band.group * tiles_ * tile_rows + first) * g_.terms();
+    for (std::int64_t at = 0; at < positions; at += columns) {
+      const int count = static_cast<int>(std::min<std::int64_t>(columns, positions - at));
+      const T* from = planes + at;
+      std::int64_t plane = shape_.plane;
+      if constexpr (std::is_same_v<T, In>) {
+        if (in_place_) from = image_at(band) + at;
+        // What a panel has beyond the band may be beyond the tensor.
+        if (in_place_ && count < columns) {
+          for (std::int64_t q = 0; q < planes_; ++q, from += plane) {
+            std::copy(from, from + count + reach_, planes + q * tail_);
+            std::fill(planes + q * tail_ + count + reach_, planes + (q + 1) * tail_, T{0});
+          }
+          from = planes;
+          plane = tail_;
+        }
+      }
+      for (std::int64_t q = 0; q == 0 || q < planes_; q += chunk_) {
+        const std::int64_t some = std::min(chunk_, planes_ - q);
+        for (std::int64_t i = 0; i < filters; i += tile_rows) {
+          const auto left = static_cast<int>(std::min<std::int64_t>(tile_rows, filters - i));
+          with_tile<T>(left, count, [&](auto rows, auto vectors) {
+            sum_planes<rows, vectors>(weights + i * g_.terms() + q * taps_ * rows, from + q * plane,
+                                      some, plane, offsets, taps_, sums + i * columns, q != 0);
+          });
+        }
+      }
+      write(band, at, count, first, filters, sums);
+    }
+  }
+
+  /// Where the first taps of a band's pixels are in the image.
+  [[nodiscard]] const In* image_at(const Band& band) const {
+    const In* at = static_cast<const In*>(g_.x) + band.group * g_.q * g_.x_strides[1] +
+                   band.n * g_.x_strides[0];
+    for (int axis = 0; axis < 3; ++axis) {
+      const SourceAxis& a = g_.axis[axis];
+      at += (band.o[axis] * a.step + a.start + first_tap(a)) * g_.x_strides[2 + axis];
+    }
+    return at;
+  }
+
+  /// The pixels among `count` places from `at` on.
+  void write(const Band& band, std::int64_t at, int count, std::int64_t first, std::int64_t filters,
+             T* sums) const {
+    Run runs[columns];
+    int run_count = 0;
+    for (int column = 0; column < count;) {
+      const std::int64_t row = (at + column) / shape_.pitch;
+      const std::int64_t across = (at + column) % shape_.pitch;
+      const auto step =
+          static_cast<int>(std::min<std::int64_t>(count - column, shape_.pitch - across));
+      const std::int64_t pixels = std::min<std::int64_t>(step, band.columns - across);
+      if (pixels > 0) {
+        runs[run_count++] = {band.n,
+                             {band.o[0], band.o[1] + row, band.o[2] + across},
+                             column,
+                             static_cast<int>(pixels)};
+      }
+      column += step;
+    }
+    write_filters<T, In>(g_, band.group * g_.m + first, filters, runs, run_count, count, sums);
+  }
+
+  const Gathered& g_;
+  bool in_place_;
+  PlaneBands<T, In> bands_;
+  PlaneShape shape_;
+  std::int64_t reach_ = 0;  // from a pixel's first tap to its last, where planes are in place
+  std::int64_t tail_ = 0;   // of a channel's last panel, which is copied
+  std::int64_t tiles_;
+  std::int64_t block_ = 1;
+  std::int64_t blocks_ = 1;
+  std::int64_t planes_;     // q and depth taps
+  std::int64_t chunk_ = 1;  // planes
+  int taps_;                // of a plane
+};
+
+}  // namespace
+
 void padded_planes(const Gathered& g, Context& context, int threads) {
   visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
-    run_layer<PlaneColumns<Accumulator<In>, In>>(g, context, threads);
+    run_layer(PaddedPlanes<Accumulator<In>, In>(g, threads), context, threads);
   });
 }
+
 }  // namespace rung::conv_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -37,8 +229,42 @@ HWY_AFTER_NAMESPACE();
 namespace rung {
 namespace conv_cpu {
 HWY_EXPORT(padded_planes);
-void planes_on(const conv_layer::Gathered& layer, Context& context, int threads) {
-  HWY_DYNAMIC_DISPATCH(padded_planes)(layer, context, threads);
+void planes_on(const Gathered& g, Context& context, int threads) {
+  HWY_DYNAMIC_DISPATCH(padded_planes)(g, context, threads);
+}
+
+/// The image's own channels can be read as planes: no padding, no stride, contiguous rows with
+/// little between them, and no type to widen.
+bool planes_in_place(const Gathered& g) {
+  const conv_layer::SourceAxis& down = g.axis[1];
+  if (size_of(g.dtype) == 2 || g.axis[0].kernel != 1 || g.x_strides[4] != 1) return false;
+  if (down.step != 1 || g.axis[2].step != 1 || !all_inside(g)) return false;
+  // One row, or whole rows of the image, of which little is no pixel.
+  const std::int64_t across = g.axis[2].places;
+  if (down.places == 1 && down.kernel == 1) return true;
+  return g.x_strides[3] == g.axis[2].extent && g.axis[2].extent <= across + across / 2 &&
+         across <= max_band_columns;
+}
+
+double planes_seconds(const Gathered& g) {
+  const PlaneShape shape = plane_shape(g, 4, 1);
+  // Multiply-adds of places that are no pixels, and copying, against gathering terms.
+  constexpr double a_row = 0.01e-9, a_copy = 0.3e-9, a_copy_apart = 0.5e-9, a_store_apart = 0.35e-9;
+  const auto rows = static_cast<double>(round_up(g.m, 6));
+  const auto pixels = static_cast<double>(shape.rows * shape.columns);
+  const double places =
+      static_cast<double>((shape.rows - 1) * shape.pitch + shape.columns) / pixels;
+  const double copied =
+      static_cast<double>(shape.plane) / pixels * static_cast<double>(g.q * g.axis[0].kernel);
+  const auto terms = static_cast<double>(g.terms());
+  // In place a panel reads a few lines of each of many planes, far apart.
+  constexpr double a_line_apart = 0.06e-9;
+  const bool in_rows = g.x_strides[4] == 1 && g.axis[2].step == 1;
+  const double a_read = planes_in_place(g) ? a_line_apart : in_rows ? a_copy : a_copy_apart;
+  const double storing = channels_are_columns(g) ? static_cast<double>(g.m) * a_store_apart : 0;
+  const double a_pixel =
+      terms * (rows * (places - 1) * a_row - term_seconds(g)) + copied * a_read + storing;
+  return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * a_pixel;
 }
 }  // namespace conv_cpu
 
@@ -51,8 +277,7 @@ Support supports(const Conv::Args& args, const Context&) {
 }
 
 double estimate(const Conv::Args& args, const Context&) {
-  const double planes = conv_cpu::planes_seconds(conv_layer::forward(args));
-  return planes + conv_cpu::seconds(args, 1);
+  return conv_cpu::planes_seconds(conv_layer::forward(args)) + conv_cpu::seconds(args, 1);
 }
 
 void run(const Conv::Args& args, Context& context) {

@@ -7,13 +7,26 @@
 //          first. Of gathering, planes and rows of pixels, the one that costs least.
 // Cost     as direct_simd, padded_planes or padded_pixels.
 // Limits   every valid call. Small ones are left to one thread.
-// Tried    -
-// Source   -
 #include "rung/cpu/worth.hpp"
+#include "rung/ops/conv/cpu/detail/call.hpp"
+#include "rung/ops/conv/shared/cpu/bands.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 
 namespace rung {
+namespace conv_cpu {
+Choice fastest_way(const Gathered& g) {
+  Choice best{direct_on, 0};
+  if (g.terms() == 0) return best;
+  const auto weigh = [&](auto layer_on, double seconds) {
+    if (seconds < best.seconds) best = {layer_on, seconds};
+  };
+  if (takes_planes(g)) weigh(planes_on, planes_seconds(g));
+  if (takes_pixels(g)) weigh(pixels_on, pixels_seconds(g));
+  return best;
+}
+}  // namespace conv_cpu
+
 namespace {
 
 using conv_cpu::Choice;
@@ -32,7 +45,7 @@ double estimate(const Conv::Args& args, const Context& context) {
 void run(const Conv::Args& args, Context& context) {
   const conv_layer::Gathered layer = conv_layer::forward(args);
   const Choice choice = conv_cpu::fastest_way(layer);
-  conv_cpu::layer_on(choice.way, layer, context, threads_of(args, choice, context));
+  choice.layer_on(layer, context, threads_of(args, choice, context));
 }
 
 const Rung<Conv> self{

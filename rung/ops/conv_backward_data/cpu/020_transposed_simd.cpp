@@ -10,15 +10,12 @@
 // Changes  against naive: 24 sums in registers; no division per term; dy is copied once per phase.
 // Cost     no zeros are multiplied but the padding's.
 // Limits   every valid call; one thread.
-// Tried    -
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include <algorithm>
 #include <cstring>
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
-#include "rung/ops/conv/shared/cpu/pixels.hpp"
-#include "rung/ops/conv/shared/cpu/terms.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
@@ -66,7 +63,7 @@ void clear(const conv_layer::Gathered& g, int threads) {
 
 /// In the fastest way.
 void make_layer(const conv_layer::Gathered& layer, Context& context, int threads) {
-  conv_cpu::layer_on(conv_cpu::fastest_way(layer).way, layer, context, threads);
+  conv_cpu::fastest_way(layer).layer_on(layer, context, threads);
 }
 
 }  // namespace

@@ -13,8 +13,6 @@
 // Limits   every valid call; one thread. Where dw is small, pixels are cut into slices, whose sums
 //          are added in their order: how many depends on the shape alone, so that any number of
 //          threads gives the same bits.
-// Tried    -
-// Source   -
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -22,7 +20,7 @@
 #include <cstring>
 
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/conv/shared/cpu/direct-inl.hpp"
+#include "rung/ops/conv/shared/cpu/gather-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,16 +34,20 @@ constexpr std::int64_t pixels_a_time = 128;  // a panel of dy is then 32 KiB
 constexpr std::int64_t min_slice = 2048;     // pixels that are worth a slice
 constexpr std::int64_t max_slices = 16;
 
-template <int Vectors, class T>
-void turned_multiply(const T* rows, std::int64_t terms, std::int64_t pitch, std::int64_t count,
-                     const T* panel, T* c, bool add) {
-  std::int64_t i = 0;
-  for (; i + tile_rows <= terms; i += tile_rows) {
-    turned_tile<tile_rows, Vectors>(rows + i, pitch, count, panel, c + i * panel_columns<T>, add);
+/// Fewer channels than this are gathered pixel by pixel: they are not copied as they lie.
+constexpr std::int64_t few_channels = 8;
+
+/// c[i][j] (+)= sum over pixels k of rows[i][k] panel[k][j], rows `row` apart and pixels `pixel`.
+template <int Rows, int Vectors, class T>
+HWY_NOINLINE void sum_pixels(const T* rows, std::int64_t row, std::int64_t pixel,
+                             std::int64_t count, const T* panel, T* c, bool add) {
+  constexpr int columns = panel_columns<T>;
+  RegisterTile<Rows, Vectors, T> tile;
+  add ? tile.load(c, columns) : tile.clear();
+  for (std::int64_t k = 0; k < count; ++k, rows += pixel, panel += columns) {
+    tile.add(panel, [&](int i) { return rows[i * row]; });
   }
-  for (; i < terms; ++i) {
-    turned_tile<1, Vectors>(rows + i, pitch, count, panel, c + i * panel_columns<T>, add);
-  }
+  tile.store(c, columns);
 }
 
 template <class T, class In>
@@ -71,7 +73,7 @@ class Product {
   }
 
   /// The sums of all slices stay here; there are several of few blocks only.
-  [[nodiscard]] std::size_t slice_bytes() const {
+  [[nodiscard]] std::size_t shared_bytes() const {
     if (slices_ == 1) return 0;
     return static_cast<std::size_t>(args_.geometry.groups * filter_blocks_ * term_blocks_ *
                                     slices_ * terms_ * columns) *
@@ -82,10 +84,9 @@ class Product {
     return static_cast<std::size_t>((terms_ + columns) * pixels_a_time + sums) * sizeof(T);
   }
 
-  void run(const cpu::Team& team, std::byte* memory) const {
-    T* const all = reinterpret_cast<T*>(memory);
-    T* const rows = reinterpret_cast<T*>(memory + slice_bytes() +
-                                         static_cast<std::size_t>(team.rank()) * thread_bytes());
+  void run(const cpu::Team& team, std::byte* shared, std::byte* own) const {
+    T* const all = reinterpret_cast<T*>(shared);
+    T* const rows = reinterpret_cast<T*>(own);
     T* const panel = rows + terms_ * pixels_a_time;
     const std::int64_t blocks = args_.geometry.groups * filter_blocks_ * term_blocks_;
     if (slices_ == 1) {
@@ -141,17 +142,21 @@ class Product {
       const int run_count = runs_of(g_, first, count, runs);
       gather_results(dy, runs, run_count, filters, panel);
       const bool add = first != pixels.begin;
+      // Channels last, a pixel's terms follow each other; else a term's pixels.
+      const std::int64_t row = channels_inside_ ? 1 : pixels_a_time;
+      const std::int64_t pixel = channels_inside_ ? terms_ : 1;
       if (channels_inside_) {
         gather_pixels(image, runs, run_count, block, rows);
-        const auto turned = filters <= lanes_of<T>       ? turned_multiply<1, T>
-                            : filters <= 2 * lanes_of<T> ? turned_multiply<2, T>
-                                                         : turned_multiply<panel_vectors, T>;
-        turned(rows, block.terms, terms_, count, panel, sums, add);
-        continue;
+      } else {
+        gather_terms(g_, image, runs, run_count, block.term, block.terms, rows, pixels_a_time);
       }
-      gather_terms<T>(g_, image, runs, run_count, block.term, block.terms, rows, pixels_a_time);
-      multiply(block.terms, filters, count, panel, sums, add,
-               [&](std::int64_t i) { return rows + i * pixels_a_time; });
+      for (std::int64_t i = 0; i < block.terms; i += tile_rows) {
+        const auto some = static_cast<int>(std::min<std::int64_t>(tile_rows, block.terms - i));
+        with_tile<T>(some, filters, [&](auto height, auto vectors) {
+          sum_pixels<height, vectors>(rows + i * row, row, pixel, count, panel, sums + i * columns,
+                                      add);
+        });
+      }
     }
   }
 
@@ -159,14 +164,8 @@ class Product {
   void gather_pixels(const In* image, const Run* runs, int run_count, const Block& block,
                      T* rows) const {
     for (std::int64_t at = 0; at < block.terms;) {
-      const std::int64_t q = (block.term + at) % g_.q;
+      const auto [q, t] = term_at(g_, block.term + at, false);
       const int some = static_cast<int>(std::min(g_.q - q, block.terms - at));
-      std::int64_t t[3];
-      std::int64_t rest = (block.term + at) / g_.q;
-      for (int axis = 2; axis >= 0; --axis) {
-        t[axis] = rest % g_.axis[axis].kernel;
-        rest /= g_.axis[axis].kernel;
-      }
       for (int r = 0; r < run_count; ++r) {
         const Run& run = runs[r];
         const In* row = row_of(g_, image + q, run, t[0], t[1]);
@@ -191,43 +190,18 @@ class Product {
       const Run& run = runs[r];
       const In* from = dy + run.n * strides[0] + run.o[0] * strides[2] + run.o[1] * strides[3] +
                        run.o[2] * strides[4];
-      T* to = panel + run.column * columns;
-      if (strides[1] == 1) {
-        for (int i = 0; i < run.count; ++i) {
-          copy_strided(to + i * columns, from + i * strides[4], 1, filters);
-        }
-        continue;
-      }
-      for (int j = 0; j < filters; ++j) {
-        const In* line = from + j * strides[1];
-        for (int i = 0; i < run.count; ++i)
-          to[i * columns + j] = static_cast<T>(line[i * strides[4]]);
-      }
+      copy_matrix(from, strides[4], strides[1], run.count, filters, panel + run.column * columns,
+                  columns);
     }
   }
 
   /// The sums of the slices of a block, one after the other, to dw.
   void write(std::int64_t index, T* sums) const {
     const Block block = block_of(index);
-    const std::int64_t size = block.terms * columns;
-    for (std::int64_t slice = 1; slice < slices_; ++slice) {
-      const T* other = sums + slice * terms_ * columns;
-      for (std::int64_t i = 0; i < size; ++i) sums[i] += other[i];
-    }
+    add_slices(sums, block.terms * columns, slices_, terms_ * columns);
     const auto dw = args_.dw.view<In, 5>();
     for (std::int64_t i = 0; i < block.terms; ++i) {
-      std::int64_t rest = block.term + i;
-      std::int64_t q = 0;
-      if (channels_inside_) {
-        q = rest % g_.q;
-        rest /= g_.q;
-      }
-      std::int64_t t[3];
-      for (int axis = 2; axis >= 0; --axis) {
-        t[axis] = rest % g_.axis[axis].kernel;
-        rest /= g_.axis[axis].kernel;
-      }
-      if (!channels_inside_) q = rest;
+      const auto [q, t] = term_at(g_, block.term + i, !channels_inside_);
       for (std::int64_t j = 0; j < block.filters; ++j) {
         dw(block.group * filters_ + block.filter + j, q, t[0], t[1], t[2]) =
             static_cast<In>(sums[i * columns + j]);
@@ -249,10 +223,7 @@ class Product {
 
 void terms_by_filters(const ConvBackwardFilter::Args& args, Context& context, int threads) {
   visit<float, double, f16, bf16>(args.dw.dtype, [&]<class In>() {
-    const Product<Accumulator<In>, In> product(args);
-    auto* memory = static_cast<std::byte*>(context.workspace(
-        product.slice_bytes() + static_cast<std::size_t>(threads) * product.thread_bytes()));
-    cpu::run_team(threads, [&](const cpu::Team& team) { product.run(team, memory); });
+    run_layer(Product<Accumulator<In>, In>(args), context, threads);
   });
 }
 

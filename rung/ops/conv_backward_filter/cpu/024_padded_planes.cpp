@@ -11,7 +11,6 @@
 //          dw, of up to 256 filters and as many channels as sums in L2 allow.
 // Limits   a tap's rows must be in the copy, as in conv's padded_planes. Slices as
 //          terms_by_filters, of bands.
-// Tried    -
 // Source   J. Zhang, F. Franchetti & T. Low, High performance zero-memory overhead direct
 //          convolutions, 2018.
 #include "rung/cpu/foreach_target.hpp"
@@ -23,68 +22,35 @@
 
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/worth.hpp"
-#include "rung/ops/conv/shared/cpu/direct-inl.hpp"
-#include "rung/ops/conv/shared/cpu/planes.hpp"
+#include "rung/ops/conv/shared/cpu/planes-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_filter/op/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE {
+using namespace conv_cpu;                 // NOLINT: bands
 using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: the tiles
 using conv_layer::Gathered;
 namespace {
 
-/// c[i][j] += sum over rows r and pixels k of from[i][r pitch + k] panel[r width + k][j].
+/// c[i][j] += sum over rows r and pixels k of term[i][r pitch + k] panel[r width + k][j].
 template <int Rows, int Vectors, class T>
-HWY_NOINLINE void band_tile(const T* const* term, std::int64_t rows, std::int64_t width,
-                            std::int64_t pitch, const T* panel, T* c) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr int lanes = lanes_of<T>;
+HWY_NOINLINE void sum_band(const T* const* term, const BandPixels& pixels, std::int64_t pitch,
+                           const T* panel, T* c) {
   constexpr int columns = panel_columns<T>;
-  V sums[Rows][Vectors];
+  RegisterTile<Rows, Vectors, T> tile;
+  tile.load(c, columns);
   const T* from[Rows];
 #pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-    from[i] = term[i];
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) sums[i][v] = hn::LoadU(d, c + i * columns + v * lanes);
-  }
-  for (std::int64_t r = 0; r < rows; ++r) {
-    for (std::int64_t k = 0; k < width; ++k, panel += columns) {
-      V right[Vectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < Vectors; ++v) right[v] = hn::LoadU(d, panel + v * lanes);
-#pragma GCC unroll 8
-      for (int i = 0; i < Rows; ++i) {
-        const V left = hn::Set(d, from[i][k]);
-#pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
-      }
+  for (int i = 0; i < Rows; ++i) from[i] = term[i];
+  for (std::int64_t r = 0; r < pixels.rows; ++r) {
+    for (std::int64_t k = 0; k < pixels.width; ++k, panel += columns) {
+      tile.add(panel, [&](int i) { return from[i][k]; });
     }
 #pragma GCC unroll 8
     for (int i = 0; i < Rows; ++i) from[i] += pitch;
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) hn::StoreU(sums[i][v], d, c + i * columns + v * lanes);
-  }
-}
-
-template <class T>
-using BandTile = void (*)(const T* const*, std::int64_t, std::int64_t, std::int64_t, const T*, T*);
-
-template <int Vectors, class T>
-constexpr BandTile<T> band_tiles[] = {band_tile<1, Vectors, T>, band_tile<2, Vectors, T>,
-                                      band_tile<3, Vectors, T>, band_tile<4, Vectors, T>,
-                                      band_tile<5, Vectors, T>, band_tile<6, Vectors, T>};
-
-template <class T>
-BandTile<T> band_tile_for(int rows, int filters) {
-  if (filters <= lanes_of<T>) return band_tiles<1, T>[rows - 1];
-  if (filters <= 2 * lanes_of<T>) return band_tiles<2, T>[rows - 1];
-  return band_tiles<panel_vectors, T>[rows - 1];
+  tile.store(c, columns);
 }
 
 template <class T, class In>
@@ -95,13 +61,13 @@ class PlanesByFilters {
         taps_(g.taps()),
         filters_(std::max<std::int64_t>(1, even_chunk(g.m, max_filters_of_block))),
         channels_(even_chunk(g.q, channels_that_fit())),
-        bands_(g_, channels_, 1),
+        bands_(g_, shape_of(g, channels_)),
         filter_blocks_(ceil_div(g.m, filters_)),
         channel_blocks_(ceil_div(g.q, channels_)),
-        slices_(slices_of(g, g.groups * filter_blocks_ * channel_blocks_, bands_.count())) {}
+        slices_(slices_of(g, g.groups * filter_blocks_ * channel_blocks_, bands_.per_group())) {}
 
   /// The sums of all slices stay here; there are several of few blocks only.
-  [[nodiscard]] std::size_t slice_bytes() const {
+  [[nodiscard]] std::size_t shared_bytes() const {
     return slices_ == 1 ? 0 : conv_layer::bytes_of<T>({blocks(), slices_, block_sums()});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
@@ -111,10 +77,8 @@ class PlanesByFilters {
            conv_layer::bytes_of<std::int32_t>({round_up(taps_, 64)});
   }
 
-  void run(const cpu::Team& team, std::byte* memory) const {
-    T* const all = reinterpret_cast<T*>(memory);
-    std::byte* own =
-        memory + slice_bytes() + static_cast<std::size_t>(team.rank()) * thread_bytes();
+  void run(const cpu::Team& team, std::byte* shared, std::byte* own) const {
+    T* const all = reinterpret_cast<T*>(shared);
     T* const panel = reinterpret_cast<T*>(own);
     T* const planes = panel + panel_pixels * columns;
     T* const own_sums = planes + planes_length();
@@ -152,6 +116,11 @@ class PlanesByFilters {
   static constexpr std::int64_t max_filters_of_block = 256;
   static constexpr std::int64_t panel_pixels = 128;  // 32 KiB, which L1 holds beside six terms
 
+  /// The planes of some channels.
+  static PlaneShape shape_of(Gathered g, std::int64_t channels) {
+    g.q = channels;
+    return plane_shape(g, sizeof(T), 1);
+  }
   /// As many channels as have sums of half a MiB.
   [[nodiscard]] std::int64_t channels_that_fit() const {
     const std::int64_t a_term = round_up(filters_, columns) * static_cast<std::int64_t>(sizeof(T));
@@ -180,86 +149,68 @@ class PlanesByFilters {
                  T* sums) const {
     const Block block = block_of(index);
     std::memset(sums, 0, static_cast<std::size_t>(block_sums()) * sizeof(T));
-    const cpu::Range share = cpu::part_of(bands_.count(), slice, static_cast<int>(slices_));
+    const cpu::Range share = cpu::part_of(bands_.per_group(), slice, static_cast<int>(slices_));
     for (std::int64_t i = share.begin; i < share.end; ++i) {
-      auto band = bands_.band_of(i);
-      band.group = block.group;
+      const Band band = bands_.band_of(block.group, i);
       bands_.copy(band, block.channel, block.channels, planes);
-      const std::int64_t width = std::min(band.columns, panel_pixels);
-      const std::int64_t height = panel_pixels / width;
-      for (std::int64_t row = 0; row < band.rows; row += height) {
-        const std::int64_t rows = std::min(height, band.rows - row);
-        for (std::int64_t column = 0; column < band.columns; column += width) {
-          const std::int64_t some = std::min(width, band.columns - column);
-          const std::int64_t o[3] = {band.o[0], band.o[1] + row, band.o[2] + column};
-          add_pixels(block, band.n, o, rows, some, planes + row * bands_.shape().pitch + column,
-                     panel, places, sums);
-        }
-      }
+      for_each_part(band, panel_pixels, [&](const BandPixels& pixels) {
+        add_pixels(block, band, pixels, planes, panel, places, sums);
+      });
     }
   }
 
-  /// rows x width pixels from o on, whose terms are at `planes` + places[term].
-  void add_pixels(const Block& block, std::int64_t n, const std::int64_t (&o)[3], std::int64_t rows,
-                  std::int64_t width, const T* planes, T* panel, const std::int64_t* places,
-                  T* sums) const {
+  /// Pixels of a band, whose terms are at `planes` + places[term].
+  void add_pixels(const Block& block, const Band& band, const BandPixels& pixels, const T* planes,
+                  T* panel, const std::int64_t* places, T* sums) const {
+    const std::int64_t pitch = bands_.shape().pitch, terms = block.channels * taps_;
+    const In* dy = static_cast<const In*>(g_.y) + result_at(g_, band.n, band.o) +
+                   (block.group * g_.m + block.filter) * g_.y_strides[1] +
+                   pixels.row * g_.y_strides[3] + pixels.column * g_.y_strides[4];
+    planes += pixels.row * pitch + pixels.column;
     for (std::int64_t first = 0; first < block.filters; first += columns) {
       const int filters = static_cast<int>(std::min<std::int64_t>(columns, block.filters - first));
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const In* dy = static_cast<const In*>(g_.y) + n * g_.y_strides[0] +
-                       (block.group * g_.m + block.filter + first) * g_.y_strides[1] +
-                       o[0] * g_.y_strides[2] + (o[1] + r) * g_.y_strides[3] +
-                       o[2] * g_.y_strides[4];
-        gather_results(dy, filters, static_cast<int>(width), panel + r * width * columns);
+      for (std::int64_t r = 0; r < pixels.rows; ++r) {
+        copy_matrix(dy + first * g_.y_strides[1] + r * g_.y_strides[3], g_.y_strides[4],
+                    g_.y_strides[1], pixels.width, filters, panel + r * pixels.width * columns,
+                    columns);
       }
-      T* const to = sums + first * terms();
-      const std::int64_t all = block.channels * taps_;
-      for (std::int64_t i = 0; i < all; i += tile_rows) {
-        const int some = static_cast<int>(std::min<std::int64_t>(tile_rows, all - i));
+      T* const to = sums + first * this->terms();
+      for (std::int64_t i = 0; i < terms; i += tile_rows) {
+        const int some = static_cast<int>(std::min<std::int64_t>(tile_rows, terms - i));
         const T* from[tile_rows];
         for (int k = 0; k < some; ++k) from[k] = planes + places[i + k];
-        band_tile_for<T>(some, filters)(from, rows, width, bands_.shape().pitch, panel,
-                                        to + i * columns);
+        with_tile<T>(some, filters, [&](auto rows, auto vectors) {
+          sum_band<rows, vectors>(from, pixels, pitch, panel, to + i * columns);
+        });
       }
-    }
-  }
-
-  /// panel[pixel][filter] of a row of dy.
-  void gather_results(const In* dy, int filters, int width, T* panel) const {
-    const std::int64_t across = g_.y_strides[4];
-    if (g_.y_strides[1] == 1) {
-      for (int k = 0; k < width; ++k)
-        copy_strided(panel + k * columns, dy + k * across, 1, filters);
-      return;
-    }
-    int j = 0;
-    if (across == 1) {
-      for (; j + 4 <= filters; j += 4, dy += 4 * g_.y_strides[1]) {
-        transpose_four(dy, g_.y_strides[1], width, panel + j, columns);
-      }
-    }
-    for (; j < filters; ++j, dy += g_.y_strides[1]) {
-      for (int k = 0; k < width; ++k) panel[k * columns + j] = static_cast<T>(dy[k * across]);
     }
   }
 
   /// The sums of the slices of a block, one after the other, to dw.
   void write(std::int64_t index, T* sums) const {
     const Block block = block_of(index);
-    const std::int64_t size = block_sums();
-    for (std::int64_t slice = 1; slice < slices_; ++slice) {
-      const T* other = sums + slice * size;
-      for (std::int64_t i = 0; i < size; ++i) sums[i] += other[i];
-    }
-    const std::int64_t filter = block.group * g_.m + block.filter;
-    if constexpr (std::is_same_v<T, In>) {
-      if (terms_contiguous()) return write_transposed(block, filter, sums);
-    }
-    write_block<T, In>(
-        g_, filter, block.filters, block.channel, block.channels,
-        [&](std::int64_t term, std::int64_t j) {
-          return sums[j / columns * terms() * columns + term * columns + j % columns];
+    add_slices(sums, block_sums(), slices_, block_sums());
+    // dw is written, though a layer's w is read.
+    In* const dw = static_cast<In*>(const_cast<void*>(g_.w)) +  // NOLINT
+                   (block.group * g_.m + block.filter) * g_.w_strides[0] +
+                   block.channel * g_.w_strides[1];
+    for (std::int64_t first = 0; first < block.filters; first += columns) {
+      const std::int64_t some = std::min<std::int64_t>(columns, block.filters - first);
+      const T* from = sums + first * terms();
+      In* const to = dw + first * g_.w_strides[0];
+      if (terms_contiguous()) {
+        copy_matrix(from, 1, columns, some, block.channels * taps_, to, g_.w_strides[0]);
+        continue;
+      }
+      for (std::int64_t q = 0; q < block.channels; ++q) {
+        for_each_tap(g_, [&](const auto& t) {
+          In* const tap = to + q * g_.w_strides[1] + weight_at(g_, t);
+          for (std::int64_t j = 0; j < some; ++j)
+            tap[j * g_.w_strides[0]] = static_cast<In>(from[j]);
+          from += columns;
         });
+      }
+    }
   }
 
   /// A filter's elements of dw, in the order of terms.
@@ -271,28 +222,6 @@ class PlanesByFilters {
       expected *= extents[axis];
     }
     return true;
-  }
-
-  /// Sums are [term][filter]: four terms of all filters of a panel at a time.
-  void write_transposed(const Block& block, std::int64_t filter, const T* sums) const {
-    // dw is written, though a layer's w is read.
-    T* const dw = static_cast<T*>(const_cast<void*>(g_.w)) +  // NOLINT
-                  filter * g_.w_strides[0] + block.channel * taps_;
-    const std::int64_t all = block.channels * taps_;
-    for (std::int64_t first = 0; first < block.filters; first += columns) {
-      const std::int64_t some = std::min<std::int64_t>(columns, block.filters - first);
-      const T* from = sums + first * terms();
-      T* const to = dw + first * g_.w_strides[0];
-      std::int64_t term = 0;
-      for (; term + 4 <= all; term += 4) {
-        transpose_four(from + term * columns, columns, some, to + term, g_.w_strides[0]);
-      }
-      for (; term < all; ++term) {
-        for (std::int64_t j = 0; j < some; ++j) {
-          to[j * g_.w_strides[0] + term] = from[term * columns + j];
-        }
-      }
-    }
   }
 
   const Gathered& g_;
@@ -310,10 +239,7 @@ class PlanesByFilters {
 void padded_planes(const ConvBackwardFilter::Args& args, Context& context, int threads) {
   const Gathered g = conv_layer::of_filters(args);
   visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
-    const PlanesByFilters<Accumulator<In>, In> product(g);
-    auto* memory = static_cast<std::byte*>(context.workspace(
-        product.slice_bytes() + static_cast<std::size_t>(threads) * product.thread_bytes()));
-    cpu::run_team(threads, [&](const cpu::Team& team) { product.run(team, memory); });
+    run_layer(PlanesByFilters<Accumulator<In>, In>(g), context, threads);
   });
 }
 

@@ -10,8 +10,6 @@
 // Cost     a load of dy per vector and a broadcast per term for each pixel.
 // Limits   channels contiguous in x and dy; filters that do not span millions of places. Slices as
 //          terms_by_filters, of bands.
-// Tried    -
-// Source   -
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -22,20 +20,19 @@
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/worth.hpp"
 #include "rung/ops/conv/shared/cpu/pixel_bands-inl.hpp"
-#include "rung/ops/conv/shared/cpu/pixels.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_filter/op/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE {
+using namespace conv_cpu;                 // NOLINT: bands
 using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: the bands
 using conv_layer::Gathered;
 namespace {
 
 /// Some rows of pixels, and how far apart they and their rows are in x and dy.
 template <class T>
-struct PixelBlock {
-  std::int64_t rows, width;
+struct PixelBlock : BandPixels {
   std::int64_t x_pixel, x_row;
   const T* dy;
   std::int64_t dy_pixel, dy_row;
@@ -44,69 +41,31 @@ struct PixelBlock {
 
 /// c[i][j] += sum over pixels of term[i] by filter j.
 template <int Rows, int Vectors, class T>
-HWY_NOINLINE void term_tile(const T* const* term, const PixelBlock<T>& block, T* c) {
+HWY_NOINLINE void sum_terms(const T* const* term, const PixelBlock<T>& block, T* c) {
   const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
   constexpr int lanes = lanes_of<T>;
-  V sums[Rows][Vectors];
+  RegisterTile<Rows, Vectors, T> tile;
+  tile.load(c, Vectors * lanes);
   const T* from[Rows];
 #pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-    from[i] = term[i];
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      sums[i][v] = hn::LoadU(d, c + (i * Vectors + v) * lanes);
-    }
-  }
+  for (int i = 0; i < Rows; ++i) from[i] = term[i];
   const auto last = static_cast<std::size_t>(block.last);
   for (std::int64_t r = 0; r < block.rows; ++r) {
     const T* dy = block.dy + r * block.dy_row;
     std::int64_t at = r * block.x_row;
     for (std::int64_t k = 0; k < block.width; ++k, at += block.x_pixel, dy += block.dy_pixel) {
-      V right[Vectors];
+      hn::Vec<decltype(d)> right[Vectors];
 #pragma GCC unroll 4
       for (int v = 0; v < Vectors - 1; ++v) right[v] = hn::LoadU(d, dy + v * lanes);
-      right[Vectors - 1] = cpu::HWY_NAMESPACE::load_as_n(d, dy + (Vectors - 1) * lanes, last);
-#pragma GCC unroll 8
-      for (int i = 0; i < Rows; ++i) {
-        const V left = hn::Set(d, from[i][at]);
-#pragma GCC unroll 4
-        for (int v = 0; v < Vectors; ++v) sums[i][v] = hn::MulAdd(left, right[v], sums[i][v]);
-      }
+      right[Vectors - 1] = load_as_n(d, dy + (Vectors - 1) * lanes, last);
+      tile.add(right, [&](int i) { return from[i][at]; });
     }
   }
-#pragma GCC unroll 8
-  for (int i = 0; i < Rows; ++i) {
-#pragma GCC unroll 4
-    for (int v = 0; v < Vectors; ++v) {
-      hn::StoreU(sums[i][v], d, c + (i * Vectors + v) * lanes);
-    }
-  }
+  tile.store(c, Vectors * lanes);
 }
-
-template <class T>
-using TermTile = void (*)(const T* const*, const PixelBlock<T>&, T*);
-
-template <int Vectors, class T>
-constexpr TermTile<T> term_tiles[] = {term_tile<1, Vectors, T>, term_tile<2, Vectors, T>,
-                                      term_tile<3, Vectors, T>, term_tile<4, Vectors, T>,
-                                      term_tile<5, Vectors, T>, term_tile<6, Vectors, T>,
-                                      term_tile<7, Vectors, T>, term_tile<8, Vectors, T>};
 
 /// Rows of the tallest tile of so many vectors: what the registers hold.
-constexpr int max_rows(int vectors) {
-  return panel_vectors == 4 ? (vectors == 4 ? 6 : 8) : (vectors == 2 ? 6 : 8);
-}
-
-template <class T>
-TermTile<T> term_tile_for(int rows, int vectors) {
-  if (vectors == 1) return term_tiles<1, T>[rows - 1];
-  if constexpr (panel_vectors == 4) {
-    if (vectors == 3) return term_tiles<3, T>[rows - 1];
-    if (vectors == 4) return term_tiles<4, T>[rows - 1];
-  }
-  return term_tiles<2, T>[rows - 1];
-}
+constexpr int max_rows(int vectors) { return vectors == tile_vectors ? 6 : 8; }
 
 template <class T, class In>
 class PixelsByFilters {
@@ -115,10 +74,10 @@ class PixelsByFilters {
       : g_(g),
         bands_(g, 1),
         vectors_(std::max<std::int64_t>(1, ceil_div(g.m, std::int64_t{lanes}))),
-        block_(ceil_div(vectors_, ceil_div(vectors_, std::int64_t{panel_vectors}))),
-        slices_(slices_of(g, g.groups, bands_.count() / std::max<std::int64_t>(1, g.groups))) {}
+        block_(ceil_div(vectors_, ceil_div(vectors_, std::int64_t{tile_vectors}))),
+        slices_(slices_of(g, g.groups, bands_.per_group())) {}
 
-  [[nodiscard]] std::size_t slice_bytes() const {
+  [[nodiscard]] std::size_t shared_bytes() const {
     return conv_layer::bytes_of<T>({slices_, g_.groups, group_sums()});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
@@ -126,10 +85,8 @@ class PixelsByFilters {
            conv_layer::bytes_of<std::int64_t>({round_up(g_.terms(), 64)});
   }
 
-  void run(const cpu::Team& team, std::byte* memory) const {
-    T* const all = reinterpret_cast<T*>(memory);
-    std::byte* own =
-        memory + slice_bytes() + static_cast<std::size_t>(team.rank()) * thread_bytes();
+  void run(const cpu::Team& team, std::byte* shared, std::byte* own) const {
+    T* const all = reinterpret_cast<T*>(shared);
     auto* const offsets = reinterpret_cast<std::int64_t*>(own);
     set_offsets(offsets);
     T* const panel = reinterpret_cast<T*>(offsets + round_up(g_.terms(), 64));
@@ -147,7 +104,6 @@ class PixelsByFilters {
   }
 
  private:
-  using Bands = PixelBands<T, In>;
   static constexpr int lanes = lanes_of<T>;
   static constexpr std::int64_t block_pixels = 128;  // whose filters L1 holds beside the terms
 
@@ -159,43 +115,30 @@ class PixelsByFilters {
 
   /// Of terms in the order t0 t1 t2 q, taps in the order of memory.
   void set_offsets(std::int64_t* to) const {
-    for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
-      for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
-        for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2) {
-          for (std::int64_t q = 0; q < g_.q; ++q) *to++ = bands_.offset(t0, t1, t2) + q;
-        }
-      }
-    }
+    for_each_tap(g_, [&](const auto& t) {
+      for (std::int64_t q = 0; q < g_.q; ++q) *to++ = bands_.offset(t[0], t[1], t[2]) + q;
+    });
   }
 
   void sum_slice(std::int64_t group, int slice, const std::int64_t* offsets, T* panel, T* copied,
                  T* sums) const {
     std::memset(sums, 0, static_cast<std::size_t>(group_sums()) * sizeof(T));
-    // Bands count images, then groups, then what is within an image.
-    const std::int64_t within = bands_.count() / std::max<std::int64_t>(1, g_.images * g_.groups);
-    const cpu::Range share = cpu::part_of(g_.images * within, slice, static_cast<int>(slices_));
+    const cpu::Range share = cpu::part_of(bands_.per_group(), slice, static_cast<int>(slices_));
     for (std::int64_t i = share.begin; i < share.end; ++i) {
-      const auto band = bands_.band_of((i / within * g_.groups + group) * within + i % within);
+      const Band band = bands_.band_of(group, i);
       bands_.copy(band, copied);
       const T* x = bands_.origin(band, copied);
-      const std::int64_t width = std::min(band.columns, block_pixels);
-      const std::int64_t height = std::max<std::int64_t>(1, block_pixels / width);
-      for (std::int64_t row = 0; row < band.rows; row += height) {
-        for (std::int64_t column = 0; column < band.columns; column += width) {
-          PixelBlock<T> block{};
-          block.rows = std::min(height, band.rows - row);
-          block.width = std::min(width, band.columns - column);
-          block.x_pixel = bands_.across();
-          block.x_row = bands_.down();
-          const In* dy = static_cast<const In*>(g_.y) + band.n * g_.y_strides[0] +
-                         group * g_.m * g_.y_strides[1] + band.o[0] * g_.y_strides[2] +
-                         (band.o[1] + row) * g_.y_strides[3] +
-                         (band.o[2] + column) * g_.y_strides[4];
-          set_filters(dy, panel, block);
-          add_pixels(band.o[0], x + row * bands_.down() + column * bands_.across(), block, offsets,
-                     sums);
-        }
-      }
+      const In* dy = static_cast<const In*>(g_.y) + group * g_.m * g_.y_strides[1] +
+                     result_at(g_, band.n, band.o);
+      for_each_part(band, block_pixels, [&](const BandPixels& pixels) {
+        PixelBlock<T> block{pixels};
+        block.x_pixel = bands_.across();
+        block.x_row = bands_.down();
+        set_filters(dy + pixels.row * g_.y_strides[3] + pixels.column * g_.y_strides[4], panel,
+                    block);
+        add_pixels(band.o[0], x + pixels.row * block.x_row + pixels.column * block.x_pixel, block,
+                   offsets, sums);
+      });
     }
   }
 
@@ -240,7 +183,10 @@ class PixelsByFilters {
           const std::int64_t term = t0 * terms + part.begin;
           const T* from[8];
           for (int k = 0; k < rows; ++k) from[k] = x + offsets[term + k];
-          term_tile_for<T>(rows, vectors)(from, block, to + term * vectors * lanes);
+          with_constant<tile_vectors>(vectors, [&](auto v) {
+            with_constant<max_rows(decltype(v)::value)>(
+                rows, [&](auto r) { sum_terms<r, v>(from, block, to + term * vectors * lanes); });
+          });
         }
       }
     }
@@ -248,11 +194,7 @@ class PixelsByFilters {
 
   /// The sums of all slices, one after the other, to dw.
   void write(std::int64_t group, T* sums) const {
-    const std::int64_t size = group_sums();
-    for (std::int64_t slice = 1; slice < slices_; ++slice) {
-      const T* other = sums + slice * g_.groups * size;
-      for (std::int64_t i = 0; i < size; ++i) sums[i] += other[i];
-    }
+    add_slices(sums, group_sums(), slices_, g_.groups * group_sums());
     // dw is written, though a layer's w is read.
     auto* const dw = static_cast<In*>(const_cast<void*>(g_.w)) + group * g_.w_group;  // NOLINT
     for (std::int64_t first = 0; first < vectors_; first += block_) {
@@ -260,38 +202,23 @@ class PixelsByFilters {
       const std::int64_t filters = std::min(pitch, g_.m - first * lanes);
       const T* from = sums + first * lanes * g_.terms();
       In* const to = dw + first * lanes * g_.w_strides[0];
-      for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
-        for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
-          for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2, from += g_.q * pitch) {
-            In* const tap = to + tap_at(g_.axis[0], t0) * g_.w_strides[2] +
-                            tap_at(g_.axis[1], t1) * g_.w_strides[3] +
-                            tap_at(g_.axis[2], t2) * g_.w_strides[4];
-            write_tap(from, pitch, filters, tap);
+      for_each_tap(g_, [&](const auto& i) {
+        In* const tap = to + weight_at(g_, tap_at(g_, i).t);
+        if (g_.w_strides[1] == 1) {
+          copy_matrix(from, 1, pitch, filters, g_.q, tap, g_.w_strides[0]);
+        } else {
+          for (std::int64_t k = 0; k < g_.q * filters; ++k) {
+            const std::int64_t q = k / filters, j = k % filters;
+            tap[j * g_.w_strides[0] + q * g_.w_strides[1]] = static_cast<In>(from[q * pitch + j]);
           }
         }
-      }
-    }
-  }
-
-  /// [channel][filter] of a tap.
-  void write_tap(const T* from, std::int64_t pitch, std::int64_t filters, In* to) const {
-    std::int64_t q = 0;
-    if constexpr (std::is_same_v<T, In>) {
-      if (g_.w_strides[1] == 1) {
-        for (; q + 4 <= g_.q; q += 4) {
-          transpose_four(from + q * pitch, pitch, filters, to + q, g_.w_strides[0]);
-        }
-      }
-    }
-    for (; q < g_.q; ++q) {
-      for (std::int64_t j = 0; j < filters; ++j) {
-        to[j * g_.w_strides[0] + q * g_.w_strides[1]] = static_cast<In>(from[q * pitch + j]);
-      }
+        from += g_.q * pitch;
+      });
     }
   }
 
   const Gathered& g_;
-  Bands bands_;
+  PixelBands<T, In> bands_;
   std::int64_t vectors_;  // of filters of a group
   std::int64_t block_;    // of a tile
   std::int64_t slices_;
@@ -302,10 +229,7 @@ class PixelsByFilters {
 void padded_pixels(const ConvBackwardFilter::Args& args, Context& context, int threads) {
   const Gathered g = conv_layer::of_filters(args);
   visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
-    const PixelsByFilters<Accumulator<In>, In> product(g);
-    auto* memory = static_cast<std::byte*>(context.workspace(
-        product.slice_bytes() + static_cast<std::size_t>(threads) * product.thread_bytes()));
-    cpu::run_team(threads, [&](const cpu::Team& team) { product.run(team, memory); });
+    run_layer(PixelsByFilters<Accumulator<In>, In>(g), context, threads);
   });
 }
 

@@ -2,15 +2,14 @@
 // conv / depthwise
 //
 // Idea     a filter per channel: there is no product, only a few multiply-adds per pixel. Vectors
-//          are along the channels where those are contiguous, each lane with its own weights, four
-//          pixels at a time (detail/channels-inl.hpp), else along a row, whose pixels all have the
-//          same weight: three or four chains hide the latency of their additions.
+//          are along the channels where those are contiguous, each lane with its own weights, eight
+//          pixels at a time, else along a row, whose pixels all have the same weight: three chains
+//          or more hide the latency of their additions.
 // Changes  against direct_simd: no panels, whose gathering costs as much as the multiply-adds, and
 //          no tiles with 5 of 6 rows empty.
 // Cost     kh kw loads per vector of y, from L1; x from memory once.
 // Limits   one filter per channel (C = K = G); f32, with channels last f16 and bf16; with channels
 //          first contiguous rows and a stride of 1 along them, else pixel by pixel.
-// Tried    -
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -19,9 +18,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
-#include "rung/ops/conv/cpu/detail/channels-inl.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
-#include "rung/ops/conv/shared/cpu/channels.hpp"
 #include "rung/ops/conv/shared/cpu/gather-inl.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 
@@ -33,42 +30,207 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr hn::ScalableTag<float> d;
 using V = hn::Vec<decltype(d)>;
 constexpr int lanes = static_cast<int>(hn::MaxLanes(d));
-/// Taps of one channel that fit on the stack.
-constexpr std::int64_t max_taps = max_depthwise_taps;
 
-const float* filter_of(const Gathered& g, std::int64_t c) {
-  return static_cast<const float*>(g.w) + c * g.w_group;
-}
-float bias_of(const Gathered& g, std::int64_t c) {
-  float bias;
-  copy_bias<float, float>(g, c, 1, &bias);
-  return bias;
-}
+// --- channels last: a vector of channels, each lane with its own weights -------------------------
+
+/// In: f32, f16 or bf16, added up in f32. No divisors, up to max_depthwise_taps taps.
+template <class In>
+class ChannelVectors {
+ public:
+  explicit ChannelVectors(const Gathered& g)
+      : g_(g),
+        taps_(g.terms()),  // none where a phase meets no result
+        blocks_(ceil_div(g.groups, std::int64_t{lanes})),
+        inside_(inside(g.axis[2])) {}
+
+  [[nodiscard]] std::size_t shared_bytes() const {
+    return conv_layer::bytes_of<float>({blocks_, taps_ + 1, lanes});
+  }
+  [[nodiscard]] static std::size_t thread_bytes() { return 0; }
+
+  void run(const cpu::Team& team, std::byte* shared, std::byte* /*own*/) const {
+    auto* const packed = reinterpret_cast<float*>(shared);
+    const cpu::Range packing = team.share(blocks_);
+    for (std::int64_t block = packing.begin; block < packing.end; ++block) pack(block, packed);
+    team.wait();
+    const cpu::Range share = team.share(g_.images * g_.axis[0].places * g_.axis[1].places);
+    for (std::int64_t i = share.begin; i < share.end; ++i) {
+      Run row{};
+      row.o[1] = i % g_.axis[1].places;
+      row.o[0] = i / g_.axis[1].places % g_.axis[0].places;
+      row.n = i / g_.axis[1].places / g_.axis[0].places;
+      make_row(row, packed);
+    }
+  }
+
+ private:
+  /// [block][tap][channel], then the bias.
+  void pack(std::int64_t block, float* packed) const {
+    const auto count = static_cast<int>(std::min<std::int64_t>(lanes, g_.groups - block * lanes));
+    const In* w = static_cast<const In*>(g_.w) + block * lanes * g_.w_group;
+    float* to = packed + block * (taps_ + 1) * lanes;
+    std::fill(to, to + (taps_ + 1) * lanes, 0.0F);
+    if (g_.bias != nullptr) copy_bias<float, In>(g_, block * lanes, count, to + taps_ * lanes);
+    if (taps_ == 0 || taps_contiguous()) {
+      copy_matrix(w, 1, g_.w_group, taps_, count, to, lanes);
+      return;
+    }
+    for_each_tap(g_, [&](const auto& t) {
+      const In* tap = w + weight_at(g_, t);
+      for (int c = 0; c < count; ++c) to[c] = static_cast<float>(tap[c * g_.w_group]);
+      to += lanes;
+    });
+  }
+
+  /// A filter's weights are one behind the other.
+  [[nodiscard]] bool taps_contiguous() const {
+    std::int64_t behind = 1;
+    for (int axis = 2; axis >= 0; --axis) {
+      if (g_.axis[axis].kernel != 1 && g_.w_strides[2 + axis] != behind) return false;
+      behind *= g_.axis[axis].kernel;
+    }
+    return true;
+  }
+
+  /// A tap's place, from a pixel's own of channel 0, and its weights, from a block's first.
+  struct Tap {
+    std::int64_t x;
+    std::int64_t weights;
+  };
+  /// Taps that some pixels of a row have.
+  struct Taps {
+    Tap tap[max_depthwise_taps];
+    int count = 0;
+  };
+
+  /// Of a pixel o of a row; of all pixels whose taps are inside, for o = -1.
+  void set_taps(const Run& row, std::int64_t o, Taps& to) const {
+    const SourceAxis& axis = g_.axis[2];
+    const In* const x = static_cast<const In*>(g_.x);
+    to.count = 0;
+    std::int64_t weights = 0;
+    for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
+      for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1, weights += axis.kernel * lanes) {
+        const In* from = taps_ == 0 ? nullptr : row_of(g_, x, row, t0, t1);
+        if (from == nullptr) continue;
+        std::int64_t at = from - x + axis.start * g_.x_strides[4];
+        for (std::int64_t t2 = 0; t2 < axis.kernel; ++t2, at += axis.between * g_.x_strides[4]) {
+          if (o >= 0 && axis.source(o, t2) < 0) continue;
+          to.tap[to.count++] = {at, weights + t2 * lanes};
+        }
+      }
+    }
+  }
+
+  /// A row of y, from left to right: at its edges, where taps are missing, one pixel at a time.
+  void make_row(const Run& row, const float* packed) const {
+    In* const y = static_cast<In*>(g_.y) + row.n * g_.y_strides[0] + row.o[0] * g_.y_strides[2] +
+                  row.o[1] * g_.y_strides[3];
+    Taps taps;
+    const auto edge = [&](std::int64_t o) {
+      set_taps(row, o, taps);
+      make_pixels<1>(taps, o, packed, y);
+    };
+    std::int64_t o = 0;
+    for (; o < inside_.begin; ++o) edge(o);
+    set_taps(row, -1, taps);
+    for (; o + 8 <= inside_.end; o += 8) make_pixels<8>(taps, o, packed, y);
+    if (inside_.size() >= 4) {
+      // The last four go back over pixels that are done.
+      for (; o < inside_.end; o += 4) {
+        o = std::min(o, inside_.end - 4);
+        make_pixels<4>(taps, o, packed, y);
+      }
+    }
+    for (; o < inside_.end; ++o) make_pixels<1>(taps, o, packed, y);
+    for (; o < g_.axis[2].places; ++o) edge(o);
+  }
+
+  /// So many pixels from o on, all channels.
+  template <int Count>
+  void make_pixels(const Taps& taps, std::int64_t o, const float* packed, In* y) const {
+    const In* x = static_cast<const In*>(g_.x) + o * g_.axis[2].step * g_.x_strides[4];
+    y += o * g_.y_strides[4];
+    std::int64_t channel = 0;
+    for (; channel + lanes <= g_.groups; channel += lanes, packed += (taps_ + 1) * lanes) {
+      make_vector<Count, true>(taps, x + channel, packed, lanes, y + channel);
+    }
+    if (channel == g_.groups) return;
+    const auto rest = static_cast<int>(g_.groups - channel);
+    make_vector<Count, false>(taps, x + channel, packed, rest, y + channel);
+  }
+
+  /// No part of its caller, so that there are registers for the pixels' pointers.
+  template <int Count, bool Whole>
+  HWY_NOINLINE void make_vector(const Taps& taps, const In* x, const float* weights, int count,
+                                In* y) const {
+    const std::int64_t x_step = g_.axis[2].step * g_.x_strides[4];
+    const auto some = static_cast<std::size_t>(count);
+    const In* from[Count];
+    V sums[Count];
+#pragma GCC unroll 8
+    for (int k = 0; k < Count; ++k) {
+      from[k] = x + k * x_step;
+      sums[k] = hn::LoadU(d, weights + taps_ * lanes);  // the bias
+    }
+    for (int i = 0; i < taps.count; ++i) {
+      const V weight = hn::LoadU(d, weights + taps.tap[i].weights);
+      const std::int64_t at = taps.tap[i].x;
+#pragma GCC unroll 8
+      for (int k = 0; k < Count; ++k) {
+        V value;
+        if constexpr (Whole) {
+          value = load_as(d, from[k] + at);
+        } else {
+          value = load_as_n(d, from[k] + at, some);
+        }
+        sums[k] = hn::MulAdd(weight, value, sums[k]);
+      }
+    }
+    if (g_.activation != Activation::none) {
+      for (int k = 0; k < Count; ++k) {
+        HWY_ALIGN float result[lanes];
+        hn::Store(sums[k], d, result);
+        activate(g_.activation, result, lanes);
+        sums[k] = hn::Load(d, result);
+      }
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < Count; ++k, y += g_.y_strides[4]) {
+      if constexpr (Whole) {
+        store_as(sums[k], d, y);
+      } else {
+        store_as_n(sums[k], d, y, some);
+      }
+    }
+  }
+
+  const Gathered& g_;
+  std::int64_t taps_;
+  std::int64_t blocks_;
+  cpu::Range inside_;
+};
+
+// --- channels first: vectors of pixels of a row --------------------------------------------------
 
 /// The taps of one row of y that are within the image: where from, and their weights.
 struct RowTaps {
-  const float* x[max_taps];
-  float weight[max_taps];
-  std::int64_t t2[max_taps];
+  const float* x[max_depthwise_taps];
+  float weight[max_depthwise_taps];
+  std::int64_t t2[max_depthwise_taps];
   int count = 0;
 };
 
 void row_taps(const Gathered& g, std::int64_t c, const Run& run, RowTaps& taps) {
   const float* channel = static_cast<const float*>(g.x) + c * g.x_strides[1];
-  const float* w = filter_of(g, c);
-  taps.count = 0;
-  for (std::int64_t t0 = 0; t0 < g.axis[0].kernel; ++t0) {
-    for (std::int64_t t1 = 0; t1 < g.axis[1].kernel; ++t1) {
-      const float* row = row_of(g, channel, run, t0, t1);
-      if (row == nullptr) continue;
-      for (std::int64_t t2 = 0; t2 < g.axis[2].kernel; ++t2) {
-        taps.x[taps.count] = row;
-        taps.t2[taps.count] = t2;
-        taps.weight[taps.count++] =
-            w[t0 * g.w_strides[2] + t1 * g.w_strides[3] + t2 * g.w_strides[4]];
-      }
-    }
-  }
+  const float* w = static_cast<const float*>(g.w) + c * g.w_group;
+  for_each_tap(g, [&](const auto& t) HWY_ATTR {
+    const float* row = row_of(g, channel, run, t[0], t[1]);
+    if (row == nullptr) return;
+    taps.x[taps.count] = row;
+    taps.t2[taps.count] = t[2];
+    taps.weight[taps.count++] = w[weight_at(g, t)];
+  });
 }
 
 /// A row of y: its pixels one by one where a tap is in the padding, else three vectors at a time.
@@ -76,9 +238,9 @@ void along_row(const Gathered& g, std::int64_t c, const Run& run) {
   RowTaps taps;
   row_taps(g, c, run, taps);
   const SourceAxis& axis = g.axis[2];
-  const float bias = bias_of(g, c);
-  float* y = static_cast<float*>(g.y) + run.n * g.y_strides[0] + c * g.y_strides[1] +
-             run.o[0] * g.y_strides[2] + run.o[1] * g.y_strides[3];
+  float bias;
+  copy_bias<float, float>(g, c, 1, &bias);
+  float* y = static_cast<float*>(g.y) + c * g.y_strides[1] + result_at(g, run.n, run.o);
   const std::int64_t out = axis.places;
   const auto one = [&](std::int64_t o) HWY_ATTR {
     float sum = bias;
@@ -133,11 +295,8 @@ void along_row(const Gathered& g, std::int64_t c, const Run& run) {
 
 /// A layer that has_channel_vectors().
 void depthwise_channel_vectors(const Gathered& g, Context& context, int threads) {
-  visit<float, f16, bf16>(g.dtype, [&]<class In>() {
-    const ChannelVectors<In> layer(g);
-    auto* packed = static_cast<float*>(context.workspace(layer.weight_bytes()));
-    cpu::run_team(threads, [&](const cpu::Team& team) { layer.run(team, packed); });
-  });
+  visit<float, f16, bf16>(g.dtype,
+                          [&]<class In>() { run_layer(ChannelVectors<In>(g), context, threads); });
 }
 
 void depthwise_rows(const Gathered& g, int threads) {
@@ -167,6 +326,16 @@ namespace conv_cpu {
 HWY_EXPORT(depthwise_channel_vectors);
 void channel_vectors_on(const conv_layer::Gathered& layer, Context& context, int threads) {
   HWY_DYNAMIC_DISPATCH(depthwise_channel_vectors)(layer, context, threads);
+}
+double channel_vectors_seconds(const Gathered& g) {
+  constexpr double a_tap = 0.3e-9, a_pixel = 1.5e-9, a_row = 15e-9, a_weight = 0.6e-9;
+  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  const auto vectors = static_cast<double>((g.groups + lanes - 1) / lanes);
+  const auto pixels = static_cast<double>(g.pixels());
+  const auto taps = static_cast<double>(g.taps());
+  const double rows = static_cast<double>(g.images * g.axis[0].places * g.axis[1].places) * vectors;
+  return pixels * vectors * (taps * a_tap + a_pixel) + rows * a_row +
+         taps * static_cast<double>(g.groups) * a_weight;
 }
 namespace {
 HWY_EXPORT(depthwise_rows);
@@ -210,10 +379,9 @@ double estimate(const Conv::Args& args, const Context& context) {
   const double pixels = static_cast<double>(args.y.size());
   const double taps = static_cast<double>(args.geometry.taps());
   const conv_layer::Gathered g = conv_layer::forward(args);
-  const double work =
-      conv_cpu::has_channel_vectors(g)
-          ? conv_cpu::channel_vectors_seconds(g, cpu::isa() == cpu::Isa::avx512 ? 16 : 8)
-          : pixels * taps * seconds_of_tap(args) + pixels / 16 * a_pixel;
+  const double work = conv_cpu::has_channel_vectors(g)
+                          ? conv_cpu::channel_vectors_seconds(g)
+                          : pixels * taps * seconds_of_tap(args) + pixels / 16 * a_pixel;
   return work / context.threads() + (context.threads() > 1 ? a_thread : 0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixels of a layer, as runs within a row; and their gathering into panels and rows for the tiles,
-// with the padding as zeros and small types widened.
+// Words of conv's SIMD rungs: pixels as runs within a row, the terms and weights that a tile reads,
+// and the results that it leaves. Padding reads as zeros; small types are widened.
 #if defined(RUNG_OPS_CONV_CPU_GATHER_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_CONV_CPU_GATHER_INL_HPP_
 #undef RUNG_OPS_CONV_CPU_GATHER_INL_HPP_
@@ -8,25 +8,29 @@
 #define RUNG_OPS_CONV_CPU_GATHER_INL_HPP_
 #endif
 
-#include <hwy/highway.h>
-
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "rung/core/context.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/cpu/activate-inl.hpp"
-#include "rung/cpu/load-inl.hpp"
+#include "rung/cpu/register_tile-inl.hpp"
+#include "rung/cpu/strided-inl.hpp"
 #include "rung/cpu/team.hpp"
-#include "rung/ops/conv/shared/cpu/tile-inl.hpp"
 #include "rung/ops/conv/shared/gathered.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
+using namespace cpu::HWY_NAMESPACE;  // NOLINT: tiles, loads and stores
 using conv_layer::Gathered;
 using conv_layer::SourceAxis;
-using cpu::HWY_NAMESPACE::activate;
+
+/// Columns of a full panel.
+template <class T>
+constexpr int panel_columns = tile_vectors* lanes_of<T>;
 
 /// Pixels that are neighbors in one row of one image.
 struct Run {
@@ -54,58 +58,26 @@ inline int runs_of(const Gathered& g, std::int64_t first, int count, Run* runs) 
   return made;
 }
 
-/// Elements a step apart, widened.
-template <class T, class In>
-HWY_INLINE void copy_strided(T* to, const In* from, std::int64_t step, int count) {
-  if (step == 1) {
-    const hn::ScalableTag<T> d;
-    const int lanes = static_cast<int>(hn::Lanes(d));
-    int i = 0;
-    for (; i + lanes <= count; i += lanes) {
-      hn::StoreU(cpu::HWY_NAMESPACE::load_as(d, from + i), d, to + i);
-    }
-    if (i < count) {
-      const auto rest = static_cast<std::size_t>(count - i);
-      cpu::HWY_NAMESPACE::store_as_n(cpu::HWY_NAMESPACE::load_as_n(d, from + i, rest), d, to + i,
-                                     rest);
-    }
-    return;
-  }
-  for (int i = 0; i < count; ++i) to[i] = static_cast<T>(from[i * step]);
+/// The i of [0, count) whose place at + i step is in [0, extent).
+inline cpu::Range part_inside(std::int64_t at, std::int64_t step, std::int64_t extent,
+                              std::int64_t count) {
+  const auto steps = [&](std::int64_t places) {
+    return step == 1 ? places : ceil_div(places, step);
+  };
+  const std::int64_t begin = std::min(at < 0 ? steps(-at) : 0, count);
+  const std::int64_t end = at < extent ? steps(extent - at) : 0;
+  return {begin, std::clamp(end, begin, count)};
 }
 
-/// Four rows of `count` elements, `row` apart, as columns: to[k pitch + i] is row i's element k.
-template <class T, class In>
-HWY_INLINE void transpose_four(const In* from, std::int64_t row, std::int64_t count, T* to,
-                               std::int64_t pitch) {
-  const hn::ScalableTag<T> d;
-  using V = hn::Vec<decltype(d)>;
-  constexpr int lanes = lanes_of<T>;
-  for (std::int64_t k = 0; k < count; k += lanes) {
-    const auto some = static_cast<std::size_t>(std::min<std::int64_t>(lanes, count - k));
-    V v[4];
-    for (int i = 0; i < 4; ++i) {
-      const In* line = from + i * row + k;
-      v[i] = some == lanes ? cpu::HWY_NAMESPACE::load_as(d, line)
-                           : cpu::HWY_NAMESPACE::load_as_n(d, line, some);
-    }
-    HWY_ALIGN T four[4 * lanes];
-    hn::StoreInterleaved4(v[0], v[1], v[2], v[3], d, four);
-    for (std::size_t i = 0; i < some; ++i) {
-      std::memcpy(to + (k + static_cast<std::int64_t>(i)) * pitch, four + 4 * i, 4 * sizeof(T));
-    }
-  }
-}
-
-/// Pixels [begin, end) of an axis whose taps are all within the image.
+/// Pixels of an axis whose taps are all within the image.
 inline cpu::Range inside(const SourceAxis& axis) {
   const std::int64_t span = (axis.kernel - 1) * axis.between;
-  const std::int64_t low = axis.start + std::min<std::int64_t>(0, span);
-  const std::int64_t room = axis.extent - 1 - axis.start - std::max<std::int64_t>(0, span);
-  const std::int64_t begin = low >= 0 ? 0 : ceil_div(-low, axis.step);
-  const std::int64_t end = room < 0 ? 0 : room / axis.step + 1;
-  const std::int64_t last = std::clamp<std::int64_t>(end, 0, axis.places);
-  return {std::min(begin, last), last};
+  const auto of_tap = [&](std::int64_t at) {
+    return part_inside(axis.start + at, axis.step, axis.extent, axis.places);
+  };
+  const cpu::Range first = of_tap(std::min<std::int64_t>(0, span));
+  const cpu::Range last = of_tap(std::max<std::int64_t>(0, span));
+  return {std::min(first.begin, last.end), last.end};
 }
 
 /// One channel and tap of a run of pixels: to[0, count), zero where the tap is outside. `row` is
@@ -117,7 +89,6 @@ HWY_INLINE void gather_run(const SourceAxis& axis, const In* row, std::int64_t s
     std::memset(to, 0, static_cast<std::size_t>(count) * sizeof(T));
     return;
   }
-  const std::int64_t at = o * axis.step + axis.start + t * axis.between;
   if (axis.divisor != 1) {
     for (int i = 0; i < count; ++i) {
       const std::int64_t from = axis.source(o + i, t);
@@ -125,19 +96,14 @@ HWY_INLINE void gather_run(const SourceAxis& axis, const In* row, std::int64_t s
     }
     return;
   }
-  // Pixels [begin, end) of the run are within the image.
-  const std::int64_t step = axis.step;
-  std::int64_t begin = at >= 0 ? 0 : (step == 1 ? -at : (-at + step - 1) / step);
-  const std::int64_t room = axis.extent - at;  // places from the first pixel's to the end
-  std::int64_t end = room <= 0 ? 0 : (step == 1 ? room : (room - 1) / step + 1);
-  begin = std::min<std::int64_t>(begin, count);
-  end = std::clamp<std::int64_t>(end, begin, count);
-  for (std::int64_t i = 0; i < begin; ++i) to[i] = T{0};
-  if (end > begin) {
-    copy_strided(to + begin, row + (at + begin * step) * stride, step * stride,
-                 static_cast<int>(end - begin));
+  const std::int64_t at = o * axis.step + axis.start + t * axis.between;
+  const cpu::Range in = part_inside(at, axis.step, axis.extent, count);
+  for (std::int64_t i = 0; i < in.begin; ++i) to[i] = T{0};
+  if (in.size() > 0) {
+    copy_strided(to + in.begin, row + (at + in.begin * axis.step) * stride, axis.step * stride,
+                 static_cast<int>(in.size()));
   }
-  for (std::int64_t i = end; i < count; ++i) to[i] = T{0};
+  for (std::int64_t i = in.end; i < count; ++i) to[i] = T{0};
 }
 
 /// The row of the image that taps t0, t1 of a run are in; null in the padding.
@@ -150,54 +116,71 @@ HWY_INLINE const In* row_of(const Gathered& g, const In* channel, const Run& run
   return channel + run.n * g.x_strides[0] + d * g.x_strides[2] + h * g.x_strides[3];
 }
 
-/// Terms [first, first + count) of some pixels, term (q, t) in the order q t0 t1 t2, each `row`
-/// elements long: to[term][pixel].
+/// A term: channel q and the tap t.
+struct TermIndex {
+  std::int64_t q, t[3];
+};
+/// Term number `term`: of one channel after another, or of one tap after another.
+inline TermIndex term_at(const Gathered& g, std::int64_t term, bool channels_outside) {
+  TermIndex at{};
+  if (!channels_outside) {
+    at.q = term % g.q;
+    term /= g.q;
+  }
+  for (int axis = 2; axis >= 0; --axis) {
+    at.t[axis] = term % g.axis[axis].kernel;
+    term /= g.axis[axis].kernel;
+  }
+  if (channels_outside) at.q = term;
+  return at;
+}
+/// Goes on to the next tap; false after the last one, and then at the first.
+inline bool next_tap(const Gathered& g, std::int64_t (&t)[3]) {
+  for (int axis = 2; axis >= 0; --axis) {
+    if (++t[axis] < g.axis[axis].kernel) return true;
+    t[axis] = 0;
+  }
+  return false;
+}
+/// Calls f(t) for each tap.
+template <class F>
+HWY_INLINE void for_each_tap(const Gathered& g, const F& f) {
+  std::int64_t t[3] = {};
+  if (g.taps() == 0) return;
+  do f(t);
+  while (next_tap(g, t));
+}
+/// A tap's weight, from the first one of its filter and channel.
+inline std::int64_t weight_at(const Gathered& g, const std::int64_t (&t)[3]) {
+  return t[0] * g.w_strides[2] + t[1] * g.w_strides[3] + t[2] * g.w_strides[4];
+}
+
+/// Terms [first, first + count) of some pixels, one channel after another: to[term][pixel], rows
+/// `pitch` apart.
 template <class T, class In>
 void gather_terms(const Gathered& g, const In* group, const Run* runs, int run_count,
-                  std::int64_t first, std::int64_t count, T* to, std::int64_t row) {
-  std::int64_t rest = first;
-  std::int64_t t2 = rest % g.axis[2].kernel;
-  rest /= g.axis[2].kernel;
-  std::int64_t t1 = rest % g.axis[1].kernel;
-  rest /= g.axis[1].kernel;
-  std::int64_t t0 = rest % g.axis[0].kernel;
-  std::int64_t q = rest / g.axis[0].kernel;
-  for (std::int64_t term = 0; term < count; ++term, to += row) {
-    const In* channel = group + q * g.x_strides[1];
+                  std::int64_t first, std::int64_t count, T* to, std::int64_t pitch) {
+  TermIndex at = term_at(g, first, true);
+  for (std::int64_t term = 0; term < count; ++term, to += pitch) {
+    const In* channel = group + at.q * g.x_strides[1];
     for (int i = 0; i < run_count; ++i) {
       const Run& run = runs[i];
-      gather_run(g.axis[2], row_of(g, channel, run, t0, t1), g.x_strides[4], run.o[2], t2,
-                 run.count, to + run.column);
+      gather_run(g.axis[2], row_of(g, channel, run, at.t[0], at.t[1]), g.x_strides[4], run.o[2],
+                 at.t[2], run.count, to + run.column);
     }
-    if (++t2 < g.axis[2].kernel) continue;
-    t2 = 0;
-    if (++t1 < g.axis[1].kernel) continue;
-    t1 = 0;
-    if (++t0 < g.axis[0].kernel) continue;
-    t0 = 0;
-    ++q;
+    if (!next_tap(g, at.t)) ++at.q;
   }
 }
 
-/// Elements a step apart, rounded to their type.
-template <class T, class Out>
-HWY_INLINE void store_strided(const T* from, Out* to, std::int64_t step, int count) {
-  if (step == 1) {
-    const hn::ScalableTag<T> d;
-    const int lanes = static_cast<int>(hn::Lanes(d));
-    int i = 0;
-    for (; i + lanes <= count; i += lanes) {
-      cpu::HWY_NAMESPACE::store_as(hn::LoadU(d, from + i), d, to + i);
-    }
-    if (i < count) {
-      const auto rest = static_cast<std::size_t>(count - i);
-      // Behind the last run there is no vector to read.
-      const auto v = cpu::HWY_NAMESPACE::load_as_n(d, from + i, rest);
-      cpu::HWY_NAMESPACE::store_as_n(v, d, to + i, rest);
-    }
-    return;
+/// Weights of `rows` filters, one channel after another: to[term][filter].
+template <class T, class In>
+void pack_filters(const Gathered& g, const In* from, int rows, T* to) {
+  for (std::int64_t q = 0; q < g.q; ++q, from += g.w_strides[1]) {
+    for_each_tap(g, [&](const auto& t) {
+      const In* tap = from + weight_at(g, t);
+      for (int i = 0; i < rows; ++i) *to++ = static_cast<T>(tap[i * g.w_strides[0]]);
+    });
   }
-  for (int i = 0; i < count; ++i) to[i * step] = static_cast<Out>(from[i]);
 }
 
 /// Biases, zeros where there are none. A bias of -0 becomes +0: a sum of nothing but zeros is then
@@ -208,6 +191,11 @@ void copy_bias(const Gathered& g, std::int64_t first, int count, T* to) {
   for (int i = 0; i < count; ++i) {
     to[i] = bias == nullptr ? T{0} : static_cast<T>(bias[(first + i) * g.bias_stride]) + T{0};
   }
+}
+
+/// Where pixel o of y is, from the first one of its channel.
+inline std::int64_t result_at(const Gathered& g, std::int64_t n, const std::int64_t (&o)[3]) {
+  return n * g.y_strides[0] + o[0] * g.y_strides[2] + o[1] * g.y_strides[3] + o[2] * g.y_strides[4];
 }
 
 /// Rows of sums, one per filter, with bias and activation, to the pixels of some runs; the first
@@ -229,11 +217,21 @@ void write_filters(const Gathered& g, std::int64_t first, std::int64_t filters, 
     activate(g.activation, sums, whole);
     for (int r = 0; r < run_count; ++r) {
       const Run& run = runs[r];
-      In* to = y + run.n * g.y_strides[0] + run.o[0] * g.y_strides[2] + run.o[1] * g.y_strides[3] +
-               run.o[2] * g.y_strides[4];
-      store_strided(sums + run.column, to, g.y_strides[4], run.count);
+      store_strided(sums + run.column, y + result_at(g, run.n, run.o), g.y_strides[4], run.count);
     }
   }
+}
+
+/// Runs a layer's threads: layer.run(team, shared, own) with memory that all share, and some of
+/// each thread's own.
+template <class Layer>
+void run_layer(const Layer& layer, Context& context, int threads) {
+  const std::size_t shared = layer.shared_bytes(), own = layer.thread_bytes();
+  auto* memory =
+      static_cast<std::byte*>(context.workspace(shared + static_cast<std::size_t>(threads) * own));
+  cpu::run_team(threads, [&](const cpu::Team& team) {
+    layer.run(team, memory, memory + shared + static_cast<std::size_t>(team.rank()) * own);
+  });
 }
 
 }  // namespace rung::conv_cpu::HWY_NAMESPACE

@@ -2,17 +2,14 @@
 // conv_backward_data / depthwise
 //
 // Idea     one filter per channel, channels last: there is no product. A vector of channels of dx,
-//          each lane with its own weights, four pixels at a time, by conv's own kernel
-//          (conv/cpu/detail/channels-inl.hpp), phase by phase where the layer was strided.
+//          each lane with its own weights, eight pixels at a time, by the kernel of conv's
+//          depthwise, phase by phase where the layer was strided.
 // Changes  against transposed_simd: no tiles with 5 of 6 rows and 15 of 16 columns empty. All
 //          threads.
 // Cost     kh kw loads per vector of dx, from L1; dy from memory once.
 // Limits   one filter per channel (C = K = G), channels contiguous, up to 128 taps; f32, f16, bf16.
-// Tried    -
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
-#include "rung/ops/conv/shared/cpu/channels.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
@@ -34,10 +31,9 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
 double estimate(const ConvBackwardData::Args& args, const Context& context) {
   constexpr double a_phase = 1e-6, a_thread = 2e-6;
   const conv_layer::Gathered g = conv_layer::transposed(args);
-  const int lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
   const auto phases = static_cast<double>(conv_layer::phases_of(g));
   return phases * (a_phase + (context.threads() > 1 ? a_thread : 0)) +
-         conv_cpu::channel_vectors_seconds(g, lanes) / context.threads();
+         conv_cpu::channel_vectors_seconds(g) / context.threads();
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {

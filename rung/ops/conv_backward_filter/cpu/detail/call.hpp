@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "rung/core/context.hpp"
+#include "rung/ops/conv/shared/cpu/bands.hpp"
 #include "rung/ops/conv/shared/gathered.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
@@ -29,25 +30,29 @@ inline std::int64_t slices_of(const conv_layer::Gathered& g, std::int64_t blocks
   return std::max<std::int64_t>(1, slices);
 }
 
-/// Sums of some filters and channels, sum(term, filter) with terms in the order q t0 t1 t2, to dw.
-template <class T, class In, class Sum>
-void write_block(const conv_layer::Gathered& g, std::int64_t filter, std::int64_t filters,
-                 std::int64_t channel, std::int64_t channels, const Sum& sum) {
-  // dw is written, though a layer's w is read.
-  auto* const dw = static_cast<In*>(const_cast<void*>(g.w));  // NOLINT
-  for (std::int64_t j = 0; j < filters; ++j) {
-    std::int64_t term = 0;
-    for (std::int64_t q = channel; q < channel + channels; ++q) {
-      In* const to = dw + (filter + j) * g.w_strides[0] + q * g.w_strides[1];
-      for (std::int64_t t0 = 0; t0 < g.axis[0].kernel; ++t0) {
-        for (std::int64_t t1 = 0; t1 < g.axis[1].kernel; ++t1) {
-          for (std::int64_t t2 = 0; t2 < g.axis[2].kernel; ++t2, ++term) {
-            to[t0 * g.w_strides[2] + t1 * g.w_strides[3] + t2 * g.w_strides[4]] =
-                static_cast<In>(sum(term, j));
-          }
-        }
-      }
+/// Rows [row, row + rows) and columns [column, column + width) of a band.
+struct BandPixels {
+  std::int64_t row, column, rows, width;
+};
+/// Calls f for parts of a band of up to `most` pixels, of whole rows if these are no longer.
+template <class F>
+void for_each_part(const conv_cpu::Band& band, std::int64_t most, const F& f) {
+  const std::int64_t width = std::min(band.columns, most);
+  const std::int64_t height = std::max<std::int64_t>(1, most / width);
+  for (std::int64_t row = 0; row < band.rows; row += height) {
+    for (std::int64_t column = 0; column < band.columns; column += width) {
+      f(BandPixels{row, column, std::min(height, band.rows - row),
+                   std::min(width, band.columns - column)});
     }
+  }
+}
+
+/// Adds the sums of other slices, `apart` elements one behind the other, in their order.
+template <class T>
+void add_slices(T* sums, std::int64_t count, std::int64_t slices, std::int64_t apart) {
+  for (std::int64_t slice = 1; slice < slices; ++slice) {
+    const T* other = sums + slice * apart;
+    for (std::int64_t i = 0; i < count; ++i) sums[i] += other[i];
   }
 }
 

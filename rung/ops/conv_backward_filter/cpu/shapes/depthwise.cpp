@@ -18,16 +18,16 @@
 
 #include <algorithm>
 
-#include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/cpu/worth.hpp"
-#include "rung/ops/conv/shared/cpu/channels.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/pixel_bands-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_filter/op/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE {
+using namespace conv_cpu;                 // NOLINT: bands
 using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: bands
 using conv_layer::Gathered;
 namespace {
@@ -98,7 +98,7 @@ class DepthwiseGradient {
         parts_(ceil_div(g.groups, part_channels)),
         slices_(slices_of(g, parts_, g.images * g.axis[0].places * g.axis[1].places)) {}
 
-  [[nodiscard]] std::size_t slice_bytes() const {
+  [[nodiscard]] std::size_t shared_bytes() const {
     return conv_layer::bytes_of<float>({slices_, blocks_, taps_, lanes});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
@@ -109,10 +109,9 @@ class DepthwiseGradient {
     return conv_layer::bytes_of<float>({round_up(longest, 64)});
   }
 
-  void run(const cpu::Team& team, std::byte* memory) const {
-    auto* const sums = reinterpret_cast<float*>(memory);
-    auto* const copied = reinterpret_cast<float*>(
-        memory + slice_bytes() + static_cast<std::size_t>(team.rank()) * thread_bytes());
+  void run(const cpu::Team& team, std::byte* shared, std::byte* own) const {
+    auto* const sums = reinterpret_cast<float*>(shared);
+    auto* const copied = reinterpret_cast<float*>(own);
     const cpu::Range share = team.share(slices_ * parts_);
     for (std::int64_t task = share.begin; task < share.end; ++task) {
       sum_slice(static_cast<int>(task / parts_), task % parts_, copied, sums);
@@ -139,16 +138,15 @@ class DepthwiseGradient {
     const std::int64_t first = part * part_channels / lanes;
     float* const sums = all + (slice * blocks_ + first) * taps_ * lanes;
     std::fill(sums, sums + ceil_div(layer.q, std::int64_t{lanes}) * taps_ * lanes, 0.0F);
-    const cpu::Range share = cpu::part_of(bands.count(), slice, static_cast<int>(slices_));
+    const cpu::Range share = cpu::part_of(bands.per_group(), slice, static_cast<int>(slices_));
     for (std::int64_t i = share.begin; i < share.end; ++i) {
-      const auto band = bands.band_of(i);
+      const Band band = bands.band_of(0, i);
       bands.copy(band, copied);
       const float* x = bands.origin(band, copied);
       const PixelBlock block{band.rows,    band.columns,    bands.across(),
                              bands.down(), g_.y_strides[4], g_.y_strides[3]};
-      const In* dy = static_cast<const In*>(g_.y) + part * part_channels +
-                     band.n * g_.y_strides[0] + band.o[0] * g_.y_strides[2] +
-                     band.o[1] * g_.y_strides[3] + band.o[2] * g_.y_strides[4];
+      const In* dy =
+          static_cast<const In*>(g_.y) + part * part_channels + result_at(g_, band.n, band.o);
       for (std::int64_t c = 0; c < layer.q; c += lanes) {
         const auto count = static_cast<std::size_t>(std::min<std::int64_t>(lanes, layer.q - c));
         add_block(bands, band.o[0], x + c, dy + c, block, count, sums + c * taps_);
@@ -188,25 +186,17 @@ class DepthwiseGradient {
   }
 
   void write(std::int64_t block, float* sums) const {
-    const std::int64_t slice = blocks_ * taps_ * lanes;
     float* const first = sums + block * taps_ * lanes;
-    for (std::int64_t i = 1; i < slices_; ++i) {
-      for (std::int64_t k = 0; k < taps_ * lanes; ++k) first[k] += first[i * slice + k];
-    }
+    add_slices(first, taps_ * lanes, slices_, blocks_ * taps_ * lanes);
     // dw is written, though a layer's w is read.
     auto* dw = static_cast<In*>(const_cast<void*>(g_.w)) + block * lanes * g_.w_group;  // NOLINT
     const std::int64_t count = std::min<std::int64_t>(lanes, g_.groups - block * lanes);
     const float* from = first;
-    for (std::int64_t t0 = 0; t0 < g_.axis[0].kernel; ++t0) {
-      for (std::int64_t t1 = 0; t1 < g_.axis[1].kernel; ++t1) {
-        for (std::int64_t t2 = 0; t2 < g_.axis[2].kernel; ++t2, from += lanes) {
-          In* to = dw + tap_at(g_.axis[0], t0) * g_.w_strides[2] +
-                   tap_at(g_.axis[1], t1) * g_.w_strides[3] +
-                   tap_at(g_.axis[2], t2) * g_.w_strides[4];
-          for (std::int64_t c = 0; c < count; ++c, to += g_.w_group) *to = static_cast<In>(from[c]);
-        }
-      }
-    }
+    for_each_tap(g_, [&](const auto& i) {
+      In* to = dw + weight_at(g_, tap_at(g_, i).t);
+      for (std::int64_t c = 0; c < count; ++c, to += g_.w_group) *to = static_cast<In>(from[c]);
+      from += lanes;
+    });
   }
 
   const Gathered& g_;
@@ -220,12 +210,8 @@ class DepthwiseGradient {
 
 void depthwise(const ConvBackwardFilter::Args& args, Context& context, int threads) {
   const Gathered g = conv_layer::of_filters(args);
-  visit<float, f16, bf16>(g.dtype, [&]<class In>() {
-    const DepthwiseGradient<In> gradient(g);
-    auto* memory = static_cast<std::byte*>(context.workspace(
-        gradient.slice_bytes() + static_cast<std::size_t>(threads) * gradient.thread_bytes()));
-    cpu::run_team(threads, [&](const cpu::Team& team) { gradient.run(team, memory); });
-  });
+  visit<float, f16, bf16>(
+      g.dtype, [&]<class In>() { run_layer(DepthwiseGradient<In>(g), context, threads); });
 }
 
 }  // namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE
@@ -260,8 +246,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 
 /// Of one thread.
 double seconds(const ConvBackwardFilter::Args& args) {
-  const int lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  return conv_cpu::channel_vectors_seconds(conv_layer::of_filters(args), lanes) * 1.3;
+  return conv_cpu::channel_vectors_seconds(conv_layer::of_filters(args)) * 1.3;
 }
 
 double estimate(const ConvBackwardFilter::Args& args, const Context& context) {

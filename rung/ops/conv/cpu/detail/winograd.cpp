@@ -1,33 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv: how its SIMD rungs are called, and how long they take.
-#include "rung/ops/conv/shared/cpu/call.hpp"
+// conv: which calls Winograd's filtering takes, and how long they take.
+#include "rung/ops/conv/cpu/detail/winograd.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/conv/shared/cpu/terms.hpp"
+#include "rung/ops/conv/shared/cpu/bands.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 
 namespace rung::conv_cpu {
-
-void layer_on(Way way, const conv_layer::Gathered& layer, Context& context, int threads) {
-  if (way == Way::planes) {
-    planes_on(layer, context, threads);
-  } else if (way == Way::pixels) {
-    pixels_on(layer, context, threads);
-  } else {
-    direct_on(layer, context, threads);
-  }
-}
-
-double seconds(const Conv::Args& args, int threads) {
-  // And what a start, weights and a team cost.
-  constexpr double a_start = 0.5e-6, a_weight = 0.5e-9, a_thread = 2e-6;
-  const double weights = static_cast<double>(args.w.size()) * a_weight;
-  const double work = gathering_seconds(conv_layer::forward(args)) + weights;
-  return a_start + work / threads + (threads > 1 ? a_thread : 0);
-}
 
 Support takes_winograd(const Conv::Args& args, const Context&) {
   if (!args.options.winograd) return unsupported("only where winograd is given");
