@@ -10,8 +10,6 @@
 //          64 and channels last as its small, which read x where it is.
 // Limits   1 x 1, stride 1, no padding; pixels in one line. Only these rungs of gemm are called,
 //          not what gemm would choose: their bits are the same for any number of threads.
-// Tried    -
-// Source   -
 #include "rung/ops/conv/shared/cpu/pointwise.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 
@@ -30,9 +28,23 @@ double estimate(const Conv::Args& args, const Context& context) {
 }
 
 void run(const Conv::Args& args, Context& context) {
+  using namespace conv_cpu;
   if (args.y.empty()) return;
-  conv_cpu::multiply_pointwise(context, conv_layer::forward(args), args.x, args.w, args.y,
-                               args.has_bias() ? &args.options.bias : nullptr);
+  const Gathered g = conv_layer::forward(args);
+  const bool rows = pixels_are_rows(g), joined = images_join(g);
+  for (std::int64_t group = 0; group < g.groups; ++group) {
+    const ConstTensorRef x = channel_matrices(args.x, g.x_strides, g, group, g.q, joined);
+    const TensorRef y = channel_matrices(args.y, g.y_strides, g, group, g.m, joined);
+    const ConstTensorRef w = weight_matrix(args.w, g, group);
+    GemmOptions options{.bias = {}, .activation = g.activation};
+    if (args.has_bias()) {
+      options.bias =
+          rows ? part_of(args.options.bias, group * g.m * g.bias_stride, {g.m}, {g.bias_stride})
+               : part_of(args.options.bias, group * g.m * g.bias_stride, {g.m, 1},
+                         {g.bias_stride, 1});
+    }
+    gemm(context, rows ? x : w, rows ? w : x, y, options, {product_rung(g)});
+  }
 }
 
 const Rung<Conv> self{{.name = "pointwise_gemm",

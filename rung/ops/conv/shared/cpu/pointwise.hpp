@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gathered layer of 1 x 1 filters as products by gemm, on views of its tensors: conv's and its
-// gradient's for x.
+// Words of layers of 1 x 1 filters, which are products by gemm on views of their tensors: conv's
+// and its gradient's for x.
 #pragma once
 
 #include <algorithm>
@@ -86,73 +86,57 @@ inline double pointwise_seconds(const Gathered& g, int threads) {
   return groups * (a_call + work + team);
 }
 
-/// The channels of a group: matrices x channels x pixels, or matrices x pixels x channels.
+/// The rung of gemm to call, not what gemm would choose: its bits are the same for any number of
+/// threads.
+inline std::string_view product_rung(const Gathered& g) {
+  if (reads_rows_in_place(g)) return "small";
+  if (!reads_in_place(g)) return "threads";
+  return g.m == 1 ? "gemv" : "few_rows";
+}
+
+/// Elements [offset, ...) of a tensor as an array of other extents and strides.
 template <class Ref>
-Ref matrices(const Ref& tensor, std::int64_t group, std::int64_t channels, std::int64_t pixels,
-             std::int64_t pixel_stride, bool pixels_as_rows) {
+Ref part_of(const Ref& tensor, std::int64_t offset, const Extents& shape, const Extents& strides) {
   using Byte = std::conditional_t<std::is_same_v<Ref, TensorRef>, std::byte, const std::byte>;
   Ref made = tensor;
-  const std::int64_t element = static_cast<std::int64_t>(size_of(tensor.dtype));
-  made.data = static_cast<Byte*>(tensor.data) + group * channels * tensor.strides[1] * element;
-  const std::int64_t images = tensor.shape[0];
-  if (!pixels_as_rows) {
-    made.shape = {images, channels, pixels};
-    made.strides = {tensor.strides[0], tensor.strides[1], pixel_stride};
-    return made;
-  }
-  made.shape = {images, pixels, channels};
-  made.strides = {tensor.strides[0], pixel_stride, tensor.strides[1]};
+  made.data =
+      static_cast<Byte*>(tensor.data) + offset * static_cast<std::int64_t>(size_of(tensor.dtype));
+  made.shape = shape;
+  made.strides = strides;
   return made;
 }
 
-/// All images as one matrix, where their pixels are one line.
+/// The `channels` of a group as matrices of channels by pixels, one per image; or, where pixels are
+/// rows, of pixels by channels, as one where `joined`.
 template <class Ref>
-void join_images(Ref& tensor) {
-  tensor.shape = {tensor.shape[0] * tensor.shape[1], tensor.shape[2]};
-  tensor.strides = {tensor.strides[1], tensor.strides[2]};
+Ref channel_matrices(const Ref& tensor, const std::int64_t (&strides)[5], const Gathered& g,
+                     std::int64_t group, std::int64_t channels, bool joined) {
+  const std::int64_t first = group * channels * strides[1], pixels = g.axis[2].places;
+  if (!pixels_are_rows(g)) {
+    return part_of(tensor, first, {g.images, channels, pixels},
+                   {strides[0], strides[1], strides[4]});
+  }
+  if (joined) {
+    return part_of(tensor, first, {g.images * pixels, channels}, {strides[4], strides[1]});
+  }
+  return part_of(tensor, first, {g.images, pixels, channels}, {strides[0], strides[4], strides[1]});
 }
 
-/// g is of x_given, w_given and y_given, which have five axes; bias as conv's, or null.
-inline void multiply_pointwise(Context& context, const Gathered& g, const ConstTensorRef& x_given,
-                               const ConstTensorRef& w_given, const TensorRef& y_given,
-                               const ConstTensorRef* bias) {
+/// Returns true if pixels of all images are rows of one matrix, in both tensors.
+inline bool images_join(const Gathered& g) {
   const std::int64_t pixels = g.axis[2].places;
-  const bool rows = pixels_are_rows(g);
-  const auto behind = [&](const std::int64_t(&strides)[5]) {
-    return g.images == 1 || strides[0] == pixels * strides[4];
-  };
-  // Only these, not what gemm would choose: their bits are the same for any number of threads.
-  const std::string_view rung = reads_rows_in_place(g) ? "small"
-                                : !reads_in_place(g)   ? "threads"
-                                : g.m == 1             ? "gemv"
-                                                       : "few_rows";
-  const auto element = static_cast<std::int64_t>(size_of(g.dtype));
-  for (std::int64_t group = 0; group < g.groups; ++group) {
-    ConstTensorRef x = matrices(x_given, group, g.q, pixels, g.x_strides[4], rows);
-    TensorRef y = matrices(y_given, group, g.m, pixels, g.y_strides[4], rows);
-    ConstTensorRef w = w_given;
-    w.data = static_cast<const std::byte*>(w_given.data) + group * g.w_group * element;
-    w.shape = rows ? Extents{g.q, g.m} : Extents{g.m, g.q};
-    w.strides =
-        rows ? Extents{g.w_strides[1], g.w_strides[0]} : Extents{g.w_strides[0], g.w_strides[1]};
-    if (rows && behind(g.x_strides) && behind(g.y_strides)) {
-      join_images(x);
-      join_images(y);
-    }
-    GemmOptions options{.bias = {}, .activation = g.activation};
-    if (bias != nullptr) {
-      options.bias = *bias;
-      options.bias.data =
-          static_cast<const std::byte*>(bias->data) + group * g.m * g.bias_stride * element;
-      options.bias.shape = rows ? Extents{g.m} : Extents{g.m, 1};
-      options.bias.strides = rows ? Extents{g.bias_stride} : Extents{g.bias_stride, 1};
-    }
-    if (rows) {
-      gemm(context, x, w, y, options, {rung});
-    } else {
-      gemm(context, w, x, y, options, {rung});
-    }
+  return pixels_are_rows(g) && (g.images == 1 || (g.x_strides[0] == pixels * g.x_strides[4] &&
+                                                  g.y_strides[0] == pixels * g.y_strides[4]));
+}
+
+/// The weights of a group: m x q, or q x m where pixels are rows.
+inline ConstTensorRef weight_matrix(const ConstTensorRef& w, const Gathered& g,
+                                    std::int64_t group) {
+  const std::int64_t first = group * g.w_group;
+  if (!pixels_are_rows(g)) {
+    return part_of(w, first, {g.m, g.q}, {g.w_strides[0], g.w_strides[1]});
   }
+  return part_of(w, first, {g.q, g.m}, {g.w_strides[1], g.w_strides[0]});
 }
 
 }  // namespace rung::conv_cpu

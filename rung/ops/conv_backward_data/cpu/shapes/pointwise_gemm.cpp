@@ -8,8 +8,6 @@
 // Cost     as gemm's threads; with up to eight channels as gemm's few_rows or gemv.
 // Limits   1 x 1, stride 1, no padding; pixels in one line. As conv's pointwise_gemm it calls rungs
 //          of gemm whose bits are the same for any number of threads.
-// Tried    -
-// Source   -
 #include "rung/ops/conv/shared/cpu/pointwise.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
@@ -34,8 +32,16 @@ double estimate(const ConvBackwardData::Args& args, const Context& context) {
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
+  using namespace conv_cpu;
   if (args.dx.empty()) return;
-  conv_cpu::multiply_pointwise(context, layer(args), args.dy, args.w, args.dx, nullptr);
+  const Gathered g = layer(args);
+  const bool rows = pixels_are_rows(g), joined = images_join(g);
+  for (std::int64_t group = 0; group < g.groups; ++group) {
+    const ConstTensorRef dy = channel_matrices(args.dy, g.x_strides, g, group, g.q, joined);
+    const TensorRef dx = channel_matrices(args.dx, g.y_strides, g, group, g.m, joined);
+    const ConstTensorRef w = weight_matrix(args.w, g, group);
+    gemm(context, rows ? dy : w, rows ? w : dy, dx, {}, {product_rung(g)});
+  }
 }
 
 const Rung<ConvBackwardData> self{{.name = "pointwise_gemm",

@@ -9,21 +9,18 @@
 // Limits   1 x 1, stride 1, no padding; pixels in one line. f16 and bf16, whose sums would be
 //          rounded per image, of one image or of channels last. Only gemm's threads is called,
 //          whose bits are the same for any number of threads.
-// Tried    -
-// Source   -
 #include <algorithm>
-#include <cstddef>
-#include <utility>
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/isa.hpp"
+#include "rung/ops/conv/shared/cpu/pointwise.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 #include "rung/ops/conv_backward_filter/op/layer.hpp"
-#include "rung/ops/gemm/op/gemm.hpp"
 
 namespace rung {
 namespace {
 
+using conv_cpu::part_of;
 using conv_layer::Gathered;
 
 Gathered layer(const ConvBackwardFilter::Args& args) {
@@ -72,17 +69,6 @@ double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
          (context.threads() > 1 ? calls * a_thread : 0);
 }
 
-/// Matrices of channels of a group times pixels.
-ConstTensorRef matrix(const ConstTensorRef& tensor, std::int64_t offset, std::int64_t channels,
-                      std::int64_t channel_stride, std::int64_t pixels, std::int64_t stride) {
-  ConstTensorRef made = tensor;
-  made.data = static_cast<const std::byte*>(tensor.data) +
-              offset * static_cast<std::int64_t>(size_of(tensor.dtype));
-  made.shape = {channels, pixels};
-  made.strides = {channel_stride, stride};
-  return made;
-}
-
 void run(const ConvBackwardFilter::Args& args, Context& context) {
   const Gathered g = layer(args);
   if (g.m == 0 || g.q == 0) return;
@@ -90,20 +76,15 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   const std::int64_t images = at_once ? std::min<std::int64_t>(g.images, 1) : g.images;
   const std::int64_t pixels = g.axis[2].places * (at_once ? g.images : 1);
   for (std::int64_t group = 0; group < g.groups; ++group) {
-    TensorRef dw = args.dw;
-    dw.data = static_cast<std::byte*>(args.dw.data) +
-              group * g.w_group * static_cast<std::int64_t>(size_of(g.dtype));
-    dw.shape = {g.m, g.q};
-    dw.strides = {g.w_strides[0], g.w_strides[1]};
+    const TensorRef dw =
+        part_of(args.dw, group * g.w_group, {g.m, g.q}, {g.w_strides[0], g.w_strides[1]});
     // Of no image: zeros, as of no pixels.
     for (std::int64_t n = 0; n < std::max<std::int64_t>(images, 1); ++n) {
       const std::int64_t some = images == 0 ? 0 : pixels;
-      const ConstTensorRef dy = matrix(args.dy, n * g.y_strides[0] + group * g.m * g.y_strides[1],
-                                       g.m, g.y_strides[1], some, g.y_strides[4]);
-      ConstTensorRef x = matrix(args.x, n * g.x_strides[0] + group * g.q * g.x_strides[1], g.q,
-                                g.x_strides[1], some, g.x_strides[4]);
-      std::swap(x.shape[0], x.shape[1]);
-      std::swap(x.strides[0], x.strides[1]);
+      const ConstTensorRef dy = part_of(args.dy, n * g.y_strides[0] + group * g.m * g.y_strides[1],
+                                        {g.m, some}, {g.y_strides[1], g.y_strides[4]});
+      const ConstTensorRef x = part_of(args.x, n * g.x_strides[0] + group * g.q * g.x_strides[1],
+                                       {some, g.q}, {g.x_strides[4], g.x_strides[1]});
       gemm(context, dy, x, dw, {.beta = n == 0 ? 0.0 : 1.0}, {"threads"});
     }
   }
