@@ -84,8 +84,11 @@ HWY_INLINE void transpose_four(const In* from, std::int64_t column, std::int64_t
 template <class T, class In>
 void copy_matrix(const In* from, std::int64_t row, std::int64_t column, std::int64_t rows,
                  std::int64_t columns, T* to, std::int64_t pitch) {
-  std::int64_t j = 0;
+  const auto copy = [&](std::int64_t i, std::int64_t j) {
+    to[i * pitch + j] = static_cast<T>(from[i * row + j * column]);
+  };
   if constexpr (std::is_floating_point_v<T>) {
+    std::int64_t j = 0;
     if (column == 1) {
       for (std::int64_t i = 0; i < rows; ++i) {
         copy_strided(to + i * pitch, from + i * row, 1, static_cast<int>(columns));
@@ -97,10 +100,12 @@ void copy_matrix(const In* from, std::int64_t row, std::int64_t column, std::int
         transpose_four(from + j * column, column, rows, to + j, pitch);
       }
     }
-  }
-  for (; j < columns; ++j) {
+    for (; j < columns; ++j) {
+      for (std::int64_t i = 0; i < rows; ++i) copy(i, j);
+    }
+  } else {
     for (std::int64_t i = 0; i < rows; ++i) {
-      to[i * pitch + j] = static_cast<T>(from[i * row + j * column]);
+      for (std::int64_t j = 0; j < columns; ++j) copy(i, j);
     }
   }
 }

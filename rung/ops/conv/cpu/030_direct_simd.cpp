@@ -170,7 +170,10 @@ class ChannelColumns {
         direct_(std::is_same_v<T, In> && g.x_strides[1] == 1 && g.q >= few_channels),
         chunk_(even_chunk(direct_ ? g.q : g.terms(), max_chunk<T>)),
         strips_(ceil_div(g.pixels(), strip)),
-        blocks_(ceil_div(g.m, std::int64_t{columns})) {}
+        blocks_(ceil_div(g.m, std::int64_t{columns})),
+        lines_(g.x_strides[1] == 1 && g.x_strides[4] == g.q && g.axis[2].between == 1 &&
+               g.axis[2].divisor == 1),
+        inside_(inside(g.axis[2])) {}
 
   [[nodiscard]] std::size_t shared_bytes() const {
     return conv_layer::bytes_of<T>({g_.groups, blocks_, g_.terms(), columns});
@@ -285,9 +288,11 @@ class ChannelColumns {
   /// Terms of a pixel, one tap after another.
   void gather(const Pixel& pixel, std::int64_t term, std::int64_t terms, T* to) const {
     TermIndex at = term_at(g_, term, false);
+    const bool lines = lines_ && inside_.begin <= pixel.o[2] && pixel.o[2] < inside_.end;
     while (terms > 0) {
-      const int some = static_cast<int>(std::min(terms, g_.q - at.q));
       const In* from = tap_of(pixel, at.t);
+      const std::int64_t taps = lines ? g_.axis[2].kernel - at.t[2] : 1;
+      const int some = static_cast<int>(std::min(terms, taps * g_.q - at.q));
       if (from == nullptr) {
         std::fill(to, to + some, T{0});
       } else if (some < few_channels) {
@@ -298,6 +303,7 @@ class ChannelColumns {
       to += some;
       terms -= some;
       at.q = 0;
+      at.t[2] += taps - 1;
       next_tap(g_, at.t);
     }
   }
@@ -320,6 +326,8 @@ class ChannelColumns {
   std::int64_t chunk_;
   std::int64_t strips_;
   std::int64_t blocks_;
+  bool lines_;         // a row's taps are contiguous, channels of all of them
+  cpu::Range inside_;  // pixels of a row whose taps are all within the image
 };
 
 }  // namespace

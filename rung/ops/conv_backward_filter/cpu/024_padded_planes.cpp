@@ -202,13 +202,15 @@ class PlanesByFilters {
         copy_matrix(from, 1, columns, some, block.channels * taps_, to, g_.w_strides[0]);
         continue;
       }
-      for (std::int64_t q = 0; q < block.channels; ++q) {
-        for_each_tap(g_, [&](const auto& t) {
-          In* const tap = to + q * g_.w_strides[1] + weight_at(g_, t);
-          for (std::int64_t j = 0; j < some; ++j)
-            tap[j * g_.w_strides[0]] = static_cast<In>(from[j]);
-          from += columns;
-        });
+      for (std::int64_t j = 0; j < some; ++j) {
+        const T* sum = from + j;
+        for (std::int64_t q = 0; q < block.channels; ++q) {
+          for_each_tap(g_, [&](const auto& t) {
+            to[j * g_.w_strides[0] + q * g_.w_strides[1] + weight_at(g_, t)] =
+                static_cast<In>(*sum);
+            sum += columns;
+          });
+        }
       }
     }
   }
@@ -218,7 +220,7 @@ class PlanesByFilters {
     std::int64_t expected = 1;
     const std::int64_t extents[] = {g_.q, g_.axis[0].kernel, g_.axis[1].kernel, g_.axis[2].kernel};
     for (int axis = 3; axis >= 0; --axis) {
-      if (g_.w_strides[1 + axis] != expected) return false;
+      if (extents[axis] != 1 && g_.w_strides[1 + axis] != expected) return false;
       expected *= extents[axis];
     }
     return true;

@@ -108,7 +108,8 @@ class WinogradTiles {
   }
 
   /// Six filters from `first` on, or fewer: [group][place][six][channel][filter].
-  void transform_filters(std::int64_t group, std::int64_t first, float* filters) const {
+  HWY_NOINLINE void transform_filters(std::int64_t group, std::int64_t first,
+                                      float* filters) const {
     const std::int64_t rows = std::min<std::int64_t>(tile_rows, g_.m - first);
     const auto* w = static_cast<const float*>(g_.w) + group * g_.w_group + first * g_.w_strides[0];
     float* to = filters + group * area * filter_place_ + first * g_.q;
@@ -155,7 +156,8 @@ class WinogradTiles {
   };
 
   /// tiles[place][channel][column]
-  void transform_input(const Panel& panel, std::int64_t q, Lines& lines, float* tiles) const {
+  HWY_NOINLINE void transform_input(const Panel& panel, std::int64_t q, Lines& lines,
+                                    float* tiles) const {
     for (int r = 0; r < panel.run_count; ++r) {
       const TileRun& run = panel.runs[r];
       const float* plane = static_cast<const float*>(g_.x) +
@@ -193,7 +195,7 @@ class WinogradTiles {
   }
 
   /// sums[place][filter][column] of filter m of a group, to y.
-  void transform_output(const Panel& panel, std::int64_t m, const float* sums) const {
+  HWY_NOINLINE void transform_output(const Panel& panel, std::int64_t m, const float* sums) const {
     const std::int64_t k = panel.group * g_.m + m;
     float* const y = static_cast<float*>(g_.y) + k * g_.y_strides[1];
     float bias;

@@ -224,13 +224,17 @@ struct RowTaps {
 void row_taps(const Gathered& g, std::int64_t c, const Run& run, RowTaps& taps) {
   const float* channel = static_cast<const float*>(g.x) + c * g.x_strides[1];
   const float* w = static_cast<const float*>(g.w) + c * g.w_group;
-  for_each_tap(g, [&](const auto& t) HWY_ATTR {
-    const float* row = row_of(g, channel, run, t[0], t[1]);
-    if (row == nullptr) return;
-    taps.x[taps.count] = row;
-    taps.t2[taps.count] = t[2];
-    taps.weight[taps.count++] = w[weight_at(g, t)];
-  });
+  for (std::int64_t t0 = 0; t0 < g.axis[0].kernel; ++t0) {
+    for (std::int64_t t1 = 0; t1 < g.axis[1].kernel; ++t1) {
+      const float* row = row_of(g, channel, run, t0, t1);
+      if (row == nullptr) continue;
+      for (std::int64_t t2 = 0; t2 < g.axis[2].kernel; ++t2) {
+        taps.x[taps.count] = row;
+        taps.t2[taps.count] = t2;
+        taps.weight[taps.count++] = w[weight_at(g, {t0, t1, t2})];
+      }
+    }
+  }
 }
 
 /// A row of y: its pixels one by one where a tap is in the padding, else three vectors at a time.

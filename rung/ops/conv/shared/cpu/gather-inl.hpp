@@ -59,8 +59,8 @@ inline int runs_of(const Gathered& g, std::int64_t first, int count, Run* runs) 
 }
 
 /// The i of [0, count) whose place at + i step is in [0, extent).
-inline cpu::Range part_inside(std::int64_t at, std::int64_t step, std::int64_t extent,
-                              std::int64_t count) {
+HWY_INLINE cpu::Range part_inside(std::int64_t at, std::int64_t step, std::int64_t extent,
+                                  std::int64_t count) {
   const auto steps = [&](std::int64_t places) {
     return step == 1 ? places : ceil_div(places, step);
   };
@@ -145,10 +145,12 @@ inline bool next_tap(const Gathered& g, std::int64_t (&t)[3]) {
 /// Calls f(t) for each tap.
 template <class F>
 HWY_INLINE void for_each_tap(const Gathered& g, const F& f) {
-  std::int64_t t[3] = {};
-  if (g.taps() == 0) return;
-  do f(t);
-  while (next_tap(g, t));
+  std::int64_t t[3];
+  for (t[0] = 0; t[0] < g.axis[0].kernel; ++t[0]) {
+    for (t[1] = 0; t[1] < g.axis[1].kernel; ++t[1]) {
+      for (t[2] = 0; t[2] < g.axis[2].kernel; ++t[2]) f(t);
+    }
+  }
 }
 /// A tap's weight, from the first one of its filter and channel.
 inline std::int64_t weight_at(const Gathered& g, const std::int64_t (&t)[3]) {
@@ -175,11 +177,16 @@ void gather_terms(const Gathered& g, const In* group, const Run* runs, int run_c
 /// Weights of `rows` filters, one channel after another: to[term][filter].
 template <class T, class In>
 void pack_filters(const Gathered& g, const In* from, int rows, T* to) {
-  for (std::int64_t q = 0; q < g.q; ++q, from += g.w_strides[1]) {
-    for_each_tap(g, [&](const auto& t) {
-      const In* tap = from + weight_at(g, t);
-      for (int i = 0; i < rows; ++i) *to++ = static_cast<T>(tap[i * g.w_strides[0]]);
-    });
+  const std::int64_t across = g.axis[2].kernel, tap = g.w_strides[4], filter = g.w_strides[0];
+  for (std::int64_t q = 0; q < g.q; ++q) {
+    for (std::int64_t t0 = 0; t0 < g.axis[0].kernel; ++t0) {
+      for (std::int64_t t1 = 0; t1 < g.axis[1].kernel; ++t1) {
+        const In* line = from + q * g.w_strides[1] + t0 * g.w_strides[2] + t1 * g.w_strides[3];
+        for (std::int64_t t2 = 0; t2 < across; ++t2, line += tap, to += rows) {
+          for (int i = 0; i < rows; ++i) to[i] = static_cast<T>(line[i * filter]);
+        }
+      }
+    }
   }
 }
 
