@@ -40,7 +40,7 @@ HWY_INLINE void copy_strided(T* to, const In* from, std::int64_t step, int count
   const int lanes = static_cast<int>(hn::Lanes(d));
   int i = 0;
   for (; i + lanes <= count; i += lanes) hn::StoreU(load_as(d, from + i), d, to + i);
-  if (i == count) return;
+  if (i >= count) return;
   const auto rest = static_cast<std::size_t>(count - i);
   store_as_n(load_as_n(d, from + i, rest), d, to + i, rest);
 }
@@ -55,7 +55,7 @@ HWY_INLINE void store_strided(const T* from, Out* to, std::int64_t step, int cou
   const int lanes = static_cast<int>(hn::Lanes(d));
   int i = 0;
   for (; i + lanes <= count; i += lanes) store_as(hn::LoadU(d, from + i), d, to + i);
-  if (i == count) return;
+  if (i >= count) return;
   const auto rest = static_cast<std::size_t>(count - i);
   store_as_n(load_as_n(d, from + i, rest), d, to + i, rest);
 }

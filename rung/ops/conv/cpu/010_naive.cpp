@@ -3,11 +3,10 @@
 //
 // Idea     the definition: loops over images, filters and pixels, and for each element of y over
 //          channels and taps. Seven loops for an image of two dimensions, and two for its depth.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     two loads, a bounds check per axis and a dozen integer operations for each multiply-add;
 //          the sum is one chain of additions, which wait for each other.
 // Limits   every valid call; 1 to 2 % of the machine's peak.
-// Tried    -
 // Source   the definition.
 #include "rung/ops/conv/cpu/detail/textbook.hpp"
 

@@ -9,7 +9,6 @@
 // Cost     kh kw times x is written to memory and read again; per multiply-add a load of the
 //          matrix, and a load and a store of y, from L1 or L2.
 // Limits   f32, channels first with contiguous rows of y; one thread.
-// Tried    -
 // Source   K. Chellapilla, S. Puri & P. Simard, High performance convolutional neural networks for
 //          document processing, 2006.
 #include <algorithm>

@@ -3,11 +3,10 @@
 //
 // Idea     for each element of dx: the results that its place had a tap in, one by one. Nothing is
 //          scattered, so that nothing is added to twice and in another order.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     K/G times the taps multiply-adds per element, a division and bounds checks for each tap;
 //          with a stride of s only one tap in s, along each axis, meets a result.
 // Limits   every valid call; one thread.
-// Tried    -
 // Source   the definition.
 #include "rung/core/dtype.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"

@@ -6,8 +6,6 @@
 // Changes  against transposed_simd: all cores.
 // Cost     as transposed_simd.
 // Limits   every valid call.
-// Tried    -
-// Source   -
 #include "rung/cpu/worth.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
 

@@ -3,11 +3,10 @@
 //
 // Idea     for each element of dw: all results of all images, each times the element of x that this
 //          tap had there.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     two loads and bounds checks per multiply-add; one chain of additions per element, as
 //          long as there are results.
 // Limits   every valid call; one thread.
-// Tried    -
 // Source   the definition.
 #include "rung/core/dtype.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"

@@ -5,8 +5,6 @@
 // Changes  against terms_by_filters: all cores.
 // Cost     as terms_by_filters.
 // Limits   every valid call.
-// Tried    -
-// Source   -
 #include "rung/cpu/worth.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 
