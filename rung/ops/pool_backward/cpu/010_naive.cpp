@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / naive
 //
-// Idea     scatter: dx is zero at first; each output adds its dy to the element that was its
-//          maximum, or a share of it to each of its taps.
-// Changes  nothing yet: this is where the ladder stands.
-// Cost     dx is written, then read and written once per tap (max: once per output).
+// Idea     Scatter: dx is zeroed, then each output adds its dy to the element that was its maximum,
+//          or a share of it to each of its taps.
+// Changes  Baseline.
+// Cost     dx is stored, then loaded and stored once per tap (maxima: once per output).
 // Limits   f32, maximum and average; one thread: two windows may add to the same element.
-// Tried    -
-// Source   the definition.
 #include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 namespace rung {

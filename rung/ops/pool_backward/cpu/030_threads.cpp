@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / threads
 //
-// Idea     rows of dx are divided among the threads in equal shares: none depends on another, and
-//          each is added up in one order, so that the bits do not depend on the threads.
-// Changes  against gather_rows: all cores.
-// Cost     as gather_rows.
-// Limits   every valid call.
-// Tried    -
-// Source   -
-#include "rung/ops/pool_backward/cpu/detail/call.hpp"
+// Idea     A team divides the rows of dx into equal shares: no row depends on another, and each is
+//          summed in one order, so that the bits do not depend on the number of threads.
+// Changes  Against gather_rows: every core.
+// Cost     As gather_rows.
+// Limits   Every valid call.
+#include "rung/cpu/team.hpp"
+#include "rung/ops/pool_backward/cpu/detail/gather.hpp"
 
 namespace rung {
 namespace {
+using namespace pool_backward_cpu;
 
-double estimate(const PoolBackward::Args& args, const Context&) {
-  return pool_backward_cpu::seconds(args);
-}
+double estimate(const PoolBackward::Args& args, const Context&) { return seconds(args); }
 
 void run(const PoolBackward::Args& args, Context& context) {
-  pool_backward_cpu::gather_on(args, context, context.threads());
+  const GatherLines lines(args);
+  const std::int64_t most = is_worth_a_team(args) ? context.threads() : 1;
+  const int threads = static_cast<int>(std::min(most, lines.units));
+  const std::size_t own = lines.bytes(args.dx.dtype);
+  auto* const scratch =
+      static_cast<std::byte*>(context.workspace(own * static_cast<std::size_t>(threads)));
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
+    gather_rows(args, team.share(lines.units),
+                scratch + own * static_cast<std::size_t>(team.rank()));
+  });
 }
 
 const Rung<PoolBackward> self{

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of dx as units of work, and the scratch memory of a thread that gathers some of them.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "rung/core/integer.hpp"
+#include "rung/core/require.hpp"
+#include "rung/cpu/team.hpp"
+#include "rung/ops/pool_backward/op/pool_backward.hpp"
+
+namespace rung::pool_backward_cpu {
+
+/// Windows, or channels, that are processed together: bounds the scratch memory that they need.
+inline constexpr std::int64_t block_size = 1 << 12;
+
+/// Lengths of a thread's lines, in elements of the arithmetic type: in total a constant and at most
+/// two rows of dx.
+struct GatherLines {
+  std::int64_t units;         // rows of dx, of one channel or of all
+  bool along_channels;        // contiguous in every tensor: a row of all channels at a time
+  std::int64_t rows_at_once;  // whose sums are in L1 together
+  std::int64_t windows;       // dy, quotients or y, and divisors
+  std::int64_t x;
+  std::int64_t sums;
+
+  explicit GatherLines(const PoolBackward::Args& args) {
+    constexpr std::int64_t min_channels = 8;  // fewer leave most of a vector idle
+    const PoolBackwardOptions& options = args.options;
+    along_channels = args.channels() >= min_channels;
+    for (const ConstTensorRef& tensor :
+         {ConstTensorRef(args.dx), args.dy, options.indices, options.x, options.y}) {
+      along_channels = along_channels && (!is_given(tensor) || tensor.strides[1] == 1);
+    }
+    const std::int64_t channels = along_channels ? std::min(args.channels(), block_size) : 1;
+    const std::int64_t width = args.columns.in * channels;
+    constexpr std::int64_t l1_elements = 4096;
+    rows_at_once = along_channels || args.kind() != Pooling::max
+                       ? 1
+                       : std::clamp<std::int64_t>(l1_elements / width, 1, args.rows.in);
+    units = args.images() * args.rows.in * (along_channels ? 1 : args.channels());
+    windows = padded(std::max(std::min(args.columns.out, block_size), channels));
+    x = args.kind() != Pooling::l2 ? 0 : padded(along_channels ? channels : width);
+    sums = padded(width * rows_at_once);
+  }
+  [[nodiscard]] std::size_t bytes(DType type) const {
+    constexpr std::size_t cache_line = 64;
+    const std::size_t element = type == DType::f64 ? 8 : 4;
+    return round_up(static_cast<std::size_t>(3 * windows + x + sums) * element, cache_line);
+  }
+
+ private:
+  static std::int64_t padded(std::int64_t elements) {
+    constexpr std::int64_t slack = 16;
+    return round_up(elements + slack, slack);
+  }
+};
+
+/// 020: writes a range of units on the calling thread, with bytes() of scratch memory.
+void gather_rows(const PoolBackward::Args& args, cpu::Range units, std::byte* scratch);
+
+/// 020: whether several threads pay, and estimated seconds. Both are independent of the number of
+/// threads, as the choice must be: naive adds in another order.
+bool is_worth_a_team(const PoolBackward::Args& args);
+double seconds(const PoolBackward::Args& args);
+
+}  // namespace rung::pool_backward_cpu
