@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / naive
 //
-// Idea     the definition: y is written from its first element to its last, each element fetched
+// Idea     The definition: y is written from its first element to its last, each element loaded
 //          from wherever it is in x.
-// Changes  nothing yet: this is where the ladder stands.
-// Cost     every element read and written once, in principle. But each read touches another cache
-//          line, and soon another page; by the time the line's next element is wanted, the line is
-//          gone. Where a row of x is a power of two long, even a short column of lines is too much:
-//          all of them fall into one set of the cache.
-// Limits   every valid call; at 8192 x 8192 f32 some 2 % of what memory could do.
+// Changes  Baseline.
+// Cost     Each load touches another cache line, and soon another page; the line is evicted before
+//          its next element is needed. Rows of x a power of two apart fall into one set of the
+//          cache, so that even short columns evict their own lines.
+// Limits   Every valid call; at 8192 x 8192 f32 some 2 % of the memory's bandwidth.
 // Source   any textbook.
-#include "rung/ops/transpose/cpu/detail/elements.hpp"
+#include "rung/ops/transpose/cpu/detail/blocks.hpp"
 
 namespace rung {
 namespace {
-using namespace transpose_cpu;
 
 template <class T>
 void naive(const Transpose::Args& args) {
-  const Moves& m = args.moves;
+  const Transpose::Moves& m = args.moves;
   for (std::int64_t matrix = 0; matrix < m.matrices(); ++matrix) {
-    const T* x = elements<T>(args.x) + m.batch.offset<1>(matrix);
-    T* y = elements<T>(args.y) + m.batch.offset<0>(matrix);
+    const T* x = static_cast<const T*>(args.x.data) + m.batch.offset<1>(matrix);
+    T* y = static_cast<T*>(args.y.data) + m.batch.offset<0>(matrix);
     for (std::int64_t j = 0; j < m.columns; ++j) {
       for (std::int64_t i = 0; i < m.rows; ++i) {
         for (std::int64_t r = 0; r < m.run; ++r) {
@@ -33,7 +31,7 @@ void naive(const Transpose::Args& args) {
 }
 
 void run(const Transpose::Args& args, Context&) {
-  with_elements(args, [&]<class T>() { naive<T>(args); });
+  transpose_cpu::with_elements(args.moves.element_bytes, [&]<class T>() { naive<T>(args); });
 }
 
 const Rung<Transpose> self{{.name = "naive", .step = 10, .teaching = true, .run = run}};

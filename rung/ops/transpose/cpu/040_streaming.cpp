@@ -1,52 +1,225 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / streaming
 //
-// Idea     a line of y that is going to be overwritten whole need not be read: streaming stores
-//          write it without that read. x is taken in bands of rows as high as two lines of y (three
-//          where rows of y do not begin with one), and panels of up to 1024 columns: few enough
-//          that the pages of y's rows stay in the TLB from one band to the next. Lines of x are
-//          fetched ahead, because there are more rows in a band than the hardware's prefetchers
-//          follow. With AVX-512, elements of 4 bytes or more and rows of x that are no multiple of
-//          4 KiB apart, bands go down instead, four lines of x wide, and a tile leaves line by line
-//          while the next is loaded (detail/down-inl.hpp).
-// Changes  against simd: a third less traffic. Rows of y that do not begin with a line are put
-//          together line by line in scratch memory, so that odd sizes take the same way.
-// Cost     every byte of x and y once, as a copy.
-// Limits   memory, one thread; a waste where y fits the caches and will be read there next. x and y
-//          dense along one axis each.
-// Tried    on a 2-core Zen 5 vCPU, 8192 x 8192 f32: bands of one line -40 %, of three -5 to -8 %,
-//          of four -10 %; a tile put into a buffer in L1 first, so that 256 or 512 bytes of a row
-//          of y leave together -15 %; x copied to L2 row by row first 0 to -20 %; panels of 512
-//          columns as good, of 256 -3 %, of 128 -15 %; lines fetched ahead into L1 in place of L2
-//          -15 %, and not at all 0 to -10 %. 8191 x 8193: bands of two or four lines -10 %; rows of
-//          y combined in a buffer in place of registers -20 %. Bands down, one thread, 8191 x
-//          8193 in 15 ms: 16 with 3 lines, 24 with 1; fetching into L1 20; without fetching the
-//          line that a tile of misaligned rows reaches into 62. Tiles that leave all at once, 22
-//          to 26, are no better (22 to 25) if they leave for one place after the other: it does not
-//          matter where lines go but that stores come in bunches. 8192 x 8192: bands down 20 to 35
-//          in place of 18; along rows in panels of 512, leaving line by line, 16.
-// Source   streaming stores as in STREAM (J. McCalpin, 1995).
+// Idea     A line of y that is overwritten whole need not be loaded: non-temporal stores write it
+//          without that. x is read in bands two lines of y high, over panels of up to 1024 columns,
+//          so that the pages of y's rows stay in the TLB from one band to the next.
+// Changes  Against simd: a third less traffic. More rows than the hardware prefetchers follow are
+//          read at once, so that lines of x are prefetched by software. Where rows of y do not
+//          begin with a line, each line is combined from two tiles.
+// Cost     Every byte of x and y once, as a copy.
+// Limits   Memory-bound; a waste where y fits the caches and is read there next. One thread.
+// Source   J. McCalpin, STREAM, 1995.
+#include "rung/cpu/foreach_target.hpp"
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+
+#include "rung/cpu/transpose_tile-inl.hpp"
 #include "rung/ops/transpose/cpu/detail/blocks.hpp"
 
+HWY_BEFORE_NAMESPACE();
+namespace rung::transpose_cpu::HWY_NAMESPACE {
+namespace {
+using namespace cpu::HWY_NAMESPACE;
+
+#if HWY_TARGET != HWY_SCALAR
+/// Prefetches lines of x ahead of the tile at `column`, or of the next band where this one ends.
+template <int bytes>
+HWY_INLINE void prefetch_ahead(const Block& b, std::int64_t row, std::int64_t rows,
+                               std::int64_t column, std::int64_t lines_ahead = 8) {
+  std::int64_t ahead = column + lines_ahead * tile_side<bytes>;
+  if (ahead >= b.columns) {
+    ahead -= b.columns;
+    row += rows;
+  }
+  const std::byte* from = b.x + row * b.x_row + ahead * bytes;
+  for (std::int64_t i = 0; i < rows; ++i, from += b.x_row) __builtin_prefetch(from, 0, 2);
+}
+
+/// Rows of y all begin with a line: tiles are stored straight to memory.
+template <int bytes>
+HWY_NOINLINE void stream_aligned(const Block& of) {
+  const Block b = of;  // in registers: through a reference, strides are loaded after each store
+  using Lane = LaneOf<bytes>;
+  constexpr std::int64_t side = tile_side<bytes>;
+  constexpr std::int64_t band = 2 * side;
+  const std::int64_t whole_rows = b.rows / side * side;
+  const std::int64_t whole_columns = b.columns / side * side;
+  for (std::int64_t i = 0; i < whole_rows; i += band) {
+    const std::int64_t rows = std::min(band, whole_rows - i);
+    for (std::int64_t j = 0; j < whole_columns; j += side) {
+      prefetch_ahead<bytes>(b, i, band, j, 4);
+      for (std::int64_t row = i; row < i + rows; row += side) {
+        std::byte* const y = b.y + j * b.y_row + row * bytes;
+        transpose_tile_to<bytes>(
+            b.x + row * b.x_row + j * bytes, b.x_row, 4, [&](int k, int at, auto v) HWY_ATTR {
+              hn::Stream(v, hn::ScalableTag<Lane>(), reinterpret_cast<Lane*>(y + k * b.y_row + at));
+            });
+      }
+    }
+    transpose_last_columns(b, i, rows);
+  }
+  transpose_last_rows(b);
+}
+
+#if HWY_TARGET <= HWY_AVX3
+/// Rows of y begin anywhere; a vector is a line. Each line is combined from two vectors: that of
+/// this tile and that of the tile above it, kept in `kept`.
+template <int bytes>
+HWY_NOINLINE void stream_shifted(const Block& b, std::byte* kept) {
+  using Lane = LaneOf<bytes>;
+  const hn::ScalableTag<Lane> d;
+  constexpr std::int64_t side = tile_side<bytes>;
+  constexpr std::int64_t band = 3 * side;
+  const std::int64_t whole = b.rows / side * side;
+  for (std::int64_t i = 0; i < whole; i += band) {
+    const std::int64_t rows = std::min(band, whole - i);
+    for (std::int64_t j = 0; j < b.columns; j += side) {
+      const std::int64_t column = std::min(j, b.columns - side);
+      const int done = static_cast<int>(j - column);  // the last tile reaches back over so many
+      prefetch_ahead<bytes>(b, i, band, column);
+      for (std::int64_t row = i; row < i + rows; row += side) {
+        std::byte* const y = b.y + column * b.y_row + row * bytes;
+        std::byte* const above = kept + column * line_bytes;
+        transpose_tile_to<bytes>(
+            b.x + row * b.x_row + column * bytes, b.x_row, 4, [&](int k, int, auto v) HWY_ATTR {
+              if (HWY_UNLIKELY(k < done)) return;
+              std::byte* const to = y + k * b.y_row;
+              Lane* const keep = reinterpret_cast<Lane*>(above + k * line_bytes);
+              const std::int64_t skew = cpu::line_offset(to);
+              if (HWY_LIKELY(row > 0)) {
+                const auto line = shift_in(d, hn::Load(d, keep), v, skew);
+                hn::Stream(line, d, reinterpret_cast<Lane*>(to - skew));
+                hn::Store(v, d, keep);
+              } else {  // the bytes before it in the first line belong to others
+                hn::Store(v, d, keep);
+                cpu::copy_short(above + k * line_bytes, to, line_bytes - skew);
+              }
+            });
+      }
+    }
+  }
+  // The last line of each row is not full: the end of the last vector belongs into it.
+  for (std::int64_t j = 0; j < b.columns; ++j) {
+    std::byte* const end = b.y + j * b.y_row + whole * bytes;
+    const std::int64_t skew = cpu::line_offset(end);
+    cpu::copy_short(kept + (j + 1) * line_bytes - skew, end - skew, skew);
+  }
+  transpose_last_rows(b);
+}
+#endif
+
+HWY_INLINE void store_line(const std::byte* from, std::byte* to) {
+  const hn::ScalableTag<std::uint8_t> d;
+  for (std::int64_t at = 0; at < line_bytes; at += static_cast<std::int64_t>(hn::MaxLanes(d))) {
+    hn::Stream(hn::Load(d, reinterpret_cast<const std::uint8_t*>(from + at)), d,
+               reinterpret_cast<std::uint8_t*>(to + at));
+  }
+}
+
+/// Rows of y begin anywhere; a vector is no line, or elements are bytes, which only later
+/// processors move across a whole vector. Tiles go to a small buffer whose rows have the offsets of
+/// those of y, behind what the last band left of an unfinished line. Finished lines are stored, and
+/// the rest is kept for the next band, a line per row: no line of y is loaded, or stored in halves.
+template <int bytes>
+HWY_NOINLINE void stream_by_buffer(const Block& b, std::byte* left_over) {
+  constexpr std::int64_t side = tile_side<bytes>;
+  constexpr std::int64_t band = 2 * side;
+  const auto skew_of = [&](std::int64_t j) { return cpu::line_offset(b.y + j * b.y_row); };
+  // A row of the buffer: a line of slack, the left-over and two lines, which take up to a fourth.
+  const std::int64_t pitch = 4 * line_bytes + (b.y_row & (line_bytes - 1));
+  alignas(line_bytes) std::byte buffer[(side + 1) * 5 * line_bytes];
+  for (std::int64_t i = 0; i < b.rows; i += band) {
+    const std::int64_t rows = std::min(band, b.rows - i);
+    const bool last = i + band >= b.rows;
+    for (std::int64_t j = 0; j < b.columns; j += side) {
+      // The last tile reaches back over columns that are done; their rows of y are left alone.
+      const std::int64_t column = std::min(j, b.columns - side);
+      const std::int64_t done = j - column;
+      std::byte* const tile = buffer + line_bytes + skew_of(column);
+      prefetch_ahead<bytes>(b, i, band, column);
+      for (std::int64_t k = done; k < side; ++k) {
+        std::memcpy(tile + k * pitch - skew_of(column + k), left_over + (column + k) * line_bytes,
+                    std::size_t{line_bytes});
+      }
+      for (std::int64_t part = 0; part < rows; part += side) {
+        const std::int64_t row = std::min(part, rows - side);  // may reach back over the last band
+        transpose_tile<bytes>(b.x + (i + row) * b.x_row + column * bytes, b.x_row,
+                              tile + row * bytes, pitch);
+      }
+      for (std::int64_t k = done; k < side; ++k) {
+        const std::int64_t skew = skew_of(column + k);
+        const std::byte* const from = tile + k * pitch - skew;
+        std::byte* const to = b.y + (column + k) * b.y_row + i * bytes - skew;
+        const std::int64_t end = skew + rows * bytes;
+        std::int64_t at = 0;
+        if (i == 0 && skew != 0) {  // the beginning of the first line belongs to others
+          at = std::min(line_bytes, end);
+          cpu::copy_short(from + skew, to + skew, at - skew);
+        }
+        for (; at + line_bytes <= end; at += line_bytes) store_line(from + at, to + at);
+        if (last) {
+          cpu::copy_short(from + at, to + at, end - at);
+        } else {
+          std::memcpy(left_over + (column + k) * line_bytes, from + at, std::size_t{line_bytes});
+        }
+      }
+    }
+  }
+}
+#endif
+
+}  // namespace
+
+void stream_panel(const Block& b, [[maybe_unused]] std::byte* scratch) {
+#if HWY_TARGET == HWY_SCALAR
+  transpose_tiles(b);
+#else
+  with_elements(b.element_bytes, [&]<class T>() HWY_ATTR {
+    constexpr int bytes = sizeof(T);
+    if (cpu::line_offset(b.y) == 0 && b.y_row % line_bytes == 0) return stream_aligned<bytes>(b);
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (bytes > 1) return stream_shifted<bytes>(b, scratch);
+#endif
+    return stream_by_buffer<bytes>(b, scratch);
+  });
+  hwy::FlushStream();
+#endif
+}
+
+}  // namespace rung::transpose_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace rung {
+namespace transpose_cpu {
+HWY_EXPORT(stream_panel);
+void stream_along(const Block& block, std::byte* scratch) {
+  HWY_DYNAMIC_DISPATCH(stream_panel)(block, scratch);
+}
+}  // namespace transpose_cpu
+
 namespace {
 using namespace transpose_cpu;
 
 void run(const Transpose::Args& args, Context& context) {
-  if (args.moves.empty()) return;
   auto* const scratch = static_cast<std::byte*>(context.workspace(panel_scratch));
-  constexpr std::int64_t whole = std::int64_t{1} << 62;
-  const Grid grid = streaming_grid(args.moves, whole);
-  for_each_block(grid, {0, grid.size()},
-                 [&](const Place& place) { stream_panel(block_of(args, place), scratch); });
+  const Moves& m = args.moves;
+  const std::int64_t side = tile_side_of(m);
+  const Grid grid(m, any_rows, panel_columns(m.element_bytes), side);
+  grid.for_each({0, grid.size()},
+                [&](const BlockRange& block) { stream_along(block_of(args, block), scratch); });
 }
 
 const Rung<Transpose> self{{.name = "streaming",
                             .step = 40,
                             .after = "simd",
                             .teaching = true,
-                            .supports = require_dense,
+                            .supports = require_tiles,
                             .run = run}};
 
 }  // namespace
 }  // namespace rung
+#endif

@@ -117,6 +117,24 @@ TEST_P(TransposeOn, TwiceIsNothing) {
   EXPECT_EQ(std::memcmp(x.data(), twice.data(), static_cast<std::size_t>(bytes)), 0);
 }
 
+TEST(TransposeBatch, MovesEveryMatrixWhereRowsAre4KiBApart) {
+  // More than 1 MiB of matrices, each of one block.
+  constexpr std::int64_t matrices = 33, rows = 128, columns = 64, row = 1024;
+  const Bits x(4 * matrices * rows * row, 9);
+  const auto* words = reinterpret_cast<const std::int32_t*>(x.data());
+  std::vector<std::int32_t> y(matrices * columns * rows);
+  Context context = Context::cpu();
+  transpose(context,
+            {words, DType::i32, Extents{matrices, rows, columns}, Extents{rows * row, row, 1}},
+            {y.data(), DType::i32, Extents{matrices, columns, rows}});
+  for (std::int64_t k = 0; k < matrices * columns * rows; ++k) {
+    const std::int64_t i = k % rows;
+    const std::int64_t j = k / rows % columns;
+    const std::int64_t matrix = k / rows / columns;
+    ASSERT_EQ(y[static_cast<std::size_t>(k)], words[(matrix * rows + i) * row + j]) << k;
+  }
+}
+
 TEST_P(TransposeOn, NegativeStridesRunBackwards) {
   const Bits x(4 * 140 * 150, 8);
   const auto* words = reinterpret_cast<const std::int32_t*>(x.data());

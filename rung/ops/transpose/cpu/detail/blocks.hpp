@@ -1,19 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call cut into blocks for the vector kernels, numbered, so that threads can share them.
+// A call as numbered blocks, so that threads can share them, and the kernels that two rungs run,
+// each defined in the rung that introduces it.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
+#include "rung/core/integer.hpp"
+#include "rung/cpu/short_copy.hpp"
 #include "rung/cpu/team.hpp"
-#include "rung/ops/transpose/cpu/detail/elements.hpp"
-#include "rung/ops/transpose/cpu/detail/engine.hpp"
+#include "rung/ops/transpose/op/transpose.hpp"
 
 namespace rung::transpose_cpu {
 
+using Moves = Transpose::Moves;
+using cpu::line_bytes;
+
+/// An element of 16 bytes.
+struct Wide {
+  std::uint64_t halves[2];
+};
+
+/// Calls f.template operator()<T>() with a T of so many bytes.
+template <class F>
+void with_elements(int bytes, F&& f) {
+  switch (bytes) {
+    case 1:
+      return f.template operator()<std::uint8_t>();
+    case 2:
+      return f.template operator()<std::uint16_t>();
+    case 4:
+      return f.template operator()<std::uint32_t>();
+    case 8:
+      return f.template operator()<std::uint64_t>();
+    default:
+      return f.template operator()<Wide>();
+  }
+}
+
 /// An extent cut into parts of up to `most`, which begin at multiples of a tile's side and are
-/// never smaller than a tile unless the matrix is: what is left over at the end goes with the last,
-/// and is done by reaching back.
+/// never smaller than a tile unless the matrix is: the remainder goes with the last part, whose
+/// last tile reaches back.
 struct Cuts {
   std::int64_t extent, side, count;
 
@@ -29,8 +57,12 @@ struct Cuts {
   }
 };
 
-/// A call's blocks. Down first: blocks that follow each other write neighboring parts of the same
-/// rows of y.
+/// Rows and columns of one matrix of the batch.
+struct BlockRange {
+  std::int64_t matrix, row, rows, column, columns;
+};
+
+/// A call's blocks, down first: consecutive blocks write neighboring parts of the same rows of y.
 struct Grid {
   Cuts down, across;
   std::int64_t matrices;
@@ -38,34 +70,59 @@ struct Grid {
   Grid(const Moves& m, std::int64_t rows, std::int64_t columns, std::int64_t side = 1)
       : down(m.rows, rows, side), across(m.columns, columns, side), matrices(m.matrices()) {}
   [[nodiscard]] std::int64_t size() const { return down.count * across.count * matrices; }
+
+  /// Calls each(block) for a range of blocks. Counts on, as divisions take longer than a small
+  /// block.
+  template <class Each>
+  void for_each(cpu::Range range, Each&& each) const {
+    std::int64_t i = 0, j = 0, matrix = 0;
+    if (range.begin > 0) {
+      i = range.begin % down.count;
+      j = range.begin / down.count % across.count;
+      matrix = range.begin / down.count / across.count;
+    }
+    for (std::int64_t left = range.size(); left > 0; --left) {
+      const std::int64_t row = down.begin(i);
+      const std::int64_t column = across.begin(j);
+      each(BlockRange{matrix, row, down.begin(i + 1) - row, column, across.begin(j + 1) - column});
+      if (++i < down.count) continue;
+      i = 0;
+      if (++j < across.count) continue;
+      j = 0;
+      ++matrix;
+    }
+  }
 };
 
-/// Where a block lies.
-struct Place {
-  std::int64_t matrix, row, rows, column, columns;
+/// A matrix of opaque elements whose transpose is written: y(j, i) = x(i, j), rows dense in both.
+struct Block {
+  const std::byte* x;
+  std::byte* y;
+  std::int64_t x_row, y_row;   // bytes from one row to the next
+  std::int64_t rows, columns;  // of x
+  int element_bytes;           // 1, 2, 4, 8 or 16
+};
+/// So many matrices like the first, a constant number of bytes apart in x and in y.
+struct Batch {
+  std::int64_t count = 1;
+  std::int64_t x = 0, y = 0;
 };
 
-/// Calls each(place) for the blocks of a range. Counted on, as divisions take longer than a small
-/// block.
-template <class Each>
-void for_each_block(const Grid& grid, cpu::Range range, Each&& each) {
-  std::int64_t i = 0, j = 0, matrix = 0;
-  if (range.begin > 0) {
-    i = range.begin % grid.down.count;
-    j = range.begin / grid.down.count % grid.across.count;
-    matrix = range.begin / grid.down.count / grid.across.count;
-  }
-  for (std::int64_t left = range.size(); left > 0; --left) {
-    const std::int64_t row = grid.down.begin(i);
-    const std::int64_t column = grid.across.begin(j);
-    each(Place{matrix, row, grid.down.begin(i + 1) - row, column,
-               grid.across.begin(j + 1) - column});
-    if (++i < grid.down.count) continue;
-    i = 0;
-    if (++j < grid.across.count) continue;
-    j = 0;
-    ++matrix;
-  }
+/// A block of a call with dense rows.
+inline Block block_of(const Transpose::Args& args, const BlockRange& range) {
+  const Moves& m = args.moves;
+  const std::int64_t bytes = m.element_bytes;
+  std::int64_t at[2];
+  m.batch.offsets(range.matrix, at);
+  return {
+      static_cast<const std::byte*>(args.x.data) +
+          (at[1] + range.row * m.x_row + range.column) * bytes,
+      static_cast<std::byte*>(args.y.data) + (at[0] + range.column * m.y_row + range.row) * bytes,
+      m.x_row * bytes,
+      m.y_row * bytes,
+      range.rows,
+      range.columns,
+      m.element_bytes};
 }
 
 inline Support require_dense(const Transpose::Args& args, const Context&) {
@@ -73,85 +130,97 @@ inline Support require_dense(const Transpose::Args& args, const Context&) {
   return unsupported("x and y must each be dense along one axis, and not along the same");
 }
 
-/// A block of any matrix, element by element.
-template <class T>
-void move_block(const Transpose::Args& args, const Place& place) {
-  const Moves& m = args.moves;
-  std::int64_t at[2];
-  m.batch.offsets(place.matrix, at);
-  const T* x = elements<T>(args.x) + at[1] + place.row * m.x_row + place.column * m.x_column;
-  T* y = elements<T>(args.y) + at[0] + place.column * m.y_row + place.row * m.y_column;
-  for (std::int64_t j = 0; j < place.columns; ++j) {
-    for (std::int64_t i = 0; i < place.rows; ++i) {
-      const T* from = x + i * m.x_row + j * m.x_column;
-      T* to = y + j * m.y_row + i * m.y_column;
-      for (std::int64_t r = 0; r < m.run; ++r) to[r] = from[r];
-    }
-  }
+/// A tile is a cache line wide and high.
+inline std::int64_t tile_side_of(const Moves& m) { return line_bytes / m.element_bytes; }
+inline bool is_narrower_than_tile(const Moves& m) {
+  return std::min(m.rows, m.columns) * m.element_bytes < line_bytes;
+}
+inline Support require_tiles(const Transpose::Args& args, const Context& context) {
+  const Support dense = require_dense(args, context);
+  if (!dense || args.moves.empty() || !is_narrower_than_tile(args.moves)) return dense;
+  return unsupported("matrices of at least 64 bytes each way");
 }
 
-/// A block of a dense matrix in the terms of the kernels.
-inline Block block_of(const Transpose::Args& args, const Place& place) {
-  const Moves& m = args.moves;
-  const std::int64_t bytes = m.element_bytes;
-  std::int64_t at[2];
-  m.batch.offsets(place.matrix, at);
-  return {elements<std::byte>(args.x) + (at[1] + place.row * m.x_row + place.column) * bytes,
-          elements<std::byte>(args.y) + (at[0] + place.column * m.y_row + place.row) * bytes,
-          m.x_row * bytes,
-          m.y_row * bytes,
-          place.rows,
-          place.columns,
-          m.element_bytes};
+/// Pixels and planes: 2 to 4 columns or rows of elements of up to 4 bytes, dense throughout.
+inline bool is_pixels(const Moves& m) {
+  const auto few = [](std::int64_t extent) { return extent >= 2 && extent <= 4; };
+  return m.element_bytes <= 4 &&
+         ((few(m.columns) && m.x_row == m.columns) || (few(m.rows) && m.y_row == m.rows));
 }
 
-/// What a block has at most, in tiles, when y is written through the caches.
+/// x and y do not stay in the last cache together, so that keeping either gains nothing. A core
+/// reaches a slice of some 32 MiB of L3 on current servers, whatever the system says of their sum
+/// (384 MiB on the 2-core Zen 5 vCPU that this was measured on).
+inline bool exceeds_caches(const Moves& m) { return 2 * m.bytes() >= std::int64_t{32} << 20; }
+
+/// Blocks for ordinary stores: 64 tiles down, 16 across. y is written row by row, and the lines of
+/// x that come along are still in L2 when the next column needs them. See EXPERIMENTS.md.
 inline constexpr std::int64_t tiles_down = 64;
 inline constexpr std::int64_t tiles_across = 16;
-
-/// Each matrix of the batch is a block of its own.
-inline bool is_one_block(const Moves& m) {
-  return m.rows * m.element_bytes <= tiles_down * line_bytes &&
-         m.columns * m.element_bytes <= tiles_across * line_bytes;
-}
-/// Those of a range: along the last axis of the batch they are a constant distance apart.
-inline void transpose_matrices(const Transpose::Args& args, cpu::Range range) {
-  const Moves& m = args.moves;
-  const int last = m.batch.rank - 1;
-  for (std::int64_t at = range.begin; at < range.end;) {
-    const std::int64_t along = last < 0 ? 1 : last == 0 ? range.end : m.batch.shape[last];
-    const std::int64_t count = std::min(range.end - at, last <= 0 ? along : along - at % along);
-    const std::int64_t x_matrix = last < 0 ? 0 : m.batch.strides[1][last] * m.element_bytes;
-    const std::int64_t y_matrix = last < 0 ? 0 : m.batch.strides[0][last] * m.element_bytes;
-    transpose_blocks(block_of(args, {at, 0, m.rows, 0, m.columns}), count, x_matrix, y_matrix);
-    at += count;
-  }
-}
-
-/// The grids of the two ways to write y. Through the caches, columns of 64 tiles, 16 in parallel:
-/// y is written row by row, and the lines of x that come along with those asked for are still in L2
-/// when the next column needs them. Tried on a 2-core Zen 5 vCPU: 16 x 16 tiles -10 % where rows
-/// are a power of two apart, +5 % within L2; 2 x 2 tiles +15 % at 512 x 512 f32, -50 % at 2048 x
-/// 2048; rows of tiles in place of columns -20 to -60 %; fetching lines of x or y ahead: nothing.
 inline Grid cached_grid(const Moves& m) {
-  const std::int64_t side = line_bytes / m.element_bytes;
+  const std::int64_t side = tile_side_of(m);
   return {m, tiles_down * side, tiles_across * side, side};
 }
-/// Panels as long as possible: the first band of each has nothing fetched ahead. Those that are
-/// taken down their rows have a page of y a row.
-inline Grid streaming_grid(const Moves& m, std::int64_t rows) {
-  const std::int64_t side = line_bytes / m.element_bytes;
-  // Pixels and planes: what a block ends with, a wait until all stores are out, costs as much as
-  // some hundred pixels.
-  if (m.element_bytes <= max_interleaved_bytes) {
-    constexpr std::int64_t pixels = 64 << 10;
-    if (m.columns <= 4 && m.x_row == m.columns) return {m, pixels, 4, side};
-    if (m.rows <= 4 && m.y_row == m.rows) return {m, 4, pixels, side};
-  }
-  if (goes_down(m.x_row * m.element_bytes, m.element_bytes)) {
-    rows = panel_columns(m.element_bytes);
-  }
-  return {m, rows, panel_columns(m.element_bytes), side};
+
+/// A way of L1: lines so far apart compete for one set of it, and for few sets of L2.
+inline constexpr std::int64_t way_bytes = 4096;
+/// 1024 rows of y are as many pages as the second-level TLB holds with ease, and x's part of a row
+/// a page at most.
+constexpr std::int64_t panel_columns(int element_bytes) {
+  return std::min<std::int64_t>(4096 / element_bytes, 1024);
 }
+/// Scratch memory per thread of stream_along(): a line per column.
+inline constexpr std::int64_t panel_scratch = panel_columns(1) * line_bytes;
+/// Whether non-temporal stores go down the rows of x in place of along them: faster, but with so
+/// many rows in flight that they must not all be in the same sets, and tiles that fit L1.
+inline bool goes_down(const Moves& m) {
+  return m.element_bytes >= 4 && m.x_row * m.element_bytes % way_bytes != 0;
+}
+/// Panels for non-temporal stores, as long as possible: the first band of each has nothing
+/// prefetched. Those taken down their rows have one page of y per row.
+inline Grid streaming_grid(const Moves& m, std::int64_t rows) {
+  constexpr std::int64_t pixels = 64 << 10;  // the fence behind a block costs as much as a hundred
+  if (is_pixels(m)) return {m, pixels, pixels, tile_side_of(m)};
+  if (goes_down(m)) rows = panel_columns(m.element_bytes);
+  return {m, rows, panel_columns(m.element_bytes), tile_side_of(m)};
+}
+inline constexpr std::int64_t any_rows = std::int64_t{1} << 62;
+
+/// 020: blocks of 32 x 32 elements of any call.
+Grid element_grid(const Moves& m);
+void move_blocks(const Transpose::Args& args, cpu::Range blocks);
+/// 030: matrices of at least a tile each way; parts of whole groups of 16 bytes of its columns.
+void transpose_tiles(const Block& block, const Batch& batch = {});
+/// Transpose the remainder of whole tiles: the last columns of some rows, as whole groups of 16
+/// bytes that reach back (4096x65 f32: 37 us in place of 40 for a tile), and the last rows.
+inline void transpose_last_columns(const Block& b, std::int64_t row, std::int64_t rows) {
+  const std::int64_t side = line_bytes / b.element_bytes;
+  const std::int64_t group = 16 / b.element_bytes;
+  const std::int64_t left = b.columns % side;
+  if (left == 0 || rows == 0) return;
+  const std::int64_t columns = left <= 2 * group ? (left + group - 1) / group * group : side;
+  const std::int64_t j = b.columns - columns;
+  transpose_tiles({b.x + row * b.x_row + j * b.element_bytes,
+                   b.y + j * b.y_row + row * b.element_bytes, b.x_row, b.y_row, rows, columns,
+                   b.element_bytes});
+}
+inline void transpose_last_rows(const Block& b) {
+  const std::int64_t side = line_bytes / b.element_bytes;
+  if (b.rows % side == 0) return;
+  const std::int64_t row = b.rows - side;
+  transpose_tiles({b.x + row * b.x_row, b.y + row * b.element_bytes, b.x_row, b.y_row, side,
+                   b.columns, b.element_bytes});
+}
+/// 035: the same by way of a buffer in L1.
+void transpose_staged(const Block& block);
+/// 040, 045: the same with non-temporal stores, ordered before what follows. Up to panel_columns()
+/// columns. 040 needs panel_scratch bytes, aligned to a line.
+void stream_along(const Block& block, std::byte* scratch);
+void stream_down(const Block& block);
+/// shapes/: is_narrower_than_tile(), is_pixels(), and runs, as units of work.
+void transpose_narrow(const Block& block, const Batch& batch = {});
+void transpose_pixels(const Block& block, bool streams, const Batch& batch = {});
+std::int64_t run_units(const Moves& m);
+void copy_runs(const Transpose::Args& args, cpu::Range units);
 
 }  // namespace rung::transpose_cpu

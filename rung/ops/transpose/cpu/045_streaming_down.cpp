@@ -1,34 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
+// transpose / streaming down
 //
-// Past the caches down the rows of x, a few lines wide: every tile leaves for memory, line by line,
-// while the next one is loaded.
-//
-// A tile has to be loaded whole before its first line can leave. Loads in a bunch and then
-// streaming stores in a bunch wait for each other, wherever the lines go: 8191 x 8193 f32 takes 25
-// ms even if they go to y one after another, and 15 when one leaves after every fourth piece loaded
-// (2-core Zen 5 vCPU, one thread).
-#if defined(RUNG_OPS_TRANSPOSE_CPU_DOWN_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RUNG_OPS_TRANSPOSE_CPU_DOWN_INL_HPP_
-#undef RUNG_OPS_TRANSPOSE_CPU_DOWN_INL_HPP_
-#else
-#define RUNG_OPS_TRANSPOSE_CPU_DOWN_INL_HPP_
-#endif
+// Idea     Software pipelining of tiles: bands go down the rows of x, four lines wide, and each
+//          line of a tile is stored while the next tile is loaded.
+// Changes  Against streaming: a burst of loads and a burst of non-temporal stores no longer wait
+//          for each other. 8191 x 8193 f32 takes 15 ms in place of 25 (2-core Zen 5 vCPU, one
+//          thread).
+// Cost     Every byte of x and y once; three tiles per line of the band in L1.
+// Limits   So many rows in flight must not share a set of the caches: rows of x are no multiple of
+//          4 KiB apart (8192 x 8192 takes 20 to 35 ms in place of 18). AVX-512, elements of 4 bytes
+//          and more; one thread.
+#include "rung/cpu/foreach_target.hpp"
+
+#include <hwy/cache_control.h>
+
+#include <algorithm>
 
 #include "rung/core/export.hpp"
-#include "rung/ops/transpose/cpu/detail/stream-inl.hpp"
+#include "rung/cpu/isa.hpp"
+#include "rung/cpu/transpose_tile-inl.hpp"
+#include "rung/ops/transpose/cpu/detail/blocks.hpp"
 
-// A line must be a vector.
-#if HWY_TARGET <= HWY_AVX3
 HWY_BEFORE_NAMESPACE();
 namespace rung::transpose_cpu::HWY_NAMESPACE {
+namespace {
+using namespace cpu::HWY_NAMESPACE;
 
-/// One tile of elements of 4 bytes or more, into a buffer with a line for each of its columns.
-/// Between the loads, step(k) is called once for each of these.
+#if HWY_TARGET <= HWY_AVX3  // a vector is a line
+/// Transposes one tile into a buffer with a line per column, and calls step(k) between the loads,
+/// once per column.
 template <int bytes, class Step>
 HWY_INLINE void transpose_in_steps(const std::byte* x, std::int64_t x_row, std::byte* to,
                                    Step&& step) {
-  using T = typename LaneOf<bytes>::Type;
-  const hn::ScalableTag<T> d;
+  const hn::ScalableTag<LaneOf<bytes>> d;
   constexpr int per_block = 16 / bytes;
   hn::Vec<decltype(d)> v[4][per_block];
 #pragma GCC unroll 4
@@ -44,7 +48,8 @@ HWY_INLINE void transpose_in_steps(const std::byte* x, std::int64_t x_row, std::
     transpose_in_blocks<per_block>(d, v[s]);
 #pragma GCC unroll 4
     for (int j = 0; j < per_block; ++j) {
-      hn::Store(v[s][j], d, reinterpret_cast<T*>(to + (s * per_block + j) * line_bytes));
+      hn::Store(v[s][j], d,
+                reinterpret_cast<LaneOf<bytes>*>(to + (s * per_block + j) * line_bytes));
     }
   }
 }
@@ -55,7 +60,7 @@ template <int bytes, int wide, bool shifted>
 class BandDown {
  public:
   static constexpr std::int64_t side = tile_side<bytes>;
-  /// A tile that leaves needs the one above it, while one below is filled.
+  /// A tile that is stored needs the one above it, while one below is filled.
   static constexpr int slots = 3;
   static constexpr std::int64_t tiles_bytes = slots * wide * side * line_bytes;
 
@@ -71,28 +76,28 @@ class BandDown {
                     (line_bytes - 1)) != 0) {}
 
   HWY_INLINE void run() {
-    std::int64_t last_row = -1;  // of the tile that is to leave
+    std::int64_t last_row = -1;  // of the tile that is to be stored
     int last_line = 0;
     int last_slot = 0;
     int slot = 0;
     for (std::int64_t row = 0; row < whole_; row += side, slot = after(slot)) {
-      const std::byte* const fetched = far_below(row);
+      const std::byte* const below = far_below(row);
       for (int line = 0; line < wide; ++line) {
         const std::byte* const x = b_.x + row * b_.x_row + (column_ + line * side) * bytes;
-        const std::byte* const fetch = fetched + line * line_bytes;
+        const std::byte* const next = below + line * line_bytes;
         const bool beyond = straddles_ && line == wide - 1;
-        const auto ask = [&](int k) HWY_ATTR RUNG_ALWAYS_INLINE {
-          __builtin_prefetch(fetch + k * b_.x_row, 0, 2);
-          if (beyond) __builtin_prefetch(fetch + k * b_.x_row + line_bytes, 0, 2);
+        const auto prefetch = [&](int k) HWY_ATTR RUNG_ALWAYS_INLINE {
+          __builtin_prefetch(next + k * b_.x_row, 0, 2);
+          if (beyond) __builtin_prefetch(next + k * b_.x_row + line_bytes, 0, 2);
         };
         if (HWY_LIKELY(last_row > 0 || (!shifted && last_row == 0))) {
           transpose_in_steps<bytes>(x, b_.x_row, tile(slot, line),
                                     [&](int k) HWY_ATTR RUNG_ALWAYS_INLINE {
-                                      leave(last_row, last_line, last_slot, k);
-                                      ask(k);
+                                      store(last_row, last_line, last_slot, k);
+                                      prefetch(k);
                                     });
         } else {
-          transpose_in_steps<bytes>(x, b_.x_row, tile(slot, line), ask);
+          transpose_in_steps<bytes>(x, b_.x_row, tile(slot, line), prefetch);
           if (shifted && last_row == 0) begin_lines(last_line, last_slot);
         }
         last_row = row;
@@ -103,13 +108,13 @@ class BandDown {
     if (shifted && last_row == 0) {
       begin_lines(last_line, last_slot);
     } else {
-      for (int k = 0; k < side; ++k) leave(last_row, last_line, last_slot, k);
+      for (int k = 0; k < side; ++k) store(last_row, last_line, last_slot, k);
     }
     if constexpr (shifted) end_lines(last_slot);
   }
 
  private:
-  /// Tiles of rows that are fetched ahead. (1: 21 ms in place of 15, 8: 16 to 20.)
+  /// Tiles of rows that are prefetched. (1: 21 ms in place of 15, 8: 16 to 20.)
   static constexpr std::int64_t tiles_ahead = 4;
 
   static HWY_INLINE int after(int slot) { return slot + 1 == slots ? 0 : slot + 1; }
@@ -122,7 +127,7 @@ class BandDown {
     return b_.y + (column_ + line * side + k) * b_.y_row + row * bytes;
   }
 
-  /// x some tiles below: where the band ends, of the band beside it.
+  /// x some tiles below; where the band ends, of the band beside it.
   [[nodiscard]] HWY_INLINE const std::byte* far_below(std::int64_t row) const {
     std::int64_t below = row + tiles_ahead * side;
     std::int64_t column = column_;
@@ -133,30 +138,30 @@ class BandDown {
     return b_.x + below * b_.x_row + column * bytes;
   }
 
-  /// Line k of a tile goes to memory.
-  HWY_INLINE void leave(std::int64_t row, int line, int slot, int k) {
-    using T = typename LaneOf<bytes>::Type;
-    const hn::ScalableTag<T> d;
+  /// Stores line k of a tile to memory.
+  HWY_INLINE void store(std::int64_t row, int line, int slot, int k) {
+    using Lane = LaneOf<bytes>;
+    const hn::ScalableTag<Lane> d;
     if (wide == 1 && k < done_) return;
     std::byte* const to = y_of(row, line, k);
     const auto load = [&](int which) HWY_ATTR RUNG_ALWAYS_INLINE {
-      return hn::Load(d, reinterpret_cast<const T*>(tile(which, line) + k * line_bytes));
+      return hn::Load(d, reinterpret_cast<const Lane*>(tile(which, line) + k * line_bytes));
     };
     if constexpr (shifted) {
-      const std::int64_t skew = skew_of(to);
+      const std::int64_t skew = cpu::line_offset(to);
       const auto whole_line = shift_in(d, load(before(slot)), load(slot), skew);
-      hn::Stream(whole_line, d, reinterpret_cast<T*>(to - skew));
+      hn::Stream(whole_line, d, reinterpret_cast<Lane*>(to - skew));
     } else {
-      hn::Stream(load(slot), d, reinterpret_cast<T*>(to));
+      hn::Stream(load(slot), d, reinterpret_cast<Lane*>(to));
     }
   }
 
-  /// The first tile's lines: what precedes in the same line of y is not ours.
+  /// The first tile's lines: the bytes before them in the same line of y belong to others.
   HWY_INLINE void begin_lines(int line, int slot) {
     for (int k = 0; k < side; ++k) {
       if (k < done_) continue;
       std::byte* const to = y_of(0, line, k);
-      copy_short(tile(slot, line) + k * line_bytes, to, line_bytes - skew_of(to));
+      cpu::copy_short(tile(slot, line) + k * line_bytes, to, line_bytes - cpu::line_offset(to));
     }
   }
   /// The end of the last tiles' lines belongs into lines of y that are not full.
@@ -165,8 +170,8 @@ class BandDown {
       for (int k = 0; k < side; ++k) {
         if (k < done_) continue;
         std::byte* const end = y_of(whole_, line, k);
-        const std::int64_t skew = skew_of(end);
-        copy_short(tile(slot, line) + (k + 1) * line_bytes - skew, end - skew, skew);
+        const std::int64_t skew = cpu::line_offset(end);
+        cpu::copy_short(tile(slot, line) + (k + 1) * line_bytes - skew, end - skew, skew);
       }
     }
   }
@@ -179,9 +184,8 @@ class BandDown {
   bool straddles_;
 };
 
-/// At least a tile each way; the last rows, less than a tile, are left.
 template <int bytes, bool shifted>
-HWY_NOINLINE void stream_down(const Block& b) {
+HWY_NOINLINE void stream_bands(const Block& b) {
   constexpr std::int64_t side = tile_side<bytes>;
   constexpr int wide = 4;  // lines of x: 2 or 8 take 17 ms in place of 15, 1 takes 24
   alignas(line_bytes) std::byte tiles[BandDown<bytes, wide, shifted>::tiles_bytes];
@@ -194,10 +198,60 @@ HWY_NOINLINE void stream_down(const Block& b) {
     const std::int64_t column = std::min(j, b.columns - side);
     BandDown<bytes, 1, shifted>(b, tiles, column, j - column).run();
   }
+  transpose_last_rows(b);
+}
+#endif
+
+}  // namespace
+
+void stream_bands_down(const Block& b) {
+#if HWY_TARGET <= HWY_AVX3
+  with_elements(b.element_bytes, [&]<class T>() HWY_ATTR {
+    if constexpr (sizeof(T) >= 4) {
+      const bool aligned = cpu::line_offset(b.y) == 0 && b.y_row % line_bytes == 0;
+      aligned ? stream_bands<sizeof(T), false>(b) : stream_bands<sizeof(T), true>(b);
+    }
+  });
+  hwy::FlushStream();
+#else
+  transpose_tiles(b);
+#endif
 }
 
 }  // namespace rung::transpose_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-#endif
 
-#endif  // the guard flips with each target
+#if HWY_ONCE
+namespace rung {
+namespace transpose_cpu {
+HWY_EXPORT(stream_bands_down);
+void stream_down(const Block& block) { HWY_DYNAMIC_DISPATCH(stream_bands_down)(block); }
+}  // namespace transpose_cpu
+
+namespace {
+using namespace transpose_cpu;
+
+Support supports(const Transpose::Args& args, const Context& context) {
+  if (cpu::isa() != cpu::Isa::avx512) return unsupported("needs AVX-512");
+  if (!args.moves.empty() && !goes_down(args.moves)) {
+    return unsupported("elements of 4 bytes and more, rows of x no multiple of 4 KiB apart");
+  }
+  return require_tiles(args, context);
+}
+
+void run(const Transpose::Args& args, Context&) {
+  const Grid grid = streaming_grid(args.moves, any_rows);
+  grid.for_each({0, grid.size()},
+                [&](const BlockRange& block) { stream_down(block_of(args, block)); });
+}
+
+const Rung<Transpose> self{{.name = "streaming_down",
+                            .step = 45,
+                            .after = "streaming",
+                            .teaching = true,
+                            .supports = supports,
+                            .run = run}};
+
+}  // namespace
+}  // namespace rung
+#endif
