@@ -35,7 +35,7 @@
 //          place, as in gemm. W = 0 gives what dividing by it gives.
 // Repeats  the same bits from run to run and for any number of threads.
 // Scratch  on a CPU at most 2 MiB per thread (f64: 3), and, in the arithmetic type, up to 2^17
-//          weights and, channels last, the biases.
+//          weights.
 // Errors   Error(invalid_argument) for shapes, types, windows, aliasing, weights or indices without
 //          the kind that takes them.
 // Source   PyTorch, torch.nn.MaxPool2d, AvgPool2d; I. Goodfellow, Y. Bengio & A. Courville, Deep

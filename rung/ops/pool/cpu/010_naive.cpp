@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / naive
 //
-// Idea     for each window: its taps one by one, those outside of the image left out.
-// Changes  nothing yet: this is where the ladder stands.
-// Cost     kh kw loads and as many bounds checks per output; x is read (k / s)^2 times, though from
-//          the caches, as neighboring windows overlap.
-// Limits   f32, maximum and average; no indices, bias or activation; one thread, one element at a
-//          time.
-// Tried    -
-// Source   the definition.
+// Idea     The definition: for each window its taps one by one, without those outside of the image.
+// Changes  Baseline.
+// Cost     kh kw loads and as many bounds checks per output. x is loaded (k / s)^2 times, though
+//          from the caches, as neighboring windows overlap.
+// Limits   f32, maximum and average; no indices, bias or activation; one thread.
 #include <cmath>
 #include <limits>
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / SIMD
 //
-// Idea     a vector of neighboring windows, tap by tap: along the channels where those are
-//          contiguous, for then every lane has the same taps; else along W, where lane k takes the
-//          window `stride` elements on: of stride 2 that is every second element of two vectors.
-// Changes  against naive: 16 windows at a time; bounds are looked at once per vector, and windows
-//          at the edges of a row, which reach into the padding, are done one by one.
+// Idea     A vector of neighboring windows, tap by tap: along contiguous channels, where every lane
+//          has the same taps; else along W, where lane k holds the window `stride` elements on. A
+//          stride of 2 takes every second element of two vectors.
+// Changes  Against clipped: 16 windows at a time, and one clipping per vector. Windows at the edges
+//          of a row, which reach into the padding, are computed one by one. Up to 16x in one step
+//          is the width of the vectors alone.
 // Cost     kh kw loads per vector of outputs, from the L1 cache; x from memory once.
 // Limits   f32, maximum and average; strides of 1 and 2 along W; no indices, bias or activation;
 //          one thread.
-// Tried    -
-// Source   -
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -19,7 +18,7 @@
 
 #include "rung/cpu/isa.hpp"
 #include "rung/cpu/load-inl.hpp"
-#include "rung/ops/pool/cpu/detail/call.hpp"
+#include "rung/ops/pool/op/pool.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::pool_cpu::HWY_NAMESPACE {
@@ -29,7 +28,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr hn::ScalableTag<float> d;
 using V = hn::Vec<decltype(d)>;
 
-/// The taps within the image of one window, and from where on they are.
+/// The taps of one window within the image; x is its first one, perhaps outside.
 struct Taps {
   const float* x;
   PoolTaps rows, columns;
@@ -43,7 +42,7 @@ struct Taps {
       for (std::int64_t j = columns.begin; j < columns.end; ++j) {
         const V v = load(x + i * row_step + j * column_step);
         if constexpr (max) {
-          // A NaN stays: nothing is greater.
+          // A NaN stays: no v is greater.
           result = hn::IfThenElse(hn::Or(hn::Gt(v, result), hn::IsNaN(v)), v, result);
         } else {
           result = hn::Add(result, v);
@@ -102,7 +101,7 @@ void along_width(const Pool::Args& args) {
   const PoolAxis& columns = args.columns;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t span = (columns.kernel - 1) * columns.dilation + 1;
-  // Windows [first, last) are within the row; a vector of them reads up to the last one's end, and
+  // Windows [first, last) are within the row; a vector of them loads up to the last one's end, and
   // with stride 2 one element more.
   const std::int64_t room = columns.in + columns.padding - span - (stride - 1);
   const std::int64_t first = std::min(ceil_div(columns.padding, columns.stride), columns.out);
@@ -190,7 +189,7 @@ void run(const Pool::Args& args, Context&) { pool_cpu::simd_on_this_machine(args
 
 const Rung<Pool> self{{.name = "simd",
                        .step = 20,
-                       .after = "naive",
+                       .after = "clipped",
                        .supports = supports,
                        .estimate = estimate,
                        .run = run}};

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / threads
 //
-// Idea     output rows, of one image and channel (channels last: of all channels), are divided
-//          among the threads in equal shares: none depends on another.
-// Changes  against separable: all cores.
-// Cost     as separable.
-// Limits   every valid call; two cores of one memory are no faster than that.
-// Tried    -
-// Source   -
-#include "rung/ops/pool/cpu/detail/call.hpp"
+// Idea     A team divides the output rows, of one channel or of all, into equal shares: none
+//          depends on another.
+// Changes  Against separable: every core.
+// Cost     As separable.
+// Limits   Every valid call; memory-bound beyond the caches.
+#include <algorithm>
+
+#include "rung/ops/pool/cpu/detail/kernels.hpp"
 
 namespace rung {
 namespace {
+using namespace pool_cpu;
 
-double estimate(const Pool::Args& args, const Context&) { return pool_cpu::seconds(args); }
+double estimate(const Pool::Args& args, const Context&) { return seconds(args); }
 
 void run(const Pool::Args& args, Context& context) {
-  pool_cpu::pool_on(args, context, context.threads());
+  const Kernel kernel = kernel_for(args);
+  const std::int64_t most = is_worth_a_team(args) ? context.threads() : 1;
+  run_kernel(kernel, args, context, static_cast<int>(std::min(most, kernel.units)));
 }
 
 const Rung<Pool> self{

@@ -1,33 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool's vector kernels, compiled once for each instruction set.
-#include "rung/cpu/foreach_target.hpp"
+// Scratch memory, and weights in the arithmetic type, for a kernel of pool.
+#include "rung/ops/pool/cpu/detail/kernels.hpp"
 
-#include "rung/ops/pool/cpu/detail/channels-inl.hpp"
-#include "rung/ops/pool/cpu/detail/direct-inl.hpp"
-#include "rung/ops/pool/cpu/detail/rows-inl.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/core/require.hpp"
 
-HWY_BEFORE_NAMESPACE();
-namespace rung::pool_cpu::HWY_NAMESPACE {
+namespace rung::pool_cpu {
 
-void work_on(const Share& share) {
-  if (share.begin == share.end) return;
-  visit<float, double, f16, bf16>(share.call->args->x.dtype, [&]<class T>() HWY_ATTR {
-    if (share.call->direct) {
-      DirectWorker<T>(share).run();
-    } else if (share.call->along == Along::channels) {
-      ChannelsWorker<T>(share).run();
-    } else {
-      RowsWorker<T>(share).run();
-    }
+void run_kernel(const Kernel& kernel, const Pool::Args& args, Context& context, int threads) {
+  constexpr std::int64_t cache_line = 64;
+  const std::int64_t element = args.x.dtype == DType::f64 ? 8 : 4;
+  const bool copies = is_given(args.options.weights) && kernel.copies_weights;
+  const std::int64_t weights = copies ? round_up(args.taps() * element, cache_line) : 0;
+  const std::int64_t own = round_up(kernel.scratch_elements * element, cache_line);
+  auto* const memory =
+      static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(weights + own * threads)));
+  if (copies) {
+    visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
+      const auto from = args.options.weights.view<const T, 2>();
+      auto* to = reinterpret_cast<Accumulator<T>*>(memory);
+      for (std::int64_t i = 0; i < args.rows.kernel; ++i) {
+        for (std::int64_t j = 0; j < args.columns.kernel; ++j) {
+          *to++ = static_cast<Accumulator<T>>(from(i, j));
+        }
+      }
+    });
+  }
+  cpu::run_shares(threads, [&](const cpu::Team& team) {
+    const cpu::Range units = team.share(kernel.units);
+    if (units.size() == 0) return;
+    kernel.make(args, copies ? memory : nullptr, units, memory + weights + own * team.rank());
   });
 }
 
-}  // namespace rung::pool_cpu::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace rung::pool_cpu {
-HWY_EXPORT(work_on);
-void work(const Share& share) { HWY_DYNAMIC_DISPATCH(work_on)(share); }
 }  // namespace rung::pool_cpu
-#endif

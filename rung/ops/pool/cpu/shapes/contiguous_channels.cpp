@@ -1,42 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
+// pool / contiguous channels
 //
-// Output pixels of images whose channels are contiguous, vectors along those: every channel of a
-// pixel has the same taps, so that nothing is shuffled and no edge cuts a vector.
-#if defined(RUNG_OPS_POOL_CPU_CHANNELS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef RUNG_OPS_POOL_CPU_CHANNELS_INL_HPP_
-#undef RUNG_OPS_POOL_CPU_CHANNELS_INL_HPP_
-#else
-#define RUNG_OPS_POOL_CPU_CHANNELS_INL_HPP_
-#endif
+// Idea     Vectors of contiguous channels: every lane of a pixel has the same taps, so that
+//          no element is shuffled and no edge cuts a vector.
+// Changes  Against separable: no line, as lanes never share a column. Windows of three columns with
+//          a stride of 1 slide: a column's rows are combined once, for the three windows that have
+//          it.
+// Cost     kh kw loads per vector of outputs, kh where windows slide; x from memory once.
+// Limits   At least 8 contiguous channels, at most 2^17 weights; one thread.
+#include "rung/cpu/foreach_target.hpp"
 
+#include <algorithm>
 #include <type_traits>
 
-#include "rung/ops/pool/cpu/detail/operations-inl.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/ops/pool/cpu/detail/results-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::pool_cpu::HWY_NAMESPACE {
 namespace {
 
+/// Elements of each of a thread's lines: results, positions, divisors and biases.
+inline std::int64_t line_elements(const Pool::Args& args) {
+  return round_up(std::min(std::max(args.columns.out, args.channels()), block_results) + slack,
+                  slack);
+}
+
 template <class T>
-class ChannelsWorker {
+class ChannelRows {
  public:
   using S = Accumulator<T>;
-  using I = std::conditional_t<sizeof(S) == 8, std::int64_t, std::int32_t>;
+  using I = PositionOf<S>;
 
-  explicit ChannelsWorker(const Share& share)
-      : share_(share),
-        call_(*share.call),
-        args_(*call_.args),
-        results_(static_cast<S*>(share.scratch)),
-        positions_(reinterpret_cast<I*>(results_ + call_.results())),
-        divisors_(call_, results_ + 2 * call_.results()) {}
+  ChannelRows(const Pool::Args& args, const void* weights, std::byte* scratch)
+      : args_(args),
+        weights_(static_cast<const S*>(weights)),
+        keeps_results_(args.has_epilogue() || args.has_indices()),
+        results_(reinterpret_cast<S*>(scratch)),
+        positions_(reinterpret_cast<I*>(results_ + line_elements(args))),
+        biases_(results_ + 3 * line_elements(args)),
+        divisors_(divisors_for<T>(args, results_ + 2 * line_elements(args))) {}
 
-  void run() {
-    with_operation<S>(args_.kind(), [&](auto operation) HWY_ATTR {
-      for (std::int64_t unit = share_.begin; unit < share_.end; ++unit) {
-        output_row<decltype(operation)>(unit / args_.rows.out, unit % args_.rows.out);
+  template <class Op>
+  void output_row(std::int64_t n, std::int64_t oh) {
+    const ConstTensorRef& x = args_.x;
+    const TensorRef& y = args_.y;
+    const PoolAxis& rows = args_.rows;
+    const PoolAxis& columns = args_.columns;
+    const bool divides = is_divided(args_);
+    Window window;
+    window.channels = args_.channels();
+    window.rows = rows.taps(oh);
+    window.row_step = rows.dilation * x.strides[2];
+    window.column_step = columns.dilation * x.strides[3];
+    const std::int64_t h = rows.start(oh) + window.rows.begin * rows.dilation;
+    const cpu::Range inner = shares_columns() ? inner_windows() : cpu::Range{0, 0};
+    for (std::int64_t first = 0; first < columns.out; first += block_results) {
+      const std::int64_t last = std::min(first + block_results, columns.out);
+      const S* divisors = divides ? divisors_.of_block(oh, first, last - first) : nullptr;
+      const cpu::Range slid{std::max(inner.begin, first), std::min(inner.end, last)};
+      for (std::int64_t ow = first; ow < last; ++ow) {
+        const S divisor = divides ? divisors[ow - first] : S{1};
+        if (ow == slid.begin && ow < slid.end) {
+          slide<Op>(n, oh, h, window, slid, divisor);
+          ow = slid.end - 1;
+          continue;
+        }
+        window.columns = columns.taps(ow);
+        const std::int64_t w = columns.start(ow) + window.columns.begin * columns.dilation;
+        window.x =
+            static_cast<const T*>(x.data) + n * x.strides[0] + h * x.strides[2] + w * x.strides[3];
+        window.position = h * columns.in + w;
+        window.y =
+            static_cast<T*>(y.data) + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3];
+        if (keeps_results_) {
+          pixel_by_blocks<Op>(n, oh, ow, window, divisor);
+        } else {
+          pixel<Op>(window, divisor);
+        }
       }
-    });
+    }
   }
 
  private:
@@ -54,95 +97,50 @@ class ChannelsWorker {
     T* y;
   };
 
-  /// Whether something follows the pooled numbers; otherwise they go straight into y.
-  static bool stores_results(const Pool::Args& args) {
-    return args.has_epilogue() || args.has_indices();
-  }
-
-  template <class Op>
-  void output_row(std::int64_t n, std::int64_t oh) {
-    const ConstTensorRef& x = args_.x;
-    const TensorRef& y = args_.y;
-    const PoolAxis& rows = args_.rows;
-    const PoolAxis& columns = args_.columns;
-    // Divisors of weighted, their reciprocals of average.
-    const bool divides = args_.kind() == Pooling::average || args_.kind() == Pooling::weighted;
-    Window window;
-    window.channels = args_.channels();
-    window.rows = rows.taps(oh);
-    window.row_step = rows.dilation * x.strides[2];
-    window.column_step = columns.dilation * x.strides[3];
-    const std::int64_t h = rows.start(oh) + window.rows.begin * rows.dilation;
-    const Range inner = shares_columns() ? inner_windows() : Range{0, 0};
-    for (std::int64_t first = 0; first < columns.out; first += call_.windows) {
-      const std::int64_t last = std::min(first + call_.windows, columns.out);
-      const S* divisors = divides ? divisors_.of_block(oh, first, last - first) : nullptr;
-      const Range slid{std::max(inner.begin, first), std::min(inner.end, last)};
-      for (std::int64_t ow = first; ow < last; ++ow) {
-        if (ow == slid.begin && ow < slid.end) {
-          slide<Op>(n, oh, h, window, slid, divides ? divisors[ow - first] : S{1});
-          ow = slid.end - 1;
-          continue;
-        }
-        window.columns = columns.taps(ow);
-        const std::int64_t w = columns.start(ow) + window.columns.begin * columns.dilation;
-        window.x =
-            static_cast<const T*>(x.data) + n * x.strides[0] + h * x.strides[2] + w * x.strides[3];
-        window.position = h * columns.in + w;
-        window.y =
-            static_cast<T*>(y.data) + n * y.strides[0] + oh * y.strides[2] + ow * y.strides[3];
-        if (stores_results(args_)) {
-          pixel_by_blocks<Op>(n, oh, ow, window, divides ? divisors[ow - first] : S{1});
-        } else {
-          pixel<Op>(window, divides ? divisors[ow - first] : S{1});
-        }
-      }
-    }
-  }
-
-  /// A pixel whose results are kept for what follows them, block_results channels at a time.
+  /// A pixel whose results are kept for the epilogue, block_results channels at a time.
   template <class Op>
   void pixel_by_blocks(std::int64_t n, std::int64_t oh, std::int64_t ow, Window window, S divisor) {
-    const auto* bias = static_cast<const S*>(call_.bias);
     const TensorRef& indices = args_.options.indices;
+    const ConstTensorRef& bias = args_.options.bias;
     for (std::int64_t c = 0; c < args_.channels(); c += block_results) {
       window.channels = std::min(block_results, args_.channels() - c);
       if (args_.has_indices()) {
         positions(window);
         const Extents& to = indices.strides;
-        write_positions(indices, n * to[0] + oh * to[2] + ow * to[3] + c * to[1], positions_,
+        store_positions(indices, n * to[0] + oh * to[2] + ow * to[3] + c * to[1], positions_,
                         window.channels, to[1]);
       } else {
         pixel<Op>(window, divisor);
       }
-      finish(call_, results_, window.channels, bias != nullptr ? bias + c : bias, false, window.y,
-             1);
+      if (bias.data != nullptr && c != first_bias_) {
+        first_bias_ = c;
+        load_strided(static_cast<const T*>(bias.data) + c * bias.strides[0], bias.strides[0],
+                     window.channels, biases_);
+      }
+      finish(args_, c, biases_, results_, window.channels, window.y, 1);
       window.x += window.channels;
       window.y += window.channels;
     }
   }
 
-  struct Range {
-    std::int64_t begin, end;
-  };
-  /// Whether windows that follow each other are joined from the columns they share: two of three.
-  /// With a stride of 2 it is one of three, which is no gain.
+  /// Whether consecutive windows are combined from the columns they share: two of three. With a
+  /// stride of 2 it is one of three, which is no gain.
   [[nodiscard]] bool shares_columns() const {
     const PoolAxis& columns = args_.columns;
-    return call_.separable() && !stores_results(args_) && columns.kernel == 3 &&
+    return args_.kind() != Pooling::weighted && !keeps_results_ && columns.kernel == 3 &&
            columns.stride == 1 && columns.dilation == 1;
   }
-  /// The windows that are within the image's columns.
-  [[nodiscard]] Range inner_windows() const {
+  /// Returns the windows within the image's columns.
+  [[nodiscard]] cpu::Range inner_windows() const {
     const PoolAxis& columns = args_.columns;
     const std::int64_t room = columns.in + columns.padding - columns.kernel;
     return {columns.padding, room < 0 ? 0 : std::min(room + 1, columns.out)};
   }
 
-  /// Inner windows of an output row, some vectors of channels after the other. A column's rows are
-  /// joined once, for all windows that have it.
+  /// Inner windows of an output row, for some vectors of channels after the other. A column's rows
+  /// are combined once, for all windows that have it.
   template <class Op>
-  void slide(std::int64_t n, std::int64_t oh, std::int64_t h, Window window, Range inner,
+  void slide(std::int64_t n, std::int64_t oh, std::int64_t h, Window window, cpu::Range inner,
              S factor) {
     const Extents& from = args_.x.strides;
     const Extents& to = args_.y.strides;
@@ -184,7 +182,9 @@ class ChannelsWorker {
       const T* row = from;
       for (std::int64_t i = 0; i < rows; ++i, row += window.row_step) {
 #pragma GCC unroll 2
-        for (int k = 0; k < vectors; ++k) column[k] = Op::take(d, column[k], load(row + k * step));
+        for (int k = 0; k < vectors; ++k) {
+          column[k] = Op::accumulate(d, column[k], load(row + k * step));
+        }
       }
       from += column_step;
     };
@@ -194,7 +194,7 @@ class ChannelsWorker {
       join_rows(columns[2]);
 #pragma GCC unroll 2
       for (int k = 0; k < vectors; ++k) {
-        V joined = Op::join(d, Op::join(d, columns[0][k], columns[1][k]), columns[2][k]);
+        V joined = Op::combine(d, Op::combine(d, columns[0][k], columns[1][k]), columns[2][k]);
         if constexpr (std::is_same_v<Op, Sum<S>>) joined = hn::Mul(joined, hn::Set(d, factor));
         if constexpr (std::is_same_v<Op, SumOfSquares<S>>) joined = hn::Sqrt(joined);
         store(joined, to + k * step);
@@ -209,14 +209,14 @@ class ChannelsWorker {
 
   template <class Op>
   HWY_INLINE void pixel(const Window& window, S divisor) {
-    if (call_.weights != nullptr) return pixel<Op, true>(window, divisor);
+    if (weights_ != nullptr) return pixel<Op, true>(window, divisor);
     pixel<Op, false>(window, divisor);
   }
 
   template <class Op, bool weighted>
   HWY_INLINE void pixel(const Window& window, S divisor) {
     const std::int64_t count = window.channels;
-    const bool to_results = stores_results(args_);
+    const bool to_results = keeps_results_;
     const auto store = [&](V v, std::int64_t c) HWY_ATTR {
       if (to_results) {
         hn::StoreU(v, d, results_ + c);
@@ -247,12 +247,11 @@ class ChannelsWorker {
         });
   }
 
-  /// `vectors` vectors of channels from c on.
+  /// Combines the taps of `vectors` vectors of channels from c on.
   template <class Op, bool weighted, int vectors, class Load, class Store>
   HWY_INLINE void taps(const Window& window, std::int64_t c, S divisor, const Load& load,
                        const Store& store) {
     const std::int64_t n = lanes();
-    const auto* weights = static_cast<const S*>(call_.weights);
     V joined[vectors];
 #pragma GCC unroll 4
     for (int k = 0; k < vectors; ++k) joined[k] = hn::Set(d, Op::identity);
@@ -264,9 +263,10 @@ class ChannelsWorker {
         for (int k = 0; k < vectors; ++k) {
           const V v = load(from + k * n);
           if constexpr (weighted) {
-            joined[k] = hn::MulAdd(hn::Set(d, weights[i * args_.columns.kernel + j]), v, joined[k]);
+            joined[k] =
+                hn::MulAdd(hn::Set(d, weights_[i * args_.columns.kernel + j]), v, joined[k]);
           } else {
-            joined[k] = Op::take(d, joined[k], v);
+            joined[k] = Op::accumulate(d, joined[k], v);
           }
         }
         from += window.column_step;
@@ -290,7 +290,7 @@ class ChannelsWorker {
     for (std::int64_t c = 0; c < count; c += lanes()) {
       const auto here = static_cast<std::size_t>(std::min(lanes(), count - c));
       V best = hn::Set(d, Maximum<S>::identity);
-      // That of the first tap, should none be greater than -infinity.
+      // The first tap wins if none is greater than -infinity.
       auto where = hn::Set(di, static_cast<I>(window.position));
       const T* row = window.x + c;
       std::int64_t at_row = window.position;
@@ -313,16 +313,66 @@ class ChannelsWorker {
     }
   }
 
-  const Share& share_;
-  const Call& call_;
   const Pool::Args& args_;
+  const S* weights_;
+  bool keeps_results_;  // for the epilogue; else they are stored straight to y
   S* results_;
   I* positions_;
-  Divisors<T> divisors_;
+  S* biases_;
+  std::int64_t first_bias_ = -1;  // the channel of biases_[0]
+  PoolDivisors<T> divisors_;
 };
 
 }  // namespace
+
+void channel_rows(const Pool::Args& args, const void* weights, cpu::Range units,
+                  std::byte* scratch) {
+  visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() HWY_ATTR {
+    ChannelRows<T> rows(args, weights, scratch);
+    with_operation<Accumulator<T>>(args.kind(), [&](auto operation) HWY_ATTR {
+      for (std::int64_t unit = units.begin; unit < units.end; ++unit) {
+        rows.template output_row<decltype(operation)>(unit / args.rows.out, unit % args.rows.out);
+      }
+    });
+  });
+}
+
 }  // namespace rung::pool_cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
-#endif  // the guard flips with each target
+#if HWY_ONCE
+namespace rung {
+namespace pool_cpu {
+HWY_EXPORT(channel_rows);
+Kernel contiguous_channels(const Pool::Args& args) {
+  return {.make =
+              [](const Pool::Args& a, const void* weights, cpu::Range units, std::byte* scratch) {
+                HWY_DYNAMIC_DISPATCH(channel_rows)(a, weights, units, scratch);
+              },
+          .units = args.images() * args.rows.out,
+          .scratch_elements = 4 * HWY_NAMESPACE::line_elements(args)};
+}
+}  // namespace pool_cpu
+
+namespace {
+using namespace pool_cpu;
+
+Support supports(const Pool::Args& args, const Context&) {
+  if (!has_contiguous_channels(args)) return unsupported("8 contiguous channels and more");
+  const bool copies = args.kind() != Pooling::weighted || args.taps() <= max_line_elements;
+  return copies ? supported : unsupported("at most 2^17 weights");
+}
+
+void run(const Pool::Args& args, Context& context) {
+  run_kernel(contiguous_channels(args), args, context, 1);
+}
+
+const Rung<Pool> self{{.name = "contiguous_channels",
+                       .after = "separable",
+                       .teaching = true,
+                       .supports = supports,
+                       .run = run}};
+
+}  // namespace
+}  // namespace rung
+#endif
