@@ -3,8 +3,6 @@
 rung that holds a backward kernel."""
 import re
 
-# Those that are still to be rewritten. A name is removed when its rung is mended: one that needs none is a complaint.
-UNMENDED = set()
 FUNCTION = re.compile(r"__device__[^;{}()]*?\b(\w+)\(")
 CALL = re.compile(r"\b(\w+)(?:<[^;{}]*?>)?\(")
 LOOP = re.compile(r"\b(?:for|while)\s*\(")
@@ -52,7 +50,8 @@ def rungs(folder, suffix):
         yield from sorted(folder.glob(pattern))
 
 
-def found(source):
+def hidden_kernels(source):
+    """Rungs whose reader looks for the algorithm in vain, as (file, complaint)."""
     for operator in sorted(path for path in (source / "rung" / "ops").glob("*") if path.is_dir()):
         helpers = set()
         for header in [*operator.glob("cuda/detail/*.hpp"), *operator.glob("shared/cuda/*.hpp")]:
@@ -71,16 +70,3 @@ def found(source):
                 yield path, "no loop: a CPU rung contains the loop over its elements"
             if forward and "backward" in code:
                 yield path, "a backward kernel belongs to an operator of its own"
-
-
-def hidden_kernels(source):
-    """Rungs whose reader looks for the algorithm in vain, as (file, complaint)."""
-    ops = source / "rung" / "ops"
-    unmended = {ops / name for name in UNMENDED if (ops / name).exists()}
-    for path, complaint in found(source):
-        if path in unmended:
-            unmended.discard(path)
-        else:
-            yield path, complaint
-    for path in sorted(unmended):
-        yield path, "is in order: its name goes from UNMENDED in tests/style/kernels.py"
