@@ -52,7 +52,8 @@ Schedule calibrate(const Contender& contender, const Plan& plan) {
   return schedule;
 }
 
-/// Whether a version with `wanted` of `rounds` samples takes part in this round: evenly spaced.
+/// Returns whether a version with `wanted` of `rounds` samples takes part in this round: evenly
+/// spaced.
 bool takes_part(int round, int wanted, int rounds) {
   return (round + 1) * wanted / rounds > round * wanted / rounds;
 }

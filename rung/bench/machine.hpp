@@ -94,7 +94,7 @@ struct Machine {
   std::vector<LatencyRate> latencies;
   std::vector<AtomicRate> atomics;
 
-  /// Whether something else ran while it was measured, so that its rates may be too low.
+  /// Returns whether something else ran while it was measured, so that its rates may be too low.
   [[nodiscard]] bool noisy() const { return noise > max_noise; }
   static constexpr double max_noise = 0.1;
 };

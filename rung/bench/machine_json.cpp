@@ -38,7 +38,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether ceilings measured on `known` hold on `here`.
+/// Returns whether ceilings measured on `known` hold on `here`.
 bool same_machine(const Machine& known, const Machine& here) {
   if (known.gpus.size() != here.gpus.size()) return false;
   for (std::size_t i = 0; i < here.gpus.size(); ++i) {

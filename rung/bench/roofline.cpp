@@ -37,7 +37,8 @@ double arithmetic(const Machine& machine, std::string_view isa, std::string_view
       [](const ArithmeticRate& rate) { return rate.operations_per_second; });
 }
 
-/// Whether the bytes bind even where no rate of the arithmetic was measured, as of integers.
+/// Returns whether the bytes bind even where no rate of the arithmetic was measured, as of
+/// integers.
 bool arithmetic_is_free(const Cost& cost, const Ceiling& ceiling) {
   return ceiling.operations_per_second <= 0 && ceiling.bytes_per_second > 0 &&
          cost.operations <= cost.bytes;

@@ -30,7 +30,7 @@ Ceiling gpu_ceiling(const Gpu& gpu, std::string_view element, double written);
 /// Seconds that the costlier of the two takes at its ceiling; 0 when no ceiling is known for it.
 /// Of integers no rate is measured: up to one operation a byte is taken to cost less than the byte.
 double seconds_at_best(const Cost& cost, const Ceiling& ceiling);
-/// Whether moving the bytes takes longer than the operations.
+/// Returns whether moving the bytes takes longer than the operations.
 bool bound_by_memory(const Cost& cost, const Ceiling& ceiling);
 
 // The roofline model for numbers given by hand. Source: Williams, Waterman & Patterson, CACM 52(4),

@@ -127,7 +127,7 @@ constexpr auto per_axis(const char* name, int (C::*in_c)[N], PerAxis Cpp::*in_cp
   return PerAxisField<C, N, Cpp>{name, in_c, in_cpp};
 }
 
-/// Whether an enumerator of C is that of C++: for static_assert.
+/// Returns whether an enumerator of C is that of C++: for static_assert.
 template <class CEnum, class CppEnum>
 constexpr bool same(CEnum in_c, CppEnum in_cpp) {
   return static_cast<int>(in_c) == static_cast<int>(in_cpp);

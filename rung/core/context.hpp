@@ -48,7 +48,7 @@ struct DeviceApi {
   void (*synchronize)(int device, void* stream);
   /// The index of a platform's device; throws Error where there is none. Null without platforms.
   int (*index_of)(int platform, int device) = nullptr;
-  /// Whether work on the stream is being captured in a graph. Null where nothing can be.
+  /// Returns whether work on the stream is being captured in a graph. Null where nothing can be.
   bool (*is_capturing)(int device, void* stream) = nullptr;
 };
 
@@ -148,8 +148,8 @@ class RUNG_API Context {
   /// nothing is measured. Measured choices may differ from machine to machine and with them the
   /// order of additions: with one file, results have the same bits.
   void set_tuning(Tuning tuning);
-  /// Whether RUNG_LOG=calls was set when this context was made: then every new call is written to
-  /// stderr, a line each, as `rung tune --from-log` reads it.
+  /// Returns whether RUNG_LOG=calls was set when this context was made: then every new call is
+  /// written to stderr, a line each, as `rung tune --from-log` reads it.
   [[nodiscard]] bool logs_calls() const noexcept { return logs_calls_; }
 
   /// At least `bytes` of scratch memory on the device, 4096-byte aligned, valid until the next

@@ -107,7 +107,7 @@ struct Mirror {
   }
 };
 
-/// Whether the elements fill their span, in C order.
+/// Returns whether the elements fill their span, in C order.
 bool contiguous(const ConstTensorRef& tensor) {
   std::int64_t expected = 1;
   for (int axis = tensor.rank() - 1; axis >= 0; --axis) {

@@ -88,7 +88,8 @@ class DynamicLibrary {
     function = handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle_, symbol));
   }
 
-  /// Whether it was found with everything required; the reason lives as long as this object.
+  /// Returns whether it was found with everything required; the reason lives as long as this
+  /// object.
   [[nodiscard]] Support present() const {
     return handle_ != nullptr && why_.empty() ? supported : unsupported(why_.c_str());
   }

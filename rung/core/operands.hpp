@@ -117,7 +117,7 @@ void with_operands(const typename Op::Call& call, F&& f) {
 
 }  // namespace detail
 
-/// Whether everything that the call would write is empty.
+/// Returns whether everything that the call would write is empty.
 template <class Op>
 bool writes_nothing(const typename Op::Call& call) {
   bool nothing = true;
@@ -155,8 +155,8 @@ void validate(const typename Op::Call& call, const Context& context) {
   require_no_overlap<Op>(call);
 }
 
-/// Whether the tensors of a call are laid out as those of the last one, and whether a data pointer
-/// has moved: then alignment may differ no more than the rest.
+/// Returns whether the tensors of a call are laid out as those of the last one, and whether a data
+/// pointer has moved: then alignment may differ no more than the rest.
 template <class Op>
 RUNG_ALWAYS_INLINE inline bool same_layouts(const auto& call, const typename Op::Call& last,
                                             bool& moved) {
@@ -194,8 +194,8 @@ void move_pointers(const typename Op::Call& call, typename Op::Call& last,
   });
 }
 
-/// Whether `call` differs from `last`, of which `args` were made, in data pointers at most, and not
-/// in their alignment. Puts its pointers into both, and says whether one has moved.
+/// Returns whether `call` differs from `last`, of which `args` were made, in data pointers at most,
+/// and not in their alignment. Puts its pointers into both, and says whether one has moved.
 template <class Op>
 bool repeats(const typename Op::Call& call, typename Op::Call& last, typename Op::Args& args,
              bool& moved) {

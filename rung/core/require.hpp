@@ -24,7 +24,8 @@ namespace rung {
 RUNG_API void require_tensor(std::string_view op, const ConstTensorRef& tensor,
                              std::string_view name);
 
-/// Whether a tensor that may be left out is there: one with axes but no data was meant to be.
+/// Returns whether a tensor that may be left out is there: one with axes but no data was meant to
+/// be.
 inline bool is_given(const ConstTensorRef& tensor) {
   return tensor.data != nullptr || tensor.shape.rank != 0;
 }

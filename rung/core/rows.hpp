@@ -37,14 +37,14 @@ struct Rows {
     others.offsets(row, at);
   }
 
-  /// Whether every tensor's rows are contiguous.
+  /// Returns whether every tensor's rows are contiguous.
   [[nodiscard]] bool are_contiguous() const {
     for (int tensor = 0; tensor < N; ++tensor) {
       if (steps[tensor] != 1 && length > 1) return false;
     }
     return true;
   }
-  /// Whether neighboring rows are adjacent in every tensor, so that vectors may run across
+  /// Returns whether neighboring rows are adjacent in every tensor, so that vectors may run across
   /// them: true for any axis but the last of a contiguous tensor.
   [[nodiscard]] bool are_adjacent() const {
     for (int tensor = 0; tensor < N; ++tensor) {

@@ -209,7 +209,7 @@ struct BasicTensorRef {
         shape(other.shape),
         strides(other.strides) {}
 
-  /// Whether the fields describe a tensor, as the constructors see to.
+  /// Returns whether the fields describe a tensor, as the constructors see to.
   [[nodiscard]] bool consistent() const {
     return is_dtype(dtype) && shape.has_valid_rank() && shape.rank == strides.rank &&
            (in_host_memory(device.backend) ? device.index == 0
@@ -253,9 +253,9 @@ struct ByteRange {
 };
 RUNG_API ByteRange byte_range(const ConstTensorRef& tensor);
 
-/// Whether two elements of different index may share memory (so that writing would be ambiguous).
-/// Conservative only for exotic strides: rows, columns, slices and permutations are decided
-/// exactly.
+/// Returns whether two elements of different index may share memory (so that writing would be
+/// ambiguous). Conservative only for exotic strides: rows, columns, slices and permutations are
+/// decided exactly.
 RUNG_API bool self_overlaps(const ConstTensorRef& tensor);
 
 /// Same type, shape, strides and place. Of tensors, or of what has their fields; the ranks of `b`
@@ -274,8 +274,8 @@ RUNG_ALWAYS_INLINE inline bool same_axes(const auto& a, const auto& b) {
   return true;
 }
 
-/// Whether data pointers agree in what may decide which rung serves a call: null or not, and
-/// alignment up to 16 bytes.
+/// Returns whether data pointers agree in what may decide which rung serves a call: null or not,
+/// and alignment up to 16 bytes.
 inline bool aligned_alike(const void* a, const void* b) {
   constexpr std::uintptr_t vector_mask = 15;
   return (a == nullptr) == (b == nullptr) &&

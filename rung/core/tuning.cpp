@@ -227,7 +227,7 @@ std::vector<Contestant> race(ObservedCall& call, const std::vector<ObservedCall:
   return racing;
 }
 
-/// Whether timing would be wrong, or would break what the caller is doing.
+/// Returns whether timing would be wrong, or would break what the caller is doing.
 bool may_measure(const Context& context) {
   // Simulated time says nothing.
   if (context.backend() == Backend::simt) return false;

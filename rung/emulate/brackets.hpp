@@ -12,9 +12,10 @@ inline bool closes(const Token& token) { return token.is(")") || token.is("]") |
 /// The < that belongs to the template argument list that ends with the > or >> at `last`.
 std::size_t opening_angle(const TokenStream& tokens, std::size_t last);
 
-/// Whether the bracket { at `brace` is neither a namespace's nor a class's: it holds code or data.
+/// Returns whether the bracket { at `brace` is neither a namespace's nor a class's: it holds code
+/// or data.
 bool opens_body(const TokenStream& tokens, std::size_t brace);
-/// Whether it is that of a namespace, or of extern "C".
+/// Returns whether it is that of a namespace, or of extern "C".
 bool opens_namespace(const TokenStream& tokens, std::size_t brace);
 
 }  // namespace rung::emulate

@@ -50,7 +50,7 @@ class Functions {
   }
 
   [[nodiscard]] const std::vector<DeviceFunction>& of_device() const { return of_device_; }
-  /// Whether the name stands for a function of the host and for nothing else.
+  /// Returns whether the name stands for a function of the host and for nothing else.
   [[nodiscard]] bool is_host_function(std::string_view name) const {
     const auto known = meanings_.find(name);
     return known != meanings_.end() && known->second.host_function && !known->second.other &&
@@ -98,7 +98,7 @@ class Functions {
     return close;
   }
 
-  /// Whether it stands in front of a bracket there: it may be a function's name.
+  /// Returns whether it stands in front of a bracket there: it may be a function's name.
   [[nodiscard]] bool in_system_headers(std::string_view name) const {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (tokens_[i].kind != TokenKind::verbatim) continue;
@@ -120,7 +120,7 @@ class Functions {
   std::vector<DeviceFunction> of_device_;
 };
 
-/// Whether the token at `i`, a name in front of a bracket, is called there.
+/// Returns whether the token at `i`, a name in front of a bracket, is called there.
 bool is_call(const TokenStream& tokens, std::size_t i) {
   const Token& before = tokens[i - 1];
   if (before.kind == TokenKind::identifier) return before.is("return") || before.is("else");

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 21> calls = {
     "cudaMemcpyToArray",    "cudaMemcpyToSymbol",   "cudaMemcpyToSymbolAsync",
     "cudaMemset",           "cudaMemset2D",         "cudaMemsetAsync"};
 
-/// Whether a statement may begin behind the token before i.
+/// Returns whether a statement may begin behind the token before i.
 bool begins_statement(const TokenStream& tokens, std::size_t i) {
   do {
     if (i == 0) return false;

@@ -6,7 +6,8 @@
 namespace rung::emulate {
 namespace {
 
-/// Whether the name at `i` is called there; it may as well be declared, or another function's.
+/// Returns whether the name at `i` is called there; it may as well be declared, or another
+/// function's.
 bool is_memory_call(const TokenStream& tokens, std::size_t i) {
   if (i == 0 || !tokens[i + 1].is("(")) return false;
   const Token& before = tokens[i - 1];
@@ -25,7 +26,8 @@ bool is_std(const TokenStream& tokens, std::size_t i) {
   return i > 1 && tokens[i - 1].is("::") && tokens[i - 2].is("std");
 }
 
-/// Whether the program declares a function of that name itself: unqualified calls may then be its.
+/// Returns whether the program declares a function of that name itself: unqualified calls may then
+/// be its.
 bool declares(const TokenStream& tokens, std::string_view name) {
   for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
     if (!tokens[i].is(name) || !tokens[i + 1].is("(") || is_memory_call(tokens, i)) continue;

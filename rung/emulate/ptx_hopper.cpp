@@ -62,7 +62,7 @@ struct Hopper : PtxTranslator {
     return "";
   }
 
-  /// Whether the copy goes into shared memory: that space is named before the other.
+  /// Returns whether the copy goes into shared memory: that space is named before the other.
   [[nodiscard]] bool is_load() const {
     for (const std::string& modifier : one.modifiers) {
       if (modifier.starts_with("shared")) return true;

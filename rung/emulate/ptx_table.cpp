@@ -135,7 +135,7 @@ Words types_of(const Instruction& one) {
   return found;
 }
 
-/// Whether the instruction is of this row: its opcode, and all its modifiers in any order.
+/// Returns whether the instruction is of this row: its opcode, and all its modifiers in any order.
 bool matches(const Instruction& one, std::string_view name) {
   std::size_t dot = std::min(name.find('.'), name.size());
   if (one.opcode != name.substr(0, dot)) return false;

@@ -18,10 +18,10 @@ std::string rewrite(const std::string& preprocessed);
 /// It can be compiled, but not run.
 std::string rewrite_for_messages(const std::string& preprocessed);
 
-/// Whether there are asm statements, which need rung_cuda/ptx.h.
+/// Returns whether there are asm statements, which need rung_cuda/ptx.h.
 bool holds_assembly(const std::string& preprocessed);
 
-/// Whether the user's own code has volatile variables; `asm volatile` is none.
+/// Returns whether the user's own code has volatile variables; `asm volatile` is none.
 bool holds_volatile(const std::string& preprocessed);
 
 /// Throws Error(invalid_argument) where a device function calls one that is the host's alone.

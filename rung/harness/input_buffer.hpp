@@ -41,7 +41,7 @@ struct InputBuffer {
   [[nodiscard]] std::ptrdiff_t offset() const {
     return static_cast<std::byte*>(tensor.data) - memory.data<std::byte>();
   }
-  /// Whether the elements lie one after another, in order.
+  /// Returns whether the elements lie one after another, in order.
   [[nodiscard]] bool in_order() const {
     return !repeats && tensor.strides == tensor.shape.contiguous_strides();
   }

@@ -116,7 +116,7 @@ class Layout {
           "setting a layout");
   }
 
-  /// Whether extents and strides are positive numbers of 32 bits, all that cuDNN takes.
+  /// Returns whether extents and strides are positive numbers of 32 bits, all that cuDNN takes.
   static bool fits(const ConstTensorRef& tensor) {
     constexpr std::int64_t limit = std::numeric_limits<int>::max();
     for (int axis = 0; axis < tensor.rank(); ++axis) {

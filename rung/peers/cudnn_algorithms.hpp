@@ -9,9 +9,9 @@ namespace rung::cudnn {
 /// the filter's from x and y's.
 enum class Pass { forward, backward_data, backward_filter };
 
-/// Whether an algorithm, as cudnnConvolution*Algo_t numbers them, adds up something else than the
-/// products that define a convolution: Winograd's and Fourier transforms, which are not exact even
-/// for small whole numbers.
+/// Returns whether an algorithm, as cudnnConvolution*Algo_t numbers them, adds up something else
+/// than the products that define a convolution: Winograd's and Fourier transforms, which are not
+/// exact even for small whole numbers.
 constexpr bool is_transform(Pass pass, int algorithm) {
   switch (pass) {
     case Pass::forward:  // FFT, FFT_TILING, WINOGRAD, WINOGRAD_NONFUSED

@@ -190,7 +190,8 @@ class Convolution {
   Candidate chosen_;
 };
 
-/// Whether elements lie without gaps, in the order of the axes; those of one element are anywhere.
+/// Returns whether elements lie without gaps, in the order of the axes; those of one element are
+/// anywhere.
 inline bool is_dense(const ConstTensorRef& tensor) {
   const Extents strides = tensor.shape.contiguous_strides();
   for (int axis = 0; axis < tensor.rank(); ++axis) {

@@ -18,7 +18,7 @@ std::string module_path(const std::string& name);
 /// The same of its variant for module_isa().
 std::string isa_module_path(const std::string& name);
 
-/// Whether module_isa() serves what our own rungs are held to: not when those are scalar.
+/// Returns whether module_isa() serves what our own rungs are held to: not when those are scalar.
 Support isa_modules_present();
 
 /// 30403 as "3.4.3": how modules tell the version of what they hold.

@@ -54,7 +54,7 @@
 
 namespace rung::onednn {
 
-/// Whether the library is there with a CPU engine, and how it calls itself: "oneDNN 2.6.3,
+/// Returns whether the library is there with a CPU engine, and how it calls itself: "oneDNN 2.6.3,
 /// avx512_core_vnni, OpenMP". Any DNNL_MAX_CPU_ISA is lifted: a peer held back would flatter us.
 /// With our own rungs capped at AVX2 (RUNG_CPU_TARGET) it is capped too, to compare like with like.
 Support present();
@@ -167,7 +167,7 @@ struct Operand {
   bool any = false;       // weights and their gradient: in whichever layout the library prefers
 };
 
-/// Whether an axis of a tensor is broadcast by a stride of 0, which oneDNN does not take.
+/// Returns whether an axis of a tensor is broadcast by a stride of 0, which oneDNN does not take.
 bool has_broadcast_axis(const ConstTensorRef& tensor);
 
 /// One primitive, made for an operation, its operands' layouts and a number of threads.

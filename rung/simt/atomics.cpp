@@ -26,8 +26,9 @@ void count_atomic(bool changed, Place place) {
   yield();
 }
 
-/// Whether the address is in the running block's shared memory, which no other OS thread uses:
-/// all blocks of a cluster run on one. A locked instruction takes several times as long as others.
+/// Returns whether the address is in the running block's shared memory, which no other OS thread
+/// uses: all blocks of a cluster run on one. A locked instruction takes several times as long as
+/// others.
 bool is_own_shared(const void* address) {
   if (this_worker == nullptr || !this_worker->busy()) return false;
   const Block& block = *this_worker->current().block;

@@ -16,7 +16,7 @@ namespace rung::simt {
 inline constexpr int atomics_before_yield = 256;
 extern RUNG_API constinit thread_local int atomics_left __attribute__((tls_model("initial-exec")));
 
-/// Whether something that others may wait for has changed since a thread gave way.
+/// Returns whether something that others may wait for has changed since a thread gave way.
 extern RUNG_API constinit thread_local bool memory_changed
     __attribute__((tls_model("initial-exec")));
 

@@ -86,8 +86,8 @@ class FiberPool {
   void release(Fiber* fiber) { idle_.push_back(fiber); }
   /// Makes every fiber idle and as new, wherever it was left.
   void restart_all();
-  /// Whether no fiber used since the last call has overflowed its stack. All must be idle. Not
-  /// asked after each thread: the stacks' far ends are cold, and cost more than all the rest.
+  /// Returns whether no fiber used since the last call has overflowed its stack. All must be idle.
+  /// Not asked after each thread: the stacks' far ends are cold, and cost more than all the rest.
   bool intact();
 
  private:

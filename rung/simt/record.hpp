@@ -246,7 +246,7 @@ RUNG_API void mark_initialized(const void* begin, std::size_t bytes);
 /// All of the registered memory that holds this address; null: all registered memory.
 RUNG_API void mark_whole_initialized(const void* address);
 RUNG_API void mark_uninitialized(const void* begin, std::size_t bytes);
-/// Whether nobody has written any of these bytes, which are in memory registered so.
+/// Returns whether nobody has written any of these bytes, which are in memory registered so.
 [[nodiscard]] RUNG_API bool never_written(const void* begin, std::size_t bytes);
 /// A copy between device memories: the copy is as initialized as its source.
 RUNG_API void copy_initialized(const void* to, const void* from, std::size_t bytes);

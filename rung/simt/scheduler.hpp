@@ -260,7 +260,7 @@ inline std::size_t shared_extent(const Launch& launch) {
 
 std::string where(const Launch& launch, const Thread& thread, const Place* place);
 std::string to_string(const Place& place);
-/// Whether both are the same call in the source.
+/// Returns whether both are the same call in the source.
 bool same_place(const Place& a, const Place& b);
 
 }  // namespace rung::simt

@@ -87,7 +87,7 @@ RUNG_API std::string symbol_name(const void* code);
 
 /// The kernel's name as messages tell it.
 RUNG_API std::string kernel_name(const Launch& launch);
-/// Whether the calling OS thread is running a kernel now.
+/// Returns whether the calling OS thread is running a kernel now.
 RUNG_API bool in_kernel();
 
 /// Bytes of stack that each simulated thread has, from the next new stack on. 64 KiB at first.

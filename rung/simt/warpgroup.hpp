@@ -28,7 +28,7 @@ struct SumPlaces {
   }
   void read(std::uint32_t* to, std::size_t words) const;
   void write(const std::uint32_t* from, std::size_t words) const;
-  /// Whether some of these words are among the other's.
+  /// Returns whether some of these words are among the other's.
   [[nodiscard]] bool meet(std::size_t words, const SumPlaces& other, std::size_t its_words) const;
 };
 

@@ -92,7 +92,7 @@ std::vector<std::unique_ptr<Instance>> more_sets(const AnyOperator& op, const Pr
 bench::Contender contender(const std::vector<Instance*>& sets, const RungInfo* rung,
                            Context& context);
 
-/// Whether a version is to be timed: a rung's name, or public_call.
+/// Returns whether a version is to be timed: a rung's name, or public_call.
 bool is_wanted(const BenchPlan& plan, std::string_view rung);
 
 /// Returns the figures' meaning and reasons to doubt them, as wrapped paragraphs.

@@ -26,8 +26,8 @@ std::int64_t row_length(const Extents& shape);
 std::string mismatch(std::string_view name, const Tensor& got, const Oracle::Output& expected,
                      const Tolerance& tolerance);
 
-/// Whether an output of zeros would pass for this one: then a pass tells little. Not of an output
-/// without elements.
+/// Returns whether an output of zeros would pass for this one: then a pass tells little. Not of an
+/// output without elements.
 bool zeros_pass(DType dtype, const Oracle::Output& expected, const Tolerance& tolerance);
 
 /// "" unless an element still holds what it held before the run. For floating types poison is a NaN

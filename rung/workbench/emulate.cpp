@@ -41,7 +41,7 @@ struct Options {
   bool build = false, toolchain = false, no_checks = false, leaks = false, annotate = false,
        branches = false, counters = false;
 
-  /// Whether anybody asks for what is counted.
+  /// Returns whether anybody asks for what is counted.
   [[nodiscard]] bool counts() const {
     return !json.empty() || annotate || counters || !sweeps.empty();
   }

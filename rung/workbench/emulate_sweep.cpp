@@ -118,7 +118,7 @@ bool several_kernels(const std::vector<SweepRun>& runs) {
                      [](const SweepRun& run) { return run.kernels.size() > 1; });
 }
 
-/// Whether all runs have the same figures, so that the macro seems to change nothing.
+/// Returns whether all runs have the same figures, so that the macro seems to change nothing.
 bool all_alike(const std::vector<SweepRun>& runs) {
   const auto figures = [](const SweepRun& run) {
     std::vector<std::vector<std::string>> all;

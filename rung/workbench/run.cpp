@@ -74,7 +74,7 @@ Tensor load(const std::string& path, const Context& context) {
   return there;
 }
 
-/// Whether both paths lead to one file, through links or not.
+/// Returns whether both paths lead to one file, through links or not.
 bool same_file(const std::string& a, const std::string& b) {
   std::error_code failed;
   return std::filesystem::equivalent(a, b, failed) && !failed;

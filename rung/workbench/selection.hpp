@@ -71,7 +71,7 @@ void expect_work(const AnyOperator& op, const Problem& problem, const Context& c
 /// A layout and values as to_string(Variant) spells them.
 Variant parse_variant(std::string_view text);
 
-/// Whether a rung can be used at all here: its backend, then the libraries it needs.
+/// Returns whether a rung can be used at all here: its backend, then the libraries it needs.
 Availability rung_availability(const RungInfo& rung);
 
 // What a shell completes to: operators, operators and their rungs ("gemm/"), the rungs of the

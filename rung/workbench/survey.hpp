@@ -95,7 +95,7 @@ bool is_missing_kernel(const SurveyRow& row);
 /// What problems are ranked by, the worst first: the least of its ratios, where a time within
 /// floor_multiple of the floor stands for 1. An undecided row is behind all others.
 double goodness(const SurveyRow& row);
-/// Whether a row that was timed again takes the place of the one before.
+/// Returns whether a row that was timed again takes the place of the one before.
 bool replaces(const SurveyRow& row, const SurveyRow& before);
 
 /// Checks the public call against the oracle, then times it against every version that takes the

@@ -111,7 +111,7 @@ class ProblemSurvey {
   }
 
  private:
-  /// Whether a version's result is right; if not, the row says so.
+  /// Returns whether a version's result is right; if not, the row says so.
   bool right(const RungInfo* rung) {
     Verdict verdict = verifier_.verify(rung, context_, false);
     // After a race it may have suffered for what another version did to the inputs; they are

@@ -18,7 +18,8 @@ inline constexpr std::size_t page_width = 100;
 std::size_t terminal_width(int descriptor = STDOUT_FILENO);
 /// The same for sentences, which nobody reads well in lines longer than page_width.
 std::size_t text_width();
-/// Whether the descriptor is a terminal that moves its cursor: not one whose TERM is dumb or unset.
+/// Returns whether the descriptor is a terminal that moves its cursor: not one whose TERM is dumb
+/// or unset.
 bool is_terminal(int descriptor);
 
 /// When to color.

@@ -58,9 +58,9 @@ Operand matrix_operand(const char* name, const T* data, long long rows, long lon
   return {name, data, matrix_extent(rows, columns, ld) * static_cast<long long>(sizeof(T)), writes};
 }
 
-/// Whether kernels may access all of them. If not that is a finding at the program's call.
+/// Returns whether kernels may access all of them. If not that is a finding at the program's call.
 bool accessible(const Call& call, std::initializer_list<Operand> operands);
-/// Whether a scalar's pointer is of the host or of the device, as the pointer mode says.
+/// Returns whether a scalar's pointer is of the host or of the device, as the pointer mode says.
 bool fits_pointer_mode(const Call& call, const char* name, const void* scalar, long long bytes);
 
 /// alpha or beta, which the host has given, or which kernels read.

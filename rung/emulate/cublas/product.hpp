@@ -59,7 +59,7 @@ bool is_zero(const AnyScalar& scalar);
 /// The type of alpha and beta, and of sums where they are not narrower than float.
 bool scale_type(cublasComputeType_t compute, cudaDataType type_c, cudaDataType& type);
 
-/// Whether there is a product of these types.
+/// Returns whether there is a product of these types.
 bool supported(const Product& product, cudaDataType sums);
 /// CUBLAS_STATUS_NOT_SUPPORTED where there is none. Operands and scalars are checked before.
 cublasStatus_t multiply(const Call& call, const Product& product, cudaDataType sums);

@@ -30,8 +30,8 @@ std::uint16_t Recorder::stood_at(const RequestList& list, std::uint32_t stand) c
   return stand < before ? list.target(stand).enters : left_at_[stand - before];
 }
 
-/// Whether the lanes that enter this block, of those that stand together, only come to the next
-/// test of the condition at which some have gone elsewhere: then they stand where they stood.
+/// Returns whether the lanes that enter this block, of those that stand together, only come to the
+/// next test of the condition at which some have gone elsewhere: then they stand where they stood.
 bool Recorder::tests_on(const RequestList& list, std::uint32_t index, std::uint32_t lanes) {
   if (list.step(index).access != Access::basic_block) return false;
   SiteCount& block = counts_[list.target(index).enters];

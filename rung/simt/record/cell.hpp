@@ -78,7 +78,7 @@ struct Cell {
 
 inline std::uint32_t state_of(std::uint64_t word) { return static_cast<std::uint32_t>(word & 7); }
 
-/// Whether each byte of the word has readers of its own, in its reads and the other reader.
+/// Returns whether each byte of the word has readers of its own, in its reads and the other reader.
 inline bool read_in_lanes(std::uint64_t reads, std::uint64_t other) {
   const std::uint32_t state = state_of(reads);
   if (state == Cell::in_lanes) return true;

@@ -61,7 +61,7 @@ std::uint32_t Recorder::known_to_all(const BlockRecord& block, const WarpRecord&
   return known;
 }
 
-/// Whether whatever wrote there last happened before, as far as one look tells.
+/// Returns whether whatever wrote there last happened before, as far as one look tells.
 bool Recorder::after_writes(const Reach& reach, const Together& some, const Common& writes) {
   if (writes.empty()) return true;
   if (!writes.alike()) return false;

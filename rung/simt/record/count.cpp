@@ -122,8 +122,8 @@ struct Wavefronts {
   std::uint32_t needed = 0;  // whatever the layout
 };
 
-/// Whether each of these lanes reads what its neighbor, `apart` lanes away, reads, if that takes
-/// part.
+/// Returns whether each of these lanes reads what its neighbor, `apart` lanes away, reads, if that
+/// takes part.
 bool in_pairs(const Request& request, std::uint32_t lanes, int apart) {
   bool same = true;
   for_each_lane(lanes, [&](int lane) {

@@ -13,7 +13,7 @@ namespace rung::simt::record {
 void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t address,
                         const Region* region);
 
-/// Whether the host's code may write there, far from the nearest memory of the device.
+/// Returns whether the host's code may write there, far from the nearest memory of the device.
 bool is_host_memory(std::uintptr_t address, const Region* nearest);
 
 /// The running thread writes constant memory, if that is what the step does.

@@ -146,7 +146,8 @@ class Recorder {
   /// ... and the running thread has waited for that.
   void waited(Block& owner, const void* object);
 
-  /// Whether it is in the list: a thread's own memory is not. `valued`: what is written is kept.
+  /// Returns whether it is in the list: a thread's own memory is not. `valued`: what is written is
+  /// kept.
   bool trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access,
                     bool valued = false);
   void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
@@ -170,7 +171,7 @@ class Recorder {
   /// Makes requests of what the warp has accessed. `aligned`: its lanes have all come as far as
   /// they will.
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
-  /// Whether lanes wait for the others of their warps because a list is full ...
+  /// Returns whether lanes wait for the others of their warps because a list is full ...
   [[nodiscard]] bool any_ahead() const { return !ahead_.empty(); }
   /// ... flushes those warps: all of them, or those that have been waited for long enough; whether
   /// there was any.
@@ -178,8 +179,8 @@ class Recorder {
   [[nodiscard]] LaunchRecord& launch() const { return *launch_; }
   [[nodiscard]] Worker& worker() const { return worker_; }
   [[nodiscard]] const Thread& thread() const { return *thread_; }
-  /// Whether this is the first time in this launch that these two sites are to blame for that,
-  /// there, in this of several ways.
+  /// Returns whether this is the first time in this launch that these two sites are to blame for
+  /// that, there, in this of several ways.
   bool is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there = 0,
                std::uint8_t way = 0);
 

@@ -86,7 +86,7 @@ struct alignas(32) Step {
   Access access = Access::read;
 };
 
-/// Whether the step is of this access: the same code, memory that it may go to, aligned.
+/// Returns whether the step is of this access: the same code, memory that it may go to, aligned.
 inline bool fits(const Step& step, std::uintptr_t address, std::uintptr_t site, int log_size) {
   return step.site == site &&
          std::rotr(std::uint64_t{address - step.base}, log_size) <= step.last_unit;

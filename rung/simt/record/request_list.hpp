@@ -55,7 +55,7 @@ class RequestList {
   }
   /// A step behind `index`, to be filled in.
   std::uint32_t insert(std::uint32_t index, std::uintptr_t site);
-  /// Whether a step of this site may be in the list.
+  /// Returns whether a step of this site may be in the list.
   [[nodiscard]] bool may_hold(std::uintptr_t site) const {
     const std::size_t hash = hash_of(site);
     return (present_[hash / 64] >> (hash % 64) & 1) != 0;

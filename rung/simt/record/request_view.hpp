@@ -49,7 +49,7 @@ struct Recorder::Reach {
         return Cell::one;
     }
   }
-  /// Whether the write before and this access are atomic to each other.
+  /// Returns whether the write before and this access are atomic to each other.
   [[nodiscard]] bool both_atomic(const Cell& write) const {
     if (!is_atomic) return false;
     const bool scoped = write.state == Cell::block_atomic || is_of_block(request.step.access);
@@ -58,7 +58,7 @@ struct Recorder::Reach {
            (!scoped || write.owner == block.number);
   }
 
-  /// Whether what the cell tells happened before what the warp's `thread` does now.
+  /// Returns whether what the cell tells happened before what the warp's `thread` does now.
   [[nodiscard]] bool ordered(const Cell& before, std::uint32_t thread) const {
     if (before.state == Cell::copying) {
       return request.step.access == Access::landed && before.thread == thread;
@@ -75,8 +75,8 @@ struct Recorder::Reach {
     return warp.synced[before.thread % 32] > before.clock &&
            warp.synced[thread % 32] > before.clock;
   }
-  /// Whether the bulk copy that wrote there is known to have landed. What its own thread did before
-  /// it started the copy may be looked at later.
+  /// Returns whether the bulk copy that wrote there is known to have landed. What its own thread
+  /// did before it started the copy may be looked at later.
   [[nodiscard]] bool landed(const Cell& copy, std::uint32_t thread) const {
     if (copy.owner != block.number) {
       const Clocks* clocks = warp.remote != nullptr ? warp.remote->of(copy.owner) : nullptr;

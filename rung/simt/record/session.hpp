@@ -14,8 +14,8 @@ namespace rung::simt::record {
 /// What launches want to know at once.
 enum Mode : unsigned { recording = 1, counting = 2, checks = 4 };
 extern std::atomic<unsigned> mode;
-/// Whether a launch has to be followed: a session that neither counts nor checks only keeps what
-/// others find.
+/// Returns whether a launch has to be followed: a session that neither counts nor checks only keeps
+/// what others find.
 inline bool follows_launches() {
   return (mode.load(std::memory_order_relaxed) & (counting | checks)) != 0;
 }

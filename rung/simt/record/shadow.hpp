@@ -49,7 +49,7 @@ class Initialized {
   Initialized() = default;
   explicit Initialized(std::size_t bytes) : bits_((bytes + 63) / 64 * 8) {}
   explicit operator bool() const { return static_cast<bool>(bits_); }
-  /// Whether all of `count` bytes from `offset` on have been.
+  /// Returns whether all of `count` bytes from `offset` on have been.
   [[nodiscard]] bool all(std::size_t offset, std::size_t count) const {
     while (count != 0) {
       const std::size_t bit = offset % 64;
@@ -61,7 +61,7 @@ class Initialized {
     }
     return true;
   }
-  /// Whether none of them has been.
+  /// Returns whether none of them has been.
   [[nodiscard]] bool none(std::size_t offset, std::size_t count) const;
   void set(std::size_t offset, std::size_t count, bool value);
 

@@ -13,8 +13,8 @@ Source source_of(const Memory& memory);
 
 /// The line of a kernel that accesses there, through whatever inlined accessors. Remembered.
 const Source& source_of(std::uintptr_t site);
-/// Whether a statement of the source begins with code from here to before `end`. False without
-/// debug information.
+/// Returns whether a statement of the source begins with code from here to before `end`. False
+/// without debug information.
 bool begins_statement(std::uintptr_t begin, std::uintptr_t end);
 
 }  // namespace rung::simt::record

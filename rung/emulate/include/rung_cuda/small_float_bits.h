@@ -7,7 +7,8 @@
 
 namespace rung::cuda {
 
-/// Whether the discarded part of a magnitude rounds it up: `rest` against `half` of the last place.
+/// Returns whether the discarded part of a magnitude rounds it up: `rest` against `half` of the
+/// last place.
 inline bool rounds_up(Rounding rounding, bool negative, unsigned kept, unsigned rest,
                       unsigned half) {
   switch (rounding) {
