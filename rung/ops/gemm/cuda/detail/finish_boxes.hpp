@@ -14,6 +14,7 @@
 
 #include <cstdint>
 
+#include "rung/core/bounds.hpp"
 #include "rung/device/ptx/matrix.hpp"
 #include "rung/device/tile/strip_boxes.hpp"
 
