@@ -214,7 +214,9 @@ void Context::set_tuning(Tuning tuning) {
                                                  "; accepted: off, remembered, first_call");
   }
   require_idle("set_tuning");
-  if (tuning != tuning_) forget();
+  // A captured graph may use what memos own on a GPU: there the last call of each operator keeps
+  // its kernel until another call comes between.
+  if (tuning != tuning_ && !pool().asynchronous()) forget();
   tuning_ = tuning;
 }
 

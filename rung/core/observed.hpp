@@ -17,7 +17,14 @@ namespace rung::detail {
 
 /// An operator whose calls can be spelled as problems; others are neither logged nor tuned.
 template <class Op>
-concept Describable = requires(const typename Op::Call& call) { Op::describe(call); };
+concept Describable = requires(const typename Op::Call& call) {
+  Op::describe(call);
+};
+/// Copies of its results are where the originals are: on the context's device.
+template <class Op>
+concept Tunable = Describable<Op> && !requires {
+  Op::operands_in_host_memory;
+};
 
 /// A call as tuning sees it; call and arguments must outlive it.
 template <class Op>
@@ -27,7 +34,16 @@ class Observed final : public ObservedCall {
       : call_(call), args_(args), compared_(comparison_context(context)) {}
 
   [[nodiscard]] std::string_view op() const override { return Op::name; }
-  [[nodiscard]] std::string problem() const override { return Op::describe(call_).to_string(); }
+  /// Without the options that change from call to call and choose nothing (Op::counters).
+  [[nodiscard]] std::string problem() const override {
+    auto problem = Op::describe(call_);
+    if constexpr (requires { Op::counters; }) {
+      for (const std::string_view counter : Op::counters) {
+        std::erase_if(problem.options, [&](const auto& one) { return one.name == counter; });
+      }
+    }
+    return problem.to_string();
+  }
   [[nodiscard]] std::vector<Tensor> tensors() const override {
     std::vector<Tensor> all;
     Op::operands(call_, [&](const auto&... operand) {
@@ -79,7 +95,10 @@ const Rung<Op>& choose_best(const typename Op::Call& call, const typename Op::Ar
   if constexpr (Describable<Op>) {
     if (context.tuning() != Tuning::off || context.logs_calls()) {
       Observed<Op> observed(call, args, context);
-      if (const RungInfo* rung = observe(observed, context)) return rung_of<Op>(*rung);
+      log_call(observed, context);
+      if constexpr (Tunable<Op>) {
+        if (const RungInfo* rung = tuned_rung(observed, context)) return rung_of<Op>(*rung);
+      }
     }
   }
   return choose<Op>(args, context);

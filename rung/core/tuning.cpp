@@ -2,6 +2,8 @@
 // Measuring the candidates of a call, and what the environment asks of calls.
 #include "rung/core/tuning.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 #include <utility>
@@ -40,26 +43,13 @@ std::string_view variable(const char* name) {
 /// may still look into it.
 TuningFile& tuning_file() {
   static std::mutex guard;
-  static auto& files = *new std::map<std::string, std::unique_ptr<TuningFile>>;
+  // Per process, too: a child may have been forked while the parent's file was locked.
+  static auto& files = *new std::map<std::pair<pid_t, std::string>, std::unique_ptr<TuningFile>>;
   const std::string path = tuning_file_path();
   const std::lock_guard lock(guard);
-  std::unique_ptr<TuningFile>& file = files[path];
+  std::unique_ptr<TuningFile>& file = files[{getpid(), path}];
   if (file == nullptr) file = std::make_unique<TuningFile>(path);
   return *file;
-}
-
-/// One line per call that differs from those before; a program that never repeats a call stops
-/// being logged, rather than filling memory.
-void log_call(const ObservedCall& call, const Context& context) {
-  constexpr std::size_t most_lines = 100'000;
-  static std::mutex guard;
-  static std::set<std::string>& seen = *new std::set<std::string>;
-  std::string line = std::string("rung: call ") + to_string(context.backend()) + ' ' +
-                     std::string(call.op()) + ' ' + call.problem() + '\n';
-  const std::lock_guard lock(guard);
-  if (seen.size() >= most_lines) return;
-  const auto [place, is_new] = seen.insert(std::move(line));
-  if (is_new) std::fputs(place->c_str(), stderr);
 }
 
 // --- what identifies a call -------------------------------------------------------------------
@@ -79,7 +69,11 @@ std::string layout_of(const ObservedCall::Tensor& operand) {
   if (tensor.data == nullptr && tensor.shape.rank == 0) return text + '-';
   text += std::string(to_string(tensor.dtype)) + '[' + listed(tensor.shape) + ']';
   const ConstTensorRef contiguous(tensor.data, tensor.dtype, tensor.shape, tensor.device);
-  if (tensor.strides != contiguous.strides) text += '{' + listed(tensor.strides) + '}';
+  bool differs = false;  // an axis of one index may have any stride
+  for (int axis = 0; axis < tensor.shape.rank; ++axis) {
+    differs |= tensor.shape[axis] > 1 && tensor.strides[axis] != contiguous.strides[axis];
+  }
+  if (differs) text += '{' + listed(tensor.strides) + '}';
   constexpr std::uintptr_t vector = 16;
   return text + '@' + std::to_string(reinterpret_cast<std::uintptr_t>(tensor.data) % vector);
 }
@@ -90,7 +84,11 @@ TuningKey key_of(const ObservedCall& call, const Context& context) {
                 .op = std::string(call.op()),
                 .problem = call.problem(),
                 .layout = {}};
-  if (!context.info().driver.empty()) key.device += ", driver " + context.info().driver;
+  if (context.backend() == Backend::cpu) {
+    // A virtual machine's name may say little.
+    key.device += ", L2 " + std::to_string(context.info().l2_bytes >> 10) + " KiB";
+  }
+  if (!context.info().driver.empty()) key.device += ", CUDA " + context.info().driver;
   const std::vector<ObservedCall::Tensor> tensors = call.tensors();
   for (const ObservedCall::Tensor& operand : tensors) {
     if (!key.layout.empty()) key.layout += ' ';
@@ -115,8 +113,7 @@ TuningKey key_of(const ObservedCall& call, const Context& context) {
 /// Copies of everything that a call writes, which the pointers of a measured call lead to.
 class Scratch {
  public:
-  Scratch(const ObservedCall& call, Context& context)
-      : api_(*device_api(context.backend())), device_(context.device().index) {
+  Scratch(const ObservedCall& call, const Context& context) : Scratch(context) {
     const std::vector<ObservedCall::Tensor> tensors = call.tensors();
     for (const ObservedCall::Tensor& operand : tensors) {
       pointers.push_back(const_cast<void*>(operand.tensor.data));
@@ -141,9 +138,37 @@ class Scratch {
     return sum;
   }
 
+  /// Returns whether the copies would be of results and little else. What is between the elements
+  /// of a strided result may be somebody else's.
+  static bool is_dense(const ObservedCall& call) {
+    for (const ObservedCall::Tensor& operand : call.tensors()) {
+      if (!operand.written || operand.tensor.data == nullptr) continue;
+      const ByteRange range = byte_range(operand.tensor);
+      const auto own = static_cast<double>(operand.tensor.size()) *
+                       static_cast<double>(size_of(operand.tensor.dtype));
+      if (static_cast<double>(range.end - range.begin) > 4 * own) return false;
+    }
+    return true;
+  }
+
+  /// Makes the copies what the results were before the call.
+  void restore() {
+    for (const Copy& one : copies_) api_.copy(device_, one.to, one.from, one.bytes);
+  }
+
   std::vector<void*> pointers;
 
  private:
+  struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+  };
+
+  /// Once this is done, the destructor releases what the rest has allocated, should it throw.
+  explicit Scratch(const Context& context)
+      : api_(*device_api(context.backend())), device_(context.device().index) {}
+
   /// Gives a written tensor, and the inputs that are that tensor, a copy at an address that is
   /// equal modulo a page: alignment and cache sets are the call's own.
   void replace(const ConstTensorRef& written, const std::vector<ObservedCall::Tensor>& tensors) {
@@ -155,8 +180,8 @@ class Scratch {
     blocks_.push_back(api_.allocate(device_, size + 2 * page));
     const auto block = reinterpret_cast<std::uintptr_t>(blocks_.back());
     const std::uintptr_t copy = (block + page - 1) / page * page + range.begin % page;
-    api_.copy(device_, reinterpret_cast<void*>(copy), reinterpret_cast<const void*>(range.begin),
-              size);
+    copies_.push_back(
+        {reinterpret_cast<void*>(copy), reinterpret_cast<const void*>(range.begin), size});
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       if (tensors[i].tensor.data != written.data) continue;
       const auto own = reinterpret_cast<std::uintptr_t>(written.data);
@@ -167,6 +192,7 @@ class Scratch {
   const DeviceApi& api_;
   int device_;
   std::vector<void*> blocks_;
+  std::vector<Copy> copies_;
 };
 
 double now() {
@@ -179,8 +205,9 @@ struct Contestant {
 };
 
 /// Seconds per call, host time around `calls` of them.
-double timed(ObservedCall& call, const Contestant& one, const Scratch& scratch, int calls,
+double timed(ObservedCall& call, const Contestant& one, Scratch& scratch, int calls,
              Context& context) {
+  scratch.restore();
   context.synchronize();
   const double begin = now();
   for (int i = 0; i < calls; ++i) call.run(*one.rung, scratch.pointers, context);
@@ -191,12 +218,13 @@ double timed(ObservedCall& call, const Contestant& one, const Scratch& scratch, 
 /// Times the candidates in turn, so that what disturbs the machine disturbs all of them. Those that
 /// are far behind after the first round drop out.
 std::vector<Contestant> race(ObservedCall& call, const std::vector<ObservedCall::Candidate>& list,
-                             const Scratch& scratch, Context& context) {
+                             Scratch& scratch, Context& context) {
   constexpr int rounds = 5;
   constexpr double long_enough = 2e-4;  // of one timing, for the clock and the launch
-  constexpr int most_calls = 200;
-  constexpr double budget = 0.25;  // for all rounds but the first, which is one call each
+  constexpr int most_calls = 32;        // results that are inputs, too, change with each
+  constexpr double budget = 0.25;       // for all rounds but the first, which is a call or two each
   constexpr double far_behind = 1.5;
+  constexpr double slow = 0.1;  // such a call hides what its first run cost
 
   std::vector<Contestant> racing;
   double best = std::numeric_limits<double>::infinity();
@@ -205,7 +233,6 @@ std::vector<Contestant> race(ObservedCall& call, const std::vector<ObservedCall:
     try {
       // The first call may load code, build tables and grow the workspace.
       const double first = timed(call, one, scratch, 1, context);
-      constexpr double slow = 0.1;  // such a call hides what its first run cost
       one.least = first > slow ? first : timed(call, one, scratch, 1, context);
     } catch (const Error&) {
       continue;  // out of memory, say: another kernel may need less
@@ -218,9 +245,9 @@ std::vector<Contestant> race(ObservedCall& call, const std::vector<ObservedCall:
     for (Contestant& one : racing) {
       if (now() - begin > budget) return racing;
       if (one.least > far_behind * best) continue;
-      const int calls =
-          std::clamp(static_cast<int>(long_enough / std::max(one.least, 1e-9)), 1, most_calls);
-      one.least = std::min(one.least, timed(call, one, scratch, calls, context));
+      const double calls = std::min<double>(long_enough / std::max(one.least, 1e-9), most_calls);
+      one.least = std::min(
+          one.least, timed(call, one, scratch, std::max(static_cast<int>(calls), 1), context));
       best = std::min(best, one.least);
     }
   }
@@ -244,23 +271,45 @@ bool has_room(double bytes, const Context& context) {
   return bytes <= share * memory;
 }
 
+/// A context for the trials: what losing kernels leave in it - workspace, tables, streams - ends
+/// with it.
+Context trial_of(const Context& context) {
+  Context trial = context.backend() == Backend::cuda
+                      ? Context::cuda(context.device().index, context.stream())
+                  : context.backend() == Backend::cpu ? Context::cpu(context.threads())
+                                                      : Context::on_device(context.device());
+  trial.set_choice(context.choice());
+  trial.set_tuning(Tuning::off);
+  return trial;
+}
+
+/// Calls that are made within one that is being timed are not timed themselves.
+thread_local bool is_measuring = false;
+
 Tuned measure(ObservedCall& call, Context& context) {
   std::vector<ObservedCall::Candidate> candidates = call.candidates();
-  if (candidates.empty() || !may_measure(context)) return {};
+  if (candidates.empty() || is_measuring || !may_measure(context)) return {};
   const double window = tuning_window * candidates.front().estimate;
   std::erase_if(candidates, [&](const auto& one) { return one.estimate > window; });
-  if (!has_room(Scratch::bytes(call), context)) return {};
+  if (!Scratch::is_dense(call) || !has_room(Scratch::bytes(call), context)) return {};
   std::vector<Contestant> raced;
+  is_measuring = true;
   try {
     // What the call reads may still be computed on its stream.
     context.synchronize();
-    const Scratch scratch(call, context);
-    raced = race(call, candidates, scratch, context);
-    context.synchronize();
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::out_of_memory) throw;
-    return {};
+    Context trial = trial_of(context);
+    Scratch scratch(call, trial);
+    raced = race(call, candidates, scratch, trial);
+    trial.synchronize();
+  } catch (const Error&) {  // no memory for copies; a capture elsewhere that forbids them
+    raced.clear();
+  } catch (const std::bad_alloc&) {
+    raced.clear();
+  } catch (...) {
+    is_measuring = false;
+    throw;
   }
+  is_measuring = false;
   if (raced.empty()) return {};
   // The best estimate is first, and wins what is within the timings' noise.
   constexpr double clearly = 0.97;
@@ -273,6 +322,15 @@ Tuned measure(ObservedCall& call, Context& context) {
   return choice;
 }
 
+/// Bounds what a program measures whose calls never repeat.
+bool may_measure_more(std::string_view op) {
+  constexpr int most = 1000;
+  static std::mutex guard;
+  static auto& counts = *new std::map<std::string, int, std::less<>>;
+  const std::lock_guard lock(guard);
+  return ++counts[std::string(op)] <= most;
+}
+
 const RungInfo* named(const ObservedCall& call, const std::string& name) {
   if (name.empty()) return nullptr;
   const std::vector<ObservedCall::Candidate> candidates = call.candidates();
@@ -282,6 +340,21 @@ const RungInfo* named(const ObservedCall& call, const std::string& name) {
 }
 
 }  // namespace
+
+/// One line per call that differs from those before; a program that never repeats a call stops
+/// being logged, rather than filling memory.
+void log_call(const ObservedCall& call, const Context& context) {
+  if (!context.logs_calls()) return;
+  constexpr std::size_t most_lines = 100'000;
+  static std::mutex guard;
+  static std::set<std::string>& seen = *new std::set<std::string>;
+  std::string line = std::string("rung: call ") + to_string(context.backend()) + ' ' +
+                     std::string(call.op()) + ' ' + call.problem() + '\n';
+  const std::lock_guard lock(guard);
+  if (seen.size() >= most_lines) return;
+  const auto [place, is_new] = seen.insert(std::move(line));
+  if (is_new) std::fputs(place->c_str(), stderr);
+}
 
 std::string tuning_file_path() {
   if (const std::string_view file = variable("RUNG_TUNE_FILE"); !file.empty()) {
@@ -321,20 +394,31 @@ Tuned remembered_choice(const ObservedCall& call, const Context& context) {
 
 const RungInfo* remembered_rung(const ObservedCall& call, const Context& context) {
   if (context.tuning() == Tuning::off) return nullptr;
-  return named(call, remembered_choice(call, context).rung);
+  return named(call, tuning_file().find(key_of(call, context)).rung);
 }
 
-Tuned tune(ObservedCall& call, Context& context) {
+Tuned tune_again(ObservedCall& call, Context& context) {
   Tuned choice = measure(call, context);
-  if (!choice.rung.empty()) tuning_file().add(key_of(call, context), choice);
+  if (!choice.rung.empty()) tuning_file().add(key_of(call, context), choice, true);
   return choice;
 }
 
-const RungInfo* observe(ObservedCall& call, Context& context) {
-  if (context.logs_calls()) log_call(call, context);
-  const RungInfo* const known = remembered_rung(call, context);
-  if (known != nullptr || context.tuning() != Tuning::first_call) return known;
-  return named(call, tune(call, context).rung);
+const RungInfo* tuned_rung(ObservedCall& call, Context& context) {
+  if (context.tuning() == Tuning::off) return nullptr;
+  const TuningKey key = key_of(call, context);
+  if (const RungInfo* known = named(call, tuning_file().find(key).rung)) return known;
+  if (context.tuning() != Tuning::first_call || is_measuring) return nullptr;
+  // One at a time: threads would disturb each other's timings, and two that make the same call must
+  // not choose differently.
+  static std::mutex measuring;
+  const std::lock_guard lock(measuring);
+  if (const RungInfo* known = named(call, tuning_file().find(key).rung)) return known;
+  if (!may_measure_more(call.op())) return nullptr;
+  const Tuned choice = measure(call, context);
+  if (choice.rung.empty()) return nullptr;
+  if (const RungInfo* held = named(call, tuning_file().add(key, choice, false).rung)) return held;
+  // An entry that names no kernel of this call is replaced.
+  return named(call, tuning_file().add(key, choice, true).rung);
 }
 
 }  // namespace detail

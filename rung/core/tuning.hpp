@@ -60,10 +60,13 @@ class RUNG_API ObservedCall {
   virtual void run(const RungInfo& rung, std::span<void* const> data, Context& context) = 0;
 };
 
-/// Logs the call if RUNG_LOG says so. Returns the rung that was measured to be the fastest, now or
-/// before; null where the context does not tune, nothing is remembered, or nothing could be timed:
-/// the stream is being captured in a graph, or memory for scratch copies is short.
-RUNG_API const RungInfo* observe(ObservedCall& call, Context& context);
+/// Writes the call to stderr, once per process, if the context logs calls.
+RUNG_API void log_call(const ObservedCall& call, const Context& context);
+
+/// Returns the rung that was measured to be the fastest, now or before; null where the context does
+/// not tune, nothing is remembered, or nothing could be timed: the stream is being captured in a
+/// graph, memory for scratch copies is short, this call is part of one that is being timed.
+RUNG_API const RungInfo* tuned_rung(ObservedCall& call, Context& context);
 
 /// A remembered choice.
 struct Tuned {
@@ -77,7 +80,7 @@ RUNG_API Tuned remembered_choice(const ObservedCall& call, const Context& contex
 RUNG_API const RungInfo* remembered_rung(const ObservedCall& call, const Context& context);
 
 /// Times the candidates of a call, whatever is remembered of it, and remembers the fastest.
-RUNG_API Tuned tune(ObservedCall& call, Context& context);
+RUNG_API Tuned tune_again(ObservedCall& call, Context& context);
 
 /// The file of remembered choices: RUNG_TUNE_FILE, else rung/tuning.jsonl in XDG_CACHE_HOME or
 /// ~/.cache; "" where the environment names no folder.

@@ -10,12 +10,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace rung::detail {
@@ -111,27 +113,35 @@ void TuningFile::read_new_lines() {
       read_from(file.get(), read_, std::min<long long>(status.st_size, most_bytes));
   // A line without its end is still being written.
   std::size_t begin = 0;
+  std::map<TuningKey, Tuned> read;
   for (std::size_t end = text.find('\n'); end != std::string::npos;
        begin = end + 1, end = text.find('\n', begin)) {
+    if (end - begin > longest_line) continue;
     auto entry = parsed(std::string_view(text).substr(begin, end - begin));
-    if (entry) choices_.insert_or_assign(std::move(entry->first), std::move(entry->second));
+    if (entry) read.insert_or_assign(std::move(entry->first), std::move(entry->second));
   }
+  choices_.merge(read);  // what this process uses already holds until it ends
   // Nobody writes lines so long: skipped, or every call would read it again.
   if (text.size() - begin > longest_line) begin = text.size();
   read_ += static_cast<long long>(begin);
 }
 
-void TuningFile::append(const std::string& line) {
+Tuned TuningFile::append(const TuningKey& key, const Tuned& choice, bool replaces) {
   trouble_.clear();
+  const auto keep = [&] {
+    choices_.insert_or_assign(key, choice);
+    return choice;
+  };
+  const auto fail = [&](const char* what) {
+    trouble_ = std::string(what) + " " + path_ + ": " + std::strerror(errno);
+    return keep();
+  };
   if (path_.empty()) {
     trouble_ = "neither RUNG_TUNE_FILE, XDG_CACHE_HOME nor HOME names a place for it";
-    return;
+    return keep();
   }
   std::error_code none;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), none);
-  const auto fail = [&](const char* what) {
-    trouble_ = std::string(what) + " " + path_ + ": " + std::strerror(errno);
-  };
   const Descriptor file(
       open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644));
   if (!file.is_open()) return fail("cannot open");
@@ -139,18 +149,29 @@ void TuningFile::append(const std::string& line) {
   if (fstat(file.get(), &status) != 0) return fail("cannot look at");
   if (!S_ISREG(status.st_mode)) {
     trouble_ = path_ + " is no file";
-    return;
+    return keep();
   }
-  while (flock(file.get(), LOCK_EX) != 0) {
-    if (errno != EINTR) return fail("cannot lock");
+  // A process that was stopped while it held the lock must not stop others.
+  constexpr int tries = 50;
+  for (int i = 0; flock(file.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
+    if ((errno != EWOULDBLOCK && errno != EINTR) || i == tries) return fail("cannot lock");
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  if (!replaces) {
+    read_new_lines();
+    if (const auto known = choices_.find(key); known != choices_.end()) return known->second;
   }
   if (fstat(file.get(), &status) != 0) return fail("cannot look at");
+  if (status.st_size >= most_bytes) {
+    trouble_ = path_ + " has 64 MiB, of which no more is read: delete it to go on";
+    return keep();
+  }
   // Whoever wrote last may have been stopped in the middle of a line.
   char last = '\n';
   if (status.st_size > 0 && pread(file.get(), &last, 1, status.st_size - 1) != 1) {
     return fail("cannot read");
   }
-  const std::string text = last == '\n' ? line : '\n' + line;
+  const std::string text = (last == '\n' ? "" : "\n") + line_of(key, choice);
   std::size_t done = 0;
   while (done < text.size()) {
     const ssize_t count = write(file.get(), text.data() + done, text.size() - done);
@@ -158,22 +179,26 @@ void TuningFile::append(const std::string& line) {
     if (count < 0) return fail("cannot write");
     done += static_cast<std::size_t>(count);
   }
+  return keep();
 }
 
 Tuned TuningFile::find(const TuningKey& key) {
+  constexpr double often = 1;  // seconds: opening a file for every unknown call would cost more
   const std::lock_guard lock(guard_);
   auto found = choices_.find(key);
-  if (found == choices_.end()) {
+  const double now =
+      std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  if (found == choices_.end() && (looked_ < 0 || now - looked_ > often)) {
+    looked_ = now;
     read_new_lines();
     found = choices_.find(key);
   }
   return found != choices_.end() ? found->second : Tuned{};
 }
 
-void TuningFile::add(const TuningKey& key, const Tuned& choice) {
+Tuned TuningFile::add(const TuningKey& key, const Tuned& choice, bool replaces) {
   const std::lock_guard lock(guard_);
-  choices_.insert_or_assign(key, choice);
-  append(line_of(key, choice));
+  return append(key, choice, replaces);
 }
 
 std::string TuningFile::trouble() {

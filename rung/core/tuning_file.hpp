@@ -25,14 +25,15 @@ class TuningFile {
 
   /// Returns the choice for a key, from this process or, read now, from another; no rung: none.
   Tuned find(const TuningKey& key);
-  /// Keeps a choice in this process, and in the file if that can be written.
-  void add(const TuningKey& key, const Tuned& choice);
+  /// Keeps a choice in this process, and in the file if that can be written. Returns the choice
+  /// that holds: unless it `replaces`, one that another process wrote meanwhile.
+  Tuned add(const TuningKey& key, const Tuned& choice, bool replaces);
   [[nodiscard]] std::string trouble();
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   void read_new_lines();
-  void append(const std::string& line);
+  Tuned append(const TuningKey& key, const Tuned& choice, bool replaces);
 
   std::mutex guard_;
   std::string path_;
@@ -41,6 +42,7 @@ class TuningFile {
   // Of the file that has been read: which one, and how far.
   unsigned long long file_ = 0;
   long long read_ = 0;
+  double looked_ = -1;  // when, in seconds of a steady clock
 };
 
 }  // namespace rung::detail

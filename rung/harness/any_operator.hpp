@@ -255,7 +255,7 @@ class Operator final : public AnyOperator {
     }
     void call(Context& context) override { rung::call<Op>(context, given); }
     const RungInfo& chosen(const Context& context) const override {
-      if constexpr (detail::Describable<Op>) {
+      if constexpr (detail::Tunable<Op>) {
         const detail::Observed<Op> call(given, args, context);
         if (const RungInfo* known = detail::remembered_rung(call, context)) return *known;
       }
@@ -265,15 +265,15 @@ class Operator final : public AnyOperator {
       return find(rung).estimate(args, comparison_context(context));
     }
     detail::Tuned remembered(const Context& context) const override {
-      if constexpr (detail::Describable<Op>) {
+      if constexpr (detail::Tunable<Op>) {
         return detail::remembered_choice(detail::Observed<Op>(given, args, context), context);
       }
       return {};
     }
     detail::Tuned tune(Context& context) override {
-      if constexpr (detail::Describable<Op>) {
+      if constexpr (detail::Tunable<Op>) {
         detail::Observed<Op> call(given, args, context);
-        if (!writes_nothing<Op>(given)) return detail::tune(call, context);
+        if (!writes_nothing<Op>(given)) return detail::tune_again(call, context);
       }
       return {};
     }

@@ -50,7 +50,7 @@ Backend backend_to_tune(const std::string& asked) {
 Problems read_log(const std::string& path, Backend backend, const std::string& op) {
   Problems all;
   std::istringstream lines(read_text_file(path));
-  int calls = 0;
+  int calls = 0, unread = 0;
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string rung, call, on, name, problem;
@@ -58,8 +58,15 @@ Problems read_log(const std::string& path, Backend backend, const std::string& o
     ++calls;
     std::getline(words >> std::ws, problem);
     if (on != to_string(backend) || (!op.empty() && op != name)) continue;
-    const std::pair one(&known_operator(name), Problem::parse(problem));
-    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+    try {
+      const std::pair one(&known_operator(name), Problem::parse(problem));
+      if (std::ranges::find(all, one) == all.end()) all.push_back(one);
+    } catch (const Error&) {
+      ++unread;  // two processes may have written at once
+    }
+  }
+  if (unread > 0) {
+    say(fmt::format("{} of {} cannot be read: not tuned.", count_of(unread, "line"), path));
   }
   if (calls == 0) {
     throw Error(ErrorCode::invalid_argument,
@@ -108,7 +115,7 @@ void tune_one(const AnyOperator& op, const Problem& problem, bool again, Context
   if (!known) tuned = made->tune(context);
   if (tuned.rung.empty()) {
     table.add({std::string(op.name()), problem.to_string(), "", estimated, "", "",
-               "not timed: no room for copies of its results"});
+               "not timed: no kernel could be, or copies of its results have no room"});
     return;
   }
   const double best = tuned.seconds[tuned.rung];
@@ -131,11 +138,17 @@ int run(const Options& options) {
                {"faster", true, Table::Fit::keep},
                {"remark"}});
   const InterruptGuard guard;
+  bool refused = false;
   try {
     Progress progress(static_cast<std::int64_t>(problems.size()));
     for (const auto& [op, problem] : problems) {
       progress.step(problem.to_string());
-      tune_one(*op, problem, options.again, context, table);
+      try {
+        tune_one(*op, problem, options.again, context, table);
+      } catch (const Error& error) {
+        table.add({std::string(op->name()), problem.to_string(), "", "", "", "", error.what()});
+        refused = true;
+      }
     }
   } catch (const Interrupted&) {  // NOLINT(bugprone-empty-catch): what was timed is printed
   }
@@ -149,7 +162,7 @@ int run(const Options& options) {
                   "RUNG_TUNE=remembered.",
                   detail::tuning_file_path()));
   if (InterruptGuard::interrupted()) InterruptGuard::end("the rest is not tuned");
-  return exit_good;
+  return refused ? exit_usage : exit_good;
 }
 
 CommandSpec::Action setup(Parser app) {
@@ -177,7 +190,7 @@ CommandSpec::Action setup(Parser app) {
   app.example("RUNG_LOG=calls ./program 2> calls.log", "what does a program call?");
   app.example("rung tune --from-log calls.log", "all of it");
   app.exit_codes({{exit_good, "tuned"},
-                  {exit_usage, "the command line or the log is wrong"},
+                  {exit_usage, "the command line, the log, a problem or the file is wrong"},
                   {exit_not_here, "the backend is not available here"}});
   return [options] { return run(*options); };
 }

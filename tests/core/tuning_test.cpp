@@ -3,7 +3,9 @@
 // that choices are remembered across contexts and processes, and what a bad file does.
 #include "rung/core/tuning.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -32,6 +35,10 @@ using test::fake_device;
 namespace fs = std::filesystem;
 
 std::map<std::string, int> runs;  // of each rung
+std::mutex runs_guard;
+bool nested = false;  // rungs make a call of their own
+
+void call_within();
 
 /// y = 3 x + beta y. The rung of the best estimate is the slow one.
 struct Triple {
@@ -64,7 +71,11 @@ struct Triple {
 };
 
 void triple(const char* name, const Triple::Args& args, std::chrono::microseconds pause) {
-  ++runs[name];
+  {
+    const std::lock_guard lock(runs_guard);
+    ++runs[name];
+  }
+  if (nested && args.x.shape[0] == 8) call_within();
   if (pause.count() > 0) std::this_thread::sleep_for(pause);
   for (std::int64_t i = 0; i < args.x.shape[0]; ++i) {
     auto& y = static_cast<float*>(args.y.data)[i * args.y.strides[0]];
@@ -105,6 +116,13 @@ const Rung<Triple> on_gpu{{.name = "on_gpu",
                            .step = 10,
                            .backend = Backend::cuda,
                            .run = [](const Triple::Args&, Context&) { ++runs["on_gpu"]; }}};
+
+void call_within() {
+  Context inner = Context::cpu(1);
+  inner.set_tuning(Tuning::first_call);
+  std::vector<float> x(4), y(4);
+  call<Triple>(inner, {.x = ConstTensorRef(x.data(), {4}), .y = TensorRef(y.data(), {4})});
+}
 
 class Tuned : public testing::Test {
  protected:
@@ -364,6 +382,68 @@ TEST_F(Tuned, NothingIsMeasuredWhileAGraphIsCaptured) {
   EXPECT_GT(runs["on_gpu"], 3);
   ASSERT_EQ(lines().size(), 1);
   EXPECT_EQ(nlohmann::json::parse(lines().front())["device"], "cuda: fake 0");
+}
+
+TEST_F(Tuned, GivesBackCopiesWhereMemoryIsShort) {
+  // The second copy finds no memory: the first is released, and the call runs as estimated.
+  const std::int64_t most = static_cast<std::int64_t>(test::fake::memory / sizeof(float) / 4);
+  const Tensor x(DType::f32, {8}, test::gpu);
+  Context cuda = Context::cuda();
+  cuda.set_tuning(Tuning::first_call);
+  const TensorRef large(x.ref().data, DType::f32, {most + 1}, test::gpu);
+  const std::size_t before = fake_device().blocks.size();
+  call<Triple>(cuda, {.x = large, .y = large});
+  EXPECT_EQ(fake_device().blocks.size(), before);
+  EXPECT_EQ(runs["on_gpu"], 1);
+  EXPECT_FALSE(fs::exists(file));
+}
+
+TEST_F(Tuned, KeepsWhatAGraphMayUseWhereTheTuningChanges) {
+  const Tensor x(DType::f32, {8}, test::gpu), y(DType::f32, {8}, test::gpu);
+  Context cuda = Context::cuda();
+  static_cast<void>(cuda.workspace(1000));
+  struct Table {
+    Tensor words{DType::i32, {16}, test::gpu};
+  };
+  static_cast<void>(cuda.memo<Table>());
+  const std::size_t before = fake_device().blocks.size();
+  cuda.set_tuning(Tuning::first_call);
+  call<Triple>(cuda, {.x = x, .y = y});
+  cuda.set_tuning(Tuning::off);
+  EXPECT_EQ(fake_device().blocks.size(), before);
+}
+
+TEST_F(Tuned, ThreadsThatMakeTheSameCallChooseAlike) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([] {
+      Context first = context(Tuning::first_call);
+      call_on(first, 88);
+    });
+  }
+  for (std::thread& one : threads) one.join();
+  EXPECT_EQ(lines().size(), 1);
+}
+
+TEST_F(Tuned, ALockedFileIsNotWaitedFor) {
+  write("");
+  const int held = open(file.c_str(), O_RDWR);
+  ASSERT_EQ(flock(held, LOCK_EX), 0);
+  Context first = context(Tuning::first_call);
+  EXPECT_EQ(call_on(first, 8), 3);
+  EXPECT_NE(detail::tuning_file_trouble().find("cannot lock"), std::string::npos);
+  close(held);
+  EXPECT_EQ(lines().size(), 0);
+}
+
+TEST_F(Tuned, ACallWithinAMeasuredOneIsNotMeasured) {
+  nested = true;
+  Context first = context(Tuning::first_call);
+  call_on(first, 8);
+  nested = false;
+  // The inner call is measured when the outer one has been: once, by the call itself.
+  ASSERT_EQ(lines().size(), 2);
+  EXPECT_EQ(nlohmann::json::parse(lines().front())["problem"], "f32 8");
 }
 
 TEST_F(Tuned, TheEnvironmentSaysWhatAContextBeginsWith) {

@@ -18,6 +18,7 @@ namespace rung {
 struct RUNG_API Optimizer {
   static constexpr std::string_view name = "optimizer";
   static constexpr std::string_view summary = "a step of SGD or Adam over all parameters";
+  static constexpr std::string_view counters[] = {"step"};  // no choice depends on it
   static constexpr std::string_view problem_help =
       "TYPE SHAPE[,options]: f32 16777216,momentum=0.9   bf16 1048576,adam,master,clip=1\n"
       "options: adam (default: sgd), momentum=X, nesterov, decay=X, decoupled, step=N, clip=X\n"

@@ -96,6 +96,7 @@ void widened(const Call& call, Context& context) {
   auto& inner = context.memo<Inner>().context;
   if (!inner || inner->threads() != context.threads()) inner = Context::cpu(context.threads());
   inner->set_choice(context.choice());
+  inner->set_tuning(Tuning::off);
   const Blocks block = blocks_of(call);
   const bool a_along = along_columns(call.a, call.m, call.k);
   const bool b_along = along_columns(call.b, call.k, call.n);
