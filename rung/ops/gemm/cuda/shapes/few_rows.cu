@@ -16,8 +16,8 @@
 // Source   cuBLAS gemv kernels' names in a profile; CUTLASS, gemv.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 #include "rung/ops/gemm/cuda/shapes/few_rows.cuh"
+#include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
@@ -66,7 +66,7 @@ double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   constexpr double single_latency = 1.2e-6;  // the same of loads of single elements, and
   constexpr double more_latency = 0.6e-6;    // for each 16 rows that are multiplied by them
   constexpr double next_wave = 1.6e-6;       // ends of blocks, and starts of those that follow
-  constexpr double memory_share = 0.85;      // of the nominal rate
+  constexpr double memory_share = sizeof(T) == 2 ? 0.45 : 0.85;  // of the nominal rate
   constexpr double arithmetic_share = 0.55;  // with the loads of A from shared memory
   constexpr double slice_launch = 2.5e-6;    // the second kernel, behind the first
   const NominalRates rates = nominal_rates(context);

@@ -160,7 +160,7 @@ SkinnyPlan plan_of(const Gemm::Args& args, bool k_major, const Context& context)
   constexpr std::int64_t most_rows = 128;
   constexpr std::int64_t panel = 64;     // of rows that are contiguous
   constexpr double memory_share = 0.92;  // of the nominal rate
-  constexpr double l2_rate = 5.5e12;
+  constexpr double l2_rate = 6e12;
   constexpr double start = 2.5e-6;  // to the first products, and from the last
   constexpr double step = 0.13e-6;  // of a chunk, however few its rows
   const std::int64_t sms = context.info().sms;

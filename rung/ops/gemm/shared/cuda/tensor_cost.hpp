@@ -115,9 +115,9 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
   const auto parts = static_cast<double>(slices);
   const double busy = tile.start_seconds + in_waves(full, depth, out, reads) +
                       in_waves(cut * parts, depth / parts, sizeof(float), 0);
-  // Of tiles that are mostly padding little is in flight: half of the rate, in the end.
+  // Of tiles that are mostly padding little is in flight: less than half of the rate, in the end.
   const double filled = std::min(1.0, std::min(m, n) / 128);
-  const double reached = tile.memory * (0.5 + 0.5 * filled);
+  const double reached = tile.memory * (0.4 + 0.6 * filled);
   const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / reached;
   double seconds = launch_seconds + std::max(busy, memory);
   if (slices > 1) {
