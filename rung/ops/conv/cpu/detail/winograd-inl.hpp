@@ -48,23 +48,23 @@ template <class Transform>
 class WinogradTiles {
  public:
   explicit WinogradTiles(const Gathered& g)
-      : g_(g),
-        down_(ceil_div(g.axis[1].places, M)),
-        across_(ceil_div(g.axis[2].places, M)),
-        panels_(ceil_div(g.images * down_ * across_, columns)),
-        filter_place_(round_up(g.m * g.q, 16) + a_line),
-        tile_place_(g.q * columns + a_line) {}
+      : layer(g),
+        tiles_down(ceil_div(g.axis[1].places, pixels)),
+        tiles_across(ceil_div(g.axis[2].places, pixels)),
+        panels(ceil_div(g.images * tiles_down * tiles_across, columns)),
+        filter_place(round_up(g.m * g.q, 16) + a_line),
+        tile_place(g.q * columns + a_line) {}
 
   [[nodiscard]] std::size_t shared_bytes() const {
-    return conv_layer::bytes_of<float>({g_.groups, area, filter_place_});
+    return conv_layer::bytes_of<float>({layer.groups, area, filter_place});
   }
   [[nodiscard]] std::size_t thread_bytes() const {
-    return conv_layer::bytes_of<float>({area, tile_place_ + sum_place});
+    return conv_layer::bytes_of<float>({area, tile_place + sum_place});
   }
 
   using V = WinogradVector;
-  static constexpr int M = Transform::pixels;
-  static constexpr int size = M + 2;
+  static constexpr int pixels = Transform::pixels;
+  static constexpr int size = pixels + 2;
   static constexpr int area = size * size;
   static constexpr int lanes = lanes_of<float>;
   static constexpr int columns = panel_columns<float>;
@@ -74,7 +74,7 @@ class WinogradTiles {
   static constexpr std::int64_t sum_place = filters_a_time * columns + a_line;
   /// As many channels of a place as L1 holds beside the weights.
   static constexpr std::int64_t channels_a_time = 32768 / 4 / columns;
-  static constexpr int line_length = columns * M;
+  static constexpr int line_length = columns * pixels;
 
   /// A panel of tiles as runs, which are neighbors in one row of tiles of one image.
   struct TileRun {
@@ -88,20 +88,20 @@ class WinogradTiles {
     TileRun runs[columns];
   };
   [[nodiscard]] Panel panel_of(std::int64_t index) const {
-    const std::int64_t first = index % panels_ * columns;
+    const std::int64_t first = index % panels * columns;
     Panel panel;
-    panel.group = index / panels_;
-    panel.count =
-        static_cast<int>(std::min<std::int64_t>(columns, g_.images * down_ * across_ - first));
+    panel.group = index / panels;
+    panel.count = static_cast<int>(
+        std::min<std::int64_t>(columns, layer.images * tiles_down * tiles_across - first));
     for (int column = 0; column < panel.count;) {
       TileRun& run = panel.runs[panel.run_count++];
       const std::int64_t tile = first + column;
-      run.across = tile % across_;
-      run.down = tile / across_ % down_;
-      run.n = tile / across_ / down_;
+      run.across = tile % tiles_across;
+      run.down = tile / tiles_across % tiles_down;
+      run.n = tile / tiles_across / tiles_down;
       run.column = column;
       run.count =
-          static_cast<int>(std::min<std::int64_t>(panel.count - column, across_ - run.across));
+          static_cast<int>(std::min<std::int64_t>(panel.count - column, tiles_across - run.across));
       column += run.count;
     }
     return panel;
@@ -110,20 +110,21 @@ class WinogradTiles {
   /// Six filters from `first` on, or fewer: [group][place][six][channel][filter].
   HWY_NOINLINE void transform_filters(std::int64_t group, std::int64_t first,
                                       float* filters) const {
-    const std::int64_t rows = std::min<std::int64_t>(tile_rows, g_.m - first);
-    const auto* w = static_cast<const float*>(g_.w) + group * g_.w_group + first * g_.w_strides[0];
-    float* to = filters + group * area * filter_place_ + first * g_.q;
+    const std::int64_t rows = std::min<std::int64_t>(tile_rows, layer.m - first);
+    const auto* w =
+        static_cast<const float*>(layer.w) + group * layer.w_group + first * layer.w_strides[0];
+    float* to = filters + group * area * filter_place + first * layer.q;
     const WinogradTag d;
     std::int64_t q = 0;
     std::int64_t filter = 0;
-    for (std::int64_t at = 0; at < rows * g_.q; at += lanes, to += lanes) {
+    for (std::int64_t at = 0; at < rows * layer.q; at += lanes, to += lanes) {
       alignas(64) float taps[9][lanes] = {};
-      const auto some = static_cast<int>(std::min<std::int64_t>(lanes, rows * g_.q - at));
+      const auto some = static_cast<int>(std::min<std::int64_t>(lanes, rows * layer.q - at));
       for (int lane = 0; lane < some; ++lane) {
-        const float* from = w + filter * g_.w_strides[0] + q * g_.w_strides[1];
+        const float* from = w + filter * layer.w_strides[0] + q * layer.w_strides[1];
         for (int k = 0; k < 3; ++k) {
           for (int l = 0; l < 3; ++l) {
-            taps[k * 3 + l][lane] = from[k * g_.w_strides[3] + l * g_.w_strides[4]];
+            taps[k * 3 + l][lane] = from[k * layer.w_strides[3] + l * layer.w_strides[4]];
           }
         }
         if (++filter < rows) continue;
@@ -141,7 +142,7 @@ class WinogradTiles {
         V made[size];
         Transform::filter(row, made);
         for (int j = 0; j < size; ++j) {
-          store_as_n(made[j], d, to + (i * size + j) * filter_place_,
+          store_as_n(made[j], d, to + (i * size + j) * filter_place,
                      static_cast<std::size_t>(some));
         }
       }
@@ -160,16 +161,18 @@ class WinogradTiles {
                                     float* tiles) const {
     for (int r = 0; r < panel.run_count; ++r) {
       const TileRun& run = panel.runs[r];
-      const float* plane = static_cast<const float*>(g_.x) +
-                           (panel.group * g_.q + q) * g_.x_strides[1] + run.n * g_.x_strides[0];
+      const float* plane = static_cast<const float*>(layer.x) +
+                           (panel.group * layer.q + q) * layer.x_strides[1] +
+                           run.n * layer.x_strides[0];
       for (int i = 0; i < size; ++i) {
-        const std::int64_t h = run.down * M + g_.axis[1].start + i;
-        const float* row = h < 0 || h >= g_.axis[1].extent ? nullptr : plane + h * g_.x_strides[3];
-        const std::int64_t o = run.across * M;
-        gather_run(g_.axis[2], row, g_.x_strides[4], o, 0, run.count * M,
-                   lines.first[i] + run.column * M);
-        gather_run(g_.axis[2], row, g_.x_strides[4], o + M, 0, (run.count - 1) * M + 2,
-                   lines.next[i] + run.column * M);
+        const std::int64_t h = run.down * pixels + layer.axis[1].start + i;
+        const float* row =
+            h < 0 || h >= layer.axis[1].extent ? nullptr : plane + h * layer.x_strides[3];
+        const std::int64_t o = run.across * pixels;
+        gather_run(layer.axis[2], row, layer.x_strides[4], o, 0, run.count * pixels,
+                   lines.first[i] + run.column * pixels);
+        gather_run(layer.axis[2], row, layer.x_strides[4], o + pixels, 0,
+                   (run.count - 1) * pixels + 2, lines.next[i] + run.column * pixels);
       }
     }
     const WinogradTag d;
@@ -178,7 +181,7 @@ class WinogradTiles {
 #pragma GCC unroll 6
       for (int i = 0; i < size; ++i) {
         V loaded[size];
-        Transform::load(lines.first[i] + first * M, lines.next[i] + first * M, loaded);
+        Transform::load(lines.first[i] + first * pixels, lines.next[i] + first * pixels, loaded);
         Transform::input(loaded, rows[i]);
       }
 #pragma GCC unroll 6
@@ -187,23 +190,23 @@ class WinogradTiles {
 #pragma GCC unroll 6
         for (int i = 0; i < size; ++i) column[i] = rows[i][j];
         Transform::input(column, made);
-        float* to = tiles + j * tile_place_ + q * columns + first;
+        float* to = tiles + j * tile_place + q * columns + first;
 #pragma GCC unroll 6
-        for (int i = 0; i < size; ++i, to += size * tile_place_) hn::StoreU(made[i], d, to);
+        for (int i = 0; i < size; ++i, to += size * tile_place) hn::StoreU(made[i], d, to);
       }
     }
   }
 
   /// sums[place][filter][column] of filter m of a group, to y.
   HWY_NOINLINE void transform_output(const Panel& panel, std::int64_t m, const float* sums) const {
-    const std::int64_t k = panel.group * g_.m + m;
-    float* const y = static_cast<float*>(g_.y) + k * g_.y_strides[1];
+    const std::int64_t k = panel.group * layer.m + m;
+    float* const y = static_cast<float*>(layer.y) + k * layer.y_strides[1];
     float bias;
-    copy_bias<float, float>(g_, k, 1, &bias);
-    alignas(64) float lines[M][line_length];
+    copy_bias<float, float>(layer, k, 1, &bias);
+    alignas(64) float lines[pixels][line_length];
     const WinogradTag d;
     for (int first = 0; first < panel.count; first += lanes) {
-      V rows[size][M];
+      V rows[size][pixels];
 #pragma GCC unroll 6
       for (int i = 0; i < size; ++i) {
         V loaded[size];
@@ -213,40 +216,40 @@ class WinogradTiles {
         }
         Transform::output(loaded, rows[i]);
       }
-      V made[M][M];
+      V made[pixels][pixels];
 #pragma GCC unroll 6
-      for (int j = 0; j < M; ++j) {
-        V column[size], to[M];
+      for (int j = 0; j < pixels; ++j) {
+        V column[size], to[pixels];
 #pragma GCC unroll 6
         for (int i = 0; i < size; ++i) column[i] = rows[i][j];
         Transform::output(column, to);
 #pragma GCC unroll 6
-        for (int i = 0; i < M; ++i) made[i][j] = hn::Add(to[i], hn::Set(d, bias));
+        for (int i = 0; i < pixels; ++i) made[i][j] = hn::Add(to[i], hn::Set(d, bias));
       }
 #pragma GCC unroll 6
-      for (int i = 0; i < M; ++i) Transform::store(made[i], lines[i] + first * M);
+      for (int i = 0; i < pixels; ++i) Transform::store(made[i], lines[i] + first * pixels);
     }
-    const auto used = static_cast<int>(round_up(panel.count, lanes)) * M;
-    for (int i = 0; i < M; ++i) activate(g_.activation, lines[i], used);
+    const auto used = static_cast<int>(round_up(panel.count, lanes)) * pixels;
+    for (int i = 0; i < pixels; ++i) activate(layer.activation, lines[i], used);
     for (int r = 0; r < panel.run_count; ++r) {
       const TileRun& run = panel.runs[r];
       const std::int64_t width =
-          std::min(std::int64_t{run.count} * M, g_.axis[2].places - run.across * M);
-      float* to = y + run.n * g_.y_strides[0] + run.down * M * g_.y_strides[3] +
-                  run.across * M * g_.y_strides[4];
-      for (int i = 0; i < M && run.down * M + i < g_.axis[1].places; ++i) {
-        store_strided(lines[i] + run.column * M, to + i * g_.y_strides[3], g_.y_strides[4],
-                      static_cast<int>(width));
+          std::min(std::int64_t{run.count} * pixels, layer.axis[2].places - run.across * pixels);
+      float* to = y + run.n * layer.y_strides[0] + run.down * pixels * layer.y_strides[3] +
+                  run.across * pixels * layer.y_strides[4];
+      for (int i = 0; i < pixels && run.down * pixels + i < layer.axis[1].places; ++i) {
+        store_strided(lines[i] + run.column * pixels, to + i * layer.y_strides[3],
+                      layer.y_strides[4], static_cast<int>(width));
       }
     }
   }
 
-  const Gathered& g_;
-  std::int64_t down_;
-  std::int64_t across_;
-  std::int64_t panels_;
-  std::int64_t filter_place_;  // elements from place to place
-  std::int64_t tile_place_;
+  const Gathered& layer;
+  std::int64_t tiles_down;
+  std::int64_t tiles_across;
+  std::int64_t panels;
+  std::int64_t filter_place;  // elements from place to place
+  std::int64_t tile_place;
 };
 
 }  // namespace rung::conv_cpu::HWY_NAMESPACE

@@ -92,36 +92,36 @@ struct Winograd4 : WinogradTiles<Transform4> {
 
   void run(const cpu::Team& team, std::byte* shared, std::byte* own) const {
     auto* const filters = reinterpret_cast<float*>(shared);
-    const std::int64_t sixes = ceil_div(g_.m, std::int64_t{tile_rows});
-    const cpu::Range packing = team.share(g_.groups * sixes);
+    const std::int64_t sixes = ceil_div(layer.m, std::int64_t{tile_rows});
+    const cpu::Range packing = team.share(layer.groups * sixes);
     for (std::int64_t i = packing.begin; i < packing.end; ++i) {
       transform_filters(i / sixes, i % sixes * tile_rows, filters);
     }
     team.wait();
     auto* const tiles = reinterpret_cast<float*>(own);
-    const cpu::Range share = team.share(g_.groups * panels_);
+    const cpu::Range share = team.share(layer.groups * panels);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       const Panel panel = panel_of(i);
       Lines lines{};
-      for (std::int64_t q = 0; q < g_.q; ++q) transform_input(panel, q, lines, tiles);
-      multiply(panel, filters + panel.group * area * filter_place_, tiles,
-               tiles + area * tile_place_);
+      for (std::int64_t q = 0; q < layer.q; ++q) transform_input(panel, q, lines, tiles);
+      multiply(panel, filters + panel.group * area * filter_place, tiles,
+               tiles + area * tile_place);
     }
   }
 
   /// Place after place of the transformed tiles, filters times tiles, summed over channels.
   void multiply(const Panel& panel, const float* filters, const float* tiles, float* sums) const {
-    for (std::int64_t m = 0; m < g_.m; m += filters_a_time) {
-      const std::int64_t some = std::min(filters_a_time, g_.m - m);
+    for (std::int64_t m = 0; m < layer.m; m += filters_a_time) {
+      const std::int64_t some = std::min(filters_a_time, layer.m - m);
       for (int place = 0; place < area; ++place) {
-        const float* const w = filters + place * filter_place_ + m * g_.q;
-        const float* const x = tiles + place * tile_place_;
-        for (std::int64_t q = 0; q == 0 || q < g_.q; q += channels_a_time) {
-          const std::int64_t channels = std::min(channels_a_time, g_.q - q);
+        const float* const w = filters + place * filter_place + m * layer.q;
+        const float* const x = tiles + place * tile_place;
+        for (std::int64_t q = 0; q == 0 || q < layer.q; q += channels_a_time) {
+          const std::int64_t channels = std::min(channels_a_time, layer.q - q);
           for (std::int64_t i = 0; i < some; i += tile_rows) {
             const auto left = static_cast<int>(std::min<std::int64_t>(tile_rows, some - i));
             with_tile<float>(left, panel.count, [&](auto rows, auto vectors) {
-              sum_channels<rows, vectors>(w + i * g_.q + q * rows, channels, x + q * columns,
+              sum_channels<rows, vectors>(w + i * layer.q + q * rows, channels, x + q * columns,
                                           sums + place * sum_place + i * columns, q != 0);
             });
           }
