@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
 
     layout.ring_v.await_full(at);
     if (first + shape.keys > work.length && work.length < job.keys()) {
-      // Zero times whatever is in memory behind the last key might be NaN.
+      // Keys past the end of this sequence have P = 0, but V may hold NaN there, and 0 NaN is NaN.
       TileK::clear_rows(layout.v[at.stage], work.length - first, thread, warpgroup * shape.groups);
       ptx::fence_async_proxy();
       ptx::barrier_sync(1, warpgroup * shape.groups);
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
   if (thread % 32 == 0) ptx::bulk_wait_read<0>();
 }
 
-/// Queries of a block, for whichever width.
+/// The fewest queries per block of any width, for supports() and the estimate.
 constexpr int min_rows = tuning<128>.rows();
 
 Support supports(const Attention::Args& args, const Context& context) {
@@ -155,7 +155,7 @@ Support supports(const Attention::Args& args, const Context& context) {
 }
 
 double estimate(const Attention::Args& args, const Context& context) {
-  // Times of an H100: 6.9 us for any block with few keys, 8 us for each that follows.
+  // Of an H100: 6.9 us, the launch included, for a block with few keys; 8 us for each that follows.
   return seconds_of(
       {.rows = min_rows, .operations = 4e12, .width_step = 64, .start = 2.9e-6, .restart = 8e-6},
       args, context);

@@ -79,7 +79,9 @@ __global__ void __launch_bounds__(role_threads, 1)
   }
   ptx::wgmma_wait<0>(sums);
 
-  const int zero = zero_anew();  // the epilogue's addresses are not kept along the products
+  // A zero that the compiler cannot see through: it computes the addresses of the stores here, not
+  // before the loop, where they would occupy registers.
+  const int zero = zero_anew();
   with_output_type<T>(job.finish.p, job.finish.narrow, [&](const auto& p) {
     finish_strip<columns>(p, layout.strips[warp], work.batch + zero, first_row + 16 * warp + zero,
                           first_column + zero, [&](int i) { return sums[i]; });

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "rung/device/collectives.hpp"
-#include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
 #include "rung/device/tile/roles.hpp"
+#include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(role_threads, 1)
         TileA::load(stage.a, job.a, tile.batch * job.a_moves, tile.row, k, full);
         TileB::load(stage.b, job.b, tile.batch * job.b_moves, tile.column, k, full);
       }
-      __syncwarp();  // no lane prefetches for a later tile
+      __syncwarp();  // lanes 1 to 31 skip the loop: held here, they do not prefetch ahead of lane 0
     });
   } else if (threadIdx.x >= producer_threads) {
     ptx::claim_registers<consumer_registers>();

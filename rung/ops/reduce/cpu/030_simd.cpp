@@ -5,8 +5,8 @@
 // Changes  Against unrolled: one instruction for 16 additions. A masked load covers the tail; the
 //          lanes are added by halves.
 // Cost     A load and an addition per vector: bound by L1 and L2 bandwidth, beyond them by memory.
-// Limits   Sums of contiguous rows of f32 and f64. Error up to (n / 64 + 6) u: still growing with
-//          n, which is why pairwise comes next.
+// Limits   Sums of contiguous rows of f32 and f64. Error up to (n / 64 + 10) u with 16 lanes: it
+//          grows with n, which is why pairwise comes next.
 // Source   as unrolled.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / warp-specialized ring: its shape, its buffers, and how totals are looked back at.
 //
-// WarpRoles wait for each other by three barriers a buffer: full, ready, empty. Each role sees the
-// tiles of the block in the same order: tile i of block b is tile b + i * blocks of all lines.
+// The warp roles synchronize through three mbarriers per buffer: full (loaded), ready (prefixes
+// known), empty (may be overwritten). Each role sees the tiles of the block in the same order: tile
+// i of block b is tile b + i * blocks of all lines.
 // Every lane that has written or read arrives for itself. One for its warp, behind a __syncwarp(),
 // would do by the rules and is no faster (2^28 floats on an H200: 4050 GB/s against 4053), but
 // compute-sanitizer takes it for a race.
 //
 // What is before a tile, every block adds up for itself: it reads the totals of all tiles, in
 // groups of fixed size. carry(g + 1) = carry(g) + group g, and before tile t = carry(its group) +
-// tiles before it in the group. The bits follow from the positions of tiles alone, however many
-// blocks there are. Sums commute, so lanes add what is nearest to them.
+// tiles before it in the group. The order of additions follows from the positions of tiles alone,
+// however many blocks there are. Addition commutes: a lane adds every 32nd total, not a run of them.
 //
 // Idea, Changes, Cost and Limits stand in 100_ring.sm90a.cu, whose rung this is a part of.
 #pragma once

@@ -6,8 +6,9 @@
 //          first, then each thread's sum, scaled once.
 // Changes  against safe_block: x is read twice instead of three times, and rows are contiguous, so
 //          that the loops have 32-bit indices and no stride.
-// Cost     2 loads and 1 store per element: 12 bytes per f32 against 8. Some more exponentials: a
-//          thread's maximum grows about ln k times in k random elements.
+// Cost     2 loads and 1 store per element: 12 bytes per f32, where 8 are compulsory. 2.25
+//          exponentials per element: one in each pass, and one that scales the sum per four
+//          elements, whether or not the maximum has grown.
 // Limits   f32, contiguous rows of fewer than 2^30 elements; types/any_strides takes the rest. A
 //          row keeps one block busy: few long rows leave the device empty.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
