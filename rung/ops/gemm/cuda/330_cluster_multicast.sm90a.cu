@@ -33,8 +33,8 @@ struct ClusterLayout {
   StageRing<stage_count> ring;
 };
 
-/// A cluster takes a pair of 128-row tiles, one below the other: the raster numbers the pairs, and a
-/// block's rank in its cluster says which of them is its own.
+/// A cluster takes a pair of 128-row tiles, one below the other: the raster numbers the pairs, and
+/// a block's rank in its cluster says which of them is its own.
 template <class T, int Columns, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_cluster_multicast(const __grid_constant__ TensorJob<T> job) {

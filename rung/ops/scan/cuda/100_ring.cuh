@@ -11,7 +11,7 @@
 // What is before a tile, every block adds up for itself: it reads the totals of all tiles, in
 // groups of fixed size. carry(g + 1) = carry(g) + group g, and before tile t = carry(its group) +
 // tiles before it in the group. The order of additions follows from the positions of tiles alone,
-// however many blocks there are. Addition commutes: a lane adds every 32nd total, not a run of them.
+// however many blocks there are. Addition commutes: a lane adds every 32nd total, not a run.
 //
 // Idea, Changes, Cost and Limits stand in 100_ring.sm90a.cu, whose rung this is a part of.
 #pragma once

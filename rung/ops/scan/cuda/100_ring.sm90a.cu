@@ -63,9 +63,9 @@ struct WarpRoles {
     const std::int64_t left = lines.n - first;
     const T* from = lines.x_of(line) + first;
     const int valid = static_cast<int>(left < tile_elements ? left : tile_elements);
-    // Bulk copies move 16 bytes at a time: the threads copy the last bytes that do not make 16. They
-    // zero the rest of the last chunk, too, and in a buffer's first use the rest of the tile: sum
-    // and scan warps read full tiles before they look at `valid`.
+    // Bulk copies move 16 bytes at a time: the threads copy the last bytes that do not make 16.
+    // They zero the rest of the last chunk, too, and in a buffer's first use the rest of the tile:
+    // sum and scan warps read full tiles before they look at `valid`.
     constexpr int size = static_cast<int>(sizeof(T));
     const int bulk = valid * size / 16 * 16;
     T* to = reinterpret_cast<T*>(memory.data[at]);

@@ -4,8 +4,8 @@
 // Idea     maximum and sum in one pass: when a larger maximum turns up, the sum so far is scaled
 //          down to it, sum <- sum exp(old - new).
 // Changes  against safe: one pass over x less, where it comes from memory a third of the reads.
-// Cost     x is read twice, y written once; two exponentials per element, one for log. A new maximum
-//          costs the exponential that scales the sum, but its own term is 1.
+// Cost     x is read twice, y written once; two exponentials per element, one for log. A new
+//          maximum costs the exponential that scales the sum, but its own term is 1.
 // Limits   the dependent scaling keeps a compiler from using vectors.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
 #include "rung/ops/softmax/cpu/detail/scalar.hpp"
