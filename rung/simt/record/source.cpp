@@ -38,6 +38,13 @@ bool is_library(std::string_view file) {
   return false;
 }
 
+/// Words of kernels, which a kernel's access may be in where the compiler has not inlined them.
+/// Those in ptx/ are the simulator's.
+bool is_word(std::string_view file) {
+  return file.find("rung/device/") != std::string_view::npos &&
+         file.find("rung/device/ptx/") == std::string_view::npos;
+}
+
 /// The objects of this process with their debug information.
 class Objects {
  public:
@@ -105,7 +112,8 @@ class Objects {
         return best;
       }
     }
-    if (best.line == 0) best.of_a_kernel = true;  // without debug information nobody can tell
+    // Without debug information nobody can tell.
+    if (best.line == 0 || is_word(best.file)) best.of_a_kernel = true;
     return best;
   }
 
