@@ -160,7 +160,7 @@ TEST(GemmTensorCores, ThePublicCallTakesThem) {
     }
     EXPECT_EQ(
         chosen(somewhere(type, 16, 4096), somewhere(type, 4096, 16384), somewhere(type, 16, 16384)),
-        "ldmatrix_pipeline");
+        "skinny_stream");
     // Waves: 288 tiles of 128 x 256 take three where a little more than two would do.
     EXPECT_NE(chosen(somewhere(type, 3000, 3000), somewhere(type, 3000, 3000),
                      somewhere(type, 3000, 3000)),

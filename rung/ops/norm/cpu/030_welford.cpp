@@ -42,7 +42,7 @@ void run(const Norm::Args& args, Context&) {
     float center = mean;
     if (layer && !norm_cpu::in_range(squares, mean)) {
       mean = norm_cpu::moments_past_overflow<float>([x](std::int64_t i) { return x[i]; }, n).center;
-      rstd = mean - mean;  // 0, or NaN
+      rstd = 0 * std::abs(mean);  // or NaN
       center = rstd;
     }
 
