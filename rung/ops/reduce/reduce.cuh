@@ -32,7 +32,6 @@
 #include "rung/cpu/team.hpp"
 
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
-#include "rung/core/bounds.hpp"
 #include "rung/device/collectives.hpp"
 #endif
 
