@@ -37,7 +37,8 @@ def test_every_rung_tells_its_idea_and_has_its_source(reduce):
         assert "Idea" in one.source, one
     steps = [one.step for one in reduce.on("cpu") if one.kind == "step"]
     assert steps == sorted(steps) and len(steps) > 3
-    assert [(one.name, one.kind) for one in reduce.on("cpu")][len(steps):] == [("columns", "type")]
+    assert [(one.name, one.kind) for one in reduce.on("cpu")][len(steps):] == [
+        ("columns", "shape"), ("short_rows", "shape")]
 
 
 def test_check_passes_and_counts_cases(reduce):
