@@ -128,9 +128,9 @@ RUNG_C_API rung_status rung_context_set_choice(rung_context* context, rung_choic
  * RUNG_TUNE (off, remembered or first_call; default off). RUNG_TUNING_OFF: from estimates.
  * RUNG_TUNING_REMEMBERED: from the tuning file where it has the call. RUNG_TUNING_FIRST_CALL: what
  * the file does not have is measured, on copies of what the call writes, and written to it; that
- * takes up to half a second, or a few runs of each candidate, and waits for the stream. The file is
- * RUNG_TUNE_FILE, else rung/tuning.jsonl in XDG_CACHE_HOME or ~/.cache. Measured kernels may add in
- * another order than estimated ones. */
+ * takes up to a quarter of a second beside one or two runs of each candidate, and waits for all
+ * work of a GPU. The file is RUNG_TUNE_FILE, else rung/tuning.jsonl in XDG_CACHE_HOME or ~/.cache.
+ * Measured kernels may add in another order than estimated ones. */
 RUNG_C_API rung_status rung_context_set_tuning(rung_context* context, rung_tuning tuning);
 /* Waits for all enqueued work; returns what went wrong in it. */
 RUNG_C_API rung_status rung_context_synchronize(rung_context* context);

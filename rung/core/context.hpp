@@ -74,7 +74,7 @@ enum class Choice : std::uint8_t {
   fastest,     // also by the number of threads, so that another number may give other bits
 };
 
-/// Where a call's rung comes from.
+/// Source of a call's choice of rung.
 enum class Tuning : std::uint8_t {
   off,         // from estimates, which are the same on every machine of a kind
   remembered,  // from the tuning file where it has the call, else from estimates
@@ -142,11 +142,12 @@ class RUNG_API Context {
   /// Calls from now on choose their rungs so; a new context takes the word of RUNG_TUNE (off,
   /// remembered or first_call; default off). The tuning file is RUNG_TUNE_FILE, else
   /// rung/tuning.jsonl in XDG_CACHE_HOME or ~/.cache: a line of JSON per call, which processes
-  /// share. Measuring takes up to half a second, or a few runs of each candidate; it works on
-  /// copies of what the call writes, leaves the caller's tensors alone, and waits for the stream.
-  /// While the stream is captured in a graph, or where copies would take a quarter of the memory,
-  /// nothing is measured. Measured choices may differ from machine to machine and with them the
-  /// order of additions: with one file, results have the same bits.
+  /// share. Measuring takes up to a quarter of a second beside one or two runs of each candidate;
+  /// it works on copies of what the call writes, leaves the caller's tensors alone, and waits for
+  /// all work of a GPU. While the stream is captured in a graph, or where copies would take a
+  /// quarter of the memory, nothing is measured. Measured choices may differ from machine to
+  /// machine, and with them the order of additions. On a GPU a call that repeats the last one keeps
+  /// its kernel.
   void set_tuning(Tuning tuning);
   /// Returns whether RUNG_LOG=calls was set when this context was made: then every new call is
   /// written to stderr, a line each, as `rung tune --from-log` reads it.

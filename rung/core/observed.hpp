@@ -64,7 +64,7 @@ class Observed final : public ObservedCall {
     std::sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
       return a.estimate != b.estimate ? a.estimate < b.estimate : comes_before(*a.rung, *b.rung);
     });
-    // Of equal estimates the one that a call would take is first.
+    // The one that a call would take is first among equal estimates.
     const RungInfo* const chosen = &choose<Op>(args_, compared_).info;
     const auto first = std::find_if(all.begin(), all.end(),
                                     [&](const Candidate& one) { return one.rung == chosen; });

@@ -295,7 +295,7 @@ Tuned measure(ObservedCall& call, Context& context) {
   std::vector<Contestant> raced;
   is_measuring = true;
   try {
-    // What the call reads may still be computed on its stream.
+    // Work on the stream may still compute what the call reads.
     context.synchronize();
     Context trial = trial_of(context);
     Scratch scratch(call, trial);

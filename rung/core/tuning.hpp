@@ -50,7 +50,7 @@ class RUNG_API ObservedCall {
   virtual ~ObservedCall() = default;
 
   [[nodiscard]] virtual std::string_view op() const = 0;
-  /// As the command line spells it: types, extents and options, not the layout of tensors.
+  /// Returns types, extents and options as the command line spells them; not layouts.
   [[nodiscard]] virtual std::string problem() const = 0;
   /// In the operator's order.
   [[nodiscard]] virtual std::vector<Tensor> tensors() const = 0;
@@ -88,8 +88,8 @@ RUNG_API std::string tuning_file_path();
 /// Why choices are not kept in the file; "" as far as is known.
 RUNG_API std::string tuning_file_trouble();
 
-/// The word of RUNG_TUNE, and whether RUNG_LOG asks for calls. Throws Error(invalid_argument) for a
-/// word that is none of theirs.
+/// Return the word of RUNG_TUNE, and whether RUNG_LOG is "calls". Throw Error(invalid_argument) for
+/// any other word.
 Tuning default_tuning();
 bool calls_are_logged();
 

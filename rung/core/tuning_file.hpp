@@ -12,7 +12,7 @@
 
 namespace rung::detail {
 
-/// What identifies a call among those of all programs and machines.
+/// Identity of a call among those of all programs and machines.
 struct TuningKey {
   std::string version, device, op, problem, layout;
   int threads = 0;  // of a CPU; 0: whatever their number
@@ -39,7 +39,7 @@ class TuningFile {
   std::string path_;
   std::map<TuningKey, Tuned> choices_;
   std::string trouble_;
-  // Of the file that has been read: which one, and how far.
+  // Inode of the file that has been read, and how many bytes of it.
   unsigned long long file_ = 0;
   long long read_ = 0;
   double looked_ = -1;  // when, in seconds of a steady clock

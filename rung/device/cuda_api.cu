@@ -106,7 +106,7 @@ void synchronize(int device, void* stream) {
 bool is_capturing(int device, void* stream) {
   const CurrentDevice current(device);
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  // Of the default stream while another one is captured it fails: that is reason enough, too.
+  // It fails for the default stream while another one is captured: nothing may be measured then.
   if (cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status) != cudaSuccess) {
     cudaGetLastError();
     return true;

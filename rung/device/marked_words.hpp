@@ -13,7 +13,7 @@
 //          highest index: blocks start in the order of their indices, so that all it waits for have
 //          started.
 // Marks    Packet: the mark is 1, and the reader clears it. Plain words: a mark that differs from
-//          launch to launch, which nobody clears.
+//          launch to launch and is never cleared.
 // Cost     a 16-byte store and a polling load per 8 bytes of the value.
 #pragma once
 

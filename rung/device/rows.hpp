@@ -86,7 +86,7 @@ struct Larger {
   __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
   __device__ __forceinline__ double operator()(double a, double b) const { return fmax(a, b); }
 };
-/// Where maxima start: finite, so that -infinity less it is -infinity, not NaN. A row of nothing
+/// Start of maxima: finite, so that -infinity less it is -infinity, not NaN. A row of nothing
 /// but -infinity ends with a sum of exponentials of 0, by which it is known.
 template <class Sum>
 inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();

@@ -72,7 +72,7 @@ class RUNG_API Instance {
   [[nodiscard]] virtual const RungInfo& chosen(const Context& context) const = 0;
   /// Seconds by which rungs that take the call are compared.
   [[nodiscard]] virtual double estimate(const RungInfo& rung, const Context& context) const = 0;
-  /// What the tuning file has of the call; no rung: nothing.
+  /// Returns what the tuning file has of the call; no rung: nothing.
   [[nodiscard]] virtual detail::Tuned remembered(const Context& context) const = 0;
   /// Times the candidates of the public call and remembers the fastest; no rung: could not be.
   virtual detail::Tuned tune(Context& context) = 0;

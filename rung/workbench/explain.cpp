@@ -253,7 +253,7 @@ int explain_one(const AnyOperator& op, const RungInfo& rung, Options& options) {
   return exit_good;
 }
 
-/// Of the backend that programs use, unless another is asked for: simt's choice is an H200's.
+/// Explains the choice of the backend that programs use, or of the one given: simt's is an H200's.
 int choice_of(const AnyOperator& op, const Target& target, const Options& options) {
   if (!target.rung.empty() || options.problem.empty() || options.json || options.annotate ||
       !options.at.empty()) {

@@ -23,7 +23,7 @@ struct Row {
   double estimate;
 };
 
-/// What most of an estimate is, by the nominal rates that estimates are made of.
+/// Names what takes most of an estimate, by the nominal rates that estimates are made of.
 std::string limiter(const Cost& traffic, double estimate, const Context& context) {
   const NominalRates rates = nominal_rates(context);
   const double moving = traffic.bytes / rates.bytes_per_second;

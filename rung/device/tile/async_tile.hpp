@@ -9,7 +9,7 @@
 // A tile is [step of k][outer], a step `pitch` words behind the other. Three things keep the main
 // loop free of everything but multiply-adds and loads:
 //   - Rows and columns beyond the matrix are read from its last row or column instead: they only
-//     reach elements of C that nobody writes. So no bound is checked, ever.
+//     reach elements of C that are not written. So no bound is checked, ever.
 //   - A depth that is no multiple of the step is dealt with first: the first tile holds what is
 //     left over, zero filled, and all others are whole.
 //   - Addresses are one pointer that moves and small constant offsets.
@@ -23,7 +23,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// How an operand's tile is copied. wide: four neighbors along m (A) or n (B) an instruction,
+/// Modes of copying an operand's tile. wide: four neighbors along m (A) or n (B) an instruction,
 /// 16-byte aligned. along_depth: one element, k is the contiguous axis. any: one element, whatever
 /// the strides and the alignment, which costs address arithmetic.
 enum class TileAccess { any, along_depth, wide };
@@ -111,7 +111,7 @@ class AsyncTile {
     from_ += tile_stride_;
   }
 
-  /// The same of a tile that has only its first `steps`; the others become zero.
+  /// Copies a tile that has only its first `steps`; the others become zero.
   __device__ __forceinline__ void copy_first(float* tile, int steps) {
 #pragma unroll
     for (int i = 0; i < count; ++i) {

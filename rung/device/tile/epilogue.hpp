@@ -26,7 +26,7 @@ __device__ Sum activated(Activation activation, Sum value) {
   }
 }
 
-/// Whether C is alpha times the sums, and no more.
+/// Returns whether C is alpha times the sums, and no more.
 template <class P>
 __device__ bool is_plain(const P& p) {
   return p.beta == 0 && p.bias.data == nullptr && p.residual.data == nullptr &&
@@ -47,8 +47,8 @@ __device__ void finish(const P& p, int batch, std::int64_t row, std::int64_t col
   c = convert<typename P::Out>(value);
 }
 
-/// Whether Group neighboring columns of C can be written by one wide store wherever a tile starts:
-/// the same answer for the whole grid.
+/// Returns whether Group neighboring columns of C can be written by one wide store wherever a tile
+/// starts: the same answer for the whole grid.
 template <int Group, class P>
 __device__ bool takes_wide_stores(const P& p) {
   return p.c.strides[2] == 1 && p.c.strides[1] % Group == 0 && p.c.strides[0] % Group == 0 &&

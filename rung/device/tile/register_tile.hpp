@@ -73,7 +73,7 @@ struct RegisterTile {
   static constexpr int group = 4;  // neighboring rows, or columns, of a thread
   using Sums = float[shape.thread_rows][shape.thread_columns];
 
-  /// Where in the block's tile the calling thread's element (i, j) lies. A warp's lanes are side by
+  /// Place in the block's tile of the calling thread's element (i, j). A warp's lanes are side by
   /// side in groups of four, so that its reads of a fragment touch every bank once.
   static __device__ __forceinline__ int row(int i) {
     const int warp = group_thread() / 32 % shape.warps_down();
@@ -86,7 +86,7 @@ struct RegisterTile {
     return warp * shape.warp_columns + (j / group * shape.lanes_along() + lane) * group + j % group;
   }
 
-  /// Which share of the steps the calling thread makes, and its number among those that make it.
+  /// Share of the steps that the calling thread makes, and its number among those that make it.
   static __device__ __forceinline__ int group_number() {
     return shape.groups == 1 ? 0 : thread_index() / shape.group_threads();
   }

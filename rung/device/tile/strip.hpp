@@ -21,7 +21,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// What a warp has of shared memory for its strip. Aligned, because the pieces are swizzled.
+/// Shared memory of a warp for its strip. Aligned, because the pieces are swizzled.
 struct alignas(1024) StripStage {
   static constexpr int rows = 16;
   static constexpr int columns = 32;
@@ -44,14 +44,14 @@ __device__ __forceinline__ int lane_anew() {
   return static_cast<int>(threadIdx.x) % 32 + zero_anew();
 }
 
-/// Whether groups of four that begin at multiples of four lie whole in aligned memory.
+/// Returns whether groups of four that begin at multiples of four lie whole in aligned memory.
 template <class T>
 __device__ bool has_wide_groups(const View<T, 3>& matrix) {
   return matrix.strides[2] == 1 && matrix.strides[1] % 4 == 0 && matrix.strides[0] % 4 == 0 &&
          is_wide_aligned<std::remove_const_t<T>, 4>(matrix.data);
 }
 
-/// What a lane finishes of a piece of 16 x Width elements, all of it at each step, so that a warp
+/// A lane's part of a piece of 16 x Width elements, all of it at each step, so that a warp
 /// has more to do than to wait for one element's chain of instructions: where C has wide groups,
 /// Width / 8 of them, else elements of a column.
 template <class P, int Width>

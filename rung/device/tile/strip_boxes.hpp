@@ -12,7 +12,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Of the map of C: matrices x rows x columns, 128 bytes wide.
+/// Box of the map of C: matrices x rows x columns, 128 bytes wide.
 template <class Out>
 constexpr int strip_box[3] = {1, StripStage::rows, 128 / static_cast<int>(sizeof(Out))};
 
@@ -20,7 +20,7 @@ constexpr int strip_box[3] = {1, StripStage::rows, 128 / static_cast<int>(sizeof
 struct StripBoxes {
   StripStage box[2];
 
-  /// By lane 0 of the warp, before its thread ends: the engine has read all boxes.
+  /// Waits until the engine has read all boxes. Lane 0 calls it before its thread ends.
   static __device__ __forceinline__ void drain() { ptx::bulk_wait_read<0>(); }
 };
 
