@@ -64,8 +64,16 @@ file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/rung/ops/all.h CONTENT "${
 # Whatever is built, so that no other source depends on RUNG_OPERATORS: the workbench names what is left out.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/all_operators.inc CONTENT "${all_operators}" @ONLY)
 
+# The rates by which kernels are chosen, of each machine that was measured.
+file(GLOB rates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/results/*/rates/*.json)
+add_executable(rung_rates_table tools/rates_table.cpp)
+target_link_libraries(rung_rates_table PRIVATE rung_options)
+set(rates_table ${PROJECT_BINARY_DIR}/generated/rates_table.cpp)
+add_custom_command(OUTPUT ${rates_table} COMMAND rung_rates_table ${rates_table} ${rates}
+  DEPENDS rung_rates_table ${rates} VERBATIM)
+
 file(GLOB core_sources CONFIGURE_DEPENDS rung/core/*.cpp rung/harness/*.cpp rung/c/*.cpp)
-rung_objects(rung_core ${core_sources})
+rung_objects(rung_core ${core_sources} ${rates_table})
 target_link_libraries(rung_core PRIVATE fmt::fmt Threads::Threads)
 rung_compile_together(rung_core)
 

@@ -10,6 +10,7 @@
 
 #include "rung/core/cpu_device.hpp"
 #include "rung/core/operator.hpp"
+#include "rung/core/rates.hpp"
 #include "rung/core/tuning.hpp"
 
 namespace rung {
@@ -28,7 +29,10 @@ const DeviceInfo& info_of(const DeviceApi& api, int index) {
   const std::lock_guard lock(guard);
   const std::pair key(api.backend, index);
   const auto found = known.find(key);
-  return found != known.end() ? found->second : known.emplace(key, api.info(index)).first->second;
+  if (found != known.end()) return found->second;
+  DeviceInfo info = api.info(index);
+  info.rated_index = detail::match_machine(api.backend, info);
+  return known.emplace(key, std::move(info)).first->second;
 }
 
 const DeviceApi& usable_api(Device device) {

@@ -20,6 +20,9 @@
 
 namespace rung {
 
+/// Machines whose measured rates are compiled in, at most.
+inline constexpr int max_rated_machines = 15;
+
 /// What a device can do; sizes in bytes. Limits of the simulated GPU are those of an H200.
 struct DeviceInfo {
   std::string name;
@@ -30,6 +33,10 @@ struct DeviceInfo {
   std::size_t shared_per_sm = 0;
   std::size_t l2_bytes = 0;
   std::size_t memory_bytes = 0;
+  double bytes_per_second = 0;  // nominal, of a GPU's memory; 0: not known
+  std::string family = {};      // of a CPU: vendor, family, model and vector bits: "AuthenticAMD 26 2 512"
+  /// Index of the machine whose rates the device uses (rates.hpp); core sets it.
+  int rated_index = max_rated_machines;
 };
 
 /// How core reaches a kind of memory without knowing its headers. A plain aggregate: a backend

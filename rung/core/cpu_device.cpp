@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <string>
 #include <thread>
 
@@ -52,15 +53,26 @@ int cores_allowed() {
   return 0;
 }
 
-std::string processor_name() {
+/// Sets the name and, of an x86, "vendor family model bits-of-a-vector".
+void name_processor(DeviceInfo& info) {
+  info.name = "CPU";
+  std::map<std::string, std::string, std::less<>> words;
   std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
+  // One paragraph a core; all are alike.
+  for (std::string line; std::getline(file, line) && !line.empty();) {
     const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) {
-      return line.substr(colon + 2);
+    if (colon != std::string::npos) {
+      words[line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1)] = line.substr(colon + 2);
     }
   }
-  return "CPU";
+  if (words.contains("model name")) info.name = words["model name"];
+  if (!words.contains("vendor_id")) return;
+  const std::string& flags = words["flags"];
+  const char* const bits = flags.find("avx512f") != std::string::npos ? "512"
+                           : flags.find("avx2") != std::string::npos  ? "256"
+                                                                      : "128";
+  info.family =
+      words["vendor_id"] + ' ' + words["cpu family"] + ' ' + words["model"] + ' ' + bits;
 }
 
 std::size_t system_value(int name) {
@@ -70,7 +82,7 @@ std::size_t system_value(int name) {
 
 DeviceInfo describe(int) {
   DeviceInfo info;
-  info.name = processor_name();
+  name_processor(info);
   info.sms = std::max(cores_allowed(), 1);
 #ifdef _SC_LEVEL2_CACHE_SIZE
   info.l2_bytes = system_value(_SC_LEVEL2_CACHE_SIZE);

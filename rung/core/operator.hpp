@@ -32,7 +32,9 @@
 #include "rung/core/export.hpp"
 #include "rung/core/operands.hpp"
 #include "rung/core/pick.hpp"
+#include "rung/core/rates.hpp"
 #include "rung/core/tensor_ref.hpp"
+#include "rung/core/work.hpp"
 
 namespace rung {
 
@@ -146,7 +148,9 @@ struct RungSpec {
   Cost (*traffic)(const Args&) = nullptr;
   /// For the estimate of its time, and with that for the choice among supporting rungs.
   Speed speed = {};
-  /// Estimated seconds, where they do not follow from traffic and speed. The lowest wins, of equal
+  /// Facts from which its time is predicted (work.hpp). Null: the operator's cost in one launch.
+  Work (*work)(const Args&, const Context&) = nullptr;
+  /// Estimated seconds, of a kernel that has no facts yet. The lowest wins, of equal
   /// ones as wins_tie() says; only the order matters. Teaching rungs need none.
   double (*estimate)(const Args&, const Context&) = nullptr;
   void (*run)(const Args&, Context&) = nullptr;
@@ -212,7 +216,21 @@ class Rung {
     }
     return cost;
   }
+  /// Facts of the kernel in this call, bytes and operations included.
+  [[nodiscard]] Work work(const Args& args, const Context& context) const {
+    Work work = spec_.work != nullptr ? spec_.work(args, context) : Work{};
+    const Cost cost = Op::cost(args);
+    if (work.bytes == 0) work.bytes = cost.bytes;
+    if (work.operations == 0) work.operations = cost.operations;
+    return work;
+  }
+  [[nodiscard]] Prediction predict(const Work& work, const Context& context) const {
+    return rung::predict(terms_of(work, context),
+                         rates_.get(Op::name, info.name, context)(work.path), context.backend());
+  }
   [[nodiscard]] double estimate(const Args& args, const Context& context) const;
+  /// Returns whether its estimates are predictions from facts.
+  [[nodiscard]] bool has_facts() const { return spec_.work != nullptr; }
   /// Of a call that writes something: rungs see a result of at least one element.
   void run(const Args& args, Context& context) const { spec_.run(args, context); }
 
@@ -221,6 +239,7 @@ class Rung {
 
  private:
   RungSpec<Op> spec_;
+  detail::RatesCache rates_;
 };
 
 /// The rung that `info` is part of.
@@ -253,6 +272,7 @@ RUNG_API double estimate_seconds(const Cost& traffic, const Speed& speed, const 
 
 template <class Op>
 double Rung<Op>::estimate(const Args& args, const Context& context) const {
+  if (spec_.work != nullptr) return predict(work(args, context), context).seconds;
   if (spec_.estimate != nullptr) return spec_.estimate(args, context);
   if constexpr (requires { Op::estimate(args, spec_.speed, context); }) {
     // An operator that knows how its kernels tile the work.

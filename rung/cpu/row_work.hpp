@@ -16,6 +16,7 @@
 #include "rung/core/context.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/core/rows.hpp"
+#include "rung/core/work.hpp"
 #include "rung/cpu/team.hpp"
 
 namespace rung::cpu {
@@ -72,6 +73,20 @@ inline double row_seconds(std::int64_t elements, DType type, int threads) {
   const double wide = type == DType::f64 ? 3 : 1;
   return static_cast<double>(elements) * wide * seconds_per_element / threads +
          (threads > 1 ? seconds_to_join : 0);
+}
+
+/// Returns the facts of a kernel along rows: what it does per row, and per element. Types that are
+/// widened, and rows that are gathered, are paths of their own.
+template <int N>
+Work row_facts(const Rows<N>& rows, DType type, int threads) {
+  const bool gathered = !rows.are_contiguous();
+  return {.blocks = rows.count(),
+          .steps = rows.length,
+          .threads = threads,
+          .path = type == DType::f64      ? gathered ? "f64 gathered" : "f64"
+                  : size_of(type) == 2 ? gathered ? "16-bit gathered" : "16-bit"
+                  : gathered           ? "gathered"
+                                       : ""};
 }
 
 /// Adjacent rows as columns, in blocks: 4 KiB of f32 wide at most, whose sums stay in L1.

@@ -41,12 +41,22 @@ const Presence& presence() {
   return here;
 }
 
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  check_cuda(cudaDeviceGetAttribute(&value, which, device),
+             "asking for an attribute of device " + std::to_string(device));
+  return value;
+}
+
 DeviceInfo info(int device) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device),
              "asking for the properties of device " + std::to_string(device));
   int driver = 0;
   check_cuda(cudaDriverGetVersion(&driver), "asking for the driver's version");
+  // Kilohertz and bits, of double data rate.
+  const double memory_clock = 1e3 * attribute(cudaDevAttrMemoryClockRate, device);
+  const double bus = attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8.0;
   return {.name = properties.name,
           .driver = std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10),
           .compute_capability = properties.major * 10 + properties.minor,
@@ -54,7 +64,8 @@ DeviceInfo info(int device) {
           .shared_per_block = properties.sharedMemPerBlockOptin,
           .shared_per_sm = properties.sharedMemPerMultiprocessor,
           .l2_bytes = static_cast<std::size_t>(properties.l2CacheSize),
-          .memory_bytes = properties.totalGlobalMem};
+          .memory_bytes = properties.totalGlobalMem,
+          .bytes_per_second = 2 * memory_clock * bus};
 }
 
 void* allocate(int device, std::size_t bytes) {

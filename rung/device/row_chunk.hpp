@@ -244,6 +244,16 @@ inline Waiting row_chunk_waiting(const RowChunks& chunks, double element) {
           .busy = lanes * (0.4e-9 + chunks.rounds() * element)};
 }
 
+/// Returns the facts of such a kernel, whose steps are the elements of a block's lanes.
+inline Work row_chunk_work(const RowChunks& chunks, DType type) {
+  const std::int64_t lanes = std::int64_t{chunks.group} * chunks.lanes;
+  return {.blocks = chunks.blocks(),
+          .resident = 6,
+          .rounds = ceil_div(lanes, row_chunk_threads) * chunks.rounds(),
+          .steps = lanes * (1 + chunks.rounds()),
+          .path = type == DType::f64 ? "f64" : ""};
+}
+
 /// Returns whether rows of `bytes` bytes are short, or not all aligned to 16 bytes: others are
 /// faster one by one.
 inline Support require_short_or_odd_rows(std::int64_t bytes, const void* first) {

@@ -72,6 +72,9 @@ class RUNG_API Instance {
   [[nodiscard]] virtual const RungInfo& chosen(const Context& context) const = 0;
   /// Seconds by which rungs that take the call are compared.
   [[nodiscard]] virtual double estimate(const RungInfo& rung, const Context& context) const = 0;
+  /// Returns the facts that a rung states of the call, and whether its estimate is their prediction.
+  [[nodiscard]] virtual Work work(const RungInfo& rung, const Context& context) const = 0;
+  [[nodiscard]] virtual bool has_facts(const RungInfo& rung) const = 0;
   /// Returns what the tuning file has of the call; no rung: nothing.
   [[nodiscard]] virtual detail::Tuned remembered(const Context& context) const = 0;
   /// Times the candidates of the public call and remembers the fastest; no rung: could not be.
@@ -264,6 +267,10 @@ class Operator final : public AnyOperator {
     double estimate(const RungInfo& rung, const Context& context) const override {
       return find(rung).estimate(args, comparison_context(context));
     }
+    Work work(const RungInfo& rung, const Context& context) const override {
+      return find(rung).work(args, context);
+    }
+    bool has_facts(const RungInfo& rung) const override { return find(rung).has_facts(); }
     detail::Tuned remembered(const Context& context) const override {
       if constexpr (detail::Tunable<Op>) {
         return detail::remembered_choice(detail::Observed<Op>(given, args, context), context);

@@ -86,7 +86,8 @@ DeviceInfo info(int) {
           .shared_per_block = shared_bytes_per_block,
           .shared_per_sm = shared_bytes_per_multiprocessor,
           .l2_bytes = l2_bytes,
-          .memory_bytes = host_memory()};
+          .memory_bytes = host_memory(),
+          .bytes_per_second = simt::bytes_per_second};
 }
 
 const DeviceRegistration self{{

@@ -15,6 +15,7 @@
 #include "rung/core/error.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/files.hpp"
+#include "rung/workbench/fit.hpp"
 #include "rung/workbench/interrupt.hpp"
 #include "rung/workbench/quantity.hpp"
 #include "rung/workbench/selection.hpp"
@@ -36,6 +37,8 @@ struct Options {
   double seconds = 300;
   bool again = false;
   bool list = false;
+  bool kernels_only = false;
+  std::string fit;
 };
 
 /// Where programs would run it: on a GPU if there is one.
@@ -95,7 +98,10 @@ int time_problems(const Options& options, const AnyOperator& op, Context& contex
   const double until = bench::now() + options.seconds;
   int left = 0;
   Progress progress(options.count);
-  const SurveyPlan plan;
+  SurveyPlan plan;
+  if (options.kernels_only || !options.fit.empty()) {
+    plan = {.first = {.rounds = 7, .sample_seconds = 2e-4, .seconds = 0.1}, .kernels_only = true};
+  }
   for (int index = 0; index < options.count; ++index) {
     SurveyRow* const before = survey.find(options.seed, index);
     if (before != nullptr && !(options.again && !fault_of(*before).empty())) {
@@ -140,6 +146,7 @@ int run(const Options& options) {
                 "accepted: one of the two");
   }
   if (!options.json.empty()) expect_folder_of("--json", options.json);
+  if (!options.fit.empty()) expect_folder_of("--fit", options.fit);
   if (options.list) return list_problems(options, op);
   SurveyResults survey = begun(options, op);
   survey.backend = backend_to_time(options.backend);
@@ -161,6 +168,11 @@ int run(const Options& options) {
   const bool is_cut = InterruptGuard::interrupted();
   if (is_cut && survey.rows.empty()) InterruptGuard::end("no problem is timed");
   fmt::print("{}", survey_text(survey));
+  if (!options.fit.empty() && !is_cut) {
+    const OperatorFit fit = fit_operator(op, survey.rows, context);
+    write_text_file(options.fit, rates_json(fit, survey, context));
+    fmt::print("\n{}", fit_text(fit));
+  }
   if (left > 0) {
     say(fmt::format("{} of {} left: {} s were over, or are too few for one (--seconds){}.", left,
                     count_of(options.count, "problem"), options.seconds,
@@ -213,6 +225,12 @@ CommandSpec::Action setup(Parser app) {
   app.add_flag("--again", options->again,
                "time again what has a fault in the file; the better result counts")
       .needs(json);
+  app.add_flag("--kernels", options->kernels_only,
+               "time our kernels that may be chosen and nothing else, without checks");
+  app.add_option("--fit", options->fit,
+                 "time as with --kernels, fit the rates by which the library chooses to all rows, "
+                 "and write them to results/MACHINE/rates/OP.json, which the build compiles in")
+      .type_name("FILE");
   app.add_flag("--list", options->list, "only print the problems");
   app.purpose(
       "Looks for problems on which an operator is slow: draws random ones - sizes over the whole "

@@ -40,6 +40,9 @@ struct SurveyPlan {
   Race first{.rounds = 11, .sample_seconds = 2e-4, .seconds = 0.3};  // all that are not far behind
   Race again{.rounds = 31, .sample_seconds = 3e-4, .seconds = 0.6};  // if the public call looks bad
   bool peers = true;
+  /// Times our kernels that may be chosen and nothing else, without looking at results: what rates
+  /// are fitted from.
+  bool kernels_only = false;
 };
 
 /// One problem. Ratios say how well the public call does: 1 is as well as what it is held against.

@@ -24,6 +24,7 @@ namespace {
 constexpr double far_behind = 3;
 /// Of each kind no more than so many race, the chosen rung not counted.
 constexpr std::size_t max_racing = 2;
+constexpr std::size_t max_kernels_racing = 8;  // where rates are fitted to them
 enum class Kind { choosable, teaching, peer };
 Kind kind_of(const RungInfo& rung) {
   return rung.peer ? Kind::peer : rung.teaching ? Kind::teaching : Kind::choosable;
@@ -87,7 +88,7 @@ class ProblemSurvey {
   }
 
   SurveyRow run() {
-    if (!right(nullptr)) return row_;
+    if (plan_.kernels_only ? !takes_call() : !right(nullptr)) return row_;
     Instance& made = verifier_.instance();
     chosen_ = &made.chosen(context_);
     row_.chosen = chosen_->name;
@@ -98,7 +99,7 @@ class ProblemSurvey {
     time_briefly();
     std::vector<Version> racing = racers();
     race(racing, plan_.first);
-    if (looks_bad()) {
+    if (looks_bad() && !plan_.kernels_only) {
       std::erase_if(racing, [&](const Version& one) {
         return one.rung != nullptr && one.rung != chosen_ && one.rung != fastest_ &&
                one.rung != teaching_ && one.rung != peer_;
@@ -111,6 +112,19 @@ class ProblemSurvey {
   }
 
  private:
+  /// Returns whether the public call takes the problem, without running it.
+  bool takes_call() {
+    try {
+      verifier_.instance().validate(context_);
+      static_cast<void>(verifier_.instance().chosen(context_));
+      return true;
+    } catch (const Error& error) {
+      row_.unsupported = true;
+      remark(nullptr, error.what());
+      return false;
+    }
+  }
+
   /// Returns whether a version's result is right; if not, the row says so.
   bool right(const RungInfo* rung) {
     Verdict verdict = verifier_.verify(rung, context_, false);
@@ -148,7 +162,8 @@ class ProblemSurvey {
 
   bool takes_part(const RungInfo& rung) {
     if (rung.backend != context_.backend() || !rung_availability(rung)) return false;
-    if (rung.peer && !plan_.peers) return false;
+    if (rung.peer && (!plan_.peers || plan_.kernels_only)) return false;
+    if (rung.teaching && plan_.kernels_only) return false;
     return static_cast<bool>(verifier_.instance().supports(rung, context_));
   }
 
@@ -179,7 +194,8 @@ class ProblemSurvey {
       }
       std::sort(some.begin(), some.end(),
                 [](const Version& a, const Version& b) { return a.seconds < b.seconds; });
-      if (some.size() > max_racing) some.resize(max_racing);
+      const std::size_t most = plan_.kernels_only ? max_kernels_racing : max_racing;
+      if (some.size() > most) some.resize(most);
       for (const Version& one : some) {
         const double to_beat = kind == Kind::peer ? some.front().seconds : call_;
         if (one.seconds <= far_behind * to_beat) racing.push_back(one);
@@ -258,6 +274,13 @@ class ProblemSurvey {
 
   /// What won must also be right; the public call is, by now.
   void check_winners() {
+    if (!plan_.kernels_only) check_fastest();
+    for (const Version& one : timed_) {
+      if (one.measured) row_.times.emplace_back(one.rung->name, one.seconds);
+    }
+  }
+
+  void check_fastest() {
     if (fastest_ != chosen_ && row_.of_fastest < good_enough && !right(fastest_)) {
       row_.fastest = row_.chosen;
       row_.of_fastest = 1;
@@ -269,9 +292,6 @@ class ProblemSurvey {
     if (peer_ != nullptr && !right(peer_)) {
       row_.peer.clear();
       row_.vs_peer = not_measured;
-    }
-    for (const Version& one : timed_) {
-      if (one.measured) row_.times.emplace_back(one.rung->name, one.seconds);
     }
   }
 

@@ -399,8 +399,8 @@ RowKernel* row_pipeline(const Softmax::Args& args) {
 #if RUNG_SPLIT_ONCE
 namespace {
 
-double estimate(const Softmax::Args& args, const Context&) {
-  return cpu::row_seconds(args.length() * args.count(), args.x.dtype, 1);
+Work work(const Softmax::Args& args, const Context&) {
+  return cpu::row_facts(args.rows, args.x.dtype, 1);
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -411,7 +411,7 @@ void run(const Softmax::Args& args, Context& context) {
 const Rung<Softmax> self{{.name = "row_pipeline",
                           .step = 80,
                           .after = "non_temporal",
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -16,8 +16,8 @@ int threads_of(const Softmax::Args& args, const Context& context) {
   return cpu::row_threads(args.length() * args.count(), context.threads());
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  return cpu::row_seconds(args.length() * args.count(), args.x.dtype, threads_of(args, context));
+Work work(const Softmax::Args& args, const Context& context) {
+  return cpu::row_facts(args.rows, args.x.dtype, threads_of(args, context));
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -29,7 +29,7 @@ void run(const Softmax::Args& args, Context& context) {
 }
 
 const Rung<Softmax> self{
-    {.name = "threads", .step = 90, .after = "row_pipeline", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 90, .after = "row_pipeline", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

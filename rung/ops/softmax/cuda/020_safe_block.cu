@@ -8,7 +8,6 @@
 //          against 8 that must be. Two reductions over the block, a barrier or two each.
 // Limits   f32, forward. Rows of fewer than 256 elements leave threads idle.
 // Source   J. Bridle, Training stochastic model recognition algorithms, 1990.
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -46,17 +45,14 @@ Support supports(const Softmax::Args& args, const Context&) {
   return args.x.dtype == DType::f32 ? supported : unsupported("f32 only");
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  constexpr std::int64_t cached = 16384;  // elements, of a row whose second and third reads hit
-  const double contiguous = args.length() <= cached ? 0.62 : 0.32;
-  return waiting_seconds(Softmax::cost(args),
-                         {.bandwidth = args.rows.are_contiguous() ? contiguous : 0.1,
-                          .blocks = static_cast<double>(args.count()),
-                          .blocks_per_sm = 8,
-                          .rounds = 3 * static_cast<double>(ceil_div(args.length(), threads)),
-                          .fixed = 3e-6,
-                          .round = 0.12e-6},
-                         context);
+Work work(const Softmax::Args& args, const Context&) {
+  constexpr std::int64_t cached = 16384;  // elements of a row whose second and third reads hit
+  const std::int64_t trips = ceil_div(args.length(), threads);
+  return {.blocks = args.count(),
+          .resident = 8,
+          .rounds = 3 * trips,
+          .steps = trips,
+          .path = !args.rows.are_contiguous() ? "strided" : args.length() <= cached ? "" : "long"};
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -71,7 +67,7 @@ const Rung<Softmax> self{{.name = "safe_block",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 3, .stores = 1},
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -9,7 +9,6 @@
 // Limits   forward, f32, f16 and bf16 with results of the same type. Rows above a few thousand
 //          elements: one warp has too few loads in flight.
 // Source   Milakov and Gimelshein for the merging of maxima; the CUDA programming guide's shuffles.
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -48,20 +47,14 @@ Support supports(const Softmax::Args& args, const Context&) {
   return args.x.dtype == DType::f64 ? unsupported("f32, f16 and bf16") : supported;
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  constexpr std::int64_t longest = 2048;
-  const double share = !args.rows.are_contiguous() ? 0.12 : args.length() <= longest ? 0.37 : 0.2;
-  // A warp occupies an SM for 50 ns per row and per 128 elements, and waits for its loads twice.
-  const auto batches = static_cast<double>(ceil_div(args.length(), std::int64_t{batch} * lanes));
-  return waiting_seconds(Softmax::cost(args),
-                         {.bandwidth = share,
-                          .blocks = static_cast<double>(ceil_div(args.count(), rows_a_block)),
-                          .blocks_per_sm = 64.0 / rows_a_block,
-                          .rounds = 2 * batches,
-                          .fixed = 1e-6,
-                          .round = args.rows.are_contiguous() ? 0.42e-6 : 0.55e-6,
-                          .busy = rows_a_block * (1 + batches) * 0.05e-6},
-                         context);
+Work work(const Softmax::Args& args, const Context&) {
+  constexpr std::int64_t cached = 2048;  // elements of a row whose second read hits
+  const std::int64_t batches = ceil_div(args.length(), std::int64_t{batch} * lanes);
+  return {.blocks = ceil_div(args.count(), rows_a_block),
+          .resident = 64 / rows_a_block,
+          .rounds = 2 * batches,
+          .steps = batches,
+          .path = !args.rows.are_contiguous() ? "strided" : args.length() <= cached ? "" : "long"};
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -77,7 +70,7 @@ const Rung<Softmax> self{{.name = "warp_per_row",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 2, .stores = 1},
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -16,7 +16,6 @@
 //          rows use a kernel without bounds checks.
 // Source   QuACK (T. Dao and others, 2025) for threads per row.
 #include "rung/device/dependent.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 
 namespace rung {
@@ -162,17 +161,13 @@ void launch_row_kernel(const Softmax::Args& args, Context& context) {
   launch_rows(context, args.rows, block, kernel, call_of<T, Y>(args));
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  // An SM needs a minimum of time per row, more if packs are cut at its ends.
+Work work(const Softmax::Args& args, const Context&) {
   const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype));
-  const bool whole = bytes % 16 == 0;
-  return waiting_seconds(Softmax::cost(args),
-                         {.bandwidth = whole ? 0.87 : 0.58,
-                          .blocks = static_cast<double>(args.count()),
-                          .blocks_per_sm = 1e9,
-                          .fixed = 1.2e-6,
-                          .busy = whole ? 0.035e-6 : 0.065e-6},
-                         context);
+  return {.blocks = args.count(),
+          .resident = 2048 / (32 * ceil_div(bytes, 512)),
+          .rounds = 1,
+          .steps = ceil_div(bytes, 16),
+          .path = bytes % 16 == 0 ? "" : "cut"};
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -188,7 +183,7 @@ const Rung<Softmax> self{{.name = "registers_single_read",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 1, .stores = 1},
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -9,7 +9,6 @@
 // Cost     1 read and 1 write per element; two exponentials: registers have no room for the first.
 // Limits   contiguous rows; f32, f16 and bf16 with results of the same type. One block
 //          per SM: while it computes, memory serves other SMs.
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 
 namespace rung {
@@ -53,15 +52,10 @@ Support supports(const Softmax::Args& args, const Context& context) {
   return fits ? supported : unsupported("the row exceeds an SM");
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  // A block per row, of which an SM holds one or two.
-  return waiting_seconds(Softmax::cost(args),
-                         {.bandwidth = args.x.dtype == DType::f32 ? 0.82 : 0.62,
-                          .blocks = static_cast<double>(args.count()),
-                          .blocks_per_sm = 1e9,
-                          .fixed = 3e-6,
-                          .busy = 0.45e-6},
-                         context);
+Work work(const Softmax::Args& args, const Context&) {
+  return {.blocks = args.count(),
+          .steps = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype)) / 16,
+          .path = args.x.dtype == DType::f32 ? "" : "16-bit"};
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -83,7 +77,7 @@ const Rung<Softmax> self{{.name = "shared_single_read",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 1, .stores = 1},
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -19,7 +19,6 @@
 #include "rung/device/ptx/cluster_send.hpp"
 #include "rung/device/ptx/mbarrier.hpp"
 #include "rung/device/row/cluster_all_reduce.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 #include "rung/ops/softmax/cuda/detail/registers.hpp"
 
@@ -98,15 +97,13 @@ Support supports(const Softmax::Args& args, const Context& context) {
   return fits ? supported : unsupported("the row exceeds a cluster's registers");
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  // The blocks of a cluster synchronize once per row.
-  return waiting_seconds(Softmax::cost(args),
-                         {.bandwidth = 0.83,
-                          .blocks = static_cast<double>(args.count()),
-                          .blocks_per_sm = 1e9,
-                          .fixed = 3e-6,
-                          .busy = 0.9e-6},
-                         context);
+Work work(const Softmax::Args& args, const Context&) {
+  const int blocks = visit<float, f16, bf16>(
+      args.x.dtype, [&]<class T>() { return plan_of<T>(args).blocks; });
+  return {.blocks = args.count() * blocks,
+          .resident = 2,
+          .rounds = 1,
+          .steps = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype)) / 16 / blocks};
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -134,7 +131,7 @@ const Rung<Softmax> self{{.name = "cluster_rows",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 1, .stores = 1},
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

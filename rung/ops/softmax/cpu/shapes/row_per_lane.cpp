@@ -141,8 +141,8 @@ Support supports(const Softmax::Args& args, const Context&) {
              : unsupported("rows must be adjacent, not contiguous");
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  return cpu::row_seconds(args.length() * args.count(), args.x.dtype, threads_of(args, context));
+Work work(const Softmax::Args& args, const Context& context) {
+  return cpu::row_facts(args.rows, args.x.dtype, threads_of(args, context));
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -158,7 +158,7 @@ void run(const Softmax::Args& args, Context& context) {
 const Rung<Softmax> self{{.name = "row_per_lane",
                           .after = "threads",
                           .supports = supports,
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -10,7 +10,6 @@
 // Limits   rows adjacent in all tensors, in runs of at least 8; the small types move 64 bytes a
 //          warp and load.
 #include "rung/core/bounds.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -83,18 +82,13 @@ std::int64_t blocks_of(const Softmax::Args& args) {
   return args.count() / run * ceil_div(run, std::int64_t{lanes});
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  const auto blocks = static_cast<double>(blocks_of(args));
-  const double filled = static_cast<double>(args.count()) / (larger(blocks, 1.0) * lanes);
-  const auto rounds = static_cast<double>(ceil_div(args.length(), std::int64_t{batch} * warps));
-  return waiting_seconds(Softmax::cost(args),
-                         {.bandwidth = 0.17 * filled,
-                          .blocks = blocks,
-                          .blocks_per_sm = 8,
-                          .rounds = 2 * rounds,
-                          .fixed = args.x.dtype == DType::f64 ? 8e-6 : 1.2e-6,
-                          .round = 0.45e-6},
-                         context);
+Work work(const Softmax::Args& args, const Context&) {
+  const std::int64_t trips = ceil_div(args.length(), std::int64_t{batch} * warps);
+  return {.blocks = blocks_of(args),
+          .resident = 8,
+          .rounds = 2 * trips,
+          .steps = trips,
+          .path = args.x.dtype == DType::f64 ? "f64" : ""};
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -116,7 +110,7 @@ const Rung<Softmax> self{{.name = "online_columns",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 2, .stores = 1},
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -76,10 +76,8 @@ RowChunks chunks_of(const Softmax::Args& args, const Context& context) {
   return short_row_groups(args.count(), args.length(), size_of(args.x.dtype), 1, context);
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  const double element = args.x.dtype == DType::f64 ? 1e-9 : 0.37e-9;
-  return waiting_seconds(Softmax::cost(args), row_chunk_waiting(chunks_of(args, context), element),
-                         context);
+Work work(const Softmax::Args& args, const Context& context) {
+  return row_chunk_work(chunks_of(args, context), args.x.dtype);
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -99,7 +97,7 @@ const Rung<Softmax> self{{.name = "short_rows",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 1, .stores = 1},
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

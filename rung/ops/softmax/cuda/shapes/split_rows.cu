@@ -13,7 +13,6 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/row/row_spans.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -81,19 +80,14 @@ __global__ void __launch_bounds__(row_span_threads)
   }
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
+Work work(const Softmax::Args& args, const Context& context) {
   const RowSpanLaunch plan = row_spans(args.rows, batch, context);
-  const double blocks =
-      static_cast<double>(plan.spans.groups) * static_cast<double>(plan.spans.count);
-  const double rounds =
-      static_cast<double>(plan.spans.length) * plan.across / (batch * row_span_threads);
-  return launch_seconds / 2 + waiting_seconds(Softmax::cost(args),
-                                              {.bandwidth = 0.2,
-                                               .blocks = blocks,
-                                               .blocks_per_sm = 6,
-                                               .rounds = 2 * rounds,
-                                               .fixed = 3e-6},
-                                              context);
+  return {.launches = 2,
+          .blocks = plan.spans.groups * plan.spans.count,
+          .resident = 6,
+          .rounds = 2 * ceil_div(plan.spans.length * plan.across, batch * row_span_threads),
+          .steps = plan.spans.length * plan.across / row_span_threads,
+          .path = args.rows.are_contiguous() ? "" : "strided"};
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -118,7 +112,7 @@ const Rung<Softmax> self{{.name = "split_rows",
                           .after = "online_columns",
                           .backend = device_backend,
                           .passes = {.loads = 2, .stores = 1},
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

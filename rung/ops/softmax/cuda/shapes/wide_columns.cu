@@ -10,7 +10,6 @@
 // Limits   forward; results of the type of x; rows adjacent in runs that are a multiple of 16
 //          bytes long and begin at one.
 #include "rung/core/bounds.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/registers.hpp"
 
 namespace rung {
@@ -188,20 +187,10 @@ Plan plan_of(const Softmax::Args& args, const Context& context) {
   }
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
-  // 1024 threads combine once per column; one block per SM.
+Work work(const Softmax::Args& args, const Context& context) {
   const Plan plan = plan_of(args, context);
-  const std::int64_t down = columns_block_threads / plan.across;
-  const double rounds = static_cast<double>(ceil_div(args.length(), deep * down));
-  const double filled = static_cast<double>(args.count()) /
-                        (static_cast<double>(larger(plan.blocks, std::int64_t{1})) *
-                         static_cast<double>(plan.columns));
-  return waiting_seconds(Softmax::cost(args),
-                         {.bandwidth = 0.54 * filled,  // two loads and a store: 0.81
-                          .blocks = static_cast<double>(plan.blocks),
-                          .rounds = 2 * rounds,
-                          .fixed = 1.5e-6 + 0.11e-6 * static_cast<double>(plan.columns)},
-                         context);
+  const std::int64_t trips = ceil_div(args.length(), deep * columns_block_threads / plan.across);
+  return {.blocks = plan.blocks, .rounds = 2 * trips, .steps = trips * plan.columns};
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -222,7 +211,7 @@ const Rung<Softmax> self{{.name = "wide_columns",
                           .backend = device_backend,
                           .supports = supports,
                           .passes = {.loads = 2, .stores = 1},
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -8,7 +8,6 @@
 // Cost     2 loads and 1 store per element, four loads in flight per thread.
 // Limits   every valid call; rows that are not contiguous are read a sector per element. A row
 //          keeps one block busy: few long rows leave the device empty.
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
@@ -40,33 +39,17 @@ RowBlock block_of(const Softmax::Args& args) {
   return row_block(args.length(), elements_a_thread);
 }
 
-double estimate(const Softmax::Args& args, const Context& context) {
+Work work(const Softmax::Args& args, const Context&) {
   const RowBlock block = block_of(args);
-  const auto per_thread = static_cast<double>(ceil_div(args.length(), block.threads));
-  // Adjacent rows whose elements are not contiguous: a warp has so many of them.
-  const bool contiguous = args.rows.are_contiguous();
-  const double found =
-      contiguous ? 1
-      : args.rows.are_adjacent()
-          ? larger(1.0, 32.0 / block.threads) * static_cast<double>(size_of(args.x.dtype)) / 32
-          : 0;
-  const double share = clamped(0.4 * found, 0.12, 0.4);
-  double element = args.x.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;  // of an SM
-  // Rows of a thread each, of a sector or more: every lane loads from sectors of its own.
-  const double bytes =
-      static_cast<double>(args.length()) * static_cast<double>(size_of(args.x.dtype));
-  if (contiguous && bytes >= 24 && bytes < 128) {
-    element = larger(element, 0.43e-9 * static_cast<double>(size_of(args.x.dtype)));
-  }
-  return waiting_seconds(Softmax::cost(args),
-                         {.bandwidth = share,
-                          .blocks = static_cast<double>(ceil_div(args.count(), block.rows)),
-                          .blocks_per_sm = 2048.0 / (block.threads * block.rows),
-                          .rounds = per_thread * 2.0 / batch,
-                          .fixed = 1e-6,
-                          .round = contiguous || found >= 0.5 ? 0.6e-6 : 1.5e-6,
-                          .busy = block.rows * static_cast<double>(args.length()) * element},
-                         context);
+  const std::int64_t trips = ceil_div(args.length(), block.threads);
+  return {.blocks = ceil_div(args.count(), block.rows),
+          .resident = 2048.0 / (block.threads * block.rows),
+          .rounds = 2 * ceil_div(trips, batch),
+          .steps = block.rows * args.length(),
+          .path = args.x.dtype == DType::f64     ? "f64"
+                  : args.rows.are_contiguous() ? ""
+                  : args.rows.are_adjacent()   ? "adjacent"
+                                               : "strided"};
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -82,7 +65,7 @@ const Rung<Softmax> self{{.name = "any_strides",
                           .after = "online_block",
                           .backend = device_backend,
                           .passes = {.loads = 2, .stores = 1},
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

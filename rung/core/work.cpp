@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The model of time: terms of a kernel's work, and what rates make of them.
+#include "rung/core/work.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rung/core/operator.hpp"
+
+namespace rung {
+
+std::string_view to_string(Term term) {
+  constexpr std::string_view names[] = {"start",      "launch", "memory", "middle", "near",
+                                        "arithmetic", "wave",   "round",  "block",  "step"};
+  return names[static_cast<std::size_t>(term)];
+}
+
+namespace {
+
+/// A core's own caches, and what cores share, of the CPUs that we know; which of them holds the
+/// bytes of a call is all that is asked, so that a factor of two does little.
+constexpr double near_bytes = 1 << 20;
+constexpr double middle_bytes = 16 << 20;
+
+constexpr std::size_t at(Term term) { return static_cast<std::size_t>(term); }
+
+}  // namespace
+
+Terms terms_of(const Work& work, const Context& context) {
+  NominalRates nominal = nominal_rates(context);
+  if (context.info().bytes_per_second > 0) {
+    nominal.bytes_per_second = context.info().bytes_per_second;
+  }
+  const bool cpu = context.backend() == Backend::cpu;
+  // Nominal rates of a CPU are those of all its threads.
+  const double threads = work.threads;
+  const double share = cpu ? context.threads() / threads : 1;
+  const double units = cpu ? threads : context.info().sms;
+  Terms terms{};
+  terms[at(Term::start)] = 1;
+  terms[at(Term::launch)] = cpu ? threads - 1 : double{work.launches};
+  const Term level = !cpu                                        ? Term::memory
+                     : work.bytes <= near_bytes * threads ? Term::near
+                     : work.bytes <= middle_bytes              ? Term::middle
+                                                               : Term::memory;
+  terms[at(level)] = work.bytes / nominal.bytes_per_second * share;
+  terms[at(Term::arithmetic)] = work.operations / nominal.operations_per_second * share;
+  const double waves = std::max(1.0, work.blocks / (work.resident * units));
+  terms[at(Term::wave)] = cpu ? 0 : waves;
+  terms[at(Term::round)] = cpu ? 0 : waves * work.rounds;
+  terms[at(Term::block)] = work.blocks / units;
+  terms[at(Term::step)] = work.blocks / units * work.steps;
+  return terms;
+}
+
+Prediction predict(const Terms& terms, const Rates& rates, Backend backend) {
+  const auto part = [&](Term term) { return terms[at(term)] * rates.of[at(term)]; };
+  Prediction one;
+  one.starting = part(Term::start) + part(Term::launch);
+  one.memory = part(Term::memory) + part(Term::middle) + part(Term::near);
+  one.arithmetic = part(Term::arithmetic);
+  one.waiting = part(Term::wave) + part(Term::round);
+  one.issue = part(Term::block) + part(Term::step);
+  double busy;
+  if (backend == Backend::cpu) {
+    // A core does one after another, for the most part.
+    busy = one.memory + one.arithmetic + one.waiting + one.issue;
+  } else {
+    // An SM does them at the same time: the fourth root of the sum of fourth powers.
+    const auto fourth = [](double seconds) { return seconds * seconds * (seconds * seconds); };
+    busy = std::sqrt(std::sqrt(fourth(one.memory) + fourth(one.arithmetic) + fourth(one.waiting) +
+                               fourth(one.issue)));
+  }
+  one.seconds = one.starting + busy;
+  return one;
+}
+
+const char* Prediction::limiter() const {
+  const double most = std::max({starting, memory, arithmetic, waiting, issue});
+  return most == memory       ? "memory"
+         : most == arithmetic ? "arithmetic"
+         : most == waiting    ? "latency"
+         : most == issue      ? "instructions"
+                              : "launch";
+}
+
+}  // namespace rung

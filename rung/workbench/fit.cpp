@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// Least squares of logarithms by Gauss-Newton steps (Levenberg 1944, Marquardt 1963) in the
+// logarithms of the coefficients, so that none becomes negative.
+#include "rung/workbench/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "rung/bench/statistics.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+using Vector = std::array<double, term_count>;
+using Matrix = std::array<Vector, term_count>;
+
+/// Solves A x = b of a symmetric positive definite A by Cholesky's decomposition.
+Vector solve(Matrix a, Vector b) {
+  for (std::size_t j = 0; j < term_count; ++j) {
+    for (std::size_t k = 0; k < j; ++k) a[j][j] -= a[j][k] * a[j][k];
+    a[j][j] = std::sqrt(a[j][j]);
+    for (std::size_t i = j + 1; i < term_count; ++i) {
+      for (std::size_t k = 0; k < j; ++k) a[i][j] -= a[i][k] * a[j][k];
+      a[i][j] /= a[j][j];
+    }
+  }
+  for (std::size_t i = 0; i < term_count; ++i) {
+    for (std::size_t k = 0; k < i; ++k) b[i] -= a[i][k] * b[k];
+    b[i] /= a[i][i];
+  }
+  for (std::size_t i = term_count; i-- > 0;) {
+    for (std::size_t k = i + 1; k < term_count; ++k) b[i] -= a[k][i] * b[k];
+    b[i] /= a[i][i];
+  }
+  return b;
+}
+
+/// d log(seconds) / d log(coefficient), of every coefficient.
+Vector gradient(const Terms& terms, const Rates& rates, const Prediction& one, Backend backend) {
+  const double busy = one.seconds - one.starting;
+  // Of the four that are joined by fourth powers on a GPU.
+  const auto joined = [&](double part) {
+    return backend == Backend::cpu || busy <= 0 ? 1.0 : std::pow(part / busy, 3);
+  };
+  const Vector slope = {1,
+                        1,
+                        joined(one.memory),
+                        joined(one.memory),
+                        joined(one.memory),
+                        joined(one.arithmetic),
+                        joined(one.waiting),
+                        joined(one.waiting),
+                        joined(one.issue),
+                        joined(one.issue)};
+  Vector all{};
+  for (std::size_t i = 0; i < term_count; ++i) {
+    all[i] = slope[i] * terms[i] * rates.of[i] / one.seconds;
+  }
+  return all;
+}
+
+struct Objective {
+  const std::vector<FitSample>& samples;
+  const Rates& prior;
+  double hold;
+  Backend backend;
+
+  [[nodiscard]] double operator()(const Rates& rates) const {
+    double sum = 0;
+    for (const FitSample& sample : samples) {
+      const double error =
+          std::log(predict(sample.terms, rates, backend).seconds / sample.seconds);
+      sum += sample.weight * std::min(error * error, std::abs(error));  // outliers count less
+    }
+    for (std::size_t i = 0; i < term_count; ++i) {
+      const double away = std::log(rates.of[i] / prior.of[i]);
+      sum += hold * away * away;
+    }
+    return sum;
+  }
+
+  [[nodiscard]] Rates descend(Rates rates) const {
+    constexpr double far = 12;  // of a logarithm: a coefficient that plays no part
+    double least = (*this)(rates);
+    double damping = 1e-2;
+    for (int step = 0; step < 100 && damping < 1e6; ++step) {
+      Matrix a{};
+      Vector b{};
+      for (const FitSample& sample : samples) {
+        const Prediction one = predict(sample.terms, rates, backend);
+        const Vector g = gradient(sample.terms, rates, one, backend);
+        const double error = std::log(one.seconds / sample.seconds);
+        const double weight = sample.weight / std::max(1.0, std::abs(error));
+        for (std::size_t i = 0; i < term_count; ++i) {
+          b[i] -= weight * g[i] * error;
+          for (std::size_t j = 0; j <= i; ++j) a[i][j] += weight * g[i] * g[j];
+        }
+      }
+      for (std::size_t i = 0; i < term_count; ++i) {
+        b[i] -= hold * std::log(rates.of[i] / prior.of[i]);
+        a[i][i] = (a[i][i] + hold) * (1 + damping) + 1e-12;
+        for (std::size_t j = i + 1; j < term_count; ++j) a[i][j] = a[j][i];
+      }
+      const Vector change = solve(a, b);
+      Rates next = rates;
+      for (std::size_t i = 0; i < term_count; ++i) {
+        const double limited = std::clamp(change[i], -2.0, 2.0);
+        const double away = std::log(rates.of[i] / prior.of[i]) + limited;
+        next.of[i] = prior.of[i] * std::exp(std::clamp(away, -far, far));
+      }
+      const double sum = (*this)(next);
+      if (sum < least) {
+        const bool is_done = least - sum < 1e-7 * least;
+        rates = next;
+        least = sum;
+        damping = std::max(damping / 5, 1e-6);
+        if (is_done) break;
+      } else {
+        damping *= 4;
+      }
+    }
+    return rates;
+  }
+};
+
+/// Where a fit begins, and what decides a term that no sample has.
+Rates usual_rates(Backend backend) {
+  if (backend == Backend::cpu) {
+    return {{1e-7, 1e-6, 1, 0.5, 0.2, 1, 1e-9, 1e-9, 1e-8, 1e-9}};
+  }
+  return {{2e-6, 2e-6, 1.2, 1.2, 1.2, 2, 1.5e-6, 0.6e-6, 2e-8, 1e-9}};
+}
+
+/// A kernel in a problem.
+struct Candidate {
+  std::string kernel, path;
+  FitSample sample;
+  bool is_timed = true;
+  double estimate = 0;    // by this library
+  bool has_facts = true;  // else its estimate stands for a prediction
+};
+struct Case {
+  std::string problem;
+  std::vector<Candidate> candidates;
+  [[nodiscard]] double best() const {
+    double least = not_measured;
+    for (const Candidate& one : candidates) {
+      if (one.is_timed && !(one.sample.seconds >= least)) least = one.sample.seconds;
+    }
+    return least;
+  }
+};
+
+/// What was not timed was hopeless: taken to be so many times slower than the best.
+constexpr double hopeless = 10;
+
+std::vector<Case> cases_of(const AnyOperator& op, const std::vector<SurveyRow>& rows,
+                           const Context& context) {
+  std::vector<Case> all;
+  for (const SurveyRow& row : rows) {
+    if (row.failed || row.unsupported || row.undecided) continue;
+    std::unique_ptr<Instance> made;
+    try {
+      made = op.outline(Problem::parse(row.problem), context);
+    } catch (const Error&) {
+      continue;  // a problem of another version of this library
+    }
+    Case one{row.problem, {}};
+    for (const RungInfo* rung : op.rungs()) {
+      if (rung->backend != context.backend() || rung->peer || rung->teaching) continue;
+      if (!made->supports(*rung, context)) continue;
+      const auto timed = std::find_if(row.times.begin(), row.times.end(),
+                                      [&](const auto& time) { return time.first == rung->name; });
+      Candidate candidate;
+      candidate.kernel = rung->name;
+      const Work work = made->work(*rung, context);
+      candidate.path = work.path;
+      candidate.sample.terms = terms_of(work, context);
+      candidate.is_timed = timed != row.times.end() && timed->second > 0;
+      candidate.sample.seconds = candidate.is_timed ? timed->second : 0;
+      candidate.estimate = made->estimate(*rung, context);
+      candidate.has_facts = made->has_facts(*rung);
+      one.candidates.push_back(std::move(candidate));
+    }
+    const double best = one.best();
+    if (!(best > 0)) continue;
+    for (Candidate& candidate : one.candidates) {
+      if (!candidate.is_timed) candidate.sample.seconds = hopeless * best;
+      // Errors count where kernels compete.
+      candidate.sample.weight =
+          std::max(candidate.is_timed ? best / candidate.sample.seconds : 0.0, 0.1);
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+using Kernels = std::map<std::string, std::map<std::string, Rates>>;
+
+constexpr double hold_kernel = 0.02, hold_path = 0.1;
+constexpr std::size_t min_path_samples = 6;
+
+Kernels fit_kernels(const std::vector<Case>& cases, Backend backend) {
+  std::map<std::string, std::map<std::string, std::vector<FitSample>>> samples;
+  std::vector<FitSample> everything;
+  for (const Case& one : cases) {
+    for (const Candidate& candidate : one.candidates) {
+      samples[candidate.kernel][candidate.path].push_back(candidate.sample);
+      everything.push_back(candidate.sample);
+    }
+  }
+  Kernels kernels;
+  const Rates usual = fit_rates(everything, usual_rates(backend), hold_kernel, backend);
+  kernels[""][""] = usual;
+  for (const auto& [kernel, paths] : samples) {
+    std::vector<FitSample> all;
+    for (const auto& [path, own] : paths) all.insert(all.end(), own.begin(), own.end());
+    const Rates whole = fit_rates(all, usual_rates(backend), hold_kernel, backend);
+    kernels[kernel][""] = whole;
+    for (const auto& [path, own] : paths) {
+      if (path.empty() || own.size() < min_path_samples) continue;
+      kernels[kernel][path] = fit_rates(own, whole, hold_path, backend);
+    }
+  }
+  return kernels;
+}
+
+const Rates& rates_in(const Kernels& kernels, const Candidate& candidate) {
+  const auto kernel = kernels.find(candidate.kernel);
+  const auto& paths = (kernel != kernels.end() ? *kernel : *kernels.begin()).second;
+  const auto path = paths.find(candidate.path);
+  return path != paths.end() ? path->second : paths.at("");
+}
+
+template <class Seconds>
+void judge(ChoiceQuality& quality, const std::vector<const Case*>& cases, Seconds seconds) {
+  constexpr double long_enough = 1e-5;
+  double logs = quality.problems > 0 ? quality.problems * std::log(quality.mean) : 0;
+  for (const Case* one : cases) {
+    const auto chosen = std::min_element(
+        one->candidates.begin(), one->candidates.end(),
+        [&](const Candidate& a, const Candidate& b) { return seconds(a) < seconds(b); });
+    const double ratio = std::min(1.0, one->best() / chosen->sample.seconds);
+    logs += std::log(ratio);
+    ++quality.problems;
+    if (ratio < quality.worst && chosen->sample.seconds > long_enough) {
+      quality.worst = ratio;
+      quality.worst_problem = one->problem + " (" + chosen->kernel + ")";
+    }
+  }
+  quality.mean = quality.problems > 0 ? std::exp(logs / quality.problems) : 1;
+}
+
+}  // namespace
+
+Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, double hold,
+                Backend backend) {
+  const Objective objective{samples, prior, hold, backend};
+  Rates best = prior;
+  double least = std::numeric_limits<double>::infinity();
+  // A minimum may be local: starts that differ in what limits.
+  for (const double limits : {1.0, 0.2, 5.0}) {
+    Rates start = prior;
+    for (std::size_t i = 2; i < term_count; ++i) start.of[i] *= limits;
+    const Rates found = objective.descend(start);
+    const double sum = objective(found);
+    if (sum < least) {
+      least = sum;
+      best = found;
+    }
+  }
+  return best;
+}
+
+OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& rows,
+                         const Context& context) {
+  const std::vector<Case> cases = cases_of(op, rows, context);
+  OperatorFit fit;
+  fit.op = op.name();
+  fit.backend = context.backend();
+  fit.kernels = fit_kernels(cases, fit.backend);
+  const auto predicted = [&](const Kernels& kernels) {
+    return [&](const Candidate& one) {
+      return one.has_facts
+                 ? predict(one.sample.terms, rates_in(kernels, one), fit.backend).seconds
+                 : one.estimate;
+    };
+  };
+  std::vector<const Case*> all;
+  std::map<std::string, std::vector<double>> errors;
+  for (const Case& one : cases) {
+    all.push_back(&one);
+    for (const Candidate& candidate : one.candidates) {
+      if (!candidate.is_timed) continue;
+      errors[candidate.kernel].push_back(
+          std::abs(std::log(predicted(fit.kernels)(candidate) / candidate.sample.seconds)));
+    }
+  }
+  for (auto& [kernel, own] : errors) {
+    fit.samples[kernel] = static_cast<int>(own.size());
+    fit.errors[kernel] = bench::quantile(own, 0.5);
+  }
+  judge(fit.fitted, all, predicted(fit.kernels));
+  judge(fit.before, all, [](const Candidate& one) { return one.estimate; });
+  constexpr std::size_t folds = 5;
+  for (std::size_t fold = 0; fold < folds; ++fold) {
+    std::vector<Case> others;
+    std::vector<const Case*> own;
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+      if (i % folds == fold) {
+        own.push_back(&cases[i]);
+      } else {
+        others.push_back(cases[i]);
+      }
+    }
+    if (own.empty() || others.empty()) continue;
+    judge(fit.held_out, own, predicted(fit_kernels(others, fit.backend)));
+  }
+  return fit;
+}
+
+std::string fit_text(const OperatorFit& fit) {
+  Table table({{"kernel"}, {"timings", true}, {"error", true}, {"paths", false, Table::Fit::cut}});
+  for (const auto& [kernel, paths] : fit.kernels) {
+    if (kernel.empty()) continue;
+    std::string names;
+    for (const auto& [path, rates] : paths) {
+      if (!path.empty()) names += (names.empty() ? "" : ", ") + path;
+    }
+    const auto samples = fit.samples.find(kernel);
+    const auto error = fit.errors.find(kernel);
+    table.add({kernel, samples != fit.samples.end() ? fmt::format("{}", samples->second) : "0",
+               error != fit.errors.end() ? fmt::format("{:.0f} %", 100 * std::expm1(error->second))
+                                         : "",
+               names});
+  }
+  const auto line = [](std::string_view what, const ChoiceQuality& one) {
+    return fmt::format("{:<22} {:.3f} of the best, worst above 10 us {:.2f}{}\n", what, one.mean,
+                       one.worst, one.worst_problem.empty() ? "" : ": " + one.worst_problem);
+  };
+  return fmt::format("{} on {}: rates from {} problems\n\n{}\n{}{}{}", fit.op,
+                     to_string(fit.backend), fit.fitted.problems, table.text(),
+                     line("chosen by these rates", fit.fitted),
+                     line("held out by fifths", fit.held_out),
+                     line("chosen until now", fit.before));
+}
+
+}  // namespace rung::workbench

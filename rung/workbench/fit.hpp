@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rates from surveys: the coefficients of the model of time (core/work.hpp) that fit what a survey
+// timed, and how well the library would choose by them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/work.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/workbench/survey.hpp"
+
+namespace rung::workbench {
+
+/// A timing of one kernel, as the model sees it.
+struct FitSample {
+  Terms terms;
+  double seconds;
+  double weight = 1;
+};
+
+/// Returns the rates, none negative, with the least squares of log(predicted / measured), weighted;
+/// weakly held to `prior`, which alone decides terms that no sample has.
+Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, double hold,
+                Backend backend);
+
+/// How well a choice does: seconds of the best kernel over those of the chosen one.
+struct ChoiceQuality {
+  int problems = 0;
+  double mean = 0;   // geometric
+  double worst = 1;  // of problems that take 10 us and more
+  std::string worst_problem;
+};
+
+/// The rates of an operator's kernels, and what they are worth.
+struct OperatorFit {
+  std::string op;
+  Backend backend = Backend::cpu;
+  /// By kernel and path; "" is every other one.
+  std::map<std::string, std::map<std::string, Rates>> kernels;
+  /// Typical error of a prediction per kernel: the median of |log(predicted / measured)|.
+  std::map<std::string, double> errors;
+  std::map<std::string, int> samples;
+  ChoiceQuality fitted;    // on the problems of the fit
+  ChoiceQuality held_out;  // on each fifth, by what was fitted to the others
+  ChoiceQuality before;    // by the estimates of this library
+};
+
+/// `context` is of the surveyed machine, or a simulated GPU in its place.
+OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& rows,
+                         const Context& context);
+
+/// The file results/MACHINE/rates/OPERATOR.json.
+std::string rates_json(const OperatorFit& fit, const SurveyResults& survey, const Context& context);
+std::string fit_text(const OperatorFit& fit);
+
+}  // namespace rung::workbench

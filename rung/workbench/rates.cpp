@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// rung rates: by which measured rates the library chooses here, and how well they fit.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rung/core/error.hpp"
+#include "rung/core/rates.hpp"
+#include "rung/workbench/command.hpp"
+#include "rung/workbench/files.hpp"
+#include "rung/workbench/fit.hpp"
+#include "rung/workbench/selection.hpp"
+#include "rung/workbench/table.hpp"
+
+namespace rung::workbench {
+namespace {
+
+struct Options {
+  std::string op;
+  std::string backend;
+  std::vector<std::string> from;
+  std::string fit;
+};
+
+/// The machines, and how well each operator's rates fit there.
+void print_fits(const Context& context) {
+  const RatedMachine* const own = machine_of(context);
+  if (own == nullptr) {
+    say(fmt::format("No machine with the backend {} was measured: nominal rates are used.",
+                    to_string(context.backend())));
+    return;
+  }
+  fmt::print("{}{}: the rates of {}\n\n", to_string(context.backend()),
+             device_in_parentheses(context), own->name);
+  Table table({{"operator"},
+               {"problems", true},
+               {"of the best", true},
+               {"held out", true},
+               {"worst", true},
+               {"fitted", false, Table::Fit::drop}});
+  for (const Fit& fit : own->fits) {
+    table.add({std::string(fit.op), fmt::format("{}", fit.problems), fmt::format("{:.3f}", fit.mean),
+               fmt::format("{:.3f}", fit.held_out), fmt::format("{:.2f}", fit.worst),
+               std::string(fit.date)});
+  }
+  fmt::print("{}", table.text());
+  say("\nOf the best: seconds of the fastest kernel over those of the one that these rates choose, "
+      "geometric mean over the problems of the fit; held out: over those left out of it, a fifth "
+      "at a time; worst: of one that takes 10 us or more. RUNG_RATES=MACHINE uses another "
+      "machine's.");
+}
+
+void print_rates(const AnyOperator& op, const Context& context) {
+  std::vector<Table::Column> columns{{"kernel"}, {"path"}};
+  for (std::size_t i = 0; i < term_count; ++i) {
+    columns.push_back({std::string(to_string(static_cast<Term>(i))), true});
+  }
+  Table table(columns);
+  for (const RungInfo* rung : op.rungs()) {
+    if (rung->backend != context.backend() || rung->peer || rung->teaching) continue;
+    const KernelRates& rates = find_rates(op.name(), rung->name, context);
+    for (int i = 0; i < rates.count; ++i) {
+      std::vector<std::string> cells{std::string(rung->name), std::string(rates.paths[i].path)};
+      for (const double one : rates.paths[i].rates.of) cells.push_back(fmt::format("{:.2g}", one));
+      table.add(cells);
+    }
+  }
+  fmt::print("{}", table.text());
+  say("\nSeconds, but for memory, middle, near and arithmetic, which count nominal times: "
+      "docs/choice.md has the model.");
+}
+
+int fit_surveys(const Options& options) {
+  const AnyOperator& op = known_operator(options.op);
+  SurveyResults survey;
+  for (const std::string& path : options.from) {
+    SurveyResults one = survey_from_json(read_text_file(path));
+    if (one.op != op.name()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("--from {}: a survey of {}; accepted: of {}", path, one.op, op.name()));
+    }
+    if (survey.rows.empty()) {
+      survey = std::move(one);
+    } else {
+      survey.rows.insert(survey.rows.end(), one.rows.begin(), one.rows.end());
+    }
+  }
+  const bool gpu = survey.backend == Backend::cuda;
+  const Context context = Context::on(gpu && !available(Backend::cuda) ? Backend::simt : survey.backend,
+                                      survey.threads);
+  const OperatorFit fit = fit_operator(op, survey.rows, context);
+  if (!options.fit.empty()) write_text_file(options.fit, rates_json(fit, survey, context));
+  fmt::print("{}", fit_text(fit));
+  return exit_good;
+}
+
+int run(const Options& options) {
+  if (!options.from.empty()) return fit_surveys(options);
+  const Context context = Context::on(
+      !options.backend.empty()     ? parse_backend(options.backend)
+      : available(Backend::cuda) ? Backend::cuda
+                                 : Backend::cpu);
+  if (options.op.empty()) {
+    print_fits(context);
+  } else {
+    print_rates(known_operator(options.op), context);
+  }
+  return exit_good;
+}
+
+CommandSpec::Action setup(Parser app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("op", options->op, "the rates of this operator's kernels")
+      .completes(complete_operators);
+  app.add_option("--backend", options->backend, "cpu, cuda or simt; default: cuda where there is a GPU")
+      .completes(complete_backends);
+  app.add_option("--from", options->from,
+                 "fit rates to what these surveys timed (`rung survey --json`), and say how well "
+                 "the library would choose by them")
+      .type_name("FILE");
+  app.add_option("--fit", options->fit, "with --from: write them here").type_name("FILE");
+  app.purpose(
+      "Shows by which measured rates the library chooses among its kernels on this machine, how "
+      "well they fit, and, for an operator, the rates. A machine that nobody measured uses those "
+      "of the most similar one. `rung survey OP --fit FILE` measures and fits them anew.");
+  app.example("rung rates", "which machine's, and how well they choose");
+  app.example("rung rates softmax", "the rates of its kernels");
+  app.exit_codes({{exit_good, "shown"},
+                  {exit_usage, "the command line is wrong"},
+                  {exit_not_here, "the backend is not available here"}});
+  return [options] { return run(*options); };
+}
+
+const Command self{{.name = "rates",
+                    .order = 37,
+                    .summary = "by which measured rates are kernels chosen, and how well?",
+                    .setup = setup}};
+
+}  // namespace
+}  // namespace rung::workbench
