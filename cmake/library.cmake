@@ -73,9 +73,10 @@ add_custom_command(OUTPUT ${rates_table} COMMAND rung_rates_table ${rates_table}
   DEPENDS rung_rates_table ${rates} VERBATIM)
 
 file(GLOB core_sources CONFIGURE_DEPENDS rung/core/*.cpp rung/harness/*.cpp rung/c/*.cpp)
-rung_objects(rung_core ${core_sources} ${rates_table})
+rung_objects(rung_core ${core_sources})
 target_link_libraries(rung_core PRIVATE fmt::fmt Threads::Threads)
 rung_compile_together(rung_core)
+target_sources(rung_core PRIVATE ${rates_table})
 
 # What stands behind an operator's contract, its peers on the CPU, and what peers of several operators share.
 rung_operator_sources(operator_sources op/*.cpp shared/*.cpp peers/*.cpp)

@@ -9,7 +9,7 @@
 
 namespace rung {
 
-std::string_view to_string(Term term) {
+std::string_view to_string(RateTerm term) {
   constexpr std::string_view names[] = {"start",      "launch", "memory", "middle", "near",
                                         "arithmetic", "wave",   "round",  "block",  "step"};
   return names[static_cast<std::size_t>(term)];
@@ -22,11 +22,11 @@ namespace {
 constexpr double near_bytes = 1 << 20;
 constexpr double middle_bytes = 16 << 20;
 
-constexpr std::size_t at(Term term) { return static_cast<std::size_t>(term); }
+constexpr std::size_t at(RateTerm term) { return static_cast<std::size_t>(term); }
 
 }  // namespace
 
-Terms terms_of(const Work& work, const Context& context) {
+WorkTerms terms_of(const Work& work, const Context& context) {
   NominalRates nominal = nominal_rates(context);
   if (context.info().bytes_per_second > 0) {
     nominal.bytes_per_second = context.info().bytes_per_second;
@@ -36,31 +36,31 @@ Terms terms_of(const Work& work, const Context& context) {
   const double threads = work.threads;
   const double share = cpu ? context.threads() / threads : 1;
   const double units = cpu ? threads : context.info().sms;
-  Terms terms{};
-  terms[at(Term::start)] = 1;
-  terms[at(Term::launch)] = cpu ? threads - 1 : double{work.launches};
-  const Term level = !cpu                                        ? Term::memory
-                     : work.bytes <= near_bytes * threads ? Term::near
-                     : work.bytes <= middle_bytes              ? Term::middle
-                                                               : Term::memory;
+  WorkTerms terms{};
+  terms[at(RateTerm::start)] = 1;
+  terms[at(RateTerm::launch)] = cpu ? threads - 1 : double{work.launches};
+  const RateTerm level = !cpu                                        ? RateTerm::memory
+                     : work.bytes <= near_bytes * threads ? RateTerm::near
+                     : work.bytes <= middle_bytes              ? RateTerm::middle
+                                                               : RateTerm::memory;
   terms[at(level)] = work.bytes / nominal.bytes_per_second * share;
-  terms[at(Term::arithmetic)] = work.operations / nominal.operations_per_second * share;
+  terms[at(RateTerm::arithmetic)] = work.operations / nominal.operations_per_second * share;
   const double waves = std::max(1.0, work.blocks / (work.resident * units));
-  terms[at(Term::wave)] = cpu ? 0 : waves;
-  terms[at(Term::round)] = cpu ? 0 : waves * work.rounds;
-  terms[at(Term::block)] = work.blocks / units;
-  terms[at(Term::step)] = work.blocks / units * work.steps;
+  terms[at(RateTerm::wave)] = cpu ? 0 : waves;
+  terms[at(RateTerm::round)] = cpu ? 0 : waves * work.rounds;
+  terms[at(RateTerm::block)] = work.blocks / units;
+  terms[at(RateTerm::step)] = work.blocks / units * work.steps;
   return terms;
 }
 
-Prediction predict(const Terms& terms, const Rates& rates, Backend backend) {
-  const auto part = [&](Term term) { return terms[at(term)] * rates.of[at(term)]; };
+Prediction predict(const WorkTerms& terms, const Rates& rates, Backend backend) {
+  const auto part = [&](RateTerm term) { return terms[at(term)] * rates.of[at(term)]; };
   Prediction one;
-  one.starting = part(Term::start) + part(Term::launch);
-  one.memory = part(Term::memory) + part(Term::middle) + part(Term::near);
-  one.arithmetic = part(Term::arithmetic);
-  one.waiting = part(Term::wave) + part(Term::round);
-  one.issue = part(Term::block) + part(Term::step);
+  one.starting = part(RateTerm::start) + part(RateTerm::launch);
+  one.memory = part(RateTerm::memory) + part(RateTerm::middle) + part(RateTerm::near);
+  one.arithmetic = part(RateTerm::arithmetic);
+  one.waiting = part(RateTerm::wave) + part(RateTerm::round);
+  one.issue = part(RateTerm::block) + part(RateTerm::step);
   double busy;
   if (backend == Backend::cpu) {
     // A core does one after another, for the most part.

@@ -44,7 +44,7 @@ struct Work {
 };
 
 /// Coefficients of the model, by index of Rates::of.
-enum class Term : unsigned char {
+enum class RateTerm : unsigned char {
   start,       // seconds
   launch,      // seconds per launch; of each further thread on a CPU
   memory,      // nominal times: of bytes beyond `middle_bytes`, or any on a GPU
@@ -57,7 +57,7 @@ enum class Term : unsigned char {
   step,        // seconds of a unit
 };
 inline constexpr std::size_t term_count = 10;
-RUNG_API std::string_view to_string(Term term);
+RUNG_API std::string_view to_string(RateTerm term);
 
 /// What a machine makes of a kernel's work.
 struct Rates {
@@ -65,8 +65,8 @@ struct Rates {
 };
 
 /// What coefficients multiply: seconds = combine(term times coefficient).
-using Terms = std::array<double, term_count>;
-RUNG_API Terms terms_of(const Work& work, const Context& context);
+using WorkTerms = std::array<double, term_count>;
+RUNG_API WorkTerms terms_of(const Work& work, const Context& context);
 
 /// Seconds of a kernel, and of what it is made of.
 struct Prediction {
@@ -75,6 +75,6 @@ struct Prediction {
   /// "launch", "memory", "arithmetic", "latency" or "instructions": the largest part.
   [[nodiscard]] RUNG_API const char* limiter() const;
 };
-RUNG_API Prediction predict(const Terms& terms, const Rates& rates, Backend backend);
+RUNG_API Prediction predict(const WorkTerms& terms, const Rates& rates, Backend backend);
 
 }  // namespace rung

@@ -43,7 +43,7 @@ Vector solve(Matrix a, Vector b) {
 }
 
 /// d log(seconds) / d log(coefficient), of every coefficient.
-Vector gradient(const Terms& terms, const Rates& rates, const Prediction& one, Backend backend) {
+Vector gradient(const WorkTerms& terms, const Rates& rates, const Prediction& one, Backend backend) {
   const double busy = one.seconds - one.starting;
   // Of the four that are joined by fourth powers on a GPU.
   const auto joined = [&](double part) {

@@ -16,7 +16,7 @@ namespace rung::workbench {
 
 /// A timing of one kernel, as the model sees it.
 struct FitSample {
-  Terms terms;
+  WorkTerms terms;
   double seconds;
   double weight = 1;
 };

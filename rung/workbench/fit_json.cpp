@@ -22,7 +22,7 @@ double rounded(double value) {
 ordered_json to_json(const Rates& rates) {
   ordered_json json;
   for (std::size_t i = 0; i < term_count; ++i) {
-    json[std::string(to_string(static_cast<Term>(i)))] = rounded(rates.of[i]);
+    json[std::string(to_string(static_cast<RateTerm>(i)))] = rounded(rates.of[i]);
   }
   return json;
 }

@@ -56,7 +56,7 @@ void print_fits(const Context& context) {
 void print_rates(const AnyOperator& op, const Context& context) {
   std::vector<Table::Column> columns{{"kernel"}, {"path"}};
   for (std::size_t i = 0; i < term_count; ++i) {
-    columns.push_back({std::string(to_string(static_cast<Term>(i))), true});
+    columns.push_back({std::string(to_string(static_cast<RateTerm>(i))), true});
   }
   Table table(columns);
   for (const RungInfo* rung : op.rungs()) {
