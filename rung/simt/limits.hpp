@@ -18,7 +18,7 @@ inline constexpr std::size_t shared_bytes_per_multiprocessor = 228 << 10;
 inline constexpr std::size_t shared_bytes_reserved = 1 << 10;  // of each block, for the system
 inline constexpr std::size_t shared_alignment = 1024;
 inline constexpr std::size_t l2_bytes = 50 << 20;
-inline constexpr double bytes_per_second = 4.8e12;  // of its memory, nominal
+inline constexpr double bytes_per_second = 2 * 3.201e9 * 768;  // of its memory, nominal
 
 /// What fresh memory is filled with: NaN in every floating type, -1 in the integers.
 inline constexpr int poison = 0xff;

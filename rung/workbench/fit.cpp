@@ -202,6 +202,20 @@ std::vector<Case> cases_of(const AnyOperator& op, const std::vector<SurveyRow>& 
   return all;
 }
 
+/// Leaves out kernels that no row has timed: they came after the survey.
+void drop_unknown(std::vector<Case>& cases) {
+  std::set<std::string> timed;
+  for (const Case& one : cases) {
+    for (const Candidate& candidate : one.candidates) {
+      if (candidate.is_timed) timed.insert(candidate.kernel);
+    }
+  }
+  for (Case& one : cases) {
+    std::erase_if(one.candidates,
+                  [&](const Candidate& candidate) { return !timed.contains(candidate.kernel); });
+  }
+}
+
 using Kernels = std::map<std::string, std::map<std::string, Rates>>;
 
 constexpr double hold_kernel = 0.02, hold_path = 0.1;
@@ -242,20 +256,67 @@ const Rates& rates_in(const Kernels& kernels, const Candidate& candidate) {
 template <class Seconds>
 void judge(ChoiceQuality& quality, const std::vector<const Case*>& cases, Seconds seconds) {
   constexpr double long_enough = 1e-5;
-  double logs = quality.problems > 0 ? quality.problems * std::log(quality.mean) : 0;
+  double logs = quality.problems * std::log(quality.mean);
   for (const Case* one : cases) {
-    const auto chosen = std::min_element(
-        one->candidates.begin(), one->candidates.end(),
-        [&](const Candidate& a, const Candidate& b) { return seconds(a) < seconds(b); });
-    const double ratio = std::min(1.0, one->best() / chosen->sample.seconds);
+    const auto by = [](auto key) {
+      return [key](const Candidate& a, const Candidate& b) { return key(a) < key(b); };
+    };
+    const auto measured = [](const Candidate& candidate) { return candidate.sample.seconds; };
+    const Candidate& chosen =
+        *std::min_element(one->candidates.begin(), one->candidates.end(), by(seconds));
+    const Candidate& best =
+        *std::min_element(one->candidates.begin(), one->candidates.end(), by(measured));
+    const double ratio = measured(best) / measured(chosen);
     logs += std::log(ratio);
     ++quality.problems;
-    if (ratio < quality.worst && chosen->sample.seconds > long_enough) {
-      quality.worst = ratio;
-      quality.worst_problem = one->problem + " (" + chosen->kernel + ")";
+    if (measured(chosen) > long_enough) quality.worst = std::min(quality.worst, ratio);
+    if (ratio < 1) {
+      quality.wrong.push_back({one->problem, chosen.kernel + ' ' + chosen.path,
+                               best.kernel + ' ' + best.path, ratio, seconds(chosen),
+                               measured(chosen), seconds(best), measured(best)});
     }
   }
-  quality.mean = quality.problems > 0 ? std::exp(logs / quality.problems) : 1;
+  if (quality.problems > 0) quality.mean = std::exp(logs / quality.problems);
+  std::ranges::stable_sort(quality.wrong, {}, &WrongChoice::ratio);
+}
+
+/// A boosted fit: kernels of wrong choices weigh more in the next, as long as choices get better.
+Kernels fit_choices(std::vector<Case> cases, Backend backend) {
+  constexpr int rounds = 12;
+  constexpr double more = 1.5;
+  Kernels best;
+  double most = 0;
+  for (int round = 0; round < rounds; ++round) {
+    Kernels kernels = fit_kernels(cases, backend);
+    double logs = 0;
+    for (Case& one : cases) {
+      const auto seconds = [&](const Candidate& candidate) {
+        return candidate.has_facts
+                   ? predict(candidate.sample.terms, rates_in(kernels, candidate), backend).seconds
+                   : candidate.estimate;
+      };
+      const auto less = [&](const Candidate& a, const Candidate& b) {
+        return seconds(a) < seconds(b);
+      };
+      const auto faster = [](const Candidate& a, const Candidate& b) {
+        return a.sample.seconds < b.sample.seconds;
+      };
+      const auto chosen = std::min_element(one.candidates.begin(), one.candidates.end(), less);
+      const auto fastest = std::min_element(one.candidates.begin(), one.candidates.end(), faster);
+      const double ratio = fastest->sample.seconds / chosen->sample.seconds;
+      logs += std::log(ratio);
+      if (ratio < good_enough) {
+        chosen->sample.weight *= more;
+        fastest->sample.weight *= more;
+      }
+    }
+    const double mean = std::exp(logs / static_cast<double>(cases.size()));
+    if (mean > most) {
+      most = mean;
+      best = std::move(kernels);
+    }
+  }
+  return best;
 }
 
 }  // namespace
@@ -280,12 +341,13 @@ Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, doubl
 }
 
 OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& rows,
-                         const Context& context) {
-  const std::vector<Case> cases = cases_of(op, rows, context);
+                         const std::vector<SurveyRow>& others, const Context& context) {
+  std::vector<Case> cases = cases_of(op, rows, context);
+  drop_unknown(cases);
   OperatorFit fit;
   fit.op = op.name();
   fit.backend = context.backend();
-  fit.kernels = fit_kernels(cases, fit.backend);
+  fit.kernels = fit_choices(cases, fit.backend);
   const auto predicted = [&](const Kernels& kernels) {
     return [&](const Candidate& one) {
       return one.has_facts
@@ -309,24 +371,33 @@ OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& ro
   }
   judge(fit.fitted, all, predicted(fit.kernels));
   judge(fit.before, all, [](const Candidate& one) { return one.estimate; });
+  if (!others.empty()) {
+    std::vector<Case> judged = cases_of(op, others, context);
+    drop_unknown(judged);
+    std::vector<const Case*> own;
+    for (const Case& one : judged) own.push_back(&one);
+    judge(fit.held_out, own, predicted(fit.kernels));
+    return fit;
+  }
   constexpr std::size_t folds = 5;
   for (std::size_t fold = 0; fold < folds; ++fold) {
-    std::vector<Case> others;
+    std::vector<Case> rest;
     std::vector<const Case*> own;
     for (std::size_t i = 0; i < cases.size(); ++i) {
       if (i % folds == fold) {
         own.push_back(&cases[i]);
       } else {
-        others.push_back(cases[i]);
+        rest.push_back(cases[i]);
       }
     }
-    if (own.empty() || others.empty()) continue;
-    judge(fit.held_out, own, predicted(fit_kernels(others, fit.backend)));
+    if (!own.empty() && !rest.empty()) {
+      judge(fit.held_out, own, predicted(fit_choices(rest, fit.backend)));
+    }
   }
   return fit;
 }
 
-std::string fit_text(const OperatorFit& fit) {
+std::string fit_text(const OperatorFit& fit, std::size_t shown) {
   Table table({{"kernel"}, {"timings", true}, {"error", true}, {"paths", false, Table::Fit::cut}});
   for (const auto& [kernel, paths] : fit.kernels) {
     if (kernel.empty()) continue;
@@ -341,15 +412,30 @@ std::string fit_text(const OperatorFit& fit) {
                                          : "",
                names});
   }
+  Table wrong({{"problem", false, Table::Fit::cut},
+               {"of the best", true},
+               {"chosen"},
+               {"predicted", true},
+               {"measured", true},
+               {"best"},
+               {"predicted", true},
+               {"measured", true}});
+  const ChoiceQuality& judged = fit.held_out;
+  for (const WrongChoice& one : judged.wrong) {
+    if (shown-- == 0) break;
+    wrong.add({one.problem, fmt::format("{:.2f}", one.ratio), one.chosen,
+               format_seconds(one.chosen_predicted), format_seconds(one.chosen_measured), one.best,
+               format_seconds(one.best_predicted), format_seconds(one.best_measured)});
+  }
   const auto line = [](std::string_view what, const ChoiceQuality& one) {
-    return fmt::format("{:<22} {:.3f} of the best, worst above 10 us {:.2f}{}\n", what, one.mean,
-                       one.worst, one.worst_problem.empty() ? "" : ": " + one.worst_problem);
+    return fmt::format("{:<28} {:.3f} of the best, worst from 10 us on {:.2f}, {}\n", what,
+                       one.mean, one.worst, count_of(one.problems, "problem"));
   };
-  return fmt::format("{} on {}: rates from {} problems\n\n{}\n{}{}{}", fit.op,
+  return fmt::format("{} on {}: rates from {} problems\n\n{}\n{}{}{}{}{}", fit.op,
                      to_string(fit.backend), fit.fitted.problems, table.text(),
-                     line("chosen by these rates", fit.fitted),
-                     line("held out by fifths", fit.held_out),
-                     line("chosen until now", fit.before));
+                     line("chosen by these rates", fit.fitted), line("on others", judged),
+                     line("chosen until now", fit.before), wrong.empty() ? "" : "\n",
+                     wrong.empty() ? "" : wrong.text());
 }
 
 }  // namespace rung::workbench

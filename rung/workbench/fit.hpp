@@ -26,12 +26,19 @@ struct FitSample {
 Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, double hold,
                 Backend backend);
 
-/// How well a choice does: seconds of the best kernel over those of the chosen one.
+/// A choice that was not the best one: predicted and measured seconds of both kernels.
+struct WrongChoice {
+  std::string problem, chosen, best;
+  double ratio = 1;  // seconds of the best kernel over those of the chosen one
+  double chosen_predicted = 0, chosen_measured = 0, best_predicted = 0, best_measured = 0;
+};
+
+/// How well a choice does.
 struct ChoiceQuality {
   int problems = 0;
-  double mean = 0;   // geometric
+  double mean = 1;   // geometric, of the ratios
   double worst = 1;  // of problems that take 10 us and more
-  std::string worst_problem;
+  std::vector<WrongChoice> wrong;  // the worst first
 };
 
 /// The rates of an operator's kernels, and what they are worth.
@@ -44,16 +51,18 @@ struct OperatorFit {
   std::map<std::string, double> errors;
   std::map<std::string, int> samples;
   ChoiceQuality fitted;    // on the problems of the fit
-  ChoiceQuality held_out;  // on each fifth, by what was fitted to the others
+  ChoiceQuality held_out;  // on others
   ChoiceQuality before;    // by the estimates of this library
 };
 
-/// `context` is of the surveyed machine, or a simulated GPU in its place.
+/// `context` is of the surveyed machine, or a simulated GPU in its place. Rows to `judge` take no
+/// part in the fit; without any, each fifth of the rows is held out of a fit to the others.
 OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& rows,
-                         const Context& context);
+                         const std::vector<SurveyRow>& judge, const Context& context);
 
 /// The file results/MACHINE/rates/OPERATOR.json.
-std::string rates_json(const OperatorFit& fit, const SurveyResults& survey, const Context& context);
-std::string fit_text(const OperatorFit& fit);
+std::string rates_json(const OperatorFit& fit, const SurveyResults& survey);
+/// `shown`: how many of the wrong choices.
+std::string fit_text(const OperatorFit& fit, std::size_t shown);
 
 }  // namespace rung::workbench

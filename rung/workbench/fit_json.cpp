@@ -29,25 +29,13 @@ ordered_json to_json(const Rates& rates) {
 
 }  // namespace
 
-std::string rates_json(const OperatorFit& fit, const SurveyResults& survey,
-                       const Context& context) {
-  const DeviceInfo& info = context.info();
-  ordered_json machine;
-  if (context.backend() == Backend::cpu) {
-    machine = {{"kind", "cpu"}, {"device", info.family}, {"units", survey.threads}};
-  } else {
-    machine = {{"kind", "gpu"},
-               {"device", survey.where},
-               {"compute_capability", info.compute_capability},
-               {"units", info.sms},
-               {"bytes_per_second", info.bytes_per_second}};
-  }
+std::string rates_json(const OperatorFit& fit, const SurveyResults& survey) {
   ordered_json kernels;
   for (const auto& [kernel, paths] : fit.kernels) {
     for (const auto& [path, rates] : paths) kernels[kernel][path] = to_json(rates);
   }
   const ordered_json json = {{"operator", fit.op},
-                             {"machine", machine},
+                             {"machine", to_json(survey.device)},
                              {"fit",
                               {{"date", survey.date},
                                {"problems", fit.fitted.problems},

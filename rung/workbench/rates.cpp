@@ -21,8 +21,9 @@ namespace {
 struct Options {
   std::string op;
   std::string backend;
-  std::vector<std::string> from;
+  std::vector<std::string> from, judge;
   std::string fit;
+  int worst = 10;
 };
 
 /// The machines, and how well each operator's rates fit there.
@@ -73,27 +74,44 @@ void print_rates(const AnyOperator& op, const Context& context) {
       "docs/choice.md has the model.");
 }
 
-int fit_surveys(const Options& options) {
-  const AnyOperator& op = known_operator(options.op);
-  SurveyResults survey;
-  for (const std::string& path : options.from) {
+/// The rows of several surveys of one operator.
+SurveyResults read_surveys(std::string_view option, const std::vector<std::string>& paths,
+                           const AnyOperator& op) {
+  SurveyResults all;
+  for (const std::string& path : paths) {
     SurveyResults one = survey_from_json(read_text_file(path));
     if (one.op != op.name()) {
       throw Error(ErrorCode::invalid_argument,
-                  fmt::format("--from {}: a survey of {}; accepted: of {}", path, one.op, op.name()));
+                  fmt::format("{} {}: a survey of {}; accepted: of {}", option, path, one.op,
+                              op.name()));
     }
-    if (survey.rows.empty()) {
-      survey = std::move(one);
+    if (all.rows.empty()) {
+      all = std::move(one);
     } else {
-      survey.rows.insert(survey.rows.end(), one.rows.begin(), one.rows.end());
+      all.rows.insert(all.rows.end(), one.rows.begin(), one.rows.end());
     }
   }
-  const bool gpu = survey.backend == Backend::cuda;
-  const Context context = Context::on(gpu && !available(Backend::cuda) ? Backend::simt : survey.backend,
-                                      survey.threads);
-  const OperatorFit fit = fit_operator(op, survey.rows, context);
-  if (!options.fit.empty()) write_text_file(options.fit, rates_json(fit, survey, context));
-  fmt::print("{}", fit_text(fit));
+  return all;
+}
+
+int fit_surveys(const Options& options) {
+  const AnyOperator& op = known_operator(options.op);
+  const SurveyResults survey = read_surveys("--from", options.from, op);
+  const SurveyResults judge = read_surveys("--judge", options.judge, op);
+  // Facts of a kernel on a GPU are known without one.
+  const bool absent = survey.backend == Backend::cuda && !available(Backend::cuda);
+  const Context context = Context::on(absent ? Backend::simt : survey.backend, survey.threads);
+  const OperatorFit fit = fit_operator(op, survey.rows, judge.rows, context);
+  if (!options.fit.empty()) {
+    if (survey.device.name.empty()) {
+      throw Error(ErrorCode::invalid_argument,
+                  fmt::format("--from {}: does not say of which device it is, as older files do "
+                              "not; accepted: surveys of this version",
+                              options.from.front()));
+    }
+    write_text_file(options.fit, rates_json(fit, survey));
+  }
+  fmt::print("{}", fit_text(fit, static_cast<std::size_t>(options.worst)));
   return exit_good;
 }
 
@@ -121,6 +139,12 @@ CommandSpec::Action setup(Parser app) {
                  "fit rates to what these surveys timed (`rung survey --json`), and say how well "
                  "the library would choose by them")
       .type_name("FILE");
+  app.add_option("--judge", options->judge,
+                 "with --from: judge by these surveys, which take no part in the fit; default: by "
+                 "each fifth of the problems, held out of a fit to the others")
+      .type_name("FILE");
+  app.add_option("--worst", options->worst, "with --from: so many of the wrong choices; default 10")
+      .between(0, 1000);
   app.add_option("--fit", options->fit, "with --from: write them here").type_name("FILE");
   app.purpose(
       "Shows by which measured rates the library chooses among its kernels on this machine, how "

@@ -152,6 +152,7 @@ int run(const Options& options) {
   survey.backend = backend_to_time(options.backend);
   Context context = context_on(survey.backend, options.threads, options.device);
   survey.threads = context.threads();
+  survey.device = device_of(context);
   if (!options.patterns.empty()) expect_drawable(op, survey.draw, options.seed, context);
   const bench::Machine machine = machine_with_ceilings(false);
   survey.where = survey.backend == Backend::opencl ? context.info().name
@@ -169,9 +170,9 @@ int run(const Options& options) {
   if (is_cut && survey.rows.empty()) InterruptGuard::end("no problem is timed");
   fmt::print("{}", survey_text(survey));
   if (!options.fit.empty() && !is_cut) {
-    const OperatorFit fit = fit_operator(op, survey.rows, context);
-    write_text_file(options.fit, rates_json(fit, survey, context));
-    fmt::print("\n{}", fit_text(fit));
+    const OperatorFit fit = fit_operator(op, survey.rows, {}, context);
+    write_text_file(options.fit, rates_json(fit, survey));
+    fmt::print("\n{}", fit_text(fit, worst_shown));
   }
   if (left > 0) {
     say(fmt::format("{} of {} left: {} s were over, or are too few for one (--seconds){}.", left,

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -106,12 +107,24 @@ bool replaces(const SurveyRow& row, const SurveyRow& before);
 SurveyRow survey_problem(const AnyOperator& op, const Problem& problem, Context& context,
                          const SurveyPlan& plan, const bench::Machine& machine);
 
+/// What a device is matched by when its rates are compiled in (core/rates.hpp).
+struct SurveyDevice {
+  bool is_gpu = false;
+  std::string name;  // of a GPU; of a CPU vendor, family, model and vector bits
+  int compute_capability = 0;
+  int units = 1;  // SMs, or threads
+  double bytes_per_second = 0;
+};
+SurveyDevice device_of(const Context& context);
+nlohmann::ordered_json to_json(const SurveyDevice& device);
+
 /// A survey as it stands in its file.
 struct SurveyResults {
   std::string op;
   Backend backend = Backend::cpu;
   int threads = 1;
   std::string where;  // the CPU or GPU
+  SurveyDevice device;  // of files since 2026-11-29
   std::string date;   // of the last row
   SurveyDraw draw;
   std::vector<SurveyRow> rows;

@@ -9,9 +9,11 @@
 #include "rung/workbench/survey.hpp"
 
 namespace rung::workbench {
-namespace {
 
 using nlohmann::ordered_json;
+
+namespace {
+
 
 double read_number(const ordered_json& value) {
   return value.is_null() ? not_measured : value.get<double>();
@@ -41,6 +43,29 @@ ordered_json to_json(const SurveyRow& row) {
           {"peer_spread", bench::json_number(row.peer_spread)},
           {"undecided", row.undecided},
           {"times", times}};
+}
+
+}  // namespace
+
+ordered_json to_json(const SurveyDevice& device) {
+  if (!device.is_gpu) {
+    return {{"kind", "cpu"}, {"device", device.name}, {"units", device.units}};
+  }
+  return {{"kind", "gpu"},
+          {"device", device.name},
+          {"compute_capability", device.compute_capability},
+          {"units", device.units},
+          {"bytes_per_second", device.bytes_per_second}};
+}
+
+namespace {
+
+SurveyDevice device_from_json(const ordered_json& json) {
+  return {.is_gpu = json.at("kind") == "gpu",
+          .name = json.at("device"),
+          .compute_capability = json.value("compute_capability", 0),
+          .units = json.at("units"),
+          .bytes_per_second = json.value("bytes_per_second", 0.0)};
 }
 
 SurveyRow row_from_json(const ordered_json& json) {
@@ -80,6 +105,18 @@ SurveyRow* SurveyResults::find(std::uint64_t seed, std::int64_t index) {
   return nullptr;
 }
 
+SurveyDevice device_of(const Context& context) {
+  const DeviceInfo& info = context.info();
+  if (context.backend() == Backend::cpu) {
+    return {.name = info.family, .units = context.threads()};
+  }
+  return {.is_gpu = true,
+          .name = info.name,
+          .compute_capability = info.compute_capability,
+          .units = info.sms,
+          .bytes_per_second = info.bytes_per_second};
+}
+
 std::string survey_json(const SurveyResults& survey, const bench::Machine& machine) {
   ordered_json all = {{"machine", ordered_json::parse(bench::machine_to_json(machine))},
                       {"survey",
@@ -87,6 +124,7 @@ std::string survey_json(const SurveyResults& survey, const bench::Machine& machi
                         {"backend", to_string(survey.backend)},
                         {"threads", survey.threads},
                         {"where", survey.where},
+                        {"device", to_json(survey.device)},
                         {"date", survey.date},
                         {"max_bytes", survey.draw.max_bytes},
                         {"patterns", survey.draw.patterns}}}};
@@ -109,6 +147,7 @@ SurveyResults survey_from_json(const std::string& text) {
     survey.backend = parse_backend(head.at("backend").get<std::string>());
     head.at("threads").get_to(survey.threads);
     head.at("where").get_to(survey.where);
+    if (head.contains("device")) survey.device = device_from_json(head.at("device"));
     head.at("date").get_to(survey.date);
     head.at("max_bytes").get_to(survey.draw.max_bytes);
     head.at("patterns").get_to(survey.draw.patterns);
