@@ -75,6 +75,8 @@ class RUNG_API Instance {
   /// Returns the facts that a rung states of the call, and whether its estimate is their prediction.
   [[nodiscard]] virtual Work work(const RungInfo& rung, const Context& context) const = 0;
   [[nodiscard]] virtual bool has_facts(const RungInfo& rung) const = 0;
+  /// Returns the seconds that its rates make of the facts, and what they are made of.
+  [[nodiscard]] virtual Prediction predict(const RungInfo& rung, const Context& context) const = 0;
   /// Returns what the tuning file has of the call; no rung: nothing.
   [[nodiscard]] virtual detail::Tuned remembered(const Context& context) const = 0;
   /// Times the candidates of the public call and remembers the fastest; no rung: could not be.
@@ -271,6 +273,12 @@ class Operator final : public AnyOperator {
       return find(rung).work(args, context);
     }
     bool has_facts(const RungInfo& rung) const override { return find(rung).has_facts(); }
+    Prediction predict(const RungInfo& rung, const Context& context) const override {
+      const Context& compared = comparison_context(context);
+      const Rung<Op>& one = find(rung);
+      if (!one.has_facts()) return {.seconds = one.estimate(args, compared)};
+      return one.predict(one.work(args, compared), compared);
+    }
     detail::Tuned remembered(const Context& context) const override {
       if constexpr (detail::Tunable<Op>) {
         return detail::remembered_choice(detail::Observed<Op>(given, args, context), context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// rung explain --choice: which kernels take a call, what each is estimated to take and why, what
+// rung explain --choice: which kernels take a call, what each is predicted to take and why, what
 // was measured, and who refuses.
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "rung/core/operator.hpp"
+#include "rung/core/rates.hpp"
 #include "rung/core/tuning.hpp"
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/explain.hpp"
@@ -20,19 +21,24 @@ namespace {
 
 struct Row {
   const RungInfo* rung;
-  double estimate;
+  Work work;
+  Prediction predicted;
 };
 
-/// Names what takes most of an estimate, by the nominal rates that estimates are made of.
-std::string limiter(const Cost& traffic, double estimate, const Context& context) {
-  const NominalRates rates = nominal_rates(context);
-  const double moving = traffic.bytes / rates.bytes_per_second;
-  const double computing = traffic.operations / rates.operations_per_second;
-  const double starting = in_host_memory(context.backend()) ? 0 : launch_seconds;
-  if (starting > estimate / 2) return "launch";
-  if (moving > estimate / 2 && moving >= computing) return "memory";
-  if (computing > estimate / 2) return "arithmetic";
-  return "latency or arithmetic";
+/// "1.2 us launch + 3.4 us memory": the parts of a prediction that matter.
+std::string parts_of(const Prediction& one) {
+  std::string text;
+  const auto add = [&](double seconds, std::string_view what) {
+    constexpr double least_share = 0.05;
+    if (seconds < least_share * one.seconds) return;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", what, format_seconds(seconds));
+  };
+  add(one.starting, "start");
+  add(one.memory, "memory");
+  add(one.arithmetic, "arithmetic");
+  add(one.waiting, "latency");
+  add(one.issue, "instructions");
+  return text;
 }
 
 }  // namespace
@@ -50,31 +56,34 @@ int explain_choice(const AnyOperator& op, Backend backend, const Problem& proble
     } else if (const Support support = made->supports(*rung, context); !support) {
       refusing.add({std::string(rung->name), support.why});
     } else {
-      rows.push_back({rung, made->estimate(*rung, context)});
+      rows.push_back({rung, made->work(*rung, context), made->predict(*rung, context)});
     }
   }
   context.set_tuning(Tuning::off);
   const std::string estimated = rows.empty() ? "" : std::string(made->chosen(context).name);
-  std::ranges::stable_sort(rows, {}, &Row::estimate);
+  std::ranges::stable_sort(rows, {}, [](const Row& row) { return row.predicted.seconds; });
   const detail::Tuned tuned = made->remembered(context);
   Table table({{"kernel"},
-               {"estimate", true},
+               {"predicted", true},
                {"vs best", true},
                {"limited by", false, Table::Fit::drop},
                {"measured", true},
-               {""}});
+               {"", false, Table::Fit::drop},
+               {"of which", false, Table::Fit::drop}});
   for (const Row& row : rows) {
     const std::string name(row.rung->name);
+    const std::string path(row.work.path);
     const auto measured = tuned.seconds.find(name);
     const char* const remark = name == tuned.rung   ? "chosen where a context tunes"
                                : name != estimated  ? ""
                                : tuned.rung.empty() ? "chosen"
                                                     : "chosen without tuning";
-    table.add({name, format_seconds(row.estimate),
-               format_number(row.estimate / rows.front().estimate),
-               limiter(made->traffic(*row.rung), row.estimate, context),
+    const double seconds = row.predicted.seconds;
+    table.add({path.empty() ? name : name + " (" + path + ")", format_seconds(seconds),
+               format_number(seconds / rows.front().predicted.seconds), row.predicted.limiter(),
                measured != tuned.seconds.end() ? format_seconds(measured->second) : "",
-               name == tuned.rung && name == estimated ? "chosen" : remark});
+               name == tuned.rung && name == estimated ? "chosen" : remark,
+               parts_of(row.predicted)});
   }
   fmt::print("{} on {}{}: {}\n\n", op.name(), to_string(backend), device_in_parentheses(context),
              problem.to_string());
@@ -82,8 +91,11 @@ int explain_choice(const AnyOperator& op, Backend backend, const Problem& proble
   fmt::print("{}", table.text());
   if (!refusing.empty()) fmt::print("\n{}", refusing.text());
   if (!rows.empty()) {
-    say("\nThe least estimate is chosen; only the order of estimates counts." +
-        std::string(tuned.rung.empty() ? " Nothing was measured: `rung tune` does." : ""));
+    const RatedMachine* const machine = machine_of(context);
+    say(fmt::format(
+        "\nThe least prediction is chosen, by the rates of {} (`rung rates`); parts overlap.{}",
+        machine != nullptr ? machine->name : "a nominal machine",
+        tuned.rung.empty() ? " Nothing was measured: `rung tune` does." : ""));
   }
   return exit_good;
 }

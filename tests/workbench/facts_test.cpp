@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels state of their work is what they do: launches, blocks and bytes of every kernel that
+// may be chosen, against what the simulated GPU counts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "rung/harness/any_operator.hpp"
+#include "rung/workbench/explain.hpp"
+
+namespace rung::workbench {
+namespace {
+
+/// The smallest check problems that a kernel takes: counting is slow.
+std::vector<Problem> problems_of(const AnyOperator& op, const RungInfo& rung,
+                                 const Context& context) {
+  constexpr std::size_t most = 5;
+  constexpr double max_bytes = 1 << 18;
+  std::vector<std::pair<double, Problem>> sized;
+  for (const Problem& problem : op.check_problems(Backend::simt)) {
+    try {
+      const double bytes = op.footprint(problem, context);
+      if (bytes == 0 || bytes > max_bytes || op.examine(problem, context) == 0) continue;
+      if (op.outline(problem, context)->supports(rung, context)) sized.emplace_back(bytes, problem);
+    } catch (const Error&) {
+      continue;
+    }
+  }
+  // The largest of the small ones, which have more than one block.
+  std::ranges::stable_sort(sized, std::greater{}, &std::pair<double, Problem>::first);
+  std::vector<Problem> problems;
+  for (const auto& [bytes, problem] : sized) {
+    if (problems.size() < most) problems.push_back(problem);
+  }
+  return problems;
+}
+
+class Facts : public testing::TestWithParam<const AnyOperator*> {};
+
+TEST_P(Facts, AreWhatTheSimulatedGpuCounts) {
+  const AnyOperator& op = *GetParam();
+  const Context context = Context::simt();
+  for (const RungInfo* rung : op.rungs()) {
+    if (rung->backend != Backend::simt || rung->peer || rung->teaching) continue;
+    for (const Problem& problem : problems_of(op, *rung, context)) {
+      const auto made = op.make(problem, {}, 1, context.device());
+      if (!made->has_facts(*rung)) continue;
+      const Work work = made->work(*rung, context);
+      const Explained counted = explain_rung(*rung, problem, *made);
+      if (!counted.counted()) GTEST_SKIP() << counted.why_not_run;
+      SCOPED_TRACE(std::string(op.name()) + " " + std::string(rung->name) + ": " +
+                   problem.to_string());
+      EXPECT_EQ(work.launches, static_cast<double>(counted.total.launches));
+      const bool is_a_launch = std::ranges::any_of(counted.total.each, [&](const auto& launch) {
+        return work.blocks == double{1} * launch.grid.x * launch.grid.y * launch.grid.z;
+      });
+      EXPECT_TRUE(is_a_launch) << work.blocks << " blocks of " << counted.total.blocks;
+      // Memory moves what is touched at least once, and at most what is asked for.
+      const double most = std::max(counted_bytes(counted.total.totals), made->cost().bytes);
+      EXPECT_LE(work.bytes, 1.01 * most + 64);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operators, Facts, testing::ValuesIn(operators()),
+                         [](const auto& info) { return std::string(info.param->name()); });
+
+}  // namespace
+}  // namespace rung::workbench

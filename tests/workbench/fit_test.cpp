@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fits of rates: what was made by known rates is predicted again, noise and outliers or not.
+#include "rung/workbench/fit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace rung::workbench {
+namespace {
+
+constexpr Rates usual = {{1e-6, 2e-6, 1.2, 1, 1, 2, 1e-6, 1e-6, 1e-8, 1e-9}};
+
+/// Random work, timed as `rates` say, off by a factor of up to `noise`.
+std::vector<FitSample> samples_of(const Rates& rates, Backend backend, double noise) {
+  std::mt19937 random(7);
+  const auto between = [&](double low, double high) {
+    return std::exp(std::uniform_real_distribution(std::log(low), std::log(high))(random));
+  };
+  const Context context = Context::on(backend, 1);
+  std::vector<FitSample> samples;
+  for (int i = 0; i < 200; ++i) {
+    const double blocks = std::ceil(between(1, 1e5));
+    const Work work{.bytes = between(1e3, 1e9),
+                    .operations = between(1e3, 1e12),
+                    .launches = 1 + i % 2,
+                    .blocks = blocks,
+                    .resident = 4,
+                    .rounds = between(1, 1e3),
+                    .steps = between(1, 1e3)};
+    const WorkTerms terms = terms_of(work, context);
+    samples.push_back({terms, predict(terms, rates, backend).seconds * between(1 / noise, noise)});
+  }
+  return samples;
+}
+
+double worst_error(const std::vector<FitSample>& samples, const Rates& rates, Backend backend) {
+  double worst = 0;
+  for (const FitSample& sample : samples) {
+    const double error = std::log(predict(sample.terms, rates, backend).seconds / sample.seconds);
+    worst = std::max(worst, std::abs(error));
+  }
+  return worst;
+}
+
+class Fits : public testing::TestWithParam<Backend> {
+ protected:
+  void SetUp() override {
+    if (!available(GetParam())) GTEST_SKIP() << "no such backend in this build";
+  }
+};
+
+TEST_P(Fits, FindRatesThatPredictWhatWasTimed) {
+  const Backend backend = GetParam();
+  for (const double slower : {0.3, 1.0, 20.0}) {
+    Rates rates = usual;
+    for (std::size_t i = 0; i < term_count; i += 2) rates.of[i] *= slower;
+    const std::vector<FitSample> samples = samples_of(rates, backend, 1.0000001);
+    const Rates found = fit_rates(samples, usual, 1e-6, backend);
+    EXPECT_LT(worst_error(samples, found, backend), 0.05) << slower;
+  }
+}
+
+TEST_P(Fits, AreNotLedAstrayByOutliers) {
+  const Backend backend = GetParam();
+  const std::vector<FitSample> clean = samples_of(usual, backend, 1.0000001);
+  std::vector<FitSample> samples = clean;
+  for (std::size_t i = 0; i < samples.size(); i += 20) samples[i].seconds *= 50;
+  Rates start = usual;
+  for (double& rate : start.of) rate *= 2;
+  const Rates found = fit_rates(samples, start, 1e-4, backend);
+  EXPECT_LT(worst_error(clean, found, backend), 0.35);
+}
+
+TEST_P(Fits, LeaveWhatNoSampleHasAsItWas) {
+  const Backend backend = GetParam();
+  const std::vector<FitSample> samples = samples_of(usual, backend, 1.1);
+  Rates prior = usual;
+  const auto near = static_cast<std::size_t>(backend == Backend::cpu ? RateTerm::wave : RateTerm::near);
+  prior.of[near] = 0.123;
+  EXPECT_NEAR(fit_rates(samples, prior, 1e-3, backend).of[near], 0.123, 1e-6);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, Fits, testing::Values(Backend::cpu, Backend::simt),
+                         [](const auto& info) { return std::string(to_string(info.param)); });
+
+}  // namespace
+}  // namespace rung::workbench
