@@ -40,12 +40,13 @@ void write_machine(std::ostream& out, int index, const std::string& name, const 
       out << "const PathRates " << variable << "[] = {\n";
       for (const auto& [path, rates] : paths.items()) {
         out << "    {" << json(path).dump() << ", {{";
-        for (const std::string_view term : terms) out << rates.value(std::string(term), 0.0) << ", ";
+        for (const std::string_view term : terms)
+          out << rates.value(std::string(term), 0.0) << ", ";
         out << "}}},\n";
       }
       out << "};\n";
-      kernels << "    {\"" << op << "\", \"" << kernel << "\", " << variable << ", "
-              << paths.size() << "},\n";
+      kernels << "    {\"" << op << "\", \"" << kernel << "\", " << variable << ", " << paths.size()
+              << "},\n";
     }
     const json& fit = file.at("fit");
     fits << "    {\"" << op << "\", " << quoted(fit.at("date")) << ", "
@@ -79,15 +80,15 @@ int main(int count, char** arguments) try {
   index = 0;
   for (const auto& [name, machine] : machines) {
     const json& about = machine.about;
-    out << "    {" << json(name).dump() << ", "
-        << (about.at("kind") == "gpu" ? "true" : "false") << ", " << quoted(about.at("device"))
-        << ", " << about.value("compute_capability", 0) << ", " << about.value("units", 1) << ", "
-        << about.value("bytes_per_second", 0.0) << ", kernels_" << index << ", fits_" << index
-        << "},\n";
+    out << "    {" << json(name).dump() << ", " << (about.at("kind") == "gpu" ? "true" : "false")
+        << ", " << quoted(about.at("device")) << ", " << about.value("compute_capability", 0)
+        << ", " << about.value("units", 1) << ", " << about.value("bytes_per_second", 0.0)
+        << ", kernels_" << index << ", fits_" << index << "},\n";
     ++index;
   }
   if (!machines.empty()) out << "};\n";
-  out << "\n}  // namespace\n\nstd::span<const RatedMachine> rated_machines() { return machines; }\n\n"
+  out << "\n}  // namespace\n\nstd::span<const RatedMachine> rated_machines() { return machines; "
+         "}\n\n"
          "}  // namespace rung\n";
   return out ? EXIT_SUCCESS : EXIT_FAILURE;
 } catch (const std::exception& error) {

@@ -34,7 +34,8 @@ struct DeviceInfo {
   std::size_t l2_bytes = 0;
   std::size_t memory_bytes = 0;
   double bytes_per_second = 0;  // nominal, of a GPU's memory; 0: not known
-  std::string family = {};      // of a CPU: vendor, family, model and vector bits: "AuthenticAMD 26 2 512"
+  std::string family =
+      {};  // of a CPU: vendor, family, model and vector bits: "AuthenticAMD 26 2 512"
   /// Index of the machine whose rates the device uses (rates.hpp); core sets it.
   int rated_index = max_rated_machines;
 };

@@ -71,8 +71,7 @@ void name_processor(DeviceInfo& info) {
   const char* const bits = flags.find("avx512f") != std::string::npos ? "512"
                            : flags.find("avx2") != std::string::npos  ? "256"
                                                                       : "128";
-  info.family =
-      words["vendor_id"] + ' ' + words["cpu family"] + ' ' + words["model"] + ' ' + bits;
+  info.family = words["vendor_id"] + ' ' + words["cpu family"] + ' ' + words["model"] + ' ' + bits;
 }
 
 std::size_t system_value(int name) {

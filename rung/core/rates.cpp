@@ -47,8 +47,7 @@ double distance(Backend backend, const DeviceInfo& info, const RatedMachine& mac
   return is_gpu(backend) ? unlike(info, machine) : unlike(info.family, machine.device);
 }
 
-constexpr PathRates nominal_path{
-    "", {{1e-6, 2e-6, 1.2, 1.2, 1.2, 1.5, 1e-6, 0.6e-6, 0, 0}}};
+constexpr PathRates nominal_path{"", {{1e-6, 2e-6, 1.2, 1.2, 1.2, 1.5, 1e-6, 0.6e-6, 0, 0}}};
 /// What a kernel is taken for that nobody measured: the nominal rates, and usual latencies.
 constexpr KernelRates nominal{"", "", &nominal_path, 1};
 
@@ -58,8 +57,7 @@ const KernelRates* listed(const RatedMachine& machine, std::string_view op,
     return std::tie(rates.op, rates.kernel) < name;
   };
   const auto name = std::tie(op, kernel);
-  const auto found =
-      std::lower_bound(machine.kernels.begin(), machine.kernels.end(), name, before);
+  const auto found = std::lower_bound(machine.kernels.begin(), machine.kernels.end(), name, before);
   if (found == machine.kernels.end() || std::tie(found->op, found->kernel) != name) return nullptr;
   return &*found;
 }
@@ -95,8 +93,7 @@ int detail::match_machine(Backend backend, const DeviceInfo& info) {
 
 const RatedMachine* machine_of(const Context& context) {
   const int index = context.info().rated_index;
-  return index == max_rated_machines ? nullptr
-                                     : &rated_machines()[static_cast<std::size_t>(index)];
+  return index == max_rated_machines ? nullptr : &rated_machines()[static_cast<std::size_t>(index)];
 }
 
 const KernelRates& find_rates(std::string_view op, std::string_view kernel,

@@ -46,10 +46,10 @@ struct Fit {
 struct RatedMachine {
   std::string_view name;  // its folder in results/
   bool is_gpu;
-  std::string_view device;  // as DeviceInfo says
-  int compute_capability;   // of a GPU
-  int units;                // SMs, or threads that were used
-  double bytes_per_second;  // nominal, of a GPU's memory
+  std::string_view device;               // as DeviceInfo says
+  int compute_capability;                // of a GPU
+  int units;                             // SMs, or threads that were used
+  double bytes_per_second;               // nominal, of a GPU's memory
   std::span<const KernelRates> kernels;  // by operator and name
   std::span<const Fit> fits;
 };

@@ -39,10 +39,10 @@ WorkTerms terms_of(const Work& work, const Context& context) {
   WorkTerms terms{};
   terms[at(RateTerm::start)] = 1;
   terms[at(RateTerm::launch)] = cpu ? threads - 1 : double{work.launches};
-  const RateTerm level = !cpu                                        ? RateTerm::memory
-                     : work.bytes <= near_bytes * threads ? RateTerm::near
-                     : work.bytes <= middle_bytes              ? RateTerm::middle
-                                                               : RateTerm::memory;
+  const RateTerm level = !cpu                                 ? RateTerm::memory
+                         : work.bytes <= near_bytes * threads ? RateTerm::near
+                         : work.bytes <= middle_bytes         ? RateTerm::middle
+                                                              : RateTerm::memory;
   terms[at(level)] = work.bytes / nominal.bytes_per_second * share;
   terms[at(RateTerm::arithmetic)] = work.operations / nominal.operations_per_second * share;
   const double waves = std::max(1.0, work.blocks / (work.resident * units));

@@ -32,15 +32,15 @@ struct Amount {
 /// Facts of a kernel in one call. What is 0 is not stated: bytes and operations are then the
 /// operator's own cost.
 struct Work {
-  Amount bytes = 0;        // that memory has to move, of the footprint
-  Amount operations = 0;   // of the arithmetic units, those made again included
-  Amount launches = 1;     // kernels, one after another; counted on a GPU only
-  Amount blocks = 1;       // of the grid; on a CPU pieces, such as rows, with costs of their own
-  Amount resident = 1;     // blocks that one SM holds at a time
-  Amount rounds = 0;       // loads and barriers of a block that wait for the one before
-  Amount steps = 0;        // a block's instructions, in units of the kernel's own (packs, taps ...)
-  Amount threads = 1;      // CPU threads that share it
-  std::string_view path;   // of a kernel that has several, each with rates of its own: "cut"
+  Amount bytes = 0;       // that memory has to move, of the footprint
+  Amount operations = 0;  // of the arithmetic units, those made again included
+  Amount launches = 1;    // kernels, one after another; counted on a GPU only
+  Amount blocks = 1;      // of the grid; on a CPU pieces, such as rows, with costs of their own
+  Amount resident = 1;    // blocks that one SM holds at a time
+  Amount rounds = 0;      // loads and barriers of a block that wait for the one before
+  Amount steps = 0;       // a block's instructions, in units of the kernel's own (packs, taps ...)
+  Amount threads = 1;     // CPU threads that share it
+  std::string_view path;  // of a kernel that has several, each with rates of its own: "cut"
 };
 
 /// Coefficients of the model, by index of Rates::of.

@@ -83,7 +83,7 @@ Work row_facts(const Rows<N>& rows, DType type, int threads) {
   return {.blocks = rows.count(),
           .steps = rows.length,
           .threads = threads,
-          .path = type == DType::f64      ? gathered ? "f64 gathered" : "f64"
+          .path = type == DType::f64   ? gathered ? "f64 gathered" : "f64"
                   : size_of(type) == 2 ? gathered ? "16-bit gathered" : "16-bit"
                   : gathered           ? "gathered"
                                        : ""};

@@ -72,7 +72,7 @@ class RUNG_API Instance {
   [[nodiscard]] virtual const RungInfo& chosen(const Context& context) const = 0;
   /// Seconds by which rungs that take the call are compared.
   [[nodiscard]] virtual double estimate(const RungInfo& rung, const Context& context) const = 0;
-  /// Returns the facts that a rung states of the call, and whether its estimate is their prediction.
+  /// Returns the facts that a rung states of the call, and whether its estimate follows from them.
   [[nodiscard]] virtual Work work(const RungInfo& rung, const Context& context) const = 0;
   [[nodiscard]] virtual bool has_facts(const RungInfo& rung) const = 0;
   /// Returns the seconds that its rates make of the facts, and what they are made of.

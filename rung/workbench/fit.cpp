@@ -43,7 +43,8 @@ Vector solve(Matrix a, Vector b) {
 }
 
 /// d log(seconds) / d log(coefficient), of every coefficient.
-Vector gradient(const WorkTerms& terms, const Rates& rates, const Prediction& one, Backend backend) {
+Vector gradient(const WorkTerms& terms, const Rates& rates, const Prediction& one,
+                Backend backend) {
   const double busy = one.seconds - one.starting;
   // Of the four that are joined by fourth powers on a GPU.
   const auto joined = [&](double part) {
@@ -75,8 +76,7 @@ struct Objective {
   [[nodiscard]] double operator()(const Rates& rates) const {
     double sum = 0;
     for (const FitSample& sample : samples) {
-      const double error =
-          std::log(predict(sample.terms, rates, backend).seconds / sample.seconds);
+      const double error = std::log(predict(sample.terms, rates, backend).seconds / sample.seconds);
       sum += sample.weight * std::min(error * error, std::abs(error));  // outliers count less
     }
     for (std::size_t i = 0; i < term_count; ++i) {
@@ -350,9 +350,8 @@ OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& ro
   fit.kernels = fit_choices(cases, fit.backend);
   const auto predicted = [&](const Kernels& kernels) {
     return [&](const Candidate& one) {
-      return one.has_facts
-                 ? predict(one.sample.terms, rates_in(kernels, one), fit.backend).seconds
-                 : one.estimate;
+      return one.has_facts ? predict(one.sample.terms, rates_in(kernels, one), fit.backend).seconds
+                           : one.estimate;
     };
   };
   std::vector<const Case*> all;
@@ -407,10 +406,10 @@ std::string fit_text(const OperatorFit& fit, std::size_t shown) {
     }
     const auto samples = fit.samples.find(kernel);
     const auto error = fit.errors.find(kernel);
-    table.add({kernel, samples != fit.samples.end() ? fmt::format("{}", samples->second) : "0",
-               error != fit.errors.end() ? fmt::format("{:.0f} %", 100 * std::expm1(error->second))
-                                         : "",
-               names});
+    table.add(
+        {kernel, samples != fit.samples.end() ? fmt::format("{}", samples->second) : "0",
+         error != fit.errors.end() ? fmt::format("{:.0f} %", 100 * std::expm1(error->second)) : "",
+         names});
   }
   Table wrong({{"problem", false, Table::Fit::cut},
                {"of the best", true},

@@ -36,8 +36,8 @@ struct WrongChoice {
 /// How well a choice does.
 struct ChoiceQuality {
   int problems = 0;
-  double mean = 1;   // geometric, of the ratios
-  double worst = 1;  // of problems that take 10 us and more
+  double mean = 1;                 // geometric, of the ratios
+  double worst = 1;                // of problems that take 10 us and more
   std::vector<WrongChoice> wrong;  // the worst first
 };
 

@@ -43,9 +43,9 @@ void print_fits(const Context& context) {
                {"worst", true},
                {"fitted", false, Table::Fit::drop}});
   for (const Fit& fit : own->fits) {
-    table.add({std::string(fit.op), fmt::format("{}", fit.problems), fmt::format("{:.3f}", fit.mean),
-               fmt::format("{:.3f}", fit.held_out), fmt::format("{:.2f}", fit.worst),
-               std::string(fit.date)});
+    table.add({std::string(fit.op), fmt::format("{}", fit.problems),
+               fmt::format("{:.3f}", fit.mean), fmt::format("{:.3f}", fit.held_out),
+               fmt::format("{:.2f}", fit.worst), std::string(fit.date)});
   }
   fmt::print("{}", table.text());
   say("\nOf the best: seconds of the fastest kernel over those of the one that these rates choose, "
@@ -81,9 +81,8 @@ SurveyResults read_surveys(std::string_view option, const std::vector<std::strin
   for (const std::string& path : paths) {
     SurveyResults one = survey_from_json(read_text_file(path));
     if (one.op != op.name()) {
-      throw Error(ErrorCode::invalid_argument,
-                  fmt::format("{} {}: a survey of {}; accepted: of {}", option, path, one.op,
-                              op.name()));
+      throw Error(ErrorCode::invalid_argument, fmt::format("{} {}: a survey of {}; accepted: of {}",
+                                                           option, path, one.op, op.name()));
     }
     if (all.rows.empty()) {
       all = std::move(one);
@@ -117,10 +116,9 @@ int fit_surveys(const Options& options) {
 
 int run(const Options& options) {
   if (!options.from.empty()) return fit_surveys(options);
-  const Context context = Context::on(
-      !options.backend.empty()     ? parse_backend(options.backend)
-      : available(Backend::cuda) ? Backend::cuda
-                                 : Backend::cpu);
+  const Context context = Context::on(!options.backend.empty()   ? parse_backend(options.backend)
+                                      : available(Backend::cuda) ? Backend::cuda
+                                                                 : Backend::cpu);
   if (options.op.empty()) {
     print_fits(context);
   } else {
@@ -133,7 +131,8 @@ CommandSpec::Action setup(Parser app) {
   auto options = std::make_shared<Options>();
   app.add_option("op", options->op, "the rates of this operator's kernels")
       .completes(complete_operators);
-  app.add_option("--backend", options->backend, "cpu, cuda or simt; default: cuda where there is a GPU")
+  app.add_option("--backend", options->backend,
+                 "cpu, cuda or simt; default: cuda where there is a GPU")
       .completes(complete_backends);
   app.add_option("--from", options->from,
                  "fit rates to what these surveys timed (`rung survey --json`), and say how well "

@@ -123,9 +123,9 @@ struct SurveyResults {
   std::string op;
   Backend backend = Backend::cpu;
   int threads = 1;
-  std::string where;  // the CPU or GPU
+  std::string where;    // the CPU or GPU
   SurveyDevice device;  // of files since 2026-11-29
-  std::string date;   // of the last row
+  std::string date;     // of the last row
   SurveyDraw draw;
   std::vector<SurveyRow> rows;
   [[nodiscard]] SurveyRow* find(std::uint64_t seed, std::int64_t index);  // null: not measured

@@ -14,7 +14,6 @@ using nlohmann::ordered_json;
 
 namespace {
 
-
 double read_number(const ordered_json& value) {
   return value.is_null() ? not_measured : value.get<double>();
 }

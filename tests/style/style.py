@@ -7,6 +7,7 @@ import pathlib
 import re
 import sys
 
+import facts
 import kernels
 
 CODE = {".cpp", ".hpp", ".h", ".c", ".cu", ".cuh", ".cl", ".metal", ".mm"}
@@ -216,7 +217,7 @@ def main():
             bad += 1
     for path, complaint in [*steps_without_kernel(source), *steps_taken_twice(source), *steps_out_of_order(source),
                             *reaches(source), *shards(source), *halves_apart(source),
-                            *kernels.hidden_kernels(source)]:
+                            *kernels.hidden_kernels(source), *facts.complaints(source)]:
         print(f"{path.relative_to(source)}:1: {complaint}")
         bad += 1
     if seen == 0:

@@ -78,7 +78,8 @@ TEST_P(Fits, LeaveWhatNoSampleHasAsItWas) {
   const Backend backend = GetParam();
   const std::vector<FitSample> samples = samples_of(usual, backend, 1.1);
   Rates prior = usual;
-  const auto near = static_cast<std::size_t>(backend == Backend::cpu ? RateTerm::wave : RateTerm::near);
+  const auto near =
+      static_cast<std::size_t>(backend == Backend::cpu ? RateTerm::wave : RateTerm::near);
   prior.of[near] = 0.123;
   EXPECT_NEAR(fit_rates(samples, prior, 1e-3, backend).of[near], 0.123, 1e-6);
 }

@@ -408,11 +408,8 @@ void run(const Softmax::Args& args, Context& context) {
   if (!args.empty()) row_pipeline(args)(args, divide(args, context, 1), cpu::Team(0, 1, nullptr));
 }
 
-const Rung<Softmax> self{{.name = "row_pipeline",
-                          .step = 80,
-                          .after = "non_temporal",
-                          .work = work,
-                          .run = run}};
+const Rung<Softmax> self{
+    {.name = "row_pipeline", .step = 80, .after = "non_temporal", .work = work, .run = run}};
 
 }  // namespace
 #endif

@@ -52,7 +52,9 @@ Work work(const Softmax::Args& args, const Context&) {
           .resident = 8,
           .rounds = 3 * trips,
           .steps = trips,
-          .path = !args.rows.are_contiguous() ? "strided" : args.length() <= cached ? "" : "long"};
+          .path = !args.rows.are_contiguous() ? "strided"
+                  : args.length() <= cached   ? ""
+                                              : "long"};
 }
 
 void run(const Softmax::Args& args, Context& context) {

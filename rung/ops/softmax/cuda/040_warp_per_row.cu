@@ -54,7 +54,9 @@ Work work(const Softmax::Args& args, const Context&) {
           .resident = 64 / rows_a_block,
           .rounds = 2 * batches,
           .steps = batches,
-          .path = !args.rows.are_contiguous() ? "strided" : args.length() <= cached ? "" : "long"};
+          .path = !args.rows.are_contiguous() ? "strided"
+                  : args.length() <= cached   ? ""
+                                              : "long"};
 }
 
 void run(const Softmax::Args& args, Context& context) {

@@ -98,8 +98,8 @@ Support supports(const Softmax::Args& args, const Context& context) {
 }
 
 Work work(const Softmax::Args& args, const Context&) {
-  const int blocks = visit<float, f16, bf16>(
-      args.x.dtype, [&]<class T>() { return plan_of<T>(args).blocks; });
+  const int blocks =
+      visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return plan_of<T>(args).blocks; });
   return {.blocks = args.count() * blocks,
           .resident = 2,
           .rounds = 1,

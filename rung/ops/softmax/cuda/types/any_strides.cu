@@ -46,7 +46,7 @@ Work work(const Softmax::Args& args, const Context&) {
           .resident = 2048.0 / (block.threads * block.rows),
           .rounds = 2 * ceil_div(trips, batch),
           .steps = block.rows * args.length(),
-          .path = args.x.dtype == DType::f64     ? "f64"
+          .path = args.x.dtype == DType::f64   ? "f64"
                   : args.rows.are_contiguous() ? ""
                   : args.rows.are_adjacent()   ? "adjacent"
                                                : "strided"};

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs what docs/choice.md says one can run: a survey of few problems, its fit, and what is said of the choice.
+usage: choice_page.py SOURCE RUNG"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+source, rung = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]).resolve()
+page = (source / "docs" / "choice.md").read_text(encoding="utf-8")
+survey = re.search(r"```sh\n(.*?)```", page, re.DOTALL).group(1).strip()
+choice = re.search(r"`(rung explain .*?)`", page).group(1)
+judge = re.search(r"`(rung rates softmax --from.*?)`", page).group(1)
+
+
+def run(command, **variables):
+    done = subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, check=False,
+                          env={**environment, **variables})
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+with tempfile.TemporaryDirectory() as folder:
+    folder = pathlib.Path(folder)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PATH": f"{rung.parent}:{os.environ['PATH']}"}
+    (folder / "results/MACHINE/rates").mkdir(parents=True)
+    # Fewer and smaller problems than the page's, which take a minute.
+    assert survey.count("--count 240") == 1
+    small = survey.replace("--count 240", "--count 12") + " --backend cpu --max-bytes 64K"
+    printed = run(small)
+    assert "chosen by these rates" in printed, printed
+    rates = json.loads((folder / "results/MACHINE/rates/softmax.json").read_text(encoding="utf-8"))
+    assert rates["operator"] == "softmax" and rates["machine"]["kind"] == "cpu"
+    assert rates["fit"]["problems"] == 12, rates["fit"]
+    for paths in rates["kernels"].values():
+        assert "" in paths, "rates of the paths that are not listed"
+        assert all(rate >= 0 for one in paths.values() for rate in one.values())
+    run(small.replace("softmax.json --fit", "other.json --seed 2 --fit"))
+    assert "on others" in run(judge)
+    assert "chosen" in run(choice)
+    assert "softmax" in run("rung rates --backend cpu")
+
+    # Another machine's rates, and a name that is none.
+    machines = sorted(path.parent.parent.name for path in source.glob("results/*/rates/softmax.json"))
+    cpus = [name for name in machines if name.endswith("cores")]
+    for name in cpus:
+        assert f"the rates of {name}" in run("rung rates --backend cpu", RUNG_RATES=name)
+    wrong = subprocess.run([rung, "rates"], capture_output=True, text=True, check=False,
+                           env={**environment, "RUNG_RATES": "pdp11"})
+    assert wrong.returncode != 0 and "pdp11" in wrong.stderr, wrong
+print("docs/choice.md: as it says")

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers that were fitted to a machine, in the sources of kernels: what a kernel says of itself are facts
+(docs/choice.md), what a machine makes of them is in results/*/rates.
+
+usage: facts.py SOURCE    complains; also says how many lines of facts there are"""
+import pathlib
+import re
+import sys
+
+# Operators that still have estimates, fitted by hand. Only to become shorter.
+UNCONVERTED = {"activation_backward", "attention", "conv", "conv_backward_data", "conv_backward_filter", "elementwise",
+               "gemm", "histogram", "image", "loss", "norm", "norm_backward", "optimizer", "pool", "pool_backward",
+               "reduce", "scan", "softmax_backward", "stencil", "transfer", "transpose"}
+
+FACTS = re.compile(r"^(?:template <[^\n]*>\n)?(?:inline |static )?Work (\w+)\([^{;]*\{\n.*?^\}", re.M | re.S)
+# Shares, seconds and rates have a point or an exponent; what a code has are whole numbers.
+FITTED = re.compile(r"\b\d+\.(?!0\b)\d+(?:e[-+]?\d+)?|\b\d+(?:\.\d+)?e[-+]?\d+")
+ESTIMATE = re.compile(r"\bdouble (?:\w+_)?(?:estimate|seconds)\(|\.(?:estimate|speed) = |\bSpeed\{"
+                      r"|seconds_per|per_second")
+
+
+def sources(folder):
+    for path in sorted(folder.rglob("*")):
+        if path.suffix in (".cpp", ".cu", ".cuh", ".hpp") and "peers" not in path.parts:
+            yield path
+
+
+def code_of(path):
+    return re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
+
+
+def complaints(source):
+    """Fitted numbers, as (file, complaint)."""
+    for operator in sorted(path for path in (source / "rung" / "ops").glob("*") if path.is_dir()):
+        found = []
+        for path in sources(operator):
+            code = code_of(path)
+            name = path.relative_to(source)
+            for facts in FACTS.finditer(code):
+                for number in FITTED.finditer(facts.group(0)):
+                    found.append((name, f"{facts.group(1)}() has {number.group(0)}, which no code says"))
+            for estimate in ESTIMATE.finditer(code):
+                found.append((name, f"'{estimate.group(0)}': seconds are predicted from facts and rates"))
+        if operator.name in UNCONVERTED:
+            if not found:
+                yield operator.name, "has no estimates any more: not in UNCONVERTED of tests/style/facts.py"
+        else:
+            yield from found
+
+
+def lines_of_facts(source):
+    return sum(facts.group(0).count("\n") + 1
+               for folder in ("ops", "cpu", "device") for path in sources(source / "rung" / folder)
+               for facts in FACTS.finditer(code_of(path)))
+
+
+if __name__ == "__main__":
+    wrong = list(complaints(pathlib.Path(sys.argv[1])))
+    for name, what in wrong:
+        print(f"{name}: {what}")
+    print(f"{lines_of_facts(pathlib.Path(sys.argv[1]))} lines of facts")
+    sys.exit(1 if wrong else 0)
