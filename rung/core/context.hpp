@@ -40,6 +40,8 @@ struct DeviceInfo {
   int rated_index = max_rated_machines;
 };
 
+inline constexpr int relaxed_captures = 2;  // as cudaStreamCaptureModeRelaxed
+
 /// How core reaches a kind of memory without knowing its headers. A plain aggregate: a backend
 /// fills one with designated initializers and registers it (device/, simt/). The CPU's is in core.
 struct DeviceApi {
@@ -58,6 +60,13 @@ struct DeviceApi {
   int (*index_of)(int platform, int device) = nullptr;
   /// Returns whether work on the stream is being captured in a graph. Null where nothing can be.
   bool (*is_capturing)(int device, void* stream) = nullptr;
+  /// The same as copy, in the order of a stream and without waiting. Null: copy serves.
+  void (*copy_on)(int device, void* stream, void* to, const void* from,
+                  std::size_t bytes) = nullptr;
+  /// Sets the mode in which the calling thread treats captures of other threads, and returns the one
+  /// before: in `relaxed_captures` it may allocate, free and wait meanwhile without ending them.
+  /// Null where nothing can be captured.
+  int (*exchange_capture_mode)(int mode) = nullptr;
 };
 
 /// Registers a backend during static initialization, without allocating; one constant a backend:

@@ -70,7 +70,7 @@ RUNG_API const KernelRates& find_rates(std::string_view op, std::string_view ker
 namespace detail {
 /// Returns the index of the machine whose rates a device uses, max_rated_machines for none; a
 /// context asks once per device.
-int match_machine(Backend backend, const DeviceInfo& info);
+RUNG_API int match_machine(Backend backend, const DeviceInfo& info);
 
 /// The rates of one kernel, looked up once per machine; any thread may ask.
 class RUNG_API RatesCache {

@@ -153,7 +153,13 @@ class Scratch {
 
   /// Makes the copies what the results were before the call.
   void restore() {
-    for (const Copy& one : copies_) api_.copy(device_, one.to, one.from, one.bytes);
+    for (const Copy& one : copies_) {
+      if (api_.copy_on != nullptr) {
+        api_.copy_on(device_, stream_, one.to, one.from, one.bytes);
+      } else {
+        api_.copy(device_, one.to, one.from, one.bytes);
+      }
+    }
   }
 
   std::vector<void*> pointers;
@@ -167,7 +173,9 @@ class Scratch {
 
   /// Once this is done, the destructor releases what the rest has allocated, should it throw.
   explicit Scratch(const Context& context)
-      : api_(*device_api(context.backend())), device_(context.device().index) {}
+      : api_(*device_api(context.backend())),
+        device_(context.device().index),
+        stream_(context.stream()) {}
 
   /// Gives a written tensor, and the inputs that are that tensor, a copy at an address that is
   /// equal modulo a page: alignment and cache sets are the call's own.
@@ -191,6 +199,7 @@ class Scratch {
 
   const DeviceApi& api_;
   int device_;
+  void* stream_;
   std::vector<void*> blocks_;
   std::vector<Copy> copies_;
 };
@@ -283,6 +292,24 @@ Context trial_of(const Context& context) {
   return trial;
 }
 
+/// While it lives, what measuring allocates and waits for does not end another thread's capture.
+class DuringCaptures {
+ public:
+  explicit DuringCaptures(const Context& context)
+      : exchange_(device_api(context.backend())->exchange_capture_mode) {
+    if (exchange_ != nullptr) before_ = exchange_(relaxed_captures);
+  }
+  DuringCaptures(const DuringCaptures&) = delete;
+  DuringCaptures& operator=(const DuringCaptures&) = delete;
+  ~DuringCaptures() {
+    if (exchange_ != nullptr) exchange_(before_);
+  }
+
+ private:
+  int (*exchange_)(int mode);
+  int before_ = 0;
+};
+
 /// Calls that are made within one that is being timed are not timed themselves.
 thread_local bool is_measuring = false;
 
@@ -295,13 +322,14 @@ Tuned measure(ObservedCall& call, Context& context) {
   std::vector<Contestant> raced;
   is_measuring = true;
   try {
+    const DuringCaptures allowed(context);
     // Work on the stream may still compute what the call reads.
     context.synchronize();
     Context trial = trial_of(context);
     Scratch scratch(call, trial);
     raced = race(call, candidates, scratch, trial);
     trial.synchronize();
-  } catch (const Error&) {  // no memory for copies; a capture elsewhere that forbids them
+  } catch (const Error&) {  // no memory for copies
     raced.clear();
   } catch (const std::bad_alloc&) {
     raced.clear();

@@ -97,6 +97,20 @@ void copy(int device, void* to, const void* from, std::size_t bytes) {
   check_cuda(cudaStreamSynchronize(nullptr), "copying " + std::to_string(bytes) + " bytes");
 }
 
+void copy_on(int device, void* stream, void* to, const void* from, std::size_t bytes) {
+  const CurrentDevice current(device);
+  check_cuda(
+      cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, static_cast<cudaStream_t>(stream)),
+      "copying " + std::to_string(bytes) + " bytes");
+}
+
+static_assert(relaxed_captures == cudaStreamCaptureModeRelaxed);
+int exchange_capture_mode(int mode) {
+  auto exchanged = static_cast<cudaStreamCaptureMode>(mode);
+  check_cuda(cudaThreadExchangeStreamCaptureMode(&exchanged), "setting the mode of captures");
+  return exchanged;
+}
+
 void* create_stream(int device) {
   const CurrentDevice current(device);
   cudaStream_t stream = nullptr;
@@ -135,7 +149,9 @@ const DeviceRegistration self{{.backend = Backend::cuda,
                                .create_stream = create_stream,
                                .destroy_stream = destroy_stream,
                                .synchronize = synchronize,
-                               .is_capturing = is_capturing}};
+                               .is_capturing = is_capturing,
+                               .copy_on = copy_on,
+                               .exchange_capture_mode = exchange_capture_mode}};
 
 }  // namespace
 }  // namespace rung

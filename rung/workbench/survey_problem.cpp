@@ -112,11 +112,11 @@ class ProblemSurvey {
   }
 
  private:
-  /// Returns whether the public call takes the problem, without running it.
+  /// Returns whether the public call takes the problem.
   bool takes_call() {
     try {
       verifier_.instance().validate(context_);
-      static_cast<void>(verifier_.instance().chosen(context_));
+      verifier_.instance().call(context_);  // which measures, where the context tunes
       return true;
     } catch (const Error& error) {
       row_.unsupported = true;

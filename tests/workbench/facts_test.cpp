@@ -65,7 +65,7 @@ TEST_P(Facts, AreWhatTheSimulatedGpuCounts) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Operators, Facts, testing::ValuesIn(operators()),
-                         [](const auto& info) { return std::string(info.param->name()); });
+                         [](const auto& one) { return std::string(one.param->name()); });
 
 }  // namespace
 }  // namespace rung::workbench

@@ -85,7 +85,7 @@ TEST_P(Fits, LeaveWhatNoSampleHasAsItWas) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, Fits, testing::Values(Backend::cpu, Backend::simt),
-                         [](const auto& info) { return std::string(to_string(info.param)); });
+                         [](const auto& one) { return std::string(to_string(one.param)); });
 
 }  // namespace
 }  // namespace rung::workbench
