@@ -35,7 +35,7 @@ struct Samples {
   [[nodiscard]] int count() const;
 };
 
-/// How many of the plan's rounds a version takes part in whose single run takes so long.
+/// Returns the number of rounds that a version takes part in, given the seconds of one run.
 int rounds_of(double seconds, const Plan& plan);
 
 /// `progress` is called before each sample.
@@ -46,8 +46,8 @@ void alternate(const std::vector<Contender>& contenders, const Plan& plan,
                const std::function<void(std::size_t contender)>& progress,
                std::vector<Samples>& samples);
 
-/// How many times faster `b` is than `a`: the median over the rounds in which both were timed of
-/// a's seconds / b's seconds. NaN when there is no such round.
+/// Returns the speedup of `b` over `a`: the median of a's seconds / b's seconds over the rounds in
+/// which both were timed. NaN if there is no such round.
 double speed_ratio(const Samples& a, const Samples& b);
 
 }  // namespace rung::bench

@@ -93,8 +93,8 @@ struct SharedSums {
   unsigned of_thread[atomic_block];
 };
 
-/// As add_to_global_memory, in the shared memory of each block, which has atomic_block threads.
-/// Writes the sum of all words of each block.
+/// Adds in the shared memory of each block of atomic_block threads, as add_to_global_memory does in
+/// global memory. Writes the sum of all words of each block.
 __global__ void add_to_shared_memory(unsigned* sums, unsigned spread, unsigned value, int turns) {
   SharedSums& shared_sums = shared<SharedSums>();
   shared_sums.of_thread[threadIdx.x] = 0;

@@ -55,7 +55,7 @@ double cache_bytes(int level) {
   return 0;
 }
 
-/// What the CPU has, whatever RUNG_CPU_TARGET caps it to.
+/// Returns the instruction set of the CPU, whatever RUNG_CPU_TARGET caps it to.
 cpu::Isa best_isa() {
   const cpu::Isa usual = cpu::isa();
   cpu::cap_isa(cpu::Isa::avx512);

@@ -85,8 +85,7 @@ struct Machine {
   std::string version;  // of rung: ceilings measured by other code are not comparable
   std::string date;     // of the measurement
 
-  /// How far apart the samples of a rate were: the median over all rates of a CPU of
-  /// (median time / least time - 1).
+  /// Noise of the measurement: the median over all rates of a CPU of (median time / least time - 1).
   double noise = 0;
   std::vector<ArithmeticRate> arithmetic;
   std::vector<BandwidthRate> bandwidth;
@@ -99,7 +98,7 @@ struct Machine {
   static constexpr double max_noise = 0.1;
 };
 
-/// What can be told without measuring.
+/// Returns the properties that need no measurement.
 Machine describe_machine();
 
 using MachineProgress = std::function<void(std::string_view)>;
@@ -123,15 +122,15 @@ Machine known_machine_with_latencies(bool refresh, const MachineProgress& progre
 /// measure.
 std::optional<Machine> remembered_machine();
 
-/// Where known_machine keeps what it measured.
+/// Returns the path of the file that known_machine() keeps its measurements in.
 std::string machine_cache_path();
 
 std::string machine_to_json(const Machine& machine);
 /// Throws Error(io) when the text is not what machine_to_json writes.
 Machine machine_from_json(const std::string& text);
 
-/// How the GPU's ceilings are measured; a backend that can do it registers one object. Written in a
-/// file of its own, because it needs the GPU's compiler.
+/// Measurement of a GPU's ceilings; a backend that can do it registers one object, in a file of its
+/// own, because it needs the GPU's compiler.
 class GpuMeter {
  public:
   /// Fills in the rates of GPU `device`.

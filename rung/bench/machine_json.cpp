@@ -48,8 +48,7 @@ bool same_machine(const Machine& known, const Machine& here) {
          known.version == here.version && known.compiler == here.compiler;
 }
 
-/// What is known of this machine outlives the process, unless it cannot be written: then it is
-/// measured again.
+/// Writes what was measured for later processes; if that fails, they measure again.
 void store(const Machine& machine, const fs::path& path) {
   std::error_code failed;
   fs::create_directories(path.parent_path(), failed);
@@ -74,7 +73,7 @@ bool plausible(const std::vector<LatencyRate>& latencies, const std::vector<Atom
   return good;
 }
 
-/// What no measurement has written, though it is the JSON of a machine; "" for a good one.
+/// Returns why a machine's JSON cannot be a measurement; "" for a good one.
 std::string implausible(const Machine& machine) {
   if (machine.arithmetic.empty() || machine.bandwidth.empty()) return "a list of rates is empty";
   if (!std::isfinite(machine.noise) || machine.noise < 0 || machine.cores < 1) {

@@ -10,7 +10,7 @@
 
 namespace rung::bench {
 
-/// What an SM of a compute capability has, and in what portions it is given away.
+/// Resources of an SM of a compute capability, and the granularity of their allocation.
 struct Multiprocessor {
   int capability = 0;  // 90 for 9.0; 0: an SM of one's own
   int warps = 0;       // resident at once
@@ -32,7 +32,7 @@ struct Multiprocessor {
   [[nodiscard]] bool registers_by_block() const { return capability < 20; }
 };
 
-/// By compute capability, ascending.
+/// Returns the known SMs by ascending compute capability.
 std::span<const Multiprocessor> multiprocessors();
 /// Throws Error(invalid_argument) that lists those that are known.
 const Multiprocessor& find_multiprocessor(int capability);

@@ -18,13 +18,13 @@ struct Ceiling {
   std::string memory;                // "L2"
 };
 
-/// What bounds a problem on the CPU: multiply-adds of `isa`, and the level of memory that holds
-/// `bytes`. `written` is the share of the bytes that is written: reading alone and copying have
-/// different ceilings, and what is between is interpolated.
+/// Returns the ceiling of a problem on the CPU: multiply-adds of `isa`, and bandwidth of the level of
+/// memory that holds `bytes`. `written` is the share of the bytes that is written: the ceilings of
+/// reading and copying are interpolated.
 Ceiling cpu_ceiling(const Machine& machine, std::string_view isa, std::string_view element,
                     int threads, double bytes, double written);
 
-/// The same on a GPU; buffers are assumed not to stay in its cache.
+/// Returns the ceiling of a problem on a GPU; buffers are assumed not to stay in its cache.
 Ceiling gpu_ceiling(const Gpu& gpu, std::string_view element, double written);
 
 /// Seconds that the costlier of the two takes at its ceiling; 0 when no ceiling is known for it.

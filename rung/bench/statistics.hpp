@@ -13,7 +13,7 @@ double quantile(std::span<const double> samples, double p);
 
 inline double median(std::span<const double> samples) { return quantile(samples, 0.5); }
 
-/// How far samples scatter: (third quartile - first quartile) / median. 0 for a single sample.
+/// Returns (third quartile - first quartile) / median; 0 for a single sample.
 double spread(std::span<const double> samples);
 
 }  // namespace rung::bench

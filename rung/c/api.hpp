@@ -42,7 +42,7 @@ rung_status guarded(const Body& body) noexcept {
 
 [[noreturn]] void invalid(const std::string& message);
 
-/// What is checked: "context", or "dtype" of "a". Put into words only when it is wrong, for that
+/// Subject of a check: "context", or "dtype" of "a". Its words are made only for an error, because that
 /// takes as long as a small product.
 struct Checked {
   const char* what;

@@ -175,7 +175,7 @@ class OptionsTable {
     return options;
   }
 
-  /// What the program knows of the options, over the defaults of what it does not.
+  /// Reads the options that the program knows, over the defaults of those that it does not.
   void read(const C* given, Cpp& to, Pick& pick) const {
     if (given == nullptr) return;
     if (given->size == sizeof(C)) return read_all(*given, to, pick);  // of this version: no copy

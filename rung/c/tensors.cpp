@@ -23,7 +23,7 @@ bool known(rung_dtype dtype) {
   return number >= 0 && number <= static_cast<int>(DType::u16);
 }
 
-/// What rung_tensor_create returns: C's description, and what it describes.
+/// Result of rung_tensor_create: C's description, and the tensor that it describes.
 struct OwnedTensor : rung_tensor {
   rung::Tensor memory;
   Extents extents;

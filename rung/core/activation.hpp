@@ -16,7 +16,7 @@ namespace rung {
 /// gelu: x Phi(x) by erfc, off by u (16 + x^2) of itself in f64; 0 at -infinity. NaN stays NaN.
 enum class Activation : std::uint8_t { none, relu, gelu, sigmoid, tanh };
 
-/// As problems and command lines spell them.
+/// Names of activations in problems and on command lines.
 inline constexpr std::pair<std::string_view, Activation> activation_names[] = {
     {"none", Activation::none},
     {"relu", Activation::relu},
@@ -24,7 +24,7 @@ inline constexpr std::pair<std::string_view, Activation> activation_names[] = {
     {"sigmoid", Activation::sigmoid},
     {"tanh", Activation::tanh}};
 
-/// By its definition: what oracles compare with.
+/// Computes an activation by its definition; oracles compare with it.
 template <class Real>
 Real reference_activation(Activation activation, Real x) {
   switch (activation) {

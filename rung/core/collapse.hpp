@@ -27,7 +27,7 @@ struct Collapsed {
   /// The number of elements.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t size() const { return count; }
 
-  /// Where element `linear` (C order) of each tensor lies, in elements from its first.
+  /// Computes the offset of element `linear` (C order) of each tensor, in elements from its first.
   RUNG_HD RUNG_ALWAYS_INLINE void offsets(std::int64_t linear, std::int64_t (&at)[N]) const {
     for (int tensor = 0; tensor < N; ++tensor) at[tensor] = 0;
     // Divisions of 32 bits are several times cheaper than those of 64, on GPUs above all.
@@ -50,7 +50,7 @@ struct Collapsed {
     }
   }
 
-  /// The same for one of the tensors.
+  /// Returns the offset in one of the tensors.
   template <int I = 0>
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t offset(std::int64_t linear) const {
     if (rank <= 1) return linear * strides[I][0];
@@ -59,7 +59,7 @@ struct Collapsed {
     return at[I];
   }
 
-  /// Whether element i of tensor I is at i * stride, for every i.
+  /// Returns true if element i of tensor I is at i * stride, for every i.
   template <int I = 0>
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool is_contiguous(std::int64_t stride = 1) const {
     return rank == 0 || (rank == 1 && strides[I][0] == stride);

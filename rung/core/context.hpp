@@ -23,7 +23,7 @@ namespace rung {
 /// Machines whose measured rates are compiled in, at most.
 inline constexpr int max_rated_machines = 15;
 
-/// What a device can do; sizes in bytes. Limits of the simulated GPU are those of an H200.
+/// Properties of a device; sizes in bytes. The simulated GPU has the limits of an H200.
 struct DeviceInfo {
   std::string name;
   std::string driver = {};     // its version, where it may change what is fast; "" on a CPU
@@ -42,8 +42,8 @@ struct DeviceInfo {
 
 inline constexpr int relaxed_captures = 2;  // as cudaStreamCaptureModeRelaxed
 
-/// How core reaches a kind of memory without knowing its headers. A plain aggregate: a backend
-/// fills one with designated initializers and registers it (device/, simt/). The CPU's is in core.
+/// Functions by which core uses a kind of device without its headers. A backend fills one with
+/// designated initializers and registers it (device/, simt/); the CPU's is in core.
 struct DeviceApi {
   Backend backend;
   int (*device_count)();
@@ -60,7 +60,7 @@ struct DeviceApi {
   int (*index_of)(int platform, int device) = nullptr;
   /// Returns whether work on the stream is being captured in a graph. Null where nothing can be.
   bool (*is_capturing)(int device, void* stream) = nullptr;
-  /// The same as copy, in the order of a stream and without waiting. Null: copy serves.
+  /// Copies in the order of a stream, without waiting. Null: copy is used instead.
   void (*copy_on)(int device, void* stream, void* to, const void* from,
                   std::size_t bytes) = nullptr;
   /// Sets the mode in which the calling thread treats captures of other threads, and returns the one
@@ -118,8 +118,7 @@ class RUNG_API Context {
   /// Returns a context where a tensor is: Context::on_device(x.device).
   static Context on_device(Device device);
 
-  /// What has been moved from may be assigned to and destroyed; calls on it throw
-  /// Error(invalid_argument).
+  /// Moves. The source may be assigned to and destroyed; calls on it throw Error(invalid_argument).
   Context(Context&&) noexcept;
   Context& operator=(Context&&) noexcept;
   ~Context();
@@ -273,7 +272,7 @@ class RUNG_API ContextUse {
 };
 }  // namespace detail
 
-/// Whether this backend can run here; if not, `why` says what is missing.
+/// Availability of a backend here; if it is not available, `why` says what is missing.
 struct Availability {
   bool ok = true;
   std::string why;

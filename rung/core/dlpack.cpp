@@ -104,7 +104,7 @@ Tensor adopt(Managed* managed) {
           })};
 }
 
-/// What a structure we hand out keeps alive; it is the structure's manager_ctx.
+/// Owner of what a returned structure refers to; it is the structure's manager_ctx.
 template <class Managed>
 struct Lent {
   Managed managed{};

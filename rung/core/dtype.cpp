@@ -14,8 +14,8 @@ namespace {
 constexpr std::string_view names[] = {"f32", "f64", "f16", "bf16", "e4m3", "e5m2",
                                       "i8",  "u8",  "i32", "i64",  "u16"};
 
-/// To float, rounding to odd: the last bit is set when anything was lost. A second rounding, to a
-/// type at least two bits shorter, then gives what one rounding from double would have given.
+/// Converts to float, rounding to odd: the last bit is set if anything was lost. A second rounding,
+/// to a type at least two bits shorter, then equals a single rounding from double.
 float round_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || std::isnan(value)) return nearest;
@@ -26,7 +26,7 @@ float round_to_odd(double value) {
   return std::bit_cast<float>(bits | 1u);
 }
 
-/// To the nearest whole number that T holds; NaN gives 0.
+/// Converts to the nearest integer that T holds; NaN gives 0.
 template <class T>
 T saturate(double value) {
   if (std::isnan(value)) return 0;

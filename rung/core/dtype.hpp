@@ -189,7 +189,7 @@ struct DTypeOf<__nv_bfloat16> {
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<std::remove_cv_t<T>>::value;
 
-/// What sums of T are kept in: float for the small floats, T itself otherwise.
+/// Type in which values of T are accumulated: float for the small floats, else T itself.
 template <class T>
 using Accumulator = std::conditional_t<(std::is_class_v<T>), float, T>;
 

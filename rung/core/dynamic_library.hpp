@@ -82,7 +82,7 @@ class DynamicLibrary {
     optional(function, symbol);
     if (function == nullptr && why_.empty()) why_ = name_ + " lacks " + symbol;
   }
-  /// The same, for a symbol that only some versions have: null without it.
+  /// Finds a symbol that only some versions have; null without it.
   template <class Function>
   void optional(Function*& function, const char* symbol) {
     function = handle_ == nullptr ? nullptr : reinterpret_cast<Function*>(dlsym(handle_, symbol));

@@ -32,10 +32,10 @@ struct OverlapAxis {
   std::int64_t reach;   // largest difference of two indices: extent - 1
 };
 
-/// Whether some whole numbers |d_i| <= reach_i give sum d_i stride_i = target; with `nonzero`
-/// false, d = 0 does not count. Axes are sorted by falling stride, so that few d_i of each axis
-/// leave a rest that the later axes can still make up. `budget` bounds the search: when it runs
-/// out the answer is yes, which is the safe one.
+/// Search for integers |d_i| <= reach_i with sum d_i stride_i = target; with `nonzero` false, d = 0
+/// does not count. Axes are sorted by falling stride, so that few d_i of each axis leave a remainder
+/// that the later axes can still make up. `budget` bounds the search: when it runs out, the answer
+/// is yes, which is the safe one.
 class OverlapSearch {
  public:
   OverlapSearch(const OverlapAxis* axes, int count) : axes_(axes), count_(count) {}

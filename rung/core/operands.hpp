@@ -100,7 +100,7 @@ RUNG_API void require_tensors(std::string_view op, std::span<const AnyOperand> o
 /// build has, and what is written does not overlap itself.
 RUNG_API void require_usable(std::string_view op, std::span<const AnyOperand> operands,
                              const Context& context, bool in_host_memory);
-/// What is written overlaps no other operand, unless it may be that one and is.
+/// Throws if a written operand overlaps another, unless the two may be one tensor and are.
 RUNG_API void require_no_overlap(std::string_view op, std::span<const AnyOperand> operands);
 
 /// Calls f with the operands of a call as a span of one type.
@@ -130,7 +130,7 @@ bool writes_nothing(const typename Op::Call& call) {
   return nothing;
 }
 
-/// What a rung sees of a call: checked in all that does not depend on where it runs, normalized.
+/// Returns the arguments that a rung sees: normalized, and checked but for what depends on the device.
 template <class Op>
 typename Op::Args bind(const typename Op::Call& call) {
   typename Op::Args args;
@@ -146,7 +146,7 @@ void require_no_overlap(const typename Op::Call& call) {
   detail::with_operands<Op>(call, [](auto all) { detail::require_no_overlap(Op::name, all); });
 }
 
-/// What bind() has not looked at: devices, and memory that is shared.
+/// Checks what bind() does not: devices, and overlapping memory.
 template <class Op>
 void validate(const typename Op::Call& call, const Context& context) {
   constexpr bool in_host_memory = requires { Op::operands_in_host_memory; };

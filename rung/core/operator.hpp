@@ -47,7 +47,7 @@ struct Invocation;
 struct Oracle;
 struct Problem;
 
-/// Whether a rung takes a call; if not, a static string that says why, in words.
+/// Answer of a rung that is asked for a call; if it refuses, `why` is a static string with the reason.
 struct Support {
   bool ok = true;
   const char* why = "";
@@ -56,14 +56,14 @@ struct Support {
 inline constexpr Support supported{};
 constexpr Support unsupported(const char* why) { return {false, why}; }
 
-/// What a call costs: bytes to and from memory, and useful operations (a multiply-add is two).
+/// Cost of a call: bytes to and from memory, and useful operations (a multiply-add is two).
 struct Cost {
   double bytes = 0;
   double operations = 0;
   double written = 0;  // of the bytes
 };
 
-/// How often a rung moves each compulsory byte; zeros: it does not say.
+/// Number of times that a rung moves each compulsory byte; zeros: not stated.
 struct Passes {
   double loads = 0;
   double stores = 0;
@@ -100,7 +100,7 @@ constexpr RungKind rung_kind(std::string_view file) {
   return folder.ends_with("/types/") ? RungKind::type : RungKind::step;
 }
 
-/// What the workbench may know of a rung without knowing its operator.
+/// Description of a rung that does not depend on its operator.
 struct RungInfo {
   std::string_view name;
   int step = 0;            // numbers in tens, so that one can be put between; 0: no step
@@ -142,9 +142,9 @@ struct RungSpec {
   Support (*present)() = nullptr;
   /// Sees types, strides and alignment. Null: everything valid.
   Support (*supports)(const Args&, const Context&) = nullptr;
-  /// What this rung moves, as opposed to Op::cost, which is what must be.
+  /// Traffic of this rung; Op::cost is the compulsory traffic of any.
   Passes passes = {};
-  /// The same where it does not follow from a number of passes.
+  /// Traffic that does not follow from a number of passes.
   Cost (*traffic)(const Args&) = nullptr;
   /// For the estimate of its time, and with that for the choice among supporting rungs.
   Speed speed = {};
@@ -231,7 +231,7 @@ class Rung {
   [[nodiscard]] double estimate(const Args& args, const Context& context) const;
   /// Returns whether its estimates are predictions from facts.
   [[nodiscard]] bool has_facts() const { return spec_.work != nullptr; }
-  /// Of a call that writes something: rungs see a result of at least one element.
+  /// Runs the kernel. The result has at least one element.
   void run(const Args& args, Context& context) const { spec_.run(args, context); }
 
   RungInfo info;
@@ -263,7 +263,7 @@ RUNG_API NominalRates nominal_rates(const Context& context);
 /// of additions, does not depend on the number of threads.
 RUNG_API const Context& comparison_context(const Context& context);
 
-/// What a kernel costs beyond its work, beside others of one stream, its tail included.
+/// Cost of a kernel beyond its work, among others of one stream, its tail included.
 inline constexpr double launch_seconds = 4e-6;
 
 /// Launches, and what takes longer: moving the bytes or computing, each at its share of the nominal
@@ -338,7 +338,7 @@ template <class Op>
 const Rung<Op>& choose_best(const typename Op::Call& call, const typename Op::Args& args,
                             Context& context);
 
-/// What a context remembers of an operator's last call.
+/// Last call of an operator, as a context remembers it.
 template <class Op, class Options>
 struct LastCall {
   typename Op::Call call;
@@ -387,10 +387,9 @@ template <class Op, class Options>
 }
 }  // namespace detail
 
-/// What an operator's public function makes of its arguments: checks, binds, picks and runs. Best
-/// picks are remembered by the context: a call that differs from the last one in data pointers at
-/// most (repeats()) skips binding and choice, and costs a few comparisons. Overlap is looked at
-/// whenever a pointer has moved.
+/// Runs a call of an operator's public function: checks, binds, chooses, runs. The context remembers
+/// the choice: a call that differs from the last one in data pointers at most (repeats()) skips
+/// binding and choice, and costs a few comparisons. Overlap is checked whenever a pointer has moved.
 template <class Op>
 void call(Context& context, const typename Op::Call& given, Pick pick = best) {
   const auto make = [&]<class Call>() -> const auto& { return given; };
@@ -409,7 +408,7 @@ void call(Context& context, const typename Op::Call& given, Pick pick = best) {
   use.finish();
 }
 
-/// The same without copying tensors, which would cost more than the comparison. Op::Call is
+/// Runs a call without copying tensors, which would cost more than the comparison. Op::Call is
 /// CallOf<ConstTensorRef, TensorRef>, and `make` gives the call in any such form:
 ///   call<Softmax>(context, pick, [&]<class Call>() { return Call{.x = x, .y = y}; });
 template <class Op>

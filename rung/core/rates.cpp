@@ -18,7 +18,7 @@ namespace {
 
 bool is_gpu(Backend backend) { return backend == Backend::cuda || backend == Backend::simt; }
 
-/// How unlike two CPUs are: vendor, vector width, family and model, in that order.
+/// Returns a distance between two CPUs: vendor, vector width, family and model, in that order.
 double unlike(const std::string& family, std::string_view other) {
   const auto words = [](std::string_view text) {
     std::istringstream stream{std::string(text)};
@@ -34,7 +34,7 @@ double unlike(const std::string& family, std::string_view other) {
          std::min(std::abs(model - other_model), 255) / 256.0;
 }
 
-/// How unlike two GPUs are: the generation, then the number of SMs and the memory.
+/// Returns a distance between two GPUs: generation, then number of SMs and memory.
 double unlike(const DeviceInfo& info, const RatedMachine& machine) {
   const auto ratio = [](double a, double b) {
     return a > 0 && b > 0 ? std::abs(std::log(a / b)) : 1.0;
@@ -48,7 +48,7 @@ double distance(Backend backend, const DeviceInfo& info, const RatedMachine& mac
 }
 
 constexpr PathRates nominal_path{"", {{1e-6, 2e-6, 1.2, 1.2, 1.2, 1.5, 1e-6, 0.6e-6, 0, 0}}};
-/// What a kernel is taken for that nobody measured: the nominal rates, and usual latencies.
+/// Rates of kernels of operators that were never measured: nominal rates, and usual latencies.
 constexpr KernelRates nominal{"", "", &nominal_path, 1};
 
 const KernelRates* listed(const RatedMachine& machine, std::string_view op,

@@ -33,7 +33,7 @@ struct KernelRates {
   }
 };
 
-/// How well an operator's rates fit what was measured.
+/// Quality of the choice by an operator's rates.
 struct Fit {
   std::string_view op;
   std::string_view date;

@@ -18,9 +18,9 @@ namespace rung {
 /// "softmax: x is ...".
 [[noreturn]] RUNG_API void reject(std::string_view op, const std::string& message);
 
-/// What bind() looks at first, for each tensor of a call: fields that
-/// agree with each other (TensorRef::consistent()), a size that 63 bits hold, elements within the
-/// address space, and data unless it is empty.
+/// Throws unless a tensor's fields agree with each other (TensorRef::consistent()), its size fits
+/// 63 bits, its elements are within the address space, and it has data or is empty. bind() calls it
+/// first, for each tensor.
 RUNG_API void require_tensor(std::string_view op, const ConstTensorRef& tensor,
                              std::string_view name);
 
@@ -65,12 +65,12 @@ RUNG_API void require_apart(std::string_view op, const ConstTensorRef& written,
                             std::string_view written_name, const ConstTensorRef& read,
                             std::string_view read_name);
 
-/// The same, unless the two are one tensor.
+/// Throws if the two overlap, unless they are one tensor.
 RUNG_API void require_same_or_apart(std::string_view op, const ConstTensorRef& written,
                                     std::string_view written_name, const ConstTensorRef& read,
                                     std::string_view read_name);
 
-/// The same elements in the same places: what an operator that works in place accepts instead.
+/// Returns true if both are the same elements at the same addresses, as in-place operators accept.
 inline bool same_place(const ConstTensorRef& a, const ConstTensorRef& b) {
   return a.data == b.data && a.dtype == b.dtype && a.shape == b.shape && a.strides == b.strides;
 }

@@ -27,12 +27,12 @@ struct Rows {
   std::int64_t steps[N] = {};  // from one element of a row to the next, a tensor
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t count() const { return others.size(); }
-  /// Where row `row` of tensor I begins, in elements from the tensor's first.
+  /// Returns the offset of row `row` of tensor I, in elements from the tensor's first.
   template <int I = 0>
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t offset(std::int64_t row) const {
     return others.template offset<I>(row);
   }
-  /// The same for all tensors: one walk through the axes.
+  /// Computes the offsets in all tensors in one pass over the axes.
   RUNG_HD RUNG_ALWAYS_INLINE void offsets(std::int64_t row, std::int64_t (&at)[N]) const {
     others.offsets(row, at);
   }
@@ -52,7 +52,7 @@ struct Rows {
     }
     return true;
   }
-  /// How many rows in succession are adjacent then.
+  /// Returns the number of consecutive rows that are adjacent then.
   [[nodiscard]] std::int64_t run() const {
     return others.rank == 0 ? 1 : others.shape[others.rank - 1];
   }

@@ -10,7 +10,7 @@ namespace {
 
 /// A suggestion for a pasted file would be chance, and cost its length squared.
 constexpr std::size_t max_length = 64;
-/// Of fewer letters, too many words are a continuation.
+/// Shortest prefix that is completed: shorter ones fit too many words.
 constexpr std::size_t min_prefix = 3;
 
 char lower(char letter) {

@@ -24,7 +24,7 @@ std::string described(const ConstTensorRef& tensor) {
   return shape + " with strides " + to_string(tensor.strides);
 }
 
-/// What is wrong with the fields of a tensor; "" when nothing is.
+/// Returns what is wrong with the fields of a tensor; "" if nothing is.
 std::string contradiction(const ConstTensorRef& tensor) {
   if (!is_dtype(tensor.dtype)) {
     return "dtype is " + std::to_string(static_cast<int>(tensor.dtype)) +

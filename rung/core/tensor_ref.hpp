@@ -48,8 +48,8 @@ RUNG_API std::string backend_names();
 /// Reads one of these names; throws Error(invalid_argument).
 RUNG_API Backend parse_backend(std::string_view text);
 
-/// Where memory lives. The simulated GPU's is host memory, which cpu shares in a build with simt.
-/// An OpenCL device's index counts the devices of all platforms in order.
+/// Device that memory belongs to. The simulated GPU's is host memory, which cpu shares in a build
+/// with simt. An OpenCL device's index counts the devices of all platforms in order.
 struct Device {
   Backend backend = Backend::cpu;
   int index = 0;
@@ -128,7 +128,7 @@ struct BasicTensorRef {
   BasicTensorRef(T* const& data, const Extents& shape, Device device = {})
       : BasicTensorRef(static_cast<Void*>(data), dtype_of<T>, shape, device) {}
 
-  /// The same with the type spelt out: a constant, which must be that of the pointer.
+  /// Describes a tensor with its type given as a constant, which must be that of the pointer.
   template <ElementFor<Void> T>
   BasicTensorRef(T* data, std::type_identity_t<detail::SpeltDType<T>>, const Extents& shape,
                  const Extents& strides, Device device = {})

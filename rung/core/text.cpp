@@ -14,7 +14,7 @@ bool is_character(std::uint32_t code) {
   return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
 }
 
-/// How many bytes the character at the front of `text` has; 0: it is no UTF-8.
+/// Returns the number of bytes of the first character of `text`; 0 if it is no UTF-8.
 std::size_t character_bytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);

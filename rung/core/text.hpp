@@ -11,10 +11,10 @@
 
 namespace rung {
 
-/// As a message shows it, in one line: control characters as \n, \t or \x1b.
+/// Returns text for a message, in one line: control characters as \n, \t or \x1b.
 RUNG_API std::string printable(std::string_view text);
 
-/// As JSON can hold it: each byte that is no UTF-8 becomes U+FFFD.
+/// Returns text for JSON: each byte that is no UTF-8 becomes U+FFFD.
 RUNG_API std::string valid_utf8(std::string_view text);
 
 /// A character of Unicode in UTF-8; U+FFFD for what is none.

@@ -59,12 +59,12 @@ enum class RateTerm : unsigned char {
 inline constexpr std::size_t term_count = 10;
 RUNG_API std::string_view to_string(RateTerm term);
 
-/// What a machine makes of a kernel's work.
+/// Coefficients of one kernel on one machine.
 struct Rates {
   std::array<double, term_count> of{};
 };
 
-/// What coefficients multiply: seconds = combine(term times coefficient).
+/// Factors that the coefficients multiply, by index of Rates::of.
 using WorkTerms = std::array<double, term_count>;
 RUNG_API WorkTerms terms_of(const Work& work, const Context& context);
 

@@ -13,7 +13,7 @@ namespace rung::cpu {
 enum class Isa : std::uint8_t { scalar, avx2, avx512 };
 
 RUNG_API const char* to_string(Isa isa) noexcept;
-/// What run-time dispatch picks now.
+/// Returns the instruction set that dispatch uses now.
 RUNG_API Isa isa() noexcept;
 /// Uses nothing above `cap` from here on, in the whole process; Isa::avx512 lifts the cap. Not to
 /// be called while kernels are running.

@@ -11,7 +11,7 @@ namespace rung::cpu {
 
 namespace {
 
-/// What RUNG_CPU_PREFETCH says; an unknown value is ignored with a message, as in isa.cpp.
+/// Returns the value of RUNG_CPU_PREFETCH; an unknown one is ignored with a message, as in isa.cpp.
 std::optional<bool> asked_to() {
   static const std::optional<bool> answer = []() -> std::optional<bool> {
     const char* const given = std::getenv("RUNG_CPU_PREFETCH");

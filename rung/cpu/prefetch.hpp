@@ -7,14 +7,14 @@
 
 namespace rung::cpu {
 
-/// Whether kernels should ask for lines that they read in order from the L2 cache: on Intel's
-/// cores, where these come late by themselves (measured on Emerald Rapids, not tried on others).
-/// RUNG_CPU_PREFETCH=0|1 in the environment, read once, decides otherwise, here and below.
+/// Returns true if kernels should prefetch L1 lines on sequential reads that hit L2: on Intel's cores,
+/// whose hardware prefetcher is late there (measured on Emerald Rapids, not tried on others).
+/// RUNG_CPU_PREFETCH=0|1 in the environment, read once, overrides this and the next function.
 RUNG_API bool asks_for_lines() noexcept;
 
-/// Whether kernels that stream through more than the caches hold should prefetch every line,
+/// Returns true if kernels that stream through more than the caches hold should prefetch every line
 /// into L2: on AMD's family 19h (measured on Zen 4: sums of 2^27 floats by two threads at 40 GB/s
-/// instead of 26). On Zen 5 asking into L1 cost a fourth; into L2 was not tried there.
+/// instead of 26). On Zen 5 prefetching into L1 cost a fourth; L2 was not tried there.
 RUNG_API bool asks_memory_for_lines() noexcept;
 
 /// Asks for the line of `place`, to be read: into L2, or into L1. Always inlined: around a call, a

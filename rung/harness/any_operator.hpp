@@ -107,7 +107,7 @@ class RUNG_API AnyOperator {
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// One line: the formula.
   [[nodiscard]] virtual std::string_view summary() const = 0;
-  /// How its problems are spelled, with an example a line.
+  /// Returns the spelling of its problems, with one example per line.
   [[nodiscard]] virtual std::string_view problem_help() const = 0;
   /// Sorted by backend: steps, kernels for shapes, kernels for types, peers (comes_before()).
   [[nodiscard]] virtual std::vector<const RungInfo*> rungs() const = 0;
@@ -121,7 +121,7 @@ class RUNG_API AnyOperator {
   /// operator's validate, which reads no elements, has against it. How many elements it writes.
   [[nodiscard]] virtual std::int64_t examine(const Problem& problem,
                                              const Context& context) const = 0;
-  /// The same without any memory, of problems of any size: how many bytes its tensors have.
+  /// Returns the bytes of a problem's tensors, without allocating: for problems of any size.
   [[nodiscard]] virtual double footprint(const Problem& problem, const Context& context) const = 0;
   /// The problem with addresses in place of memory: its tensors must not be accessed, so that it
   /// cannot be run, but layouts and costs are known, whatever its size.

@@ -47,7 +47,7 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-/// What a link at `path` with this text names.
+/// Returns the path that a link at `path` with this text names.
 std::string linked_from(const std::string& path, const std::string& text) {
   if (text[0] == '/') return text;
   return (folder_of(path) + "/").append(text);
@@ -86,14 +86,14 @@ int own_descriptor(std::string path) {
   for (int links = 0; links < 40; ++links) {
     const int link = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (link < 0) return -1;
-    struct stat status{};
-    struct statfs system{};
+    struct stat status {};
+    struct statfs system {};
     const bool known = fstat(link, &status) == 0 && fstatfs(link, &system) == 0;
     ::close(link);
     if (!known || !S_ISLNK(status.st_mode)) return -1;
     if (system.f_type == PROC_SUPER_MAGIC) {
-      struct stat own{};
-      struct stat folder{};
+      struct stat own {};
+      struct stat folder {};
       if (stat("/proc/self/fd", &own) != 0 || stat(folder_of(path).c_str(), &folder) != 0)
         return -1;
       if (own.st_ino != folder.st_ino || own.st_dev != folder.st_dev) return -1;
@@ -134,7 +134,7 @@ FileWriter::FileWriter(std::string path) : path_(std::move(path)) {
     return;
   }
   target_ = resolved(path_);
-  struct stat status{};
+  struct stat status {};
   if (stat(target_.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) {
       errno = EISDIR;
@@ -171,8 +171,8 @@ void FileWriter::open_aside(const std::string& folder) {
 
 /// Mode and owner of the file that is about to be replaced.
 void FileWriter::keep_attributes() {
-  struct stat old{};
-  struct stat mine{};
+  struct stat old {};
+  struct stat mine {};
   if (stat(target_.c_str(), &old) != 0) return;
   if (fstat(descriptor_, &mine) != 0) fail(path_, "examine");
   if (old.st_uid != mine.st_uid || old.st_gid != mine.st_gid) {

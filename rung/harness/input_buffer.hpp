@@ -17,7 +17,7 @@ namespace rung::detail {
 // multiple of the GPU's alignment, so that elements behind it keep that.
 inline constexpr std::int64_t guard_bytes = 512;
 
-/// Where the elements of a tensor lie, in elements from the end of the front guard.
+/// Layout of a tensor in its buffer, in elements from the end of the front guard.
 struct Placement {
   Extents strides;
   std::int64_t first = 0;  // of index 0, 0, ...
@@ -56,12 +56,12 @@ struct Span {
 /// Writes what the whole memory should hold into `image`; elements too, unless they are poison.
 void render(const InputBuffer& buffer, Values values, bool poison_only, std::byte* image);
 
-/// The same for part of a memory whose elements are in order: `image` receives the span.
+/// Renders part of a memory whose elements are in order: `image` receives the span.
 void render(const InputBuffer& buffer, Values values, bool poison_only, Span span,
             std::byte* image);
 
-/// What to compare of a memory too large to be compared whole after every run: what surrounds the
-/// elements, and samples of the elements themselves unless a run may write them. Needs in_order().
+/// Returns the spans to compare of a memory too large to compare whole after every run: the
+/// surroundings of the elements, and samples of them unless a run may write them. Needs in_order().
 std::vector<Span> telling_spans(const InputBuffer& buffer, bool elements_too);
 
 /// The index of the element that holds the byte this far from the first one; "" when none does.

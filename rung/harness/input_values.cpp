@@ -180,7 +180,7 @@ void adversarial(std::uint64_t stream, double scale, std::int64_t first, std::in
   }
 }
 
-/// By dtype: signalling NaNs (e4m3 has one NaN, 0x7f), 0xa5 for integers.
+/// Poison, indexed by dtype: signaling NaNs (e4m3 has one NaN, 0x7f), 0xa5 for integers.
 constexpr std::uint64_t poison[] = {
     0x7fa5a5a5, 0x7ff5a5a5a5a5a5a5, 0x7da5, 0x7fa5, 0x7f, 0x7d, 0xa5, 0xa5,
     0xa5a5a5a5, 0xa5a5a5a5a5a5a5a5, 0xa5a5};

@@ -14,7 +14,7 @@ namespace rung::detail {
 void generate_values(DType dtype, Values values, std::uint64_t stream, double scale,
                      std::int64_t first, std::int64_t count, void* elements);
 
-/// The same, as `maker` says.
+/// Generates values by `maker`.
 void generate_made(DType dtype, const ValueMaker& maker, std::uint64_t stream, std::int64_t first,
                    std::int64_t count, void* elements);
 

@@ -152,7 +152,7 @@ struct Inputs::Impl {
     return "";
   }
 
-  /// What has changed within a span; of the whole memory, elements may be exempt.
+  /// Returns what has changed within a span; elements may be exempt.
   [[nodiscard]] std::string damage_within(std::size_t index, Span span, bool but_elements) const {
     const InputBuffer& buffer = buffers[index];
     const Entry& entry = entries[index];

@@ -18,7 +18,7 @@
 
 namespace rung {
 
-/// How tensors are in memory.
+/// Memory layout of tensors.
 enum class Layout : std::uint8_t {
   plain,       // C-contiguous, 64-byte aligned
   misaligned,  // the first element one element past an aligned address
@@ -27,7 +27,7 @@ enum class Layout : std::uint8_t {
   transposed,  // the last two axes swapped in memory
   broadcast,   // inputs repeat along their first axis (stride 0); outputs plain
 };
-/// What values inputs hold.
+/// Values of inputs.
 enum class Values : std::uint8_t {
   normal,       // standard normal
   integers,     // small whole numbers: sums are exact, so every bit must agree
@@ -47,9 +47,8 @@ RUNG_API std::vector<Variant> all_variants();
 /// problem wants skewed, sorted or peaky. Rounded to the tensor's type, integers saturating.
 using ValueMaker = std::function<double(std::int64_t index, double uniform)>;
 
-/// Whether tensors are filled, or their memory is only reserved, to look at a problem and no more;
-/// or whether they have addresses alone, which must not be accessed: problems of any size can then
-/// be looked at on any machine.
+/// Filling of tensors: with values; none, their memory is only reserved; or addresses alone, which
+/// must not be accessed, so that problems of any size can be examined on any machine.
 enum class Filling : std::uint8_t { values, none, addresses };
 
 class RUNG_API Inputs {
@@ -66,7 +65,7 @@ class RUNG_API Inputs {
   /// A tensor the operator reads. `scale` multiplies floating values.
   ConstTensorRef input(std::string_view name, DType dtype, const Extents& shape,
                        double scale = 1.0);
-  /// The same, with values of the problem's own making, whatever the variant's are.
+  /// Makes an input with values of the problem's own, whatever the variant's are.
   ConstTensorRef input(std::string_view name, DType dtype, const Extents& shape, ValueMaker maker);
   /// A tensor the operator writes: poisoned before each run.
   TensorRef output(std::string_view name, DType dtype, const Extents& shape);
@@ -95,8 +94,8 @@ class RUNG_API Inputs {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What a reference fills, for each written entry in the order make() asked for them: rows (over
-/// all axes but the last) in double precision, with the magnitude of each element's terms.
+/// Output of a reference, for each written entry in the order of make(): rows (over all axes but the
+/// last) in double precision, with the magnitude of each element's terms.
 struct Oracle {
   struct Output {
     std::vector<std::int64_t> rows;  // which rows are wanted, ascending

@@ -17,7 +17,7 @@ constexpr NumpyType numpy_types[] = {
 };
 constexpr std::string_view accepted = "accepted: f4, f8, f2, i1, u1, i4, i8, u2";
 
-/// What was read, made safe to print: short, and without control characters.
+/// Returns text that was read, safe to print: short, and without control characters.
 std::string shown(std::string_view text) {
   constexpr std::size_t most = 40;
   std::string result;

@@ -41,7 +41,7 @@ struct RUNG_API Problem {
   };
   [[nodiscard]] std::int64_t integer(std::string_view name, std::int64_t otherwise,
                                      Whole accepted = {INT64_MIN, INT64_MAX}) const;
-  /// Of an option that counts something; an axis, from the end too; a number of axes.
+  /// Range of an option that counts something; an axis, from the end too; a number of axes.
   static constexpr Whole count{0, INT32_MAX};
   static constexpr Whole axis{-max_rank, max_rank - 1};
   static constexpr Whole axes{1, max_rank};

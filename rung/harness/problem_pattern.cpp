@@ -112,7 +112,7 @@ struct Alternative {
   std::uint64_t weight = 1;
 };
 
-/// What stands between the parentheses, cut at its own bars.
+/// Splits the text between parentheses at its own bars.
 std::vector<Alternative> alternatives(std::string_view pattern, std::string_view inside) {
   std::vector<Alternative> found;
   int depth = 0;

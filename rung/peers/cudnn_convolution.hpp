@@ -120,7 +120,7 @@ class Convolution {
     int reserved[3] = {};
   };
 
-  /// What convolutions take, beyond what cuDNN's other functions do.
+  /// Functions of cuDNN for convolutions.
   struct Functions {
     Status (*create_filter)(Descriptor* descriptor);
     Status (*set_filter)(Descriptor descriptor, int type, int format, int rank, const int* shape);
@@ -129,7 +129,7 @@ class Convolution {
                   const int* dilation, int mode, int type);
     Status (*set_groups)(Descriptor descriptor, int groups);
     Status (*set_math)(Descriptor descriptor, int math);
-    /// Of the operand, or gradient, that is read first, of the second, and of the result.
+    /// Function that lists candidate algorithms, given the two operands and the result.
     using Candidates = Status (*)(Handle handle, Descriptor first, Descriptor second,
                                   Descriptor convolution, Descriptor result, int wanted, int* found,
                                   Candidate* made);

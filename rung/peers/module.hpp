@@ -15,7 +15,7 @@ const char* module_isa();
 
 /// Full path of librung_peer_NAME.so, wherever librung was installed.
 std::string module_path(const std::string& name);
-/// The same of its variant for module_isa().
+/// Returns the path of the module's variant for module_isa().
 std::string isa_module_path(const std::string& name);
 
 /// Returns whether module_isa() serves what our own rungs are held to: not when those are scalar.

@@ -119,7 +119,7 @@ enum class Algorithm : std::uint8_t {
   pool_average_of_existing  // it does not
 };
 
-/// Where the taps of a convolution or a pooling lie, per spatial axis; unused axes are zero.
+/// Window of a convolution or pooling, per spatial axis; unused axes are zero.
 struct Window {
   static constexpr int max_axes = 3;
   std::int64_t strides[max_axes] = {};
@@ -130,7 +130,7 @@ struct Window {
   bool operator==(const Window&) const = default;
 };
 
-/// What a primitive computes.
+/// Operation of a primitive.
 struct Operation {
   Kind kind = Kind::matmul;
   Algorithm algorithm = Algorithm::none;
