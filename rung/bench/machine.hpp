@@ -85,7 +85,8 @@ struct Machine {
   std::string version;  // of rung: ceilings measured by other code are not comparable
   std::string date;     // of the measurement
 
-  /// Noise of the measurement: the median over all rates of a CPU of (median time / least time - 1).
+  /// Noise of the measurement: the median over all rates of a CPU of (median time / least time -
+  /// 1).
   double noise = 0;
   std::vector<ArithmeticRate> arithmetic;
   std::vector<BandwidthRate> bandwidth;

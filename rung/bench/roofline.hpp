@@ -18,9 +18,9 @@ struct Ceiling {
   std::string memory;                // "L2"
 };
 
-/// Returns the ceiling of a problem on the CPU: multiply-adds of `isa`, and bandwidth of the level of
-/// memory that holds `bytes`. `written` is the share of the bytes that is written: the ceilings of
-/// reading and copying are interpolated.
+/// Returns the ceiling of a problem on the CPU: multiply-adds of `isa`, and bandwidth of the level
+/// of memory that holds `bytes`. `written` is the share of the bytes that is written: the ceilings
+/// of reading and copying are interpolated.
 Ceiling cpu_ceiling(const Machine& machine, std::string_view isa, std::string_view element,
                     int threads, double bytes, double written);
 

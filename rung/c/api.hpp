@@ -42,8 +42,8 @@ rung_status guarded(const Body& body) noexcept {
 
 [[noreturn]] void invalid(const std::string& message);
 
-/// Subject of a check: "context", or "dtype" of "a". Its words are made only for an error, because that
-/// takes as long as a small product.
+/// Subject of a check: "context", or "dtype" of "a". Its words are made only for an error, because
+/// that takes as long as a small product.
 struct Checked {
   const char* what;
   const char* of = nullptr;

@@ -63,9 +63,9 @@ struct DeviceApi {
   /// Copies in the order of a stream, without waiting. Null: copy is used instead.
   void (*copy_on)(int device, void* stream, void* to, const void* from,
                   std::size_t bytes) = nullptr;
-  /// Sets the mode in which the calling thread treats captures of other threads, and returns the one
-  /// before: in `relaxed_captures` it may allocate, free and wait meanwhile without ending them.
-  /// Null where nothing can be captured.
+  /// Sets the mode in which the calling thread treats captures of other threads, and returns the
+  /// one before: in `relaxed_captures` it may allocate, free and wait meanwhile without ending
+  /// them. Null where nothing can be captured.
   int (*exchange_capture_mode)(int mode) = nullptr;
 };
 

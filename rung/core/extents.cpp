@@ -33,9 +33,9 @@ struct OverlapAxis {
 };
 
 /// Search for integers |d_i| <= reach_i with sum d_i stride_i = target; with `nonzero` false, d = 0
-/// does not count. Axes are sorted by falling stride, so that few d_i of each axis leave a remainder
-/// that the later axes can still make up. `budget` bounds the search: when it runs out, the answer
-/// is yes, which is the safe one.
+/// does not count. Axes are sorted by falling stride, so that few d_i of each axis leave a
+/// remainder that the later axes can still make up. `budget` bounds the search: when it runs out,
+/// the answer is yes, which is the safe one.
 class OverlapSearch {
  public:
   OverlapSearch(const OverlapAxis* axes, int count) : axes_(axes), count_(count) {}

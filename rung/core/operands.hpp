@@ -130,7 +130,8 @@ bool writes_nothing(const typename Op::Call& call) {
   return nothing;
 }
 
-/// Returns the arguments that a rung sees: normalized, and checked but for what depends on the device.
+/// Returns the arguments that a rung sees: normalized, and checked but for what depends on the
+/// device.
 template <class Op>
 typename Op::Args bind(const typename Op::Call& call) {
   typename Op::Args args;

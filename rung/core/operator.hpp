@@ -47,7 +47,8 @@ struct Invocation;
 struct Oracle;
 struct Problem;
 
-/// Answer of a rung that is asked for a call; if it refuses, `why` is a static string with the reason.
+/// Answer of a rung that is asked for a call; if it refuses, `why` is a static string with the
+/// reason.
 struct Support {
   bool ok = true;
   const char* why = "";
@@ -387,9 +388,10 @@ template <class Op, class Options>
 }
 }  // namespace detail
 
-/// Runs a call of an operator's public function: checks, binds, chooses, runs. The context remembers
-/// the choice: a call that differs from the last one in data pointers at most (repeats()) skips
-/// binding and choice, and costs a few comparisons. Overlap is checked whenever a pointer has moved.
+/// Runs a call of an operator's public function: checks, binds, chooses, runs. The context
+/// remembers the choice: a call that differs from the last one in data pointers at most (repeats())
+/// skips binding and choice, and costs a few comparisons. Overlap is checked whenever a pointer has
+/// moved.
 template <class Op>
 void call(Context& context, const typename Op::Call& given, Pick pick = best) {
   const auto make = [&]<class Call>() -> const auto& { return given; };

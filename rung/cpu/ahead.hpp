@@ -31,11 +31,11 @@ struct PrefetchedRows {
   }
 };
 
-/// Returns the prefetch distance in elements of T: `bytes`, and with `apart` up to a page more, so that
-/// prefetched lines are half a page from the page offset that is being written. On Zen 4 a load at
-/// the same page offset waits for the non-temporal store (softmax of 65536x256 on a 2-core vCPU, one
-/// thread: 20 GB/s at the same offset, 28 to 31 at three others; norm of 16384x1024 30 and 38).
-/// `read` and `written` are the current positions, which advance by the same bytes.
+/// Returns the prefetch distance in elements of T: `bytes`, and with `apart` up to a page more, so
+/// that prefetched lines are half a page from the page offset that is being written. On Zen 4 a
+/// load at the same page offset waits for the non-temporal store (softmax of 65536x256 on a 2-core
+/// vCPU, one thread: 20 GB/s at the same offset, 28 to 31 at three others; norm of 16384x1024 30
+/// and 38). `read` and `written` are the current positions, which advance by the same bytes.
 template <class T>
 [[nodiscard]] std::int64_t elements_ahead(std::int64_t bytes, const T* read, const void* written,
                                           bool apart) noexcept {

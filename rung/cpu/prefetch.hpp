@@ -7,9 +7,10 @@
 
 namespace rung::cpu {
 
-/// Returns true if kernels should prefetch L1 lines on sequential reads that hit L2: on Intel's cores,
-/// whose hardware prefetcher is late there (measured on Emerald Rapids, not tried on others).
-/// RUNG_CPU_PREFETCH=0|1 in the environment, read once, overrides this and the next function.
+/// Returns true if kernels should prefetch L1 lines on sequential reads that hit L2: on Intel's
+/// cores, whose hardware prefetcher is late there (measured on Emerald Rapids, not tried on
+/// others). RUNG_CPU_PREFETCH=0|1 in the environment, read once, overrides this and the next
+/// function.
 RUNG_API bool asks_for_lines() noexcept;
 
 /// Returns true if kernels that stream through more than the caches hold should prefetch every line

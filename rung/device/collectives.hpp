@@ -57,7 +57,7 @@ __device__ __forceinline__ T shuffle_xor(const T& value, int lanes, int width = 
   return device_detail::shuffle_words(
       value, [=](auto word) { return __shfl_xor_sync(all_lanes, word, lanes, width); });
 }
-/// Of the lane `delta` before; lanes that have none keep their own.
+/// Returns the value of the lane `delta` before; lanes without one keep their own.
 template <class T>
 __device__ __forceinline__ T shuffle_up(const T& value, int delta, int width = warp_size) {
   return device_detail::shuffle_words(value, [=](auto word) {

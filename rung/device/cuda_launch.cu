@@ -10,7 +10,7 @@
 namespace rung::inline RUNG_TARGET {
 namespace {
 
-/// What every device gives a block without being asked.
+/// Shared memory that a block gets on every device without an attribute.
 constexpr std::size_t default_shared_bytes = 48 << 10;
 
 std::string describe_launch(const LaunchShape& shape, const void* kernel) {

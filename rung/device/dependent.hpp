@@ -25,8 +25,8 @@ __device__ __forceinline__ void start_dependent() {
 #endif
 }
 
-/// Whether kernels of the calling file wait as they should: on compute capability 9.0, where they
-/// were compiled for it. Code for other chips (or translated from theirs) does not.
+/// Returns true if kernels of the calling file wait for the launch before: on compute capability
+/// 9.0, if they were compiled for it. Code for other chips, or translated from theirs, does not.
 inline bool can_depend(const Context& context) {
 #if defined(__CUDA_ARCH_LIST__)
   for (const int compiled_for : {__CUDA_ARCH_LIST__}) {

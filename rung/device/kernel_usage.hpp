@@ -8,7 +8,7 @@
 
 namespace rung {
 
-/// Of one kernel, compiled for one compute capability.
+/// Resources of one kernel, compiled for one compute capability.
 struct KernelUsage {
   const char* name = "";                            // mangled
   int capability = 0;                               // 90 for 9.0

@@ -163,7 +163,7 @@ __device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw(T* p) {
   return *reinterpret_cast<const Raw*>(p);
 }
 namespace device_detail {
-/// What is not touched again.
+/// Cache policy for data that is not accessed again.
 struct Streaming {
   template <class Chunk>
   static __device__ __forceinline__ Chunk load(const Chunk* from) {
@@ -182,7 +182,7 @@ struct Streaming {
 #endif
   }
 };
-/// What no kernel writes while this one runs.
+/// Cache policy for data that no kernel writes while this one runs.
 struct Constant {
   template <class Chunk>
   static __device__ __forceinline__ Chunk load(const Chunk* from) {
@@ -203,12 +203,12 @@ __device__ __forceinline__ RawPack<T, N> load_raw_by(const T* p) {
 }
 }  // namespace device_detail
 
-/// The same, of what is not read again.
+/// Loads N elements that are not read again.
 template <int N, class T>
 __device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_streaming(T* p) {
   return device_detail::load_raw_by<device_detail::Streaming, N, std::remove_const_t<T>>(p);
 }
-/// The same, of what no kernel writes while this one runs: stores in front of it do not delay it.
+/// Loads N elements that no kernel writes meanwhile: earlier stores do not delay the load.
 template <int N, class T>
 __device__ __forceinline__ RawPack<std::remove_const_t<T>, N> load_raw_constant(T* p) {
   return device_detail::load_raw_by<device_detail::Constant, N, std::remove_const_t<T>>(p);

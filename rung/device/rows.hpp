@@ -98,7 +98,7 @@ struct Maximum {
   }
 };
 
-/// What the warps of a block exchange.
+/// Values that the warps of a block exchange.
 template <class T>
 struct RowScratch {
   T partial[32];
@@ -141,7 +141,7 @@ struct RowPacks {
         aligned(is_wide_aligned<T, W>(row - lead)) {}
 
   [[nodiscard]] __device__ __forceinline__ Index packs() const { return (end + W - 1) / W; }
-  /// Whether all elements of the pack exist.
+  /// Returns true if all elements of the pack exist.
   [[nodiscard]] __device__ __forceinline__ bool whole(Index pack) const {
     return pack * W >= begin && pack * W + W <= end;
   }
@@ -170,7 +170,7 @@ struct RowPacks {
   }
 };
 
-/// How many elements `row` begins behind an aligned address.
+/// Returns the number of elements between the last aligned address and `row`.
 template <int W, class T>
 __device__ __forceinline__ int lead_of(const T* row) {
   constexpr std::uintptr_t bytes = wide_alignment<T, W>;

@@ -33,7 +33,7 @@ __device__ __forceinline__ Layout& shared() {
   return *reinterpret_cast<Layout*>(device_detail::shared_bytes);
 }
 
-/// What PTX instructions take: the address within shared memory.
+/// Returns the address within shared memory, as PTX instructions take it.
 __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }

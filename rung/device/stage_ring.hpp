@@ -27,7 +27,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Where a thread is in a ring of stages.
+/// Position of a thread in a ring of stages.
 template <int Stages>
 struct RingPlace {
   int stage = 0;
@@ -47,7 +47,7 @@ struct StageRing {
   ptx::MemoryBarrier full[Stages];   // one arrival, the producer's, and the bytes it announces
   ptx::MemoryBarrier empty[Stages];  // an arrival for each consuming warp
 
-  /// By one thread; a barrier of the block (or cluster) follows.
+  /// Initializes the ring. One thread calls it; a barrier of the block (or cluster) follows.
   __device__ __forceinline__ void init(int consumers) {
     for (int stage = 0; stage < Stages; ++stage) {
       ptx::mbarrier_init(full[stage], 1);

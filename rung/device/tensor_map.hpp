@@ -32,8 +32,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// How a box's 16-byte chunks are permuted in shared memory, so that columns of it are read without
-/// bank conflicts. The last axis of the box then holds exactly so many bytes.
+/// Permutation of a box's 16-byte chunks in shared memory, which avoids bank conflicts on columns.
+/// The last axis of the box then holds exactly so many bytes.
 enum class Swizzle : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };
 
 /// Bytes after which a swizzle's pattern repeats; the alignment of a box in shared memory.
@@ -51,9 +51,9 @@ RUNG_HD constexpr int swizzle_period(Swizzle swizzle) {
   return 1024;
 }
 
-/// Where the byte at `offset` of a dense box lies, from the start of the box: the number of the
-/// 16-byte chunk (bits 4 to 6) is changed by bits 7 to 9, the number of the 128-byte line. The base
-/// is aligned to swizzle_period().
+/// Returns the swizzled offset of the byte at `offset` of a dense box: the number of the 16-byte
+/// chunk (bits 4 to 6) is xored with bits 7 to 9, the number of the 128-byte line. The base is
+/// aligned to swizzle_period().
 template <Swizzle S>
 RUNG_HD constexpr int swizzled(int offset) {
   if constexpr (S == Swizzle::none) return offset;
@@ -66,7 +66,7 @@ struct alignas(128) TensorMap {
   unsigned char opaque[128];
 };
 
-/// What an im2col map visits (ptx/im2col.hpp); spatial axes as in a View, its first first.
+/// Window of an im2col map (ptx/im2col.hpp); spatial axes in the order of a View.
 struct Im2colWindow {
   int lower[3] = {};
   int upper[3] = {};
@@ -75,7 +75,7 @@ struct Im2colWindow {
   int pixels = 0;  // 0: the map is none
 };
 
-/// What a map is made of. Axes as in a View; strides in elements.
+/// Description of a tensor map. Axes as in a View; strides in elements.
 struct TensorMapSource {
   const void* data = nullptr;
   DType dtype = DType::f32;
@@ -104,8 +104,7 @@ TensorMapSource tensor_map_source(const View<T, N>& view, const int (&box)[N], S
   return source;
 }
 
-/// Whether the copy engine takes such a tensor and box. What a rung's `supports` asks; when it says
-/// no, another rung does the work.
+/// Returns whether the copy engine supports such a tensor and box. A rung's `supports` calls it.
 inline Support tensor_map_support(const TensorMapSource& source) {
   const std::int64_t element = static_cast<std::int64_t>(size_of(source.dtype));
   const int last = source.rank - 1;

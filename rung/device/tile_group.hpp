@@ -32,7 +32,7 @@ class Tile {
 
   [[nodiscard]] int thread_rank() const { return static_cast<int>(threadIdx.x) % N; }
   [[nodiscard]] static constexpr int size() { return N; }
-  /// Which of the block's tiles this is, and how many there are.
+  /// Returns the index of this tile in its block; the next function returns their number.
   [[nodiscard]] int meta_group_rank() const { return static_cast<int>(threadIdx.x) / N; }
   [[nodiscard]] int meta_group_size() const { return (static_cast<int>(blockDim.x) + N - 1) / N; }
   void sync(simt::Place place = simt::Place::current()) const { __syncwarp(mask(), place); }

@@ -27,7 +27,7 @@ namespace rung::inline RUNG_TARGET {
 template <class T, int Rows, bool KMajor, int Parts = 1>
 struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   using Base = SwizzledTile<T, Rows, KMajor>;
-  /// What wgmma calls the elements; floats are rounded to tf32.
+  /// Element type of the instruction; floats are rounded to tf32.
   using Operand = std::conditional_t<std::is_same_v<T, float>, ptx::tf32, T>;
   static constexpr ptx::Major major = KMajor ? ptx::Major::k : ptx::Major::mn;
   static constexpr int parts = Parts;
@@ -40,7 +40,7 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
   /// The box of a map whose axes are matrices, then lines as they are in memory.
   static constexpr int box[3] = {1, part_lines, Base::line_elements};
 
-  /// Of matrices x rows x k where KMajor, else of matrices x k x rows.
+  /// Makes a tensor map of matrices x rows x k if KMajor, else of matrices x k x rows.
   static TensorMap map(const View<const T, 3>& operand) {
     return make_tensor_map(operand, box, Swizzle::bytes_128, std::is_same_v<T, float>);
   }
@@ -52,7 +52,7 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
     for_each_box(0, tile, matrix, first_row, first_k,
                  [&](void* to, const int(&at)[3]) { ptx::tensor_load(to, map, at, barrier); });
   }
-  /// The same of one of its parts, to the same place in all blocks whose ranks' bits are set.
+  /// Loads one of its parts to the same address in all blocks whose ranks' bits are set.
   static __device__ __forceinline__ void load_multicast(int part, unsigned char* tile,
                                                         const TensorMap& map, int matrix,
                                                         int first_row, int first_k,

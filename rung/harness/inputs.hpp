@@ -94,8 +94,8 @@ class RUNG_API Inputs {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Output of a reference, for each written entry in the order of make(): rows (over all axes but the
-/// last) in double precision, with the magnitude of each element's terms.
+/// Output of a reference, for each written entry in the order of make(): rows (over all axes but
+/// the last) in double precision, with the magnitude of each element's terms.
 struct Oracle {
   struct Output {
     std::vector<std::int64_t> rows;  // which rows are wanted, ascending

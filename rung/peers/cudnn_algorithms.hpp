@@ -5,8 +5,8 @@
 
 namespace rung::cudnn {
 
-/// Direction of a convolution: y from x and the filter, x's gradient from the filter and y's, or the
-/// filter's from x and y's.
+/// Direction of a convolution: y from x and the filter, x's gradient from the filter and y's, or
+/// the filter's from x and y's.
 enum class Pass { forward, backward_data, backward_filter };
 
 /// Returns whether an algorithm, as cudnnConvolution*Algo_t numbers them, adds up something else

@@ -15,7 +15,7 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// Which caches a copy goes through: all (needed below 16 bytes), or the second level only.
+/// Caches that a copy goes through: all (required below 16 bytes), or L2 only.
 enum class AsyncCache { all, second_level };
 template <int Bytes>
 inline constexpr AsyncCache default_cache =

@@ -26,7 +26,7 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// What bulk_reduce_add adds.
+/// Types that bulk_reduce_add adds.
 template <class T>
 inline constexpr bool is_bulk_number =
     std::is_same_v<T, float> || std::is_same_v<T, double> || std::is_same_v<T, int> ||
@@ -43,8 +43,8 @@ __device__ __forceinline__ void bulk_load(void* to, const void* from, unsigned b
       "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(shared_address(&barrier))
       : "memory");
 }
-/// The same to the same place in every block of the cluster whose rank's bit is set; each block's
-/// own barrier counts what lands there.
+/// Loads to the same address in every block of the cluster whose rank's bit is set; each block's
+/// own barrier counts the bytes that land there.
 __device__ __forceinline__ void bulk_load_multicast(void* to, const void* from, unsigned bytes,
                                                     MemoryBarrier& barrier, std::uint16_t ranks) {
   asm volatile(
@@ -112,7 +112,7 @@ template <int Pending>
 __device__ __forceinline__ void bulk_wait() {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
 }
-/// The same, but waits only until they have read shared memory, which may then be reused.
+/// Waits only until the copies have read shared memory, which may then be reused.
 template <int Pending>
 __device__ __forceinline__ void bulk_wait_read() {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");

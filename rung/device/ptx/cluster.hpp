@@ -37,7 +37,7 @@ __device__ __forceinline__ int cluster_size() {
   return size;
 }
 
-/// Which cluster of the grid this is, of clusters along x.
+/// Returns the index of this cluster in the grid, for clusters along x.
 __device__ __forceinline__ unsigned cluster_index() {
   unsigned index;
   asm volatile("mov.u32 %0, %%clusterid.x;" : "=r"(index));
@@ -66,7 +66,7 @@ __device__ __forceinline__ void cluster_sync() {
   cluster_wait();
 }
 
-/// The same place in the shared memory of block `rank` of the cluster.
+/// Returns the same address in the shared memory of block `rank` of the cluster.
 template <class T>
 __device__ __forceinline__ T* cluster_map(T* pointer, int rank) {
   std::uint64_t mapped;

@@ -33,7 +33,7 @@ __device__ __forceinline__ std::uint32_t permute_bytes(std::uint32_t a, std::uin
   asm volatile("prmt.b32 %0, %1, %2, %3;" : "=r"(permuted) : "r"(a), "r"(b), "n"(Selector));
   return permuted;
 }
-/// The same with a selector that is known when it runs.
+/// Permutes bytes by a selector that is known at run time.
 __device__ __forceinline__ std::uint32_t permute_bytes(std::uint32_t a, std::uint32_t b,
                                                        std::uint32_t selector) {
   return __byte_perm(a, b, selector);

@@ -19,7 +19,7 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// Of a View of 3 to 5 axes, images first and channels last.
+/// Returns whether an im2col map supports a View of 3 to 5 axes, images first and channels last.
 inline Support im2col_map_support(const TensorMapSource& source) {
   const Im2colWindow& window = source.window;
   const int spatial = source.rank - 2;

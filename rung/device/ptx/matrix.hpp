@@ -24,7 +24,7 @@
 
 namespace rung::inline RUNG_TARGET::ptx {
 
-/// What mma_m16n8k32 multiplies: std::int8_t and std::uint8_t.
+/// Element types of mma_m16n8k32: std::int8_t and std::uint8_t.
 template <class T>
 inline constexpr bool is_byte_integer =
     std::is_same_v<T, std::int8_t> || std::is_same_v<T, std::uint8_t>;

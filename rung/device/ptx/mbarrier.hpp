@@ -39,7 +39,8 @@ struct alignas(8) MemoryBarrier {
 
 #if defined(__CUDACC__)
 
-/// By one thread; then mbarrier_fence_init() and a barrier of the block (or cluster).
+/// Initializes a barrier. One thread calls it, then mbarrier_fence_init() and a barrier of the
+/// block (or cluster).
 __device__ __forceinline__ void mbarrier_init(MemoryBarrier& barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&barrier)),
                "r"(arrivals)
@@ -85,9 +86,8 @@ __device__ __forceinline__ void mbarrier_arrive_remote(MemoryBarrier& barrier, i
       : "memory");
 }
 
-/// The same of a thread that has only read what the barrier guards, by copies or wgmma it has
-/// waited for: nothing it wrote is published beyond its block. That would take a fence of the whole
-/// device each time.
+/// Arrives for a thread that has only read what the barrier guards, by copies or wgmma it has
+/// waited for. Publishes nothing beyond its block, which would take a device-wide fence each time.
 __device__ __forceinline__ void mbarrier_arrive_remote_read(MemoryBarrier& barrier, int rank) {
   asm volatile(
       "{\n .reg .b32 remote;\n mapa.shared::cluster.u32 remote, %0, %1;\n"
@@ -97,7 +97,7 @@ __device__ __forceinline__ void mbarrier_arrive_remote_read(MemoryBarrier& barri
       : "memory");
 }
 
-/// Whether the phase of this parity has completed. May wait for it a while.
+/// Returns true if the phase of this parity has completed. May suspend the thread for a while.
 __device__ __forceinline__ bool mbarrier_try_wait(MemoryBarrier& barrier, unsigned parity) {
   std::uint32_t done;
   asm volatile(

@@ -31,7 +31,7 @@ template <class T, int Most>
 inline constexpr bool is_ordered_word =
     std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) &&
     sizeof(T) <= Most;
-/// What red and atom add here.
+/// Types that red and atom add here.
 template <class T>
 inline constexpr bool is_ordered_number =
     std::is_same_v<T, int> || std::is_same_v<T, unsigned> || std::is_same_v<T, float> ||
@@ -51,7 +51,7 @@ __device__ __forceinline__ To same_bits(const From& from) {
 
 }  // namespace ptx_detail
 
-/// What this thread does after the load is ordered behind it.
+/// Loads with acquire semantics.
 template <class T>
 __device__ __forceinline__ T load_acquire(const T* from) {
   static_assert(is_ordered_word<T, 8>);

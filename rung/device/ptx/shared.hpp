@@ -21,8 +21,8 @@ namespace rung::inline RUNG_TARGET::ptx {
 __device__ __forceinline__ void shared_add(std::uint32_t address, unsigned amount) {
   asm volatile("red.shared.add.u32 [%0], %1;" ::"r"(address), "r"(amount) : "memory");
 }
-/// The same where `condition` holds; elsewhere the address is not looked at. The assembler may make
-/// a branch of it.
+/// Adds if `condition` holds; otherwise the address is not accessed. The assembler may emit a
+/// branch.
 __device__ __forceinline__ void shared_add_if(bool condition, std::uint32_t address,
                                               unsigned amount) {
   asm volatile(

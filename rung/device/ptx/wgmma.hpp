@@ -55,7 +55,7 @@ struct tf32 {};
 
 enum class Major : std::uint8_t { k, mn };
 
-/// What an instruction knows of an operand in shared memory.
+/// Descriptor of an operand in shared memory.
 struct MatrixDescriptor {
   std::uint64_t bits;
 };
@@ -71,12 +71,12 @@ __device__ __forceinline__ MatrixDescriptor matrix_descriptor(const void* tile, 
           field(static_cast<std::uint32_t>(stride)) << 32 |
           static_cast<std::uint64_t>(line & 7) << 49 | mode << 62};
 }
-/// The same operand `bytes` further on, a multiple of 16.
+/// Returns the descriptor advanced by `bytes`, a multiple of 16.
 __device__ __forceinline__ MatrixDescriptor advanced(MatrixDescriptor matrix, int bytes) {
   return {matrix.bits + static_cast<std::uint64_t>(bytes >> 4)};
 }
 
-/// How the operands are taken. Only 16-bit types may be MN-major.
+/// Options of the instruction. Only 16-bit types may be MN-major.
 struct WgmmaOptions {
   Major a = Major::k;
   Major b = Major::k;
@@ -92,7 +92,7 @@ inline constexpr bool is_integer =
 template <class T>
 inline constexpr bool is_small_float = std::is_same_v<T, e4m3> || std::is_same_v<T, e5m2>;
 
-/// Which operands go together, and with which sums.
+/// Combinations of operand and accumulator types.
 template <class A, class B, class Sum, int Registers>
 constexpr bool wgmma_takes(WgmmaOptions options, bool a_in_registers) {
   constexpr bool halves =
@@ -167,7 +167,7 @@ __device__ __forceinline__ void wgmma(Sum (&sums)[Registers], MatrixDescriptor a
                                   Options.negate_a, Options.negate_b, false>>;
   WgmmaShape<2 * Registers>::template from_shared<Kind, Tail>(sums, a.bits, b.bits, accumulate);
 }
-/// The same with `a` in registers.
+/// Multiplies with `a` in registers.
 template <class A, class B = A, WgmmaOptions Options = WgmmaOptions{}, class Sum, int Registers>
 __device__ __forceinline__ void wgmma(Sum (&sums)[Registers], const std::uint32_t (&a)[4],
                                       MatrixDescriptor b, bool accumulate) {

@@ -39,7 +39,7 @@ constexpr const char* wgmma_operand() {
   return ".u8";
 }
 
-/// What stands behind the width in the instruction's name ...
+/// Suffix of the instruction's name after the width ...
 template <class A, class B>
 struct WgmmaKind {
   static constexpr AsmText make() {
