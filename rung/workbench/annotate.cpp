@@ -132,7 +132,7 @@ std::string name_of(const nlohmann::json& kernel) {
 }
 std::string template_of(const std::string& name) { return name.substr(0, name.find('<')); }
 
-/// How many instances a template has: several have a listing each.
+/// Counts the instances of each template: several have a listing each.
 std::map<std::string, int> count_instances(const nlohmann::json& kernels) {
   std::map<std::string, int> counts;
   for (const nlohmann::json& kernel : kernels) ++counts[template_of(name_of(kernel))];

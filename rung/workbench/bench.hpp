@@ -80,7 +80,7 @@ std::string computing_element(const Problem& problem);
 /// The machine with its ceilings; where they must be measured first, says so - unless `quiet` -
 /// because it takes a while.
 bench::Machine machine_with_ceilings(bool quiet);
-/// What bounds the problem in this context.
+/// Returns the ceiling of the problem in this context.
 bench::Ceiling ceiling_of(const Problem& problem, const Instance& instance, const Context& context,
                           const bench::Machine& machine);
 /// The problem's further sets for a GPU; none for a CPU, where warm caches are the usual case and
@@ -109,7 +109,7 @@ std::string bench_legend(const std::vector<BenchTable>& tables, const std::strin
 std::string bench_json(const std::vector<BenchTable>& tables, const bench::Machine& machine,
                        bool complete);
 
-/// How long a rung may take on a problem.
+/// Predicted run time of a rung on a problem.
 struct RuntimeEstimate {
   double seconds = 0;   // expected for the whole problem
   std::string smaller;  // the largest problem tried; "" when none was needed

@@ -211,8 +211,8 @@ class ProblemBench {
     if (pace.operations > 0) hold_against(pace.operations, samples);
   }
 
-  /// Where the CPU's arithmetic binds, its ceiling takes turns with the versions: machines change
-  /// their rate by more than what is asked of a kernel.
+  /// Returns the CPU's arithmetic ceiling as a contender, if arithmetic bounds the problem: the
+  /// clock rate of a machine varies by more than the differences between kernels.
   bench::Pace pace() const {
     if (context_.backend() != Backend::cpu || timed_.empty() ||
         ceiling_.operations_per_second <= 0 || bench::bound_by_memory(cost_, ceiling_)) {

@@ -101,7 +101,7 @@ class Sheet {
   }
   /// A command that counts or measures the same.
   void counted_by(const std::string& command) { counted_by_.push_back({command, {}, {}}); }
-  /// The same, and its figures, which count() adds to the page.
+  /// Registers the calculator with figures, which count() adds to the page.
   void counted_by(Counting counting) {
     std::string command = counting.command();
     counted_by_.push_back({std::move(command), std::move(counting), {}});

@@ -52,7 +52,7 @@ struct RungTally {
 class CheckReport {
  public:
   void add(const Case& where, const Verdict& verdict, double seconds);
-  /// What was counted for the case's rung so far.
+  /// Returns the counts of the case's rung so far.
   [[nodiscard]] RungTally& tally(const Case& where);
   [[nodiscard]] RungTally total() const;
   [[nodiscard]] bool good() const { return failures_.empty(); }

@@ -13,14 +13,14 @@
 
 namespace rung::workbench {
 
-/// What CLI11 does not know of an option.
+/// Details of an option that CLI11 has no place for.
 struct OptionDetails {
   /// "" for an accepted value, else what is wrong with it.
   std::function<std::string(const std::string&)> check;
   Candidates candidates;
 };
 
-/// What CLI11 does not know of a command.
+/// Details of a command that CLI11 has no place for.
 struct CommandDetails {
   std::string purpose;
   std::vector<std::pair<std::string, std::string>> examples;  // and what each does
@@ -48,7 +48,7 @@ std::string command_path(const CLI::App* app);
 std::string shown_name(const CLI::Option& option);
 /// The commands below one that are shown.
 std::vector<const CLI::App*> shown_commands(const CLI::App& app);
-/// What they are called: "operator" below `rung run`, else "command".
+/// Returns the word for subcommands: "operator" below `rung run`, else "command".
 std::string_view kind_of_commands(const CLI::App& app);
 
 std::string help_text(const CLI::App& app);

@@ -20,17 +20,17 @@ class Option;
 
 namespace rung::workbench {
 
-/// What the program says to its caller. Part of the interface: scripts branch on it.
+/// Exit code of the program. Part of the interface: scripts branch on it.
 enum ExitCode : int {
   exit_good = 0,
   exit_failed = 1,    // a check failed
   exit_usage = 2,     // the command line or a file given is wrong
   exit_not_here = 3,  // right, but not available here; the message says why
 };
-/// How an Error that reaches the top ends the program.
+/// Returns the exit code for an Error that reaches main().
 ExitCode exit_code(ErrorCode code) noexcept;
 
-/// What a shell asks for: the word to complete, and the words of the command line before it.
+/// Completion request of a shell: the word to complete, and the words before it.
 struct Completing {
   std::string_view word;
   std::vector<std::string> before;
@@ -45,17 +45,17 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option required(bool required = true) const;
-  /// How help names the value: N, WORD, FILE; a FILE is completed by the shell.
+  /// Sets the name of the value in help: N, WORD, FILE; a FILE is completed by the shell.
   Option type_name(const std::string& name) const;
   Option between(int min, int max) const;
   Option between(double min, double max) const;
   Option positive() const;
   Option not_negative() const;
   Option one_of(std::vector<std::string> words) const;
-  /// What a shell may complete its value to.
+  /// Sets the candidates that a shell completes its value from.
   Option completes(Candidates candidates) const;
   Option needs(Option other) const;
-  /// Of a list: each mention takes one word, not all that follow.
+  /// Makes each mention of a list option take one word, not all that follow.
   Option word_by_word() const;
   [[nodiscard]] bool given() const;
 
@@ -94,7 +94,7 @@ class Parser {
   CLI::App* app_;
 };
 
-/// What a command tells about itself.
+/// Description of a command.
 struct CommandSpec {
   /// Runs after the command line was read; returns an exit code.
   using Action = std::function<int()>;
@@ -122,12 +122,11 @@ class Command {
 /// Every command of this program, in the order of the help text.
 std::vector<const Command*> commands();
 
-/// What stands behind a "--" of the command line: words for somebody else, which no option takes.
+/// Returns the words after "--" on the command line, which no option takes.
 const std::vector<std::string>& words_behind();
 
-/// What could complete a command line of which `words` are all up to the cursor, "rung" left out;
-/// the last of them, which may be empty, is the one to complete. A last entry ":files" asks the
-/// shell to add files.
+/// Returns completions of the last of `words`, which are the command line up to the cursor without
+/// "rung"; that word may be empty. A last entry ":files" tells the shell to add files.
 std::vector<std::string> complete(const std::vector<std::string>& words);
 
 /// The whole program: reads the command line, runs the command, prints errors. Never throws.

@@ -37,7 +37,7 @@ std::string position(std::string_view name, const Extents& shape, std::int64_t i
   return fmt::format("{}[{}]", name, fmt::join(at, ", "));
 }
 
-/// What a value becomes when it is stored: where a narrow type overflows.
+/// Returns a value as stored in a type, overflow of narrow types included.
 double stored(DType dtype, double value) {
   unsigned char bits[8] = {};
   store_from_double(dtype, bits, value);
@@ -53,7 +53,7 @@ bool agrees(DType dtype, double got, double expected, double bound) {
   return std::isnan(got) ? std::isnan(edge) : got == edge;
 }
 
-/// What is allowed of a judged element.
+/// Returns the error bound of a judged element.
 double bound_of(const Oracle::Output& expected, std::size_t position, const Tolerance& tolerance) {
   return tolerance.absolute + tolerance.relative * std::abs(expected.value[position]) +
          tolerance.magnitude * expected.magnitude[position];
@@ -64,7 +64,7 @@ struct Hits {
   std::int64_t first = 0;  // the least position, when there are any
 };
 
-/// How many of the positions [0, count) are hits, and the first of them; on all cores.
+/// Counts the hits among positions [0, count) and finds the first, on all cores.
 template <class IsHit>
 Hits find_all(std::int64_t count, const IsHit& is_hit) {
   constexpr std::int64_t grain = 65536;

@@ -11,7 +11,7 @@
 
 namespace rung::workbench {
 
-/// Which rows of an output to judge: all of them, or the first and last two and some at random, as
+/// Returns the rows of an output to judge: all, or the first and last two and some at random, as
 /// many as a sequential oracle can afford. `operations` is the cost of the whole problem.
 std::vector<std::int64_t> rows_to_judge(const Extents& shape, double operations,
                                         std::uint64_t seed);

@@ -37,7 +37,7 @@ bool join_cut_words(std::vector<std::string>& words) {
   return last_was_cut;
 }
 
-/// Where on the command line the word to complete stands.
+/// Position of the word to complete on the command line.
 struct Place {
   const CLI::App* app;
   const CLI::Option* value_of = nullptr;  // the option before the word, when that takes a value

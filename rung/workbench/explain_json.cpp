@@ -75,7 +75,7 @@ ordered_json chip_to_json(const Chip& chip) {
       {"wavefronts_per_second", known(chip.pace.cycles_per_second * chip.pace.multiprocessors)}};
 }
 
-/// As the recorder spells them, with what ptxas said of them, or null.
+/// Returns the kernels in the recorder's form, with the figures of ptxas, or null.
 ordered_json kernels_with_usage(const Explained& one) {
   ordered_json kernels = kernels_to_json(one.kernels);
   for (ordered_json& kernel : kernels) {

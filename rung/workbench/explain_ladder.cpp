@@ -28,7 +28,7 @@ struct Column {
   std::string (*cell)(const Explained& one);
   const char* legend;
 };
-/// Of what was counted.
+/// Formats a figure that was counted.
 template <std::string (*of)(const Kernel& kernel)>
 std::string counted(const Explained& one) {
   return one.counted() ? of(one.total) : "";

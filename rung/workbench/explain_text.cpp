@@ -30,7 +30,7 @@ std::string header_text(const RungHeader& header) {
   return text;
 }
 
-/// What one of the rungs may not have said.
+/// Value of a figure that a rung does not have.
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 std::string show(double value, bool ratio = false) {
@@ -39,7 +39,7 @@ std::string show(double value, bool ratio = false) {
   return whole(value);
 }
 
-/// What became of a number: "same", "/ 32", "x 2", "new", "gone".
+/// Describes the change of a number: "same", "/ 32", "x 2", "new", "gone".
 std::string change(double before, double now) {
   if (std::isnan(before) || std::isnan(now)) return "";
   if (before == now) return "same";
@@ -53,8 +53,8 @@ std::string rate_text(double per_second, const char* unit) {
                             : fmt::format("{} G{}", format_number(per_second * 1e-9), unit);
 }
 
-/// What is compared of two rungs: a column each, and what changed. Where they ran on different
-/// problems numbers are adjacent alone.
+/// Comparison of two rungs: a column each, and a column of changes unless they ran on different
+/// problems.
 class Comparison {
  public:
   Comparison(const Explained& one, const Explained* before)

@@ -130,7 +130,7 @@ struct Objective {
   }
 };
 
-/// Where a fit begins, and what decides a term that no sample has.
+/// Returns the rates that a fit starts from, which decide terms that no sample has.
 Rates usual_rates(Backend backend) {
   if (backend == Backend::cpu) {
     return {{1e-7, 1e-6, 1, 0.5, 0.2, 1, 1e-9, 1e-9, 1e-8, 1e-9}};
@@ -158,7 +158,8 @@ struct Case {
   }
 };
 
-/// What was not timed was hopeless: taken to be so many times slower than the best.
+/// Assumed slowdown, relative to the best, of kernels that were not timed because they were
+/// hopeless.
 constexpr double hopeless = 10;
 
 std::vector<Case> cases_of(const AnyOperator& op, const std::vector<SurveyRow>& rows,

@@ -33,7 +33,7 @@ struct WrongChoice {
   double chosen_predicted = 0, chosen_measured = 0, best_predicted = 0, best_measured = 0;
 };
 
-/// How well a choice does.
+/// Quality of the choice on a set of problems.
 struct ChoiceQuality {
   int problems = 0;
   double mean = 1;                 // geometric, of the ratios
@@ -45,7 +45,7 @@ struct ChoiceQuality {
 struct OperatorFit {
   std::string op;
   Backend backend = Backend::cpu;
-  /// By kernel and path; "" is every other one.
+  /// Rates by kernel and path; "" is every other one.
   std::map<std::string, std::map<std::string, Rates>> kernels;
   /// Typical error of a prediction per kernel: the median of |log(predicted / measured)|.
   std::map<std::string, double> errors;

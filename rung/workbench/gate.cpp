@@ -93,7 +93,7 @@ GateRow gate_shape(const AwkwardAndPlain& pair, Context& context) {
   return row;
 }
 
-/// Of the rungs that may be chosen, the chosen one may take twice as long as the fastest, and a
+/// Times a choice: the chosen rung may take twice as long as the fastest that may be chosen, and a
 /// microsecond more.
 GateRow gate_choice(const AnyOperator& op, const Problem& problem, Context& context) {
   constexpr double slowest = 2;

@@ -61,7 +61,7 @@ ordered_json to_json(const AnyOperator& op, const RungInfo& rung) {
           {"header", header_of(rung)}};
 }
 
-/// What is special about a rung. That its backend is not here is said once, below all tables.
+/// Returns the remark on a rung. A backend that is not available is named once, below all tables.
 std::string remark(const RungInfo& rung) {
   if (const Availability here = rung_availability(rung); !here) {
     return available(rung.backend) ? "not here: " + here.why : "";

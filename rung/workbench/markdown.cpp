@@ -207,7 +207,7 @@ std::string table_of_rung(const json& result, const Filter& filter) {
   return text;
 }
 
-/// Of surveys: a line for each, or with the filter "worst" the worst problems of each.
+/// Makes tables of surveys: a line for each, or with the filter "worst" the worst problems of each.
 std::string tables_of_surveys(const json& parsed, const std::string& filter) {
   std::vector<SurveyResults> surveys;
   for (const json& one : parsed) surveys.push_back(survey_from_json(one.dump()));
@@ -261,7 +261,7 @@ std::ptrdiff_t line_number(const std::string& document, std::size_t at) {
   return 1 + std::count(document.begin(), document.begin() + static_cast<std::ptrdiff_t>(at), '\n');
 }
 
-/// Where a line begins with the marker; a text may speak of markers within one.
+/// Finds a line that begins with the marker; text may mention markers within a line.
 std::size_t find_marker(const std::string& document, std::string_view marker, std::size_t from) {
   std::size_t at = document.find(marker, from);
   while (at != std::string::npos && at > 0 && document[at - 1] != '\n') {

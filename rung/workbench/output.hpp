@@ -4,8 +4,8 @@
 
 namespace rung::workbench {
 
-/// What a program that returned `code` ends with: output that a full disk cut short is no success,
-/// whatever was computed, and is told of, once.
+/// Returns the exit code of a program that returned `code`: truncated output (a full disk) is a
+/// failure, which is reported once.
 int end_output(int code);
 
 }  // namespace rung::workbench

@@ -25,15 +25,15 @@ namespace {
 constexpr png_uint_32 max_side = 1 << 20;
 /// Compressed image data behind the last pixel that are still inflated: some encoders write a few.
 constexpr std::size_t max_trailing_bytes = std::size_t{16} << 10;
-/// What deflate makes of a byte at most.
+/// Largest expansion of a byte by inflate.
 constexpr std::uint64_t max_inflation = 1032;
 
-/// What went wrong, as libpng or the file said it; outlives every jump.
+/// Error message of libpng or the file; outlives every longjmp.
 struct Trouble {
   std::string message;
   std::exception_ptr thrown;  // by the file
 
-  /// As an Error that names the file.
+  /// Throws it as an Error that names the file.
   [[noreturn]] void raise(const std::string& path) const {
     if (thrown) std::rethrow_exception(thrown);
     throw Error(ErrorCode::io, path + ": not a PNG file, or a malformed one: " + message);
@@ -52,7 +52,7 @@ void keep_message(png_structp png, const char* text) noexcept {
   keep_message(png, text);
   png_longjmp(png, 1);
 }
-/// What libpng puts up with: a wrong checksum of a comment, say.
+/// Ignores what libpng tolerates, such as a wrong checksum of a comment.
 void on_warning(png_structp, png_const_charp) {}
 
 /// Calls f on the file of a callback; false, with the exception kept, if it throws.
@@ -229,12 +229,12 @@ struct Picture {
 bool write_picture(png_structp png, png_infop info, FileWriter* file, const Picture* picture) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   static constexpr int color_types[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA,
-                                         PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
+                                        PNG_COLOR_TYPE_RGB, PNG_COLOR_TYPE_RGB_ALPHA};
   png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
   png_set_write_fn(png, file, write_bytes, flush);
   png_set_IHDR(png, info, picture->width, picture->height, picture->bits,
-               color_types[picture->channels - 1], PNG_INTERLACE_NONE,
-               PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
+               color_types[picture->channels - 1], PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+               PNG_FILTER_TYPE_DEFAULT);
   png_write_info(png, info);
   set_byte_order(png, picture->bits);
   const std::size_t row_bytes = static_cast<std::size_t>(picture->width) *

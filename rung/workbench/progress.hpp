@@ -24,7 +24,7 @@ class Progress {
   void step(std::string_view doing);
   /// Tells what is being done without a step forward.
   void say(std::string_view doing);
-  /// As say(), for work that may take no time: drawn no more often than step() is.
+  /// Says what is being done, for work that may be short: drawn no more often than step().
   void mention(std::string_view doing);
 
   /// Seconds between the lines where standard error is no terminal; tests set it.

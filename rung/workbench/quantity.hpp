@@ -11,7 +11,7 @@ namespace rung::workbench {
 
 /// "4096", "48K", "48 KiB", "1M": multiples of 1024. "48KB": of 1000.
 int parse_bytes(std::string_view option, std::string_view text);
-/// The same where it may be more than 2 GiB: "4G"; at least one.
+/// Parses a number of bytes that may exceed 2 GiB, as in "4G"; at least one.
 std::int64_t parse_many_bytes(std::string_view option, std::string_view text);
 /// "0.9" or "90%": from 0 to 1.
 double parse_fraction(std::string_view option, std::string_view text);

@@ -8,8 +8,8 @@
 
 namespace rung::workbench {
 
-/// Of the kernel of this demangled name, as compiled for the newest compute capability up to
-/// `capability` (90 for 9.0), or, where that is 0, for any. Null: it is not known.
+/// Finds the resources of the kernel of this demangled name, as compiled for the newest compute
+/// capability up to `capability` (90 for 9.0), or for any if that is 0. Null: not known.
 const KernelUsage* find_usage(const std::string& kernel, int capability);
 
 }  // namespace rung::workbench

@@ -19,7 +19,7 @@ namespace {
 
 using Kind = ArgumentSpec::Kind;
 
-/// What was given on the command line for one operator.
+/// Options on the command line for one operator.
 struct Options {
   std::string output;
   std::string backend = "cpu";

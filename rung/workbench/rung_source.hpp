@@ -13,7 +13,7 @@ namespace rung::workbench {
 /// folder include/ beside bin/). Nothing when it is in neither.
 std::optional<std::string> find_source(const std::string& file);
 
-/// What a rung says of itself: "Idea", "Changes", "Cost", "Tried" ..., in its order.
+/// Header comment of a rung: "Idea", "Changes", "Cost", ..., in its order.
 struct RungHeader {
   struct Field {
     std::string name;

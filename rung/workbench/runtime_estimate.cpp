@@ -205,8 +205,8 @@ double first_timing(Instance& instance, const RungInfo* rung, Context& context) 
   return simulated || first >= long_enough ? first : timed(more_calls);
 }
 
-/// What bench_problem() spends on a version whose call takes so long; `predicted`: on a problem so
-/// large that smaller ones are tried first.
+/// Returns the seconds that bench_problem() spends on a version, given the seconds of a call;
+/// `predicted`: the problem is so large that smaller ones are tried first.
 double seconds_of_version(double call, Backend backend, bool predicted, const BenchPlan& plan) {
   if (backend == Backend::simt) return call;
   // The calls on smaller problems, each an eighth of the next one.

@@ -41,7 +41,7 @@ struct Options {
   std::string fit;
 };
 
-/// Where programs would run it: on a GPU if there is one.
+/// Returns the backend that programs would use: a GPU if there is one.
 Backend backend_to_time(const std::string& asked) {
   if (asked.empty()) return available(Backend::cuda) ? Backend::cuda : Backend::cpu;
   std::vector<std::string> missing;
@@ -70,7 +70,7 @@ SurveyResults begun(const Options& options, const AnyOperator& op) {
   return survey;
 }
 
-/// What the file holds of it already.
+/// Reads the rows that the file holds already.
 void go_on(SurveyResults& survey, const std::string& path) {
   if (path.empty() || !std::filesystem::exists(path)) return;
   SurveyResults file;

@@ -61,8 +61,8 @@ struct SurveyRow {
   double of_teaching = not_measured;
   std::string peer;               // the fastest
   double vs_peer = not_measured;  // its seconds / those of the public call
-  /// What every version took, by name: in races, or in a brief timing of those far behind. Without
-  /// those so slow on smaller problems that they were not tried on this one.
+  /// Seconds of every version, by name: in races, or in a brief timing of those far behind.
+  /// Versions that were too slow on smaller problems are left out.
   std::vector<std::pair<std::string, double>> times;
   bool failed = false;           // the public call's result was wrong
   bool unsupported = false;      // no rung takes it: nothing was timed
@@ -75,8 +75,8 @@ struct SurveyRow {
 
 /// Below this share of the speed of a peer, or of the fastest rung, a problem counts as bad.
 inline constexpr double good_enough = 0.9;
-/// Where there is no peer: a time within this multiple of the floor is good enough, or one that is
-/// no more than so many seconds above.
+/// Without a peer, a time within this multiple of the floor is good enough, or one that is no more
+/// than so many seconds above.
 inline constexpr double floor_multiple = 1.6;
 inline constexpr double floor_slack = 6e-6;
 
@@ -96,8 +96,8 @@ bool is_wrong_choice(const SurveyRow& row);
 /// Even the fastest of these is slower than the peer, or than a step of the ladder that is there to
 /// be read; or, where there is no peer, far from the floor.
 bool is_missing_kernel(const SurveyRow& row);
-/// What problems are ranked by, the worst first: the least of its ratios, where a time within
-/// floor_multiple of the floor stands for 1. An undecided row is behind all others.
+/// Returns the rank of a problem, the worst first: the least of its ratios, where a time within
+/// floor_multiple of the floor counts as 1. An undecided row comes last.
 double goodness(const SurveyRow& row);
 /// Returns whether a row that was timed again takes the place of the one before.
 bool replaces(const SurveyRow& row, const SurveyRow& before);
@@ -107,7 +107,7 @@ bool replaces(const SurveyRow& row, const SurveyRow& before);
 SurveyRow survey_problem(const AnyOperator& op, const Problem& problem, Context& context,
                          const SurveyPlan& plan, const bench::Machine& machine);
 
-/// What a device is matched by when its rates are compiled in (core/rates.hpp).
+/// Properties by which a device is matched to rates (core/rates.hpp).
 struct SurveyDevice {
   bool is_gpu = false;
   std::string name;  // of a GPU; of a CPU vendor, family, model and vector bits
@@ -137,7 +137,7 @@ SurveyResults survey_from_json(const std::string& text);
 void expect_same_survey(const SurveyResults& file, const SurveyResults& asked,
                         std::string_view path);
 
-/// Of the rows that were measured, and decided: how one of their ratios is distributed.
+/// Distribution of a ratio over the rows that were measured and decided.
 struct SurveyMean {
   int count = 0;
   double mean = not_measured;  // geometric
@@ -151,7 +151,7 @@ std::vector<std::size_t> worst_of(const std::vector<SurveyRow>& rows, std::size_
 /// "wrong choice", "missing kernel", both, "WRONG RESULT", "not supported", "undecided" or "".
 std::string fault_of(const SurveyRow& row);
 
-/// Of all our rungs the fastest, "" if that is the chosen one; and how well the chosen one does.
+/// Returns the fastest of our rungs, "" if that is the chosen one, and the ratio to the chosen one.
 std::pair<std::string, double> fastest_of(const SurveyRow& row);
 /// "seed 1", "seeds 1, 2".
 std::string seeds_of(const std::vector<SurveyRow>& rows);

@@ -22,15 +22,15 @@ namespace {
 /// Versions that a single timing finds this many times slower than the fastest of their kind stay
 /// out of the race: single timings are off by a factor of two now and then.
 constexpr double far_behind = 3;
-/// Of each kind no more than so many race, the chosen rung not counted.
+/// Largest number of racers of each kind, without the chosen rung.
 constexpr std::size_t max_racing = 2;
 constexpr std::size_t max_kernels_racing = 8;  // where rates are fitted to them
 enum class Kind { choosable, teaching, peer };
 Kind kind_of(const RungInfo& rung) {
   return rung.peer ? Kind::peer : rung.teaching ? Kind::teaching : Kind::choosable;
 }
-/// What would take longer, and more than `hopeless` times as long as the public call, is not timed
-/// on the whole problem.
+/// Versions that take longer, and more than `hopeless` times as long as the public call, are not
+/// timed on the whole problem.
 constexpr double long_call = 0.05;
 constexpr double hopeless = 10;
 
@@ -272,7 +272,7 @@ class ProblemSurvey {
            row_.vs_peer < good_enough;
   }
 
-  /// What won must also be right; the public call is, by now.
+  /// Checks the results of winners; the public call's is right, by now.
   void check_winners() {
     if (!plan_.kernels_only) check_fastest();
     for (const Version& one : timed_) {

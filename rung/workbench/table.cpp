@@ -23,7 +23,7 @@ std::size_t sum(const std::vector<std::size_t>& widths, const std::vector<std::s
 
 }  // namespace
 
-/// Which columns are shown, how wide each is, and what stands below the table.
+/// Layout of a table: columns shown, their widths, and notes below.
 class Table::Layout {
  public:
   Layout(const Table& table, std::size_t width) : table_(table), width_(width) {

@@ -47,7 +47,7 @@ class Table {
   std::vector<Row> rows_;
 };
 
-/// How many characters the text shows: UTF-8, one column each.
+/// Returns the number of characters of UTF-8 text, one column each.
 std::size_t shown_width(std::string_view text);
 /// The text, or its beginning and "..." where it is wider than `width`.
 std::string cut(std::string_view text, std::size_t width);

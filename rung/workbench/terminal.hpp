@@ -13,10 +13,10 @@ namespace rung::workbench {
 /// The width of text that goes to a file or a pipe.
 inline constexpr std::size_t page_width = 100;
 
-/// How many characters fit a line: COLUMNS where that is set, else the width of the terminal that
-/// `descriptor` is, else page_width. At least 40: narrower, nothing could be laid out.
+/// Returns the characters per line: COLUMNS if set, else the width of the terminal that
+/// `descriptor` is, else page_width. At least 40.
 std::size_t terminal_width(int descriptor = STDOUT_FILENO);
-/// The same for sentences, which nobody reads well in lines longer than page_width.
+/// Returns the characters per line of sentences: at most page_width.
 std::size_t text_width();
 /// Returns whether the descriptor is a terminal that moves its cursor: not one whose TERM is dumb
 /// or unset.
@@ -29,7 +29,7 @@ enum class Color { automatic, always, never };
 void choose_color(Color when);
 bool colored(int descriptor = STDOUT_FILENO);
 
-/// What a piece of text is, for it to be set off by.
+/// Emphasis of a piece of text.
 enum class Tone : unsigned char { plain, strong, faint, good, bad };
 /// `text` between the escape sequences of its tone; as it is where there is no color.
 std::string toned(Tone tone, std::string_view text, int descriptor = STDOUT_FILENO);

@@ -41,7 +41,7 @@ std::vector<std::string> spelled_options(const CLI::App& app) {
   return names;
 }
 
-/// What could have been written instead.
+/// Returns the accepted alternatives.
 std::string what_exists(const CLI::App& app) {
   std::string text = fmt::format("{}s:", kind_of_commands(app));
   const std::vector<const CLI::App*> below = shown_commands(app);

@@ -16,8 +16,8 @@ namespace {
 /// The smallest check problems that a kernel takes: counting is slow.
 std::vector<Problem> problems_of(const AnyOperator& op, const RungInfo& rung,
                                  const Context& context) {
-  constexpr std::size_t most = 5;
-  constexpr double max_bytes = 1 << 18;
+  constexpr std::size_t most = 4;
+  constexpr double max_bytes = 1 << 16;
   std::vector<std::pair<double, Problem>> sized;
   for (const Problem& problem : op.check_problems(Backend::simt)) {
     try {
