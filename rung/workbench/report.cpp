@@ -11,6 +11,7 @@
 #include "rung/workbench/command.hpp"
 #include "rung/workbench/files.hpp"
 #include "rung/workbench/markdown.hpp"
+#include "rung/workbench/pictures.hpp"
 
 namespace rung::workbench {
 namespace {
@@ -73,15 +74,16 @@ std::string tables_of_file(const std::string& path, const std::string& filter) {
 
 int update(const Options& options) {
   const std::string before = read_text_file(options.into);
-  if (before.find(table_marker) == std::string::npos) {
+  const bool is_picture = options.into.ends_with(".svg");
+  if (!is_picture && before.find(table_marker) == std::string::npos) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{}: no line begins with '{}'; `rung report --help` shows one",
                             options.into, table_marker));
   }
   std::string after;
   try {
-    after = with_tables(before,
-                        [&](const std::string& name) { return results_of(options.results, name); });
+    const auto results = [&](const std::string& name) { return results_of(options.results, name); };
+    after = is_picture ? renewed_picture(before, results) : with_tables(before, results);
   } catch (const Error& error) {
     throw Error(error.code(), fmt::format("{}: {}", options.into, error.what()));
   }
@@ -117,8 +119,9 @@ CommandSpec::Action setup(Parser app) {
   app.add_option("--only", options->only,
                  "some tables, as in \"f32 64x64x64 backend=cpu threads=2\"; default: all")
       .type_name("TABLES");
-  const Option into = app.add_option("--into", options->into, "renew the tables of this document")
-                          .type_name("FILE");
+  const Option into =
+      app.add_option("--into", options->into, "renew the tables of this document, or this picture")
+          .type_name("FILE");
   app.add_option("--results", options->results,
                  "the folder in which its markers' names lie; default: results")
       .type_name("FOLDER");
@@ -133,10 +136,13 @@ CommandSpec::Action setup(Parser app) {
       "Between them `rung report --into README.md` puts the tables of results/h200/gemm.json. "
       "Behind the name may stand a problem, backend=B, threads=N, and rung=R for one table of that "
       "rung over all problems; of a survey, worst. A * in the name stands for anything: "
-      "h200/*_survey makes one table of all surveys there.");
+      "h200/*_survey makes one table of all surveys there.\n"
+      "A document NAME.svg is a picture: its first line, <!-- rung:picture h200/gemm_ladder f32 "
+      "4096x4096x4096 -->, says of what; surveys are drawn as points.");
   app.example("rung bench gemm --output gemm.json", "first measure");
   app.example("rung report gemm.json", "every table of it");
   app.example("rung report --into rung/ops/gemm/README.md", "the document's tables, renewed");
+  app.example("rung report --into docs/pictures/gemm_ladder.svg", "a picture, drawn anew");
   app.exit_codes({{exit_good, "written, or up to date"},
                   {exit_failed, "--check: the document differs from the results"},
                   {exit_usage, "a file cannot be read or is not what it should be"}});

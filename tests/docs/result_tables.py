@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of measurements in every document are what `rung report` makes of the files below results/. Documents
+"""The tables and pictures of measurements in every document are what `rung report` makes of the files below results/. Documents
 with a ladder that this build has not are left out: its rows say what each rung gains on the one before.
 
 usage: result_tables.py SOURCE RUNG"""
@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-MARKER = re.compile(r"^<!-- rung:table (\S+)", re.M)
+MARKER = re.compile(r"^<!-- rung:(?:table|picture) (\S+)", re.M)
 
 
 def operators_of(results, name):
@@ -26,7 +26,7 @@ def main():
     built = {rung["op"] for rung in json.loads(listed)}
     checked, left_out, wrong = 0, 0, []
     documents = [*source.glob("*.md"), *source.glob("docs/*.md"), *source.glob("results/*.md"),
-                 *source.glob("rung/ops/*/*.md")]
+                 *source.glob("rung/ops/*/*.md"), *source.glob("docs/pictures/*.svg")]
     for document in sorted(documents):
         names = MARKER.findall(document.read_text(encoding="utf-8"))
         needed = {one for name in names for one in operators_of(source / "results", name)}
