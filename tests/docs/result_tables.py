@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables and pictures of measurements in every document are what `rung report` makes of the files below results/. Documents
-with a ladder that this build has not are left out: its rows say what each rung gains on the one before.
+"""The tables and pictures of measurements in every document are what `rung report` makes of the files below results/.
+Documents with a ladder that this build has not are left out: its rows say what each rung gains on the one before.
 
 usage: result_tables.py SOURCE RUNG"""
 import json

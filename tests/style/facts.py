@@ -35,12 +35,11 @@ def complaints(source):
         found = []
         for path in sources(operator):
             code = code_of(path)
-            name = path.relative_to(source)
             for facts in FACTS.finditer(code):
                 for number in FITTED.finditer(facts.group(0)):
-                    found.append((name, f"{facts.group(1)}() has {number.group(0)}, which no code says"))
+                    found.append((path, f"{facts.group(1)}() has {number.group(0)}, which no code says"))
             for estimate in ESTIMATE.finditer(code):
-                found.append((name, f"'{estimate.group(0)}': seconds are predicted from facts and rates"))
+                found.append((path, f"'{estimate.group(0)}': seconds are predicted from facts and rates"))
         if operator.name not in UNCONVERTED:
             yield from found
 
@@ -53,7 +52,7 @@ def lines_of_facts(source):
 
 if __name__ == "__main__":
     wrong = list(complaints(pathlib.Path(sys.argv[1])))
-    for name, what in wrong:
-        print(f"{name}: {what}")
+    for path, what in wrong:
+        print(f"{path}: {what}")
     print(f"{lines_of_facts(pathlib.Path(sys.argv[1]))} lines of facts")
     sys.exit(1 if wrong else 0)

@@ -16,7 +16,7 @@ RUNG = """// SPDX-License-Identifier: Apache-2.0
 void next(State& s) {{ while (!s.done()) s.step = s.steps; }}  // no rung's step
 const Rung<Gemm> self{{{{.name = "{name}", .step = {step}, .run = run}}}};
 """
-CPU, CUDA, OPENCL = "rung/ops/gemm/cpu/", "rung/ops/gemm/cuda/", "rung/ops/gemm/opencl/"
+CPU, SUM, CUDA, OPENCL = "rung/ops/gemm/cpu/", "rung/ops/sum/cpu/", "rung/ops/gemm/cuda/", "rung/ops/gemm/opencl/"
 
 
 def rung(name, step, kernel="", after=None):
@@ -88,6 +88,11 @@ CASES = [
      "025_swapped.cpp:1: pool/cpu/detail/rows.hpp is an inside of pool"),
     ({CPU + "025_swapped.cpp": rung("swapped", 25, '#include "rung/ops/pool/shared/window.hpp"')}, None),
     ({CUDA + "detail/swapped_f16.cu": rung("swapped", 25)}, "swapped_f16.cu:1: so few lines only instantiate"),
+    ({SUM + "025_swapped.cpp": rung("swapped", 25, "Work work(A a) {\n  return {.steps = 2 * a.n};\n}")}, None),
+    ({SUM + "025_swapped.cpp": rung("swapped", 25, "Work work(A a) {\n  return {.steps = 0.7 * a.n};\n}")},
+     "025_swapped.cpp:1: work() has 0.7, which no code says"),
+    ({SUM + "025_swapped.cpp": rung("swapped", 25, "double estimate(A a) { return 1; }")},
+     "025_swapped.cpp:1: 'double estimate(': seconds are predicted from facts and rates"),
     ({OPENCL + "025_swapped.cl": rung("swapped", 25, "kernel void swapped() {}"),
       OPENCL + "025_swapped.cpp": rung("swapped", 25)}, None),
     ({OPENCL + "025_swapped.cl": rung("swapped", 25, "kernel void swapped() {}"),
