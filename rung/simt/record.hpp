@@ -68,7 +68,8 @@ enum class Kind : std::uint8_t {
   launch,
   host_access,  // host code accesses device memory
   api_call,     // a call of the runtime failed, and the program never learns of it
-  overlap       // memory that is written is accessed through two __restrict__ parameters
+  overlap,      // memory that is written is accessed through two __restrict__ parameters
+  stream_order  // work of streams, or of a stream and the host, that nothing orders
 };
 enum class Space : std::uint8_t { shared, global, local, constant };
 RUNG_API const char* to_string(Kind kind);

@@ -14,6 +14,10 @@
 
 namespace rung::simt {
 
+namespace record {
+class Footprint;
+}
+
 /// What a recorded launch did, for a caller that decides which launches to record.
 struct LaunchSummary {
   std::uint64_t requests = 0;        // of all warps
@@ -56,6 +60,8 @@ struct Launch {
   bool unrecorded = false;
   /// Filled in when a recorded launch has ended; null: nobody asks.
   LaunchSummary* summary = nullptr;
+  /// Likewise: the bytes of global memory that it accesses.
+  record::Footprint* footprint = nullptr;
 };
 
 /// Runs the whole launch. Throws rung::Error(device) that names the kernel, block and thread when

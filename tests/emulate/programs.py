@@ -59,7 +59,8 @@ class Program:
         for one in findings:
             if one["kind"] == "leak" and "leak" not in kinds and exit_code != 0:
                 continue  # who gives up early frees nothing
-            here = {one["line"], one.get("other_line", 0)} if one["kind"] == "race" else {one["line"]}
+            two_sided = one["kind"] in ("race", "stream_order")
+            here = {one["line"], one.get("other_line") or one["line"]} if two_sided else {one["line"]}
             if one["kind"] == "race" and (one["block"], one["thread"]) == (one["other_block"], one["other_thread"]):
                 if not self.name.startswith(("copy_", "ptx_bulk_")):  # with a copy of its own that is in flight
                     return f"a race of a thread with itself: {one}\n{output}"
@@ -67,7 +68,7 @@ class Program:
             if pathlib.Path(one["file"]).name != self.path.name or not here & lines:
                 return f"found {told[-1]} of {one['file']}, expected {kinds} in lines {sorted(lines)}\n{output}"
             # Of a race both sides are reported, or the one line where all of it happens.
-            found |= one["kind"] in kinds and (one["kind"] != "race" or lines <= here or here <= lines)
+            found |= one["kind"] in kinds and (not two_sided or lines <= here or here <= lines)
         return None if found else f"found {told}, expected {kinds} in lines {sorted(lines)}\n{output}"
 
 

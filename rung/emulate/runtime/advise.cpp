@@ -147,7 +147,8 @@ void name_object(Finding& finding) {
            (count == 1 ? "" : "s") + (object.dynamic ? " in the dynamic shared memory given" : "");
   } else if (finding.kind == Kind::use_after_free || finding.kind == Kind::misaligned) {
     return;
-  } else if (!object.allocated.empty() && object.element_bytes != 0 && finding.kind == Kind::race) {
+  } else if (!object.allocated.empty() && object.element_bytes != 0 &&
+             (finding.kind == Kind::race || finding.kind == Kind::stream_order)) {
     text += " (of " + std::to_string(object.bytes / object.element_bytes) + " " +
             (object.type.empty() ? "elements" : object.type) + ", " + object.allocated + ")";
   }

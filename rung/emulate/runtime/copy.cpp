@@ -14,6 +14,7 @@
 #include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/short_grid.hpp"
 #include "rung/emulate/runtime/stream.hpp"
+#include "rung/emulate/runtime/stream_order.hpp"
 #include "rung/simt/limits.hpp"
 #include "rung/simt/record.hpp"
 
@@ -103,6 +104,8 @@ void check_whole(const void* to, const void* from, std::size_t bytes, const void
 
 void move(void* to, const void* from, std::size_t bytes) {
   const DeviceAccess access;
+  work_reads(from, bytes);
+  work_writes(to, bytes);
   std::memmove(to, from, bytes);
   record::copy_initialized(to, from, bytes);
 }
@@ -120,6 +123,7 @@ cudaError_t copy_bytes(void* to, const void* from, std::size_t bytes, cudaMemcpy
   }
   check_written(to, from, bytes, code);
   check_whole(to, from, bytes, code);
+  work_copies(to, from, kind);
   move(to, from, bytes);
   advance_clock(copy_time(static_cast<double>(bytes), kind));
   return cudaSuccess;
@@ -134,6 +138,7 @@ cudaError_t copy_rows(const Rows& rows, cudaMemcpyKind kind) {
   const cudaError_t error = check(rows.to, rows.from, extent(rows.to_pitch, rows.to_slice),
                                   extent(rows.from_pitch, rows.from_slice), kind);
   if (error != cudaSuccess) return error;
+  work_copies(rows.to, rows.from, kind);
   const DeviceAccess access;
   for (std::size_t z = 0; z < rows.depth; ++z) {
     for (std::size_t y = 0; y < rows.height; ++y) {
@@ -148,6 +153,8 @@ cudaError_t copy_rows(const Rows& rows, cudaMemcpyKind kind) {
 cudaError_t fill_bytes(void* to, int value, std::size_t bytes) {
   if (bytes == 0) return cudaSuccess;
   if (to == nullptr || !fits(to, bytes, true, true)) return cudaErrorInvalidValue;
+  work_writes(to, bytes);
+  work_fills(to);
   {
     const DeviceAccess access;
     std::memset(to, value, bytes);

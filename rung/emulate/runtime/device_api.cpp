@@ -8,6 +8,7 @@
 #include "rung/emulate/runtime/model.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
+#include "rung/simt/simulator.hpp"
 
 namespace rung::cuda {
 namespace {
@@ -45,11 +46,14 @@ using namespace rung::cuda;  // NOLINT: its implementation
 cudaError_t cudaDeviceSynchronize() {
   if (any_capture()) return remember(cudaErrorStreamCaptureUnsupported);
   run_children();  // called by a kernel, it waits for what that kernel has launched
-  return remember(await_device(current_device()));
+  const cudaError_t error = await_device(current_device());
+  if (!rung::simt::in_kernel()) host_waited_for_device(current_device());
+  return remember(error);
 }
 cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 cudaError_t cudaDeviceReset() {
   await_device(current_device());
+  host_waited_for_device(current_device());
   set_device_failure(cudaSuccess);
   forget_peers(current_device());
   free_everything(current_device());

@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/stream.hpp"
 
@@ -68,6 +70,7 @@ cudaError_t cudaEventCreate(cudaEvent_t* event, unsigned int flags) {
 }
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   if (!remove_event(event)) return remember(cudaErrorInvalidResourceHandle);
+  forget_event(event);
   if (event->reached != nullptr && !event->reached->done) return remember(cudaSuccess);  // in use
   if (event->shared != nullptr) unmap_header(event->shared);
   if (event->block >= 0) close(event->block);
@@ -81,7 +84,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   }
   advance_clock(500);
   event->capture = there->capture;
+  event->captured = there->captured;
   event->recorded = true;
+  if (there->capture == nullptr) note_record(event, stream);
   event->reached = nullptr;
   const std::uint64_t number =
       event->shared != nullptr ? __atomic_add_fetch(&event->shared->recorded, 1, __ATOMIC_ACQ_REL)
@@ -103,12 +108,18 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 }
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event_of(event) == nullptr) return remember(cudaErrorInvalidResourceHandle);
-  return remember(is_pending(*event) ? cudaErrorNotReady : cudaSuccess);
+  if (is_pending(*event)) return remember(cudaErrorNotReady);
+  if (event->shared == nullptr) note_host_wait(event, true);
+  return remember(cudaSuccess);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event_of(event) == nullptr) return remember(cudaErrorInvalidResourceHandle);
   const cudaError_t error = await_task(event->reached);
-  if (event->shared != nullptr) await(*event->shared, awaited(*event));
+  if (event->shared != nullptr) {
+    await(*event->shared, awaited(*event));
+  } else {
+    note_host_wait(event, false);
+  }
   return remember(error);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
@@ -117,6 +128,8 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
                     end->recorded && ((start->flags | end->flags) & cudaEventDisableTiming) == 0;
   if (!good) return remember(cudaErrorInvalidResourceHandle);
   if (is_pending(*start) || is_pending(*end)) return remember(cudaErrorNotReady);
+  note_host_wait(start, true);
+  note_host_wait(end, true);
   *milliseconds = static_cast<float>((end->time - start->time) * 1e-6);
   return remember(cudaSuccess);
 }
@@ -126,7 +139,17 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     return remember(cudaErrorInvalidResourceHandle);
   }
   // A stream that waits for captured work is captured with it.
-  if (event->capture != nullptr && there->capture == nullptr) there->capture = event->capture;
+  if (event->capture != nullptr && there->capture == nullptr) {
+    there->capture = event->capture;
+    there->captured.clear();
+  }
+  if (there->capture != nullptr && there->capture == event->capture) {
+    for (const cudaGraphNode_t one : event->captured) {
+      const auto& known = there->captured;
+      if (std::find(known.begin(), known.end(), one) == known.end()) there->captured.push_back(one);
+    }
+  }
+  if (there->capture == nullptr && event->shared == nullptr) note_wait(stream, event);
   if (there->capture != nullptr || !is_pending(*event)) return remember(cudaSuccess);
   // The block of another process's event outlives the event.
   const std::uint64_t number = awaited(*event);

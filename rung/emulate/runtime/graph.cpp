@@ -13,6 +13,7 @@ cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNo
                      std::function<cudaError_t()> operation) {
   if (graph == nullptr || node == nullptr) return remember(cudaErrorInvalidValue);
   auto made = std::make_shared<CUgraphNode_st>(CUgraphNode_st{type, std::move(operation), nullptr});
+  if (follows_streams()) made->call = program_call();
   *node = made.get();
   for (std::size_t i = 0; i < count; ++i) graph->edges.emplace_back(after[i], made.get());
   graph->nodes.push_back(std::move(made));
@@ -101,7 +102,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsig
   if (exec == nullptr || graph == nullptr) return remember(cudaErrorInvalidValue);
   auto nodes = sorted(*graph);
   if (nodes.size() != graph->nodes.size()) return remember(cudaErrorInvalidValue);  // a cycle
-  *exec = new CUgraphExec_st{std::move(nodes)};
+  *exec = new CUgraphExec_st{std::move(nodes), graph->edges, {}};
   return remember(cudaSuccess);
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphNode_t* error,
@@ -115,9 +116,15 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (exec == nullptr) return remember(cudaErrorInvalidValue);
-  return submit(stream, cudaGraphNodeTypeGraph, [nodes = exec->nodes] {
-    for (const auto& node : nodes) {
-      if (const cudaError_t error = node->run(); error != cudaSuccess) return error;
+  const CUstream_st* const there = stream_of(stream);
+  std::vector<StreamWorkRef> works;
+  if (there != nullptr && there->capture == nullptr) {
+    works = enqueue_nodes(stream, *exec, exec->launched);
+  }
+  return submit(stream, cudaGraphNodeTypeGraph, [nodes = exec->nodes, works] {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const RunningWork here(i < works.size() ? works[i] : nullptr);
+      if (const cudaError_t error = nodes[i]->run(); error != cudaSuccess) return error;
     }
     return cudaSuccess;
   });
@@ -137,6 +144,7 @@ cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
   }
   if (!same) return remember(cudaErrorGraphExecUpdateFailure);
   exec->nodes = std::move(nodes);
+  exec->edges = graph->edges;
   return remember(cudaSuccess);
 }
 cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph, cudaGraphNode_t* error,

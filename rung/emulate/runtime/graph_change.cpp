@@ -22,7 +22,9 @@ cudaError_t replace(cudaGraphExec_t exec, cudaGraphNode_t node, cudaGraphNodeTyp
     return one.get() == node || one->instead_of == node;
   });
   if (found == exec->nodes.end() || (*found)->type != type) return remember(cudaErrorInvalidValue);
-  *found = std::make_shared<CUgraphNode_st>(CUgraphNode_st{type, std::move(operation), node});
+  ProgramCall call = (*found)->call;
+  *found = std::make_shared<CUgraphNode_st>(
+      CUgraphNode_st{type, std::move(operation), node, std::move(call)});
   return remember(cudaSuccess);
 }
 

@@ -18,6 +18,7 @@
 #include "rung/emulate/runtime/running_kernel.hpp"
 #include "rung/emulate/runtime/short_grid.hpp"
 #include "rung/emulate/runtime/stream.hpp"
+#include "rung/emulate/runtime/stream_order.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"
@@ -181,8 +182,13 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   Repetition repetition(launch, *closure);
   try {
     const RunningKernel here;
+    const auto footprint = begin_kernel_footprint();
+    if (!launch.unrecorded) launch.footprint = footprint.get();
     simt::run(launch);
     if (!running.again) {
+      if (footprint != nullptr) {
+        work_accesses(config, name_of(launch.data), key, *closure, launch.footprint);
+      }
       repetition.ended_well(name_of(launch.data));
       note_grid(config, name_of(launch.data));
     }

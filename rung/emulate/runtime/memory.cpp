@@ -136,13 +136,16 @@ void add_region(const Allocation& one, const char* name, bool initialized, Acces
                            .writers = access.writers});
 }
 void remove_region(char* begin) {
+  std::size_t bytes = 0;
   {
     const std::lock_guard lock(table().mutex);
     const auto at = table().live.find(begin);
     if (at == table().live.end()) return;
     if (at->second.type != cudaMemoryTypeDevice) note_visible_memory(-1);
+    bytes = at->second.bytes;
     table().live.erase(at);
   }
+  forget_bytes(begin, bytes);
   record::unregister_memory(begin);
 }
 
@@ -184,6 +187,7 @@ cudaError_t release(void* memory, bool host, const void* code) {
   }
   if (found.type != cudaMemoryTypeDevice) note_visible_memory(-1);
   record::unregister_memory(memory, code);
+  forget_bytes(found.begin, found.bytes);
   delete_bytes(found, code);
   return cudaSuccess;
 }
@@ -195,6 +199,16 @@ Allocation find(const void* address) {
   if (after == table().live.begin()) return {};
   const Allocation& candidate = (--after)->second;
   return byte < candidate.begin + candidate.bytes ? candidate : Allocation{};
+}
+
+record::ByteRanges host_visible_memory() {
+  const std::lock_guard lock(table().mutex);
+  record::ByteRanges ranges;
+  for (const auto& [begin, one] : table().live) {
+    const auto address = reinterpret_cast<std::uintptr_t>(begin);
+    if (one.type != cudaMemoryTypeDevice) ranges.push_back({address, address + one.bytes});
+  }
+  return ranges;
 }
 
 bool holds(const void* address, std::size_t bytes, bool writes) {

@@ -10,6 +10,7 @@
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/emulate/runtime/pages.hpp"
 #include "rung/emulate/runtime/shared_block.hpp"
+#include "rung/simt/record/footprint.hpp"
 
 namespace rung::cuda {
 
@@ -53,6 +54,9 @@ Allocation find(const void* address);
 /// Returns whether live memory, possibly several adjacent mappings, holds all of these bytes, and
 /// some device may write or read there.
 bool holds(const void* address, std::size_t bytes, bool writes);
+
+/// Returns the memory that both the host and kernels may access, managed and of the host.
+simt::record::ByteRanges host_visible_memory();
 
 /// Registers memory that is no allocation of ours, so that copies and kernels may use it. The masks
 /// are those of record::Memory.

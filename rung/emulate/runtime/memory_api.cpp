@@ -5,6 +5,7 @@
 #include "rung/emulate/runtime/devices.hpp"
 #include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/stream.hpp"
+#include "rung/emulate/runtime/stream_order.hpp"
 #include "rung/simt/simulator.hpp"
 
 using namespace rung::cuda;  // NOLINT: its implementation
@@ -51,10 +52,17 @@ cudaError_t cudaFree(void* memory) {
     return cudaSuccess;
   }
   if (memory != nullptr) await_device(current_device());
+  if (const Allocation found = find(memory); found.pool != nullptr) {
+    // Memory of a pool is given back at once, whatever still uses it.
+    note_free(found.begin, found.bytes);
+  } else if (memory != nullptr) {
+    host_waited_for_device(current_device());
+  }
   return remember(free_on_device(memory, __builtin_return_address(0)));
 }
 cudaError_t cudaFreeHost(void* memory) {
   if (memory != nullptr) await_device(current_device());
+  note_free(memory, find(memory).bytes);
   return remember(release(memory, true, __builtin_return_address(0)));
 }
 
@@ -75,6 +83,7 @@ cudaError_t cudaHostUnregister(void* memory) {
   if (found.begin != memory || found.origin != Origin::registered) {
     return remember(cudaErrorHostMemoryNotRegistered);
   }
+  note_free(found.begin, found.bytes);
   remove_region(found.begin);
   return remember(cudaSuccess);
 }

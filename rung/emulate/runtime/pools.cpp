@@ -67,7 +67,9 @@ cudaError_t allocate_ordered(void** memory, std::size_t bytes, cudaMemPool_t poo
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
   if (pool == nullptr) pool = chosen_pool(there->device);
   if (!is_pool(pool) || pool->imported) return remember(cudaErrorInvalidValue);
-  return remember(allocate_in_pool(memory, bytes, "cudaMallocAsync", pool, code));
+  const cudaError_t error = allocate_in_pool(memory, bytes, "cudaMallocAsync", pool, code);
+  if (error == cudaSuccess && there->capture == nullptr) note_allocation(*memory, bytes, stream);
+  return remember(error);
 }
 
 }  // namespace
@@ -104,6 +106,8 @@ cudaError_t cudaFreeAsync(void* memory, cudaStream_t stream) {
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
   if (there->capture != nullptr) return remember(cudaSuccess);
   return submit(stream, cudaGraphNodeTypeMemFree, [memory, code = __builtin_return_address(0)] {
+    work_writes(memory, find(memory).bytes);
+    commit_work();
     return free_on_device(memory, code);
   });
 }

@@ -25,6 +25,7 @@
 #include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/model.hpp"
 #include "rung/emulate/runtime/repetition.hpp"
+#include "rung/emulate/runtime/stream_order.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"
@@ -140,6 +141,7 @@ class Session {
       const std::lock_guard lock(mutex);
       if (done_) return;
       done_ = true;
+      report_unrecorded_events();
       if (refused.has_value()) {
         const std::string text = record::to_text(*refused);
         tell(text);

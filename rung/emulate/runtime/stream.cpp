@@ -122,13 +122,24 @@ cudaError_t submit(cudaStream_t stream, cudaGraphNodeType type,
   CUstream_st* there = stream_of(stream);
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
   if (there->capture != nullptr) {
-    there->capture->nodes.push_back(
-        std::make_shared<CUgraphNode_st>(CUgraphNode_st{type, std::move(operation)}));
+    auto node = std::make_shared<CUgraphNode_st>(CUgraphNode_st{type, std::move(operation)});
+    if (follows_streams()) node->call = program_call();
+    for (const cudaGraphNode_t one : there->captured) {
+      there->capture->edges.emplace_back(one, node.get());
+    }
+    there->captured = {node.get()};
+    there->capture->nodes.push_back(std::move(node));
     return remember(cudaSuccess);
   }
   const bool kernels = type == cudaGraphNodeTypeKernel || type == cudaGraphNodeTypeGraph;
   if (kernels && there->device != current_device()) {
     return remember(cudaErrorInvalidResourceHandle);
+  }
+  if (const StreamWorkRef work = enqueue_work(stream, type); work != nullptr) {
+    operation = [work, run = std::move(operation)] {
+      const RunningWork here(work);
+      return run();
+    };
   }
   const bool behind = is_busy(stream);
   const bool own = running_task() != nullptr || simt::in_kernel();
@@ -150,9 +161,12 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned int flag
   if (stream == nullptr || flags > cudaStreamNonBlocking) return remember(cudaErrorInvalidValue);
   auto* made = new CUstream_st{flags, priority};
   made->device = current_device();
-  const std::lock_guard lock(handles_mutex);
-  streams().insert(made);
+  {
+    const std::lock_guard lock(handles_mutex);
+    streams().insert(made);
+  }
   *stream = made;
+  note_stream(made);
   return remember(cudaSuccess);
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned int flags) {
@@ -162,6 +176,7 @@ cudaError_t cudaStreamCreate(cudaStream_t* stream) {
   return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0);
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  forget_stream(stream);
   {
     const std::lock_guard lock(handles_mutex);
     if (streams().erase(stream) == 0) return remember(cudaErrorInvalidResourceHandle);
@@ -178,13 +193,17 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   const CUstream_st* there = stream_of(stream);
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
   if (there->capture != nullptr) return remember(cudaErrorStreamCaptureUnsupported);
-  return remember(await_stream(stream));
+  const cudaError_t error = await_stream(stream);
+  host_waited_for_stream(stream);
+  return remember(error);
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const CUstream_st* there = stream_of(stream);
   if (there == nullptr) return remember(cudaErrorInvalidResourceHandle);
   if (there->capture != nullptr) return remember(cudaErrorStreamCaptureUnsupported);
-  return remember(is_busy(stream) ? cudaErrorNotReady : cudaSuccess);
+  if (is_busy(stream)) return remember(cudaErrorNotReady);
+  host_waited_for_stream(stream);
+  return remember(cudaSuccess);
 }
 cudaError_t cudaStreamGetPriority(cudaStream_t stream, int* priority) {
   const CUstream_st* there = stream_of(stream);
@@ -225,6 +244,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   if (there == stream_of(nullptr)) return remember(cudaErrorStreamCaptureUnsupported);
   if (there->capture != nullptr) return remember(cudaErrorIllegalState);
   there->capture = new CUgraph_st;
+  there->captured.clear();
   there->origin = true;
   ++captures;
   return remember(cudaSuccess);

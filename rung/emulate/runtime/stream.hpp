@@ -10,6 +10,7 @@
 
 #include "rung/emulate/runtime/api.hpp"
 #include "rung/emulate/runtime/shared_block.hpp"
+#include "rung/emulate/runtime/stream_order.hpp"
 #include "rung/emulate/runtime/tasks.hpp"
 
 struct CUgraphNode_st {
@@ -17,24 +18,28 @@ struct CUgraphNode_st {
   std::function<cudaError_t()> run;
   // The node that this one replaced in an executable graph, where it was given other parameters.
   cudaGraphNode_t instead_of = nullptr;
+  rung::cuda::ProgramCall call;  // that added it
 };
 
 /// Nodes in the order in which they were added, which respects every dependency.
 struct CUgraph_st {
   std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
-  // Edges set by hand: a node may have been added before one that it depends on.
+  // A node may have been added before one that it depends on.
   std::vector<std::pair<cudaGraphNode_t, cudaGraphNode_t>> edges;
 };
 
 struct CUgraphExec_st {
   std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
+  std::vector<std::pair<cudaGraphNode_t, cudaGraphNode_t>> edges;
+  rung::cuda::WorkClock launched;  // last
 };
 
 struct CUstream_st {
   unsigned flags = 0;
   int priority = 0;
   cudaGraph_t capture = nullptr;
-  bool origin = false;  // the capture began here
+  bool origin = false;                    // the capture began here
+  std::vector<cudaGraphNode_t> captured;  // nodes that the next one depends on
   int device = 0;
   rung::cuda::TaskRef last;  // last work submitted to it; null: all is done
 };
@@ -43,7 +48,8 @@ struct CUevent_st {
   unsigned flags = 0;
   bool recorded = false;
   double time = 0;
-  cudaGraph_t capture = nullptr;  // capture in which it was recorded
+  cudaGraph_t capture = nullptr;          // capture in which it was recorded
+  std::vector<cudaGraphNode_t> captured;  // nodes of the capture that it waits for
   int device = 0;
   rung::cuda::TaskRef reached;                // reached when the work submitted before it is done
   rung::cuda::BlockHeader* shared = nullptr;  // block of an event that several processes share

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rung/simt/record/host_watch.hpp"
 #include "rung/simt/record/operations.hpp"
 
 namespace rung::simt::record {
@@ -18,6 +19,8 @@ inline T hooked_atomic(volatile T* p, Access access, int order, const void* site
   if (tracer.last != nullptr) {
     before_atomic(const_cast<T*>(p), sizeof(T), access, order,
                   reinterpret_cast<std::uintptr_t>(site), false, &in_order);
+  } else {
+    watch_host(reinterpret_cast<std::uintptr_t>(p), sizeof(T), HostAccess::atomic, site);
   }
   return operation();
 }
@@ -70,6 +73,10 @@ inline T hooked_atomic(volatile T* p, Access access, int order, const void* site
       rung::simt::record::before_atomic(                                                           \
           const_cast<T*>(p), sizeof(T), rung::simt::record::Access::atomic, order,                 \
           reinterpret_cast<std::uintptr_t>(__builtin_return_address(0)), true, &in_order);         \
+    } else {                                                                                       \
+      rung::simt::record::watch_host(reinterpret_cast<std::uintptr_t>(p), sizeof(T),               \
+                                     rung::simt::record::HostAccess::atomic,                       \
+                                     __builtin_return_address(0));                                 \
     }                                                                                              \
     return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST,              \
                                        __ATOMIC_SEQ_CST);                                          \

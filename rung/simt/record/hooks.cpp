@@ -7,10 +7,12 @@
 #include <cstdint>
 
 #include "rung/simt/record/hooked_atomics.hpp"
+#include "rung/simt/record/host_watch.hpp"
 #include "rung/simt/record/request.hpp"
 
 using rung::simt::record::Access;
 using rung::simt::record::before_atomic;
+using rung::simt::record::HostAccess;
 using rung::simt::record::keep_value;
 using rung::simt::record::trace;
 using rung::simt::record::trace_block;
@@ -47,37 +49,65 @@ __attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t b
   }
 }
 
+/// Accesses of host code, out of the way of those of kernels.
+__attribute__((noinline, cold)) void host_touch(void* p, std::size_t bytes, HostAccess access,
+                                                const void* behind) {
+  rung::simt::record::watch_host(number(p), bytes, access, behind);
+}
+template <std::size_t bytes>
+__attribute__((noinline)) void host_read(void* p, const void* behind) {
+  rung::simt::record::watch_host(number(p), bytes, HostAccess::read, behind);
+}
+template <std::size_t bytes>
+__attribute__((noinline)) void host_write(void* p, const void* behind) {
+  rung::simt::record::watch_host(number(p), bytes, HostAccess::write, behind);
+}
+
 }  // namespace
 
 // One line a size; the place in the code is where the hook returns to.
 // The compiler's names. NOLINTBEGIN(readability-identifier-naming)
 #define RUNG_HOOKS_OF_SIZE(bytes, log_size)                                              \
   RUNG_HOOK void __tsan_read##bytes(void* p) {                                           \
+    if (rung::simt::record::tracer.last == nullptr) [[unlikely]] {                       \
+      return host_read<bytes>(p, __builtin_return_address(0));                           \
+    }                                                                                    \
     trace(number(p), number(__builtin_return_address(0)), log_size, Access::read);       \
   }                                                                                      \
   RUNG_HOOK void __tsan_write##bytes(void* p) {                                          \
+    if (rung::simt::record::tracer.last == nullptr) [[unlikely]] {                       \
+      return host_write<bytes>(p, __builtin_return_address(0));                          \
+    }                                                                                    \
     trace_write(number(p), number(__builtin_return_address(0)), log_size);               \
   }                                                                                      \
   RUNG_HOOK void __tsan_volatile_read##bytes(void* p) {                                  \
     rung_simt_volatile_read(p, bytes, __builtin_return_address(0));                      \
-    if (rung::simt::record::tracer.last == nullptr) return;                              \
+    if (rung::simt::record::tracer.last == nullptr) {                                    \
+      return host_touch(p, bytes, HostAccess::atomic, __builtin_return_address(0));      \
+    }                                                                                    \
     before_atomic(p, bytes, Access::volatile_read, rung::simt::unstated_order,           \
                   number(__builtin_return_address(0)));                                  \
   }                                                                                      \
   RUNG_HOOK void __tsan_volatile_write##bytes(void* p) {                                 \
     rung_simt_volatile_write();                                                          \
-    if (rung::simt::record::tracer.last == nullptr) return;                              \
+    if (rung::simt::record::tracer.last == nullptr) {                                    \
+      return host_touch(p, bytes, HostAccess::atomic, __builtin_return_address(0));      \
+    }                                                                                    \
     before_atomic(p, bytes, Access::volatile_write, rung::simt::unstated_order,          \
                   number(__builtin_return_address(0)));                                  \
   }                                                                                      \
   RUNG_HOOK void __tsan_unaligned_read##bytes(void* p) {                                 \
     if (rung::simt::record::tracer.last != nullptr) {                                    \
       trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::read);  \
+    } else {                                                                             \
+      host_touch(p, bytes, HostAccess::read, __builtin_return_address(0));               \
     }                                                                                    \
   }                                                                                      \
   RUNG_HOOK void __tsan_unaligned_write##bytes(void* p) {                                \
     if (rung::simt::record::tracer.last != nullptr) {                                    \
       trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::write); \
+    } else {                                                                             \
+      host_touch(p, bytes, HostAccess::write, __builtin_return_address(0));              \
     }                                                                                    \
   }                                                                                      \
   RUNG_HOOK void __tsan_unaligned_volatile_read##bytes(void* p) {                        \
@@ -94,11 +124,15 @@ RUNG_HOOKS_OF_SIZE(8, 3)
 RUNG_HOOKS_OF_SIZE(16, 4)
 
 RUNG_HOOK void __tsan_read_range(void* p, std::size_t bytes) {
-  if (rung::simt::record::tracer.last == nullptr) return;
+  if (rung::simt::record::tracer.last == nullptr) {
+    return host_touch(p, bytes, HostAccess::read, __builtin_return_address(0));
+  }
   trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::read);
 }
 RUNG_HOOK void __tsan_write_range(void* p, std::size_t bytes) {
-  if (rung::simt::record::tracer.last == nullptr) return;
+  if (rung::simt::record::tracer.last == nullptr) {
+    return host_touch(p, bytes, HostAccess::write, __builtin_return_address(0));
+  }
   trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::write);
 }
 

@@ -79,6 +79,11 @@ void LaunchRecord::add(const std::vector<SiteCount>& counts, const Work& work,
   }
 }
 
+void LaunchRecord::add(const Footprint& footprint) {
+  const std::lock_guard lock(mutex_);
+  launch.footprint->add(footprint);
+}
+
 void LaunchRecord::keep(BlockTrace trace) {
   const std::lock_guard lock(mutex_);
   traces_.push_back(std::move(trace));

@@ -13,6 +13,7 @@
 #include "rung/simt/record.hpp"
 #include "rung/simt/record/cache_trace.hpp"
 #include "rung/simt/record/coverage.hpp"
+#include "rung/simt/record/footprint.hpp"
 #include "rung/simt/record/overlap.hpp"
 #include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/vector_clock.hpp"
@@ -86,6 +87,7 @@ class LaunchRecord {
   /// What one worker has counted. Of `work` warps and bytes.
   void add(const std::vector<SiteCount>& counts, const Work& work, std::uint64_t requests,
            const std::set<const Region*>& written, const Overlaps& overlaps);
+  void add(const Footprint& footprint);
   /// Keeps the sectors of global memory that a block's warps asked for.
   void keep(BlockTrace trace);
   /// Counts so many more runs of sectors. Returns false if they are too many to be kept.

@@ -40,6 +40,8 @@ void Recorder::begin(LaunchRecord& launch) {
   written_.clear();
   suspicion_ = {};
   overlaps_.begin(checking_ ? launch.launch.data : nullptr);
+  keeps_footprint_ = launch.launch.footprint != nullptr;
+  footprint_.clear();
   follows_ = false;
   ways_.resize(std::size_t{RequestList::room} + warp_lanes);
   std::fill(std::begin(stands_), std::end(stands_), 0);
@@ -54,6 +56,7 @@ void Recorder::end() {
     one.counters.local_requests = (one.local_accesses + warp_lanes - 1) / warp_lanes;
   }
   launch_->add(counts_, work_, requests_, written_, overlaps_);
+  if (keeps_footprint_) launch_->add(footprint_);
 }
 
 void Recorder::prepare(Block& block) {

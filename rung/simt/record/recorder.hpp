@@ -18,6 +18,7 @@
 #include "rung/simt/record/cache_trace.hpp"
 #include "rung/simt/record/cell.hpp"
 #include "rung/simt/record/exchange.hpp"
+#include "rung/simt/record/footprint.hpp"
 #include "rung/simt/record/launch_record.hpp"
 #include "rung/simt/record/registry.hpp"
 #include "rung/simt/record/request_list.hpp"
@@ -347,7 +348,9 @@ class Recorder {
   Work work_;
   std::uint64_t requests_ = 0;       // of this launch
   std::set<const Region*> written_;  // likewise
-  Overlaps overlaps_;                // likewise
+  Footprint footprint_;              // likewise
+  bool keeps_footprint_ = false;
+  Overlaps overlaps_;  // likewise
 };
 
 }  // namespace rung::simt::record

@@ -300,7 +300,7 @@ const char* to_string(Kind kind) {
   constexpr const char* names[] = {"race",      "out_of_bounds", "misaligned",    "use_after_free",
                                    "read_only", "leak",          "uninitialized", "barrier",
                                    "warp_sync", "deadlock",      "launch",        "host_access",
-                                   "api_call",  "overlap"};
+                                   "api_call",  "overlap",       "stream_order"};
   return names[static_cast<int>(kind)];
 }
 
@@ -320,7 +320,8 @@ std::string to_json(const Report& report, bool fields_only) {
 }
 
 std::string to_text(const Finding& f) {
-  const bool of_thread = f.kind != Kind::launch && f.kind != Kind::overlap;
+  const bool of_thread =
+      f.kind != Kind::launch && f.kind != Kind::overlap && f.kind != Kind::stream_order;
   std::string text = to_string(f.kind);
   if (of_thread) text += std::string(" (") + to_string(f.space) + ")";
   text += ": " + f.message;
@@ -331,7 +332,8 @@ std::string to_text(const Finding& f) {
   }
   if (f.other_line != 0) {
     const bool two_threads = f.kind == Kind::race || f.kind == Kind::barrier;
-    const bool two_sided = two_threads || f.kind == Kind::warp_sync || f.kind == Kind::overlap;
+    const bool two_sided = two_threads || f.kind == Kind::warp_sync || f.kind == Kind::overlap ||
+                           f.kind == Kind::stream_order;
     text += (two_sided ? "\n  and " : "\n  allocated at ") + printable(f.other_file) + ":" +
             std::to_string(f.other_line);
     const auto same = [](const uint3& a, const uint3& b) {

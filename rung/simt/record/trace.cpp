@@ -235,6 +235,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
     if (warp.exchanges != nullptr) watch(block, warp, request);
     if (counting_) count(warp, request, aligned);
     if (overlaps_.any()) overlaps_.note(request);
+    if (keeps_footprint_) footprint_.note(request);
     if (checking_) check(block, warp, request, position);
     if (request.step.access == Access::marker) clock = std::max(clock, request.step.clock + 1);
   }

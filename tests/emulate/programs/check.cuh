@@ -32,6 +32,7 @@ struct Array {
   explicit Array(int n) : size(n), host(new T[static_cast<size_t>(n)]()) {
     CUDA(cudaMalloc(&device, static_cast<size_t>(n) * sizeof(T)));
     CUDA(cudaMemset(device, 0, static_cast<size_t>(n) * sizeof(T)));
+    CUDA(cudaStreamSynchronize(cudaStreamLegacy));  // before other streams use it
   }
   ~Array() {
     cudaFree(device);
@@ -41,6 +42,7 @@ struct Array {
   Array& operator=(const Array&) = delete;
   void up() {
     CUDA(cudaMemcpy(device, host, static_cast<size_t>(size) * sizeof(T), cudaMemcpyHostToDevice));
+    CUDA(cudaStreamSynchronize(cudaStreamLegacy));
   }
   void down() {
     CUDA(cudaMemcpy(host, device, static_cast<size_t>(size) * sizeof(T), cudaMemcpyDeviceToHost));

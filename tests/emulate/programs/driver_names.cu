@@ -23,6 +23,7 @@ int main() {
   DRIVER(cuMemGetAddressRange(&begin, &bytes, memory + 500));
   CHECK(begin == memory && bytes == 1000);
   DRIVER(cuMemsetD32(memory, 7, 250));
+  CUDA(cudaStreamSynchronize(cudaStreamLegacy));  // the fill need not be done yet
   CUstream stream;
   CUevent event;
   DRIVER(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));

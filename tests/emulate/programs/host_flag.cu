@@ -91,6 +91,7 @@ void flag_by_copy() {
   CHECK(cudaStreamQuery(waits) == cudaSuccess);
   // A stream may be destroyed before its work is done.
   CUDA(cudaMemset(flag.device, 0, sizeof(int)));
+  CUDA(cudaStreamSynchronize(cudaStreamLegacy));
   wait_atomic<<<1, 1, 0, waits>>>(flag.device);
   CUDA(cudaStreamDestroy(waits));
   CUDA(cudaMemcpyAsync(flag.device, flag.host, sizeof(int), cudaMemcpyHostToDevice, tells));

@@ -145,9 +145,11 @@ template <class... Iterators, class Policy, class Body>
 void rung_run(const Policy& policy, Body body) {
   if constexpr (std::is_same_v<Policy, device_policy>) {
     rung::cuda::run_in_one_thread(policy.stream, body);
+    cudaStreamSynchronize(policy.stream);
   } else if constexpr (!std::is_same_v<Policy, host_policy> &&
                        (rung_place<Iterators>::on_device || ...)) {
     rung::cuda::run_in_one_thread(nullptr, body);
+    cudaStreamSynchronize(nullptr);
   } else {
     body();
   }

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which accesses of host code are told to the launcher.
+#include "rung/simt/record/host_watch.hpp"
+
+namespace rung::simt::record {
+
+constinit HostWatch host_watch;
+
+}  // namespace rung::simt::record
