@@ -38,8 +38,8 @@ struct Options {
   std::vector<std::string> words;  // sources and options of nvcc's
   std::vector<std::string> sweeps;
   std::string json, order = "forward", capability, gpu, keep, checks = "repeated";
-  bool build = false, toolchain = false, no_checks = false, leaks = false, annotate = false,
-       branches = false, counters = false;
+  bool build = false, toolchain = false, no_checks = false, no_streams = false, leaks = false,
+       annotate = false, branches = false, counters = false;
 
   /// Returns whether anybody asks for what is counted.
   [[nodiscard]] bool counts() const {
@@ -104,6 +104,7 @@ Outcome run_once(const Options& options, const std::string& program,
       {"RUNG_EMULATE_CAPABILITY", std::to_string(options.sources.capability)},
       {"RUNG_EMULATE_TELL_LATER", flag(options.order == "all")},
       {"RUNG_EMULATE_CHECKS", flag(!options.no_checks)},
+      {"RUNG_EMULATE_STREAMS", flag(!options.no_streams)},
       {"RUNG_EMULATE_COUNTERS", flag(options.counts())},
       {"RUNG_EMULATE_RECORDED_LAUNCHES", options.checks},
       {"RUNG_EMULATE_LEAKS", flag(options.leaks)},
@@ -329,6 +330,8 @@ CommandSpec::Action setup(Parser app) {
                  "that repeat one of N others, always none")
       .type_name("repeated|N|always");
   app.add_flag("--no-checks", options->no_checks, "look for no races and bad accesses: faster");
+  app.add_flag("--no-streams", options->no_streams,
+               "do not check whether streams, events and waits of the host order their work");
   app.add_flag("--leaks", options->leaks, "memory that is never freed is a finding");
   app.add_option("--timeout", options->timeout,
                  "seconds that the program may run, compiling apart, before it is stopped")

@@ -57,9 +57,9 @@ bool advise_allocation(Finding& finding) {
     constexpr std::string_view mend =
         " is the size of the pointer, not of what it points to; multiply the number of elements by "
         "sizeof(";
-    finding.advice =
-        joined({"line ", std::to_string(finding.other_line), " allocates ", std::to_string(bytes),
-                " bytes: ", call->text(), mend, object.type, ")"});
+    finding.advice = joined({"line ", std::to_string(finding.other_line), " allocates ",
+                             std::to_string(bytes), " bytes: ", call->text(), mend, object.type,
+                             ")"});
     return true;
   }
   if (object.offset / size >= bytes) return false;  // that many elements would be too few as well

@@ -203,6 +203,8 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 }
 cudaError_t cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
                            std::size_t bytes) {
+  // It is ordered with all work of both devices.
+  for (const int device : {to_device, from_device}) host_waited_for_device(device);
   return cudaMemcpyPeerAsync(to, to_device, from, from_device, bytes, synchronous());
 }
 cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,

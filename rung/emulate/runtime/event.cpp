@@ -86,7 +86,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   event->capture = there->capture;
   event->captured = there->captured;
   event->recorded = true;
-  if (there->capture == nullptr) note_record(event, stream);
+  note_record(event, stream, there->capture != nullptr);
   event->reached = nullptr;
   const std::uint64_t number =
       event->shared != nullptr ? __atomic_add_fetch(&event->shared->recorded, 1, __ATOMIC_ACQ_REL)
@@ -109,17 +109,14 @@ cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, uns
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event_of(event) == nullptr) return remember(cudaErrorInvalidResourceHandle);
   if (is_pending(*event)) return remember(cudaErrorNotReady);
-  if (event->shared == nullptr) note_host_wait(event, true);
+  note_host_wait(event, true);
   return remember(cudaSuccess);
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
   if (event_of(event) == nullptr) return remember(cudaErrorInvalidResourceHandle);
   const cudaError_t error = await_task(event->reached);
-  if (event->shared != nullptr) {
-    await(*event->shared, awaited(*event));
-  } else {
-    note_host_wait(event, false);
-  }
+  if (event->shared != nullptr) await(*event->shared, awaited(*event));
+  note_host_wait(event, false);
   return remember(error);
 }
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
@@ -149,7 +146,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
       if (std::find(known.begin(), known.end(), one) == known.end()) there->captured.push_back(one);
     }
   }
-  if (there->capture == nullptr && event->shared == nullptr) note_wait(stream, event);
+  if (there->capture == nullptr) note_wait(stream, event);
   if (there->capture != nullptr || !is_pending(*event)) return remember(cudaSuccess);
   // The block of another process's event outlives the event.
   const std::uint64_t number = awaited(*event);

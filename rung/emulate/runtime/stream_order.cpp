@@ -245,7 +245,7 @@ void host_accessed(std::uintptr_t address, std::size_t bytes, record::HostAccess
     const Allocation found = find(memory);
     if (found.begin == nullptr || found.type == cudaMemoryTypeDevice) {
       const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-      const bool own = address - here < 65536;  // a variable of the function
+      const bool own = address >= here && address < running->stack_end;
       running->signals |= access == record::HostAccess::write && !own;
       running->host_code_seen = true;
       return;
@@ -328,6 +328,7 @@ ProgramCall program_call() {
   if (name != nullptr) {
     call.name = plain_name(name);
     call.name = call.name.substr(0, call.name.find('('));
+    if (call.name == "rung::cuda::copy_symbol") call.name = "a copy of a symbol";
   }
   return call;
 }
@@ -411,6 +412,7 @@ RunningWork::RunningWork(StreamWorkRef work) : work_(std::move(work)), outer_(ru
   if (work_ == nullptr) return;
   running = work_.get();
   if (!work_->host_code) return;
+  work_->stack_end = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   Order& all = order();
   const std::lock_guard lock(all.mutex);
   ++all.callbacks;
@@ -434,10 +436,6 @@ RunningWork::~RunningWork() {
 
 namespace {
 
-/// Returns whether somebody may access it in another order: memory of kernels.
-bool is_watched(const void* memory) {
-  return find(memory).begin != nullptr || record::find_memory(memory).bytes != 0;
-}
 ByteRange range_of(const void* memory, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   return {begin, begin + bytes};
@@ -446,12 +444,12 @@ ByteRange range_of(const void* memory, std::size_t bytes) {
 }  // namespace
 
 void work_reads(const void* memory, std::size_t bytes) {
-  if (running != nullptr && is_watched(memory)) {
+  if (running != nullptr && !running->from_pageable) {
     insert(running->bytes.reads, range_of(memory, bytes));
   }
 }
 void work_writes(const void* memory, std::size_t bytes) {
-  if (running != nullptr && is_watched(memory)) {
+  if (running != nullptr && !running->to_pageable) {
     insert(running->bytes.writes, range_of(memory, bytes));
   }
 }
@@ -465,24 +463,35 @@ void commit_work() {
 
 void work_copies(const void* to, const void* from, cudaMemcpyKind kind) {
   if (running == nullptr) return;
-  const auto is_on_device = [](const void* memory) {
-    const Allocation found = find(memory);
+  const Allocation target = find(to), source = find(from);
+  // What no allocation holds is memory of the host, or a variable of the program.
+  const auto is_on_device = [](const Allocation& found, const void* memory, bool named) {
     if (found.begin != nullptr) return found.type == cudaMemoryTypeDevice;
-    return record::find_memory(memory).bytes != 0;  // a variable of the program
+    return named || record::find_memory(memory).bytes != 0;
   };
-  const bool to_device = is_on_device(to), from_device = is_on_device(from);
-  const bool to_pageable = !to_device && find(to).begin == nullptr;
-  const bool from_pageable = !from_device && find(from).begin == nullptr;
-  running->staged = from_pageable && to_device && kind != cudaMemcpyDeviceToHost;
-  running->waits |= to_pageable;
+  const bool to_device =
+      is_on_device(target, to, kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice);
+  const bool from_device = is_on_device(
+      source, from, kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice);
+  running->to_pageable = !to_device && target.begin == nullptr;
+  running->from_pageable = !from_device && source.begin == nullptr;
+  running->waits |= running->to_pageable;
   if (!running->synchronous) return;
-  if (!to_device || !(from_pageable || from_device)) running->waits = true;
-  if (to_device && from_device) return;
-  // The host waits for the stream before it copies.
+  const bool same_device = target.device == source.device;
+  if (!to_device || !(running->from_pageable || (from_device && same_device))) {
+    running->waits = true;
+  }
+  if (to_device && from_device && same_device) return;
+  // The host waits for the stream before it copies; between devices, for both.
   Order& all = order();
   const std::lock_guard lock(all.mutex);
   WorkClock before = running->before;
   --before[running->slot];
+  if (to_device && from_device) {
+    for (const auto& [key, track] : all.tracks) {
+      if (track.slot != running->slot) join(before, track.clock);
+    }
+  }
   host_knows(all, before);
 }
 
@@ -603,14 +612,14 @@ void forget_stream(cudaStream_t stream) {
   all.tracks.erase(at);
 }
 
-void note_record(cudaEvent_t event, cudaStream_t stream) {
+void note_record(cudaEvent_t event, cudaStream_t stream, bool captured) {
   if (!follows_streams()) return;
   Order& all = order();
   const std::lock_guard lock(all.mutex);
   EventState& state = all.events[event];
   state.recorded = true;
   Track* const track = track_of(all, stream);
-  if (track == nullptr) return;
+  if (track == nullptr || captured) return;
   advance(all, *track);
   state.clock = track->clock;
 }
@@ -637,7 +646,10 @@ void note_wait(cudaStream_t stream, cudaEvent_t event) {
   Track* const track = track_of(all, stream);
   if (track == nullptr) return;
   EventState& state = all.events[event];
-  if (!state.recorded) {
+  if (event->shared != nullptr) {
+    // It may stand for work of other processes, which may have waited for any of this one's.
+    for (const auto& [key, other] : all.tracks) join(track->clock, other.clock);
+  } else if (!state.recorded) {
     track->vain_wait = note_vain_wait(state, call);
   } else {
     advance(all, *track);
@@ -647,15 +659,20 @@ void note_wait(cudaStream_t stream, cudaEvent_t event) {
 
 void note_host_wait(cudaEvent_t event, bool by_query) {
   if (!follows_streams()) return;
-  const ProgramCall call = by_query ? ProgramCall() : program_call();
   Order& all = order();
-  const std::lock_guard lock(all.mutex);
-  EventState& state = all.events[event];
-  if (state.recorded) {
-    host_knows(all, state.clock);
-  } else if (!by_query) {
-    all.host_vain_wait = note_vain_wait(state, call);
+  {
+    const std::lock_guard lock(all.mutex);
+    const EventState& state = all.events[event];
+    if (event->shared != nullptr) {
+      for (const auto& [key, track] : all.tracks) host_knows(all, track.clock);
+      return;
+    }
+    if (state.recorded) return host_knows(all, state.clock);
   }
+  const ProgramCall call = program_call();
+  const std::lock_guard lock(all.mutex);
+  std::string vain = note_vain_wait(all.events[event], call);
+  if (!by_query) all.host_vain_wait = std::move(vain);
 }
 
 void forget_event(cudaEvent_t event) {

@@ -49,14 +49,16 @@ struct StreamWork : std::enable_shared_from_this<StreamWork> {
   std::string stream;  // "the default stream"
   bool default_stream = false;
   bool in_graph = false;
-  bool synchronous = false;     // by a call like cudaMemcpy, which may wait for it
-  bool waits = false;           // the call does
-  bool staged = false;          // a copy whose call returns when the source has been read
-  std::string vain_wait;        // of its stream for an event that had not been recorded; "": none
-  bool polls = false;           // a kernel that has waited for others: for whom is not known
-  bool host_code = false;       // a function of the host
-  bool host_code_seen = false;  // it has hooks
-  bool signals = false;         // and may have told other threads of the host that it runs
+  bool synchronous = false;  // by a call like cudaMemcpy, which may wait for it
+  bool waits = false;        // the call does
+  // Of a copy: its ends are pageable memory, which the call is done with when it returns.
+  bool from_pageable = false, to_pageable = false;
+  std::string vain_wait;         // of its stream for an event that had not been recorded; "": none
+  bool polls = false;            // a kernel that has waited for others: for whom is not known
+  bool host_code = false;        // a function of the host
+  bool host_code_seen = false;   // it has hooks
+  bool signals = false;          // and may have told other threads of the host that it runs
+  std::uintptr_t stack_end = 0;  // of its own variables
   WorkBytes bytes;
   // Of a kernel.
   std::string kernel;
@@ -117,7 +119,8 @@ void host_waited_for_device(int device);
 
 void note_stream(cudaStream_t stream);
 void forget_stream(cudaStream_t stream);
-void note_record(cudaEvent_t event, cudaStream_t stream);
+/// `captured`: as a dependency within a graph.
+void note_record(cudaEvent_t event, cudaStream_t stream, bool captured);
 void note_wait(cudaStream_t stream, cudaEvent_t event);
 /// `by_query`: it was found to be reached.
 void note_host_wait(cudaEvent_t event, bool by_query);

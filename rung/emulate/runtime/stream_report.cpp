@@ -89,7 +89,7 @@ std::string order_of(const StreamWork& earlier, const StreamWork& later, const S
            "cudaEventRecord behind " +
            line_of(first) + " and cudaStreamWaitEvent before " + line_of(second);
   }
-  if (earlier.staged && earlier.default_stream) {
+  if (earlier.from_pageable && earlier.default_stream) {
     return "call cudaStreamSynchronize(cudaStreamLegacy) behind " + line_of(first) + ": " +
            earlier.call.name +
            " from pageable memory returns when that has been read, and the bytes land later; a "
