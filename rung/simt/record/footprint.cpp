@@ -58,6 +58,10 @@ void Footprint::note(Request& request) {
     add(touch, step.base + (std::uintptr_t{request.units[0]} << step.log_size), 32 * bytes);
     return;
   }
+  if (request.progression && request.stride == 0) {
+    add(touch, step.base + (std::uintptr_t{request.units[0]} << step.log_size), bytes);
+    return;
+  }
   request.spread();
   for_each_lane(request.lanes, [&](int lane) {
     add(touch, step.base + (std::uintptr_t{request.units[lane]} << step.log_size), bytes);
