@@ -13,6 +13,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -90,6 +91,8 @@ class Worker {
   }
   /// Lets others run. A thread that calls this over and over is waiting for something.
   void yield(Look look);
+  /// The current thread has read a clock: a loop with a deadline ends though nothing changes.
+  void note_clock_read() { ++clock_reads_; }
   /// Suspends the current thread until no other can run that is not in step with it.
   void keep_step();
   /// Suspends the current thread until the recorder has seen the rest of its warp.
@@ -138,6 +141,10 @@ class Worker {
   void step();
   void look_now_and_then();
   void note_progress();
+  /// Returns whether the sleeping threads have stood still for a while: each round of looks leaves
+  /// their stacks as they were, so that no further round would differ.
+  bool stands_still();
+  [[nodiscard]] std::uint64_t digest_of_sleepers() const;
   /// A thread ends: it has waited for what it asked of the tensor cores, or the launch fails.
   void finish_products(const Thread& thread);
   void blame_deadlock();
@@ -218,6 +225,9 @@ class Worker {
   std::uint64_t looks_ = 0;       // of those that are asleep, weighted
   std::uint64_t stuck_ = 0;       // looks since nothing else was left to do
   std::uint64_t rounds_ = 0;      // in which each of them looked
+  std::uint64_t clock_reads_ = 0;
+  std::uint64_t digest_ = 0;      // of their stacks after the last round, and of clock_reads_
+  std::chrono::steady_clock::time_point still_since_;  // the first round with that digest
   std::uint64_t releases_ = 0;    // of barriers and collectives
   std::vector<Thread*> asleep_;   // gave way: they go on when all others wait
   std::vector<Thread*> in_step_;  // likewise, before those that are asleep

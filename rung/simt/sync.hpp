@@ -51,6 +51,9 @@ RUNG_API void set_registers(int registers, bool claim, Place place);
 RUNG_API void grid_barrier(Place place);
 /// Lets the other threads run: what a spinning thread owes to those it waits for.
 RUNG_API void yield();
+/// The running kernel has read a clock, which may end a wait in which nothing else changes. Does
+/// nothing outside of kernels.
+RUNG_API void note_clock_read();
 /// The lanes of this warp that are here when no other lane can go on.
 RUNG_API std::uint32_t active_mask(Place place);
 /// Ends the launch with an error that names the thread; does not return.

@@ -20,6 +20,15 @@ constexpr std::uint64_t releases_before_looking = 1024;
 /// So often may all give way, while memory changes, before a further block starts: who waits may
 /// write all the while, and yet wait for a block that is not resident.
 constexpr std::uint64_t changes_before_admitting = 64;
+/// So many rounds, and so long, may threads look in vain before it counts that each round has left
+/// their stacks as they were.
+constexpr std::uint64_t rounds_before_digest = 8;
+constexpr std::chrono::milliseconds still_before_deadlock{300};
+
+void mix(std::uint64_t& digest, std::uint64_t word) {
+  digest = (digest ^ word) * 0x9e3779b97f4a7c15u;
+  digest ^= digest >> 29;
+}
 
 }  // namespace
 
@@ -104,6 +113,35 @@ bool Worker::find_ready() {
   return true;
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+__attribute__((no_sanitize_address))  // it reads whole stacks
+#endif
+std::uint64_t
+Worker::digest_of_sleepers() const {
+  std::uint64_t sum = clock_reads_;  // in whatever order they are
+  for (const Thread* thread : asleep_) {
+    const Fiber& fiber = *thread->fiber;
+    const auto* word = static_cast<const std::uint64_t*>(fiber.context);
+    const auto* const end = reinterpret_cast<const std::uint64_t*>(
+        static_cast<const std::byte*>(fiber.bottom) + fiber.size);
+    std::uint64_t digest = reinterpret_cast<std::uintptr_t>(word);
+    for (; word < end; ++word) mix(digest, *word);
+    sum += digest;
+  }
+  return sum;
+}
+
+bool Worker::stands_still() {
+  if (rounds_ < rounds_before_digest) return false;
+  const auto now = std::chrono::steady_clock::now();
+  const std::uint64_t digest = digest_of_sleepers();
+  if (rounds_ == rounds_before_digest || digest != digest_) {
+    digest_ = digest;
+    still_since_ = now;
+  }
+  return now - still_since_ > still_before_deadlock;
+}
+
 bool Worker::find_work() {
   // All that are asleep have looked since something has changed.
   if (copies_.land_one(*this)) return true;
@@ -114,7 +152,9 @@ bool Worker::find_work() {
   if (nobody_runs && !released && admit_another()) return true;
   stuck_ += looks_;
   looks_ = 0;
-  if (++rounds_ > rounds_before_deadlock && stuck_ > looks_before_deadlock) {
+  ++rounds_;
+  const bool looked_enough = rounds_ > rounds_before_deadlock && stuck_ > looks_before_deadlock;
+  if (looked_enough || (nobody_runs && stands_still())) {
     if (state_->all_stuck(waiting_)) {
       const auto ask = launch_->keep_looking;
       if (ask == nullptr || !ask(launch_->data)) return false;
@@ -139,6 +179,10 @@ bool Worker::admit_another() {
   if (escaped_ != nullptr) abandon();  // outside the handler, as in run_current()
   if (admitted) note_progress();
   return admitted;
+}
+
+void note_clock_read() {
+  if (this_worker != nullptr && this_worker->busy()) this_worker->note_clock_read();
 }
 
 }  // namespace rung::simt

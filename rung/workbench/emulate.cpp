@@ -19,6 +19,7 @@
 #include "rung/simt/simulator.hpp"
 #include "rung/workbench/annotate.hpp"
 #include "rung/workbench/emulate_bound.hpp"
+#include "rung/workbench/emulate_fix.hpp"
 #include "rung/workbench/emulate_orders.hpp"
 #include "rung/workbench/emulate_outcome.hpp"
 #include "rung/workbench/emulate_report.hpp"
@@ -39,7 +40,7 @@ struct Options {
   std::vector<std::string> sweeps;
   std::string json, order = "forward", capability, gpu, keep, checks = "repeated";
   bool build = false, toolchain = false, no_checks = false, no_streams = false, leaks = false,
-       annotate = false, branches = false, counters = false;
+       annotate = false, branches = false, counters = false, fix = false;
 
   /// Returns whether anybody asks for what is counted.
   [[nodiscard]] bool counts() const {
@@ -194,6 +195,12 @@ int run_in_folder(const Options& options) {
     worst.take(report);
   }
   if (options.counts()) tell_counts(options, worst);
+  if (options.fix) {
+    const auto sources = built ? std::vector<std::string>{} : options.sources.files;
+    for (const std::string& note : write_fixed(worst.parsed().at("findings"), sources)) {
+      fmt::print(stderr, "rung: {}\n", note);
+    }
+  }
   return worst.findings != 0 ? exit_findings : worst.exit_code;
 }
 
@@ -237,11 +244,10 @@ int run_sweep(const Options& options) {
 /// Refuses what a sweep has no use for.
 void check_sweep(const Options& options) {
   (void)parse_sweeps(options.sweeps, options.sources.definitions);
-  const std::pair<const char*, bool> others[] = {{"--build", options.build},
-                                                 {"--order all", options.order == "all"},
-                                                 {"--annotate", options.annotate},
-                                                 {"--counters", options.counters},
-                                                 {"--keep", !options.keep.empty()}};
+  const std::pair<const char*, bool> others[] = {
+      {"--build", options.build},       {"--order all", options.order == "all"},
+      {"--annotate", options.annotate}, {"--counters", options.counters},
+      {"--fix", options.fix},           {"--keep", !options.keep.empty()}};
   for (const auto& [name, given] : others) {
     if (!given) continue;
     throw Error(ErrorCode::invalid_argument,
@@ -333,6 +339,9 @@ CommandSpec::Action setup(Parser app) {
   app.add_flag("--no-streams", options->no_streams,
                "do not check whether streams, events and waits of the host order their work");
   app.add_flag("--leaks", options->leaks, "memory that is never freed is a finding");
+  app.add_flag("--fix", options->fix,
+               "make the changes that findings advise: NAME.cu stays as it is, NAME.fixed.cu has "
+               "them");
   app.add_option("--timeout", options->timeout,
                  "seconds that the program may run, compiling apart, before it is stopped")
       .not_negative();
@@ -368,6 +377,8 @@ CommandSpec::Action setup(Parser app) {
               "how bytes, occupancy and bound move with the tile");
   app.example("rung emulate --json report.json --timeout 60 -lcublas gemm.cu",
               "findings and counters for a script; stopped after a minute");
+  app.example("rung emulate --fix race.cu",
+              "writes race.fixed.cu, with the advice followed where a program can");
   app.example("cmake --toolchain $(rung emulate --toolchain-file) -S . -B build",
               "configure a CMake project for the simulated GPU; rung emulate build/app runs it");
   app.exit_codes({{exit_good, "the program returned 0, and nothing was found"},

@@ -161,6 +161,7 @@ void advise(Finding& finding) {
   if (finding.in_library) return;  // its source is not the program's
   if (finding.kind == Kind::race) advise_race(finding);
   if (finding.kind == Kind::out_of_bounds && !advise_allocation(finding)) advise_bounds(finding);
+  if (finding.kind == Kind::misaligned) advise_misaligned(finding);
   if (finding.kind == Kind::uninitialized) advise_uninitialized(finding);
   if (finding.kind == Kind::barrier && finding.message.starts_with("lanes of ")) {
     advise_split(finding);
@@ -250,6 +251,20 @@ bool explains(const Finding& race, const Finding& read) {
          !update_of(*tree, *other.statement, race.object.name, true).has_value();
 }
 
+/// Returns true if the finding is about memory that the other one's index, which the array's type
+/// does not have, has run into: the line goes wrong there, and does not name that memory.
+bool follows_from_index(const Finding& one, const Finding& index) {
+  if (one.kind != Kind::race && one.kind != Kind::uninitialized) return false;
+  if (index.kind != Kind::out_of_bounds || !index.message.starts_with("index ")) return false;
+  const bool here = index.line == one.line && index.file == one.file;
+  const bool there =
+      one.kind == Kind::race && index.line == one.other_line && index.file == one.other_file;
+  if (!here && !there) return false;
+  if (one.object.name.empty() || one.object.name == index.object.name) return true;
+  const SourceTree* const tree = source_tree(index.file);
+  return tree != nullptr && uses_of(*tree, index.line, one.object.name).empty();
+}
+
 }  // namespace
 
 void advise(std::vector<Finding>& findings) {
@@ -267,15 +282,10 @@ void advise(std::vector<Finding>& findings) {
                     other.line == one.line && other.file == one.file;
            });
   });
-  // Beyond the end of a row is the next one, which other threads write.
+  // What lies beyond the end of an array is another one, or the next row.
   drop(findings, [&](const Finding& one) {
-    return one.kind == Kind::race &&
-           std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
-             const bool here = other.line == one.line && other.file == one.file;
-             const bool there = other.line == one.other_line && other.file == one.other_file;
-             return other.kind == Kind::out_of_bounds && other.message.starts_with("index ") &&
-                    (here || there) && other.object.name == one.object.name;
-           });
+    return std::any_of(findings.begin(), findings.end(),
+                       [&](const Finding& other) { return follows_from_index(one, other); });
   });
   // A race whose other side is unknown adds nothing to one in the same line whose sides are known.
   drop(findings, [&](const Finding& one) {
@@ -294,6 +304,7 @@ void advise(std::vector<Finding>& findings) {
            std::any_of(findings.begin(), findings.end(),
                        [&](const Finding& race) { return explains(race, one); });
   });
+  spell_fixes(findings);
 }
 
 }  // namespace rung::cuda

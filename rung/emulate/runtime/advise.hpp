@@ -35,6 +35,11 @@ void advise_uninitialized(simt::record::Finding& finding);
 /// Advises on a barrier that lanes of one warp reach in different calls.
 void advise_split(simt::record::Finding& finding);
 
+/// Advises on a launch in which no thread can run. `details`: all of the simulator's message.
+void advise_deadlock(simt::record::Finding& finding, const std::string& details);
+/// Advises on a vector access whose address is no multiple of its size.
+void advise_misaligned(simt::record::Finding& finding);
+
 /// Returns true if a finding about a mask is of code that the compiler has merged.
 bool is_merged_store(const simt::record::Finding& finding);
 
@@ -70,6 +75,10 @@ struct Update {
 /// `elsewhere`: even if it does.
 std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
                                 const std::string& array, bool elsewhere);
+
+/// Spells what the fixes replace as the file does, comments included, and leaves out lines at the
+/// end that stay as they are.
+void spell_fixes(std::vector<simt::record::Finding>& findings);
 
 /// Returns a fix by which text of a statement is replaced.
 simt::record::Fix replacement(const SourceTree& tree, const char* kind, const Statement& one,

@@ -1,115 +1,170 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about races between holders of a lock: it is freed without a fence, so that the next
-// holder may not see what the last one wrote.
-#include <set>
+// Advice about races between threads that pass data on by a lock, a semaphore, a flag or a ticket:
+// a fence is missing before the release, or a barrier between the data and the one thread that
+// releases.
 #include <utility>
+#include <vector>
 
-#include "rung/emulate/brackets.hpp"
 #include "rung/emulate/runtime/advise.hpp"
+#include "rung/emulate/runtime/array_uses.hpp"
 #include "rung/emulate/runtime/barrier_advice.hpp"
+#include "rung/emulate/runtime/signals.hpp"
 
 namespace rung::cuda {
 namespace {
 
-using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr std::size_t nowhere = ~std::size_t{0};
+class OrderAdvice {
+ public:
+  OrderAdvice(simt::record::Finding& race, const Pair& pair)
+      : race_(race), tree_(*pair.tree), tokens_(tree_.tokens()), function_(*pair.function) {}
 
-/// A call that acquires or frees a lock, itself or within a function of the program.
-struct LockCall {
-  std::string lock;          // as the source spells it
-  std::size_t atomic;        // token of the atomic function
-  const Function* function;  // function that makes the call
-  bool fenced;               // a fence precedes it in a function of its own
-};
-
-bool is_atomic(const emulate::Token& token) {
-  return token.is("atomicCAS") || token.is("atomicExch");
-}
-bool is_fence(const emulate::Token& token) {
-  return token.is("__threadfence") || token.is("__threadfence_system") ||
-         token.is("atomic_thread_fence");
-}
-
-/// Returns the text of the first argument of the call whose name is at `name`.
-std::string first_argument(const SourceTree& tree, std::size_t name) {
-  const TokenStream& tokens = tree.tokens();
-  const std::size_t close = tokens.closing(name + 1);
-  std::size_t end = name + 2;
-  while (end < close && !tokens[end].is(",")) {
-    end = emulate::opens(tokens[end]) ? tokens.closing(end) + 1 : end + 1;
+  /// Advises on what `writer` wrote and `reader` reads or writes.
+  bool find(const Statement& writer, const Statement& reader) {
+    const std::vector<Signal> signals = signals_of(tree_, function_);
+    std::vector<const Signal*> acquires;
+    const std::size_t target =
+        reader.kind == Statement::Kind::simple ? reader.begin : reader.header_begin;
+    for (const Signal& one : signals) {
+      if (one.used && one.token < target) acquires.push_back(&one);
+    }
+    for (const Signal& release : signals) {
+      if (!release.writes || release.token < writer.end) continue;
+      for (auto acquire = acquires.rbegin(); acquire != acquires.rend(); ++acquire) {
+        if ((*acquire)->object != release.object) continue;
+        const bool released = before_release(writer, release);
+        const std::string advice = released ? race_.advice + "; and " : "";
+        const bool acquired = behind_acquire(**acquire, reader);
+        if (acquired) race_.advice.insert(0, advice);
+        return released || acquired;
+      }
+    }
+    return false;
   }
-  return tree.text(name + 2, end);
-}
 
-/// Returns the call at this token; its `atomic` is `nowhere` if it concerns no lock.
-LockCall lock_call(const SourceTree& tree, const Function& from, std::size_t at) {
-  const TokenStream& tokens = tree.tokens();
-  LockCall call{"", nowhere, &from, false};
-  if (tokens[at].kind != TokenKind::identifier || !tokens[at + 1].is("(")) return call;
-  if (is_atomic(tokens[at])) {
-    call.lock = first_argument(tree, at);
-    call.atomic = at;
-    return call;
+ private:
+  [[nodiscard]] bool has_fence(std::size_t begin, std::size_t end) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (is_fence(tokens_[i])) return true;
+    }
+    return false;
   }
-  const Function* const called = tree.function(tokens[at].text);
-  if (called == nullptr || called == &from) return call;
-  bool fenced = false;
-  for (std::size_t i = called->body.begin; i < called->body.end; ++i) {
-    fenced = fenced || is_fence(tokens[i]);
-    if (!is_atomic(tokens[i])) continue;
-    const bool member = tokens[at - 1].is(".") || tokens[at - 1].is("->");
-    return {member ? std::string(tokens[at - 2].text) : first_argument(tree, at), i, called,
-            fenced};
+  [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end) const {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (tree_.is_barrier(i, false)) return true;
+    }
+    return false;
   }
-  return call;
-}
+  /// Returns the outermost branch around the token that only some threads of a block take and that
+  /// does not hold `other`.
+  [[nodiscard]] const Statement* varying_branch(std::size_t token, const Statement& other) const {
+    const Statement* found = nullptr;
+    for (const Statement* one = &SourceTree::statement_at(function_, token); one != nullptr;
+         one = one->parent) {
+      if (one->contains(other)) break;
+      if (one->kind == Statement::Kind::branch && !tree_.uniform(function_, *one, false)) {
+        found = one;
+      }
+    }
+    return found;
+  }
 
-/// Returns the innermost statement that holds the token.
-const Statement& statement_at(const Function& function, std::size_t token) {
-  const Statement* one = &function.body;
-  for (const Statement* inner = one; inner != nullptr;) {
-    one = inner;
-    inner = nullptr;
-    for (const auto& part : one->parts) {
-      if (part->begin <= token && token < part->end) inner = part.get();
+  bool before_release(const Statement& writer, const Signal& release) {
+    const Statement* const branch = varying_branch(release.token, writer);
+    const bool one_thread = race_.block_extent.x * race_.block_extent.y * race_.block_extent.z == 1;
+    const bool waits = branch == nullptr || one_thread || has_barrier(writer.end, branch->begin);
+    const bool fenced = release.fenced || has_fence(writer.end, release.token);
+    if (waits && fenced) return false;
+    if (!waits) {
+      const std::string line = std::to_string(tree_.line(branch->begin));
+      race_.advice = joined({"put ", fenced ? "" : "__threadfence() and ",
+                             "__syncthreads() before line ", line, ", where one thread updates ",
+                             release.object, " for all: the others may not have written yet"});
+      insert_before(*branch, fenced ? "__syncthreads();" : "__threadfence(); __syncthreads();");
+      return true;
+    }
+    const Statement* statement = &SourceTree::statement_at(*release.function, release.inner);
+    const std::string line = std::to_string(tree_.line(statement->begin));
+    const std::string written = std::to_string(tree_.line(writer.begin));
+    const bool lock =
+        tokens_[release.inner].is("atomicExch") || tokens_[release.inner].is("atomicCAS");
+    const bool held = lock && !release.used;
+    race_.advice = joined({"put __threadfence() before line ", line,
+                           held ? ", which frees the lock" : ", which updates " + release.object,
+                           held ? ": without it the next holder may not see what this one wrote"
+                                : ": without it those who see that may not see what line " +
+                                      written + " has written"});
+    insert_before(*statement, "__threadfence();");
+    return true;
+  }
+
+  bool behind_acquire(const Signal& acquire, const Statement& reader) {
+    const std::size_t target =
+        reader.kind == Statement::Kind::simple ? reader.begin : reader.header_begin;
+    const Statement* const branch = varying_branch(acquire.token, reader);
+    const bool waits = branch == nullptr || has_barrier(branch->end, target);
+    const bool fenced = !acquire.is_volatile || has_fence(acquire.token, target);
+    if (waits && fenced) return false;
+    const Statement* waiting = &SourceTree::statement_at(function_, acquire.token);
+    if (!waits) waiting = branch;
+    const std::string line = std::to_string(tree_.line(waiting->begin));
+    const char* const call = waits    ? "__threadfence()"
+                             : fenced ? "__syncthreads()"
+                                      : "__threadfence() and __syncthreads()";
+    race_.advice =
+        joined({"put ", call, " behind line ", line, ", which waits for ", acquire.object, ": ",
+                waits ? "what is read behind it may be older"
+                      : "only the threads that wait know of the data"});
+    insert_behind(*waiting, waits    ? "__threadfence();"
+                            : fenced ? "__syncthreads();"
+                                     : "__threadfence(); __syncthreads();");
+    return true;
+  }
+
+  void insert_behind(const Statement& one, const std::string& text) {
+    const Statement* const block = one.parent;
+    const bool in_block = block != nullptr && block->kind == Statement::Kind::block;
+    const std::size_t next = one.end;
+    if (in_block && tree_.begins_line(next)) {
+      race_.fixes.push_back({"fence", tree_.file(), tree_.line(next), "", text});
+    } else {
+      const std::string both = tree_.text(one) + " " + text;
+      race_.fixes.push_back(replacement(tree_, "fence", one, in_block ? both : "{ " + both + " }"));
     }
   }
-  return *one;
-}
+  void insert_before(const Statement& one, const std::string& text) {
+    const bool in_block = one.parent != nullptr && one.parent->kind == Statement::Kind::block;
+    if (tree_.begins_line(one.begin) && in_block) {
+      race_.fixes.push_back({"fence", tree_.file(), tree_.line(one.begin), "", text});
+    } else if (in_block) {
+      race_.fixes.push_back(replacement(tree_, "fence", one, text + " " + tree_.text(one)));
+    } else {
+      race_.fixes.push_back(
+          replacement(tree_, "fence", one, "{ " + text + " " + tree_.text(one) + " }"));
+    }
+  }
+
+  simt::record::Finding& race_;
+  const SourceTree& tree_;
+  const TokenStream& tokens_;
+  const Function& function_;
+};
 
 }  // namespace
 
 bool advise_lock(simt::record::Finding& race, const Pair& pair) {
-  const SourceTree& tree = *pair.tree;
-  const TokenStream& tokens = tree.tokens();
-  const Statement& body = pair.function->body;
-  std::set<std::string> held;
-  for (std::size_t i = body.begin; i < pair.first->begin; ++i) {
-    const LockCall call = lock_call(tree, *pair.function, i);
-    if (call.atomic != nowhere) held.insert(call.lock);
-  }
-  for (std::size_t i = pair.second->end; i < body.end && !held.empty(); ++i) {
-    if (is_fence(tokens[i])) return false;
-    const LockCall call = lock_call(tree, *pair.function, i);
-    if (call.atomic == nowhere || !held.contains(call.lock)) continue;
-    if (call.fenced) return false;
-    const Statement& release = statement_at(*call.function, call.atomic);
-    const int line = tree.line(release.begin);
-    race.advice =
-        "put __threadfence() before line " + std::to_string(line) +
-        ", which frees the lock: without it the next holder may not see what this one wrote";
-    const bool own_line = tokens[release.begin].space.find('\n') != std::string_view::npos;
-    const bool in_block =
-        release.parent != nullptr && release.parent->kind == Statement::Kind::block;
-    if (own_line && in_block) {
-      race.fixes.push_back({"fence", tree.file(), line, "", "__threadfence();"});
-    } else {
-      race.fixes.push_back(
-          replacement(tree, "fence", release, "{ __threadfence(); " + tree.text(release) + " }"));
-    }
-    return true;
+  if (!race.racers.across_blocks && !race.racers.across_warps) return false;
+  const std::string& array = race.object.name;
+  for (const bool forward : {true, false}) {
+    const Statement& writer = forward ? *pair.first : *pair.second;
+    const Statement& reader = forward ? *pair.second : *pair.first;
+    const bool known = !array.empty() && !race.racers.both_write && pair.first != pair.second &&
+                       writes_array(*pair.tree, *pair.first, array) !=
+                           writes_array(*pair.tree, *pair.second, array);
+    if (known && !writes_array(*pair.tree, writer, array)) continue;
+    if (OrderAdvice(race, pair).find(writer, reader)) return true;
+    if (pair.first == pair.second) break;
   }
   return false;
 }

@@ -12,12 +12,17 @@ namespace {
 namespace record = simt::record;
 using record::Finding;
 
-/// Returns the statement of `function` from which the spot's function is called; null: it is not.
-const Statement* call_in(const SourceTree& tree, const Function& function,
-                         const SourceTree::Spot& spot) {
+/// Returns the statement of `function` from which `callee` is called, directly or through others;
+/// null: it is not.
+const Statement* call_in(const SourceTree& tree, const Function& function, const Function& callee,
+                         int depth = 0) {
+  constexpr int deepest = 4;
   for (std::size_t i = function.body.begin; i < function.body.end; ++i) {
-    if (tree.tokens()[i].is(spot.function->name) && tree.tokens()[i + 1].is("(")) {
-      return tree.find(tree.line(i), spot.function->name).statement;
+    const Function* const called = tree.called_at(i);
+    if (called == nullptr || called == &function) continue;
+    if (called == &callee ||
+        (depth < deepest && call_in(tree, *called, callee, depth + 1) != nullptr)) {
+      return &SourceTree::statement_at(function, i);
     }
   }
   return nullptr;
@@ -59,7 +64,7 @@ Pair find_pair(const Finding& race) {
     const Function* const kernel = kernel_of(*tree, race);
     if (kernel == nullptr) return {};
     for (SourceTree::Spot* one : {&here, &there}) {
-      if (one->function != kernel) *one = {kernel, call_in(*tree, *kernel, *one)};
+      if (one->function != kernel) *one = {kernel, call_in(*tree, *kernel, *one->function)};
       if (one->statement == nullptr) return {};
     }
   }
@@ -170,6 +175,34 @@ bool varies(const Pair& pair, const std::string& array) {
   return false;
 }
 
+/// Advises to wait until a bulk store has read the memory that is refilled: by the wait that stands
+/// in the source and lets stores be in flight.
+void advise_refill(Finding& race, const SourceTree& tree) {
+  const emulate::TokenStream& tokens = tree.tokens();
+  const Function* const function = tree.find(race.other_line, "").function;
+  const Function* const stores = tree.find(race.line, "").function;
+  constexpr std::string_view word = "cp.async.bulk.wait_group.read ";
+  for (const Function* one : {stores, function}) {
+    if (one == nullptr) continue;
+    for (std::size_t i = one->body.begin; i < one->body.end; ++i) {
+      const std::string text(tokens[i].text);
+      const std::size_t at = text.find(word);
+      if (at == std::string::npos) continue;
+      const std::size_t digit = at + word.size();
+      const std::size_t end = text.find_first_not_of("0123456789", digit);
+      const std::string count = text.substr(digit, end - digit);
+      if (count.empty() || count == "0") continue;
+      const std::string line = std::to_string(tree.line(i));
+      race.advice = joined({"wait for the store before its memory is refilled: ", word,
+                            "0 in line ", line, ", where ", count, " leaves as many stores in ",
+                            "flight; or shorten the prefetch distance by as many stages"});
+      const std::string from = text.substr(at, word.size() + count.size());
+      race.fixes.push_back({"wait", tree.file(), tree.line(i), from, std::string(word) + "0"});
+      return;
+    }
+  }
+}
+
 void advise_across_blocks(Finding& race, bool same) {
   const std::string& message = race.message;
   const std::size_t atomic = message.find("updates atomically");
@@ -191,7 +224,10 @@ void advise_across_blocks(Finding& race, bool same) {
 void advise_race(Finding& race) {
   const Pair pair = find_pair(race);
   if (pair.tree == nullptr) return;
-  if (race.advice.starts_with("wait for the copy") || race.advice.starts_with("fence")) return;
+  const bool refilled = race.advice.starts_with("wait for the store");
+  if (refilled) advise_refill(race, *pair.tree);
+  if (refilled || race.advice.starts_with("wait for the copy") || race.advice.starts_with("fence"))
+    return;
   if (advise_lock(race, pair)) return;
   const record::Racers& racers = race.racers;
   const bool same = pair.first == pair.second;
@@ -221,12 +257,10 @@ void advise_race(Finding& race) {
   const bool one_warp = !racers.across_warps;
   // A conflict on the same element each time is not a matter of order.
   const bool one_element = same && racers.both_write && !varies(pair, race.object.name);
-  BarrierAdvice of_block(race, pair, false);
-  if (!one_element && of_block.find()) {
-    if (one_warp && !racers.one_warp) race.advice += " (all that race are of one warp)";
-    return;
-  }
   BarrierAdvice of_warp(race, pair, true);
+  BarrierAdvice of_block(race, pair, false);
+  if (!one_element && one_warp && !racers.one_warp && of_warp.find()) return;
+  if (!one_element && (of_block.find() || advise_between_calls(race, pair))) return;
   if (!one_element && one_warp && of_warp.find()) return;
   if (same && racers.both_write) {
     const auto update = update_of(*pair.tree, *pair.first, race.object.name, true);

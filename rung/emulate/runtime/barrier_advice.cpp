@@ -4,6 +4,9 @@
 
 #include <utility>
 
+#include "rung/emulate/runtime/advise.hpp"
+#include "rung/emulate/runtime/thread_values.hpp"
+
 namespace rung::cuda {
 namespace {
 
@@ -12,14 +15,6 @@ const Statement* part_of(const Statement& block, const Statement& inner) {
     if (part->contains(inner)) return part.get();
   }
   return nullptr;
-}
-
-/// Returns the statement that the token stands in.
-const Statement* innermost(const Statement& from, std::size_t token) {
-  for (const auto& part : from.parts) {
-    if (part->begin <= token && token < part->end) return innermost(*part, token);
-  }
-  return &from;
 }
 
 }  // namespace
@@ -48,8 +43,11 @@ bool BarrierAdvice::find() {
   const bool between = has_barrier(in_head ? from->header_end : from->end, pair_.second->begin);
   const Statement* const before = same ? nullptr : part_of(*common, *pair_.second);
   bool placed = false;
-  if (!between && before != nullptr && common->kind == Statement::Kind::block &&
-      all_come_by(common)) {
+  const std::size_t begin = in_head ? from->header_end : from->end;
+  if (!same && !between && advise_partial(begin, pair_.second->begin)) {
+    placed = true;
+  } else if (!between && before != nullptr && common->kind == Statement::Kind::block &&
+             all_come_by(common)) {
     insert_before(in_head ? *common->parts.front() : *before);
     words_ = rung::cuda::between(pair_);
     placed = true;
@@ -60,24 +58,174 @@ bool BarrierAdvice::find() {
     const bool known = has_barrier(loop->header_end + 1, pair_.first->begin) ||
                        has_barrier(pair_.second->end, loop->end);
     if (known) break;
+    if (advise_partial(pair_.second->end, loop->end) ||
+        advise_partial(loop->header_end + 1, pair_.first->begin)) {
+      placed = true;
+      break;
+    }
     insert_at_end(*loop);
     const bool one_line = last_line(*loop) == tree_.line(loop->begin);
-    words_ += (placed ? " and " : "") + std::string("at the end of the loop body, ") +
+    words_ += (words_.empty() ? "" : " and ") + std::string("at the end of the loop body, ") +
               (one_line ? "in line " : "after line ") + std::to_string(last_line(*loop));
     placed = true;
     break;
   }
-  if (!placed) return false;
-  race_.advice = std::string("put ") + call() + " " + words_;
-  const std::size_t end = pair_.second->end;
-  std::string lines = skipped_lines(pair_.first->begin, end);
-  for (const Statement* loop = common; loop != nullptr && lines.empty(); loop = loop->parent) {
-    if (loop->kind == Statement::Kind::loop) lines = skipped_lines(loop->begin, loop->end);
+  if (!placed && !advise_partial(pair_.first->begin, pair_.second->end, true)) return false;
+  race_.advice = words_.empty() ? "" : std::string("put ") + call() + " " + words_;
+  if (!partial_.empty()) race_.advice += (words_.empty() ? "" : "; ") + partial_;
+  return true;
+}
+
+std::size_t BarrierAdvice::partial_barrier(std::size_t begin, std::size_t end, bool around) const {
+  for (std::size_t i = begin; i < end; ++i) {
+    if (!tree_.is_barrier(i, false) || tree_.is_barrier(i - 1, false)) continue;
+    const Statement& one = SourceTree::statement_at(*pair_.function, i);
+    for (const Statement* outer = one.parent; outer != nullptr; outer = outer->parent) {
+      if (!around && outer->contains(*pair_.first) && outer->contains(*pair_.second)) break;
+      if (!tree_.uniform(*pair_.function, *outer, false)) return i;
+    }
   }
-  if (!lines.empty()) {
-    race_.advice += "; the one in line " + lines +
-                    " stands in a branch that some threads do not take, and orders nothing for "
-                    "them: move it out";
+  return end;
+}
+
+bool BarrierAdvice::advise_partial(std::size_t begin, std::size_t end, bool around) {
+  const std::size_t barrier = partial_barrier(begin, end, around);
+  if (warp_ || barrier == end || !partial_.empty()) return false;
+  simt::record::Finding advised = race_;
+  advised.fixes.clear();
+  if (!advise_whole_barrier(advised, tree_, *pair_.function, barrier)) return false;
+  partial_ = advised.advice;
+  race_.fixes.insert(race_.fixes.end(), advised.fixes.begin(), advised.fixes.end());
+  return true;
+}
+
+namespace {
+
+/// Returns how many threads of the finding's block may take the branch.
+std::int64_t count_takers(const simt::record::Finding& finding, const SourceTree& tree,
+                          const Function& function, const Statement& branch, bool first_part) {
+  simt::record::Finding other = finding;
+  std::int64_t count = 0;
+  const auto& block = finding.block_extent;
+  for (unsigned z = 0; z < block.z; ++z) {
+    for (unsigned y = 0; y < block.y; ++y) {
+      for (unsigned x = 0; x < block.x; ++x) {
+        other.thread = {x, y, z};
+        const auto truth =
+            ThreadValues(tree, function, other).truth({branch.header_begin, branch.header_end});
+        count += truth.value_or(first_part) == first_part ? 1 : 0;
+      }
+    }
+  }
+  return count;
+}
+
+/// Moves the barrier, the first or last statement of the branch, in front of it or behind; or splits
+/// the branch at the barrier.
+void take_out(simt::record::Finding& finding, const SourceTree& tree, const Statement& branch,
+              const Statement& barrier) {
+  const std::string call = tree.text(barrier);
+  const Statement& body = *barrier.parent;
+  const auto fix = [&](const Statement& one, std::string text) {
+    finding.fixes.push_back(replacement(tree, "barrier", one, std::move(text)));
+  };
+  const bool alone = &body == &branch || body.parts.size() == 1;
+  if (branch.parts.size() != 1 || (&body != &branch && body.parent != &branch)) return;
+  if (alone) {
+    fix(branch, call);
+    return;
+  }
+  const bool first = body.parts.front().get() == &barrier;
+  const bool last = body.parts.back().get() == &barrier;
+  const std::size_t next = first ? branch.begin : branch.end;
+  const bool in_block = branch.parent != nullptr && branch.parent->kind == Statement::Kind::block;
+  if ((first || last) && in_block && tree.begins_line(next)) {
+    fix(barrier, "");
+    const int line = first ? tree.line(next) : tree.line(branch.end - 1) + 1;
+    finding.fixes.push_back({"barrier", tree.file(), line, "", call});
+    return;
+  }
+  for (std::size_t i = body.begin + 1; i < barrier.begin; ++i) {
+    const bool declares = tree.tokens()[i].is_identifier() && tree.tokens()[i + 1].is_identifier();
+    if (declares) return;  // what follows the barrier may use it
+  }
+  const std::string condition = tree.text(branch.header_begin, branch.header_end);
+  fix(barrier, joined({"} ", call, " if (", condition, ") {"}));
+}
+
+}  // namespace
+
+bool advise_whole_barrier(simt::record::Finding& finding, const SourceTree& tree,
+                          const Function& function, std::size_t barrier) {
+  const Statement& call = SourceTree::statement_at(function, barrier);
+  const Statement* branch = nullptr;
+  for (const Statement* one = call.parent; one != nullptr; one = one->parent) {
+    if (one->kind == Statement::Kind::branch && !tree.uniform(function, *one, false)) branch = one;
+    if (one->kind == Statement::Kind::loop && !tree.uniform(function, *one, false)) return false;
+  }
+  if (branch == nullptr || call.kind != Statement::Kind::simple) return false;
+  for (const auto& part : branch->parts) {  // both of them may have one
+    bool has = false;
+    for (std::size_t i = part->begin; i < part->end; ++i) has |= tree.is_barrier(i, false);
+    if (!has && branch->parts.size() == 2) break;
+    if (part == branch->parts.back() && branch->parts.size() == 2) return false;
+  }
+  const auto& block = finding.block_extent;
+  const std::int64_t threads = std::int64_t{1} * block.x * block.y * block.z;
+  const std::int64_t takers =
+      count_takers(finding, tree, function, *branch, branch->parts.front()->contains(call));
+  const std::string line = std::to_string(tree.line(barrier));
+  const std::string whom = 0 < takers && takers < threads
+                               ? std::to_string(takers) + " of " + std::to_string(threads)
+                               : "only some";
+  const std::string condition = tree.text(branch->header_begin, branch->header_end);
+  finding.advice = joined({"the barrier of line ", line, " is reached by ", whom,
+                           " threads of the block: take it out of `if (", condition,
+                           ")`, so that all reach it"});
+  take_out(finding, tree, *branch, call);
+  return true;
+}
+
+bool advise_between_calls(simt::record::Finding& race, const Pair& pair) {
+  const SourceTree& tree = *pair.tree;
+  if (pair.function->kernel || race.racers.across_blocks) return false;
+  if (!BarrierAdvice(race, pair, false).ordered_within()) return false;
+  const std::string left = joined({": the next call of ", pair.function->name, " writes ",
+                                   race.object.name.empty() ? "there" : race.object.name,
+                                   " while threads still use what this one has left"});
+  const Function* called = pair.function;
+  for (int depth = 0; depth < 4; ++depth) {
+    const Function* caller = nullptr;
+    const Statement* call = nullptr;
+    int calls = 0;
+    for (const auto& one : tree.functions()) {
+      if (one.get() == called) continue;
+      for (std::size_t i = one->body.begin; i < one->body.end; ++i) {
+        if (tree.called_at(i) != called) continue;
+        ++calls;
+        caller = one.get();
+        call = &SourceTree::statement_at(*one, i);
+      }
+    }
+    if (calls != 1) break;
+    const Pair again{&tree, caller, call, call};
+    if (BarrierAdvice(race, again, false).find()) {
+      race.advice += left;
+      return true;
+    }
+    called = caller;
+  }
+  const auto& parts = pair.function->body.parts;
+  if (parts.empty()) return false;
+  const Statement& first = *parts.front();
+  const std::string line = std::to_string(tree.line(first.begin));
+  race.advice = joined({"put __syncthreads() at the beginning of ", pair.function->name,
+                        ", before line ", line, left});
+  if (tree.begins_line(first.begin)) {
+    race.fixes.push_back({"barrier", tree.file(), tree.line(first.begin), "", "__syncthreads();"});
+  } else {
+    race.fixes.push_back(
+        replacement(tree, "barrier", first, "__syncthreads(); " + tree.text(first)));
   }
   return true;
 }
@@ -96,25 +244,15 @@ bool BarrierAdvice::has_barrier(std::size_t begin, std::size_t end) const {
   }
   return false;
 }
-std::string BarrierAdvice::skipped_lines(std::size_t begin, std::size_t end) const {
-  std::string lines;
-  for (std::size_t i = begin; i < end; ++i) {
-    if (!tree_.is_barrier(i, warp_)) continue;
-    // Any branch around the barrier counts, even one that encloses the accesses as well.
-    bool uniform = true;
-    for (const Statement* one = innermost(pair_.function->body, i); one != nullptr;
-         one = one->parent) {
-      uniform = uniform && tree_.uniform(*pair_.function, *one, warp_);
-    }
-    if (!uniform) lines += (lines.empty() ? "" : " and ") + std::to_string(tree_.line(i));
-  }
-  return lines;
-}
 bool BarrierAdvice::skipped(std::size_t token) const {
   const Statement* one = &pair_.function->body;
   while (one != nullptr) {
-    const bool branch = one->kind == Statement::Kind::branch;
-    if (branch && !one->contains(*pair_.first) && !one->contains(*pair_.second)) return true;
+    if (one->kind == Statement::Kind::branch) {
+      const bool first = one->contains(*pair_.first), second = one->contains(*pair_.second);
+      if (!first && !second) return true;
+      // Those that are on the other side of the race do not come by.
+      if (first != second && !tree_.uniform(*pair_.function, *one, false)) return true;
+    }
     const Statement* inner = nullptr;
     for (const auto& part : one->parts) {
       if (part->begin <= token && token < part->end) inner = part.get();
@@ -128,16 +266,13 @@ int BarrierAdvice::last_line(const Statement& loop) const {
   const bool block = body.kind == Statement::Kind::block && !body.parts.empty();
   return tree_.line((block ? body.parts.back()->end : body.end) - 1);
 }
-bool BarrierAdvice::begins_line(std::size_t token) const {
-  return token > 0 && tree_.tokens()[token].space.find('\n') != std::string_view::npos;
-}
 void BarrierAdvice::add(int line, std::string from, std::string text) {
   race_.fixes.push_back({"barrier", tree_.file(), line, std::move(from), std::move(text)});
 }
 void BarrierAdvice::insert_before(const Statement& one) {
   const std::string barrier = std::string(call()) + ";";
   const int line = tree_.line(one.begin);
-  if (begins_line(one.begin)) {
+  if (tree_.begins_line(one.begin)) {
     add(line, "", barrier);
   } else {
     add(line, tree_.text(one), barrier + " " + tree_.text(one));
@@ -148,7 +283,7 @@ void BarrierAdvice::insert_at_end(const Statement& loop) {
   const std::string barrier = std::string(call()) + ";";
   if (body.kind != Statement::Kind::block) {
     add(tree_.line(body.begin), tree_.text(body), "{ " + tree_.text(body) + " " + barrier + " }");
-  } else if (begins_line(body.end - 1)) {
+  } else if (tree_.begins_line(body.end - 1)) {
     add(tree_.line(body.end - 1), "", barrier);
   } else {
     const std::string text = tree_.text(body);

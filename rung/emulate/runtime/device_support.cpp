@@ -23,6 +23,7 @@
 namespace rung::cuda {
 
 unsigned long long nanoseconds() {
+  simt::note_clock_read();
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return static_cast<unsigned long long>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());

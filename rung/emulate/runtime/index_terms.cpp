@@ -151,7 +151,7 @@ std::string condition_of(const SourceTree& tree, const Finding& finding, const I
     const std::optional<std::int64_t> value = values.value(term.range);
     const bool wraps = values.is_unsigned(term.range);
     const bool falls = any_negative ? values.may_be_negative(term.range) : wrong.before();
-    const bool grows = tree.mentions(term.range.begin, term.range.end, "+");
+    const bool grows = values.may_grow(term.range);
     const std::string text = in_parentheses(tree.text(term.range.begin, term.range.end));
     if (falls && !wraps) {
       add(text + " >= 0", value.has_value() ? std::optional(*value >= 0) : std::nullopt);

@@ -280,7 +280,6 @@ cudaError_t report_kernel_failure(const std::string& message) {
     advise(known.back());
     text = record::to_text(known.back());
   }
-  tell(text);
   Finding finding;
   finding.kind = meaning->kind;
   finding.block = coordinates(message, "\n  block");
@@ -295,6 +294,11 @@ cudaError_t report_kernel_failure(const std::string& message) {
     set_place(finding, where.substr(0, where.find_first_of(" \n,")));
   }
   finding.message = message.substr(0, message.find('\n'));
+  if (finding.kind == Kind::deadlock) {
+    advise_deadlock(finding, message);
+    if (!finding.advice.empty()) text += "\n  " + finding.advice;
+  }
+  tell(text);
   const std::lock_guard lock(mutex);
   told.try_emplace({finding.file, finding.line}, text);
   if (noted && !known.empty()) told.try_emplace({known.back().file, known.back().line}, text);

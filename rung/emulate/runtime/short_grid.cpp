@@ -10,7 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "rung/emulate/brackets.hpp"
+#include "rung/emulate/runtime/advise.hpp"
 #include "rung/emulate/runtime/memory.hpp"
+#include "rung/emulate/runtime/thread_values.hpp"
 #include "rung/simt/limits.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"
@@ -103,6 +106,106 @@ std::string advice_for(std::uint64_t elements, unsigned block, const char* along
          " drops the rest";
 }
 
+/// Returns the first token of the operand that ends before `end`, or one past the operand that
+/// begins at `begin`: a name, a number, or something in brackets.
+std::size_t operand_begin(const emulate::TokenStream& tokens, std::size_t end) {
+  std::size_t at = end - 1;
+  if (emulate::closes(tokens[at])) at = tokens.opening(at);
+  while (tokens[at - 1].is(".") || tokens[at - 1].is("->") ||
+         (tokens[at].is("(") && tokens[at - 1].is_identifier())) {
+    at -= tokens[at].is("(") ? 1 : 2;
+  }
+  return at;
+}
+std::size_t operand_end(const emulate::TokenStream& tokens, std::size_t begin) {
+  std::size_t at = begin;
+  while (tokens[at + 1].is(".") || tokens[at + 1].is("->")) at += 2;
+  if (tokens[at].is("(")) return tokens.closing(at) + 1;
+  return tokens[at + 1].is("(") ? tokens.closing(at + 1) + 1 : at + 1;
+}
+
+/// Rounds up the first division of these tokens. Returns false if there is none.
+bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding) {
+  const emulate::TokenStream& tokens = tree.tokens();
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    if (!tokens[i].is("/")) continue;
+    std::size_t begin = operand_begin(tokens, i), end = operand_end(tokens, i + 1);
+    const std::string n = tree.text(begin, i), size = tree.text(i + 1, end);
+    // ceil() and the like get a whole number already.
+    const std::string_view function = tokens[begin - 2].text;
+    const bool ceils = tokens[begin - 1].is("(") && tokens[end].is(")") &&
+                       (function == "ceil" || function == "ceilf");
+    if (ceils) {
+      begin -= tokens[begin - 3].is("::") ? 4 : 2;
+      end += 1;
+      finding.advice += joined({"; ", function, "() gets a quotient of integers, already rounded"});
+    }
+    // A quotient that a sum rounds up already is another axis.
+    if (tree.mentions(range.begin, i, "-")) continue;
+    std::string text = n;
+    while (text.back() == ' ') text.pop_back();
+    finding.fixes.push_back({"grid", tree.file(), tree.line(begin), tree.text(begin, end),
+                             joined({"(", text, " + ", size, " - 1) / ", size})});
+    return true;
+  }
+  return false;
+}
+
+/// Rounds up the division by which the launch of this finding counts its blocks; `axis`: of a grid
+/// of several dimensions.
+void fix_grid(record::Finding& finding, std::size_t axis) {
+  const SourceTree* const tree = source_tree(finding.file);
+  if (tree == nullptr) return;
+  const emulate::TokenStream& tokens = tree->tokens();
+  std::size_t open = 0;
+  while (open < tokens.size() && (tree->line(open) != finding.line || !tokens[open].is("<<") ||
+                                  !tokens[open + 1].is("<"))) {
+    ++open;
+  }
+  if (open >= tokens.size()) return;
+  const auto end_of = [&](std::size_t begin) {
+    std::size_t i = begin;
+    while (i < tokens.size() && !tokens[i].is(",") && !tokens[i].is(";") &&
+           !emulate::closes(tokens[i])) {
+      i = emulate::opens(tokens[i]) ? tokens.closing(i) + 1 : i + 1;
+    }
+    return i;
+  };
+  TokenRange range{open + 2, end_of(open + 2)};
+  const Function* function = nullptr;
+  for (const auto& one : tree->functions()) {
+    if (one->body.begin < open && open < one->body.end) function = one.get();
+  }
+  // The argument of an axis of dim3(a, b), or what a variable is set to.
+  for (int depth = 0; depth < 4; ++depth) {
+    std::size_t bracket = range.begin;
+    if (tokens[bracket].is("dim3")) ++bracket;
+    if (tokens[bracket].is("(") || tokens[bracket].is("{")) {
+      const bool list = bracket != range.begin || tokens[bracket].is("{");
+      if (list) {
+        std::size_t begin = bracket + 1;
+        for (std::size_t left = axis; left > 0; --left) begin = end_of(begin) + 1;
+        range = {begin, end_of(begin)};
+      }
+    }
+    if (round_up(*tree, range, finding)) return;
+    if (function == nullptr || range.end != range.begin + 1) return;
+    const std::string_view name = tokens[range.begin].text;
+    TokenRange next{0, 0};
+    for (std::size_t i = function->body.begin; i < open; ++i) {
+      if (!tokens[i].is(name)) continue;
+      if (tokens[i + 1].is("=")) next = {i + 2, end_of(i + 2)};
+      if (tokens[i - 1].is("dim3") && (tokens[i + 1].is("(") || tokens[i + 1].is("{"))) {
+        std::size_t begin = i + 2;
+        for (std::size_t left = axis; left > 0; --left) begin = end_of(begin) + 1;
+        next = {begin, end_of(begin)};
+      }
+    }
+    if (next.begin == next.end) return;
+    range = next;
+  }
+}
+
 void report(const ShortGrid& one) {
   const Shape& s = one.shape;
   const std::uint64_t elements = s.width * s.height, threads = s.wide * s.high;
@@ -118,6 +221,7 @@ void report(const ShortGrid& one) {
       size + " elements, one per thread, and the host copies those that no thread has written";
   finding.advice = s.wide < s.width ? advice_for(s.width, one.block.x, rows ? " in x" : "")
                                     : advice_for(s.height, one.block.y, " in y");
+  fix_grid(finding, s.wide < s.width ? 0 : 1);
   const record::Memory memory = record::find_memory(one.array);
   if (memory.code != nullptr) {
     const record::Source there = record::place_of(memory.code);

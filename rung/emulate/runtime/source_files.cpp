@@ -132,15 +132,17 @@ std::vector<std::string> preprocessed_files(bool rewritten) {
   return files;
 }
 
+std::string source_text(const std::string& file) {
+  return read_file(fs::path(simt::record::start_folder()) / file);
+}
+
 const SourceTree* source_tree(const std::string& file) {
   static auto& trees = *new std::map<std::string, std::unique_ptr<SourceTree>>;
   const auto compiled = compiled_lines().find(file);
   if (compiled == compiled_lines().end()) return nullptr;
   std::unique_ptr<SourceTree>& tree = trees[file];
   if (tree == nullptr) {
-    tree = std::make_unique<SourceTree>(
-        file,
-        compiled_text(read_file(fs::path(simt::record::start_folder()) / file), compiled->second));
+    tree = std::make_unique<SourceTree>(file, compiled_text(source_text(file), compiled->second));
   }
   return tree.get();
 }

@@ -136,7 +136,9 @@ void SourceTree::find_varying(Function& function) const {
     for (std::size_t i = function.body.begin; i < function.body.end; ++i) {
       if (!is_assignment(tokens_, i)) continue;
       std::size_t name = i - 1;
-      if (tokens_[name].kind == TokenKind::symbol && i >= 2) --name;  // the + of +=
+      const bool compound = tokens_[name].kind == TokenKind::symbol && !tokens_[name].is("]") &&
+                            !tokens_[name].is(")");
+      if (compound && i >= 2) --name;  // the + of +=
       if (tokens_[name].kind != TokenKind::identifier) continue;
       for (std::size_t at = i + 1; at < function.body.end; ++at) {
         const Token& token = tokens_[at];
@@ -173,6 +175,26 @@ const Function* SourceTree::function(std::string_view name) const {
     found = one.get();
   }
   return found;
+}
+
+const Function* SourceTree::called_at(std::size_t token) const {
+  const Token& next = tokens_[token + 1];
+  if (tokens_[token].kind != TokenKind::identifier || !(next.is("(") || next.is("<"))) {
+    return nullptr;
+  }
+  return function(tokens_[token].text);
+}
+
+const Statement& SourceTree::statement_at(const Function& function, std::size_t token) {
+  const Statement* one = &function.body;
+  for (const Statement* inner = one; inner != nullptr;) {
+    one = inner;
+    inner = nullptr;
+    for (const auto& part : one->parts) {
+      if (part->begin <= token && token < part->end) inner = part.get();
+    }
+  }
+  return *one;
 }
 
 std::string SourceTree::text(std::size_t begin, std::size_t end) const {

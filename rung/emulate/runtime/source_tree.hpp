@@ -55,6 +55,18 @@ class SourceTree {
   [[nodiscard]] std::vector<Spot> spots(int line) const;
   /// Returns the function of this name; null where there is none, or several.
   [[nodiscard]] const Function* function(std::string_view name) const;
+  [[nodiscard]] const std::vector<std::unique_ptr<Function>>& functions() const {
+    return functions_;
+  }
+  /// Returns the function that is called at this token, template arguments or not; null: it is not
+  /// of this file, or the token begins no call.
+  [[nodiscard]] const Function* called_at(std::size_t token) const;
+  /// Returns the innermost statement of the function that holds the token.
+  [[nodiscard]] static const Statement& statement_at(const Function& function, std::size_t token);
+  /// Returns whether the statement begins a line, so that another fits in front of it.
+  [[nodiscard]] bool begins_line(std::size_t token) const {
+    return tokens_[token].space.find('\n') != std::string_view::npos;
+  }
 
   [[nodiscard]] const emulate::TokenStream& tokens() const { return tokens_; }
   [[nodiscard]] const std::string& file() const { return file_; }
@@ -90,5 +102,8 @@ std::vector<std::string> preprocessed_files(bool rewritten);
 /// Returns the tree of a file of the program, by the path that findings tell; null: it cannot be
 /// read.
 const SourceTree* source_tree(const std::string& file);
+
+/// Returns the text of such a file as it is, comments included; "": it cannot be read.
+std::string source_text(const std::string& file);
 
 }  // namespace rung::cuda

@@ -146,6 +146,59 @@ std::optional<std::int64_t> ThreadValues::value(TokenRange range, int depth) con
   return Parser(*this, range, depth).all();
 }
 
+std::optional<bool> ThreadValues::truth(TokenRange range) const {
+  while (tokens_[range.begin].is("(") && tokens_.closing(range.begin) + 1 == range.end) {
+    range = {range.begin + 1, range.end - 1};
+  }
+  // The operator that binds least, outside of brackets.
+  for (const char* symbol : {"||", "&&"}) {
+    std::optional<bool> all;
+    bool split = false, unknown = false;
+    std::size_t begin = range.begin;
+    const bool decides = std::string_view(symbol) == "||";  // one true operand, or one false
+    const auto take = [&](std::size_t end) {
+      const auto part = truth({begin, end});
+      unknown |= !part.has_value();
+      if (part == decides) all = decides;
+    };
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      if (tokens_[i].is(symbol)) {
+        take(i);
+        begin = i + 1;
+        split = true;
+      } else if (emulate::opens(tokens_[i])) {
+        i = tokens_.closing(i);
+      }
+    }
+    if (!split) continue;
+    take(range.end);
+    if (all.has_value() || unknown) return all;
+    return !decides;
+  }
+  if (tokens_[range.begin].is("!")) {
+    const auto part = truth({range.begin + 1, range.end});
+    return part.has_value() ? std::optional(!*part) : part;
+  }
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    if (emulate::opens(tokens_[i])) i = tokens_.closing(i);
+    const bool differs = tokens_[i].is("!") && tokens_[i + 1].is("=");
+    for (const char* symbol : {"<", ">", "<=", ">=", "==", "!"}) {
+      if (!tokens_[i].is(symbol)) continue;
+      const auto left = value({range.begin, i});
+      const auto right = value({i + (differs ? 2 : 1), range.end});
+      if (!left.has_value() || !right.has_value()) return std::nullopt;
+      if (differs) return *left != *right;
+      const std::string_view comparison = symbol;
+      if (comparison == "==") return *left == *right;
+      const bool less = comparison[0] == '<';
+      const bool equal = comparison.size() == 2 && *left == *right;
+      return equal || (less ? *left < *right : *left > *right);
+    }
+  }
+  const auto number = value(range);
+  return number.has_value() ? std::optional(*number != 0) : std::nullopt;
+}
+
 std::optional<std::int64_t> ThreadValues::builtin(std::string_view name,
                                                   std::string_view axis) const {
   const auto of = [&](const auto& v) -> std::optional<std::int64_t> {
@@ -231,19 +284,56 @@ ThreadValues::Variable ThreadValues::variable(std::string_view name) const {
   return found;
 }
 
+bool ThreadValues::is_parameter(std::string_view name) const {
+  const std::vector<std::string> names = tree_.parameters(function_);
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 std::optional<std::int64_t> ThreadValues::value_of(std::string_view name, int depth) const {
   if (name == "warpSize") return 32;
   const Variable known = variable(name);
   if (known.stepped || known.values.size() > 1) return std::nullopt;
   if (known.values.size() == 1) return value(known.values.front(), depth + 1);
+  if (!is_parameter(name)) return constant(name, depth);
   const std::vector<std::string> names = tree_.parameters(function_);
-  if (std::find(names.begin(), names.end(), name) == names.end()) return constant(name, depth);
+  if (!function_.kernel) return value_passed(name, depth);
   if (kernel_of(tree_, finding_) != &function_) return std::nullopt;
   for (const auto& [number, integer] : finding_.integers) {
     const auto which = static_cast<std::size_t>(number);
     if (which < names.size() && names[which] == name) return integer;
   }
   return std::nullopt;
+}
+
+/// Returns the arguments that calls pass for a parameter of the function, with their callers.
+std::vector<std::pair<const Function*, TokenRange>> ThreadValues::passed(
+    std::string_view name) const {
+  std::vector<std::pair<const Function*, TokenRange>> list;
+  const std::vector<std::string> names = tree_.parameters(function_);
+  const auto which = std::find(names.begin(), names.end(), name) - names.begin();
+  for (const auto& caller : tree_.functions()) {
+    if (caller.get() == &function_) continue;
+    for (std::size_t i = caller->body.begin; i < caller->body.end; ++i) {
+      if (tree_.called_at(i) != &function_ || !tokens_[i + 1].is("(")) continue;
+      std::size_t begin = i + 2;
+      for (auto left = which; left > 0 && begin < tokens_.closing(i + 1); --left) {
+        begin = value_end(begin) + 1;
+      }
+      list.emplace_back(caller.get(), TokenRange{begin, value_end(begin)});
+    }
+  }
+  return list;
+}
+
+/// A parameter of a function that the kernel calls has the value that all calls pass.
+std::optional<std::int64_t> ThreadValues::value_passed(std::string_view name, int depth) const {
+  std::optional<std::int64_t> common;
+  for (const auto& [caller, argument] : passed(name)) {
+    const auto value = ThreadValues(tree_, *caller, finding_).value(argument, depth + 1);
+    if (!value.has_value() || (common.has_value() && common != value)) return std::nullopt;
+    common = value;
+  }
+  return common;
 }
 
 /// const or constexpr variables outside of the function.
@@ -278,6 +368,28 @@ bool ThreadValues::may_be_negative(TokenRange range, int depth) const {
         const bool own = range.begin <= one.begin && one.end <= range.end;
         if (!own && may_be_negative(one, depth + 1)) return true;
       }
+      if (function_.kernel || !is_parameter(token.text)) continue;
+      for (const auto& [caller, argument] : passed(token.text)) {
+        if (ThreadValues(tree_, *caller, finding_).may_be_negative(argument, depth + 1)) {
+          return true;
+        }
+      }
+    }
+  }
+  return false;
+}
+
+bool ThreadValues::may_grow(TokenRange range) const {
+  if (tree_.mentions(range.begin, range.end, "+")) return true;
+  for (std::size_t i = range.begin; i < range.end; ++i) {
+    if (!tokens_[i].is_identifier() || tokens_[i - 1].is(".")) continue;
+    for (const TokenRange& one : variable(tokens_[i].text).values) {
+      const bool own = tree_.mentions(one.begin, one.end, "threadIdx");
+      if (!own && tree_.mentions(one.begin, one.end, "+")) return true;
+    }
+    if (function_.kernel || !is_parameter(tokens_[i].text)) continue;
+    for (const auto& [caller, argument] : passed(tokens_[i].text)) {
+      if (ThreadValues(tree_, *caller, finding_).may_grow(argument)) return true;
     }
   }
   return false;

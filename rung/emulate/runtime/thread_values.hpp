@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rung/emulate/runtime/source_tree.hpp"
@@ -27,8 +28,17 @@ class ThreadValues {
 
   /// Returns the value of an expression, without wrap-around; nullopt where it is not known.
   [[nodiscard]] std::optional<std::int64_t> value(TokenRange range) const;
+  /// Returns whether a condition holds, with &&, || and !; nullopt where that is not known.
+  [[nodiscard]] std::optional<bool> truth(TokenRange range) const;
+  /// Returns the values that a variable is set to, by the tokens of each.
+  [[nodiscard]] std::vector<TokenRange> settings(std::string_view name) const {
+    return variable(name).values;
+  }
   /// Returns whether the expression subtracts, or has a variable that is set by subtracting.
   [[nodiscard]] bool may_be_negative(TokenRange range) const;
+  /// Returns whether the expression adds, or has a variable that is set by adding to something else
+  /// than the thread's own index.
+  [[nodiscard]] bool may_grow(TokenRange range) const;
   /// Returns whether the expression is of an unsigned type: it wraps instead of being negative.
   [[nodiscard]] bool is_unsigned(TokenRange range) const;
   /// Returns whether no variable stands in the expression, parameters of the kernel apart.
@@ -55,6 +65,10 @@ class ThreadValues {
                                                     std::string_view axis) const;
   [[nodiscard]] bool may_be_negative(TokenRange range, int depth) const;
   [[nodiscard]] bool is_unsigned(TokenRange range, int depth) const;
+  [[nodiscard]] bool is_parameter(std::string_view name) const;
+  [[nodiscard]] std::vector<std::pair<const Function*, TokenRange>> passed(
+      std::string_view name) const;
+  [[nodiscard]] std::optional<std::int64_t> value_passed(std::string_view name, int depth) const;
   [[nodiscard]] std::size_t statement_begin(std::size_t token) const;
   [[nodiscard]] std::size_t value_end(std::size_t begin) const;
 

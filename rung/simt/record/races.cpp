@@ -68,7 +68,13 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   };
   finding.message = std::string("one thread ") + verb(here) + " and another " + verb(there) + " " +
                     finding.object_text + ", in no order";
-  if (there.copies) {
+  const bool stored =
+      request.step.access == Access::engine_read && recorder.thread().bulk_stores > 0;
+  if (there.copies && stored) {
+    finding.advice =
+        "wait for the store before its memory is refilled: cp.async.bulk.wait_group.read 0, or "
+        "a shorter prefetch distance";
+  } else if (there.copies) {
     finding.advice =
         "wait for the copy's mbarrier: a barrier behind the thread that starts it is no wait";
   }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Advice about launches in which no thread can run: a home-made barrier that is reset too early, a
+// lock that is never freed, a barrier that some threads do not reach.
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "rung/emulate/runtime/advise.hpp"
+#include "rung/emulate/runtime/barrier_advice.hpp"
+#include "rung/emulate/runtime/signals.hpp"
+
+namespace rung::cuda {
+namespace {
+
+using emulate::TokenStream;
+using simt::record::Finding;
+
+constexpr const char* grid_sync =
+    "cooperative groups' this_grid().sync() with cudaLaunchCooperativeKernel";
+
+/// Returns true if the access sets the flag back to 0: atomicExch(count, 0), *count = 0.
+bool resets(const SourceTree& tree, const Signal& signal) {
+  const TokenStream& tokens = tree.tokens();
+  if (signal.is_volatile) {
+    if (!signal.writes) return false;
+    std::size_t equals = signal.token;
+    while (!tokens[equals].is("=") && !tokens[equals].is(";")) ++equals;
+    return tokens[equals].is("=") && tokens[equals + 1].is("0");
+  }
+  const std::size_t close = tokens.closing(signal.inner + 1);
+  const bool stores = tokens[signal.inner].is("atomicExch") ||
+                      tokens[signal.inner].is("atomicCAS") || tokens[signal.inner].is("atomicAnd");
+  return stores && tokens[close - 1].is("0") && tokens[close - 2].is(",");
+}
+
+bool is_call_of(const SourceTree& tree, const Signal& signal, std::string_view name) {
+  return tree.tokens()[signal.inner].is(name);
+}
+
+/// Returns the loop around the token in which a thread waits; null: there is none.
+const Statement* loop_around(const Function& function, std::size_t token) {
+  const Statement* one = &SourceTree::statement_at(function, token);
+  while (one != nullptr && one->kind != Statement::Kind::loop) one = one->parent;
+  return one;
+}
+
+/// Returns whether blocks of the launch have not begun, by the numbers of the simulator's message:
+/// "block (0, 0, 0) of 4x1x1, thread (0, 0, 0) of 32x1x1", "0 of 128 threads have exited".
+bool lacks_blocks(const std::string& details, const simt::dialect::dim3& block) {
+  unsigned x = 0, y = 0, z = 0;
+  unsigned long long gone = 0, begun = 0;
+  const std::size_t grid = details.find(") of ", details.find("\n  block ("));
+  const std::size_t exited = details.rfind("\n  ", details.find(" threads have exited"));
+  if (grid == std::string::npos || exited == std::string::npos ||
+      std::sscanf(details.c_str() + grid, ") of %ux%ux%u", &x, &y, &z) != 3 ||
+      std::sscanf(details.c_str() + exited, "\n  %llu of %llu", &gone, &begun) != 2) {
+    return false;
+  }
+  return 1ull * x * y * z * block.x * block.y * block.z > begun;
+}
+
+/// Advises on a loop that waits for a flag which nobody changes any more.
+bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& details) {
+  const Function* const function = tree.find(finding.line, "").function;
+  if (function == nullptr) return false;
+  const std::vector<Signal> signals = signals_of(tree, *function);
+  const auto waits = [&](const Signal& one) {
+    return tree.line(one.token) == finding.line && one.used &&
+           loop_around(*function, one.token) != nullptr;
+  };
+  // The last one in the line: `if (atomicAdd(n, 1) == last) ... else while (atomicAdd(n, 0)) {}`.
+  const auto found = std::find_if(signals.rbegin(), signals.rend(), waits);
+  if (found == signals.rend()) return false;
+  const Signal& wait = *found;
+  const std::string line = std::to_string(finding.line);
+  const Signal* reset = nullptr;
+  bool counts = false, frees = false;
+  for (const Signal& one : signals) {
+    if (one.object != wait.object || one.inner == wait.inner) continue;
+    if (resets(tree, one)) reset = &one;
+    counts |= is_call_of(tree, one, "atomicAdd") || is_call_of(tree, one, "atomicInc") ||
+              is_call_of(tree, one, "atomicSub") || is_call_of(tree, one, "atomicDec");
+    frees |= one.writes;
+  }
+  if (lacks_blocks(details, finding.block_extent)) {
+    finding.advice = joined({"line ", line,
+                             " waits for blocks that cannot begin before others end: "
+                             "launch no more blocks than are resident at once, as ",
+                             grid_sync, " makes sure"});
+  } else if (reset != nullptr && counts) {
+    finding.other_file = finding.file;
+    finding.other_line = tree.line(reset->token);
+    finding.advice =
+        joined({"line ", std::to_string(finding.other_line), " sets ", wait.object,
+                " back to 0, and a fast block counts it up again before slow ones have "
+                "seen the 0 that line ",
+                line,
+                " waits for: wait for a generation counter instead, which the last "
+                "block adds 1 to behind the reset and the others read before they "
+                "arrive; or use ",
+                grid_sync});
+  } else if (is_call_of(tree, wait, "atomicCAS") && !frees) {
+    finding.advice = joined({"free the lock behind what it guards: __threadfence(); atomicExch(",
+                             wait.object, ", 0);"});
+  } else {
+    finding.advice = joined({"let ", wait.object, " come to the value that line ", line,
+                             " waits for: every thread or block that is counted there has to "
+                             "arrive, in no branch that some do not take; for a barrier of the "
+                             "whole grid use ",
+                             grid_sync});
+  }
+  return true;
+}
+
+}  // namespace
+
+void advise_deadlock(Finding& finding, const std::string& details) {
+  const SourceTree* const tree = source_tree(finding.file);
+  if (tree == nullptr || !finding.advice.empty()) return;
+  unsigned x = 0, y = 0, z = 0;
+  const std::size_t thread = details.rfind(", thread (");
+  const std::size_t of = details.find(") of ", thread);
+  if (thread != std::string::npos && of != std::string::npos &&
+      std::sscanf(details.c_str() + of, ") of %ux%ux%u", &x, &y, &z) == 3) {
+    finding.block_extent = {x, y, z};
+  }
+  if (advise_spin(finding, *tree, details)) return;
+  if (details.find("wait in __syncthreads") == std::string::npos) return;
+  for (const SourceTree::Spot& spot : tree->spots(finding.line)) {
+    for (std::size_t i = spot.statement->begin; i < spot.statement->end; ++i) {
+      if (tree->line(i) != finding.line || !tree->is_barrier(i, false)) continue;
+      if (advise_whole_barrier(finding, *tree, *spot.function, i)) return;
+    }
+  }
+}
+
+}  // namespace rung::cuda

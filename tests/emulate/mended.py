@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether `rung emulate --fix` mends programs. Each program of mended/ has a bug where BUG is defined, is silent where it
+is not, and says at its end what the findings or their advice must hold (`// says: text`) and must not (`// never: text`).
+Findings are expected in lines that say `// expect: kind`. Where there is a change that a program can make, the source
+with the changes is run: nothing may be found in it. The source itself stays as it is.
+usage: mended.py RUNG [--only NAME ...] [--show]"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+EXPECT = re.compile(r"//.*expect: (\w+)")
+SAYS = re.compile(r"^// says: (.*)$", re.M)
+NEVER = re.compile(r"^// never: (.*)$", re.M)
+DEADLOCK_SECONDS = 20  # of three orders, on a machine that does other things, too; it was 24 each
+
+
+class Failed(Exception):
+    """What is not as it should be."""
+
+
+def emulate(rung, source, *options):
+    """The findings and the output of a source under three orders."""
+    run = subprocess.run([rung, "emulate", "--order", "all", "--json", "report.json", "-I", str(HERE / "programs"),
+                          *options, str(source)], capture_output=True, text=True, check=False)
+    if run.returncode in (2, 3):
+        raise Failed(f"{source} does not compile:\n{run.stderr}")
+    return json.loads(pathlib.Path("report.json").read_text())["findings"], run.stdout, run.stderr
+
+
+def check(rung, path, show):
+    """Raises Failed unless the program's bug is found and mended. Returns whether a program could mend it."""
+    text = path.read_text()
+    source = pathlib.Path(path.name)
+    source.write_text(text)
+    findings, output, _ = emulate(rung, source)
+    if findings or output != 3 * "OK\n":
+        raise Failed(f"wrong without its bug: {findings}\n{output}")
+    begun = time.monotonic()
+    findings, _, told = emulate(rung, source, "-D", "BUG", "--fix")
+    if show:
+        print(told)
+    if source.read_text() != text:
+        raise Failed("its source was changed")
+    expected = {(match[1], line) for line, here in enumerate(text.splitlines(), 1) if (match := EXPECT.search(here))}
+    found = {(one["kind"], one["line"]) for one in findings}
+    if not found or not found <= expected:
+        raise Failed(f"found {found}, expected some of {expected}\n{told}")
+    if "deadlock" in dict(found) and time.monotonic() - begun > DEADLOCK_SECONDS:
+        raise Failed(f"its deadlock was found after {time.monotonic() - begun:.1f} s")
+    for kind, line in found:
+        if not all(one["advice"] for one in findings):
+            raise Failed(f"{kind} in line {line} without advice")
+    for one in SAYS.findall(text):
+        if one not in told:
+            raise Failed(f"does not say {one!r}:\n{told}")
+    for one in NEVER.findall(text):
+        if one in told:
+            raise Failed(f"says {one!r}:\n{told}")
+    if not any(one["fixes"] for one in findings):
+        return False
+    fixed = source.with_suffix(".fixed.cu")
+    findings, output, told = emulate(rung, fixed, "-D", "BUG")
+    if findings or output != 3 * "OK\n":
+        raise Failed(f"not right with the advice followed:\n{output}{told}\n{fixed.read_text()}")
+    return True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rung")
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--show", action="store_true", help="print each finding")
+    given = parser.parse_args()
+    rung = os.path.abspath(given.rung)
+    paths = [path for path in sorted((HERE / "mended").glob("*.cu")) if given.only is None or path.stem in given.only]
+    failed = mended = 0
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for path in paths:
+            try:
+                mended += check(rung, path, given.show)
+            except Failed as why:
+                failed += 1
+                print(f"{path.stem}: {why}")
+        os.chdir(HERE)
+    print(f"{len(paths)} programs, {mended} mended by --fix, {failed} wrong")
+    sys.exit(1 if failed or not paths else 0)
+
+
+if __name__ == "__main__":
+    main()
