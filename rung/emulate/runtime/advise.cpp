@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "rung/emulate/runtime/array_uses.hpp"
 
@@ -251,6 +252,18 @@ bool explains(const Finding& race, const Finding& read) {
          !update_of(*tree, *other.statement, race.object.name, true).has_value();
 }
 
+/// Returns true if threads race only because the other finding's index is let through too far: it
+/// comes to an element of the next row before it leaves the array.
+bool follows_from_bound(const Finding& race, const Finding& bound) {
+  if (race.kind != Kind::race || bound.kind != Kind::out_of_bounds || bound.fixes.empty()) {
+    return false;
+  }
+  const bool here = race.line == bound.line && race.file == bound.file;
+  const bool there = race.other_line == bound.line && race.other_file == bound.file;
+  return here && there && !race.object.name.empty() && race.object.name == bound.object.name &&
+         race.racers.both_write && bound.fixes.front().kind == "comparison";
+}
+
 /// Returns true if the finding is about memory that the other one's index, which the array's type
 /// does not have, has run into: the line goes wrong there, and does not name that memory.
 bool follows_from_index(const Finding& one, const Finding& index) {
@@ -282,10 +295,11 @@ void advise(std::vector<Finding>& findings) {
                     other.line == one.line && other.file == one.file;
            });
   });
-  // What lies beyond the end of an array is another one, or the next row.
+  // Behind the end of an array is another one, or the next row.
   drop(findings, [&](const Finding& one) {
-    return std::any_of(findings.begin(), findings.end(),
-                       [&](const Finding& other) { return follows_from_index(one, other); });
+    return std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
+      return follows_from_index(one, other) || follows_from_bound(one, other);
+    });
   });
   // A race whose other side is unknown adds nothing to one in the same line whose sides are known.
   drop(findings, [&](const Finding& one) {
@@ -305,6 +319,18 @@ void advise(std::vector<Finding>& findings) {
                        [&](const Finding& race) { return explains(race, one); });
   });
   spell_fixes(findings);
+}
+
+void shorten_repeated(std::vector<Finding>& findings) {
+  std::set<std::string> made;
+  for (Finding& one : findings) {
+    bool any_new = one.fixes.empty();
+    for (const record::Fix& fix : one.fixes) {
+      const std::string place = fix.file + ":" + std::to_string(fix.line);
+      any_new |= made.insert(joined({place, "\n", fix.from, "\n", fix.text})).second;
+    }
+    if (!any_new) one.advice = "the same change mends this";
+  }
 }
 
 }  // namespace rung::cuda

@@ -76,6 +76,8 @@ struct Update {
 std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
                                 const std::string& array, bool elsewhere);
 
+/// Gives a finding whose fixes earlier findings have too a short advice that says so.
+void shorten_repeated(std::vector<simt::record::Finding>& findings);
 /// Spells what the fixes replace as the file does, comments included, and leaves out lines at the
 /// end that stay as they are.
 void spell_fixes(std::vector<simt::record::Finding>& findings);

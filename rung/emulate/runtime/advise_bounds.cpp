@@ -92,9 +92,11 @@ bool is_of_window(const Finding& finding, const Scene& scene) {
   const Statement& statement = *scene.access.spot.statement;
   for (std::size_t i = statement.begin; i + 1 < statement.end; ++i) {
     if (!tokens[i].is(tokens[scene.access.name].text) || !tokens[i + 1].is("[")) continue;
-    const std::size_t close = tokens.closing(i + 1);
-    below = below || tokens[close - 2].is("-");
-    above = above || tokens[close - 2].is("+");
+    for (std::size_t at = i + 2; at < tokens.closing(i + 1); ++at) {
+      if (tokens[at].kind != emulate::TokenKind::number) continue;
+      below = below || tokens[at - 1].is("-");
+      above = above || tokens[at - 1].is("+");
+    }
   }
   return below && above;
 }
@@ -119,6 +121,24 @@ void advise_range(Finding& finding, const Scene& scene) {
   const std::string name(scene.tokens[scene.access.name].text);
   finding.advice = joined({"keep the index ", scene.index(), " of ", name, " between 0 and ",
                            std::to_string(scene.wrong.count - 1)});
+}
+
+/// Reads 0 in place of the element where the condition does not hold.
+void guard_read(Finding& finding, const SourceTree& tree, const IndexAccess& access,
+                const std::string& condition) {
+  const std::string text = tree.text(access.name, access.end + 1);
+  finding.fixes.push_back({"guard", tree.file(), tree.line(access.name), text,
+                           "(" + condition + " ? " + text + " : 0)"});
+}
+
+/// Returns true if a number is added within the index: a[i + 1].
+bool has_offset(const Scene& scene, TokenRange index) {
+  const TokenStream& tokens = scene.tokens;
+  for (std::size_t i = index.begin; i < index.end; ++i) {
+    const bool number = tokens[i].kind == emulate::TokenKind::number;
+    if (number && (tokens[i - 1].is("+") || tokens[i + 1].is("+"))) return true;
+  }
+  return false;
 }
 
 /// Advises an `if` around the statement, or a choice around the value that is read.
@@ -152,9 +172,24 @@ void advise_guard(Finding& finding, const Scene& scene) {
         replacement(scene.tree, "guard", one, "if (" + condition + ") " + scene.tree.text(one)));
     return;
   }
-  const std::string access = scene.tree.text(scene.access.name, scene.access.end + 1);
-  finding.fixes.push_back({"guard", scene.tree.file(), scene.tree.line(scene.access.name), access,
-                           "(" + condition + " ? " + access + " : 0)"});
+  guard_read(finding, scene.tree, scene.access, condition);
+  if (!is_of_window(finding, scene)) return;
+  // Its neighbors in the statement leave at other ends.
+  const ThreadValues values(scene.tree, *scene.access.spot.function, finding);
+  std::size_t guarded = 0;
+  for (const IndexAccess& beside : accesses_beside(scene.tree, scene.access, scene.wrong)) {
+    const TokenRange index = beside.index();
+    const bool below = values.may_be_negative(index);
+    if (tokens[beside.begin - 1].text != tokens[scene.access.name].text) continue;
+    if (!below && !has_offset(scene, index)) continue;
+    WrongIndex wrong = scene.wrong;
+    wrong.index = below ? -1 : wrong.count;
+    const std::string other = condition_of(scene.tree, finding, beside, wrong, true);
+    if (other.empty()) continue;
+    guard_read(finding, scene.tree, beside, other);
+    ++guarded;
+  }
+  if (guarded != 0) finding.advice += ", and its neighbors in the same statement likewise";
 }
 
 /// Returns the number of elements that the last thread of a row or column of the block needs where

@@ -15,7 +15,7 @@ namespace {
 using emulate::TokenStream;
 using simt::record::Finding;
 
-constexpr const char* grid_sync =
+constexpr const char* grid_barrier_words =
     "cooperative groups' this_grid().sync() with cudaLaunchCooperativeKernel";
 
 /// Returns true if the access sets the flag back to 0: atomicExch(count, 0), *count = 0.
@@ -77,7 +77,8 @@ bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& de
   bool counts = false, frees = false;
   for (const Signal& one : signals) {
     if (one.object != wait.object || one.inner == wait.inner) continue;
-    if (resets(tree, one)) reset = &one;
+    // atomicInc() goes back to 0 by itself.
+    if (resets(tree, one) || is_call_of(tree, one, "atomicInc")) reset = &one;
     counts |= is_call_of(tree, one, "atomicAdd") || is_call_of(tree, one, "atomicInc") ||
               is_call_of(tree, one, "atomicSub") || is_call_of(tree, one, "atomicDec");
     frees |= one.writes;
@@ -86,7 +87,7 @@ bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& de
     finding.advice = joined({"line ", line,
                              " waits for blocks that cannot begin before others end: "
                              "launch no more blocks than are resident at once, as ",
-                             grid_sync, " makes sure"});
+                             grid_barrier_words, " makes sure"});
   } else if (reset != nullptr && counts) {
     finding.other_file = finding.file;
     finding.other_line = tree.line(reset->token);
@@ -98,7 +99,7 @@ bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& de
                 " waits for: wait for a generation counter instead, which the last "
                 "block adds 1 to behind the reset and the others read before they "
                 "arrive; or use ",
-                grid_sync});
+                grid_barrier_words});
   } else if (is_call_of(tree, wait, "atomicCAS") && !frees) {
     finding.advice = joined({"free the lock behind what it guards: __threadfence(); atomicExch(",
                              wait.object, ", 0);"});
@@ -107,7 +108,7 @@ bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& de
                              " waits for: every thread or block that is counted there has to "
                              "arrive, in no branch that some do not take; for a barrier of the "
                              "whole grid use ",
-                             grid_sync});
+                             grid_barrier_words});
   }
   return true;
 }

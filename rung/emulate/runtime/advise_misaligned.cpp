@@ -4,6 +4,7 @@
 #include <string>
 
 #include "rung/emulate/runtime/advise.hpp"
+#include "rung/emulate/runtime/index_access.hpp"
 #include "rung/emulate/runtime/thread_values.hpp"
 
 namespace rung::cuda {
@@ -86,12 +87,23 @@ void advise_misaligned(Finding& finding) {
   if (row.value == 0) return;
   const std::int64_t padded = (row.value + length - 1) / length * length;
   const std::string elements = std::to_string(length);
+  const bool shared = finding.space == simt::record::Space::shared;
   finding.advice =
       joined({"the row length ", row.name, row.name.empty() ? "" : " = ", std::to_string(row.value),
               " is no multiple of ", elements, ", so that only some rows begin at a multiple of ",
               std::to_string(bytes), " bytes: pad the rows to ", std::to_string(padded),
-              " elements (cudaMallocPitch does so), or read single elements where a row begins "
-              "elsewhere"});
+              shared ? " elements" : " elements (cudaMallocPitch does so)",
+              ", or access single elements where a row begins elsewhere"});
+  const Function* const function = tree->find(finding.line, finding.object.name).function;
+  if (!shared || function == nullptr || extents.size() < 2) return;
+  const std::size_t declared = declaration_of(*tree, *function, finding.object.name);
+  if (declared == 0) return;
+  const emulate::TokenStream& tokens = tree->tokens();
+  std::size_t open = declared + 1;
+  while (tokens[tokens.closing(open) + 1].is("[")) open = tokens.closing(open) + 1;
+  finding.fixes.push_back({"extent", tree->file(), tree->line(declared),
+                           tree->text(declared, tokens.closing(open) + 1),
+                           joined({tree->text(declared, open), "[", std::to_string(padded), "]"})});
 }
 
 }  // namespace rung::cuda

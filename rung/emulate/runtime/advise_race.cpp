@@ -132,7 +132,7 @@ bool advise_index(Finding& race, const Pair& pair) {
 
 /// One statement reads an element that another thread writes by it. The advice is to read first,
 /// then a barrier, then to write.
-void advise_reading_first(Finding& race, const Pair& pair, const char* barrier) {
+void advise_reading_first(Finding& race, const Pair& pair, const char* barrier, bool warp) {
   const SourceTree& tree = *pair.tree;
   race.advice = std::string("read into a variable, then ") + barrier +
                 ", then write: within one statement threads read what others write";
@@ -151,12 +151,12 @@ void advise_reading_first(Finding& race, const Pair& pair, const char* barrier) 
   }
   std::string condition;
   if (branch != nullptr && branch->kind == Statement::Kind::branch && branch->parts.size() == 1 &&
-      !tree.uniform(*pair.function, *branch, false)) {
+      !tree.uniform(*pair.function, *branch, warp)) {
     condition = "if (" + tree.text(branch->header_begin, branch->header_end) + ") ";
     whole = branch;
   }
   for (const Statement* outer = whole->parent; outer != nullptr; outer = outer->parent) {
-    if (!tree.uniform(*pair.function, *outer, false)) return;
+    if (!tree.uniform(*pair.function, *outer, warp)) return;
   }
   const std::string value = tree.text(equals + 1, one.end - 1);
   race.fixes.push_back(replacement(tree, "read_first", *whole,
@@ -273,7 +273,7 @@ void advise_race(Finding& race) {
   }
   const char* const barrier = one_warp && !racers.one_warp ? of_warp.call() : of_block.call();
   if (same) {
-    advise_reading_first(race, pair, barrier);
+    advise_reading_first(race, pair, barrier, barrier == std::string_view(of_warp.call()));
     return;
   }
   race.advice = std::string("put ") + barrier + " " + between(pair) +

@@ -102,8 +102,8 @@ bool BarrierAdvice::advise_partial(std::size_t begin, std::size_t end, bool arou
 namespace {
 
 /// Returns how many threads of the finding's block may take the branch.
-std::int64_t count_takers(const simt::record::Finding& finding, const SourceTree& tree,
-                          const Function& function, const Statement& branch, bool first_part) {
+std::int64_t count_reaching(const simt::record::Finding& finding, const SourceTree& tree,
+                            const Function& function, const Statement& branch, bool first_part) {
   simt::record::Finding other = finding;
   std::int64_t count = 0;
   const auto& block = finding.block_extent;
@@ -120,8 +120,8 @@ std::int64_t count_takers(const simt::record::Finding& finding, const SourceTree
   return count;
 }
 
-/// Moves the barrier, the first or last statement of the branch, in front of it or behind; or splits
-/// the branch at the barrier.
+/// Moves the barrier, the first or last statement of the branch, in front of it or behind; or
+/// splits the branch at the barrier.
 void take_out(simt::record::Finding& finding, const SourceTree& tree, const Statement& branch,
               const Statement& barrier) {
   const std::string call = tree.text(barrier);
@@ -130,21 +130,24 @@ void take_out(simt::record::Finding& finding, const SourceTree& tree, const Stat
     finding.fixes.push_back(replacement(tree, "barrier", one, std::move(text)));
   };
   const bool alone = &body == &branch || body.parts.size() == 1;
-  if (branch.parts.size() != 1 || (&body != &branch && body.parent != &branch)) return;
-  if (alone) {
+  if (&body != &branch && body.parent != &branch) return;
+  const bool other_part = branch.parts.size() != 1;
+  if (alone && !other_part) {
     fix(branch, call);
     return;
   }
+  if (&body == &branch) return;
   const bool first = body.parts.front().get() == &barrier;
   const bool last = body.parts.back().get() == &barrier;
-  const std::size_t next = first ? branch.begin : branch.end;
+  const std::size_t next = first && !last ? branch.begin : branch.end;
   const bool in_block = branch.parent != nullptr && branch.parent->kind == Statement::Kind::block;
   if ((first || last) && in_block && tree.begins_line(next)) {
     fix(barrier, "");
-    const int line = first ? tree.line(next) : tree.line(branch.end - 1) + 1;
+    const int line = first && !last ? tree.line(next) : tree.line(branch.end - 1) + 1;
     finding.fixes.push_back({"barrier", tree.file(), line, "", call});
     return;
   }
+  if (other_part) return;
   for (std::size_t i = body.begin + 1; i < barrier.begin; ++i) {
     const bool declares = tree.tokens()[i].is_identifier() && tree.tokens()[i + 1].is_identifier();
     if (declares) return;  // what follows the barrier may use it
@@ -172,11 +175,11 @@ bool advise_whole_barrier(simt::record::Finding& finding, const SourceTree& tree
   }
   const auto& block = finding.block_extent;
   const std::int64_t threads = std::int64_t{1} * block.x * block.y * block.z;
-  const std::int64_t takers =
-      count_takers(finding, tree, function, *branch, branch->parts.front()->contains(call));
+  const std::int64_t reaching =
+      count_reaching(finding, tree, function, *branch, branch->parts.front()->contains(call));
   const std::string line = std::to_string(tree.line(barrier));
-  const std::string whom = 0 < takers && takers < threads
-                               ? std::to_string(takers) + " of " + std::to_string(threads)
+  const std::string whom = 0 < reaching && reaching < threads
+                               ? std::to_string(reaching) + " of " + std::to_string(threads)
                                : "only some";
   const std::string condition = tree.text(branch->header_begin, branch->header_end);
   finding.advice = joined({"the barrier of line ", line, " is reached by ", whom,

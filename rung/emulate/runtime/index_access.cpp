@@ -82,6 +82,15 @@ std::size_t declaration_of(const SourceTree& tree, const Function& function,
   return 0;
 }
 
+std::vector<IndexAccess> accesses_beside(const SourceTree& tree, const IndexAccess& access,
+                                         const WrongIndex& wrong) {
+  std::vector<IndexAccess> all = accesses_at(tree, access.spot, wrong);
+  std::erase_if(all, [&](const IndexAccess& one) {
+    return one.name == access.name || !tree.tokens()[one.name].is(tree.tokens()[access.name].text);
+  });
+  return all;
+}
+
 std::optional<IndexAccess> find_access(const SourceTree& tree, const simt::record::Finding& finding,
                                        const WrongIndex& wrong) {
   const TokenStream& tokens = tree.tokens();

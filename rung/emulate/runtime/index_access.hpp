@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rung/emulate/runtime/source_tree.hpp"
 #include "rung/emulate/runtime/thread_values.hpp"
@@ -35,6 +36,10 @@ struct WrongIndex {
 /// Returns the place where the function declares an array of this name with a bracket; 0 where it
 /// does not.
 std::size_t declaration_of(const SourceTree& tree, const Function& function, std::string_view name);
+
+/// Returns the other accesses to the array in the statement of this one.
+std::vector<IndexAccess> accesses_beside(const SourceTree& tree, const IndexAccess& access,
+                                         const WrongIndex& wrong);
 
 /// Returns the access in the finding's line that goes wrong: the one whose index has the value that
 /// was seen, as far as values are known, else the likeliest. nullopt: the line has none.

@@ -71,9 +71,19 @@ class Splitter {
     if (range.begin >= range.end || tokens_[range.begin].kind == TokenKind::number) return false;
     const auto value = values_.value(range);
     return value.has_value() && *value > 0 &&
-           !tree_.mentions(range.begin, range.end, "threadIdx") &&
-           !tree_.mentions(range.begin, range.end, "blockIdx") &&
-           !tree_.mentions(range.begin, range.end, "blockDim");
+           !tree_.mentions_any(range.begin, range.end, function_.varying) &&
+           !tree_.mentions(range.begin, range.end, "blockDim") && !depends_on_block(range, 0);
+  }
+  [[nodiscard]] bool depends_on_block(TokenRange range, int depth) const {
+    constexpr int deepest = 4;
+    if (tree_.mentions(range.begin, range.end, "blockIdx")) return true;
+    for (std::size_t i = range.begin; i < range.end && depth < deepest; ++i) {
+      if (!tokens_[i].is_identifier()) continue;
+      for (const TokenRange& one : values_.settings(tokens_[i].text)) {
+        if (depends_on_block(one, depth + 1)) return true;
+      }
+    }
+    return false;
   }
   /// Reads rows * width + column, in any order.
   bool split_once(TokenRange range, TokenRange& rows, TokenRange& width, TokenRange& column) const {
@@ -119,7 +129,7 @@ std::vector<IndexTerm> terms_of(const SourceTree& tree, const Finding& finding,
 }
 
 std::string condition_of(const SourceTree& tree, const Finding& finding, const IndexAccess& access,
-                         const WrongIndex& wrong) {
+                         const WrongIndex& wrong, bool any_thread) {
   const TokenStream& tokens = tree.tokens();
   const ThreadValues values(tree, *access.spot.function, finding);
   std::vector<IndexTerm> terms = terms_of(tree, finding, access, wrong.count);
@@ -162,7 +172,7 @@ std::string condition_of(const SourceTree& tree, const Finding& finding, const I
           value.has_value() ? std::optional(*value < term.extent && !wrapped) : std::nullopt);
     }
   }
-  return all_hold ? "" : condition;
+  return all_hold && !any_thread ? "" : condition;
 }
 
 }  // namespace rung::cuda

@@ -25,7 +25,9 @@ std::vector<IndexTerm> terms_of(const SourceTree& tree, const simt::record::Find
 /// Returns conditions on the terms, for an `if`, under which the access is one of the array: both
 /// ends of each coordinate that can leave at either. Returns "" where the source says too little,
 /// or nothing that would keep the thread from its access.
+/// `any_thread`: whether or not the thread that went wrong is kept from this access.
 std::string condition_of(const SourceTree& tree, const simt::record::Finding& finding,
-                         const IndexAccess& access, const WrongIndex& wrong);
+                         const IndexAccess& access, const WrongIndex& wrong,
+                         bool any_thread = false);
 
 }  // namespace rung::cuda

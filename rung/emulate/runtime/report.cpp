@@ -13,7 +13,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -156,12 +155,10 @@ class Session {
     }
     record::Report report = record::end();
     advise(report.findings);
-    std::set<std::string> advised;
+    std::vector<Finding> shown = report.findings;
+    shorten_repeated(shown);
     std::vector<std::string> texts;
-    for (Finding one : report.findings) {
-      if (!one.fixes.empty() && !advised.insert(one.advice).second) {
-        one.advice = "the same change mends this";
-      }
+    for (const Finding& one : shown) {
       const auto known = told.find({one.file, one.line});
       const bool new_here = one.kind == Kind::race || known == told.end();
       texts.push_back(new_here ? record::to_text(one) : std::exchange(known->second, ""));
@@ -268,8 +265,14 @@ cudaError_t report_kernel_failure(const std::string& message) {
   const Meaning* meaning = meanings;
   while (message.find(meaning->words) == std::string::npos) ++meaning;
   // The recorder has noted kernels that it stopped, with more detail.
-  const bool noted = message.find("illegal address") != std::string::npos;
+  bool noted = message.find("illegal address") != std::string::npos;
   std::vector<Finding> known = record::findings_so_far();
+  if (meaning->kind == Kind::misaligned) {  // the access itself may end the kernel
+    const auto is_misaligned = [](const Finding& one) { return one.kind == Kind::misaligned; };
+    const auto last = std::find_if(known.rbegin(), known.rend(), is_misaligned);
+    noted = last != known.rend();
+    if (noted) std::swap(*last, known.back());
+  }
   std::string text = message;
   if (noted && !known.empty()) {
     // An index that the array's type does not have says more than the address that it leads to.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports in the middle of a program: for a host program that hands on what each launch has done,
 // as the worker of the Python package does (python/rung/cuda/worker.cpp).
-#include <set>
 #include <string>
 
 #include "rung/emulate/runtime/advise.hpp"
@@ -19,12 +18,7 @@ RUNG_EXPORTED const char* rung_emulate_take_report(int counters) {
   rung::cuda::hand_over_findings();
   rung::simt::record::Report report = rung::simt::record::take(counters != 0);
   rung::cuda::advise(report.findings);
-  std::set<std::string> advised;
-  for (rung::simt::record::Finding& one : report.findings) {
-    if (!one.fixes.empty() && !advised.insert(one.advice).second) {
-      one.advice = "the same change mends this";
-    }
-  }
+  rung::cuda::shorten_repeated(report.findings);
   report.partly_recorded = rung::cuda::partly_recorded();
   text = rung::simt::record::to_json(report);
   return text.c_str();

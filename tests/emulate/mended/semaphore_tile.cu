@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks add to one tile in turns: all threads write, one passes the volatile semaphore on.
+// Blocks add to one tile, one after another: all threads write, one updates the volatile semaphore.
 #include "check.cuh"
 
 __global__ void add(float* tile, volatile int* semaphore) {
