@@ -72,6 +72,20 @@ def check(rung, path, show):
     return True
 
 
+def check_refusal(rung):
+    """Raises Failed unless --fix leaves a source of the program alone that has the name of a copy."""
+    for name, function in (("two.cu", "main"), ("two.fixed.cu", "other")):
+        text = (HERE / "mended" / "warp_rotation.cu").read_text()
+        pathlib.Path(name).write_text(text.replace("main", function).replace("rotate", "rotate_" + function))
+    before = pathlib.Path("two.fixed.cu").read_text()
+    run = subprocess.run([rung, "emulate", "-I", str(HERE / "programs"), "-D", "BUG", "--fix", "two.cu",
+                          "two.fixed.cu"], capture_output=True, text=True, check=False)
+    if run.returncode != 2 or "would be overwritten" not in run.stderr:
+        raise Failed(f"ended with {run.returncode}:\n{run.stderr}")
+    if pathlib.Path("two.fixed.cu").read_text() != before:
+        raise Failed("a source was overwritten")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rung")
@@ -89,6 +103,12 @@ def main():
             except Failed as why:
                 failed += 1
                 print(f"{path.stem}: {why}")
+        try:
+            if given.only is None:
+                check_refusal(rung)
+        except Failed as why:
+            failed += 1
+            print(f"--fix with a source of that name: {why}")
         os.chdir(HERE)
     print(f"{len(paths)} programs, {mended} mended by --fix, {failed} wrong")
     sys.exit(1 if failed or not paths else 0)

@@ -60,6 +60,7 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
     const auto next = [&] { return static_cast<std::uint32_t>(__builtin_ctz(left)); };
     if (reach.is_read && left != 0 && units[next()] == units[lane]) {
       check_lane(reach, offset, lane);
+      if (reach.wrote(offset, lane)) check_lane(reach, offset, next());
       // From the third on nothing changes.
       reach.read_by_another_lane(offset, next());
       while (left != 0 && units[next()] == units[lane]) left &= left - 1;

@@ -36,6 +36,11 @@ Racers racers_of(const Launch& launch, const Side& here, const Side& there) {
           .one_warp = launch.block.x * launch.block.y * launch.block.z <= 32};
 }
 
+/// Returns whether a bulk store of the running thread reads here; tensor cores read so, too.
+bool stores_in_bulk(const Recorder& recorder, const Request& request) {
+  return request.step.access == Access::engine_read && recorder.thread().bulk_stores > 0;
+}
+
 /// A number for each kind of racers, none of which is 0.
 std::uint8_t number_of(const Racers& racers) {
   const unsigned where = racers.across_blocks ? 3 : racers.across_warps ? 2 : 1;
@@ -68,13 +73,7 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   };
   finding.message = std::string("one thread ") + verb(here) + " and another " + verb(there) + " " +
                     finding.object_text + ", in no order";
-  const bool stored =
-      request.step.access == Access::engine_read && recorder.thread().bulk_stores > 0;
-  if (there.copies && stored) {
-    finding.advice =
-        "wait for the store before its memory is refilled: cp.async.bulk.wait_group.read 0, or "
-        "a shorter prefetch distance";
-  } else if (there.copies) {
+  if (there.copies) {
     finding.advice =
         "wait for the copy's mbarrier: a barrier behind the thread that starts it is no wait";
   }
@@ -82,6 +81,11 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
     finding.advice =
         "wait for the copy before the barrier: __pipeline_wait_prior(), cp.async.wait_group or "
         "the wait of a pipeline";
+  }
+  if (there.copies && stores_in_bulk(recorder, request)) {
+    finding.advice =
+        "wait for the store before its memory is refilled: cp.async.bulk.wait_group.read 0, or a "
+        "shorter prefetch distance";
   }
   if (held) {
     recorder.launch().hold(std::move(finding), guess, write.site);

@@ -341,8 +341,7 @@ std::string to_text(const Finding& f) {
     };
     // Of many who have read there it is not known who they were.
     const bool known = !same(f.block, f.other_block) || !same(f.thread, f.other_thread);
-    const bool own_copy =
-        f.advice.starts_with("wait for the copy") || f.advice.starts_with("wait for the store");
+    const bool own_copy = f.advice.starts_with("wait for the copy");
     if (f.kind == Kind::race && !known) text += own_copy ? ", its own copy" : ", other threads";
     if (two_threads && known) {
       text += ", block " + coordinates(f.other_block) + ", thread " + coordinates(f.other_thread);

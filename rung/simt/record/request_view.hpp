@@ -112,6 +112,14 @@ struct Recorder::Reach {
       }
     }
   }
+  /// Returns whether the lane itself was the last to write there: the word, or its first byte.
+  [[nodiscard]] bool wrote(std::size_t offset, std::uint32_t lane) const {
+    const std::size_t word = offset / word_bytes;
+    const bool in_bytes = state_of(reads[word]) == Cell::in_bytes;
+    const Cell write(in_bytes ? by_byte[word].writes[offset % word_bytes] : writes[word]);
+    return write.state != Cell::none && write.owner == block.number &&
+           write.thread == first_thread() + lane;
+  }
   /// What the lane has written to part `part` of its words; else what there is now.
   [[nodiscard]] std::uint32_t value(std::size_t word, std::uint32_t lane, std::size_t part) const {
     if (request.values != nullptr) return request.values[lane * RequestList::value_row() + part];
