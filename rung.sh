@@ -589,7 +589,7 @@ run_command() {
     *) operator=none ;;
   esac
   case $command in
-    check | explain | emulate) simulator=ON ;;
+    check | explain | emulate | nvcc) simulator=ON ;;
     bench | survey | run)
       # Without an operator it is an error, which needs none.
       if [[ (-z $subject || $subject == -*) && " $* " != *' --gate '* ]]; then operator=none; fi
@@ -598,7 +598,7 @@ run_command() {
       ;;&
     *) if [[ " $* " == *simt* ]]; then simulator=ON; fi ;;
   esac
-  if [[ " $* " == *' --help '* && $command != emulate ]]; then simulator=OFF; fi
+  if [[ " $* " == *' --help '* && $command != emulate && $command != nvcc ]]; then simulator=OFF; fi
   if [[ " $* " =~ ' --backend'[\ =](cpu|opencl)' ' ]]; then simulator=OFF; fi
   if [[ " $* " =~ [[:space:],/=](eigen|opencv|tbb|std_parallel)[[:space:],] ]]; then peers=ON; fi
   case $command in

@@ -236,4 +236,6 @@ set_target_properties(rung_program PROPERTIES OUTPUT_NAME rung INSTALL_RPATH "$O
 target_link_libraries(rung_program PRIVATE rung_options rung_workbench)
 if(RUNG_SIMT)
   add_dependencies(rung_program rung_emulate rung_hooks rung_cublas)
+  configure_file(rung/emulate/cmake/rung-nvcc ${PROJECT_BINARY_DIR}/bin/rung-nvcc COPYONLY)
+  install(PROGRAMS rung/emulate/cmake/rung-nvcc DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
 endif()

@@ -36,6 +36,7 @@ function(finish_component component)
   file(GLOB manuals ${root}/share/man/man*/*)
   run(gzip -9n ${documents}/changelog ${manuals})
   file(GLOB_RECURSE binaries ${root}/lib/*.so* ${root}/bin/*)
+  list(FILTER binaries EXCLUDE REGEX "/rung-nvcc$")  # a script
   file(GLOB archives ${root}/lib/*/librung.a)
   foreach(archive IN LISTS archives)
     run(${CPACK_RUNG_STRIP} --strip-debug --enable-deterministic-archives ${archive})

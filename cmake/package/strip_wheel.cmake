@@ -4,6 +4,7 @@ cmake_policy(VERSION 3.25)
 
 # librung.so keeps .debug_*, in which `rung explain` and `rung check` read the lines of simulated kernels.
 file(GLOB binaries ${prefix}/${folder}/*.so.* ${prefix}/bin/* ${prefix}/../_rung*.so)
+list(FILTER binaries EXCLUDE REGEX "/rung-nvcc$")  # a script
 foreach(binary IN LISTS binaries)
   set(keep "")
   if(binary MATCHES "/librung[.]so")

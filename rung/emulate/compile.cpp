@@ -2,14 +2,12 @@
 // Each source is preprocessed, rewritten and compiled by the system's g++, several at a time.
 #include "rung/emulate/compile.hpp"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <omp.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -21,49 +19,22 @@
 #include "rung/core/error.hpp"
 #include "rung/core/text.hpp"
 #include "rung/emulate/columns.hpp"
+#include "rung/emulate/home.hpp"
 #include "rung/emulate/messages.hpp"
 #include "rung/emulate/process.hpp"
 #include "rung/emulate/rewrite.hpp"
 #include "rung/emulate/unhooked.hpp"
-#include "rung/simt/simulator.hpp"
 
 namespace rung::emulate {
 namespace {
 namespace fs = std::filesystem;
 
-/// Where rung is: its libraries in one folder, its headers in include/ beside bin/.
-struct Home {
-  std::string libraries, include;
-};
-Home find_home() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&simt::symbol_name), &info) == 0) {
-    throw Error(ErrorCode::internal, "rung emulate: librung.so does not know where it is");
-  }
-  const fs::path library = fs::canonical(info.dli_fname).parent_path();
-  const fs::path program = fs::canonical("/proc/self/exe").parent_path();
-  for (const fs::path& root :
-       {program.parent_path(), library.parent_path(), library.parent_path().parent_path()}) {
-    const fs::path include = root / "include";
-    if (fs::exists(include / "rung/emulate/include/cuda_runtime.h")) {
-      return {library.string(), include.string()};
-    }
-  }
-  throw Error(ErrorCode::not_available,
-              fmt::format("rung emulate: no CUDA headers in {}/../include/rung/emulate/include: "
-                          "rung is not installed whole (Debian: librung-dev has them)",
-                          program.string()));
-}
-
-std::string compiler() {
-  const char* given = std::getenv("CXX");
-  return given != nullptr && *given != '\0' ? given : "g++";
-}
-
 bool is_cuda(const std::string& file) { return file.ends_with(".cu") || file.ends_with(".cuh"); }
 bool is_object(const std::string& file) {
-  return file.ends_with(".o") || file.ends_with(".a") || file.ends_with(".so");
+  return file.ends_with(".o") || file.ends_with(".a") || file.ends_with(".so") ||
+         file.ends_with(".obj") || file.ends_with(".lo") || file.find(".so.") != std::string::npos;
 }
+bool is_standard(const std::string& option) { return option.starts_with("-std="); }
 
 std::vector<std::string> common_options(const Sources& sources, const Home& home) {
   // As the simulator's own kernels; for messages the lines of statements, through what was inlined.
@@ -115,6 +86,9 @@ std::vector<std::string> cuda_options(int capability) {
           "-D__RUNG_EMULATE__",
           "-D__CUDACC_VER_MAJOR__=13",
           "-D__CUDACC_VER_MINOR__=0",
+          "-D__CUDACC_VER_BUILD__=0",
+          "-D__CUDA_API_VER_MAJOR__=13",
+          "-D__CUDA_API_VER_MINOR__=0",
           "-D__CUDACC_EXTENDED_LAMBDA__",
           "-D__CUDA_ARCH__=" + arch,
           "-D__CUDA_ARCH_LIST__=" + arch,
@@ -198,7 +172,7 @@ void compile_twice(const std::vector<std::string>& hooked, std::vector<std::stri
   std::string joined;
   if (second.get() == 0) joined = add_unhooked(read_file(with), read_file(without));
   if (!joined.empty()) std::ofstream(with, std::ios::binary) << joined;
-  run_compiler({compiler(), "-c", with, "-o", object}, file, "cannot be assembled");
+  run_compiler({host_compiler(), "-c", with, "-o", object}, file, "cannot be assembled");
 }
 
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal(); }
@@ -210,14 +184,58 @@ std::string object_of(const Sources& sources, const std::string& file) {
   return absolute(named ? sources.output : fs::path(file).stem().string() + ".o");
 }
 
-/// Returns the code by which a program registers, at its start, where its source text is.
-std::string registration(const std::string& object) {
-  std::string literal;
-  for (const char c : object)
-    literal += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-  return "\nextern \"C\" void rung_emulate_source(const char*);\n"
-         "[[maybe_unused]] static const bool rung_source_known = (rung_emulate_source(\"" +
-         literal + "\"), true);\n";
+/// The code by which an object tells the runtime, when it is loaded, which library it is part of.
+constexpr const char* registration =
+    "\nextern \"C\" void rung_emulate_object(const void*);\n"
+    "[[maybe_unused]] static const bool rung_object_known = "
+    "(rung_emulate_object(&rung_object_known), true);\n";
+
+/// Returns the text without what comes from the system's headers, and ours.
+std::string users_text(const std::string& preprocessed) {
+  std::string text;
+  bool system = false;
+  for (std::size_t at = 0; at < preprocessed.size();) {
+    std::size_t end = preprocessed.find('\n', at);
+    end = end == std::string::npos ? preprocessed.size() : end + 1;
+    const std::string_view line(preprocessed.data() + at, end - at);
+    if (line.starts_with("# ")) {
+      const std::size_t quote = line.rfind('"');
+      system = quote != std::string_view::npos && line.find(" 3", quote) != std::string_view::npos;
+    }
+    if (!system) text += line;
+    at = end;
+  }
+  return text;
+}
+
+/// Functions whose calls in a program go to the runtime instead.
+constexpr const char* wrapped[] = {"malloc", "free",    "_Znwm",   "_Znam", "_ZdlPv",
+                                   "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "clock"};
+
+/// Makes an object independent of how it is linked: calls that `rung emulate` wraps by an option of
+/// the linker are renamed, and the user's sources are added for advice.
+void complete_object(const std::string& file, const std::string& object, const std::string& stem,
+                     const std::string& preprocessed, const std::string& rewritten) {
+  const std::string sources = stem + ".sources";
+  {
+    std::ofstream out(sources, std::ios::binary);
+    for (const auto& [kind, text] : {std::pair{"plain", users_text(preprocessed)},
+                                     std::pair{"rewritten", users_text(rewritten)}}) {
+      out << "rung source " << kind << ' ' << text.size() << '\n' << text;
+    }
+  }
+  std::vector<std::string> command = {"objcopy",
+                                      "--add-section",
+                                      ".rung_source=" + sources,
+                                      "--set-section-flags",
+                                      ".rung_source=noload,readonly",
+                                      "--redefine-sym",
+                                      "__assert_fail=rung_emulate_assert_fail"};
+  for (const char* name : wrapped) {
+    command.insert(command.end(), {"--redefine-sym", fmt::format("{0}=__wrap_{0}", name)});
+  }
+  command.push_back(object);
+  run_compiler(command, file, "cannot be completed by objcopy");
 }
 
 void keep(const std::string& from, const std::string& to) {
@@ -232,14 +250,14 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   options.insert(options.begin(),
                  fmt::format("-frandom-seed={:x}", std::hash<std::string>()(absolute(file))));
   const std::string object = stem + ".o";
-  std::vector<std::string> command = {compiler()};
+  std::vector<std::string> command = {host_compiler()};
   const auto add = [&](const std::vector<std::string>& more) {
     command.insert(command.end(), more.begin(), more.end());
   };
   if (!is_cuda(file) && !sources.all_cuda) {
-    if (file.ends_with(".c")) std::erase(options, "-std=gnu++20");
+    if (file.ends_with(".c")) std::erase_if(options, is_standard);
     add(options);
-    add(access_options(sources.watched, false));
+    if (!sources.host_plain) add(access_options(sources.watched, false));
     add(sources.dependencies);
     add({"-c", file, "-o", object});
     run_compiler(command, file, "does not compile");
@@ -270,11 +288,11 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   const std::string rewritten = stem + ".rung.ii";
   const std::string kept = object_of(sources, file);
   std::ofstream(rewritten, std::ios::binary)
-      << rewrite(source) << (kept.empty() ? "" : registration(kept));
-  command = {compiler()};
+      << rewrite(source) << (sources.stands_alone ? registration : "");
+  command = {host_compiler()};
   for (std::size_t i = 0; i < options.size(); ++i) {
     const bool preprocessing = options[i].starts_with("-I") || options[i].starts_with("-D");
-    if (options[i] == "-isystem") {
+    if (options[i] == "-isystem" || options[i] == "-include" || options[i] == "-iquote") {
       ++i;
     } else if (!preprocessing) {
       command.push_back(options[i]);
@@ -289,11 +307,10 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   } else {
     compile_rewritten(command, file, one, "-c", object);
   }
-  if (!kept.empty()) {
-    keep(preprocessed, kept + ".ii");
-    keep(rewritten, kept + ".rung.ii");
-    keep(object, kept);
+  if (sources.stands_alone) {
+    complete_object(file, object, stem, source, read_file(rewritten));
   }
+  if (!kept.empty()) keep(object, kept);
   return object;
 }
 
@@ -331,20 +348,21 @@ std::vector<std::string> compile_all(const Sources& sources, const Home& home,
 
 void link(const Sources& sources, const Home& home, const std::vector<std::string>& objects,
           const std::string& program) {
-  std::vector<std::string> command = {compiler()};
+  std::vector<std::string> command = {host_compiler()};
   if (sources.shared) command.emplace_back("-shared");
   command.insert(command.end(), objects.begin(), objects.end());
   for (const std::string& one : sources.options) {
-    if (one == "-fopenmp" || one == "-pthread") command.push_back(one);
+    if (one == "-fopenmp" || one == "-pthread" || one == "-s" || one == "-no-pie") {
+      command.push_back(one);
+    }
   }
   command.insert(command.end(), sources.libraries.begin(), sources.libraries.end());
-  command.insert(
-      command.end(),
-      {"-L" + home.libraries, "-Wl,-rpath," + home.libraries, "-Wl,-rpath-link," + home.libraries,
-       "-rdynamic", "-Wl,--wrap=malloc,--wrap=free,--wrap=_Znwm,--wrap=_Znam",
-       "-Wl,--wrap=_ZdlPv,--wrap=_ZdaPv,--wrap=_ZdlPvm,--wrap=_ZdaPvm,--wrap=clock",
-       "-lrung_cublas", "-lrung_hooks", "-Wl,--no-as-needed", "-lrung_emulate", "-lrung",
-       "-lrung_thread", "-pthread", "-ldl", "-o", program});
+  command.insert(command.end(), {"-L" + home.libraries, "-Wl,-rpath," + home.libraries,
+                                 "-Wl,-rpath-link," + home.libraries, "-rdynamic"});
+  for (const char* name : wrapped) command.push_back(std::string("-Wl,--wrap=") + name);
+  command.insert(command.end(),
+                 {"-lrung_cublas", "-lrung_hooks", "-Wl,--no-as-needed", "-lrung_emulate", "-lrung",
+                  "-lrung_thread", "-pthread", "-ldl", "-o", program});
   run_compiler(command, sources.files.front(), "does not link");
 }
 
@@ -357,7 +375,9 @@ std::string compile(const Sources& sources, const std::string& folder) {
   return program;
 }
 
-void build(const Sources& sources, const std::string& folder) {
+void build(const Sources& given, const std::string& folder) {
+  Sources sources = given;
+  sources.stands_alone = true;
   if (sources.object_only && !sources.output.empty() && sources.files.size() > 1) {
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("-c: one source at a time where -o names its object; given {}",
@@ -367,6 +387,29 @@ void build(const Sources& sources, const std::string& folder) {
   const std::vector<std::string> objects = compile_all(sources, home, folder);
   if (sources.object_only) return;
   link(sources, home, objects, sources.output.empty() ? "a.out" : sources.output);
+}
+
+void preprocess(const Sources& sources, const std::string& dependencies) {
+  const Home home = find_home();
+  for (const std::string& file : sources.files) {
+    std::vector<std::string> command = {host_compiler()};
+    const auto add = [&](const std::vector<std::string>& more) {
+      command.insert(command.end(), more.begin(), more.end());
+    };
+    add(common_options(sources, home));
+    if (is_cuda(file) || sources.all_cuda) add(cuda_options(sources.capability));
+    add(sources.dependencies);
+    add({dependencies.empty() ? "-E" : dependencies, file});
+    if (!sources.output.empty()) add({"-o", sources.output});
+    run_compiler(command, file, "cannot be preprocessed");
+  }
+}
+
+void write_empty_object(const std::string& output, const std::string& folder) {
+  const std::string source = folder + "/empty.c";
+  std::ofstream(source) << "";
+  run_compiler({host_compiler(), "-x", "c", "-c", source, "-o", output}, output,
+               "cannot be written");
 }
 
 bool is_built(const std::string& file) {

@@ -21,16 +21,26 @@ struct Sources {
   bool watched = true;                    // accesses are to be counted or checked
   bool all_cuda = false;                  // whatever the files' names end with
   bool twice = false;                     // watched, and each function has a version without hooks
+  bool stands_alone = false;              // objects carry their sources; set by build()
+  bool host_plain = false;                // C++ sources get the user's options alone, as by nvcc
+  bool verbose = false;                   // prints each command
 };
 
 /// Compiles and links into `folder`/program; its path. Throws Error(invalid_argument) when the
 /// compiler has refused a file: it has said why.
 std::string compile(const Sources& sources, const std::string& folder);
 
-/// Compiles to objects, or links to a program, that stay: as nvcc does. Beside an object x.o are
-/// left x.o.ii and x.o.rung.ii, which advice is read from when the program runs. `folder` is for
-/// temporary files.
+/// Compiles to objects, or links to a program, that stay: as nvcc does. Objects carry the user's
+/// sources in a section of their own, for advice when the program runs. `folder` is for temporary
+/// files.
 void build(const Sources& sources, const std::string& folder);
+
+/// Writes the preprocessed source to `sources.output`, or to standard output if that is empty.
+/// With `dependencies` writes what a makefile needs instead (-M, -MM).
+void preprocess(const Sources& sources, const std::string& dependencies = "");
+
+/// Compiles no source: writes an empty object, which is what device linking yields here.
+void write_empty_object(const std::string& output, const std::string& folder);
 
 /// Returns true if build() linked the file.
 bool is_built(const std::string& file);

@@ -208,6 +208,19 @@ Program::Program() : app(introduction, "rung") {
   app.footer(environment);  // last: commands added later would inherit it
 }
 
+/// Returns the command that reads its words itself, if the first word names one; null: none.
+static const Command* command_of_words(int argc, const char* const* argv) {
+  if (argc < 2) return nullptr;
+  const bool help =
+      argc == 3 && (std::string_view(argv[2]) == "--help" || std::string_view(argv[2]) == "-h");
+  for (const Command* one : commands()) {
+    if (one->spec.run_words != nullptr && one->spec.name == std::string_view(argv[1])) {
+      return help ? nullptr : one;
+    }
+  }
+  return nullptr;
+}
+
 int run_program(int argc, const char* const* argv) {
   try {
     const char* const* const end = argv + argc;
@@ -215,6 +228,9 @@ int run_program(int argc, const char* const* argv) {
         std::find_if(argv, end, [](const char* word) { return std::string_view(word) == "--"; });
     behind.assign(std::min(dashes + 1, end), end);
     choose_color(Color::automatic);
+    if (const Command* const command = command_of_words(argc, argv)) {
+      return command->spec.run_words({argv + 2, argv + argc});
+    }
     Program program;
     expect_no_empty_word(program.app, argv, dashes);
     try {

@@ -104,6 +104,9 @@ struct CommandSpec {
   const char* summary;  // "" hides it from the list of commands
   /// Adds options to the command's own parser and returns what to do with them.
   Action (*setup)(Parser app);
+  /// Reads the words behind the command itself, where they are those of another program's command
+  /// line; null: the parser does. A first word -h or --help still prints help.
+  int (*run_words)(const std::vector<std::string>& words) = nullptr;
 };
 
 class Command {

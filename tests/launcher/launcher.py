@@ -110,6 +110,7 @@ class Launcher(unittest.TestCase):
                 (["check", "gemm", "--backend=opencl"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_SIMT=OFF"]),
                 (["explain", "scan"], ["-DRUNG_OPERATORS=scan", "-DRUNG_SIMT=ON"]),
                 (["emulate", "a.cu"], ["-DRUNG_OPERATORS=none", "-DRUNG_SIMT=ON"]),
+                (["nvcc", "-c", "a.cu"], ["-DRUNG_OPERATORS=none", "-DRUNG_SIMT=ON"]),
                 (["peers", "gemm"], ["-DRUNG_OPERATORS=gemm", "-DRUNG_PEERS=ON"]),
                 (["build", "scan"], ["-DRUNG_OPERATORS=scan", "-DRUNG_SIMT=ON"]),
                 (["check"], ["-DRUNG_OPERATORS="])):

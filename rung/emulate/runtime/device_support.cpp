@@ -122,9 +122,8 @@ extern "C" __attribute__((visibility("default"))) clock_t __wrap_clock() {
   return rung::simt::in_kernel() ? static_cast<clock_t>(rung::cuda::cycles()) : std::clock();
 }
 
-// assert() in a kernel ends the launch, in host code the program: this one stands before the C
-// library's, and leaves host code to it.
-extern "C" __attribute__((visibility("default"), noreturn)) void __assert_fail(  // NOLINT
+/// assert() in a kernel ends the launch, in host code the program.
+extern "C" __attribute__((visibility("default"), noreturn)) void rung_emulate_assert_fail(
     const char* condition, const char* file, unsigned int line, const char* function) noexcept {
   if (rung::simt::in_kernel()) {
     const std::string text = std::string("Assertion `") + condition + "' failed\n  in " + function +
@@ -136,4 +135,11 @@ extern "C" __attribute__((visibility("default"), noreturn)) void __assert_fail( 
   using Fail = void (*)(const char*, const char*, unsigned int, const char*);
   reinterpret_cast<Fail>(dlsym(RTLD_NEXT, "__assert_fail"))(condition, file, line, function);
   std::abort();
+}
+
+// Stands before the C library's in programs that are linked with this library. Objects that stand
+// alone call the function above, since a library loaded by another program meets libc's first.
+extern "C" __attribute__((visibility("default"), noreturn)) void __assert_fail(  // NOLINT
+    const char* condition, const char* file, unsigned int line, const char* function) noexcept {
+  rung_emulate_assert_fail(condition, file, line, function);
 }

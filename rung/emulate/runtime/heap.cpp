@@ -3,9 +3,11 @@
 #include <link.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <set>
 #include <unordered_set>
 
 #pragma GCC visibility push(default)
@@ -54,21 +56,43 @@ bool keep(void* memory, const void* code) {
   return true;
 }
 
-/// __device__ and __constant__ variables belong to the program, which is the first object.
-int register_variables(dl_phdr_info* object, std::size_t, void*) {
-  for (int i = 0; i < object->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) != 0) continue;
-    simt::record::register_memory(
-        {.begin = reinterpret_cast<const void*>(object->dlpi_addr + segment.p_vaddr),
-         .bytes = segment.p_memsz,
-         .name = "the program's variables"});
-  }
-  return 1;
+/// Registers __device__ and __constant__ variables: the data segments of the object at `address`,
+/// or of the program, which is the first object, if that is null.
+void register_variables(const void* address) {
+  struct Search {
+    std::uintptr_t address;
+    std::set<std::uintptr_t> registered;
+  };
+  static auto& search = *new Search;
+  search.address = reinterpret_cast<std::uintptr_t>(address);
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void*) {
+        bool holds = search.address == 0;
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+          const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+          holds = holds || (segment.p_type == PT_LOAD && search.address >= begin &&
+                            search.address - begin < segment.p_memsz);
+        }
+        if (!holds) return 0;
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+          const std::uintptr_t begin = object->dlpi_addr + segment.p_vaddr;
+          if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) != 0 ||
+              !search.registered.insert(begin).second) {
+            continue;
+          }
+          simt::record::register_memory({.begin = reinterpret_cast<const void*>(begin),
+                                         .bytes = segment.p_memsz,
+                                         .name = "the program's variables"});
+        }
+        return 1;
+      },
+      nullptr);
 }
 
 struct RegisterVariables {
-  RegisterVariables() { dl_iterate_phdr(register_variables, nullptr); }
+  RegisterVariables() { register_variables(nullptr); }
 } const at_start;
 
 }  // namespace
@@ -88,6 +112,10 @@ void free_kernels_heap() {
 }
 
 }  // namespace rung::cuda
+
+/// Called by each object that stands alone when its program or library is loaded: a library that a
+/// host program loads (ctypes) brings variables of its own.
+RUNG_WRAP void rung_emulate_object(const void* address) { register_variables(address); }
 
 // The linker's names. NOLINTBEGIN(readability-identifier-naming)
 RUNG_WRAP void* __wrap_malloc(std::size_t bytes) { return note(std::malloc(bytes), bytes); }

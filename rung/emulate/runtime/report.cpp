@@ -20,6 +20,7 @@
 
 #include "rung/emulate/runtime/advise.hpp"
 #include "rung/emulate/runtime/api.hpp"
+#include "rung/emulate/runtime/environment.hpp"
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/emulate/runtime/memory.hpp"
 #include "rung/emulate/runtime/model.hpp"
@@ -132,6 +133,10 @@ class Session {
   ~Session() {
     stop_tasks();
     finish();
+    const int code = program_options().exit_code;
+    if (code == 0 || findings_ == 0) return;
+    std::fflush(nullptr);
+    _exit(code);
   }
 
   void finish() {
@@ -169,6 +174,10 @@ class Session {
       texts.push_back(record::to_text(one));
       tell(texts.back());
     }
+    findings_ = report.findings.size();
+    if (const std::string& json = program_options().json; !json.empty()) {
+      std::ofstream(json) << "{" << record::to_json(report, true) << "}\n";
+    }
     if (path_.empty()) return;
     // Other processes of the program write theirs beside it.
     const int descriptor = open(path_.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
@@ -186,6 +195,7 @@ class Session {
   static void begin_in_child();
 
   std::string path_;
+  std::size_t findings_ = 0;
   bool done_ = false;
 };
 Session session;

@@ -8,11 +8,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <thread>
 
 #include "rung/emulate/brackets.hpp"
@@ -299,14 +297,9 @@ std::vector<const CompiledSource*> compiled_sources() {
   static auto& all = *new std::map<std::string, std::unique_ptr<CompiledSource>>;
   const std::lock_guard lock(mutex);
   std::vector<const CompiledSource*> sources;
-  for (const std::string& one : preprocessed_files(true)) {
-    std::unique_ptr<CompiledSource>& source = all[one];
-    if (source == nullptr) {
-      std::ifstream file(one, std::ios::binary);
-      std::stringstream text;
-      text << file.rdbuf();
-      source = std::make_unique<CompiledSource>(text.str());
-    }
+  for (const auto& [name, text] : preprocessed_texts(true)) {
+    std::unique_ptr<CompiledSource>& source = all[name];
+    if (source == nullptr) source = std::make_unique<CompiledSource>(*text);
     sources.push_back(source.get());
   }
   return sources;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the lines of the program's sources that are compiled, as the preprocessor left them.
+#include <elf.h>
+#include <link.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <set>
 #include <sstream>
 
@@ -53,18 +58,64 @@ void add_lines(const std::string& preprocessed, std::map<std::string, Lines>& fi
   }
 }
 
-/// Objects that `rung emulate --build` has left, with their sources beside them.
-std::vector<std::string>& registered() {
-  static auto& objects = *new std::vector<std::string>;
-  return objects;
+/// Returns the bytes of section .rung_source of a program or library: the sources that its objects
+/// carry (complete_object() in rung/emulate/compile.cpp). Empty if there is none.
+std::string embedded_sources(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const auto read = [&](std::uint64_t at, void* to, std::size_t bytes) {
+    return static_cast<bool>(file.seekg(static_cast<std::streamoff>(at))
+                                 .read(static_cast<char*>(to), static_cast<long>(bytes)));
+  };
+  ElfW(Ehdr) header;
+  if (!read(0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+    return "";
+  }
+  std::vector<ElfW(Shdr)> sections(header.e_shnum);
+  if (header.e_shstrndx >= sections.size() ||
+      !read(header.e_shoff, sections.data(), sections.size() * sizeof sections[0])) {
+    return "";
+  }
+  std::string names(sections[header.e_shstrndx].sh_size, '\0');
+  if (!read(sections[header.e_shstrndx].sh_offset, names.data(), names.size())) return "";
+  for (const ElfW(Shdr) & one : sections) {
+    if (one.sh_name >= names.size() || names.c_str() + one.sh_name != std::string(".rung_source")) {
+      continue;
+    }
+    std::string bytes(one.sh_size, '\0');
+    return read(one.sh_offset, bytes.data(), bytes.size()) ? bytes : "";
+  }
+  return "";
 }
+
+/// Texts by a name for each: a file's path, or a library's path and a number.
+struct Texts {
+  std::map<std::string, std::string> plain, rewritten;
+  std::set<std::string> libraries;  // that were searched
+
+  void add_library(const std::string& path) {
+    if (!libraries.insert(path).second) return;
+    const std::string bytes = embedded_sources(path);
+    constexpr std::string_view mark = "rung source ";
+    for (std::size_t at = 0; (at = bytes.find(mark, at)) != std::string::npos;) {
+      std::istringstream line(bytes.substr(at + mark.size(), 64));
+      std::string kind;
+      std::size_t size = 0;
+      line >> kind >> size;
+      const std::size_t begin = bytes.find('\n', at);
+      if (begin == std::string::npos) return;
+      (kind == "plain" ? plain : rewritten)[path + "#" + std::to_string(at)] =
+          bytes.substr(begin + 1, size);
+      at = begin + 1 + size;
+    }
+  }
+};
 
 /// Adds the libraries that were loaded since the last call.
 const std::map<std::string, Lines>& compiled_lines() {
   static auto& all = *new std::map<std::string, Lines>;
   static auto& known = *new std::set<std::string>;
-  for (const std::string& one : preprocessed_files(false)) {
-    if (known.insert(one).second) add_lines(read_file(one), all);
+  for (const auto& [name, text] : preprocessed_texts(false)) {
+    if (known.insert(name).second) add_lines(*text, all);
   }
   return all;
 }
@@ -113,23 +164,32 @@ std::string compiled_text(std::string text, const Lines& compiled) {
 
 }  // namespace
 
-std::vector<std::string> preprocessed_files(bool rewritten) {
-  std::vector<std::string> files;
+std::vector<PreprocessedText> preprocessed_texts(bool rewritten) {
+  static std::mutex mutex;
+  static auto& texts = *new Texts;
+  const std::lock_guard lock(mutex);
   const char* folder = std::getenv("RUNG_EMULATE_SOURCES");
   std::error_code none;
   if (folder != nullptr && *folder != '\0') {
     for (const auto& one : fs::directory_iterator(folder, none)) {
       const std::string name = one.path().filename().string();
-      if (name.ends_with(".ii") && name.ends_with(".rung.ii") == rewritten) {
-        files.push_back(one.path());
-      }
+      if (!name.ends_with(".ii")) continue;
+      auto& kind = name.ends_with(".rung.ii") ? texts.rewritten : texts.plain;
+      if (kind.count(one.path()) == 0) kind[one.path()] = read_file(one.path());
     }
   }
-  for (const std::string& object : registered()) {
-    const std::string file = object + (rewritten ? ".rung.ii" : ".ii");
-    if (fs::exists(file, none)) files.push_back(file);
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void*) {
+        const std::string_view name = object->dlpi_name;
+        texts.add_library(name.empty() ? "/proc/self/exe" : std::string(name));
+        return 0;
+      },
+      nullptr);
+  std::vector<PreprocessedText> all;
+  for (const auto& [name, text] : rewritten ? texts.rewritten : texts.plain) {
+    all.push_back({name, &text});
   }
-  return files;
+  return all;
 }
 
 std::string source_text(const std::string& file) {
@@ -148,8 +208,3 @@ const SourceTree* source_tree(const std::string& file) {
 }
 
 }  // namespace rung::cuda
-
-/// Registers such an object; the object calls it when the program begins.
-extern "C" __attribute__((visibility("default"))) void rung_emulate_source(const char* object) {
-  rung::cuda::registered().emplace_back(object);
-}

@@ -95,9 +95,15 @@ class SourceTree {
   std::vector<std::unique_ptr<Function>> functions_;
 };
 
-/// Returns the paths of the program's preprocessed sources; `rewritten`: of those that were
-/// compiled.
-std::vector<std::string> preprocessed_files(bool rewritten);
+/// A preprocessed source by a name of its own. The text is never freed.
+struct PreprocessedText {
+  std::string name;
+  const std::string* text;
+};
+
+/// Returns preprocessed sources of the program and of libraries loaded so far; `rewritten`: as
+/// they were compiled.
+std::vector<PreprocessedText> preprocessed_texts(bool rewritten);
 
 /// Returns the tree of a file of the program, by the path that findings tell; null: it cannot be
 /// read.

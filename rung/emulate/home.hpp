@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folders of an installation, or of a build tree, that compiled programs need.
+#pragma once
+
+#include <string>
+
+namespace rung::emulate {
+
+/// Folders of rung's shared libraries and headers, and the path of the program `rung`.
+struct Home {
+  std::string libraries, include, program;
+};
+
+/// Returns where rung is. Throws Error(not_available) if the headers are not installed.
+Home find_home();
+
+/// Returns the host compiler: $CXX, or g++.
+std::string host_compiler();
+
+/// Returns the text between double quotes, as a shell and a C++ literal read it.
+std::string quoted(const std::string& text);
+
+}  // namespace rung::emulate

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of a program that runs by itself: words in the environment variable RUNG_EMULATE.
+#pragma once
+
+#include <string>
+
+namespace rung::cuda {
+
+struct ProgramOptions {
+  std::string json;            // file for findings and counters; "": none
+  int exit_code = 0;           // of a program with findings; 0: its own
+  bool under_emulate = false;  // `rung emulate` runs the program and has set everything
+};
+
+/// Returns the options. Other parts of the runtime read variables of their own, which this sets.
+const ProgramOptions& program_options();
+
+}  // namespace rung::cuda

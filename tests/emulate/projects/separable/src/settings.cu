@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "forces.cuh"
+
+__constant__ Settings settings;
+__device__ int steps_done;
+
+void choose_settings(float spring, float damping) {
+  const Settings chosen{spring, damping};
+  cudaMemcpyToSymbol(settings, &chosen, sizeof chosen);
+}
