@@ -23,7 +23,8 @@ foreach(part cpu device simt)
     FILES_MATCHING PATTERN "*.hpp" PATTERN "cuda_launch.cu" PATTERN "cuda_tensor_map.cu")
 endforeach()
 # CUDA's headers for programs on the simulated GPU: names without endings among them.
-install(DIRECTORY rung/emulate/include DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/emulate COMPONENT headers)
+install(DIRECTORY rung/emulate/include rung/emulate/include_older
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/emulate COMPONENT headers)
 install(FILES rung/emulate/README.md DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rung/emulate COMPONENT headers)
 install(EXPORT rung_targets FILE rungTargets.cmake NAMESPACE rung:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/rung
   COMPONENT headers)

@@ -220,7 +220,8 @@ target_link_libraries(rung_workbench
 add_library(${with_or_without} OBJECT ${simulator_sources})
 rung_compile_together(${with_or_without})
 target_compile_definitions(${with_or_without} PRIVATE $<$<BOOL:${RUNG_SIMT}>:RUNG_WITH_SIMULATOR=1>)
-target_link_libraries(${with_or_without} PRIVATE rung_options rung fmt::fmt nlohmann_json::nlohmann_json PkgConfig::hwy)
+target_link_libraries(${with_or_without} PRIVATE rung_options rung fmt::fmt nlohmann_json::nlohmann_json PkgConfig::hwy
+  OpenMP::OpenMP_CXX)
 target_sources(rung_workbench INTERFACE $<TARGET_OBJECTS:${with_or_without}>)
 if(RUNG_CUDA)
   # On their own, so that CUDA's headers are on no other source's path: its objects are then the same without.

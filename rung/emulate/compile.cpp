@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <future>
 #include <mutex>
+#include <sstream>
 #include <utility>
 
 #include "rung/core/error.hpp"
@@ -36,12 +38,39 @@ bool is_object(const std::string& file) {
 }
 bool is_standard(const std::string& option) { return option.starts_with("-std="); }
 
-std::vector<std::string> common_options(const Sources& sources, const Home& home) {
+/// The standard that is asked for, nvcc's default otherwise; gnu++17 for anything older, in which
+/// nearly every older program means the same.
+std::string standard_of(const Sources& sources) {
+  std::string standard = "gnu++17";
+  for (const std::string& one : sources.options) {
+    if (is_standard(one)) standard = "gnu++" + one.substr(one.find("++") + 2);
+  }
+  const bool older = standard == "gnu++03" || standard == "gnu++98" || standard == "gnu++11" ||
+                     standard == "gnu++14" || standard == "gnu++0x" || standard == "gnu++1y" ||
+                     standard == "gnu++1z";
+  return older ? "gnu++17" : standard;
+}
+bool is_older(const std::string& standard) { return standard == "gnu++17"; }
+
+/// Returns true if the source needs headers of ours that g++ reads as C++20 alone: those of PTX.
+bool needs_newer(const std::string& preprocessed) {
+  return preprocessed.find("/rung/simt/wgmma.hpp\"") != std::string::npos;
+}
+
+/// Variables by which g++ is told of folders of headers, to be empty when it runs.
+const std::vector<std::pair<std::string, std::string>>& no_include_paths() {
+  static const std::vector<std::pair<std::string, std::string>> variables = {
+      {"CPATH", ""}, {"CPLUS_INCLUDE_PATH", ""}};
+  return variables;
+}
+
+std::vector<std::string> common_options(const Sources& sources, const Home& home,
+                                        const std::string& standard) {
   // As the simulator's own kernels; for messages the lines of statements, through what was inlined.
   std::vector<std::string> options = {"-O2",
                                       "-g1",
                                       "-gstatement-frontiers",
-                                      "-std=gnu++20",
+                                      "-std=" + standard,
                                       "-fno-strict-aliasing",
                                       "-fno-tree-vectorize",
                                       "-fno-tree-slp-vectorize",
@@ -55,12 +84,23 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
                                       "-Wno-narrowing",
                                       "-fdiagnostics-color=auto"};
   for (const std::string& one : sources.options) {
-    // Our headers need C++20, in which nearly every older program means the same.
-    const bool older = one.starts_with("-std=") && one.find("++2") == std::string::npos;
-    if (!older) options.push_back(one);
+    if (!is_standard(one)) options.push_back(one);
   }
   for (const std::string& one : sources.include) options.push_back("-I" + one);
+  if (is_older(standard)) {
+    // What our headers take of C++20, in headers that precede the library's.
+    options.insert(options.end(),
+                   {"-fconcepts", "-isystem", home.include + "/rung/emulate/include_older"});
+  }
   options.insert(options.end(), {"-isystem", home.include + "/rung/emulate/include"});
+  // Folders of the environment would precede ours, whose headers stand in front of the library's.
+  for (const auto& [variable, unused] : no_include_paths()) {
+    const char* const given = std::getenv(variable.c_str());
+    std::istringstream folders(given != nullptr ? given : "");
+    for (std::string one; std::getline(folders, one, ':');) {
+      if (!one.empty()) options.insert(options.end(), {"-isystem", one});
+    }
+  }
   // g++ searches /usr/include anyway, and named, it would precede <cmath>'s folder, whose
   // #include_next <math.h> then finds none.
   if (home.include != "/usr/include") options.insert(options.end(), {"-isystem", home.include});
@@ -98,7 +138,7 @@ std::vector<std::string> cuda_options(int capability) {
 
 void run_compiler(const std::vector<std::string>& command, const std::string& file,
                   const char* what, const std::string& errors = "") {
-  const Ending ending = run_program(command, {}, 0, errors);
+  const Ending ending = run_program(command, no_include_paths(), 0, errors);
   if (interrupted() != 0) throw Error(ErrorCode::invalid_argument, "interrupted");
   if (ending.signal != 0) {
     throw Error(ErrorCode::not_available,
@@ -143,7 +183,7 @@ void compile_rewritten(std::vector<std::string> command, const std::string& file
       std::ofstream(calls, std::ios::binary) << rewrite_for_messages(one.source);
       std::erase(command, "-fpermissive");
       command.insert(command.end(), {"-fsyntax-only", "-fno-diagnostics-show-caret", calls});
-      (void)run_program(command, {}, 0, errors);
+      (void)run_program(command, no_include_paths(), 0, errors);
       plain = explained(messages, read_file(errors));
       if (!plain.empty()) plain = in_columns_of_files(plain, read_file(calls), false);
     }
@@ -161,7 +201,7 @@ void compile_twice(const std::vector<std::string>& hooked, std::vector<std::stri
   bare.insert(bare.end(),
               {"-w", "-fpreprocessed", "-x", "c++-cpp-output", "-S", one.path, "-o", without});
   auto second = std::async(std::launch::async, [&] {
-    return run_program(bare, {}, 0, one.stem + ".unhooked.errors").exit_code;
+    return run_program(bare, no_include_paths(), 0, one.stem + ".unhooked.errors").exit_code;
   });
   try {
     compile_rewritten(hooked, file, one, "-S", with);
@@ -244,7 +284,8 @@ void keep(const std::string& from, const std::string& to) {
 
 std::string compile_one(const Sources& sources, const Home& home, const std::string& file,
                         const std::string& stem) {
-  std::vector<std::string> options = common_options(sources, home);
+  std::string standard = standard_of(sources);
+  std::vector<std::string> options = common_options(sources, home, standard);
   // A compiler behind ccache may give the object of an equal source in another folder, whose debug
   // information names files there (hash_dir = false). This option is part of what ccache compares.
   options.insert(options.begin(),
@@ -265,23 +306,32 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
     return object;
   }
   const std::string preprocessed = stem + ".ii";
-  add(options);
-  add(cuda_options(sources.capability));
-  const std::vector<std::string> with_options = command;
-  add(sources.dependencies);
-  add({"-E", file, "-o", preprocessed});
-  try {
-    run_compiler(command, file, "cannot be preprocessed");
-  } catch (const Error&) {
-    if (interrupted() == 0) explain_missing_header(with_options, file, stem);
-    throw;
-  }
-
+  const auto preprocess_source = [&](bool assembly) {
+    command = {host_compiler()};
+    add(options);
+    add(cuda_options(sources.capability));
+    const std::vector<std::string> with_options = command;
+    add(sources.dependencies);
+    add({"-E", file, "-o", preprocessed});
+    if (assembly) add({"-include", "rung_cuda/ptx.h"});
+    try {
+      run_compiler(command, file, "cannot be preprocessed");
+    } catch (const Error&) {
+      if (interrupted() == 0) explain_missing_header(with_options, file, stem);
+      throw;
+    }
+  };
+  preprocess_source(false);
   refuse_libraries(file, read_file(preprocessed), home.include + "/rung/");
-  if (holds_assembly(read_file(preprocessed))) {
-    add({"-include", "rung_cuda/ptx.h"});
-    run_compiler(command, file, "cannot be preprocessed");
+  const bool assembly = holds_assembly(read_file(preprocessed));
+  const bool newer = is_older(standard) && (assembly || needs_newer(read_file(preprocessed)));
+  if (newer) {
+    const std::string seed = options.front();
+    standard = "gnu++20";
+    options = common_options(sources, home, standard);
+    options.insert(options.begin(), seed);
   }
+  if (assembly || newer) preprocess_source(assembly);
   // Whether anything is recorded or not: threads that wait by volatile reads are seen by hooks.
   const std::string source = read_file(preprocessed);
   const bool hooks = sources.watched || holds_volatile(source);
@@ -396,7 +446,7 @@ void preprocess(const Sources& sources, const std::string& dependencies) {
     const auto add = [&](const std::vector<std::string>& more) {
       command.insert(command.end(), more.begin(), more.end());
     };
-    add(common_options(sources, home));
+    add(common_options(sources, home, standard_of(sources)));
     if (is_cuda(file) || sources.all_cuda) add(cuda_options(sources.capability));
     add(sources.dependencies);
     add({dependencies.empty() ? "-E" : dependencies, file});

@@ -40,12 +40,16 @@ class Functions {
         } else {
           i = tokens.closing(i);
         }
+      } else if (token.is("__attribute__") && tokens[i + 1].is("(")) {
+        i = tokens.closing(i + 1);  // no function's name
       } else if (token.kind == TokenKind::identifier && tokens[i + 1].is("(")) {
         const std::size_t end = end_of_head(i);
         if (end < tokens.size()) i = note(head, i, end, !classes.empty() && classes.back());
       }
       const bool ends = tokens[i].is(";") || tokens[i].is("}") || tokens[i].is("{");
-      if (ends || tokens[i].kind == TokenKind::verbatim) head = i + 1;
+      if (ends || (tokens[i].kind == TokenKind::verbatim && !is_part_of_head(tokens[i]))) {
+        head = i + 1;
+      }
     }
   }
 
@@ -58,6 +62,12 @@ class Functions {
   }
 
  private:
+  /// Returns true for what ends no declaration: a line marker, or words that a macro of our headers
+  /// has brought in one piece, such as __device__ __forceinline__.
+  [[nodiscard]] static bool is_part_of_head(const Token& token) {
+    return token.text.find_first_of(";{}") == std::string_view::npos;
+  }
+
   /// The { or ; behind the parameters of the function whose name may be at `name`; size() if it is
   /// none.
   [[nodiscard]] std::size_t end_of_head(std::size_t name) const {
@@ -81,9 +91,13 @@ class Functions {
                   before.is(">"));
     for (std::size_t i = head; i < name; ++i) {
       const Token& token = tokens_[i];
-      device = device || token.is("__rung_device__");
-      host = host || token.is("__rung_host__");
-      kernel = kernel || token.is("__rung_global__");
+      const auto has = [&](std::string_view word) {
+        return token.kind == TokenKind::verbatim ? token.text.find(word) != std::string_view::npos
+                                                 : token.is(word);
+      };
+      device = device || has("__rung_device__");
+      host = host || has("__rung_host__");
+      kernel = kernel || has("__rung_global__");
       plain = plain && !token.is("template") && !token.is("constexpr") && !token.is("consteval") &&
               !token.is("operator") && !token.is("=");
     }

@@ -23,6 +23,7 @@ struct KernelDefinition {
   std::size_t commas;      // between its parameters, and within
   bool hidden;             // a parameter has its name
   std::string restricted;  // calls that tell which parameters are __restrict__
+  std::string objects;     // the types of parameters that may have destructors
 };
 
 /// __launch_bounds__ and __cluster_dims__: what Demands calls them, or null.
@@ -103,6 +104,61 @@ std::string restricted_calls(const TokenStream& tokens, std::size_t open, std::s
   return restricted > 1 ? calls : "";
 }
 
+/// Returns "decltype(p)" for the parameter p at begin .. end-1 if it is a named object of a class,
+/// as far as tokens show; "" for pointers, references, numbers and what is odd.
+std::string object_type(const TokenStream& tokens, std::size_t begin, std::size_t end) {
+  static const std::set<std::string_view> no_types = {
+      "const",    "volatile", "struct",   "class",    "typename",
+      "unsigned", "signed",   "int",      "long",     "short",
+      "char",     "float",    "double",   "bool",     "size_t",
+      "auto",     "dim3",     "uint32_t", "int32_t",  "__grid_constant__",
+      "enum",     "register", "uint",     "uint64_t", "int64_t",
+      "uint8_t",  "union"};
+  int depth = 0;
+  bool pack = false;
+  std::size_t name = end;
+  for (std::size_t i = begin; i < end && !tokens[i].is("="); ++i) {
+    if (tokens[i].is("<")) ++depth;
+    if (tokens[i].is(">")) --depth;
+    if (tokens[i].is(">>")) depth -= 2;
+    if (depth != 0) continue;
+    const Token& token = tokens[i];
+    if (token.is("*") || token.is("&") || token.is("&&") || token.is("(") || token.is("[") ||
+        token.kind == TokenKind::verbatim) {
+      return "";
+    }
+    pack = pack || token.is(".");
+    if (token.kind == TokenKind::identifier) name = i;
+  }
+  if (name == end || name == begin || no_types.count(tokens[name].text) != 0) return "";
+  const Token& before = tokens[name - 1];
+  const bool named = before.is(">") || before.is(">>") || before.is(".") ||
+                     (before.kind == TokenKind::identifier && no_types.count(before.text) == 0);
+  if (!named) return "";
+  return fmt::format("decltype({}){}", tokens[name].text, pack ? "..." : "");
+}
+
+/// The same of all parameters, between the brackets at open and close, separated by commas.
+std::string object_types(const TokenStream& tokens, std::size_t open, std::size_t close) {
+  std::string types;
+  int depth = 0;
+  std::size_t begin = open + 1;
+  for (std::size_t i = begin; i <= close && i < tokens.size(); ++i) {
+    if (i == close || (depth == 0 && tokens[i].is(","))) {
+      const std::string type = object_type(tokens, begin, i);
+      if (!type.empty()) types += (types.empty() ? "" : ", ") + type;
+      begin = i + 1;
+    } else if (tokens[i].is("<") || opens(tokens[i])) {
+      ++depth;
+    } else if (tokens[i].is(">") || closes(tokens[i])) {
+      --depth;
+    } else if (tokens[i].is(">>")) {
+      depth -= 2;
+    }
+  }
+  return types;
+}
+
 KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
   std::string demands;
   first_word(tokens, word, demands);
@@ -121,13 +177,14 @@ KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
   bool hidden = false;
   const std::size_t close = at < tokens.size() ? tokens.closing(at) : at;
   const std::string restricted = restricted_calls(tokens, at, close);
+  const std::string objects = object_types(tokens, at, close);
   for (; at < close; ++at) {
     commas += tokens[at].is(",") ? 1 : 0;
     hidden = hidden || tokens[at].is(tokens[name].text);
   }
   while (at < tokens.size() && !tokens[at].is("{") && !tokens[at].is(";")) ++at;
-  return {word,   name,      tokens[at].is("{") ? at : tokens.size(), "", demands, commas,
-          hidden, restricted};
+  return {word,       name,   tokens[at].is("{") ? at : tokens.size(), "", demands, commas, hidden,
+          restricted, objects};
 }
 
 /// "<T, N, Rest...>" for a kernel template, "" for a function. False: an explicit specialization,
@@ -277,6 +334,10 @@ void rewrite_kernels(TokenStream& tokens) {
     start += "}; ::rung::cuda::enter<rung_kernel";
     start += self;
     start += ">();";
+    if (!one.objects.empty()) {
+      start += " [[maybe_unused]] const ::rung::cuda::Parameters<" + one.objects +
+               "> rung_parameters{};";
+    }
     tokens.insert_after(one.body, start);
   }
 }

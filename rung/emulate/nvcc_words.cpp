@@ -504,7 +504,15 @@ class NvccReader {
 
 }  // namespace
 
-bool is_nvcc_option(std::string_view name) { return find_option(name) != nullptr; }
+NvccOptionKind nvcc_option_kind(std::string_view name) {
+  const NvccOption* const option = find_option(name);
+  if (option == nullptr) return {};
+  const bool has_effect = option->effect != Effect::nothing && option->effect != Effect::verbose &&
+                          option->effect != Effect::forward_unknown &&
+                          option->effect != Effect::architecture &&
+                          option->effect != Effect::output_folder;
+  return {true, option->takes_value, has_effect};
+}
 
 NvccCall read_nvcc_words(const std::vector<std::string>& words) {
   std::vector<std::string> all;

@@ -21,8 +21,13 @@ struct NvccCall {
   bool keep = false, dry_run = false, version = false, help = false;
 };
 
-/// Returns true if nvcc has an option of this name, with or without effect here.
-bool is_nvcc_option(std::string_view name);
+/// What is known of a name.
+struct NvccOptionKind {
+  bool known = false;        // nvcc has such an option
+  bool takes_value = false;  // behind = or in the next word
+  bool has_effect = false;   // on what `rung nvcc` does
+};
+NvccOptionKind nvcc_option_kind(std::string_view name);
 
 /// Reads nvcc's words. Throws Error(invalid_argument) for an unknown option, Error(not_available)
 /// for what the simulated GPU cannot give: PTX and machine code.

@@ -261,15 +261,29 @@ void check_sweep(const Options& options) {
   }
 }
 
+/// Refuses options of nvcc's that name a product: nothing is left of a program that is run.
+void expect_no_product(const emulate::Sources& sources) {
+  const std::pair<const char*, bool> products[] = {
+      {"-o", !sources.output.empty()}, {"-c", sources.object_only}, {"-shared", sources.shared}};
+  for (const auto& [option, given] : products) {
+    if (!given) continue;
+    throw Error(
+        ErrorCode::invalid_argument,
+        fmt::format("{0}: `rung emulate` runs the program and leaves no file; `rung nvcc {0}` "
+                    "writes one",
+                    option));
+  }
+}
+
 int run(Options& options) {
   if (options.toolchain) {
     fmt::print("{}\n", emulate::toolchain_file());
     return exit_good;
   }
   read_emulate_words(options.words, options.sources);
-  if (!options.build) {  // then these do nothing
+  if (!options.build) {
+    expect_no_product(options.sources);
     options.sources.dependencies.clear();
-    options.sources.object_only = options.sources.shared = false;
   }
   if (options.sources.files.empty()) {
     throw Error(ErrorCode::invalid_argument, "rung emulate: no source file given");
@@ -346,7 +360,7 @@ CommandSpec::Action setup(Parser app) {
                  "seconds that the program may run, compiling apart, before it is stopped")
       .not_negative();
   app.add_option("--threads", options->threads, "CPU threads; default: every core")
-      .between(1, 4096);
+      .between(0, 4096);  // 0 is every core, as nvcc --threads=0 means it
   app.add_option("--devices", options->devices, "GPUs that the program finds; default 1")
       .between(1, 64);
   app.add_flag(

@@ -11,98 +11,17 @@
 
 #include "rung/core/error.hpp"
 #include "rung/core/text.hpp"
+#include "rung/emulate/nvcc_words.hpp"
 #include "rung/emulate/token.hpp"
 
 namespace rung::workbench {
 namespace {
 
-using Words = std::vector<std::string_view>;
-
-/// Of nvcc, with a value behind a blank or =, that concern chips or nvcc's own files.
-const Words& ignored_with_value() {
-  static const Words words = {"-arch",
-                              "--gpu-architecture",
-                              "-gencode",
-                              "--generate-code",
-                              "-code",
-                              "--gpu-code",
-                              "-Xptxas",
-                              "--ptxas-options",
-                              "-Xlinker",
-                              "--linker-options",
-                              "-Xnvlink",
-                              "-ccbin",
-                              "--compiler-bindir",
-                              "-maxrregcount",
-                              "--maxrregcount",
-                              "-t",
-                              "-rdc",
-                              "--relocatable-device-code",
-                              "-ftz",
-                              "--ftz",
-                              "-prec-div",
-                              "--prec-div",
-                              "-prec-sqrt",
-                              "--prec-sqrt",
-                              "-fmad",
-                              "--fmad",
-                              "-default-stream",
-                              "--default-stream",
-                              "-cudart",
-                              "--cudart",
-                              "-diag-suppress",
-                              "--diag-suppress",
-                              "-m",
-                              "--machine",
-                              "-odir",
-                              "--output-directory",
-                              "-split-compile"};
-  return words;
-}
-/// The same without a value.
-const Words& ignored() {
-  static const Words words = {"-G",
-                              "--device-debug",
-                              "-g",
-                              "--debug",
-                              "-lineinfo",
-                              "--generate-line-info",
-                              "-w",
-                              "--disable-warnings",
-                              "-m64",
-                              "-use_fast_math",
-                              "--use_fast_math",
-                              "-extended-lambda",
-                              "--extended-lambda",
-                              "--expt-extended-lambda",
-                              "-expt-extended-lambda",
-                              "--expt-relaxed-constexpr",
-                              "-expt-relaxed-constexpr",
-                              "-dlto",
-                              "-v",
-                              "--verbose",
-                              "-restrict",
-                              "--restrict",
-                              "-pg",
-                              "-src-in-ptx",
-                              "--source-in-ptx",
-                              "-dopt",
-                              "-allow-unsupported-compiler",
-                              "--allow-unsupported-compiler",
-                              "-res-usage",
-                              "--resource-usage",
-                              "-rdynamic"};
-  return words;
-}
 /// Libraries that the emulated runtime takes the place of.
 bool is_runtime(std::string_view library) {
   constexpr std::string_view ours[] = {"-lcudart", "-lcudart_static", "-lcuda",    "-lcudadevrt",
                                        "-lcurand", "-lcublas",        "-lcublasLt"};
   return std::find(std::begin(ours), std::end(ours), library) != std::end(ours);
-}
-
-bool holds(const Words& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 void expect_macro(const std::string& definition) {
@@ -227,17 +146,36 @@ class WordReader {
       sources_.dependencies.insert(sources_.dependencies.end(), {word, value});
     } else if (word.starts_with("-Wl,")) {
       sources_.libraries.push_back(word);
-    } else if (holds(ignored_with_value(), name)) {
-      (void)value_of(word);
-    } else if (holds(ignored(), word)) {
-      return;
     } else if (word == "-l" || word == "-L") {
       const std::string value = value_of(word);
       if (!is_runtime(word + value)) sources_.libraries.push_back(word + value);
     } else if (word.starts_with("-l") || word.starts_with("-L")) {
       if (!is_runtime(word)) sources_.libraries.push_back(word);
-    } else if (word == "-pthread" || word.starts_with("-f") || word.starts_with("-W") ||
-               word.starts_with("-U") || (word.starts_with("-O") && word.size() <= 3)) {
+    } else if (word == "-w" || word == "--disable-warnings") {
+      pass("-w");
+    } else if (word.starts_with("-O") && word.size() <= 3) {
+      pass(word);
+    } else {
+      read_other(word, name);
+    }
+  }
+
+  /// Reads an option that may be nvcc's, of no effect here, or the compiler's.
+  void read_other(const std::string& word, const std::string& name) {
+    const emulate::NvccOptionKind kind = emulate::nvcc_option_kind(name);
+    if (kind.known && kind.has_effect) {
+      throw Error(
+          ErrorCode::invalid_argument,
+          fmt::format("{}: an option of nvcc's that `rung emulate` has no use for, since it "
+                      "runs the program; `rung nvcc` builds objects, libraries and programs",
+                      printable(word)));
+    }
+    if (kind.known) {
+      if (kind.takes_value) (void)value_of(word);
+      return;
+    }
+    if (word == "-pthread" || word.starts_with("-f") || word.starts_with("-W") ||
+        word.starts_with("-U")) {
       pass(word);
     } else if (!word.starts_with("-arch") && !word.starts_with("-t")) {  // -arch=..., -t8
       throw Error(

@@ -129,11 +129,10 @@ class Driver(unittest.TestCase):
             with self.subTest(words=words):
                 self.run_here(NVCC, limit, *words, "-o", "program", source.name)
                 self.assertEqual(self.run_here("./program"), value + "\n")
-        self.run_here(NVCC, limit, "-G", "-g", "-lineinfo", "--expt-relaxed-constexpr", "--extended-lambda",
-                      "-Werror=all-warnings", "-Werror", "all-warnings", "--threads=0", "-t4", "-O3", "-maxrregcount=32",
-                      "-use_fast_math", "-Xptxas", "-v,-O3", "-ccbin", "g++", "-cudart", "shared", "-MD", "-MF", "s.d",
-                      "-MT", "target", "-forward-unknown-to-host-compiler", "-fno-strict-overflow", "-odir", ".", "-c",
-                      source.name)
+        words = ("-G -g -lineinfo --expt-relaxed-constexpr --extended-lambda -Werror=all-warnings -Werror all-warnings "
+                 "--threads=0 -t4 -O3 -maxrregcount=32 -use_fast_math -Xptxas -v,-O3 -ccbin g++ -cudart shared -MD "
+                 "-MF s.d -MT target -forward-unknown-to-host-compiler -fno-strict-overflow -odir . -c").split()
+        self.run_here(NVCC, limit, *words, source.name)
         self.assertTrue((self.folder / "s.d").read_text().startswith("target: small.cu"))
         (self.folder / "words").write_text(f'-DLIMIT=1 "{source.name}"\n-o from_file')
         self.run_here(NVCC, "--options-file", "words")
@@ -147,6 +146,19 @@ class Driver(unittest.TestCase):
         self.run_here(NVCC, "small.o", "linked.o", "-o", "separable")
         self.run_here(NVCC, limit, "--keep", "--keep-dir", "kept", "-c", source.name)
         self.assertTrue(list((self.folder / "kept").glob("*.rung.ii")))
+
+    def test_folders_of_the_environment_stand_behind_our_headers(self):
+        (self.folder / "small.cu").write_text("#include <cmath>\n#include <math.h>\n" + SMALL % "lerp(1, 2, 3)" +
+                                              "#include <type_traits>\n")
+        source = (self.folder / "small.cu").read_text()
+        lerp = "__device__ int lerp(int a, int b, int t) { return a + b * t; }\n"
+        (self.folder / "small.cu").write_text(lerp + source)
+        found = subprocess.run(["g++", "-E", "-v", "-x", "c++", "/dev/null"], capture_output=True, text=True,
+                               check=True)
+        library = re.search(r"^ (/\S*/c\+\+/\d+)$", found.stderr, re.M).group(1)
+        for name in ("CPATH", "CPLUS_INCLUDE_PATH"):
+            self.run_here(NVCC, "-DLIMIT=1", "small.cu", environment={name: library})
+            self.assertEqual(self.run_here("./a.out"), "7\n")
 
     def test_what_is_refused(self):
         (self.folder / "small.cu").write_text(SMALL % 7)
@@ -175,7 +187,8 @@ class Driver(unittest.TestCase):
         self.assertRegex(self.run_here(NVCC, "--version"), r"nvcc: NVIDIA \(R\) Cuda compiler driver[^\n]*\n"
                          r"Cuda compilation tools, release 13\.0, V13\.0\.0\n")
         plan = self.run_here(NVCC, "--dryrun", "any.cu")
-        for line in (r"#\$ TOP=/", r"#\$ INCLUDES=\"-I/", r"#\$ LIBRARIES=\"-L/", "-arch compute_90", "-lcudart_static"):
+        for line in (r"#\$ TOP=/", r"#\$ INCLUDES=\"-I/", r"#\$ LIBRARIES=\"-L/", "-arch compute_90",
+                     "-lcudart_static"):
             self.assertRegex(plan, line)
         self.assertIn("make NVCC", self.run_here(RUNG, "nvcc", "--help"))
         self.assertIn("make NVCC", self.run_here(RUNG, "help", "nvcc"))

@@ -23,6 +23,7 @@
 #include "rung_cuda/data_types.h"
 #include "rung_cuda/integers.h"
 #include "rung_cuda/launch.h"
+#include "rung_cuda/legacy.h"
 #include "rung_cuda/memory.h"
 #include "rung_cuda/numbers.h"
 #include "rung_cuda/runtime_templates.h"

@@ -156,6 +156,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   running.shared_end =
       layout.used() != 0 ? running.static_begin + layout.used() : config.shared_bytes;
   running.config = &config;
+  running.copies_unseen = config.copies_unseen;
   simt::Launch launch;
   launch.grid = convert(config.grid);
   launch.block = convert(config.block);

@@ -33,6 +33,7 @@ struct LaunchData {
   const SharedLayout* layout;
   size_t static_begin;  // where static shared memory begins behind the dynamic
   size_t shared_end;    // of what is in use by now
+  bool copies_unseen;   // parameters have destructors, and recording is suspended for them
 };
 
 extern __thread char* const shared_base __asm__("rung_simt_shared")
@@ -211,6 +212,23 @@ struct NameOf {
   static inline const char* const name = typeid(Tag).name();
 };
 
+/// Suspends or resumes recording of the running thread's accesses.
+void suspend_recording();
+void resume_recording();
+
+/// Stands at the start of a kernel with the types of its parameters. On a chip parameters are bits
+/// that no thread copies or destroys; here each thread does both, and neither is recorded.
+template <bool trivial>
+struct ParameterGuard {};
+template <>
+struct ParameterGuard<false> {
+  ParameterGuard() = default;
+  ParameterGuard(const ParameterGuard&) = delete;
+  ~ParameterGuard() { suspend_recording(); }
+};
+template <class... T>
+using Parameters = ParameterGuard<(std::is_trivially_destructible_v<T> && ...)>;
+
 /// The first thing a kernel does.
 template <class Tag>
 RUNG_UNSEEN __attribute__((noinline)) void enter() {
@@ -218,6 +236,7 @@ RUNG_UNSEEN __attribute__((noinline)) void enter() {
   if (__builtin_expect(launch_data == nullptr || launch_data->kernel == nullptr, 0)) {
     begin_kernel(NameOf<Tag>::name);
   }
+  if (__builtin_expect(launch_data->copies_unseen, 0)) resume_recording();
 }
 /// Likewise, of a kernel that can be found by its address.
 template <class Tag, auto kernel>

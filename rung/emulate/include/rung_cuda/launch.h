@@ -17,6 +17,7 @@ struct LaunchConfig {
   bool cooperative = false;
   dim3 cluster;
   bool has_cluster = false;    // the launch says so itself
+  bool copies_unseen = false;  // arguments have destructors
   const char* name = nullptr;  // as the launch spells it
   const void* code = nullptr;  // of a kernel known by its address
   Place place;
@@ -120,8 +121,13 @@ struct Launcher {
   template <class... Arguments>
   void by_value(Arguments... arguments) {
     // Kernels may not change what they are given, but their parameters may lack const.
-    const auto call = [run = body, ... passed = Passed<Arguments>(arguments)]()
-                          RUNG_UNSEEN { run(given(const_cast<Passed<Arguments>&>(passed))...); };
+    constexpr bool plain = (std::is_trivially_destructible_v<Arguments> && ...);
+    const auto call = [run = body, ... passed = Passed<Arguments>(arguments)]() RUNG_UNSEEN {
+      if constexpr (!plain) suspend_recording();
+      run(given(const_cast<Passed<Arguments>&>(passed))...);
+      if constexpr (!plain) resume_recording();
+    };
+    config.copies_unseen = !plain;
     int count = 0;
     ((count < LaunchConfig::max_described
           ? void(config.arguments[count++] = describe_argument(arguments))

@@ -41,8 +41,16 @@ struct rung_iterator {
   __host__ __device__ bool operator==(const rung_iterator& other) const {
     return *this - other == 0;
   }
-  __host__ __device__ std::strong_ordering operator<=>(const rung_iterator& other) const {
-    return *this - other <=> 0;
+  __host__ __device__ bool operator!=(const rung_iterator& other) const {
+    return *this - other != 0;
+  }
+  __host__ __device__ bool operator<(const rung_iterator& other) const { return *this - other < 0; }
+  __host__ __device__ bool operator>(const rung_iterator& other) const { return *this - other > 0; }
+  __host__ __device__ bool operator<=(const rung_iterator& other) const {
+    return *this - other <= 0;
+  }
+  __host__ __device__ bool operator>=(const rung_iterator& other) const {
+    return *this - other >= 0;
   }
 
  private:

@@ -91,8 +91,24 @@ class device_ptr {
   __host__ __device__ device_ptr& operator--() { return *this += -1; }
   __host__ __device__ device_ptr operator++(int) { return device_ptr(raw_++); }
   __host__ __device__ device_ptr operator--(int) { return device_ptr(raw_--); }
-  __host__ __device__ friend bool operator==(const device_ptr& a, const device_ptr& b) = default;
-  __host__ __device__ friend auto operator<=>(const device_ptr& a, const device_ptr& b) = default;
+  __host__ __device__ friend bool operator==(const device_ptr& a, const device_ptr& b) {
+    return a.raw_ == b.raw_;
+  }
+  __host__ __device__ friend bool operator!=(const device_ptr& a, const device_ptr& b) {
+    return a.raw_ != b.raw_;
+  }
+  __host__ __device__ friend bool operator<(const device_ptr& a, const device_ptr& b) {
+    return a.raw_ < b.raw_;
+  }
+  __host__ __device__ friend bool operator>(const device_ptr& a, const device_ptr& b) {
+    return a.raw_ > b.raw_;
+  }
+  __host__ __device__ friend bool operator<=(const device_ptr& a, const device_ptr& b) {
+    return a.raw_ <= b.raw_;
+  }
+  __host__ __device__ friend bool operator>=(const device_ptr& a, const device_ptr& b) {
+    return a.raw_ >= b.raw_;
+  }
 
  private:
   T* raw_ = nullptr;

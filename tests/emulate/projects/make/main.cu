@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Program of managed memory.
 #include "scale.h"
 
 int main() {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Host code that nvcc hands to the host compiler.
 #include <cstdio>
 
 #include "scale.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernel with its launch.
 #include "scale.h"
 
 __global__ void scale_kernel(float* p, int n) {

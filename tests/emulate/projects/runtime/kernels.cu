@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernel behind a C interface.
 #include <cuda_runtime.h>
 
 __global__ void fill(float* p, int n, float value) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// C++ that calls the runtime and cuBLAS.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// C++ that asks for the device alone.
 #include <cuda_runtime_api.h>
 
 #include <cstdio>

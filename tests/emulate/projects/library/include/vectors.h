@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Interface of the library: host arrays in, host arrays out.
 #pragma once
 
 /// y += a * x, for arrays of the host.

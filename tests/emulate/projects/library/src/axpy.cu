@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// y += a * x, one thread per element.
 #include "device_array.h"
 #include "vectors.h"
 

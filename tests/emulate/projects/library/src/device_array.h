@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Array in device memory that frees itself.
 #pragma once
 #include <stdexcept>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sum in one block; MISSING_BARRIER leaves out the barrier of its tree.
 #include "device_array.h"
 #include "vectors.h"
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Test that has a kernel of its own and calls the library.
 #include <vector>
 
 #include "vectors.h"

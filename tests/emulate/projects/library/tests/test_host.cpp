@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Test in C++ that calls the library.
 #include <cstdio>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Device functions and variables that several files share.
 #pragma once
 
 struct Settings {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Launches the kernel of another file and reads its variables.
 #include <cstdio>
 #include <cstdlib>
 #include <vector>

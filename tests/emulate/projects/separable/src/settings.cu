@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Definitions of the shared variables.
 #include "forces.cuh"
 
 __constant__ Settings settings;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Kernel that uses functions and variables of other files.
 #include "forces.cuh"
 
 __global__ void step(float* positions, float* speeds, int n) {
