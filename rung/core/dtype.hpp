@@ -117,7 +117,7 @@ struct bf16 {
                                           : (raw + 0x7fffu + ((raw >> 16) & 1u)) >> 16);
   }
   static RUNG_HD constexpr bf16 from_bits(std::uint16_t raw) {
-    bf16 value;
+    bf16 value{};
     value.bits = raw;
     return value;
   }

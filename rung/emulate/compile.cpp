@@ -352,7 +352,9 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   add(access_options(hooks, true));
   add({"-fpreprocessed", "-x", "c++-cpp-output"});
   const Rewritten one{source, rewritten, stem};
-  if (sources.twice && !holds_volatile(source)) {
+  // Large template programs take minutes once.
+  constexpr std::size_t large = 4 << 20;
+  if (sources.twice && source.size() < large && !holds_volatile(source)) {
     compile_twice(command, bare, file, one, object);
   } else {
     compile_rewritten(command, file, one, "-c", object);

@@ -80,7 +80,10 @@ struct RUNG_API ThreadOrder {
   /// Reads "forward", "reverse", "random" or "random:SEED"; throws Error(invalid_argument).
   static ThreadOrder parse(std::string_view text);
   [[nodiscard]] std::string to_string() const;
-  bool operator==(const ThreadOrder&) const = default;
+  // Spelled out: programs of `rung emulate` may be compiled as C++17.
+  bool operator==(const ThreadOrder& other) const {
+    return kind == other.kind && seed == other.seed;
+  }
 };
 /// For launches from now on, of every thread of the process. Before the first call it is what the
 /// environment variable RUNG_SIMT_ORDER says, or forward.

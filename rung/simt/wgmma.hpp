@@ -22,7 +22,11 @@ struct WgmmaShape {
   int n;
   bool turn_a, turn_b;  // MN-major in shared memory
   bool negate_a, negate_b;
-  bool operator==(const WgmmaShape&) const = default;
+  // Spelled out: programs of `rung emulate` may be compiled as C++17.
+  bool operator==(const WgmmaShape& other) const {
+    return a == other.a && b == other.b && n == other.n && turn_a == other.turn_a &&
+           turn_b == other.turn_b && negate_a == other.negate_a && negate_b == other.negate_b;
+  }
 };
 
 /// `sums`: the calling thread's n / 2 registers, floats or ints. `a`: its four, or null: `a_matrix`
