@@ -30,7 +30,10 @@ struct DeviceReduce {
                             Operation operation, T initial, cudaStream_t stream = nullptr) {
     return rung::cuda::device_wide(storage, bytes, stream, [=] {
       T sum = initial;
-      for (Count i = 0; i < count; ++i) sum = operation(sum, in[i]);
+      for (Count i = 0; i < count; ++i) {
+        const rung::cuda::ValueOf<In> one = in[i];
+        sum = operation(sum, one);
+      }
       *out = sum;
     });
   }

@@ -27,8 +27,17 @@ cudaError_t run_in_one_thread(cudaStream_t stream, Body body) {
   return cudaPeekAtLastError();
 }
 
+/// The type of elements: not that of thrust::device_ptr's references, which stand for them.
+template <class Iterator, class = void>
+struct Element {
+  using type = std::remove_cvref_t<decltype(*std::declval<Iterator>())>;
+};
 template <class Iterator>
-using ValueOf = std::remove_cvref_t<decltype(*std::declval<Iterator>())>;
+struct Element<Iterator, std::void_t<typename Iterator::rung_element>> {
+  using type = typename Iterator::rung_element;
+};
+template <class Iterator>
+using ValueOf = typename Element<Iterator>::type;
 
 /// A key as bits that order as it does: negative integers before the others, numbers by magnitude.
 template <class Key>

@@ -63,6 +63,7 @@ template <class T>
 class device_ptr {
  public:
   typedef std::remove_cv_t<T> value_type;
+  typedef value_type rung_element;
   typedef std::ptrdiff_t difference_type;
   typedef device_reference<T> reference;
   typedef device_ptr pointer;
