@@ -88,8 +88,9 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
   }
   for (const std::string& one : sources.include) options.push_back("-I" + one);
   if (is_older(standard)) {
-    // What our headers take of C++20, in headers that precede the library's.
-    options.insert(options.end(),
+    // What our headers take of C++20, in headers that precede the library's, and ours where the
+    // program names their folder.
+    options.insert(options.begin(),
                    {"-fconcepts", "-isystem", home.include + "/rung/emulate/include_older"});
   }
   options.insert(options.end(), {"-isystem", home.include + "/rung/emulate/include"});
