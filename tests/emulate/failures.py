@@ -244,9 +244,11 @@ CASES = {
     "opencl": ("int main() {}\n", ["other.cl"], 2, ["other.cl is OpenCL C"]),
     "metal": ("int main() {}\n", ["other.metal"], 2, ["other.metal is Metal"]),
     "nvcc": ("#include <limits.h>\nint main() { return NUMBER + OTHER; }\n",
-             "-o nvcc --std=c++17 -x cu -isystem . -DNUMBER=40 -D OTHER=2 -arch=sm_90 "
+             "--std=c++17 -x cu -isystem . -DNUMBER=40 -D OTHER=2 -arch=sm_90 "
              "-gencode arch=compute_90,code=sm_90 -O3 -lineinfo --use_fast_math -Xcompiler -Wall,-Wextra -rdc true "
              "-lcudart".split(), 42, []),
+    "named": ("int main() {}\n", ["-o", "named"], 2, ["`rung nvcc -o` writes one"]),
+    "ptx": ("int main() {}\n", ["-ptx"], 2, ["an option of nvcc's", "`rung nvcc` builds"]),
     # The limit is of the program alone: compiling takes longer.
     "limit": ("#include <thrust/sort.h>\nint main() {}\n", ["--timeout", "0.2"], 0, []),
     "own": ("int main() { return 42; }\n", [], 42, []),
