@@ -149,7 +149,8 @@ class WordReader {
     } else if (word == "-l" || word == "-L") {
       const std::string value = value_of(word);
       if (!is_runtime(word + value)) sources_.libraries.push_back(word + value);
-    } else if (word.starts_with("-l") || word.starts_with("-L")) {
+    } else if ((word.starts_with("-l") || word.starts_with("-L")) &&
+               !emulate::nvcc_option_kind(name).known) {  // no library: -lineinfo
       if (!is_runtime(word)) sources_.libraries.push_back(word);
     } else if (word == "-w" || word == "--disable-warnings") {
       pass("-w");
