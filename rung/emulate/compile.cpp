@@ -363,7 +363,11 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   if (sources.stands_alone) {
     complete_object(file, object, stem, source, read_file(rewritten));
   }
-  if (!kept.empty()) keep(object, kept);
+  if (!kept.empty()) {
+    keep(object, kept);
+    // Python's kernel strings are known by it (python/rung/cuda/_compile.py).
+    if (!sources.host_plain) keep(preprocessed, kept + ".ii");
+  }
   return object;
 }
 
