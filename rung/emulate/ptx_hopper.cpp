@@ -235,9 +235,9 @@ struct Hopper : PtxTranslator {
   [[nodiscard]] std::string fence() const {
     // Ordinary barriers and what they order are the simulator's; copies come by another way.
     if (has("proxy") && has("async")) {
-      return has("global") ? ";" : "::rung::simt::fence_async_proxy();";
+      return "::rung::simt::fence_async_proxy();";
     }
-    return has("mbarrier_init") ? ";" : "";
+    return has("mbarrier_init") ? "::rung::simt::fence_mbarrier_init();" : "";
   }
 };
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "rung/simt/random.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
@@ -13,15 +14,35 @@
 namespace rung::simt {
 namespace {
 
+void carry_out(const AsyncCopy& copy) {
+  if (copy.valid != 0) {  // else the source may be any pointer
+    std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.valid));
+  }
+  std::memset(copy.to + copy.valid, 0, static_cast<std::size_t>(copy.bytes - copy.valid));
+}
+
+/// Returns whether a copy that is issued now happens at once, rather than as late as it may.
+bool early(const Worker& worker, Block& block) {
+  if (worker.order() == ThreadOrder::Kind::reverse) return true;
+  return worker.order() == ThreadOrder::Kind::random && next_random(block.random) % 2 == 0;
+}
+
+void issue(Worker& worker, AsyncCopy copy) {
+  Thread& self = worker.current();
+  copy.group = self.copy_group;
+  copy.done = early(worker, *self.block);
+  record::note(copy.from, static_cast<std::size_t>(copy.valid), record::Access::read, copy.place);
+  record::note(copy.to, static_cast<std::size_t>(copy.bytes), record::Access::copy, copy.place);
+  if (copy.done) carry_out(copy);
+  self.copies.push_back(copy);
+}
+
 /// Carries out and forgets the copies of the groups before `group`.
 void complete_before(Worker& worker, Thread& thread, std::uint32_t group) {
   record::Recorder* const recorder = worker.recorder();
   auto copy = thread.copies.begin();
   for (; copy != thread.copies.end() && copy->group < group; ++copy) {
-    if (copy->valid != 0) {  // else the source may be any pointer
-      std::memcpy(copy->to, copy->from, static_cast<std::size_t>(copy->valid));
-    }
-    std::memset(copy->to + copy->valid, 0, static_cast<std::size_t>(copy->bytes - copy->valid));
+    if (!copy->done) carry_out(*copy);
     if (recorder == nullptr) continue;
     // It may have written at any time since it was issued: who reads it must come after this, too.
     record::note_access(copy->to, static_cast<std::size_t>(copy->bytes), record::Access::landed,
@@ -57,10 +78,26 @@ void async_copy(void* to, const void* from, int bytes, int valid, Place place) {
     here.blame("simulated GPU: cp.async writes outside the block's shared memory", self, &place);
     here.abandon();
   }
-  self.copies.push_back(
-      {target, static_cast<const std::byte*>(from), bytes, valid, self.copy_group, place});
-  record::note(from, static_cast<std::size_t>(valid), record::Access::read, place);
-  record::note(to, static_cast<std::size_t>(bytes), record::Access::copy, place);
+  issue(here, {target, static_cast<const std::byte*>(from), bytes, valid, 0, false, place});
+}
+
+void async_copy_bytes(void* to, const void* from, std::size_t bytes, Place place) {
+  if (bytes == 0) return;
+  const int all = static_cast<int>(bytes);
+  issue(running_worker("memcpy_async"), {static_cast<std::byte*>(to),
+                                         static_cast<const std::byte*>(from), all, all, 0, false,
+                                         place});
+}
+
+void async_read(const void* from, std::size_t bytes, Place place) {
+  record::note(from, bytes, record::Access::read, place);
+}
+
+bool in_own_shared_memory(const void* address, std::size_t bytes) {
+  const Worker& here = running_worker("memcpy_async");
+  const std::byte* const begin = here.current().block->shared;
+  const auto* const first = static_cast<const std::byte*>(address);
+  return first >= begin && first + bytes <= begin + shared_room(here.launch());
 }
 
 void async_commit() { ++running_worker("cp.async.commit_group").current().copy_group; }

@@ -41,6 +41,7 @@ struct AsyncCopy {
   int bytes;
   int valid;  // the rest is filled with zeros
   std::uint32_t group;
+  bool done;  // its bytes are there, which nobody may know before its thread has waited
   Place place;
 };
 
@@ -88,6 +89,7 @@ struct Parting {
 struct Warp {
   std::uint32_t exited = 0;   // lanes that ended or never were
   std::uint32_t waiting = 0;  // lanes in a collective
+  std::uint32_t undefined_reads = 0;  // shuffles that read absent lanes
   int registers = 0;          // of a lane, once it has changed them; 0: what it started with
   Thread* lanes[warp_lanes] = {};
   void* requests[warp_lanes] = {};

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "rung/simt/address.hpp"
+#include "rung/simt/async_copy.hpp"
 #include "rung/simt/cluster.hpp"
 #include "rung/simt/cluster_send.hpp"
+#include "rung/simt/mbarrier.hpp"
 #include "rung/simt/random.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/scheduler.hpp"
@@ -17,6 +19,7 @@ namespace rung::simt {
 namespace {
 
 constexpr std::size_t granule = 16;
+constexpr std::uint32_t every_group = ~std::uint32_t{0};  // at a thread's end
 
 bool half_the_time(const Worker& worker, Block& block) {
   return worker.order() == ThreadOrder::Kind::random && next_random(block.random) % 2 == 0;
@@ -60,10 +63,11 @@ void CopyEngine::issue(Worker& worker, LateLoad load) {
     const bool from_block =
         load.from >= sender.shared && load.from < sender.shared + sender.shared_capacity;
     const bool global = load.shape.is_box || (load.from != nullptr && !from_block);
-    if (!sent) {
+    if (!sent && !load.by_threads) {
       recorder->count_copy(load.place, global ? load.shape.bytes : 0, 0);
     }
     recorder->copied(load.agent, load.to, load.shape.bytes, written_by(load));
+    recorder->told_by_copy(*load.target, load.barrier, load.place);
     recorder->arrived(*load.target, load.barrier, load.place);
   }
   ++load.target->bulk_loads;
@@ -76,6 +80,8 @@ void CopyEngine::issue(Worker& worker, LateStore store) {
   ++thread.bulk_stores;
   if (record::Recorder* const recorder = worker.recorder()) {
     recorder->count_copy(store.place, 0, store.shape.bytes);
+    store.flight = recorder->take_off(store.place, store.from,
+                                      store.shape.is_box ? nullptr : store.to, store.shape.bytes);
   }
   const bool early = half_the_time(worker, *thread.block);
   stores_.push_back(std::move(store));
@@ -118,6 +124,17 @@ void CopyEngine::land(Worker& worker, std::size_t index) {
 }
 
 void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_only) {
+  if (record::Recorder* const recorder = this_worker->recorder()) {
+    std::uint32_t latest = 0;  // of the flights that end
+    for (const LateStore& store : stores_) {
+      if (store.thread == &thread && store.group < group) latest = std::max(latest, store.flight);
+    }
+    if (group != every_group) {
+      recorder->end_flights(latest, read_only);
+    } else {
+      recorder->drop_flights();
+    }
+  }
   const auto complete = [&](LateStore& store) {
     if (store.thread != &thread || store.group >= group) return false;
     if (store.data.empty()) store.data.assign(store.from, store.from + store.shape.bytes);
@@ -156,7 +173,7 @@ void CopyEngine::finish_stores(Worker& worker, Thread& thread) {
         "(bulk_wait_read)",
         Place{});
   }
-  complete_stores(thread, ~std::uint32_t{0}, false);
+  complete_stores(thread, every_group, false);
 }
 
 void bulk_load(void* to, const void* from, std::uint32_t bytes, std::uint64_t* barrier,
@@ -168,6 +185,22 @@ void bulk_load(void* to, const void* from, std::uint32_t bytes, std::uint64_t* b
   require_global("bulk_load", from, bytes, place);
   here.copies().issue(here, {bytes_of(bytes), here.current().block, static_cast<std::byte*>(to),
                              static_cast<const std::byte*>(from), barrier, place});
+}
+
+void async_load(void* to, const void* from, std::size_t bytes, std::uint64_t* barrier,
+                Place place) {
+  if (bytes == 0) return;
+  Worker& here = running_worker("memcpy_async");
+  const auto count = static_cast<std::uint32_t>(bytes);
+  mbarrier_expect(barrier, count, place);
+  LateLoad load{bytes_of(count),
+                here.current().block,
+                static_cast<std::byte*>(to),
+                static_cast<const std::byte*>(from),
+                barrier,
+                place};
+  load.by_threads = true;
+  here.copies().issue(here, load);
 }
 
 void bulk_load_multicast(void* to, const void* from, std::uint32_t bytes, std::uint64_t* barrier,
@@ -247,7 +280,10 @@ void bulk_wait_group(int pending, bool read) {
   here.copies().complete_stores(self, self.bulk_group > keep ? self.bulk_group - keep : 0, read);
 }
 
-void fence_async_proxy() { record::proxy_fence(); }
+void fence_async_proxy() {
+  record::proxy_fence();
+  fence_mbarrier_init();
+}
 
 void bulk_prefetch(const void* from, std::uint32_t bytes, Place place) {
   require_granules("bulk_prefetch", from, from, bytes, place);

@@ -36,6 +36,7 @@ struct LateLoad {
   Place place;
   record::Agent agent = {};
   std::array<std::byte, 16> value{};
+  bool by_threads = false;  // its bytes are read, and counted, as those of the threads
 };
 
 /// Shared to global memory.
@@ -49,6 +50,7 @@ struct LateStore {
   std::vector<std::byte> data;  // of `from`, once that was read
   bool waited = false;          // for the reading
   Place place = {};
+  std::uint32_t flight = 0;  // its number, where somebody checks
 };
 
 class CopyEngine {

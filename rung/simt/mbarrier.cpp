@@ -90,9 +90,10 @@ void arrive(const char* operation, Block& owner, std::uint64_t* barrier, const A
 }
 
 /// The running thread has waited for it.
-void learn(const std::uint64_t* barrier) {
+void learn(const std::uint64_t* barrier, std::uint32_t parity, bool of_state, Place place) {
   Worker& here = running_worker("mbarrier");
-  if (here.recorder() != nullptr) here.recorder()->waited(*here.current().block, barrier);
+  if (here.recorder() == nullptr) return;
+  here.recorder()->waited(*here.current().block, barrier, parity & 1, of_state, place);
 }
 
 void require_own(const char* operation, const std::uint64_t* barrier, Place place) {
@@ -115,6 +116,15 @@ void mbarrier_init(std::uint64_t* barrier, int arrivals, Place place) {
   state.bytes = 0;
   record::note(barrier, sizeof(*barrier), record::Access::write, place);
   *barrier = state.word();
+  Worker& here = running_worker("mbarrier_init");
+  if (here.recorder() != nullptr) {
+    here.recorder()->initialized(*here.current().block, barrier, place);
+  }
+}
+
+void fence_mbarrier_init() {
+  Worker& here = running_worker("fence.mbarrier_init");
+  if (here.recorder() != nullptr) here.recorder()->init_fence();
 }
 
 void mbarrier_invalidate(std::uint64_t* barrier, Place place) {
@@ -162,12 +172,12 @@ std::uint32_t mbarrier_pending(std::uint64_t state) {
   return static_cast<std::uint32_t>(State(state).pending);
 }
 
-bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place) {
+bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place, bool of_state) {
   require_own("mbarrier_try_wait", barrier, place);
   record::note(barrier, sizeof(*barrier), record::Access::touch, place);
   for (int look = 0; look < 2; ++look) {
     if (read("mbarrier_try_wait", barrier, place).parity != (parity & 1)) {
-      learn(barrier);
+      learn(barrier, parity, of_state, place);
       return true;
     }
     if (look != 0) break;
@@ -179,11 +189,11 @@ bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place
   return false;
 }
 
-void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, Place place) {
+void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, Place place, bool of_state) {
   require_own("mbarrier_wait", barrier, place);
   record::note(barrier, sizeof(*barrier), record::Access::touch, place);
   if (read("mbarrier_wait", barrier, place).parity != (parity & 1)) {
-    learn(barrier);
+    learn(barrier, parity, of_state, place);
     return;
   }
   Worker& here = running_worker("mbarrier_wait");
@@ -192,7 +202,7 @@ void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, Place place) {
   self.parity = parity & 1;
   self.block->mbarrier_waiters.push_back(&self);
   here.wait(Wait::mbarrier, "mbarrier_wait", place);
-  learn(barrier);
+  learn(barrier, parity, of_state, place);
 }
 
 void Worker::release_mbarrier(Block& owner, const std::uint64_t* barrier) {

@@ -12,6 +12,8 @@
 namespace rung::simt {
 
 RUNG_API void mbarrier_init(std::uint64_t* barrier, int arrivals, Place place);
+/// The calling thread's inits are for copies and other blocks to see.
+RUNG_API void fence_mbarrier_init();
 RUNG_API void mbarrier_invalidate(std::uint64_t* barrier, Place place);
 /// Announces bytes to come, then arrives `count` times.
 RUNG_API void mbarrier_arrive(std::uint64_t* barrier, std::uint32_t bytes, Place place,
@@ -28,8 +30,11 @@ RUNG_API std::uint64_t mbarrier_state(std::uint64_t* barrier, Place place);
 /// Of a state: the parity of its phase, and the arrivals that it still lacked.
 RUNG_API std::uint32_t mbarrier_parity(std::uint64_t state);
 RUNG_API std::uint32_t mbarrier_pending(std::uint64_t state);
-RUNG_API bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place);
-RUNG_API void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, Place place);
+RUNG_API bool mbarrier_try_wait(std::uint64_t* barrier, std::uint32_t parity, Place place,
+                                bool of_state = false);
+/// `of_state`: the parity is that of a state, whose phase it tells from the one before.
+RUNG_API void mbarrier_wait(std::uint64_t* barrier, std::uint32_t parity, Place place,
+                            bool of_state = false);
 
 /// What the current phase still lacks: "1 of 2 arrivals and 512 bytes".
 std::string what_is_missing(std::uint64_t barrier);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Warp operations: lanes meet, the last one computes the answers of all.
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "rung/simt/record/recorder.hpp"
@@ -51,15 +52,32 @@ int source_lane(const ShuffleRequest& request, int lane) {
   return source > last ? lane : source;
 }
 
+/// What a lane reads of an absent one: in turn a NaN, which shows in sums and products, and numbers
+/// larger and smaller than any that a program has, which show in maxima and minima.
+std::uint64_t undefined_value(int lane) {
+  Worker& here = *this_worker;
+  Thread& self = here.current();
+  const Block& block = *self.block;
+  std::uint64_t turn = static_cast<std::uint64_t>(lane) + self.warp->undefined_reads +
+                       static_cast<std::uint64_t>(self.warp - block.warps.data()) + block.index.x +
+                       block.index.y + block.index.z;
+  if (here.order() == ThreadOrder::Kind::reverse) turn += 1;
+  if (here.order() == ThreadOrder::Kind::random) turn += 2 + block.random % 3;
+  return record::undefined_lane_values[turn % std::size(record::undefined_lane_values)];
+}
+
 void resolve_shuffle(void* const* requests, std::uint32_t lanes) {
+  bool absent = false;
   for_each_lane(lanes, [&](int lane) {
     auto& mine = *static_cast<ShuffleRequest*>(requests[lane]);
     const int source = source_lane(mine, lane);
     const bool present = (lanes >> source & 1) != 0;
     mine.values.source = source;
+    absent |= !present;
     mine.values.got = present ? static_cast<const ShuffleRequest*>(requests[source])->values.given
-                              : record::undefined_lane_value;
+                              : undefined_value(lane);
   });
+  if (absent) ++this_worker->current().warp->undefined_reads;
 }
 
 void note_shuffle(record::Recorder& recorder, const Warp& warp, std::uint32_t mask,

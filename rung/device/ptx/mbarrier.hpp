@@ -132,7 +132,7 @@ inline void mbarrier_init(MemoryBarrier& barrier, int arrivals,
                           simt::Place place = simt::Place::current()) {
   simt::mbarrier_init(&barrier.state, arrivals, place);
 }
-inline void mbarrier_fence_init() {}
+inline void mbarrier_fence_init() { simt::fence_mbarrier_init(); }
 inline void mbarrier_invalidate(MemoryBarrier& barrier,
                                 simt::Place place = simt::Place::current()) {
   simt::mbarrier_invalidate(&barrier.state, place);

@@ -224,10 +224,8 @@ void advise_across_blocks(Finding& race, bool same) {
 void advise_race(Finding& race) {
   const Pair pair = find_pair(race);
   if (pair.tree == nullptr) return;
-  const bool refilled = race.advice.starts_with("wait for the store");
-  if (refilled) advise_refill(race, *pair.tree);
-  if (refilled || race.advice.starts_with("wait for the copy") || race.advice.starts_with("fence"))
-    return;
+  if (race.advice.starts_with("wait for the store")) advise_refill(race, *pair.tree);
+  if (race.advice.starts_with("wait for the ") || race.advice.starts_with("fence")) return;
   if (advise_lock(race, pair)) return;
   const record::Racers& racers = race.racers;
   const bool same = pair.first == pair.second;

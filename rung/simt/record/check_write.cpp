@@ -72,8 +72,11 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
                               write.warp() == me.warp() && write.clock == me.clock;
     // Two that write the same value do no harm. What an atomic operation leaves is no one's value,
     // and what a copy brings is not there yet when it starts.
+    const bool copies = me.state == Cell::copying &&
+                        (write.state != Cell::copying || write.thread == me.thread);
     const bool differ = me.state == Cell::atomic || write.state == Cell::atomic ||
-                        me.state == Cell::engine || ((cells.kept ^ value) & cells.bits) != 0;
+                        me.state == Cell::engine || copies ||
+                        ((cells.kept ^ value) & cells.bits) != 0;
     const bool known = !same_request || reach.request.values != nullptr;
     if (differ && known && !reach.both_atomic(write) && !reach.ordered(write, me.thread)) {
       report_race(*this, reach.request, cells.address, side_of(me, true), side_of(write, true));

@@ -45,6 +45,9 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
     request.lanes = 1u << agent.lane;
     request.units[agent.lane] = static_cast<std::uint32_t>((at - step.base) >> step.log_size);
     request.copy = agent.copy;
+    if (!agent.block->flights.empty() && is_by_engine(access)) {
+      check_flights(*agent.block, *agent.warp, request);
+    }
     if (target.where != Where::nowhere) check_lanes(*agent.block, *agent.warp, request);
     if (keeps_footprint_) footprint_.note(request);
     at += 1u << step.log_size;

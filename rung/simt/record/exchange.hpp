@@ -10,9 +10,11 @@
 
 namespace rung::simt::record {
 
-/// Result of a shuffle that reads a lane which does not take part. Distinctive both as an integer
-/// and as a NaN of float and double, so that uses of it can be recognized.
-inline constexpr std::uint64_t undefined_lane_value = 0x7ffd3c917fd3c91bu;
+/// Results of shuffles that read a lane which does not take part. Distinctive as integers, as floats
+/// and as doubles, so that uses of them can be recognized: NaN, a large number and a large negative
+/// one, whose sum is not 0.
+inline constexpr std::uint64_t undefined_lane_values[] = {
+    0x7ffd3c917fd3c91bu, 0x7dcd3c917dd3c91bu, 0xfd8d3c91fd93c91bu};
 
 /// Shuffle of one lane.
 struct LaneShuffle {

@@ -60,6 +60,9 @@ void Recorder::note_guess(const Target& target, std::uintptr_t address) {
 
 void Recorder::check(BlockRecord& block, WarpRecord& warp, Request& request,
                      std::uint32_t position) {
+  if (!block.flights.empty() && request.step.access != Access::marker) {
+    check_flights(block, warp, request);
+  }
   std::uint32_t guessing = 0;  // lanes
   if (request.step.access == Access::read && !guesses_.empty()) {
     request.spread();

@@ -73,6 +73,8 @@ void Recorder::prepare(Block& block) {
   record.proxy_known = {};
   record.copies.clear();
   record.objects.clear();
+  record.flights.clear();
+  record.flight_orders.clear();
   for (Synchronizer& barrier : record.barriers) barrier = {};
   record.warps.resize(block.warps.size());
   for (std::size_t i = 0; i < record.warps.size(); ++i) {
@@ -91,6 +93,9 @@ void Recorder::prepare(Block& block) {
     warp.pending = warp.last_pending = nullptr;
     warp.pending_lanes = 0;
     warp.exchanges = nullptr;
+    warp.lessons.clear();
+    warp.remote_before = nullptr;
+    warp.stale_wait = 0;
     std::fill(std::begin(warp.fence_clock), std::end(warp.fence_clock), 0);
     warp.known = {};
     std::fill(std::begin(warp.synced), std::end(warp.synced), 0);

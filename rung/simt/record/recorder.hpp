@@ -60,6 +60,16 @@ struct WarpRecord {
   std::uint32_t proxy_clock[32] = {};  // by lane: the warp's clock at its last fence.proxy.async
   std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
   bool any_told = false;
+  // Of mbarriers that its lanes have waited for since its list began: in the list stand marks where
+  // they did. What it knew before that; `known` and `remote` are what it knows behind all of them.
+  struct Lesson {
+    int lane = 0;
+    VectorClockRef from;
+  };
+  std::vector<Lesson> lessons;
+  Clocks known_before{};
+  VectorClockRef remote_before;
+  std::uintptr_t stale_wait = 0;  // the site of a wait that told nothing new; 0: none
   std::unique_ptr<LaneExchanges> exchanges;  // null: no mask has named an absent lane
   Step* cursors[32] = {};
   std::uintptr_t entered[32] = {};  // by lane: the block that it has entered and not told
@@ -74,6 +84,25 @@ struct WarpRecord {
 
 /// Blocks by number, as far as a shadow cell can tell them apart.
 inline constexpr std::uint32_t block_number_mask = (1u << 24) - 1;
+
+/// Bytes that a bulk store reads or writes, until its thread has waited for that.
+struct Flight {
+  std::uint32_t thread = 0;  // that has started it, within the block
+  std::uint32_t number = 0;  // among its stores, from 1
+  std::uint32_t waited = 0;  // the number of the wait that ended it; 0: none has
+  bool writes = false;
+  std::uintptr_t site = 0;
+  std::uintptr_t begin = 0;
+  std::size_t bytes = 0;
+  // What the thread knew of others then, and of its own warp's lanes.
+  Clocks known{};
+  std::uint32_t synced = 0, told = 0;
+};
+/// A thread's stores and waits so far, and those that its list has told of.
+struct FlightOrder {
+  std::uint32_t issued = 0, waits = 0;
+  std::uint32_t passed_issues = 0, passed_waits = 0;
+};
 
 struct BlockRecord {
   std::vector<WarpRecord> warps;
@@ -91,6 +120,8 @@ struct BlockRecord {
   std::uint32_t copy_era = 0;  // of their numbers
   Synchronizer barriers[named_barriers + tile_barriers];
   std::unordered_map<const void*, Synchronizer> objects;  // in its shared memory
+  std::vector<Flight> flights;                                    // in order of issue
+  std::unordered_map<std::uint32_t, FlightOrder> flight_orders;   // by thread
 };
 
 /// A thread for which something is done later.
@@ -144,8 +175,15 @@ class Recorder {
   void arrived(Block& owner, const void* object, const Place& place);
   /// ... its phase is over ...
   void completed(Block& owner, const void* object);
-  /// ... and the running thread has waited for that.
-  void waited(Block& owner, const void* object);
+  /// ... and the running thread has waited for that: for a phase of this parity, or (`exact`) for
+  /// the one that is over now.
+  void waited(Block& owner, const void* object, std::uint32_t parity, bool exact,
+              const Place& place);
+  /// The running thread initializes it; a fence makes its inits so far known to the engines; and it
+  /// starts a copy that will tell it of its bytes.
+  void initialized(Block& owner, const void* object, const Place& place);
+  void init_fence();
+  void told_by_copy(Block& owner, const void* object, const Place& place);
 
   /// Returns whether it is in the list: a thread's own memory is not. `valued`: what is written is
   /// kept.
@@ -165,6 +203,12 @@ class Recorder {
   /// who has not waited for the mbarrier in the shared memory of `owner` that it lands for.
   [[nodiscard]] Agent start_copy(const Place& place);
   void landed(const Agent& agent, Block& owner, const void* barrier);
+  /// The running thread starts a bulk store: its number. `to`: null where it is no row of bytes.
+  std::uint32_t take_off(const Place& place, const void* from, const void* to, std::size_t bytes);
+  /// It has waited for its stores up to this number; `read_only`: to have read alone.
+  void end_flights(std::uint32_t number, bool read_only);
+  /// It ends.
+  void drop_flights();
   /// A copy that a thread starts, and the bytes that it moves from or to global memory.
   void count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored);
   /// A product by tensor cores; of 2 m n k operations.
@@ -220,6 +264,20 @@ class Recorder {
   /// `position`: of the request in its list.
   void check(BlockRecord& block, WarpRecord& warp, Request& request, std::uint32_t position);
   void check_lanes(BlockRecord& block, WarpRecord& warp, Request& request);
+  // Bulk stores in flight; in flights.cpp.
+  [[nodiscard]] std::uint32_t thread_index() const;
+  static void pass_flights(BlockRecord& block, const WarpRecord& warp, const Request& request);
+  void check_flights(const BlockRecord& block, const WarpRecord& warp, Request& request);
+  void report_flight(const BlockRecord& block, const Request& request, const Flight& flight,
+                     std::uintptr_t address, std::uint32_t thread);
+  // Phases of mbarriers; in phases.cpp.
+  [[nodiscard]] bool knows(const VectorClock& clock, const Clocks& known,
+                           const VectorClockRef& remote) const;
+  [[nodiscard]] const Clocks& known_before() const;
+  [[nodiscard]] const VectorClockRef& remote_before() const;
+  static void begin_lessons(WarpRecord& warp, Clocks& known, VectorClockRef& remote);
+  void pass_lessons(BlockRecord& block, WarpRecord& warp, const Request& request);
+  void report_init(const Synchronizer& object, const Place& place);
   void find_guesses(const RequestList& list);
   /// The running thread compares this word, which it may have read plainly in a list before.
   void note_guess(const Target& target, std::uintptr_t address);

@@ -28,6 +28,12 @@ void Recorder::tick(BlockRecord& block, WarpRecord& warp) {
   for (WarpRecord& other : block.warps) other.known[index_of(block, warp)] = 0;
   std::fill(std::begin(warp.told), std::end(warp.told), 0);
   std::fill(std::begin(warp.proxy_clock), std::end(warp.proxy_clock), 0);
+  block.flights.clear();
+  for (auto& [object, meeting] : block.objects) {
+    meeting.phases.clear();
+    meeting.whole = false;
+    meeting.init = {};
+  }
   block.proxy_known[index_of(block, warp)] = 0;
   warp.clock = 1;
 }
@@ -221,19 +227,6 @@ void Recorder::arrived(Block& owner, const void* object, const Place& place) {
   const std::pair<BlockRecord*, WarpRecord*> who{block_, warp_};
   auto& arrivals = meeting.arrivals;
   if (std::find(arrivals.begin(), arrivals.end(), who) == arrivals.end()) arrivals.push_back(who);
-}
-
-void Recorder::completed(Block& owner, const void* object) {
-  Synchronizer& meeting = owner.record->objects[object];
-  for (const auto& [block, warp] : std::exchange(meeting.arrivals, {})) flush(*block, *warp);
-  meeting.completed = join(meeting.completed, std::exchange(meeting.released, nullptr));
-}
-
-void Recorder::waited(Block& owner, const void* object) {
-  block_->partial = true;
-  const VectorClockRef& completed = owner.record->objects[object].completed;
-  acquire(*block_, *warp_, completed);
-  acquire_own_lanes(completed);
 }
 
 }  // namespace rung::simt::record

@@ -224,6 +224,10 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
   std::uint32_t clock = 0;
   if (checking_ && warp.compared) find_guesses(list);
   std::uint32_t position = 0;
+  Clocks known;
+  VectorClockRef remote;
+  const bool learns = !warp.lessons.empty();
+  if (learns) begin_lessons(warp, known, remote);
   for (std::uint32_t i = list.after(0); i != 0; i = list.after(i)) {
     ++position;
     Request request{list.step(i), list.target(i)};
@@ -237,7 +241,17 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
     if (overlaps_.any()) overlaps_.note(request);
     if (keeps_footprint_) footprint_.note(request);
     if (checking_) check(block, warp, request, position);
-    if (request.step.access == Access::marker) clock = std::max(clock, request.step.clock + 1);
+    if (request.step.access == Access::marker) {
+      clock = std::max(clock, request.step.clock + 1);
+      if (learns) pass_lessons(block, warp, request);
+      pass_flights(block, warp, request);
+    }
+  }
+  if (learns) {
+    warp.lessons.clear();
+    warp.known = known;
+    warp.remote = std::move(remote);
+    known_.reset();
   }
   requests_ += position;
   guesses_.clear();

@@ -55,6 +55,18 @@ struct WarpRecord;
 struct Synchronizer {
   VectorClockRef released;   // by those that have arrived at the current phase
   VectorClockRef completed;  // at those that are over
+  // Of an mbarrier: what was known at the end of each of its latest phases, the last one's parity,
+  // and whether these are all of them since it was initialized.
+  std::vector<VectorClockRef> phases;
+  std::uint32_t last_parity = 1;
+  bool whole = false;
+  // By whom that was, under which clock of its warp, until a fence has come.
+  struct Init {
+    const WarpRecord* warp = nullptr;  // null: nobody, or a fence has come
+    std::uint8_t lane = 0;
+    std::uint32_t clock = 0;
+    std::uintptr_t site = 0;
+  } init;
   std::vector<std::pair<BlockRecord*, WarpRecord*>> arrivals;
 };
 

@@ -10,6 +10,7 @@ __global__ void load(const int* in, int* out, int announced) {
   const auto barrier = static_cast<uint32_t>(__cvta_generic_to_shared(&full));
   if (threadIdx.x == 0) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier));
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
                  "r"(announced));
     const auto to = static_cast<uint32_t>(__cvta_generic_to_shared(kept));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda::barrier, cuda::memcpy_async and cuda::pipeline. Copies are done when they are issued.
+// cuda::barrier, cuda::memcpy_async and cuda::pipeline. Copies into shared memory land late: for
+// those who wait for their barrier, or for their stage of the pipeline.
 #pragma once
 
+#include "rung/simt/async_copy.hpp"
 #include "rung/simt/bulk_copy.hpp"
 #include "rung/simt/mbarrier.hpp"
 #include "rung_cuda/atomic_classes.h"
@@ -31,7 +33,7 @@ class barrier {
   }
   void wait(arrival_token&& token, RungPlace place = RungPlace::current()) const {
     rung::simt::mbarrier_wait(const_cast<barrier*>(this)->word(),
-                              rung::simt::mbarrier_parity(token), place);
+                              rung::simt::mbarrier_parity(token), place, true);
   }
   void wait_parity(bool parity, RungPlace place = RungPlace::current()) const {
     rung::simt::mbarrier_wait(const_cast<barrier*>(this)->word(), parity, place);
@@ -84,17 +86,6 @@ struct aligned_size_t {
   constexpr operator size_t() const { return value; }
 };
 
-template <class Sync>
-inline void memcpy_async(void* to, const void* from, size_t bytes, Sync&&) {
-  rung::cuda::hooked::memcpy(to, from, bytes);
-}
-template <class Group, class T, class From, class Sync>
-  requires requires(const Group& g) { g.thread_rank(); }
-inline void memcpy_async(const Group& group, T* to, const From* from, size_t bytes, Sync&&) {
-  cooperative_groups::memcpy_async(group, reinterpret_cast<char*>(to),
-                                   reinterpret_cast<const char*>(from), bytes);
-}
-
 enum class pipeline_role { producer, consumer };
 
 /// Of each stage: a barrier that its producers' commits complete, and one for the consumers.
@@ -115,11 +106,19 @@ class pipeline {
     if (full_ != nullptr) await(empty_, produced_, 1, place);
   }
   void producer_commit(RungPlace place = RungPlace::current()) {
-    if (full_ != nullptr) rung::simt::mbarrier_arrive(full_ + produced_ % stages_, 0, place);
+    if (full_ != nullptr) {
+      rung::simt::mbarrier_arrive(full_ + produced_ % stages_, 0, place);
+    } else {
+      rung::simt::async_commit();
+    }
     ++produced_;
   }
   void consumer_wait(RungPlace place = RungPlace::current()) {
-    if (full_ != nullptr) await(full_, consumed_, 0, place);
+    if (full_ != nullptr) {
+      await(full_, consumed_, 0, place);
+    } else if (produced_ > consumed_) {
+      rung::simt::async_wait_group(static_cast<int>(produced_ - consumed_ - 1));
+    }
   }
   void consumer_release(RungPlace place = RungPlace::current()) {
     if (full_ != nullptr) rung::simt::mbarrier_arrive(empty_ + consumed_ % stages_, 0, place);
@@ -128,12 +127,21 @@ class pipeline {
   bool quit() { return true; }
   /// Waits for all that has been committed but the latest `prior`.
   void rung_wait_prior(unsigned prior, RungPlace place) {
-    if (full_ != nullptr && produced_ > prior) await(full_, produced_ - prior - 1, 0, place);
+    if (full_ == nullptr) {
+      rung::simt::async_wait_group(static_cast<int>(prior));
+    } else if (produced_ > prior) {
+      await(full_, produced_ - prior - 1, 0, place);
+    }
+  }
+  /// Barrier that a copy of the stage that is being filled lands for; null: its thread waits.
+  std::uint64_t* rung_barrier() {
+    return full_ != nullptr ? full_ + produced_ % stages_ : nullptr;
   }
 
  private:
   void await(std::uint64_t* barriers, unsigned batch, unsigned opposite, const RungPlace& place) {
-    rung::simt::mbarrier_wait(barriers + batch % stages_, (batch / stages_ & 1) ^ opposite, place);
+    rung::simt::mbarrier_wait(barriers + batch % stages_, (batch / stages_ & 1) ^ opposite, place,
+                              true);
   }
   std::uint64_t* full_ = nullptr;
   std::uint64_t* empty_ = nullptr;
@@ -191,6 +199,49 @@ template <unsigned char prior, thread_scope scope>
 inline void pipeline_consumer_wait_prior(pipeline<scope>& one,
                                          RungPlace place = RungPlace::current()) {
   one.rung_wait_prior(prior, place);
+}
+
+template <thread_scope scope, class Completion>
+inline std::uint64_t* rung_barrier_of(barrier<scope, Completion>& one) {
+  return device::barrier_native_handle(one);
+}
+template <thread_scope scope>
+inline std::uint64_t* rung_barrier_of(pipeline<scope>& one) {
+  return one.rung_barrier();
+}
+template <class Sync>
+inline void memcpy_async(void* to, const void* from, size_t bytes, Sync&& sync,
+                         RungPlace place = RungPlace::current()) {
+  std::uint64_t* const barrier = rung_barrier_of(sync);
+  if (!rung::simt::in_own_shared_memory(to, bytes)) {
+    rung::cuda::hooked::memcpy(to, from, bytes);
+  } else if (barrier == nullptr || !rung::simt::in_own_shared_memory(barrier, sizeof(*barrier))) {
+    rung::simt::async_copy_bytes(to, from, bytes, place);
+    if (barrier != nullptr) rung::simt::async_wait_all();
+  } else {
+    rung::simt::async_read(from, bytes, place);
+    rung::simt::async_load(to, from, bytes, barrier, place);
+  }
+}
+/// Threads of the group read a word each in turn. Where a barrier is told of the copy, the first of
+/// them sends it off as a whole.
+template <class Group, class T, class From, class Sync>
+  requires requires(const Group& g) { g.thread_rank(); }
+inline void memcpy_async(const Group& group, T* to, const From* from, size_t bytes, Sync&& sync,
+                         RungPlace place = RungPlace::current()) {
+  std::uint64_t* const barrier = rung_barrier_of(sync);
+  const bool counted =
+      barrier != nullptr && rung::simt::in_own_shared_memory(barrier, sizeof(*barrier));
+  if (counted && rung::simt::in_own_shared_memory(to, bytes)) {
+    cooperative_groups::rung_for_each_word(
+        group, to, from, bytes, [&](void*, const void* word, size_t unit) {
+          rung::simt::async_read(word, unit, place);
+        });
+    if (group.thread_rank() == 0) rung::simt::async_load(to, from, bytes, barrier, place);
+    return;
+  }
+  cooperative_groups::rung_copy(group, to, from, bytes, place);
+  if (barrier != nullptr) rung::simt::async_wait_all();
 }
 
 }  // namespace cuda

@@ -82,8 +82,10 @@ inline bool mbarrier_try_wait_parity(Sem, Scope, std::uint64_t* at, unsigned par
 inline void fence_proxy_async() { rung::simt::fence_async_proxy(); }
 inline void fence_proxy_async(space_shared_t) { rung::simt::fence_async_proxy(); }
 inline void fence_proxy_async(space_cluster_t) { rung::simt::fence_async_proxy(); }
-inline void fence_proxy_async(space_global_t) {}
-inline void fence_mbarrier_init(sem_release_t, scope_cluster_t) {}
+inline void fence_proxy_async(space_global_t) { rung::simt::fence_async_proxy(); }
+inline void fence_mbarrier_init(sem_release_t, scope_cluster_t) {
+  rung::simt::fence_mbarrier_init();
+}
 inline void barrier_cluster_arrive(RungPlace place = RungPlace::current()) {
   rung::cuda::cluster_arrive(place);
 }

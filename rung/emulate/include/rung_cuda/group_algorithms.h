@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cooperative_groups.h"
+#include "rung/simt/async_copy.hpp"
 
 namespace cooperative_groups {
 
@@ -65,33 +66,55 @@ inline T exclusive_scan(const Group& group, T value, RungPlace place = RungPlace
   return exclusive_scan(group, value, plus<T>{}, place);
 }
 
-/// Done at once: what waits for it needs to wait all the same.
-template <class Group, class T>
-__forceinline__ void memcpy_async(const Group& group, T* to, const T* from, size_t bytes) {
-  // In words where both ends are aligned to them, as the chip's instructions are.
-  const auto copy = [&](auto* target, const auto* source) __attribute__((always_inline)) {
-    constexpr size_t unit = sizeof(*target);
-    for (size_t i = group.thread_rank(); i < bytes / unit; i += group.size()) target[i] = source[i];
-  };
+/// Calls f(to, from, bytes) for each word that the calling thread copies: in words where both ends
+/// are aligned to them, as the chip's instructions are.
+template <class Group, class F>
+__forceinline__ void rung_for_each_word(const Group& group, void* to, const void* from,
+                                        size_t bytes, F f) {
   const size_t alignment = reinterpret_cast<size_t>(to) | reinterpret_cast<size_t>(from) | bytes;
-  if (alignment % 4 == 0) {
-    copy(reinterpret_cast<unsigned*>(to), reinterpret_cast<const unsigned*>(from));
-  } else {
-    copy(reinterpret_cast<char*>(to), reinterpret_cast<const char*>(from));
+  const size_t unit = alignment % 4 == 0 ? 4 : 1;
+  for (size_t i = group.thread_rank() * unit; i < bytes; i += group.size() * unit) {
+    f(static_cast<char*>(to) + i, static_cast<const char*>(from) + i, unit);
   }
+}
+/// The calling thread's part of a copy, which lands when the thread waits; at once where it does not
+/// go into shared memory.
+template <class Group>
+__forceinline__ void rung_copy(const Group& group, void* to, const void* from, size_t bytes,
+                               RungPlace place) {
+  const bool late = rung::simt::in_own_shared_memory(to, bytes);
+  rung_for_each_word(group, to, from, bytes,
+                     [&](void* word, const void* source, size_t unit) {
+                       if (late) {
+                         rung::simt::async_copy_bytes(word, source, unit, place);
+                       } else if (unit == 4) {
+                         *static_cast<unsigned*>(word) = *static_cast<const unsigned*>(source);
+                       } else {
+                         *static_cast<char*>(word) = *static_cast<const char*>(source);
+                       }
+                     });
+}
+template <class Group, class T, class From>
+__forceinline__ void memcpy_async(const Group& group, T* to, const From* from, size_t bytes,
+                                  RungPlace place = RungPlace::current()) {
+  rung_copy(group, to, from, bytes, place);
+  rung::simt::async_commit();
 }
 template <class Group, class T, class From>
 __forceinline__ void memcpy_async(const Group& group, T* to, size_t to_count, const From* from,
-                                  size_t from_count) {
+                                  size_t from_count, RungPlace place = RungPlace::current()) {
   const size_t count = to_count < from_count ? to_count : from_count;
-  for (size_t i = group.thread_rank(); i < count; i += group.size()) to[i] = from[i];
+  memcpy_async(group, to, from, count * sizeof(T), place);
 }
+/// Copies into shared memory are known to have landed behind these.
 template <class Group>
 inline void wait(const Group& group, RungPlace place = RungPlace::current()) {
+  rung::simt::async_wait_all();
   group.sync(place);
 }
 template <unsigned Stages, class Group>
 inline void wait_prior(const Group& group, RungPlace place = RungPlace::current()) {
+  rung::simt::async_wait_group(Stages);
   group.sync(place);
 }
 

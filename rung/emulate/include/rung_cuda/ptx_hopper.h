@@ -54,7 +54,7 @@ inline bool barrier_test(SharedPlace at, unsigned parity, Place place) {
   return simt::mbarrier_try_wait(at.barrier(), parity, place);
 }
 inline bool barrier_test_state(SharedPlace at, unsigned long long state, Place place) {
-  return barrier_test(at, simt::mbarrier_parity(state), place);
+  return simt::mbarrier_try_wait(at.barrier(), simt::mbarrier_parity(state), place, true);
 }
 /// Arrives when this thread's copies by cp.async have landed, which they do now.
 inline void barrier_arrive_behind_copies(SharedPlace at, bool counted, Place place) {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bulk stores in flight: from when they are issued until their thread has waited, they read shared
+// memory, and write global memory, and nobody may come between.
+//
+// Who writes there behind the issue is ordered after nothing that ends the reading, even where a
+// barrier stands between: only the thread's wait does. Accesses are looked at when lists become
+// requests, which may be later than that wait. Those of other threads then meet what the wait has
+// left in the shadow; those of the thread itself are told by marks in the list, which it passes in
+// order.
+#include <algorithm>
+
+#include "rung/simt/record/finding_text.hpp"
+#include "rung/simt/record/findings.hpp"
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/record/source.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+constexpr std::uintptr_t issue_site = place_bit | 7;
+constexpr std::uintptr_t wait_site = place_bit | 9;
+
+bool overlaps(const Flight& flight, std::uintptr_t begin, std::uintptr_t end) {
+  return begin < flight.begin + flight.bytes && flight.begin < end;
+}
+
+}  // namespace
+
+std::uint32_t Recorder::thread_index() const {
+  return static_cast<std::uint32_t>(warp_ - block_->warps.data()) * warp_lanes + thread_->lane;
+}
+
+std::uint32_t Recorder::take_off(const Place& place, const void* from, const void* to,
+                                 std::size_t bytes) {
+  if (!checking_) return 0;
+  trace_slowly(0, issue_site, 0, Access::marker);
+  FlightOrder& order = block_->flight_orders[thread_index()];
+  Flight flight;
+  flight.thread = thread_index();
+  flight.number = ++order.issued;
+  flight.site = site_of(place);
+  flight.known = warp_->known;
+  flight.synced = warp_->synced[thread_->lane];
+  flight.told = warp_->told[thread_->lane];
+  flight.bytes = bytes;
+  flight.begin = reinterpret_cast<std::uintptr_t>(from);
+  block_->flights.push_back(flight);
+  if (to != nullptr) {
+    flight.begin = reinterpret_cast<std::uintptr_t>(to);
+    flight.writes = true;
+    block_->flights.push_back(flight);
+  }
+  return flight.number;
+}
+
+void Recorder::end_flights(std::uint32_t number, bool read_only) {
+  if (!checking_ || block_->flights.empty()) return;
+  const std::uint32_t thread = thread_index();
+  FlightOrder& order = block_->flight_orders[thread];
+  bool any = false;
+  for (const Flight& flight : block_->flights) {
+    any |= flight.thread == thread && flight.number <= number && flight.waited == 0 &&
+           !(read_only && flight.writes);
+  }
+  if (!any) return;
+  trace_slowly(0, wait_site, 0, Access::marker);
+  ++order.waits;
+  for (Flight& flight : block_->flights) {
+    if (flight.thread != thread || flight.number > number || flight.waited != 0) continue;
+    if (!(read_only && flight.writes)) flight.waited = order.waits;
+  }
+}
+
+void Recorder::drop_flights() {
+  if (block_->flights.empty()) return;
+  const std::uint32_t thread = thread_index();
+  std::erase_if(block_->flights, [&](const Flight& one) { return one.thread == thread; });
+}
+
+/// The lanes pass a mark in their warp's list.
+void Recorder::pass_flights(BlockRecord& block, const WarpRecord& warp, const Request& request) {
+  const bool issues = request.step.site == issue_site;
+  if (block.flights.empty() || (!issues && request.step.site != wait_site)) return;
+  const auto first =
+      static_cast<std::uint32_t>(&warp - block.warps.data()) * static_cast<std::uint32_t>(warp_lanes);
+  for_each_lane(request.lanes, [&](int lane) {
+    const std::uint32_t thread = first + static_cast<std::uint32_t>(lane);
+    FlightOrder& order = block.flight_orders[thread];
+    ++(issues ? order.passed_issues : order.passed_waits);
+    if (issues) return;
+    std::erase_if(block.flights, [&](const Flight& flight) {
+      return flight.thread == thread && flight.waited != 0 && flight.waited <= order.passed_waits;
+    });
+  });
+}
+
+void Recorder::check_flights(const BlockRecord& block, const WarpRecord& warp, Request& request) {
+  const Access access = request.step.access;
+  const bool reads = is_read(access);
+  if (access == Access::touch || access == Access::landed) return;
+  const auto first =
+      static_cast<std::uint32_t>(&warp - block.warps.data()) * static_cast<std::uint32_t>(warp_lanes);
+  const std::uint32_t clock = warp.clock + request.step.clock;
+  const std::size_t bytes = std::size_t{1} << request.step.log_size;
+  const bool early = request.copy != 0 || is_by_engine(access);  // not in a list
+  request.spread();
+  for (const Flight& flight : block.flights) {
+    if (reads && !flight.writes) continue;
+    if (flight.site == request.step.site && is_by_engine(access)) continue;
+    for (std::uint32_t left = request.lanes; left != 0; left &= left - 1) {
+      const auto lane = static_cast<std::uint32_t>(__builtin_ctz(left));
+      const std::uintptr_t at =
+          request.step.base + (std::uintptr_t{request.units[lane]} << request.step.log_size);
+      if (!overlaps(flight, at, at + bytes)) continue;
+      const std::uint32_t thread = first + lane;
+      if (thread == flight.thread) {
+        const FlightOrder& order = block.flight_orders.at(thread);
+        if (early ? flight.waited != 0 : order.passed_issues < flight.number) continue;
+        if (!early && flight.waited != 0 && flight.waited <= order.passed_waits) continue;
+      } else {
+        if (flight.waited != 0) continue;
+        const std::uint32_t own = flight.thread / static_cast<std::uint32_t>(warp_lanes);
+        const std::uint32_t writer = first / static_cast<std::uint32_t>(warp_lanes);
+        const bool before = writer == own ? flight.told >= clock || (flight.synced > clock &&
+                                                                     warp.synced[lane] > clock)
+                                          : flight.known[writer] >= clock;
+        if (before) continue;
+      }
+      report_flight(block, request, flight, at, thread);
+      return;
+    }
+  }
+}
+
+void Recorder::report_flight(const BlockRecord& block, const Request& request,
+                             const Flight& flight, std::uintptr_t address, std::uint32_t thread) {
+  if (!is_news(Kind::race, request.step.site_index, site_index(flight.site))) return;
+  Finding finding =
+      describe(Kind::race, *this, request.step, request.target.where, block.number, thread);
+  const Source& other = source_of(flight.site);
+  finding.other_file = other.file;
+  finding.other_line = other.line;
+  finding.other_block = finding.block;
+  finding.other_thread = index_in(launch_->launch.block, flight.thread);
+  const Region* const region = request.target.region;
+  name_object(launch_->launch, finding, address, region,
+              region != nullptr ? *block.block : *request.target.block->block);
+  const bool is_copy = is_by_engine(request.step.access);
+  finding.message = std::string(is_copy ? "a copy " : "one thread ") +
+                    (is_read(request.step.access) ? "reads " : "writes ") + finding.object_text +
+                    " while a bulk store that " + (thread == flight.thread ? "it" : "another") +
+                    " has started " + (flight.writes ? "writes it" : "still reads it");
+  if (is_copy && thread == flight.thread) {
+    finding.message = "a copy writes " + finding.object_text +
+                      " while a bulk store of the same thread still reads it";
+  }
+  finding.advice =
+      flight.writes
+          ? "wait for the store by cp.async.bulk.commit_group and cp.async.bulk.wait_group 0 in "
+            "the thread that starts it, and then a barrier: wait_group.read is not enough"
+          : "wait for the store before its bytes are written again: cp.async.bulk.commit_group "
+            "behind it and cp.async.bulk.wait_group.read 0 in the thread that starts it, and then "
+            "a barrier; of N stores that may be in flight each needs bytes of its own";
+  add(std::move(finding));
+}
+
+}  // namespace rung::simt::record

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a wait for an mbarrier tells.
+//
+// A wait by parity returns while the last phase that is over has that parity. If the thread knows
+// such a phase to be over, that may have been this one: then the wait has told nothing, though in
+// this run more phases may be over. Otherwise it tells of the phase behind the last that the thread
+// knows. So what a wait tells does not depend on who has run ahead, and a parity that flips too
+// seldom is found in whatever order.
+#include <algorithm>
+#include <utility>
+
+#include "rung/simt/record/finding_text.hpp"
+#include "rung/simt/record/findings.hpp"
+#include "rung/simt/record/operations.hpp"
+#include "rung/simt/record/recorder.hpp"
+#include "rung/simt/record/source.hpp"
+#include "rung/simt/scheduler.hpp"
+
+namespace rung::simt::record {
+namespace {
+
+constexpr std::uintptr_t lesson_site = place_bit | 5;
+/// A thread that is further behind is taken to know the ones before.
+constexpr std::size_t kept_phases = 8;
+
+}  // namespace
+
+void Recorder::completed(Block& owner, const void* object) {
+  Synchronizer& meeting = owner.record->objects[object];
+  for (const auto& [block, warp] : std::exchange(meeting.arrivals, {})) flush(*block, *warp);
+  meeting.completed = join(meeting.completed, std::exchange(meeting.released, nullptr));
+  if (meeting.phases.size() == kept_phases) {
+    meeting.phases.erase(meeting.phases.begin());
+    meeting.whole = false;
+  }
+  meeting.phases.push_back(meeting.completed);
+  meeting.last_parity ^= 1;
+}
+
+/// Returns whether the running thread knows all of that; of its own warp's other lanes, what it was
+/// told.
+bool Recorder::knows(const VectorClock& clock, const Clocks& known,
+                     const VectorClockRef& remote) const {
+  const auto own = static_cast<std::size_t>(warp_ - block_->warps.data());
+  for (const auto& [number, clocks] : clock.entries()) {
+    const Clocks* const mine = number == block_->number ? &known
+                               : remote != nullptr      ? remote->of(number)
+                                                        : nullptr;
+    if (mine == nullptr || mine->copies < clocks->copies) return false;
+    for (std::size_t i = 0; i < clocks->size(); ++i) {
+      if ((*mine)[i] >= (*clocks)[i]) continue;
+      const bool lanes = number == block_->number && i == own;
+      if (!lanes) return false;
+      const std::uint32_t then = (*clocks)[i];
+      if (warp_->told[thread_->lane] < then && warp_->synced[thread_->lane] <= then) return false;
+    }
+  }
+  return true;
+}
+
+/// What the running thread's warp knew when its list began.
+const Clocks& Recorder::known_before() const {
+  return warp_->lessons.empty() ? warp_->known : warp_->known_before;
+}
+const VectorClockRef& Recorder::remote_before() const {
+  return warp_->lessons.empty() ? warp_->remote : warp_->remote_before;
+}
+
+void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bool exact,
+                      const Place& place) {
+  block_->partial = true;
+  if (!checking_) return;
+  Synchronizer& meeting = owner.record->objects[object];
+  VectorClockRef told = meeting.completed;
+  if (told == nullptr) return;
+  const std::vector<VectorClockRef>& phases = meeting.phases;
+  if (!exact && !phases.empty()) {
+    std::size_t known = phases.size();  // phases that the thread knows, of those
+    while (known != 0 && phases[known - 1] != nullptr &&
+           !knows(*phases[known - 1], warp_->known, warp_->remote)) {
+      --known;
+    }
+    const std::uint32_t known_parity =
+        meeting.last_parity ^ static_cast<std::uint32_t>((phases.size() - known) & 1);
+    if (known != 0 || meeting.whole) {
+      const bool stale = known_parity == (parity & 1);
+      if (stale && known == 0) return;
+      if (stale) {
+        // Another lane of the warp may have been told just before, which this one comes to know.
+        told = phases[known - 1];
+      } else if (known < phases.size()) {
+        told = phases[known];
+      }
+      if (told == nullptr) return;
+      const bool fresh = !knows(*told, known_before(), remote_before());
+      warp_->stale_wait = stale && !fresh ? site_of(place) : 0;
+    }
+  }
+  if (!knows(*told, known_before(), remote_before())) {
+    trace_slowly(0, lesson_site, 0, Access::marker);  // which may make requests of what was before
+    if (warp_->lessons.empty()) {
+      warp_->known_before = warp_->known;
+      warp_->remote_before = warp_->remote;
+    }
+    warp_->lessons.push_back({thread_->lane, told});
+    acquire(*block_, *warp_, told);
+  }
+  acquire_own_lanes(told);
+}
+
+/// While a list is read, its warp knows what it knew at each step: `known` and `remote` keep what
+/// it knows behind all of them.
+void Recorder::begin_lessons(WarpRecord& warp, Clocks& known, VectorClockRef& remote) {
+  known = std::exchange(warp.known, warp.known_before);
+  remote = std::exchange(warp.remote, warp.remote_before);
+}
+
+void Recorder::pass_lessons(BlockRecord& block, WarpRecord& warp, const Request& request) {
+  if (request.step.site != lesson_site) return;
+  const VectorClock* last = nullptr;
+  for_each_lane(request.lanes, [&](int lane) {
+    const auto of_lane = [&](const WarpRecord::Lesson& one) { return one.lane == lane; };
+    const auto at = std::find_if(warp.lessons.begin(), warp.lessons.end(), of_lane);
+    if (at == warp.lessons.end()) return;
+    if (at->from.get() != last) acquire(block, warp, at->from);
+    last = at->from.get();
+    warp.lessons.erase(at);
+  });
+  known_.reset();
+}
+
+void Recorder::initialized(Block& owner, const void* object, const Place& place) {
+  if (!checking_) return;
+  Synchronizer& meeting = owner.record->objects[object];
+  meeting = {};
+  meeting.whole = true;
+  meeting.init = {warp_, thread_->lane, clock_now(), site_of(place)};
+}
+
+void Recorder::init_fence() {
+  for (auto& [object, meeting] : block_->objects) {
+    if (meeting.init.warp == warp_ && meeting.init.lane == thread_->lane) meeting.init = {};
+  }
+}
+
+void Recorder::told_by_copy(Block& owner, const void* object, const Place& place) {
+  if (!checking_) return;
+  const auto at = owner.record->objects.find(object);
+  if (at == owner.record->objects.end()) return;
+  Synchronizer::Init& init = at->second.init;
+  if (init.warp != warp_ || init.lane != thread_->lane) return;  // others are ordered, or race
+  if (warp_->synced[thread_->lane] <= init.clock) report_init(at->second, place);
+  init = {};
+}
+
+void Recorder::report_init(const Synchronizer& object, const Place& place) {
+  Step step;
+  step.site = object.init.site;
+  step.site_index = site_index(step.site);
+  const std::uint16_t other = site_index(site_of(place));
+  if (!is_news(Kind::race, step.site_index, other)) return;
+  Finding finding =
+      describe(Kind::race, *this, step, Where::shared, block_->number, linear_thread(*thread_));
+  const Source& source = source_of(site_of(place));
+  finding.other_file = source.file;
+  finding.other_line = source.line;
+  finding.other_block = finding.block;
+  finding.other_thread = finding.thread;
+  finding.message =
+      "an asynchronous copy is told to complete on an mbarrier of which it may not see the "
+      "initialization: no fence stands between";
+  finding.advice =
+      "fence.mbarrier_init.release.cluster (or fence.proxy.async) behind mbarrier.init, in the "
+      "same thread, and a barrier before other threads use it";
+  add(std::move(finding));
+}
+
+}  // namespace rung::simt::record
