@@ -84,9 +84,9 @@ void async_copy(void* to, const void* from, int bytes, int valid, Place place) {
 void async_copy_bytes(void* to, const void* from, std::size_t bytes, Place place) {
   if (bytes == 0) return;
   const int all = static_cast<int>(bytes);
-  issue(running_worker("memcpy_async"), {static_cast<std::byte*>(to),
-                                         static_cast<const std::byte*>(from), all, all, 0, false,
-                                         place});
+  issue(running_worker("memcpy_async"),
+        {static_cast<std::byte*>(to), static_cast<const std::byte*>(from), all, all, 0, false,
+         place});
 }
 
 void async_read(const void* from, std::size_t bytes, Place place) {

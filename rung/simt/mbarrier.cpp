@@ -63,7 +63,8 @@ void announce(const char* operation, State& state, std::uint32_t bytes, Place pl
 void write(Worker& here, Block& owner, std::uint64_t* barrier, State state) {
   const bool completed = state.complete();
   *barrier = state.word();
-  if (completed && here.recorder() != nullptr) here.recorder()->completed(owner, barrier);
+  if (completed && here.recorder() != nullptr)
+    here.recorder()->completed(owner, barrier, state.parity ^ 1);
   if (completed) here.release_mbarrier(owner, barrier);
 }
 

@@ -27,6 +27,7 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
   const std::byte* first =
       global ? request.target.region->begin() : request.target.block->block->shared;
   if (!known_) known_ = known_to_all(block, warp);
+  checked_ = &warp;
   const std::uint32_t clock = warp.clock + request.step.clock;
   const Reach reach{request,
                     block,

@@ -87,7 +87,7 @@ bool Recorder::after_reads(const Reach& reach, const Common& reads) {
     case Cell::in_lanes:
       return read.clock <= reach.known;
     case Cell::block:
-      return reach.ordered_block(read);
+      return !reach.is_current(read);
     default:
       return false;
   }

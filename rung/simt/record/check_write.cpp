@@ -48,7 +48,7 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
         known = reach.warp.remote != nullptr;
         break;
       case Cell::block:
-        known = reach.ordered_block(read);
+        known = reach.ordered_block(read, Cell(cells.other), me.thread);
         break;
       default:
         known = reach.ordered(read, me.thread);
@@ -56,7 +56,9 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
     }
     if (!known) {
       // The thread is another than the writer; who else has read is what `read` stands for.
-      const Cell other = other_reader(read, Cell(cells.other), me);
+      const bool judged = read.state == Cell::block && reach.ordered_block(read);
+      const Cell other =
+          judged ? Cell(cells.other) : other_reader(read, Cell(cells.other), me);
       Side reader = side_of(read, false);
       reader.site = static_cast<std::uint16_t>(other.site);
       reader.block = other.owner;

@@ -65,7 +65,7 @@ Agent Recorder::start_copy(const Place& place) {
       ++block->record->era;
       block->record->objects.clear();
     }
-    for (WarpRecord& warp : block_->warps) warp.known.copies = 0;
+    for (WarpRecord& warp : block_->warps) warp.known.copies = {};
     block_->copies.clear();
     ++block_->copy_era;
   }
@@ -78,7 +78,7 @@ Agent Recorder::start_copy(const Place& place) {
 void Recorder::landed(const Agent& agent, Block& owner, const void* barrier) {
   if (agent.copy == 0) return;
   auto clocks = std::make_shared<Clocks>();
-  clocks->copies = agent.copy;
+  clocks->copies.add(agent.copy);
   std::vector<VectorClock::Entry> entry;
   entry.emplace_back(agent.block->number, std::move(clocks));
   VectorClockRef& released = owner.record->objects[barrier].released;

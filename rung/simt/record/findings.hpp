@@ -34,6 +34,7 @@ struct Side {
   bool of_many = false;  // one of many readers, of which any may be meant
   bool warps = false;    // several warps of the block have read, the thread as one of them
   bool blocks = false;   // several blocks have read
+  [[nodiscard]] bool in_flight() const { return copies || pending; }
 };
 void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
                  Side there);

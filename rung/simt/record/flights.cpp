@@ -83,8 +83,8 @@ void Recorder::drop_flights() {
 void Recorder::pass_flights(BlockRecord& block, const WarpRecord& warp, const Request& request) {
   const bool issues = request.step.site == issue_site;
   if (block.flights.empty() || (!issues && request.step.site != wait_site)) return;
-  const auto first =
-      static_cast<std::uint32_t>(&warp - block.warps.data()) * static_cast<std::uint32_t>(warp_lanes);
+  const auto first = static_cast<std::uint32_t>(&warp - block.warps.data()) *
+                     static_cast<std::uint32_t>(warp_lanes);
   for_each_lane(request.lanes, [&](int lane) {
     const std::uint32_t thread = first + static_cast<std::uint32_t>(lane);
     FlightOrder& order = block.flight_orders[thread];
@@ -100,8 +100,8 @@ void Recorder::check_flights(const BlockRecord& block, const WarpRecord& warp, R
   const Access access = request.step.access;
   const bool reads = is_read(access);
   if (access == Access::touch || access == Access::landed) return;
-  const auto first =
-      static_cast<std::uint32_t>(&warp - block.warps.data()) * static_cast<std::uint32_t>(warp_lanes);
+  const auto first = static_cast<std::uint32_t>(&warp - block.warps.data()) *
+                     static_cast<std::uint32_t>(warp_lanes);
   const std::uint32_t clock = warp.clock + request.step.clock;
   const std::size_t bytes = std::size_t{1} << request.step.log_size;
   const bool early = request.copy != 0 || is_by_engine(access);  // not in a list
@@ -123,8 +123,8 @@ void Recorder::check_flights(const BlockRecord& block, const WarpRecord& warp, R
         if (flight.waited != 0) continue;
         const std::uint32_t own = flight.thread / static_cast<std::uint32_t>(warp_lanes);
         const std::uint32_t writer = first / static_cast<std::uint32_t>(warp_lanes);
-        const bool before = writer == own ? flight.told >= clock || (flight.synced > clock &&
-                                                                     warp.synced[lane] > clock)
+        const bool before = writer == own ? flight.told >= clock ||
+                                                (flight.synced > clock && warp.synced[lane] > clock)
                                           : flight.known[writer] >= clock;
         if (before) continue;
       }
@@ -134,8 +134,8 @@ void Recorder::check_flights(const BlockRecord& block, const WarpRecord& warp, R
   }
 }
 
-void Recorder::report_flight(const BlockRecord& block, const Request& request,
-                             const Flight& flight, std::uintptr_t address, std::uint32_t thread) {
+void Recorder::report_flight(const BlockRecord& block, const Request& request, const Flight& flight,
+                             std::uintptr_t address, std::uint32_t thread) {
   if (!is_news(Kind::race, request.step.site_index, site_index(flight.site))) return;
   Finding finding =
       describe(Kind::race, *this, request.step, request.target.where, block.number, thread);

@@ -25,7 +25,7 @@ constexpr std::size_t kept_phases = 8;
 
 }  // namespace
 
-void Recorder::completed(Block& owner, const void* object) {
+void Recorder::completed(Block& owner, const void* object, std::uint32_t parity) {
   Synchronizer& meeting = owner.record->objects[object];
   for (const auto& [block, warp] : std::exchange(meeting.arrivals, {})) flush(*block, *warp);
   meeting.completed = join(meeting.completed, std::exchange(meeting.released, nullptr));
@@ -34,7 +34,7 @@ void Recorder::completed(Block& owner, const void* object) {
     meeting.whole = false;
   }
   meeting.phases.push_back(meeting.completed);
-  meeting.last_parity ^= 1;
+  meeting.last_parity = parity;
 }
 
 /// Returns whether the running thread knows all of that; of its own warp's other lanes, what it was
@@ -46,7 +46,7 @@ bool Recorder::knows(const VectorClock& clock, const Clocks& known,
     const Clocks* const mine = number == block_->number ? &known
                                : remote != nullptr      ? remote->of(number)
                                                         : nullptr;
-    if (mine == nullptr || mine->copies < clocks->copies) return false;
+    if (mine == nullptr || !mine->copies.contains(clocks->copies)) return false;
     for (std::size_t i = 0; i < clocks->size(); ++i) {
       if ((*mine)[i] >= (*clocks)[i]) continue;
       const bool lanes = number == block_->number && i == own;
@@ -64,6 +64,13 @@ const Clocks& Recorder::known_before() const {
 }
 const VectorClockRef& Recorder::remote_before() const {
   return warp_->lessons.empty() ? warp_->remote : warp_->remote_before;
+}
+
+/// Returns whether the running thread has waited for just that since its warp's list began.
+bool Recorder::heard(const VectorClockRef& told) const {
+  return std::any_of(
+      warp_->lessons.begin(), warp_->lessons.end(),
+      [&](const WarpRecord::Lesson& one) { return one.lane == thread_->lane && one.from == told; });
 }
 
 void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bool exact,
@@ -92,11 +99,12 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
         told = phases[known];
       }
       if (told == nullptr) return;
-      const bool fresh = !knows(*told, known_before(), remote_before());
-      warp_->stale_wait = stale && !fresh ? site_of(place) : 0;
+      if (stale && (heard(told) || knows(*told, known_before(), remote_before()))) {
+        warp_->stale_wait = site_of(place);
+      }
     }
   }
-  if (!knows(*told, known_before(), remote_before())) {
+  if (!heard(told) && !knows(*told, known_before(), remote_before())) {
     trace_slowly(0, lesson_site, 0, Access::marker);  // which may make requests of what was before
     if (warp_->lessons.empty()) {
       warp_->known_before = warp_->known;

@@ -48,6 +48,34 @@ std::uint8_t number_of(const Racers& racers) {
                                    (racers.same_thread ? 8u : 0u));
 }
 
+/// A copy on its way is one side, or both are.
+void describe_copy(Finding& finding, const Side& here, const Side& there) {
+  const bool own = here.block == there.block && here.thread == there.thread;
+  const Side& copy = there.in_flight() ? there : here;
+  const std::string kind = copy.copies ? "a bulk copy" : "an asynchronous copy";
+  if (here.in_flight() && there.in_flight()) {
+    finding.message = kind + " to " + finding.object_text +
+                      " is started while an earlier one is still on its way there";
+  } else if (there.in_flight()) {
+    finding.message = std::string("one thread ") + (here.writes ? "writes " : "reads ") +
+                      finding.object_text + " while " + kind + " that " + (own ? "it" : "another") +
+                      " has started is on its way there";
+  } else {
+    finding.message = kind + " to " + finding.object_text + " is started, which another thread " +
+                      (there.writes ? "writes" : "reads") + ", in no order";
+    return;
+  }
+  finding.advice =
+      there.copies
+          ? "wait for the copy's mbarrier: a barrier behind the thread that starts it is no wait"
+          : "wait for the copy in the thread that starts it, before the barrier: "
+            "cp.async.wait_group, __pipeline_wait_prior(), cg::wait() or a pipeline's "
+            "consumer_wait()";
+  if (here.in_flight()) {
+    finding.advice += "; no more batches may be on their way than there are stages";
+  }
+}
+
 }  // namespace
 
 void report_race(Recorder& recorder, const Request& request, std::uintptr_t address, Side here,
@@ -73,14 +101,14 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
   };
   finding.message = std::string("one thread ") + verb(here) + " and another " + verb(there) + " " +
                     finding.object_text + ", in no order";
-  if (there.copies) {
-    finding.advice =
-        "wait for the copy's mbarrier: a barrier behind the thread that starts it is no wait";
-  }
-  if (there.pending) {
-    finding.advice =
-        "wait for the copy before the barrier: __pipeline_wait_prior(), cp.async.wait_group or "
-        "the wait of a pipeline";
+  if (here.in_flight() || there.in_flight()) describe_copy(finding, here, there);
+  const std::uintptr_t stale = recorder.stale_wait();
+  if (stale != 0 && finding.advice.empty() && region == nullptr) {
+    const Source& wait = source_of(stale);
+    finding.advice = "wait for the phase that is meant: the wait in line " +
+                     std::to_string(wait.line) +
+                     " returns at once, since its parity is that of a phase that is over; a "
+                     "barrier that completes in each round takes a parity that flips in each";
   }
   if (there.copies && stores_in_bulk(recorder, request)) {
     finding.advice =

@@ -34,6 +34,7 @@ void Recorder::begin(LaunchRecord& launch) {
   thread_ = nullptr;
   block_ = nullptr;
   warp_ = nullptr;
+  checked_ = nullptr;
   last_region_ = nullptr;
   work_ = {};
   requests_ = 0;

@@ -69,7 +69,7 @@ struct WarpRecord {
   std::vector<Lesson> lessons;
   Clocks known_before{};
   VectorClockRef remote_before;
-  std::uintptr_t stale_wait = 0;  // the site of a wait that told nothing new; 0: none
+  std::uintptr_t stale_wait = 0;             // the site of one that told nothing new; 0: none
   std::unique_ptr<LaneExchanges> exchanges;  // null: no mask has named an absent lane
   Step* cursors[32] = {};
   std::uintptr_t entered[32] = {};  // by lane: the block that it has entered and not told
@@ -119,9 +119,9 @@ struct BlockRecord {
   std::vector<std::uint32_t> copies;
   std::uint32_t copy_era = 0;  // of their numbers
   Synchronizer barriers[named_barriers + tile_barriers];
-  std::unordered_map<const void*, Synchronizer> objects;  // in its shared memory
-  std::vector<Flight> flights;                                    // in order of issue
-  std::unordered_map<std::uint32_t, FlightOrder> flight_orders;   // by thread
+  std::unordered_map<const void*, Synchronizer> objects;         // in its shared memory
+  std::vector<Flight> flights;                                   // in order of issue
+  std::unordered_map<std::uint32_t, FlightOrder> flight_orders;  // by thread
 };
 
 /// A thread for which something is done later.
@@ -173,8 +173,8 @@ class Recorder {
   void grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters);
   /// An object in the shared memory of a block, an mbarrier: the running thread arrives there ...
   void arrived(Block& owner, const void* object, const Place& place);
-  /// ... its phase is over ...
-  void completed(Block& owner, const void* object);
+  /// ... its phase of this parity is over ...
+  void completed(Block& owner, const void* object, std::uint32_t parity);
   /// ... and the running thread has waited for that: for a phase of this parity, or (`exact`) for
   /// the one that is over now.
   void waited(Block& owner, const void* object, std::uint32_t parity, bool exact,
@@ -221,6 +221,11 @@ class Recorder {
   /// ... flushes those warps: all of them, or those that have been waited for long enough; whether
   /// there was any.
   bool release_ahead(bool all);
+  /// Of the warp that is checked: the site of a wait for an mbarrier that told it nothing new; 0:
+  /// none.
+  [[nodiscard]] std::uintptr_t stale_wait() const {
+    return checked_ != nullptr ? checked_->stale_wait : 0;
+  }
   [[nodiscard]] LaunchRecord& launch() const { return *launch_; }
   [[nodiscard]] Worker& worker() const { return worker_; }
   [[nodiscard]] const Thread& thread() const { return *thread_; }
@@ -275,6 +280,7 @@ class Recorder {
                            const VectorClockRef& remote) const;
   [[nodiscard]] const Clocks& known_before() const;
   [[nodiscard]] const VectorClockRef& remote_before() const;
+  [[nodiscard]] bool heard(const VectorClockRef& told) const;
   static void begin_lessons(WarpRecord& warp, Clocks& known, VectorClockRef& remote);
   void pass_lessons(BlockRecord& block, WarpRecord& warp, const Request& request);
   void report_init(const Synchronizer& object, const Place& place);
@@ -362,6 +368,7 @@ class Recorder {
   } suspicion_;
   // The thread that runs.
   const Thread* thread_ = nullptr;
+  const WarpRecord* checked_ = nullptr;  // whose accesses are looked at
   BlockRecord* block_ = nullptr;
   WarpRecord* warp_ = nullptr;
   std::vector<std::unique_ptr<RequestList>> lists_;

@@ -341,8 +341,14 @@ std::string to_text(const Finding& f) {
     };
     // Of many who have read there it is not known who they were.
     const bool known = !same(f.block, f.other_block) || !same(f.thread, f.other_thread);
-    const bool own_copy = f.advice.starts_with("wait for the copy");
-    if (f.kind == Kind::race && !known) text += own_copy ? ", its own copy" : ", other threads";
+    if (f.kind == Kind::race && !known) {
+      const bool own_init = f.advice.starts_with("fence.mbarrier_init");
+      const bool own_copy = f.advice.starts_with("wait for the copy");
+      text += own_init                                     ? ", the same thread"
+              : own_copy                                   ? ", its own copy"
+              : f.advice.starts_with("wait for the store") ? ", its own store"
+                                                           : ", other threads";
+    }
     if (two_threads && known) {
       text += ", block " + coordinates(f.other_block) + ", thread " + coordinates(f.other_thread);
     }

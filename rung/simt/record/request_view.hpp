@@ -80,9 +80,9 @@ struct Recorder::Reach {
   [[nodiscard]] bool landed(const Cell& copy, std::uint32_t thread) const {
     if (copy.owner != block.number) {
       const Clocks* clocks = warp.remote != nullptr ? warp.remote->of(copy.owner) : nullptr;
-      return clocks != nullptr && clocks->copies >= copy.clock;
+      return clocks != nullptr && clocks->copies.has(copy.clock);
     }
-    if (warp.known.copies >= copy.clock) return true;
+    if (warp.known.copies.has(copy.clock)) return true;
     return copy.thread == thread && clock <= block.copies[copy.clock - 1];
   }
   /// The warp's first, in its block.
@@ -134,6 +134,19 @@ struct Recorder::Reach {
       return warp.remote != nullptr && warp.remote->of(before.owner) != nullptr;
     }
     return before.clock != (block.interval & Cell::max_clock) || block.partial;
+  }
+  /// Where only some warps have met others since: one reader is kept with its clock, and judged for
+  /// all.
+  [[nodiscard]] bool ordered_block(const Cell& before, const Cell& other,
+                                   std::uint32_t thread) const {
+    if (!ordered_block(before)) return false;
+    const bool kept = other.state == Cell::one || other.state == Cell::lanes;
+    return before.owner != block.number || !is_current(before) || !kept ||
+           other.owner != block.number || ordered(other, thread);
+  }
+  /// Returns whether several warps of the block have read since all have met last.
+  [[nodiscard]] bool is_current(const Cell& before) const {
+    return before.clock == (block.interval & Cell::max_clock);
   }
 };
 

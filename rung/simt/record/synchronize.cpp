@@ -85,6 +85,7 @@ void Recorder::join_all(BlockRecord& block) {
     warp.known = all;
     warp.remote = remote;
     warp.at_barrier = 0;
+    warp.stale_wait = 0;
     tick(block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
     if (pending != nullptr) {  // a fence of any of them does from now on

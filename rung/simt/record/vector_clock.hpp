@@ -16,16 +16,38 @@
 
 namespace rung::simt::record {
 
+/// Numbers of bulk copies that are known to have landed, from 1: all up to one, and some behind. Of
+/// those too far before the latest it is taken for known that they have.
+class CopySet {
+ public:
+  [[nodiscard]] bool has(std::uint32_t number) const {
+    if (number <= all_) return true;
+    const std::uint32_t bit = number - all_ - 1;
+    return bit < window && (some_[bit / 64] >> bit % 64 & 1) != 0;
+  }
+  void add(std::uint32_t number);
+  void join(const CopySet& other);
+  [[nodiscard]] bool contains(const CopySet& other) const;
+
+ private:
+  static constexpr std::uint32_t window = 256;
+  /// Everything up to this number is known.
+  void advance(std::uint32_t all);
+  void settle();
+  std::uint32_t all_ = 0;
+  std::array<std::uint64_t, window / 64> some_{};  // bit i: of all_ + 1 + i
+};
+
 /// By warp of a block: everything up to this clock is known. 0: nothing.
 struct Clocks : std::array<std::uint32_t, 32> {
-  /// Likewise of the bulk copies that the block has started, by their numbers: a barrier of threads
-  /// tells nothing of them, only who has waited for one does.
-  std::uint32_t copies = 0;
+  /// Likewise of the bulk copies that the block has started: a barrier of threads tells nothing of
+  /// them, only who has waited for one does.
+  CopySet copies;
 };
 
 inline void join(Clocks& to, const Clocks& from) {
   for (std::size_t i = 0; i < to.size(); ++i) to[i] = to[i] < from[i] ? from[i] : to[i];
-  to.copies = to.copies < from.copies ? from.copies : to.copies;
+  to.copies.join(from.copies);
 }
 
 /// What somebody knows of several blocks. Never changed once it is shared.
