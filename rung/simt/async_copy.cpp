@@ -5,14 +5,17 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <string>
+#include <utility>
 
+#include "rung/simt/copy_engine.hpp"
+#include "rung/simt/mbarrier.hpp"
 #include "rung/simt/random.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
-namespace {
 
 void carry_out(const AsyncCopy& copy) {
   if (copy.valid != 0) {  // else the source may be any pointer
@@ -20,6 +23,8 @@ void carry_out(const AsyncCopy& copy) {
   }
   std::memset(copy.to + copy.valid, 0, static_cast<std::size_t>(copy.bytes - copy.valid));
 }
+
+namespace {
 
 /// Returns whether a copy that is issued now happens at once, rather than as late as it may.
 bool early(const Worker& worker, Block& block) {
@@ -39,6 +44,7 @@ void issue(Worker& worker, AsyncCopy copy) {
 
 /// Carries out and forgets the copies of the groups before `group`.
 void complete_before(Worker& worker, Thread& thread, std::uint32_t group) {
+  worker.copies().land_copies(worker, thread, group);
   record::Recorder* const recorder = worker.recorder();
   auto copy = thread.copies.begin();
   for (; copy != thread.copies.end() && copy->group < group; ++copy) {
@@ -87,6 +93,23 @@ void async_copy_bytes(void* to, const void* from, std::size_t bytes, Place place
   issue(running_worker("memcpy_async"),
         {static_cast<std::byte*>(to), static_cast<const std::byte*>(from), all, all, 0, false,
          place});
+}
+
+void async_arrive(std::uint64_t* barrier, bool counted, Place place) {
+  Worker& here = running_worker("cp.async.mbarrier.arrive");
+  Thread& self = here.current();
+  std::uint32_t bytes = 0;
+  for (const AsyncCopy& copy : self.copies) bytes += static_cast<std::uint32_t>(copy.bytes);
+  if (bytes == 0) {
+    if (counted) mbarrier_arrive(barrier, 0, place);
+    return;
+  }
+  // Expected before the thread arrives: its phase may be over with that.
+  mbarrier_expect(barrier, bytes, place);
+  LateLoad load{CopyShape{bytes}, self.block, nullptr, nullptr, barrier, place};
+  load.copies = std::exchange(self.copies, {});
+  here.copies().issue_copies(here, std::move(load));
+  if (counted) mbarrier_arrive(barrier, 0, place);
 }
 
 void async_read(const void* from, std::size_t bytes, Place place) {

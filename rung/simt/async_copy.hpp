@@ -22,6 +22,9 @@ RUNG_API void async_copy_bytes(void* to, const void* from, std::size_t bytes, Pl
 /// announcing them; of any size and alignment.
 RUNG_API void async_load(void* to, const void* from, std::size_t bytes, std::uint64_t* barrier,
                          Place place);
+/// All copies of the calling thread so far land for this barrier, which waits for them; `counted`:
+/// and for the thread, which arrives.
+RUNG_API void async_arrive(std::uint64_t* barrier, bool counted, Place place);
 /// The calling thread's part in reading what such a copy brings.
 RUNG_API void async_read(const void* from, std::size_t bytes, Place place);
 /// Returns whether all of it is in the calling block's shared memory.

@@ -51,6 +51,7 @@ CopyShape bytes_of(std::uint32_t bytes) {
 
 void CopyEngine::clear() {
   loads_.clear();
+  told_copies_ = 0;
   stores_.clear();
 }
 
@@ -90,6 +91,27 @@ void CopyEngine::issue(Worker& worker, LateStore store) {
   issued.data.assign(issued.from, issued.from + issued.shape.bytes);
 }
 
+void CopyEngine::issue_copies(Worker& worker, LateLoad load) {
+  load.thread = &worker.current();
+  if (record::Recorder* const recorder = worker.recorder()) {
+    load.agent = recorder->agent(load.place);
+  }
+  ++load.target->bulk_loads;
+  ++told_copies_;
+  loads_.push_back(std::move(load));
+}
+
+void CopyEngine::land_copies(Worker& worker, const Thread& thread, std::uint32_t group) {
+  for (std::size_t i = 0; told_copies_ != 0 && i < loads_.size();) {
+    const LateLoad& load = loads_[i];
+    if (load.thread == &thread && load.copies.back().group < group) {
+      land(worker, i);
+    } else {
+      ++i;
+    }
+  }
+}
+
 bool CopyEngine::land_one(Worker& worker) {
   if (loads_.empty()) return false;
   std::size_t index = 0;
@@ -106,6 +128,18 @@ void CopyEngine::land(Worker& worker, std::size_t index) {
   const LateLoad load = loads_[index];
   loads_.erase(loads_.begin() + static_cast<std::ptrdiff_t>(index));
   --load.target->bulk_loads;
+  if (load.thread != nullptr) {
+    --told_copies_;
+    if (load.agent.block != nullptr) worker.recorder()->flush(*load.agent.block, *load.agent.warp);
+    for (const AsyncCopy& copy : load.copies) {
+      if (!copy.done) carry_out(copy);
+      if (load.agent.block == nullptr) continue;
+      worker.recorder()->copied(load.agent, copy.to, static_cast<std::size_t>(copy.bytes),
+                                record::Access::landed);
+    }
+    complete_bytes(worker, *load.target, load.barrier, load.shape.bytes);
+    return;
+  }
   if (load.shape.is_box) {
     load_box(load.shape, load.to, load.target->shared);
   } else {
@@ -114,6 +148,7 @@ void CopyEngine::land(Worker& worker, std::size_t index) {
   }
   if (load.agent.block != nullptr) {
     record::Recorder& recorder = *worker.recorder();
+    if (load.shape.is_box) note_box_read(recorder, load.agent, load.shape);
     if (!load.shape.is_box && load.from != nullptr) {
       recorder.copied(load.agent, load.from, load.shape.bytes, record::Access::engine_read);
     }

@@ -37,6 +37,9 @@ struct LateLoad {
   record::Agent agent = {};
   std::array<std::byte, 16> value{};
   bool by_threads = false;  // its bytes are read, and counted, as those of the threads
+  // Copies of a thread that has told a barrier of them; empty: it is one of the engine's.
+  std::vector<AsyncCopy> copies{};
+  const Thread* thread = nullptr;  // likewise
 };
 
 /// Shared to global memory.
@@ -60,6 +63,10 @@ class CopyEngine {
   void issue(Worker& worker, LateStore store);
   /// Does the load whose turn comes in the launch's order; false: there is none.
   bool land_one(Worker& worker);
+  /// Copies that the running thread has told a barrier of.
+  void issue_copies(Worker& worker, LateLoad load);
+  /// Lands those of a thread whose groups are before `group`.
+  void land_copies(Worker& worker, const Thread& thread, std::uint32_t group);
   /// Reads, and unless `read_only` writes, what the thread's groups before `group` store.
   void complete_stores(Thread& thread, std::uint32_t group, bool read_only);
   /// At a thread's end: what has read shared memory is written; what has not is a failure.
@@ -68,12 +75,15 @@ class CopyEngine {
  private:
   void land(Worker& worker, std::size_t index);
   std::vector<LateLoad> loads_;
+  int told_copies_ = 0;  // of those, a thread's that has told a barrier of them
   std::vector<LateStore> stores_;
 };
 
 /// Copies a box between shared memory and the tensor, in tensor_copy.cpp. `block_memory` is where
 /// the block's shared memory begins: the swizzle goes by addresses within it.
 void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memory);
+/// Tells what of global memory a box is read from, where this launch has written there.
+void note_box_read(record::Recorder& recorder, const record::Agent& agent, const CopyShape& shape);
 /// `reduce`: null for a plain store.
 void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block,
                BulkReduce reduce);
@@ -83,6 +93,8 @@ void load_pixels(const CopyShape& shape, std::byte* to, const std::byte* block_m
 inline std::size_t swizzled_offset(const TensorMapFields& map, std::size_t offset) {
   return offset ^ ((offset >> 3) & map.swizzle_chunks);
 }
+/// Does what a cp.async does; in async_copy.cpp.
+void carry_out(const AsyncCopy& copy);
 /// Adds, compares or combines elements, each atomically; null where the engine does not. In
 /// tensor_reduce.cpp.
 BulkReduce reduction_of(DType dtype, TensorReduction reduction);

@@ -148,6 +148,17 @@ void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memo
                });
 }
 
+void note_box_read(record::Recorder& recorder, const record::Agent& agent, const CopyShape& shape) {
+  const TensorMapFields& map = shape.map;
+  if (map.pixels != 0 || !recorder.has_written(map.data)) return;
+  for_each_row(shape, [&](std::size_t, std::int64_t byte, std::int64_t first, std::int64_t last) {
+    if (first == last) return;
+    recorder.copied(agent, map.data + byte + first * map.element_bytes,
+                    static_cast<std::size_t>((last - first) * map.element_bytes),
+                    record::Access::engine_read);
+  });
+}
+
 void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block,
                BulkReduce reduce) {
   const TensorMapFields& map = shape.map;

@@ -57,8 +57,7 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
     if (!known) {
       // The thread is another than the writer; who else has read is what `read` stands for.
       const bool judged = read.state == Cell::block && reach.ordered_block(read);
-      const Cell other =
-          judged ? Cell(cells.other) : other_reader(read, Cell(cells.other), me);
+      const Cell other = judged ? Cell(cells.other) : other_reader(read, Cell(cells.other), me);
       Side reader = side_of(read, false);
       reader.site = static_cast<std::uint16_t>(other.site);
       reader.block = other.owner;
@@ -74,8 +73,8 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
                               write.warp() == me.warp() && write.clock == me.clock;
     // Two that write the same value do no harm. What an atomic operation leaves is no one's value,
     // and what a copy brings is not there yet when it starts.
-    const bool copies = me.state == Cell::copying &&
-                        (write.state != Cell::copying || write.thread == me.thread);
+    const bool copies =
+        me.state == Cell::copying && (write.state != Cell::copying || write.thread == me.thread);
     const bool differ = me.state == Cell::atomic || write.state == Cell::atomic ||
                         me.state == Cell::engine || copies ||
                         ((cells.kept ^ value) & cells.bits) != 0;

@@ -60,6 +60,7 @@ void Recorder::note_guess(const Target& target, std::uintptr_t address) {
 
 void Recorder::check(BlockRecord& block, WarpRecord& warp, Request& request,
                      std::uint32_t position) {
+  if (is_remote(block, request)) note_remote(block, warp, request);
   if (!block.flights.empty() && request.step.access != Access::marker) {
     check_flights(block, warp, request);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous proxy: the way by which copies and tensor cores come to shared memory. What
-// threads have written they see only behind a fence.proxy.async, by the writer or by somebody who
-// knew of the write.
+// The asynchronous proxy: the way by which copies and tensor cores come to shared memory, and copies
+// to global memory. What threads have written in the same kernel they see only behind a
+// fence.proxy.async, by the writer or by somebody who knew of the write.
 #include <algorithm>
 
 #include "rung/simt/record/operations.hpp"
@@ -33,7 +33,7 @@ void Recorder::proxy_fence() {
 bool Recorder::lacks_fence(const Request& request, const BlockRecord& block, const Cell& write) {
   const Access access = request.step.access;
   if (access != Access::engine_read && access != Access::engine_write) return false;
-  if (request.target.where != Where::shared) return false;
+  if (request.target.where != Where::shared && request.target.where != Where::global) return false;
   if (write.state == Cell::none || write.state == Cell::engine || write.state == Cell::copying) {
     return false;
   }

@@ -126,10 +126,12 @@ void report_proxy(Recorder& recorder, const Request& request, Side here, Side th
   if (!recorder.is_news(Kind::race, here.site, there.site)) return;
   Finding finding = race_between(recorder, request, here, there);
   finding.message = std::string("an asynchronous operation ") + (here.writes ? "writes" : "reads") +
-                    " a word of shared memory that a thread has written, with no "
-                    "fence.proxy.async between";
-  finding.advice =
-      "fence_async_proxy() (fence.proxy.async) by each thread that writes, before the barrier";
+                    " a word of " + (request.target.where == Where::global ? "global" : "shared") +
+                    " memory that a thread has written, with no fence.proxy.async between";
+  finding.advice = std::string("fence") +
+                   (request.target.where == Where::global ? ".proxy.async (or .global)"
+                                                          : "_async_proxy() (fence.proxy.async)") +
+                   " by each thread that writes, before the barrier";
   add(std::move(finding));
 }
 

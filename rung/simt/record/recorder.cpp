@@ -75,6 +75,8 @@ void Recorder::prepare(Block& block) {
   record.copies.clear();
   record.objects.clear();
   record.flights.clear();
+  record.remote_uses.clear();
+  record.cluster_phase = 0;
   record.flight_orders.clear();
   for (Synchronizer& barrier : record.barriers) barrier = {};
   record.warps.resize(block.warps.size());
@@ -136,6 +138,7 @@ void Recorder::end_block(BlockRecord& block) {
     warp.waits.settle();
     if (warp.waits.so_far().all() > longest.all()) longest = warp.waits.so_far();
   }
+  if (checking_) end_remote(block);
   work_.visits += visits;
   work_.longest_block = std::max(work_.longest_block, visits);
   work_.waits.longest += longest;

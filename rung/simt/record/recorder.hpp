@@ -104,6 +104,14 @@ struct FlightOrder {
   std::uint32_t passed_issues = 0, passed_waits = 0;
 };
 
+/// The latest access of a warp to the shared memory of another block of its cluster.
+struct RemoteUse {
+  std::uint32_t block = 0, warp = 0, thread = 0;
+  std::uint32_t clock = 0;
+  std::uint32_t phase = 0;  // of the cluster's barrier, as the owner counts
+  std::uintptr_t site = 0;
+};
+
 struct BlockRecord {
   std::vector<WarpRecord> warps;
   Block* block = nullptr;
@@ -119,7 +127,9 @@ struct BlockRecord {
   std::vector<std::uint32_t> copies;
   std::uint32_t copy_era = 0;  // of their numbers
   Synchronizer barriers[named_barriers + tile_barriers];
-  std::unordered_map<const void*, Synchronizer> objects;         // in its shared memory
+  std::unordered_map<const void*, Synchronizer> objects;  // in its shared memory
+  std::vector<RemoteUse> remote_uses;
+  std::uint32_t cluster_phase = 0;
   std::vector<Flight> flights;                                   // in order of issue
   std::unordered_map<std::uint32_t, FlightOrder> flight_orders;  // by thread
 };
@@ -209,6 +219,11 @@ class Recorder {
   void end_flights(std::uint32_t number, bool read_only);
   /// It ends.
   void drop_flights();
+  /// Returns whether this worker's blocks have written in that allocation in this launch.
+  [[nodiscard]] bool has_written(const void* address) const {
+    const Region* const region = written_.empty() ? nullptr : find_region(address);
+    return region != nullptr && written_.contains(region);
+  }
   /// A copy that a thread starts, and the bytes that it moves from or to global memory.
   void count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored);
   /// A product by tensor cores; of 2 m n k operations.
@@ -275,6 +290,13 @@ class Recorder {
   void check_flights(const BlockRecord& block, const WarpRecord& warp, Request& request);
   void report_flight(const BlockRecord& block, const Request& request, const Flight& flight,
                      std::uintptr_t address, std::uint32_t thread);
+  // Shared memory of other blocks; in remote.cpp.
+  static bool is_remote(const BlockRecord& block, const Request& request) {
+    return request.target.where == Where::shared && request.target.block != &block;
+  }
+  void note_remote(const BlockRecord& block, const WarpRecord& warp, const Request& request);
+  void end_remote(BlockRecord& block);
+  void report_remote(const BlockRecord& owner, const RemoteUse& use);
   // Phases of mbarriers; in phases.cpp.
   [[nodiscard]] bool knows(const VectorClock& clock, const Clocks& known,
                            const VectorClockRef& remote) const;

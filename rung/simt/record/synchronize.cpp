@@ -194,6 +194,7 @@ void Recorder::cluster_met(const Cluster& cluster) {
   remote = join(remote, std::make_shared<const VectorClock>(std::move(entries)));
   for (const auto& block : cluster.blocks) {
     for (WarpRecord& warp : block->record->warps) warp.remote = remote;
+    ++block->record->cluster_phase;
   }
 }
 
