@@ -60,6 +60,7 @@ void CopyEngine::issue(Worker& worker, LateLoad load) {
     // Its bytes arrive for whom waits; nobody may use the memory from now on until then.
     const bool sent = written_by(load) == record::Access::write;
     load.agent = sent ? recorder->agent(load.place) : recorder->start_copy(load.place);
+    load.agent.generic = load.by_threads;
     const Block& sender = *worker.current().block;
     const bool from_block =
         load.from >= sender.shared && load.from < sender.shared + sender.shared_capacity;
@@ -68,7 +69,9 @@ void CopyEngine::issue(Worker& worker, LateLoad load) {
       recorder->count_copy(load.place, global ? load.shape.bytes : 0, 0);
     }
     recorder->copied(load.agent, load.to, load.shape.bytes, written_by(load));
-    recorder->told_by_copy(*load.target, load.barrier, load.place);
+    if (!sent && !load.by_threads) {
+      recorder->told_by_copy(*load.target, load.barrier, load.place);
+    }
     recorder->arrived(*load.target, load.barrier, load.place);
   }
   ++load.target->bulk_loads;
@@ -81,8 +84,9 @@ void CopyEngine::issue(Worker& worker, LateStore store) {
   ++thread.bulk_stores;
   if (record::Recorder* const recorder = worker.recorder()) {
     recorder->count_copy(store.place, 0, store.shape.bytes);
-    store.flight = recorder->take_off(store.place, store.from,
-                                      store.shape.is_box ? nullptr : store.to, store.shape.bytes);
+    store.flight = recorder->take_off(
+        store.place, store.from, store.shape.is_box || store.reduce != nullptr ? nullptr : store.to,
+        store.shape.bytes);
   }
   const bool early = half_the_time(worker, *thread.block);
   stores_.push_back(std::move(store));

@@ -6,7 +6,7 @@
 //
 // Warp operations follow the Volta rules: all lanes named in the mask and not yet exited must call
 // the same operation with the same mask; none of them goes on before the last has come. A lane
-// that is read but took no part yields all-one bits (NaN), so that relying on it shows.
+// that is read but took no part yields NaN or a huge number, so that relying on it shows.
 #pragma once
 
 #include <cstddef>

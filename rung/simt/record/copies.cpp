@@ -23,6 +23,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
   if (!checking_ || bytes == 0) return;
   if (agent.copy_era != agent.block->copy_era) return;  // its number means another by now
   known_.reset();
+  generic_ = agent.generic;
   auto at = reinterpret_cast<std::uintptr_t>(address);
   // Whatever thread happens to run, or has just ended, when a copy lands.
   const auto warp = static_cast<std::size_t>(agent.warp - agent.block->warps.data());
@@ -53,6 +54,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
     at += 1u << step.log_size;
   }
   thread_ = running;
+  generic_ = false;
 }
 
 Agent Recorder::start_copy(const Place& place) {

@@ -10,8 +10,8 @@
 
 namespace rung::simt::record {
 
-/// Results of shuffles that read a lane which does not take part. Distinctive as integers, as floats
-/// and as doubles, so that uses of them can be recognized: NaN, a large number and a large negative
+/// Results of shuffles that read a lane which does not take part. Distinctive as integers, floats
+/// and doubles, so that uses of them can be recognized: NaN, a large number and a large negative
 /// one, whose sum is not 0.
 inline constexpr std::uint64_t undefined_lane_values[] = {
     0x7ffd3c917fd3c91bu, 0x7dcd3c917dd3c91bu, 0xfd8d3c91fd93c91bu};

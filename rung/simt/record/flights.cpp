@@ -36,6 +36,9 @@ std::uint32_t Recorder::take_off(const Place& place, const void* from, const voi
                                  std::size_t bytes) {
   if (!checking_) return 0;
   trace_slowly(0, issue_site, 0, Access::marker);
+  // Of more than these the oldest are forgotten.
+  constexpr std::size_t kept_flights = 256;
+  if (block_->flights.size() >= kept_flights) block_->flights.erase(block_->flights.begin());
   FlightOrder& order = block_->flight_orders[thread_index()];
   Flight flight;
   flight.thread = thread_index();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous proxy: the way by which copies and tensor cores come to shared memory, and copies
-// to global memory. What threads have written in the same kernel they see only behind a
+// The asynchronous proxy: the way by which copies and tensor cores come to shared memory, and
+// copies to global memory. What threads have written in the same kernel they see only behind a
 // fence.proxy.async, by the writer or by somebody who knew of the write.
 #include <algorithm>
 
@@ -30,7 +30,9 @@ void Recorder::proxy_fence() {
   trace_slowly(0, proxy_fence_site, 0, Access::marker);
 }
 
-bool Recorder::lacks_fence(const Request& request, const BlockRecord& block, const Cell& write) {
+bool Recorder::lacks_fence(const Request& request, const BlockRecord& block,
+                           const Cell& write) const {
+  if (generic_) return false;
   const Access access = request.step.access;
   if (access != Access::engine_read && access != Access::engine_write) return false;
   if (request.target.where != Where::shared && request.target.where != Where::global) return false;

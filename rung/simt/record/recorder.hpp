@@ -143,6 +143,7 @@ struct Agent {
   std::uintptr_t site = 0;
   std::uint32_t copy = 0;      // its number among the block's bulk copies; 0: none of those
   std::uint32_t copy_era = 0;  // by which it is counted
+  bool generic = false;        // it comes by the way of threads, not by the engines' own
 };
 
 class Recorder {
@@ -375,7 +376,8 @@ class Recorder {
   void check_write(const Reach& reach, const Cells& cells, const Cell& me, std::uint32_t value);
   void check_overwritten(const Reach& reach, const Cells& cells, const Cell& me);
   /// A copy or a tensor core comes to what a thread has written, and no fence made that known.
-  static bool lacks_fence(const Request& request, const BlockRecord& block, const Cell& write);
+  [[nodiscard]] bool lacks_fence(const Request& request, const BlockRecord& block,
+                                 const Cell& write) const;
   void check_initialized(const Reach& reach, std::uint32_t thread, std::size_t offset);
 
   Worker& worker_;
@@ -391,6 +393,7 @@ class Recorder {
   // The thread that runs.
   const Thread* thread_ = nullptr;
   const WarpRecord* checked_ = nullptr;  // whose accesses are looked at
+  bool generic_ = false;                 // those of a copy that comes by the way of threads
   BlockRecord* block_ = nullptr;
   WarpRecord* warp_ = nullptr;
   std::vector<std::unique_ptr<RequestList>> lists_;

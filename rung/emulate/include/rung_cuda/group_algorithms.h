@@ -77,8 +77,8 @@ __forceinline__ void rung_for_each_word(const Group& group, void* to, const void
     f(static_cast<char*>(to) + i, static_cast<const char*>(from) + i, unit);
   }
 }
-/// The calling thread's part of a copy, which lands when the thread waits; at once where it does not
-/// go into shared memory.
+/// The calling thread's part of a copy, which lands when the thread waits; at once where it does
+/// not go into shared memory.
 template <class Group>
 __forceinline__ void rung_copy(const Group& group, void* to, const void* from, size_t bytes,
                                RungPlace place) {

@@ -56,8 +56,8 @@ inline bool barrier_test(SharedPlace at, unsigned parity, Place place) {
 inline bool barrier_test_state(SharedPlace at, unsigned long long state, Place place) {
   return simt::mbarrier_try_wait(at.barrier(), simt::mbarrier_parity(state), place, true);
 }
-/// Arrives when this thread's copies by cp.async have landed. Where it is not `counted`, the arrival
-/// is one more than the barrier expects: only the copies are waited for.
+/// Arrives when this thread's copies by cp.async have landed. Where it is not `counted`, the
+/// arrival is one more than the barrier expects: only the copies are waited for.
 inline void barrier_arrive_behind_copies(SharedPlace at, bool counted, Place place) {
   simt::async_arrive(at.barrier(), counted, place);
 }
