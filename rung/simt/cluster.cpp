@@ -90,6 +90,12 @@ void Worker::try_release(Cluster& cluster) {
 
 const void* cluster_map(const void* pointer, int rank, Place place) {
   require_shared("cluster_map", pointer, 0, place);
+  Worker& here = running_worker("cluster_map");
+  const auto& blocks = here.current().block->cluster->blocks;
+  if (here.recorder() != nullptr && rank >= 0 && static_cast<std::size_t>(rank) < blocks.size()) {
+    // If that block has ended, the access is reported, which says more.
+    return in(*blocks[static_cast<std::size_t>(rank)], pointer);
+  }
   return in(block_of_rank("cluster_map", rank, place), pointer);
 }
 

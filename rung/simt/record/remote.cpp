@@ -54,6 +54,7 @@ void Recorder::report_remote(const BlockRecord& owner, const RemoteUse& use) {
   if (!is_news(Kind::race, step.site_index, 0)) return;
   Finding finding = describe(Kind::race, *this, step, Where::shared, use.block, use.thread);
   const uint3 index = owner.block->index;
+  finding.other_block = index;
   finding.message = "block (" + std::to_string(index.x) + ", " + std::to_string(index.y) + ", " +
                     std::to_string(index.z) +
                     ") may end, and its shared memory with it, before another block of its "
