@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies by threads come by the way of threads: neither what was written where they go, nor what was
-// written where they come from, nor a barrier that was just initialized needs a fence of the
+// Copies by threads come by the way of threads: neither what was written where they go, nor what
+// was written where they come from, nor a barrier that was just initialized needs a fence of the
 // asynchronous proxy.
 #include <cooperative_groups.h>
 #include <cuda/barrier>
