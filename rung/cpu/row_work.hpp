@@ -66,27 +66,32 @@ inline int row_threads(std::int64_t elements, int threads) {
   return static_cast<int>(std::clamp<std::int64_t>(elements / 16384, 1, threads));
 }
 
-/// Estimates the time of a call: what an element costs in L2, three times that in f64, and what
-/// waking a second thread does (2-core Zen 5 vCPU).
-inline double row_seconds(std::int64_t elements, DType type, int threads) {
-  constexpr double seconds_per_element = 0.12e-9, seconds_to_join = 4e-6;
-  const double wide = type == DType::f64 ? 3 : 1;
-  return static_cast<double>(elements) * wide * seconds_per_element / threads +
-         (threads > 1 ? seconds_to_join : 0);
-}
-
 /// Returns the facts of a kernel along rows: what it does per row, and per element. Types that are
 /// widened, and rows that are gathered, are paths of their own.
+inline Work row_facts(std::int64_t rows, std::int64_t length, bool contiguous, DType type,
+                      int threads) {
+  return {.blocks = rows,
+          .steps = length,
+          .threads = threads,
+          .path = type == DType::f16    ? contiguous ? "16-bit" : "gathered f16"
+                  : type == DType::bf16 ? contiguous ? "16-bit" : "gathered bf16"
+                  : !contiguous         ? "gathered"
+                  : type == DType::f64  ? "f64"
+                                        : ""};
+}
 template <int N>
 Work row_facts(const Rows<N>& rows, DType type, int threads) {
-  const bool gathered = !rows.are_contiguous();
-  return {.blocks = rows.count(),
-          .steps = rows.length,
-          .threads = threads,
-          .path = type == DType::f64   ? gathered ? "f64 gathered" : "f64"
-                  : size_of(type) == 2 ? gathered ? "16-bit gathered" : "16-bit"
-                  : gathered           ? "gathered"
-                                       : ""};
+  // Threads share a long row, else each has rows of its own.
+  if (row_access(rows) != RowAccess::long_rows) {
+    threads = static_cast<int>(std::clamp<std::int64_t>(rows.count(), 1, threads));
+  }
+  Work work = row_facts(rows.count(), rows.length, rows.are_contiguous(), type, threads);
+  // Lines of the cache that a long row gathers are gone when the next one needs them.
+  constexpr std::int64_t line = 64, kept = std::int64_t{1} << 20;
+  if (!rows.are_contiguous() && rows.length * N * line > kept) {
+    work.bytes = static_cast<double>(rows.count()) * static_cast<double>(rows.length * N * line);
+  }
+  return work;
 }
 
 /// Adjacent rows as columns, in blocks: 4 KiB of f32 wide at most, whose sums stay in L1.
@@ -114,6 +119,19 @@ struct ColumnBlocks {
     return std::min(columns, run - block % ceil_div(run, columns) * columns);
   }
 };
+
+/// Returns the facts of a kernel whose vectors run across adjacent rows, in blocks of columns: each
+/// vector of a block is a step.
+template <int N>
+Work column_facts(const Rows<N>& rows, const ColumnBlocks& blocks, DType type, int threads) {
+  const std::int64_t vectors = ceil_div(std::min(blocks.run, blocks.columns), std::int64_t{16});
+  return {.blocks = blocks.count,
+          .steps = rows.length * (1 + vectors),
+          .threads = static_cast<int>(std::min<std::int64_t>(threads, blocks.count)),
+          .path = type == DType::f64   ? "f64"
+                  : size_of(type) == 2 ? "16-bit"
+                                       : ""};
+}
 
 /// Returns the number of pieces of a long row.
 inline std::int64_t row_pieces(std::int64_t length) { return ceil_div(length, row_piece); }

@@ -19,7 +19,6 @@
 #include "rung/core/integer.hpp"
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/rows.hpp"
-#include "rung/device/waiting.hpp"
 
 namespace rung::inline RUNG_TARGET {
 
@@ -229,19 +228,6 @@ void launch_row_chunks(Context& context, const RowChunks& chunks, int shared_byt
           .block = row_chunk_threads,
           .shared_bytes = static_cast<std::size_t>(shared_bytes)},
          kernel, std::forward<Arguments>(arguments)...);
-}
-
-/// Returns the facts of such a kernel: a lane occupies an SM for some 0.4 ns, and each of its
-/// elements for `element` seconds, as a block's loops run over the elements of a lane.
-inline Waiting row_chunk_waiting(const RowChunks& chunks, double element) {
-  const double lanes = static_cast<double>(chunks.group) * chunks.lanes;
-  return {.bandwidth = 0.88,
-          .blocks = static_cast<double>(chunks.blocks()),
-          .blocks_per_sm = 6,
-          .rounds = lanes / row_chunk_threads,
-          .fixed = 1e-6,
-          .round = 0.3e-6 + chunks.rounds() * 0.15e-6,
-          .busy = lanes * (0.4e-9 + chunks.rounds() * element)};
 }
 
 /// Returns the facts of such a kernel, whose steps are the elements of a block's lanes.

@@ -23,9 +23,12 @@
 #include <limits>
 
 #include "rung/core/bounds.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/core/operator.hpp"
 #include "rung/core/rows.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/load.hpp"
+#include "rung/device/resident.hpp"
 
 namespace rung::inline RUNG_TARGET {
 
@@ -59,6 +62,30 @@ void launch_rows(Context& context, const Rows<N>& rows, const RowBlock& block,
   launch(context,
          {.grid = blocks, .block = {block.threads, block.rows}, .shared_bytes = block.shared_bytes},
          kernel, rows, std::forward<Arguments>(arguments)...);
+}
+
+/// Returns the facts of such a kernel for rows of any strides, whose threads have `batch` loads in
+/// flight. A load brings sectors of 32 bytes, which adjacent rows of a warp share, or elements of a
+/// row that are close; half of those that are loaded again are in a cache.
+template <int N>
+Work strided_rows_work(const Rows<N>& rows, const RowBlock& block, int batch, DType type,
+                       const Cost& cost) {
+  const std::int64_t trips = ceil_div(rows.length, std::int64_t{block.threads});
+  const bool contiguous = rows.are_contiguous();
+  const double element = static_cast<double>(size_of(type)) / 32;  // of a sector
+  const double across = rows.are_adjacent() ? element * larger(32 / block.threads, 1) : element;
+  const std::int64_t step = rows.steps[0] < 0 ? -rows.steps[0] : rows.steps[0];
+  const double along = 1 / larger(static_cast<double>(step), 1.0);
+  const double useful = contiguous ? 1 : smaller(larger(across, along), 1.0);
+  return {.bytes = cost.bytes / clamped(2 * useful, 0.25, 1.0),
+          .blocks = ceil_div(rows.count(), std::int64_t{block.rows}),
+          .resident = blocks_per_sm(block.threads * block.rows),
+          .rounds = 2 * ceil_div(trips, std::int64_t{batch}),
+          .steps = block.rows * rows.length,
+          .path = !contiguous          ? useful > element ? "adjacent" : "strided"
+                  : type == DType::f64 ? "f64"
+                  : block.threads > 1  ? ""
+                                       : "short"};
 }
 
 // --- in kernels ----------------------------------------------------------------------------------

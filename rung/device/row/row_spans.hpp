@@ -114,4 +114,20 @@ RowSpanLaunch row_spans(const Rows<N>& rows, int batch, const Context& context) 
   return launch;
 }
 
+/// Returns the facts of such a pair of kernels, which have `batch` loads of a thread in flight.
+template <int N>
+Work row_span_work(const Rows<N>& rows, const RowSpanLaunch& plan, int batch) {
+  constexpr std::int64_t max_groups = 0xffff;
+  const std::int64_t elements = plan.spans.length * plan.across;
+  const std::int64_t groups = ceil_div(plan.spans.groups, max_groups);  // of a block
+  return {.launches = 2,
+          .blocks = plan.spans.count * smaller(plan.spans.groups, max_groups),
+          .resident = 6,
+          .rounds = 2 * groups * ceil_div(elements, std::int64_t{batch} * row_span_threads),
+          .steps = groups * elements,
+          .path = rows.are_contiguous() ? ""
+                  : plan.across >= 8    ? "adjacent"
+                                        : "strided"};
+}
+
 }  // namespace rung::inline RUNG_TARGET

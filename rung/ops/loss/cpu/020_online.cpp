@@ -80,20 +80,11 @@ double online_rows(const Loss::Args& args, double factor, cpu::Range rows) {
                                          [&]<class T>() { return online<T>(args, factor, rows); });
 }
 
-double online_seconds(const Loss::Args& args) {
-  // Elements on a 2-core Emerald Rapids vCPU; what a row costs besides (f32 1000x1), on Zen 5.
-  const bool exponentials = args.options.kind == LossKind::cross_entropy;
-  const double element = exponentials ? 9e-9 : 2e-9;
-  const double per_row = exponentials ? 12e-9 : 0;
-  return static_cast<double>(args.count()) *
-         (per_row + static_cast<double>(args.classes()) * element);
-}
-
 }  // namespace loss_cpu
 
 namespace {
 
-double estimate(const Loss::Args& args, const Context&) { return loss_cpu::online_seconds(args); }
+Work work(const Loss::Args& args, const Context&) { return loss_cpu::facts(args, false, 1); }
 
 void run(const Loss::Args& args, Context&) {
   const cpu::Range rows{0, args.count()};
@@ -102,8 +93,7 @@ void run(const Loss::Args& args, Context&) {
   loss_cpu::write_result(args, sum, counted);
 }
 
-const Rung<Loss> self{
-    {.name = "online", .step = 20, .after = "naive", .estimate = estimate, .run = run}};
+const Rung<Loss> self{{.name = "online", .step = 20, .after = "naive", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

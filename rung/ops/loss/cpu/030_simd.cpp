@@ -226,17 +226,6 @@ HWY_EXPORT(vector_rows);
 double simd_rows(const Loss::Args& args, double factor, cpu::Range rows, void* spare) {
   return HWY_DYNAMIC_DISPATCH(vector_rows)(args, factor, rows, spare);
 }
-
-double simd_seconds(const Loss::Args& args) {
-  // Rows of 1 to 32 f32 on a 2-core Zen 5 vCPU: 10 to 21 ns each, of hinge 6.
-  constexpr double per_element = 0.4e-9;
-  const double per_row = args.options.kind == LossKind::cross_entropy ? 12e-9 : 5e-9;
-  const auto rows = static_cast<double>(args.count());
-  const double all = args.reads_contiguous()
-                         ? rows * (per_row + per_element * static_cast<double>(args.classes()))
-                         : 0.99 * online_seconds(args);
-  return args.count() * args.classes() < min_elements ? all : all / 2;
-}
 }  // namespace loss_cpu
 
 namespace {
@@ -247,8 +236,7 @@ Support supports(const Loss::Args& args, const Context&) {
                                  : unsupported("the rows of x and target must be contiguous");
 }
 
-// Alone it is slower than on a team, and adds in the same order.
-double estimate(const Loss::Args& args, const Context&) { return 1.01 * simd_seconds(args); }
+Work work(const Loss::Args& args, const Context&) { return facts(args, true, 1); }
 
 void run(const Loss::Args& args, Context& context) {
   const Chunks chunks(args);
@@ -266,7 +254,7 @@ const Rung<Loss> self{{.name = "simd",
                        .step = 30,
                        .after = "online",
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -21,15 +21,21 @@ struct ChunkSums {
   std::int64_t counted;
 };
 
-double estimate(const Loss::Args& args, const Context&) { return simd_seconds(args); }
+int threads_of(const Loss::Args& args, int available) {
+  const bool is_small = args.count() * args.classes() < min_elements;
+  const std::int64_t chunks = std::max<std::int64_t>(Chunks(args).count(), 1);
+  return static_cast<int>(std::min<std::int64_t>(is_small ? 1 : available, chunks));
+}
+
+Work work(const Loss::Args& args, const Context& context) {
+  return facts(args, args.reads_contiguous(), threads_of(args, context.threads()));
+}
 
 void run(const Loss::Args& args, Context& context) {
   const Chunks chunks(args);
   const bool has_vectors = args.reads_contiguous();
-  const bool is_small = args.count() * args.classes() < min_elements;
   // No more rows of dx in spare memory than dx has: every thread has a chunk of rows.
-  const auto threads = static_cast<int>(std::min<std::int64_t>(
-      is_small ? 1 : context.threads(), std::max<std::int64_t>(chunks.count(), 1)));
+  const int threads = threads_of(args, context.threads());
   const std::size_t spare = has_vectors ? spare_bytes(args) : 0;
   const std::size_t sums_bytes =
       round_up(static_cast<std::size_t>(chunks.count() + 1) * sizeof(ChunkSums), 64U);
@@ -61,8 +67,7 @@ void run(const Loss::Args& args, Context& context) {
   });
 }
 
-const Rung<Loss> self{
-    {.name = "threads", .step = 40, .after = "simd", .estimate = estimate, .run = run}};
+const Rung<Loss> self{{.name = "threads", .step = 40, .after = "simd", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

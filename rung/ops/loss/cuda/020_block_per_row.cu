@@ -44,12 +44,14 @@ __global__ void __launch_bounds__(threads) loss_block_per_row(Rows<4> rows, RowL
   leave_sum(total, scratch.sums, p.sums);
 }
 
-double estimate(const Loss::Args& args, const Context& context) {
-  // A row takes a block some 4.5 us, however short it is, and is read three times.
-  const double waves = larger(1.0, static_cast<double>(args.count()) / (8.0 * context.info().sms));
-  const auto loads = static_cast<double>(ceil_div(args.classes(), std::int64_t{threads}));
-  return launch_seconds + larger(estimate_seconds(Loss::cost(args), {.bandwidth = 0.15}, context),
-                                 launch_seconds / 2 + waves * (2.5e-6 + loads * 3 * 0.16e-6));
+Work work(const Loss::Args& args, const Context& context) {
+  const std::int64_t trips = ceil_div(args.classes(), std::int64_t{threads});
+  return with_result(args, context,
+                     {.blocks = args.count(),
+                      .resident = 8,
+                      .rounds = 2 + 2 * trips,
+                      .steps = 2 + trips,
+                      .path = args.contiguous() ? "" : "strided"});
 }
 
 void run(const Loss::Args& args, Context& context) {
@@ -65,7 +67,7 @@ const Rung<Loss> self{{.name = "block_per_row",
                        .after = "naive",
                        .backend = device_backend,
                        .passes = {.loads = 3, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

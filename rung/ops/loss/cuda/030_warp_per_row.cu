@@ -74,19 +74,19 @@ RowBlock block_for(const Loss::Args& args) {
   return block;
 }
 
-double estimate(const Loss::Args& args, const Context& context) {
-  constexpr std::int64_t longest = 2048;
-  // Its loads are of one element each.
-  const double loads = 0.06 * static_cast<double>(size_of(args.x.dtype));
-  const double share = !args.contiguous()          ? 0.12
-                       : args.classes() <= longest ? smaller(loads, 0.3)
-                                                   : 0.2;
-  const double lines = static_cast<double>(args.classes()) / warp_size;
-  // A lane of a row takes an SM some time, however few elements it has.
-  const double lanes = static_cast<double>(args.count()) * block_for(args).threads;
-  const double busy = lanes / context.info().sms * 2e-9;
-  return launch_seconds + larger(estimate_seconds(Loss::cost(args), {.bandwidth = share}, context),
-                                 larger(lines * 0.5e-6, busy));
+Work work(const Loss::Args& args, const Context& context) {
+  constexpr std::int64_t cached = 2048;  // elements of a row whose second read hits
+  const RowBlock block = block_for(args);
+  const std::int64_t trips = ceil_div(args.classes(), std::int64_t{block.threads});
+  return with_result(args, context,
+                     {.blocks = ceil_div(args.count(), std::int64_t{block.rows}),
+                      .resident = blocks_per_sm(block_threads, 40),
+                      .rounds = 1 + trips,
+                      .steps = 2 + trips,
+                      .path = !args.contiguous()          ? "strided"
+                              : block.threads < warp_size ? "short"
+                              : args.classes() <= cached  ? ""
+                                                          : "long"});
 }
 
 void run(const Loss::Args& args, Context& context) {
@@ -102,7 +102,7 @@ const Rung<Loss> self{{.name = "warp_per_row",
                        .after = "block_per_row",
                        .backend = device_backend,
                        .passes = {.loads = 2, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/device/row/register_row.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
 namespace rung {
@@ -217,16 +216,23 @@ void run(const Loss::Args& args, Context& context) {
   });
 }
 
-double estimate(const Loss::Args& args, const Context& context) {
-  // A thread's part of a row takes an SM some time, however short it is.
+Work work(const Loss::Args& args, const Context& context) {
   const RowBlock block = block_of(args);
-  return launch_seconds + waiting_seconds(Loss::cost(args),
-                                          {.bandwidth = 0.87,
-                                           .blocks = static_cast<double>(args.count()),
-                                           .blocks_per_sm = 1e9,
-                                           .fixed = 1.2e-6,
-                                           .busy = block.threads * 5e-9},
-                                          context);
+  const int threads = block.threads * block.rows;
+  const std::int64_t packs = ceil_div(packs_of(args), std::int64_t{block.threads});
+  const auto shared = static_cast<std::int64_t>(row_bytes(args)) * block.rows + 1024;
+  const auto fitting =
+      static_cast<int>(static_cast<std::int64_t>(context.info().shared_per_sm) / shared);
+  const int resident = clamped(blocks_per_sm(threads, 48), 1, larger(fitting, 1));
+  return with_result(args, context,
+                     {.blocks = ceil_div(args.count(), std::int64_t{block.rows}),
+                      .resident = resident,
+                      .rounds = 2 + packs,
+                      .steps = threads * (1 + packs),
+                      .path = args.x.dtype == DType::f64 ? "f64"
+                              : rows_are_whole(args)     ? ""
+                                                         : "cut"},
+                     std::int64_t{resident} * context.info().sms);
 }
 
 const Rung<Loss> self{{.name = "shared_single_read",
@@ -235,7 +241,7 @@ const Rung<Loss> self{{.name = "shared_single_read",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

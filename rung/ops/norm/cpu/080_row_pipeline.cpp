@@ -670,9 +670,14 @@ RowPipeline::RowPipeline(const Norm::Args& a, Context& context, int available)
   scratch = place_weights(*this, context, parts * scratch_bytes);
 }
 
-double row_pipeline_seconds(const Norm::Args& args, int threads) {
-  // Elements copied one at a time cost as much as in two_pass.
-  return seconds(args, NormCall(args).rows_are_contiguous() ? 40e9 : 2e9, threads);
+Work row_pipeline_facts(const Norm::Args& args, int threads) {
+  const NormCall call(args);
+  const bool is_small = args.rows() * std::max<std::int64_t>(args.columns(), 1) < min_elements;
+  const std::int64_t blocks = blocks_of(args.columns());
+  const bool shares = !is_small && call.rows_are_contiguous() && blocks > 1;
+  const std::int64_t most = shares ? threads : std::min<std::int64_t>(threads, args.rows());
+  return cpu::row_facts(args.rows(), args.columns(), call.rows_are_contiguous(), args.x.dtype,
+                        is_small ? 1 : static_cast<int>(std::max<std::int64_t>(most, 1)));
 }
 #endif
 }  // namespace rung::norm_cpu
@@ -681,20 +686,15 @@ double row_pipeline_seconds(const Norm::Args& args, int threads) {
 namespace rung {
 namespace {
 
-double estimate(const Norm::Args& args, const Context&) {
-  return norm_cpu::row_pipeline_seconds(args, 1);
-}
+Work work(const Norm::Args& args, const Context&) { return norm_cpu::row_pipeline_facts(args, 1); }
 
 void run(const Norm::Args& args, Context& context) {
   const norm_cpu::RowPipeline call(args, context, 1);
   call.kernel(call, cpu::Team(0, 1, nullptr));
 }
 
-const Rung<Norm> self{{.name = "row_pipeline",
-                       .step = 80,
-                       .after = "non_temporal",
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Norm> self{
+    {.name = "row_pipeline", .step = 80, .after = "non_temporal", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -12,8 +12,8 @@
 namespace rung {
 namespace {
 
-double estimate(const Norm::Args& args, const Context& context) {
-  return norm_cpu::row_pipeline_seconds(args, context.threads());
+Work work(const Norm::Args& args, const Context& context) {
+  return norm_cpu::row_pipeline_facts(args, context.threads());
 }
 
 void run(const Norm::Args& args, Context& context) {
@@ -23,7 +23,7 @@ void run(const Norm::Args& args, Context& context) {
 }
 
 const Rung<Norm> self{
-    {.name = "threads", .step = 90, .after = "row_pipeline", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 90, .after = "row_pipeline", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

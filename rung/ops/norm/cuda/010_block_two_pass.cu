@@ -8,7 +8,6 @@
 // Cost     a row is read three times; the second and third time it comes from L2 or L1, if it fits.
 // Limits   loads of one element; takes any strides, and so every call.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung {
@@ -49,19 +48,15 @@ __global__ void __launch_bounds__(threads) norm_block_two_pass(Call<T> call) {
   }
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
-  // Bound by its instructions, as long for small elements as for large ones; and by the meetings of
-  // its threads, where rows are short.
-  const bool rows_are_contiguous = norm_lines::lines_of(args).contiguous_columns();
-  return waiting_seconds(Norm::cost(args),
-                         {.bandwidth = (rows_are_contiguous ? 0.045 : 0.014) *
-                                       static_cast<double>(size_of(args.x.dtype)),
-                          .blocks = static_cast<double>(args.rows()),
-                          .blocks_per_sm = 8,
-                          .rounds = 3 * static_cast<double>(ceil_div(args.columns(), threads)),
-                          .fixed = 2.9e-6,
-                          .round = 0.3e-6},
-                         context);
+Work work(const Norm::Args& args, const Context&) {
+  const std::int64_t trips = ceil_div(args.columns(), std::int64_t{threads});
+  return {.blocks = args.rows(),
+          .resident = 8,
+          .rounds = 3 * trips,
+          .steps = 1 + trips,
+          .path = args.x.dtype == DType::f64                        ? "f64"
+                  : norm_lines::lines_of(args).contiguous_columns() ? ""
+                                                                    : "strided"};
 }
 
 void run(const Norm::Args& args, Context& context) {
@@ -75,7 +70,7 @@ const Rung<Norm> self{{.name = "block_two_pass",
                        .step = 10,
                        .backend = device_backend,
                        .passes = {.loads = 3, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -10,7 +10,6 @@
 //          errors of numbers around 100. f32 and bf16; loads of one element.
 // Source   B. Welford 1962; T. Chan, G. Golub & R. LeVeque 1979, Updating formulae and a pairwise
 //          algorithm for computing sample variances.
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung {
@@ -84,16 +83,9 @@ Support supports(const Norm::Args& args, const Context&) {
   return takes ? supported : unsupported("f32 and bf16 only");
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
-  // As block_two_pass; divisions, and more of them where threads meet.
-  return waiting_seconds(Norm::cost(args),
-                         {.bandwidth = 0.043 * static_cast<double>(size_of(args.x.dtype)),
-                          .blocks = static_cast<double>(args.rows()),
-                          .blocks_per_sm = 8,
-                          .rounds = 2 * static_cast<double>(ceil_div(args.columns(), threads)),
-                          .fixed = 10e-6,
-                          .round = 0.5e-6},
-                         context);
+Work work(const Norm::Args& args, const Context&) {
+  const std::int64_t trips = ceil_div(args.columns(), std::int64_t{threads});
+  return {.blocks = args.rows(), .resident = 8, .rounds = 2 * trips, .steps = 1 + trips};
 }
 
 void run(const Norm::Args& args, Context& context) {
@@ -109,7 +101,7 @@ const Rung<Norm> self{{.name = "welford",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 2, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

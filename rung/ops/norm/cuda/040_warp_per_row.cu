@@ -9,7 +9,6 @@
 // Limits   contiguous rows. Long rows: 32 threads ask for too little of a row at a time, and L1 no
 //          longer holds it.
 // Source   CUDA C++ Programming Guide, "Warp shuffle functions".
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/shared/cuda/packs.hpp"
 
 namespace rung {
@@ -61,23 +60,18 @@ __global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(C
   }
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
-  // Up to some 16 KiB per row it stays in L1. A lane waits for each of its packs three times, and a
-  // warp's packs take an SM some time, the more elements are asked one by one whether they exist.
-  const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
+Work work(const Norm::Args& args, const Context&) {
+  constexpr std::int64_t cached = 16384;  // bytes of a row whose later reads hit
+  const std::int64_t bytes = args.columns() * static_cast<std::int64_t>(size_of(args.x.dtype));
   const bool whole = all_packs_whole(args);
-  const auto packs =
-      static_cast<double>(ceil_div(args.columns() * size, std::int64_t{16 * 32}) + (whole ? 0 : 1));
-  const double busy = whole ? 0.03e-6 : size == 2 ? 0.095e-6 : 0.056e-6;
-  return waiting_seconds(Norm::cost(args),
-                         {.bandwidth = args.columns() * size <= 16384 ? 0.3 : 0.22,
-                          .blocks = static_cast<double>(args.rows()) / block.rows,
-                          .blocks_per_sm = 12,
-                          .rounds = 3 * packs,
-                          .fixed = whole ? 1.5e-6 : 2.5e-6,
-                          .round = 0.4e-6,
-                          .busy = block.rows * packs * busy},
-                         context);
+  const std::int64_t packs = ceil_div(bytes, std::int64_t{16 * 32}) + (whole ? 0 : 1);  // of a lane
+  return {.blocks = ceil_div(args.rows(), std::int64_t{block.rows}),
+          .resident = blocks_per_sm(32 * block.rows, 64),
+          .rounds = 3 * packs,
+          .steps = 1 + packs,
+          .path = !whole           ? size_of(args.x.dtype) == 2 ? "cut 16-bit" : "cut"
+                  : bytes > cached ? "long"
+                                   : ""};
 }
 
 void run(const Norm::Args& args, Context& context) {
@@ -92,7 +86,7 @@ const Rung<Norm> self{{.name = "warp_per_row",
                        .backend = device_backend,
                        .supports = require_contiguous_rows,
                        .passes = {.loads = 3, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include "rung/device/dependent.hpp"
 #include "rung/device/ptx/bulk_copy.hpp"
 #include "rung/device/resident.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
 #include "rung/ops/norm/shared/cuda/parts.hpp"
 
@@ -208,32 +207,34 @@ Support supports(const Norm::Args& args, const Context& context) {
   return supported;
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
-  const auto rows = static_cast<double>(args.rows());
+/// The block of rows that a grid counts: that of full rows of 16 bits has two of a warp.
+RowBlock block_of(const Norm::Args& args) {
+  const std::size_t size = size_of(args.x.dtype);
   if (!all_packs_whole(args)) {
-    // Packs that are cut: each takes an SM 2 to 4 ns; a thread's four are waited for together, and
-    // where a pack has eight elements each is asked whether it exists.
-    const bool small = size_of(args.x.dtype) == 2;
-    return waiting_seconds(Norm::cost(args),
-                           {.bandwidth = small ? 0.28 : 0.4,
-                            .blocks = rows,
-                            .blocks_per_sm = 1e9,
-                            .fixed = args.columns() == 1 ? 1.5e-6
-                                     : small             ? 4.5e-6
-                                                         : 2.5e-6,
-                            .busy = static_cast<double>(packs_of(args)) * (small ? 4e-9 : 2.4e-9)},
-                           context);
+    return row_block(packs_of(args), packs_cut, 1, size == 4 ? 1024 : 512);
   }
-  // A block that fills an SM alone has nobody to load while it reduces; the less so where rows fill
-  // all of its threads.
-  const bool alone = args.x.dtype == DType::f32 && args.columns() > 16384;
-  return waiting_seconds(Norm::cost(args),
-                         {.bandwidth = alone && args.columns() % 32768 != 0 ? 0.78 : 0.83,
-                          .blocks = rows,
-                          .blocks_per_sm = 1e9,
-                          .fixed = 1.5e-6,
-                          .busy = 0.015e-6},  // of a row, however short it is
-                         context);
+  const int kept = size == 2 ? kept_packs<f16> : size == 4 ? kept_packs<float> : kept_packs<double>;
+  RowBlock block = row_block(packs_of(args), kept, 8);
+  if (size == 2 && packs_of(args) == warp_size * kept && args.rows() % 2 == 0) {
+    with_call(args, [&]<class T>(const Call<T>& call) {
+      if (usual(call) != Usual::no) block.rows = 2;
+    });
+  }
+  return block;
+}
+
+Work work(const Norm::Args& args, const Context&) {
+  const RowBlock block = block_of(args);
+  const int threads = block.threads * block.rows;
+  return {.blocks = ceil_div(args.rows(), std::int64_t{block.rows}),
+          .resident = blocks_per_sm(threads, 64),
+          .rounds = 3,
+          .steps = threads,
+          .path = all_packs_whole(args)        ? block.threads < 32           ? "short"
+                                                 : size_of(args.x.dtype) == 2 ? "16-bit"
+                                                                              : ""
+                  : size_of(args.x.dtype) == 2 ? "cut 16-bit"
+                                               : "cut"};
 }
 
 template <class T>
@@ -332,7 +333,7 @@ const Rung<Norm> self{{.name = "registers_single_read",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -18,7 +18,6 @@
 #include "rung/device/ptx/cluster_send.hpp"
 #include "rung/device/ptx/mbarrier.hpp"
 #include "rung/device/resident.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/cuda/detail/usual.hpp"
 #include "rung/ops/norm/shared/cuda/parts.hpp"
 
@@ -270,17 +269,17 @@ Plan plan_of(const Norm::Args& args) {
   return plan;
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
-  // A cluster is set up once, and its blocks wait for each other in every row.
+Work work(const Norm::Args& args, const Context& context) {
+  // Clusters that the SMs hold at once go round the rows, and meet in every one.
   const Plan plan = plan_of(args);
-  return waiting_seconds(
-      Norm::cost(args),
-      {.bandwidth = args.columns() > 16384 ? 0.81 : 0.7,
-       .blocks = static_cast<double>(args.rows()) * static_cast<double>(plan.blocks),
-       .blocks_per_sm = 1e9,
-       .fixed = 3e-6,
-       .busy = 0.4e-6},
-      context);
+  const int at_once = plan.threads <= cluster_threads / 2 ? 2 : 1;
+  const std::int64_t clusters = std::int64_t{context.info().sms} * at_once / plan.blocks;
+  const std::int64_t rows = ceil_div(args.rows(), larger<std::int64_t>(clusters, 1));
+  return {.blocks = plan.blocks * smaller(clusters, args.rows()),
+          .resident = at_once,
+          .rounds = rows,
+          .steps = rows * plan.shape.part,
+          .path = args.residual.data == nullptr ? "" : "residual"};
 }
 
 void run(const Norm::Args& args, Context& context) {
@@ -318,7 +317,7 @@ const Rung<Norm> self{{.name = "cluster_rows",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -154,18 +154,19 @@ class Naive {
   NormBackward::Lines lines_;
 };
 
-double estimate(const Args& args, const Context&) {
-  constexpr double start = 40e-9;
+Work work(const Args& args, const Context&) {
   const DType type = args.x.dtype;
-  const double a_value = type == DType::f16 ? 18e-9 : type == DType::bf16 ? 11e-9 : 9e-9;
-  return start + static_cast<double>(args.x.size()) * a_value;
+  return {.steps = args.x.size(),
+          .path = type == DType::f16    ? "f16"
+                  : type == DType::bf16 ? "bf16"
+                                        : ""};
 }
 
 void run(const Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() { Naive<T>(args).run(context); });
 }
 
-const Rung<NormBackward> self{{.name = "naive", .step = 10, .estimate = estimate, .run = run}};
+const Rung<NormBackward> self{{.name = "naive", .step = 10, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -10,7 +10,7 @@
 // Limits   Contiguous rows; one thread.
 #include "rung/cpu/foreach_target.hpp"
 
-#include "rung/cpu/isa.hpp"
+#include "rung/cpu/row_work.hpp"
 #include "rung/ops/norm/shared/cpu/row-inl.hpp"
 #include "rung/ops/norm_backward/cpu/detail/call.hpp"
 
@@ -241,17 +241,10 @@ Support supports(const NormBackward::Args& args, const Context&) {
   return contiguous ? supported : unsupported("the rows of x, dy and dx must be contiguous");
 }
 
-double seconds(const NormBackward::Args& args, int threads) {
-  // On a 2-core Zen 5 vCPU. Rows are what a short one costs, however many threads there are: the
-  // choice of naive must not depend on them.
-  constexpr double start = 90e-9, bytes_per_second = 30e9;
-  // Without AVX-512 a part of a vector of halves is loaded element by element.
-  const bool by_element = size_of(args.x.dtype) == 2 && cpu::isa() != cpu::Isa::avx512;
-  const double a_row = by_element ? 40e-9 : 13.5e-9;
-  const auto rows = static_cast<double>(NormBackward::lines_of(args).rows.size());
-  if (args.x.size() < min_elements) threads = 1;
-  return start + rows * a_row +
-         NormBackward::cost(args).bytes / bytes_per_second / (0.5 + 0.5 * threads);
+Work facts(const NormBackward::Args& args, int threads) {
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  return cpu::row_facts(lines.rows.size(), lines.columns.size(), true, args.x.dtype,
+                        args.x.size() < min_elements ? 1 : threads);
 }
 
 GradientCall::GradientCall(const NormBackward::Args& a, Context& context)
@@ -293,7 +286,7 @@ GradientCall::GradientCall(const NormBackward::Args& a, Context& context)
 namespace {
 using namespace norm_backward_cpu;
 
-double estimate(const NormBackward::Args& args, const Context&) { return seconds(args, 1); }
+Work work(const NormBackward::Args& args, const Context&) { return facts(args, 1); }
 
 void run(const NormBackward::Args& args, Context& context) {
   const GradientCall call(args, context);
@@ -305,7 +298,7 @@ const Rung<NormBackward> self{{.name = "simd",
                                .step = 20,
                                .after = "naive",
                                .supports = norm_backward_cpu::supports,
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

@@ -12,8 +12,8 @@ namespace rung {
 namespace {
 using namespace norm_backward_cpu;
 
-double estimate(const NormBackward::Args& args, const Context& context) {
-  return seconds(args, context.threads());
+Work work(const NormBackward::Args& args, const Context& context) {
+  return facts(args, context.threads());
 }
 
 void run(const NormBackward::Args& args, Context& context) {
@@ -32,7 +32,7 @@ const Rung<NormBackward> self{{.name = "threads",
                                .step = 30,
                                .after = "simd",
                                .supports = norm_backward_cpu::supports,
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

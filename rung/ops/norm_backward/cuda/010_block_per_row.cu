@@ -9,7 +9,6 @@
 // Limits   loads of one element; takes any strides, and so every call.
 // Source   the chain rule.
 #include "rung/core/bounds.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
@@ -125,26 +124,19 @@ __global__ void __launch_bounds__(threads) norm_backward_block_per_row(Call<T> c
   }
 }
 
-double estimate(const NormBackward::Args& args, const Context& context) {
+Work work(const NormBackward::Args& args, const Context&) {
   // Two kernels with a block per row, whose threads load one element after the other, five times in
   // all; and one with a thread per column, which goes through its share of the rows.
   const NormBackward::Lines lines = NormBackward::lines_of(args);
-  const auto rows = static_cast<double>(lines.rows.size());
-  const auto n = static_cast<double>(lines.columns.size());
-  const bool sums = wants_sums(args);
-  const double chunks =
-      clamped(rows / static_cast<double>(rows_a_chunk), 1.0, static_cast<double>(max_chunks));
-  const double columns = sums ? rows / chunks * 0.5e-6 : 0;
-  const double share = 0.04 * static_cast<double>(size_of(args.x.dtype));
-  return columns + waiting_seconds(NormBackward::cost(args),
-                                   {.bandwidth = share,
-                                    .blocks = rows,
-                                    .blocks_per_sm = 8,
-                                    .rounds = 5 * n / threads,
-                                    .fixed = 5e-6,
-                                    .round = 0.3e-6,
-                                    .launches = sums ? 4 : 2},
-                                   context);
+  const std::int64_t trips = ceil_div(lines.columns.size(), std::int64_t{threads});
+  const std::int64_t chunks =
+      clamped(ceil_div(lines.rows.size(), rows_a_chunk), std::int64_t{1}, max_chunks);
+  return with_finish({.launches = wants_sums(args) ? 3 : 2,
+                      .blocks = lines.rows.size(),
+                      .resident = 8,
+                      .rounds = 5 * trips,
+                      .steps = 5 * trips},
+                     args, chunks);
 }
 
 void run(const NormBackward::Args& args, Context& context) {
@@ -176,7 +168,7 @@ const Rung<NormBackward> self{{.name = "block_per_row",
                                .step = 10,
                                .backend = device_backend,
                                .passes = {.loads = 4, .stores = 1},
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

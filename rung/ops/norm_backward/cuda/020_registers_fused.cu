@@ -11,7 +11,6 @@
 // Source   the structure of Apex's and Liger's layer norm backward.
 #include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
@@ -154,22 +153,22 @@ std::int64_t blocks_of(std::int64_t rows, const RowBlock& block, std::int64_t re
   return clamped(ceil_div(rows, rows_a_chunk * block.rows), std::int64_t{1}, resident);
 }
 
-double estimate(const NormBackward::Args& args, const Context& context) {
+Work work(const NormBackward::Args& args, const Context& context) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
   const std::size_t size = size_of(args.x.dtype);
-  const std::int64_t rows = lines.rows.size();
-  const std::int64_t n = lines.columns.size();
-  const RowBlock block = row_block(n * static_cast<std::int64_t>(size) / 16,
-                                   size == 2 ? packs<f16> : packs<float>, 1, max_threads);
-  const int per_sm = larger(max_threads / (block.threads * block.rows), 1);
-  const std::int64_t blocks = blocks_of(rows, block, std::int64_t{per_sm} * context.info().sms);
-  // A block waits for each of its rows, and for what their threads find.
-  const double rounds = static_cast<double>(ceil_div(rows, blocks * block.rows));
-  return finish_seconds(args, blocks * block.rows, context) +
-         waiting_seconds(
-             NormBackward::cost(args),
-             {.bandwidth = size == 2 ? 0.35 : 0.65, .rounds = rounds, .fixed = 1e-6, .round = 1e-6},
-             context);
+  const std::int64_t packs_of_row = lines.columns.size() * static_cast<std::int64_t>(size) / 16;
+  const RowBlock block =
+      row_block(packs_of_row, size == 2 ? packs<f16> : packs<float>, 1, max_threads);
+  const int resident = blocks_per_sm(block.threads * block.rows, 128);
+  const std::int64_t blocks =
+      blocks_of(lines.rows.size(), block, std::int64_t{resident} * context.info().sms);
+  const std::int64_t rounds = ceil_div(lines.rows.size(), blocks * block.rows);
+  return with_finish({.blocks = blocks,
+                      .resident = resident,
+                      .rounds = 2 * rounds,
+                      .steps = rounds * block.threads * block.rows,
+                      .path = size == 2 ? "16-bit" : ""},
+                     args, blocks * block.rows);
 }
 
 void run(const NormBackward::Args& args, Context& context) {
@@ -202,7 +201,7 @@ const Rung<NormBackward> self{{.name = "registers_fused",
                                .backend = device_backend,
                                .supports = supports,
                                .passes = {.loads = 1, .stores = 1},
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

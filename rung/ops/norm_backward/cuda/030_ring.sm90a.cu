@@ -15,7 +15,6 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx/bulk_copy.hpp"
 #include "rung/device/ptx/thread.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/shared/cuda/parts.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
@@ -341,22 +340,17 @@ Support supports(const NormBackward::Args& args, const Context& context) {
   return supported;
 }
 
-double estimate(const NormBackward::Args& args, const Context& context) {
+Work work(const NormBackward::Args& args, const Context& context) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
-  const std::int64_t n = lines.columns.size();
-  const std::size_t size = size_of(args.x.dtype);
-  const int teams = visit<float, double, f16, bf16>(
-      args.x.dtype, [&]<class T>() { return plan_of(call_of<T>(args), context).teams; });
-  const std::int64_t blocks = blocks_of(lines.rows.size(), teams, context);
-  // Rows of less than a warp's share of packs leave lanes idle; a warp's registers hold the sums of
-  // 4096 bytes of f32.
-  const std::int64_t bytes = n * static_cast<std::int64_t>(size);
-  const double share = bytes < 512 ? 0.3 : size == 2 ? 0.8 : bytes == 4096 ? 0.66 : 0.6;
-  const double rounds = static_cast<double>(ceil_div(lines.rows.size(), blocks * teams));
-  return finish_seconds(args, blocks, context) +
-         waiting_seconds(NormBackward::cost(args),
-                         {.bandwidth = share, .rounds = rounds, .fixed = 5e-6, .round = 1e-6},
-                         context);
+  const RingPlan plan = visit<float, double, f16, bf16>(
+      args.x.dtype, [&]<class T>() { return plan_of(call_of<T>(args), context); });
+  const std::int64_t blocks = blocks_of(lines.rows.size(), plan.teams, context);
+  const std::int64_t rounds = ceil_div(lines.rows.size(), blocks * plan.teams);
+  return with_finish({.blocks = blocks,
+                      .rounds = rounds,
+                      .steps = rounds * plan.teams * plan.threads,
+                      .path = size_of(args.x.dtype) == 2 ? "16-bit" : ""},
+                     args, blocks);
 }
 
 void run(const NormBackward::Args& args, Context& context) {
@@ -384,7 +378,7 @@ const Rung<NormBackward> self{{.name = "ring",
                                .backend = device_backend,
                                .supports = supports,
                                .passes = {.loads = 1, .stores = 1},
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

@@ -53,9 +53,14 @@ Support supports(const Softmax::Args& args, const Context& context) {
 }
 
 Work work(const Softmax::Args& args, const Context&) {
+  const LongBlock block = visit<float, f16, bf16>(
+      args.x.dtype, [&]<class T>() { return long_block(packs_of_row<T>(args)); });
+  const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype));
   return {.blocks = args.count(),
-          .steps = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype)) / 16,
-          .path = args.x.dtype == DType::f32 ? "" : "16-bit"};
+          .resident = blocks_per_sm(block.threads, 64),
+          .rounds = 2,
+          .steps = ceil_div(bytes, std::int64_t{16}),
+          .path = bytes % 16 == 0 ? "" : "cut"};
 }
 
 void run(const Softmax::Args& args, Context& context) {

@@ -98,12 +98,14 @@ Support supports(const Softmax::Args& args, const Context& context) {
 }
 
 Work work(const Softmax::Args& args, const Context&) {
-  const int blocks =
-      visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return plan_of<T>(args).blocks; });
-  return {.blocks = args.count() * blocks,
-          .resident = 2,
-          .rounds = 1,
-          .steps = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype)) / 16 / blocks};
+  const Plan plan =
+      visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return plan_of<T>(args); });
+  const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype));
+  return {.blocks = args.count() * plan.blocks,
+          .resident = blocks_per_sm(plan.threads, 64),
+          .rounds = 2,
+          .steps = plan.threads,
+          .path = bytes % 16 == 0 ? "" : "cut"};
 }
 
 void run(const Softmax::Args& args, Context& context) {

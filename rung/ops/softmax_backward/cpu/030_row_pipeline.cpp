@@ -298,8 +298,8 @@ RowKernel* row_pipeline(const SoftmaxBackward::Args& args) {
 #if RUNG_SPLIT_ONCE
 namespace {
 
-double estimate(const SoftmaxBackward::Args& args, const Context&) {
-  return cpu::row_seconds(args.length() * args.count(), args.y.dtype, 1);
+Work work(const SoftmaxBackward::Args& args, const Context&) {
+  return cpu::row_facts(args.rows, args.y.dtype, 1);
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
@@ -308,7 +308,7 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
 }
 
 const Rung<SoftmaxBackward> self{
-    {.name = "row_pipeline", .step = 30, .after = "simd", .estimate = estimate, .run = run}};
+    {.name = "row_pipeline", .step = 30, .after = "simd", .work = work, .run = run}};
 
 }  // namespace
 #endif

@@ -16,8 +16,8 @@ int threads_of(const SoftmaxBackward::Args& args, const Context& context) {
   return cpu::row_threads(args.length() * args.count(), context.threads());
 }
 
-double estimate(const SoftmaxBackward::Args& args, const Context& context) {
-  return cpu::row_seconds(args.length() * args.count(), args.y.dtype, threads_of(args, context));
+Work work(const SoftmaxBackward::Args& args, const Context& context) {
+  return cpu::row_facts(args.rows, args.y.dtype, threads_of(args, context));
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
@@ -30,7 +30,7 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
 }
 
 const Rung<SoftmaxBackward> self{
-    {.name = "threads", .step = 40, .after = "row_pipeline", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 40, .after = "row_pipeline", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

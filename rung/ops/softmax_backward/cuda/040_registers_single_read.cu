@@ -13,7 +13,6 @@
 //          tensors are misaligned by different amounts, they are moved by elements.
 // Source   QuACK (T. Dao and others, 2025) for threads per row.
 #include "rung/device/row/all_reduce.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax_backward/cuda/detail/register_row.hpp"
 
 namespace rung {
@@ -74,17 +73,18 @@ RowBlock block_of(const SoftmaxBackward::Args& args) {
   return block;
 }
 
-double estimate(const SoftmaxBackward::Args& args, const Context& context) {
-  // A row takes an SM some time, however short it is; the more if packs are cut at its ends.
+Work work(const SoftmaxBackward::Args& args, const Context&) {
+  const RowBlock block =
+      visit<float, double, f16, bf16>(args.y.dtype, [&]<class T>() { return block_of<T>(args); });
+  const int threads = block.threads * block.rows;
   const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.y.dtype));
-  const bool whole = bytes % 16 == 0;
-  return waiting_seconds(SoftmaxBackward::cost(args),
-                         {.bandwidth = whole ? 0.87 : 0.58,
-                          .blocks = static_cast<double>(args.count()),
-                          .blocks_per_sm = 1e9,
-                          .fixed = 1.2e-6,
-                          .busy = whole ? 0.035e-6 : 0.065e-6},
-                         context);
+  return {.blocks = ceil_div(args.count(), std::int64_t{block.rows}),
+          .resident = blocks_per_sm(threads, 64),
+          .rounds = block.threads > warp_size ? 2 : 1,
+          .steps = threads,
+          .path = bytes % 16 != 0             ? "cut"
+                  : block.threads > warp_size ? ""
+                                              : "warp"};
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
@@ -109,7 +109,7 @@ const Rung<SoftmaxBackward> self{{.name = "registers_single_read",
                                   .backend = device_backend,
                                   .supports = supports,
                                   .passes = {.loads = 1, .stores = 1},
-                                  .estimate = estimate,
+                                  .work = work,
                                   .run = run}};
 
 }  // namespace

@@ -15,7 +15,6 @@
 #include "rung/device/dependent.hpp"
 #include "rung/device/row/all_reduce.hpp"
 #include "rung/device/row/cluster_all_reduce.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax_backward/cuda/detail/register_row.hpp"
 
 namespace rung {
@@ -77,15 +76,15 @@ Support supports(const SoftmaxBackward::Args& args, const Context& context) {
   return fits ? supported : unsupported("the row exceeds a cluster's registers");
 }
 
-double estimate(const SoftmaxBackward::Args& args, const Context& context) {
-  // The blocks of a cluster wait for each other in every row.
-  return waiting_seconds(SoftmaxBackward::cost(args),
-                         {.bandwidth = 0.83,
-                          .blocks = static_cast<double>(args.count()),
-                          .blocks_per_sm = 1e9,
-                          .fixed = 3e-6,
-                          .busy = 0.9e-6},
-                         context);
+Work work(const SoftmaxBackward::Args& args, const Context&) {
+  const ClusterLaunch shape =
+      visit<float, f16, bf16>(args.y.dtype, [&]<class T>() { return launch_of<T>(args); });
+  const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.y.dtype));
+  return {.blocks = args.count() * shape.blocks,
+          .resident = blocks_per_sm(shape.threads, 64),
+          .rounds = 2,
+          .steps = shape.threads,
+          .path = bytes % 16 == 0 ? "" : "cut"};
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
@@ -109,7 +108,7 @@ const Rung<SoftmaxBackward> self{{.name = "cluster_rows",
                                   .backend = device_backend,
                                   .supports = supports,
                                   .passes = {.loads = 1, .stores = 1},
-                                  .estimate = estimate,
+                                  .work = work,
                                   .run = run}};
 
 }  // namespace

@@ -123,9 +123,17 @@ inline std::size_t spare_bytes(const Loss::Args& args) {
 /// Calls of fewer elements stay on one thread: a second one costs some 5 us.
 inline constexpr std::int64_t min_elements = 1 << 14;
 
-/// Estimated seconds of 020, and of 030 and 040. Independent of the number of threads and of the
-/// strides of dx, as the choice must be: other rungs add in another order.
-double online_seconds(const Loss::Args& args);
-double simd_seconds(const Loss::Args& args);
+/// Returns the facts of 020 and of the others, whose vectors cut rows.
+inline Work facts(const Loss::Args& args, bool has_vectors, int threads) {
+  const bool powers = args.options.kind == LossKind::cross_entropy;
+  const bool small = size_of(args.x.dtype) == 2;
+  return {.blocks = args.count(),
+          .steps = has_vectors ? ceil_div(args.classes(), std::int64_t{16}) : args.classes(),
+          .threads = threads,
+          .path = !has_vectors ? powers ? "scalar powers" : "scalar"
+                  : powers     ? small ? "powers 16-bit" : "powers"
+                  : small      ? "16-bit"
+                               : ""};
+}
 
 }  // namespace rung::loss_cpu

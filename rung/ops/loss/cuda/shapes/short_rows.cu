@@ -157,11 +157,9 @@ RowChunks chunks_of(const Loss::Args& args, const Context& context) {
                           kept, row_chunk_threads, group_bytes, context);
 }
 
-double estimate(const Loss::Args& args, const Context& context) {
-  const double element = args.x.dtype == DType::f64 ? 1e-9 : 0.37e-9;
-  return launch_seconds + waiting_seconds(Loss::cost(args),
-                                          row_chunk_waiting(chunks_of(args, context), element),
-                                          context);
+Work work(const Loss::Args& args, const Context& context) {
+  const RowChunks chunks = chunks_of(args, context);
+  return with_result(args, context, row_chunk_work(chunks, args.x.dtype), chunks.blocks());
 }
 
 template <LossKind kind>
@@ -188,7 +186,7 @@ const Rung<Loss> self{{.name = "short_rows",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

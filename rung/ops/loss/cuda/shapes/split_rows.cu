@@ -10,7 +10,6 @@
 //          launch.
 // Limits   every valid call. Many short rows leave most of a block idle.
 // Source   norm's ladder (ops/norm/cuda/shapes/split_rows.cu).
-#include "rung/device/waiting.hpp"
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
 namespace rung {
@@ -163,17 +162,16 @@ Plan plan_of(const Loss::Args& args, const Context& context) {
   return {ceil_div(larger<std::int64_t>(args.classes(), 1), length), length};
 }
 
-double estimate(const Loss::Args& args, const Context& context) {
+Work work(const Loss::Args& args, const Context& context) {
   const Plan plan = plan_of(args, context);
-  const auto loads = static_cast<double>(ceil_div(plan.length, std::int64_t{4} * threads));
-  return launch_seconds + waiting_seconds(Loss::cost(args),
-                                          {.bandwidth = args.contiguous() ? 0.2 : 0.1,
-                                           .blocks = static_cast<double>(args.count() * plan.spans),
-                                           .blocks_per_sm = 6,
-                                           .rounds = 3 * loads,
-                                           .fixed = 4e-6,
-                                           .launches = 2},
-                                          context);
+  const std::int64_t trips = ceil_div(plan.length, std::int64_t{4} * threads);
+  return with_result(args, context,
+                     {.launches = 2,
+                      .blocks = args.count() * plan.spans,
+                      .resident = 6,
+                      .rounds = 1 + 2 * trips,
+                      .steps = 1 + trips,
+                      .path = args.contiguous() ? "" : "strided"});
 }
 
 void run(const Loss::Args& args, Context& context) {
@@ -202,7 +200,7 @@ const Rung<Loss> self{{.name = "split_rows",
                        .after = "block_per_row",
                        .backend = device_backend,
                        .passes = {.loads = 3, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "rung/cpu/row_work.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/norm/shared/cpu/moments.hpp"
 #include "rung/ops/norm/shared/lines.hpp"
@@ -67,13 +68,6 @@ std::byte* place_weights(NormCall& call, Context& context, std::size_t bytes);
 /// Calls of fewer elements stay on one thread: a second one costs some 5 us.
 inline constexpr std::int64_t min_elements = 1 << 15;
 
-/// Estimates the time of a call that moves so many bytes per second on one thread; a second thread
-/// helps by a half.
-inline double seconds(const Norm::Args& args, double bytes_per_second, int threads) {
-  const double speedup = args.rows() * args.columns() < min_elements ? 1 : 0.5 + 0.5 * threads;
-  return 1e-7 + Norm::cost(args).bytes / bytes_per_second / speedup;
-}
-
 struct RowPipeline;
 /// Kernels for x of one type: of a thread's share; of n contiguous elements, converted to the type
 /// of the arithmetic.
@@ -95,7 +89,7 @@ struct RowPipeline : NormCall {
 
   RowPipeline(const Norm::Args& args, Context& context, int threads);
 };
-/// Estimates its time.
-double row_pipeline_seconds(const Norm::Args& args, int threads);
+/// Returns its facts.
+Work row_pipeline_facts(const Norm::Args& args, int threads);
 
 }  // namespace rung::norm_cpu

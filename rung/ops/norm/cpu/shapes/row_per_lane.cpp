@@ -321,19 +321,27 @@ Support supports(const Norm::Args& args, const Context&) {
                               : unsupported("contiguous rows must be many, of up to 8 elements");
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
-  return seconds(args, 40e9, context.threads());
+std::int64_t unit_of(const NormCall& call) { return call.rows_are_contiguous() ? 1 : 64; }
+
+int threads_of(const NormCall& call, int available) {
+  // A panel is four cache lines wide: shares of adjacent rows that begin at one waste none.
+  const std::int64_t units = ceil_div(call.rows, unit_of(call));
+  const bool is_small = call.rows * std::max<std::int64_t>(call.n, 1) < min_elements;
+  return static_cast<int>(std::min<std::int64_t>(is_small ? 1 : available, units));
+}
+
+Work work(const Norm::Args& args, const Context& context) {
+  const NormCall call(args);
+  return cpu::row_facts(ceil_div(call.rows, std::int64_t{16}), call.n, call.rows_are_contiguous(),
+                        args.x.dtype, threads_of(call, context.threads()));
 }
 
 void run(const Norm::Args& args, Context& context) {
   NormCall call(args);
   place_weights(call, context, 0);
-  // A panel is four cache lines wide: shares of adjacent rows that begin at one waste none.
-  const std::int64_t unit = call.rows_are_contiguous() ? 1 : 64;
+  const std::int64_t unit = unit_of(call);
   const std::int64_t units = ceil_div(call.rows, unit);
-  const bool is_small = call.rows * std::max<std::int64_t>(call.n, 1) < min_elements;
-  const auto threads =
-      static_cast<int>(std::min<std::int64_t>(is_small ? 1 : context.threads(), units));
+  const int threads = threads_of(call, context.threads());
   cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range share = team.share(units);
     HWY_DYNAMIC_DISPATCH(rows_per_lane)
@@ -341,11 +349,8 @@ void run(const Norm::Args& args, Context& context) {
   });
 }
 
-const Rung<Norm> self{{.name = "row_per_lane",
-                       .after = "threads",
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Norm> self{
+    {.name = "row_per_lane", .after = "threads", .supports = supports, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung::norm_cpu

@@ -113,13 +113,8 @@ RowChunks chunks_of(const Norm::Args& args, const Context& context) {
   return short_row_groups(args.rows(), args.columns(), size_of(args.x.dtype), staged, context);
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
-  const RowChunks chunks = chunks_of(args, context);
-  Waiting waiting = row_chunk_waiting(chunks, 0.4e-9);
-  waiting.bandwidth = 0.85;
-  waiting.fixed = 1.5e-6;
-  waiting.round = 0.3e-6 + chunks.rounds() * 0.2e-6;
-  return waiting_seconds(Norm::cost(args), waiting, context);
+Work work(const Norm::Args& args, const Context& context) {
+  return row_chunk_work(chunks_of(args, context), args.x.dtype);
 }
 
 void run(const Norm::Args& args, Context& context) {
@@ -139,7 +134,7 @@ const Rung<Norm> self{{.name = "short_rows",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -14,7 +14,6 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/row/row_spans.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/shared/cuda/parts.hpp"
 
 namespace rung {
@@ -151,21 +150,19 @@ RowSpans spans_of(const Norm::Args& args, const Context& context) {
   return cut_rows(args.rows(), args.columns() / width + 2, threads, context);  // cut at either end
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
+Work work(const Norm::Args& args, const Context& context) {
+  constexpr std::int64_t max_rows = 0xffff;  // of the grid; others follow
   const RowSpans plan = spans_of(args, context);
-  // A pack of a thread is waited for three times; a warp's take some 0.1 us of an SM in all.
-  const double packs = static_cast<double>(plan.length) / threads;
-  const bool whole = all_packs_whole(args);
-  return waiting_seconds(
-      Norm::cost(args),
-      {.bandwidth = whole ? 0.25 : 0.2,
-       .blocks = static_cast<double>(args.rows()) * static_cast<double>(plan.count),
-       .blocks_per_sm = 4,
-       .rounds = 3 * packs,
-       .fixed = 4e-6,
-       .busy = packs * (threads / 32) * (whole ? 0.05e-6 : 0.1e-6),
-       .launches = 2},
-      context);
+  const std::int64_t rows = ceil_div(args.rows(), max_rows);  // of a block
+  const std::int64_t packs = rows * ceil_div(plan.length, std::int64_t{threads});
+  return {.launches = 2,
+          .blocks = plan.count * smaller(args.rows(), max_rows),
+          .resident = blocks_per_sm(threads, 64),
+          .rounds = 3 * packs,
+          .steps = packs,
+          .path = all_packs_whole(args)        ? ""
+                  : size_of(args.x.dtype) == 2 ? "cut 16-bit"
+                                               : "cut"};
 }
 
 void run(const Norm::Args& args, Context& context) {
@@ -192,7 +189,7 @@ const Rung<Norm> self{{.name = "split_rows",
                        .backend = device_backend,
                        .supports = require_contiguous_rows,
                        .passes = {.loads = 3, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -10,7 +10,6 @@
 //          the rows of a block fit.
 // Limits   any strides; fast where rows are adjacent, in all tensors.
 // Source   softmax's online_columns.
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung {
@@ -102,26 +101,21 @@ Support supports(const Norm::Args& args, const Context&) {
   return adjacent(args) ? supported : unsupported("neighboring rows must be adjacent");
 }
 
-double estimate(const Norm::Args& args, const Context& context) {
+Work work(const Norm::Args& args, const Context& context) {
   const RowBlock block = block_of(args, context);
   const auto& rows = norm_lines::lines_of(args).rows;
-  // Rows of a warp that are adjacent, in sectors of 32 bytes.
-  const auto run = static_cast<double>(rows.rank == 0 ? 1 : rows.shape[rows.rank - 1]);
-  const double bytes = run * static_cast<double>(size_of(args.x.dtype));
-  const auto of_thread = static_cast<double>(ceil_div(args.columns(), std::int64_t{block.rows}));
-  const auto elements = static_cast<double>(args.rows()) * static_cast<double>(args.columns());
-  const double passes = args.kind == NormKind::layer ? 3 : 2;
-  return waiting_seconds(
-      Norm::cost(args),
-      {.bandwidth = 0.25 * smaller(1.0, bytes / 32),
-       .blocks = static_cast<double>(ceil_div(args.rows(), std::int64_t{block.threads})),
-       .blocks_per_sm = 6,
-       .rounds = passes * ceil_div(static_cast<std::int64_t>(of_thread), std::int64_t{batch}),
-       .fixed = 2e-6,
-       .round = 0.7e-6,
-       .busy = elements / static_cast<double>(ceil_div(args.rows(), std::int64_t{block.threads})) *
-               passes * 0.25e-9},
-      context);
+  const std::int64_t run = rows.rank == 0 ? 1 : rows.shape[rows.rank - 1];
+  const std::int64_t trips = ceil_div(args.columns(), std::int64_t{block.rows});
+  // Sectors of 32 bytes, of which short runs of rows use a part.
+  const double useful =
+      static_cast<double>(run * static_cast<std::int64_t>(size_of(args.x.dtype))) / 32;
+  const int passes = args.kind == NormKind::layer ? 4 : 3;
+  return {.bytes = Norm::cost(args).bytes / smaller(useful, 1.0),
+          .blocks = ceil_div(args.rows(), std::int64_t{block.threads}),
+          .resident = blocks_per_sm(threads, 40),
+          .rounds = passes * ceil_div(trips, std::int64_t{batch}),
+          .steps = passes * trips,
+          .path = args.x.dtype == DType::f64 ? "f64" : ""};
 }
 
 void run(const Norm::Args& args, Context& context) {
@@ -141,7 +135,7 @@ const Rung<Norm> self{{.name = "adjacent_rows",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 3, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

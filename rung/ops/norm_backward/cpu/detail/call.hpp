@@ -37,6 +37,6 @@ void sums_of_columns(const GradientCall& call, cpu::Range columns);
 Support supports(const NormBackward::Args& args, const Context& context);
 /// Calls of fewer elements stay on one thread: a second one costs more than it does.
 inline constexpr std::int64_t min_elements = 1 << 15;
-double seconds(const NormBackward::Args& args, int threads);
+Work facts(const NormBackward::Args& args, int threads);
 
 }  // namespace rung::norm_backward_cpu

@@ -179,20 +179,17 @@ void launch_finish(Context& context, const Call<T>& call, bool dependent = false
          norm_backward_finish<T>, call, columns);
 }
 
-/// Seconds of the last kernel: a thread waits for memory once for every four of its shares, and 2 n
-/// numbers are written and read for each.
-inline double finish_seconds(const NormBackward::Args& args, std::int64_t chunks,
-                             const Context& context) {
-  if (!wants_sums(args)) return 0;
-  constexpr double wait = 0.7e-6;
-  const auto n = static_cast<double>(NormBackward::lines_of(args).columns.size());
-  const double columns = chunks > 2 * warp_size && n < 8192 ? 8 : 32;
-  const double of_thread = static_cast<double>(chunks) * columns / finish_threads;
-  const double waves = larger(n / columns / (2.0 * context.info().sms), 1.0);
-  const double bytes = 4 * static_cast<double>(chunks) * n *
-                       static_cast<double>(larger<std::size_t>(size_of(args.x.dtype), 4));
-  return launch_seconds / 2 + waves * wait * (1 + of_thread / 4) +
-         bytes / nominal_rates(context).bytes_per_second;
+/// Adds the last kernel to the facts of a call, whose threads wait once for every four shares of a
+/// column; 2 n numbers are written and read for each share.
+inline Work with_finish(Work work, const NormBackward::Args& args, std::int64_t chunks) {
+  if (!wants_sums(args)) return work;
+  const std::int64_t n = NormBackward::lines_of(args).columns.size();
+  const std::int64_t columns = chunks > 2 * warp_size && n < 8192 ? 8 : 32;
+  const std::size_t wide = larger<std::size_t>(size_of(args.x.dtype), 4);
+  work.bytes = NormBackward::cost(args).bytes + 4.0 * static_cast<double>(chunks * n) * wide;
+  work.launches = work.launches + 1;
+  work.rounds = work.rounds + ceil_div(chunks * columns, std::int64_t{4} * finish_threads);
+  return work;
 }
 
 /// Contiguous rows of whole, aligned packs of 16 bytes, and contiguous weights.

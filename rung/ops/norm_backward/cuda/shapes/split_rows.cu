@@ -13,7 +13,6 @@
 //          the moments of parts.
 #include "rung/core/bounds.hpp"
 #include "rung/device/row/row_spans.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
@@ -289,26 +288,21 @@ Support supports(const NormBackward::Args& args, const Context&) {
                                                          : unsupported("rows have no elements");
 }
 
-double estimate(const NormBackward::Args& args, const Context& context) {
+Work work(const NormBackward::Args& args, const Context& context) {
+  constexpr std::int64_t max_groups = 0xffff;  // of the grid; others follow
   const NormBackward::Lines lines = NormBackward::lines_of(args);
-  const std::int64_t n = lines.columns.size();
-  const RowSpans plan = spans_of(lines.rows.size(), n, context);
-  const bool computed = args.rstd.data == nullptr;
-  const int kernels = computed ? 3 : 2;
-  const double blocks = static_cast<double>(plan.groups) * static_cast<double>(plan.count);
+  const RowSpans plan = spans_of(lines.rows.size(), lines.columns.size(), context);
+  const int kernels = args.rstd.data == nullptr ? 3 : 2;
   // A block's step is 1024 columns of up to eight rows, which it waits for once per kernel.
-  const double rows = smaller(static_cast<double>(lines.rows.size()), double{rows_a_share});
-  const double steps = static_cast<double>(plan.length) / step;
-  return finish_seconds(args, plan.groups, context) +
-         waiting_seconds(NormBackward::cost(args),
-                         {.bandwidth = computed ? 0.12 : 0.16,
-                          .blocks = blocks,
-                          .blocks_per_sm = 2,
-                          .rounds = kernels * steps,
-                          .fixed = kernels * 1e-6,
-                          .round = 1.6e-6 + 0.2e-6 * rows,
-                          .launches = kernels},
-                         context);
+  const std::int64_t steps = ceil_div(plan.groups, max_groups) * ceil_div(plan.length, step);
+  const std::int64_t rows = smaller(lines.rows.size(), std::int64_t{rows_a_share});
+  return with_finish({.launches = kernels,
+                      .blocks = plan.count * smaller(plan.groups, max_groups),
+                      .resident = 2,
+                      .rounds = kernels * steps,
+                      .steps = kernels * steps * rows,
+                      .path = lines.contiguous_columns() ? "" : "strided"},
+                     args, plan.groups);
 }
 
 void run(const NormBackward::Args& args, Context& context) {
@@ -346,7 +340,7 @@ const Rung<NormBackward> self{{.name = "split_rows",
                                .backend = device_backend,
                                .supports = supports,
                                .passes = {.loads = 2, .stores = 1},
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

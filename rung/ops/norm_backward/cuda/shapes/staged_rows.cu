@@ -16,7 +16,6 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"
 #include "rung/device/row_chunk.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
@@ -294,26 +293,25 @@ Support supports(const NormBackward::Args& args, const Context& context) {
              : unsupported("the row is longer than shared memory holds");
 }
 
-double estimate(const NormBackward::Args& args, const Context& context) {
+Work work(const NormBackward::Args& args, const Context& context) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
-  const std::int64_t n = lines.columns.size();
-  const Plan plan = plan_of(lines.rows.size(), static_cast<int>(n), size_of(args.x.dtype),
-                            wants_sums(args), context);
-  // A group is waited for, worked on and written, while other blocks of the SM do so; the lanes of
-  // its rows take half a nanosecond of an SM for every column that they have room for, or one.
-  const std::int64_t groups = ceil_div(lines.rows.size(), std::int64_t{plan.chunks.group});
-  const double columns = static_cast<double>(plan.chunks.lanes) * plan.kept;
-  const double blocks = static_cast<double>(larger(plan.blocks, std::int64_t{1}));
-  return finish_seconds(args, plan.blocks, context) +
-         waiting_seconds(NormBackward::cost(args),
-                         {.bandwidth = 0.5,
-                          .blocks = blocks,
-                          .blocks_per_sm = larger(512.0 / plan.threads, 1.0),
-                          .rounds = static_cast<double>(groups) / blocks,
-                          .round = 2e-6,
-                          .busy = static_cast<double>(plan.chunks.rows) / blocks * columns *
-                                  (plan.kept <= some ? 0.5e-9 : 1e-9)},
-                         context);
+  const Plan plan = plan_of(lines.rows.size(), static_cast<int>(lines.columns.size()),
+                            size_of(args.x.dtype), wants_sums(args), context);
+  const int resident = larger(512 / plan.threads, 1);
+  const std::int64_t blocks =
+      clamped(plan.blocks, std::int64_t{1}, std::int64_t{resident} * context.info().sms);
+  // The lanes of a group's rows take time for every column that they have room for.
+  const std::int64_t groups = ceil_div(lines.rows.size(), std::int64_t{plan.chunks.group} * blocks);
+  const std::int64_t lanes = std::int64_t{plan.chunks.group} * plan.chunks.lanes;
+  return with_finish({.blocks = blocks,
+                      .resident = resident,
+                      .rounds = 3 * groups,
+                      .steps = groups * lanes * plan.kept,
+                      .path = args.x.dtype == DType::f64 ? "f64"
+                              : plan.kept == few         ? "few"
+                              : plan.kept == some        ? ""
+                                                         : "many"},
+                     args, blocks);
 }
 
 template <int kept, int most_threads, class T>
@@ -351,7 +349,7 @@ const Rung<NormBackward> self{{.name = "staged_rows",
                                .backend = device_backend,
                                .supports = supports,
                                .passes = {.loads = 1, .stores = 1},
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

@@ -16,7 +16,6 @@
 
 #include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
 
 namespace rung {
@@ -178,34 +177,27 @@ std::int64_t blocks_of(std::int64_t rows, std::int64_t n, bool sums) {
                  larger(smaller(groups, (std::int64_t{1} << 40) / (n + 1)), std::int64_t{1}));
 }
 
-double estimate(const NormBackward::Args& args, const Context& context) {
+Work work(const NormBackward::Args& args, const Context& context) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
   const std::int64_t n = lines.columns.size();
   const std::int64_t rows = lines.rows.size();
-  const std::int64_t blocks =
-      smaller(blocks_of(rows, n, wants_sums(args)), std::int64_t{8} * context.info().sms);
-  // A warp's 32 elements are in one piece, or in as many as there are runs of adjacent rows, of
-  // sectors of 32 bytes.
+  const bool sums = wants_sums(args);
+  const std::int64_t groups = ceil_div(rows, std::int64_t{warp_size});
+  const std::int64_t all = larger<std::int64_t>(blocks_of(rows, n, sums), 1);
+  const std::int64_t blocks = sums ? smaller(all, std::int64_t{8} * context.info().sms) : all;
   const int last = lines.rows.rank - 1;
-  const double run = lines.rows.rank == 0 ? 1
-                     : std::abs(lines.rows.strides[NormBackward::row_x][last]) == 1
-                         ? static_cast<double>(smaller<std::int64_t>(lines.rows.shape[last], 32))
-                         : 1;
-  const double sector = 32.0 / static_cast<double>(size_of(args.x.dtype));
-  const double useful = smaller(1.0, run / sector);
-  const bool computed = args.rstd.data == nullptr;
+  const bool adjacent = last < 0 || lines.rows.strides[NormBackward::row_x][last] == 1;
   // A lane waits for memory once for every four columns of a pass.
-  const double rounds = static_cast<double>(
-      ceil_div(ceil_div(rows, std::int64_t{warp_size}), larger(blocks, std::int64_t{1})));
-  const double waits = rounds * static_cast<double>(ceil_div(n, std::int64_t{batch * warps}));
-  return finish_seconds(args, blocks, context) +
-         waiting_seconds(NormBackward::cost(args),
-                         {.bandwidth = (computed ? 0.2 : 0.3) * useful,
-                          .blocks = static_cast<double>(blocks),
-                          .blocks_per_sm = 2,
-                          .rounds = waits * (computed ? 4 : 2),
-                          .fixed = 1e-6},
-                         context);
+  const std::int64_t rounds = ceil_div(groups, blocks);
+  const std::int64_t passes = args.rstd.data == nullptr ? 4 : 2;
+  return with_finish({.blocks = blocks,
+                      .resident = 2,
+                      .rounds = rounds * passes * ceil_div(n, std::int64_t{batch * warps}),
+                      .steps = rounds * passes * n,
+                      .path = args.x.dtype == DType::f64 ? "f64"
+                              : adjacent                 ? ""
+                                                         : "strided"},
+                     args, blocks);
 }
 
 void run(const NormBackward::Args& args, Context& context) {
@@ -237,7 +229,7 @@ const Rung<NormBackward> self{{.name = "adjacent_rows",
                                .backend = device_backend,
                                .supports = supports,
                                .passes = {.loads = 2, .stores = 1},
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

@@ -142,7 +142,8 @@ Support supports(const Softmax::Args& args, const Context&) {
 }
 
 Work work(const Softmax::Args& args, const Context& context) {
-  return cpu::row_facts(args.rows, args.x.dtype, threads_of(args, context));
+  const cpu::ColumnBlocks blocks(args.rows, static_cast<std::int64_t>(size_of(args.x.dtype)));
+  return cpu::column_facts(args.rows, blocks, args.x.dtype, threads_of(args, context));
 }
 
 void run(const Softmax::Args& args, Context& context) {
@@ -155,11 +156,8 @@ void run(const Softmax::Args& args, Context& context) {
   });
 }
 
-const Rung<Softmax> self{{.name = "row_per_lane",
-                          .after = "threads",
-                          .supports = supports,
-                          .work = work,
-                          .run = run}};
+const Rung<Softmax> self{
+    {.name = "row_per_lane", .after = "threads", .supports = supports, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung::softmax_cpu

@@ -81,13 +81,7 @@ __global__ void __launch_bounds__(row_span_threads)
 }
 
 Work work(const Softmax::Args& args, const Context& context) {
-  const RowSpanLaunch plan = row_spans(args.rows, batch, context);
-  return {.launches = 2,
-          .blocks = plan.spans.groups * plan.spans.count,
-          .resident = 6,
-          .rounds = 2 * ceil_div(plan.spans.length * plan.across, batch * row_span_threads),
-          .steps = plan.spans.length * plan.across / row_span_threads,
-          .path = args.rows.are_contiguous() ? "" : "strided"};
+  return row_span_work(args.rows, row_spans(args.rows, batch, context), batch);
 }
 
 void run(const Softmax::Args& args, Context& context) {

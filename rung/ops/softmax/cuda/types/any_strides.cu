@@ -40,16 +40,7 @@ RowBlock block_of(const Softmax::Args& args) {
 }
 
 Work work(const Softmax::Args& args, const Context&) {
-  const RowBlock block = block_of(args);
-  const std::int64_t trips = ceil_div(args.length(), block.threads);
-  return {.blocks = ceil_div(args.count(), block.rows),
-          .resident = 2048.0 / (block.threads * block.rows),
-          .rounds = 2 * ceil_div(trips, batch),
-          .steps = block.rows * args.length(),
-          .path = args.x.dtype == DType::f64   ? "f64"
-                  : args.rows.are_contiguous() ? ""
-                  : args.rows.are_adjacent()   ? "adjacent"
-                                               : "strided"};
+  return strided_rows_work(args.rows, block_of(args), batch, args.x.dtype, Softmax::cost(args));
 }
 
 void run(const Softmax::Args& args, Context& context) {

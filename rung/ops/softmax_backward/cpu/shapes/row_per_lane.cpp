@@ -110,8 +110,9 @@ Support supports(const SoftmaxBackward::Args& args, const Context&) {
              : unsupported("rows must be adjacent, not contiguous");
 }
 
-double estimate(const SoftmaxBackward::Args& args, const Context& context) {
-  return cpu::row_seconds(args.length() * args.count(), args.y.dtype, threads_of(args, context));
+Work work(const SoftmaxBackward::Args& args, const Context& context) {
+  const cpu::ColumnBlocks blocks(args.rows, 2 * static_cast<std::int64_t>(size_of(args.y.dtype)));
+  return cpu::column_facts(args.rows, blocks, args.y.dtype, threads_of(args, context));
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
@@ -124,11 +125,8 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
   });
 }
 
-const Rung<SoftmaxBackward> self{{.name = "row_per_lane",
-                                  .after = "threads",
-                                  .supports = supports,
-                                  .estimate = estimate,
-                                  .run = run}};
+const Rung<SoftmaxBackward> self{
+    {.name = "row_per_lane", .after = "threads", .supports = supports, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung::softmax_backward_cpu

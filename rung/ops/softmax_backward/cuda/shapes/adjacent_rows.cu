@@ -10,7 +10,6 @@
 // Limits   rows adjacent in all tensors, in runs of at least 8; dx of the type of y. The small
 //          types move 64 bytes per warp and load.
 #include "rung/core/integer.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax_backward/cuda/detail/softmax_backward.hpp"
 
 namespace rung {
@@ -74,19 +73,14 @@ std::int64_t blocks_of(const SoftmaxBackward::Args& args) {
   return args.count() / run * ceil_div(run, std::int64_t{lanes});
 }
 
-double estimate(const SoftmaxBackward::Args& args, const Context& context) {
+Work work(const SoftmaxBackward::Args& args, const Context&) {
   constexpr std::int64_t batch = 4;  // loads in flight
-  const auto blocks = static_cast<double>(blocks_of(args));
-  const double filled = static_cast<double>(args.count()) / (larger(blocks, 1.0) * lanes);
-  const auto rounds = static_cast<double>(ceil_div(args.length(), batch * warps));
-  return waiting_seconds(SoftmaxBackward::cost(args),
-                         {.bandwidth = 0.17 * filled,
-                          .blocks = blocks,
-                          .blocks_per_sm = 8,
-                          .rounds = 2 * rounds,
-                          .fixed = args.y.dtype == DType::f64 ? 8e-6 : 1.2e-6,
-                          .round = 0.45e-6},
-                         context);
+  const std::int64_t trips = ceil_div(args.length(), batch * warps);
+  return {.blocks = blocks_of(args),
+          .resident = 8,
+          .rounds = 2 * trips,
+          .steps = trips,
+          .path = args.y.dtype == DType::f64 ? "f64" : ""};
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
@@ -108,7 +102,7 @@ const Rung<SoftmaxBackward> self{{.name = "adjacent_rows",
                                   .backend = device_backend,
                                   .supports = supports,
                                   .passes = {.loads = 2, .stores = 1},
-                                  .estimate = estimate,
+                                  .work = work,
                                   .run = run}};
 
 }  // namespace

@@ -70,10 +70,8 @@ RowChunks chunks_of(const SoftmaxBackward::Args& args, const Context& context) {
   return short_row_groups(args.count(), args.length(), size_of(args.y.dtype), 2, context);
 }
 
-double estimate(const SoftmaxBackward::Args& args, const Context& context) {
-  const double element = args.y.dtype == DType::f64 ? 1e-9 : 0.37e-9;
-  return waiting_seconds(SoftmaxBackward::cost(args),
-                         row_chunk_waiting(chunks_of(args, context), element), context);
+Work work(const SoftmaxBackward::Args& args, const Context& context) {
+  return row_chunk_work(chunks_of(args, context), args.y.dtype);
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
@@ -94,7 +92,7 @@ const Rung<SoftmaxBackward> self{{.name = "short_rows",
                                   .backend = device_backend,
                                   .supports = supports,
                                   .passes = {.loads = 1, .stores = 1},
-                                  .estimate = estimate,
+                                  .work = work,
                                   .run = run}};
 
 }  // namespace

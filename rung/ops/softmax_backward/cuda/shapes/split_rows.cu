@@ -12,7 +12,6 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/row/row_spans.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax_backward/cuda/detail/softmax_backward.hpp"
 
 namespace rung {
@@ -93,19 +92,8 @@ __global__ void __launch_bounds__(row_span_threads)
   }
 }
 
-double estimate(const SoftmaxBackward::Args& args, const Context& context) {
-  const RowSpanLaunch plan = row_spans(args.rows, batch, context);
-  const double blocks =
-      static_cast<double>(plan.spans.groups) * static_cast<double>(plan.spans.count);
-  const double rounds =
-      static_cast<double>(plan.spans.length) * plan.across / (batch * row_span_threads);
-  return launch_seconds / 2 + waiting_seconds(SoftmaxBackward::cost(args),
-                                              {.bandwidth = 0.15,
-                                               .blocks = blocks,
-                                               .blocks_per_sm = 6,
-                                               .rounds = 2 * rounds,
-                                               .fixed = 3e-6},
-                                              context);
+Work work(const SoftmaxBackward::Args& args, const Context& context) {
+  return row_span_work(args.rows, row_spans(args.rows, batch, context), batch);
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
@@ -132,7 +120,7 @@ const Rung<SoftmaxBackward> self{{.name = "split_rows",
                                   .after = "adjacent_rows",
                                   .backend = device_backend,
                                   .passes = {.loads = 2, .stores = 1},
-                                  .estimate = estimate,
+                                  .work = work,
                                   .run = run}};
 
 }  // namespace

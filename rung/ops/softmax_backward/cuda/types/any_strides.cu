@@ -9,7 +9,6 @@
 // Limits   every valid call; rows that are not contiguous are read a sector per element. A row
 //          keeps one block busy: few long rows leave the device empty.
 #include "rung/core/integer.hpp"
-#include "rung/device/waiting.hpp"
 #include "rung/ops/softmax_backward/cuda/detail/softmax_backward.hpp"
 
 namespace rung {
@@ -47,33 +46,8 @@ RowBlock block_of(const SoftmaxBackward::Args& args) {
   return row_block(args.length(), elements_per_thread);
 }
 
-double estimate(const SoftmaxBackward::Args& args, const Context& context) {
-  const RowBlock block = block_of(args);
-  const auto per_thread = static_cast<double>(ceil_div(args.length(), block.threads));
-  // Adjacent rows whose elements are not contiguous: a warp has so many of them.
-  const bool contiguous = args.rows.are_contiguous();
-  const double found =
-      contiguous ? 1
-      : args.rows.are_adjacent()
-          ? larger(1.0, 32.0 / block.threads) * static_cast<double>(size_of(args.y.dtype)) / 32
-          : 0;
-  const double share = clamped(0.4 * found, 0.12, 0.4);
-  double element = args.y.dtype == DType::f64 ? 1.3e-9 : 0.5e-9;  // of an SM
-  // Rows of a thread each, of a sector or more: every lane loads from sectors of its own.
-  const double bytes =
-      static_cast<double>(args.length()) * static_cast<double>(size_of(args.y.dtype));
-  if (contiguous && bytes >= 24 && bytes < 128) {
-    element = larger(element, 0.43e-9 * static_cast<double>(size_of(args.y.dtype)));
-  }
-  return waiting_seconds(SoftmaxBackward::cost(args),
-                         {.bandwidth = share,
-                          .blocks = static_cast<double>(ceil_div(args.count(), block.rows)),
-                          .blocks_per_sm = 2048.0 / (block.threads * block.rows),
-                          .rounds = per_thread * 2.0,
-                          .fixed = 1e-6,
-                          .round = 0.22e-6,
-                          .busy = block.rows * static_cast<double>(args.length()) * element},
-                         context);
+Work work(const SoftmaxBackward::Args& args, const Context&) {
+  return strided_rows_work(args.rows, block_of(args), 1, args.y.dtype, SoftmaxBackward::cost(args));
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
@@ -90,7 +64,7 @@ const Rung<SoftmaxBackward> self{{.name = "any_strides",
                                   .after = "block_per_row",
                                   .backend = device_backend,
                                   .passes = {.loads = 2, .stores = 1},
-                                  .estimate = estimate,
+                                  .work = work,
                                   .run = run}};
 
 }  // namespace
