@@ -89,13 +89,15 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t firs
   }
 }
 
-/// rows + powers, one by one + products. Fitted to a Xeon with AVX-512.
-double estimate(const Attention::Args& args, const Context&) {
-  const double rate = size_of(args.q.dtype) == 2 ? 0.7e9 : 5e9;  // halves are converted one by one
-  const double power = args.q.dtype == DType::f64 ? 12e-9 : 7e-9;
+Work work(const Attention::Args& args, const Context&) {
+  // Rows, and powers that are made one by one.
   const auto heads = static_cast<double>(args.batch() * args.heads());
-  return heads * (static_cast<double>(args.queries()) * 40e-9 + args.visible_pairs() * power) +
-         Attention::cost(args).operations / rate;
+  const auto queries = static_cast<double>(args.queries());
+  return {.blocks = heads * queries,
+          .steps = args.visible_pairs() / std::max(queries, 1.0),
+          .path = size_of(args.q.dtype) == 2   ? "16-bit"
+                  : args.q.dtype == DType::f64 ? "f64"
+                                               : ""};
 }
 
 void run(const Attention::Args& args, Context& context) {
@@ -111,11 +113,8 @@ void run(const Attention::Args& args, Context& context) {
   });
 }
 
-const Rung<Attention> self{{.name = "online_tiled",
-                            .step = 20,
-                            .after = "materialized",
-                            .estimate = estimate,
-                            .run = run}};
+const Rung<Attention> self{
+    {.name = "online_tiled", .step = 20, .after = "materialized", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -17,7 +17,6 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/team.hpp"
-#include "rung/cpu/worth.hpp"
 #include "rung/ops/attention/cpu/detail/block.hpp"
 #include "rung/ops/attention/cpu/detail/heads.hpp"
 
@@ -79,31 +78,36 @@ void combine(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
               sum == 0 ? -std::numeric_limits<Sum>::infinity() : maximum * ln_2 + std::log(sum));
 }
 
-/// Seconds of one thread: blocks of rows, each of which turns its queries and converts the keys and
-/// values that it sees, and products of rows and columns that fill vectors. Fitted to a Xeon with
-/// AVX-512.
-double seconds_of_one(const Attention::Args& args) {
-  const double factor = args.q.dtype == DType::f64 ? 2 : 1;
+/// Operations of products whose rows and columns fill vectors.
+double operations_of(const Attention::Args& args) {
   const auto heads = static_cast<double>(args.batch() * args.kv_heads());
-  const std::int64_t rows = stacked_rows(args);
-  const double blocks = heads * static_cast<double>(ceil_div(rows, block_rows));
   const double seen =
       args.visible_pairs() / static_cast<double>(std::max<std::int64_t>(args.queries(), 1));
-  const auto width = static_cast<double>(args.width());
-  const double turned = heads * static_cast<double>(rows) * width;  // one by one
-  const double converted = blocks * seen * (width + static_cast<double>(args.value_width()));
-  const double products = 2 * heads * static_cast<double>(round_up(rows, 16)) * seen *
-                          (width + static_cast<double>(round_up(args.value_width(), 64)));
-  return blocks * 150e-9 + turned * (size_of(args.q.dtype) == 2 ? 2e-9 : 0.5e-9) +
-         factor * (converted * 0.3e-9 + products / 80e9);
+  const std::int64_t columns = args.width() + round_up(args.value_width(), 64);
+  return 2 * heads * seen * static_cast<double>(round_up(stacked_rows(args), 16) * columns);
 }
 
+/// Each has half a million operations or more.
 int useful_threads(const Attention::Args& args, int available) {
-  return cpu::threads_worth(seconds_of_one(args), available);
+  constexpr double of_each = 1 << 19;
+  return static_cast<int>(
+      std::clamp(operations_of(args) / of_each, 1.0, static_cast<double>(available)));
 }
 
-double estimate(const Attention::Args& args, const Context& context) {
-  return seconds_of_one(args) / useful_threads(args, context.threads());
+/// A block of rows turns its queries, and converts the keys and values that it sees.
+Work work(const Attention::Args& args, const Context& context) {
+  const std::int64_t rows = stacked_rows(args);
+  const double seen =
+      args.visible_pairs() / static_cast<double>(std::max<std::int64_t>(args.queries(), 1));
+  const std::int64_t columns = args.width() + args.value_width();
+  return {.operations = operations_of(args),
+          .blocks = args.batch() * args.kv_heads() * ceil_div(rows, block_rows),
+          .steps = static_cast<double>(std::min(rows, block_rows) * args.width()) +
+                   seen * static_cast<double>(columns),
+          .threads = useful_threads(args, context.threads()),
+          .path = size_of(args.q.dtype) == 2   ? "16-bit"
+                  : args.q.dtype == DType::f64 ? "f64"
+                                               : ""};
 }
 
 void run(const Attention::Args& args, Context& context) {
@@ -160,7 +164,7 @@ void run(const Attention::Args& args, Context& context) {
 }
 
 const Rung<Attention> self{
-    {.name = "threads", .step = 40, .after = "simd", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 40, .after = "simd", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

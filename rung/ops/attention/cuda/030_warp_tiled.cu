@@ -15,7 +15,6 @@
 // Source   T. Dao, FlashAttention-2, 2023; NVIDIA CUTLASS, "Efficient GEMM", for register tiles.
 #include "rung/core/integer.hpp"
 #include "rung/device/collectives.hpp"
-#include "rung/ops/attention/cuda/detail/estimate.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
 
 namespace rung {
@@ -224,21 +223,24 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
   }
 }
 
-double estimate(const Attention::Args& args, const Context& context) {
-  // Of an SM of an H100; scores are made once per piece.
-  const double rate = args.q.dtype == DType::f64 ? 2.5e10 : 6e10;
-  const auto width = static_cast<double>(round_up(args.width(), slice));
-  const auto value_width = static_cast<double>(round_up(args.value_width(), piece));
-  const double made = width * value_width / piece + value_width;
-  const auto useful = static_cast<double>(args.width() + args.value_width());
-  const double start =
-      6e-6 + 0.05e-6 * static_cast<double>(larger(args.width(), args.value_width()));
-  return seconds_of({.rows = rows,
-                     .operations = rate * useful / made,
-                     .per_sm = 2,
-                     .start = start,
-                     .restart = start},
-                    args, context);
+Work work(const Attention::Args& args, const Context&) {
+  const auto queries = static_cast<double>(larger<std::int64_t>(args.queries(), 1));
+  const double seen =
+      smaller(args.visible_pairs() / queries + rows / 2, static_cast<double>(args.keys()));
+  const auto width = static_cast<double>(args.width());
+  // Scores are made once per piece. A thread goes through D for a tile, then through its keys, of
+  // which a causal block sees up to its last one's.
+  const std::int64_t items = ceil_div(args.queries(), rows) * ceil_div(args.value_width(), piece) *
+                             args.heads() * args.batch();
+  const double tiles = __builtin_ceil(seen / key_tile);
+  const double steps = tiles * width + 2 * seen;
+  constexpr double max_blocks = 0x7fffffff;
+  return {.operations = 2 * static_cast<double>(items) * rows * key_tile * steps,
+          .blocks = smaller(static_cast<double>(items), max_blocks),
+          .resident = 2,
+          .rounds = 16 + 16 * tiles + steps,
+          .steps = rows * key_tile * (tiles + steps / 16),
+          .path = args.q.dtype == DType::f64 ? "f64" : ""};
 }
 
 void run(const Attention::Args& args, Context& context) {
@@ -258,7 +260,7 @@ const Rung<Attention> self{{.name = "warp_tiled",
                             .step = 30,
                             .after = "online_tiled",
                             .backend = device_backend,
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

@@ -16,8 +16,8 @@
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/matrix.hpp"
 #include "rung/device/swizzled_tile.hpp"
-#include "rung/ops/attention/cuda/detail/estimate.hpp"
 #include "rung/ops/attention/cuda/detail/exact_row.hpp"
+#include "rung/ops/attention/cuda/detail/facts.hpp"
 
 namespace rung {
 namespace {
@@ -198,17 +198,17 @@ Support supports(const Attention::Args& args, const Context&) {
   return require_tensor_cores(args, min_rows);
 }
 
-double estimate(const Attention::Args& args, const Context& context) {
-  // Times of an H100. A block begins with code that no cache has yet, the longer the wider.
-  const auto width = static_cast<double>(larger(args.width(), args.value_width()));
-  const double start = larger(3e-6, 0.085e-6 * width);
-  return seconds_of({.rows = min_rows,
-                     .operations = 1e12,
-                     .width_step = 64,
-                     .per_sm = 2,
-                     .start = start,
-                     .restart = start},
-                    args, context);
+Work work(const Attention::Args& args, const Context&) {
+  Work work;
+  with_width(args, [&]<class, int Width>() {
+    constexpr Tuning shape = tuning<Width>;
+    work = facts_of(args, {.rows = shape.rows(),
+                           .keys = shape.keys,
+                           .width = 2 * Width,
+                           .resident = 2,
+                           .path = path_of_width(Width)});
+  });
+  return work;
 }
 
 void run(const Attention::Args& args, Context& context) {
@@ -231,7 +231,7 @@ const Rung<Attention> self{{.name = "tensor_cores",
                             .after = "warp_tiled",
                             .backend = device_backend,
                             .supports = supports,
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

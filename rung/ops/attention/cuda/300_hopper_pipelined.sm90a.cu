@@ -13,7 +13,7 @@
 // Source   Dao 2023, FlashAttention-2; Shah et al. 2024, FlashAttention-3, "Warp-specialization".
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/stage_ring.hpp"
-#include "rung/ops/attention/cuda/detail/estimate.hpp"
+#include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/detail/hopper_job.hpp"
 
 namespace rung {
@@ -154,11 +154,17 @@ Support supports(const Attention::Args& args, const Context& context) {
   return require_hopper(args, context, min_rows);
 }
 
-double estimate(const Attention::Args& args, const Context& context) {
-  // Of an H100: 6.9 us, the launch included, for a block with few keys; 8 us for each that follows.
-  return seconds_of(
-      {.rows = min_rows, .operations = 4e12, .width_step = 64, .start = 2.9e-6, .restart = 8e-6},
-      args, context);
+Work work(const Attention::Args& args, const Context&) {
+  Work work;
+  with_width(args, [&]<class, int Width>() {
+    constexpr Tuning shape = tuning<Width>;
+    work = facts_of(args, {.rows = shape.rows(),
+                           .keys = shape.keys,
+                           .width = 2 * Width,
+                           .resident = 1,
+                           .path = path_of_width(Width)});
+  });
+  return work;
 }
 
 void run(const Attention::Args& args, Context& context) {
@@ -178,7 +184,7 @@ const Rung<Attention> self{{.name = "hopper_pipelined",
                             .after = "tensor_cores",
                             .backend = device_backend,
                             .supports = supports,
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

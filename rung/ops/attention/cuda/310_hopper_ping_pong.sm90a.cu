@@ -15,7 +15,7 @@
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/ptx/memory.hpp"
 #include "rung/device/stage_ring.hpp"
-#include "rung/ops/attention/cuda/detail/estimate.hpp"
+#include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/detail/hopper_job.hpp"
 
 namespace rung {
@@ -279,11 +279,23 @@ Support supports(const Attention::Args& args, const Context& context) {
   return require_hopper(args, context, min_rows);
 }
 
-double estimate(const Attention::Args& args, const Context& context) {
-  // Times of an H100: 7.5 us for any block with few keys, 3.1 us for each that follows.
-  return seconds_of(
-      {.rows = min_rows, .operations = 5e12, .width_step = 64, .start = 3.5e-6, .restart = 3.1e-6},
-      args, context);
+Work work(const Attention::Args& args, const Context& context) {
+  Work work;
+  with_width(args, [&]<class, int Width>() {
+    constexpr Tuning shape = tuning<Width>;
+    work = facts_of(args, {.rows = shape.rows(),
+                           .keys = shape.keys,
+                           .width = 2 * Width,
+                           .resident = 1,
+                           .path = path_of_width(Width)});
+  });
+  // One block per SM takes tile after tile.
+  const double sms = context.info().sms;
+  const double tiles = std::ceil(work.blocks / sms);
+  work.rounds = work.rounds * tiles;
+  work.steps = work.steps * tiles;
+  work.blocks = smaller(double{work.blocks}, sms);
+  return work;
 }
 
 /// The context's, zeroed when it first comes here.
@@ -320,7 +332,7 @@ const Rung<Attention> self{{.name = "hopper_ping_pong",
                             .after = "hopper_pipelined",
                             .backend = device_backend,
                             .supports = supports,
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

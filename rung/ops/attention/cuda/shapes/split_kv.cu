@@ -205,9 +205,9 @@ __global__ void __launch_bounds__(threads)
 // --- on the host ---------------------------------------------------------------------------------
 
 struct Plan {
+  std::int64_t rows;  // of a block
   std::int64_t row_tiles;
   std::int64_t splits;
-  double seconds;
 };
 
 Plan plan_of(const Attention::Args& args, const Context& context) {
@@ -216,8 +216,8 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
   constexpr std::int64_t min_keys = 8 * block_keys;
   Plan plan{};
   const bool narrow = larger(args.width(), args.value_width()) <= 128;
-  const std::int64_t rows = (narrow ? 8 : 4) * 4 / (args.q.dtype == DType::f64 ? 8 : 4);
-  plan.row_tiles = ceil_div(args.group() * args.queries(), rows);
+  plan.rows = (narrow ? 8 : 4) * 4 / (args.q.dtype == DType::f64 ? 8 : 4);
+  plan.row_tiles = ceil_div(args.group() * args.queries(), plan.rows);
   const double items = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                        static_cast<double>(plan.row_tiles);
   const double slots = blocks_per_sm * context.info().sms;
@@ -225,21 +225,6 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
   const double wanted = __builtin_ceil(2 * slots / larger(items, 1.0));
   plan.splits = clamped(static_cast<std::int64_t>(wanted), std::int64_t{1},
                         clamped(args.keys() / min_keys, std::int64_t{1}, max_splits));
-  const double blocks = items * static_cast<double>(plan.splits);
-  const double bytes = static_cast<double>(args.keys()) / static_cast<double>(plan.splits) *
-                       static_cast<double>(args.width() + args.value_width()) *
-                       static_cast<double>(size_of(args.q.dtype));
-  // A block's share of 70 % of the memory; alone, it waits for each round of 16 keys. The figures
-  // are an H100's.
-  const double reading = bytes * slots / (0.7 * nominal_rates(context).bytes_per_second);
-  const auto width = static_cast<double>(larger(args.width(), args.value_width()));
-  const auto rounds = static_cast<double>(ceil_div(args.keys(), plan.splits * block_keys));
-  const double waiting = rounds * (1.2e-6 + 0.02e-6 * width);
-  // Fetching the queries of a block, and combining what its warps found.
-  const double elements = static_cast<double>(smaller(args.group() * args.queries(), rows)) * width;
-  const double of_block = 2.5e-6 + 4.5e-9 * elements + larger(reading, waiting);
-  plan.seconds = launch_seconds * (plan.splits > 1 ? 1.5 : 1) +
-                 larger(__builtin_ceil(blocks / slots), 1.0) * of_block;
   return plan;
 }
 
@@ -255,8 +240,22 @@ Support supports(const Attention::Args& args, const Context& context) {
   return blocks <= 0x7fffffff ? supported : unsupported("more blocks than a grid has");
 }
 
-double estimate(const Attention::Args& args, const Context& context) {
-  return plan_of(args, context).seconds;
+Work work(const Attention::Args& args, const Context& context) {
+  const Plan plan = plan_of(args, context);
+  const bool narrow = larger(args.width(), args.value_width()) <= 128;
+  const std::int64_t rounds = ceil_div(args.keys(), plan.splits * block_keys);
+  const std::int64_t blocks = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits;
+  const std::int64_t columns = args.width() + args.value_width();
+  const std::int64_t products = rounds * block_keys * plan.rows * columns;  // of a block
+  return {.operations = 2.0 * static_cast<double>(blocks) * static_cast<double>(products),
+          .launches = plan.splits > 1 ? 2 : 1,
+          .blocks = blocks,
+          .resident = 2,
+          .rounds = 1 + rounds,
+          .steps = products / 256 + plan.rows * columns,
+          .path = args.q.dtype == DType::f64 ? "f64"
+                  : narrow                   ? "128"
+                                             : "256"};
 }
 
 template <class T, int Width>
@@ -287,7 +286,7 @@ const Rung<Attention> self{{.name = "split_kv",
                             .after = "warp_tiled",
                             .backend = device_backend,
                             .supports = supports,
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

@@ -27,11 +27,12 @@ struct Plan {
   int row_warps;  // 1 or 4
   std::int64_t row_tiles;
   std::int64_t splits;
-  double seconds;
+  int resident;  // blocks of an SM
 };
 
-/// As many splits as make the busiest place of the device finish first. A block reads some 10 GB/s
-/// less than its share of the memory while it starts and ends, about as long as two tiles take.
+/// As many splits as make the busiest place of the device finish first. A block takes as long as
+/// two tiles to start and end, and a second kernel as long as one; of parts that it combines, their
+/// bytes.
 Plan plan_of(const Attention::Args& args, const Context& context) {
   Plan plan{};
   const std::int64_t widest = larger(args.width(), args.value_width());
@@ -40,37 +41,27 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
   plan.row_warps = rows <= warp_rows ? 1 : warps;
   const std::int64_t tile_rows = std::int64_t{warp_rows} * plan.row_warps;
   plan.row_tiles = ceil_div(rows, tile_rows);
-  const int blocks_per_sm = plan.width == 64    ? Ring<64>::blocks_per_sm
-                            : plan.width == 128 ? Ring<128>::blocks_per_sm
-                                                : Ring<256>::blocks_per_sm;
-  const double slots = static_cast<double>(blocks_per_sm) * context.info().sms;
+  plan.resident = plan.width == 64    ? Ring<64>::blocks_per_sm
+                  : plan.width == 128 ? Ring<128>::blocks_per_sm
+                                      : Ring<256>::blocks_per_sm;
+  const double slots = static_cast<double>(plan.resident) * context.info().sms;
   const double items = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                        static_cast<double>(plan.row_tiles);
   const std::int64_t tiles = ceil_div(args.keys(), key_tile);
-  // A tile of a block while all slots read: bandwidth, or the products of 64 rows.
   const double bytes =
       static_cast<double>(key_tile) * 2 * static_cast<double>(args.width() + args.value_width());
-  const double reading = bytes * slots / (0.9 * nominal_rates(context).bytes_per_second) /
-                         (plan.row_tiles == 1 ? 1.0 : 2.0);  // L2 gives twice as much
-  const double products = static_cast<double>(tile_rows) * key_tile * 4 * plan.width;
-  const double computing = products * blocks_per_sm / 2.0e12;  // an SM's mma.sync
-  const double tile_seconds = larger(larger(reading, computing), 0.8e-6);
-  constexpr double block_tiles = 2;
-  // A block begins with code that no cache has yet, the longer the wider.
-  const double cold = plan.width * (plan.row_warps == 1 ? 0.05e-6 : 0.15e-6);
+  const double parts = static_cast<double>(tile_rows) * 8 *
+                       static_cast<double>(args.value_width()) / bytes;  // in tiles
+  constexpr double start = 2, launch = 1;
   constexpr std::int64_t max_splits = 128;
+  double least = 0;
   for (std::int64_t splits = 1; splits <= clamped(tiles, std::int64_t{1}, max_splits); ++splits) {
-    const double blocks = items * static_cast<double>(splits);
-    const double waves = __builtin_ceil(blocks / slots);
-    const double partial = static_cast<double>(tile_rows) * 8 *
-                           static_cast<double>(args.value_width()) / bytes * tile_seconds;
-    const double seconds =
-        waves * ((static_cast<double>(ceil_div(tiles, splits)) + block_tiles) * tile_seconds +
-                 (splits > 1 ? partial : 0)) +
-        launch_seconds * (splits > 1 ? 1.5 : 1) + cold;
-    if (splits == 1 || seconds < plan.seconds) {
+    const double waves = __builtin_ceil(items * static_cast<double>(splits) / slots);
+    const double own = static_cast<double>(ceil_div(tiles, splits)) + start;
+    const double all = waves * (own + (splits > 1 ? parts : 0)) + (splits > 1 ? launch : 0);
+    if (splits == 1 || all < least) {
       plan.splits = splits;
-      plan.seconds = seconds;
+      least = all;
     }
   }
   return plan;
@@ -90,8 +81,20 @@ Support supports(const Attention::Args& args, const Context& context) {
   return blocks <= 0x7fffffff ? supported : unsupported("more blocks than a grid has");
 }
 
-double estimate(const Attention::Args& args, const Context& context) {
-  return plan_of(args, context).seconds;
+Work work(const Attention::Args& args, const Context& context) {
+  const Plan plan = plan_of(args, context);
+  const std::int64_t tiles = ceil_div(ceil_div(args.keys(), std::int64_t{key_tile}), plan.splits);
+  const std::int64_t blocks = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits;
+  return {.operations = 4.0 * static_cast<double>(blocks * tiles * key_tile) * warp_rows *
+                        plan.row_warps * plan.width,
+          .launches = plan.splits > 1 ? 2 : 1,
+          .blocks = blocks,
+          .resident = plan.resident,
+          .rounds = 2 + tiles,
+          .steps = (1 + tiles) * key_tile * plan.width,
+          .path = plan.width == 64    ? "64"
+                  : plan.width == 128 ? "128"
+                                      : "256"};
 }
 
 template <class T, int Width>
@@ -123,7 +126,7 @@ const Rung<Attention> self{{.name = "split_kv_decode",
                             .after = "split_kv",
                             .backend = device_backend,
                             .supports = supports,
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace
