@@ -50,7 +50,7 @@ Work work(const Loss::Args& args, const Context& context) {
                      {.blocks = args.count(),
                       .resident = 8,
                       .rounds = 2 + 2 * trips,
-                      .steps = 2 + trips,
+                      .steps = threads * (2 + trips),
                       .path = args.contiguous() ? "" : "strided"});
 }
 

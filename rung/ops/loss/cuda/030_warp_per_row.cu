@@ -82,7 +82,7 @@ Work work(const Loss::Args& args, const Context& context) {
                      {.blocks = ceil_div(args.count(), std::int64_t{block.rows}),
                       .resident = blocks_per_sm(block_threads, 40),
                       .rounds = 1 + trips,
-                      .steps = 2 + trips,
+                      .steps = block_threads * (2 + trips),
                       .path = !args.contiguous()          ? "strided"
                               : block.threads < warp_size ? "short"
                               : args.classes() <= cached  ? ""

@@ -53,7 +53,7 @@ Work work(const Norm::Args& args, const Context&) {
   return {.blocks = args.rows(),
           .resident = 8,
           .rounds = 3 * trips,
-          .steps = 1 + trips,
+          .steps = threads * (1 + trips),
           .path = args.x.dtype == DType::f64                        ? "f64"
                   : norm_lines::lines_of(args).contiguous_columns() ? ""
                                                                     : "strided"};

@@ -85,7 +85,8 @@ Support supports(const Norm::Args& args, const Context&) {
 
 Work work(const Norm::Args& args, const Context&) {
   const std::int64_t trips = ceil_div(args.columns(), std::int64_t{threads});
-  return {.blocks = args.rows(), .resident = 8, .rounds = 2 * trips, .steps = 1 + trips};
+  return {
+      .blocks = args.rows(), .resident = 8, .rounds = 2 * trips, .steps = threads * (1 + trips)};
 }
 
 void run(const Norm::Args& args, Context& context) {

@@ -68,7 +68,7 @@ Work work(const Norm::Args& args, const Context&) {
   return {.blocks = ceil_div(args.rows(), std::int64_t{block.rows}),
           .resident = blocks_per_sm(32 * block.rows, 64),
           .rounds = 3 * packs,
-          .steps = 1 + packs,
+          .steps = 32 * block.rows * (1 + packs),
           .path = !whole           ? size_of(args.x.dtype) == 2 ? "cut 16-bit" : "cut"
                   : bytes > cached ? "long"
                                    : ""};

@@ -170,7 +170,7 @@ Work work(const Loss::Args& args, const Context& context) {
                       .blocks = args.count() * plan.spans,
                       .resident = 6,
                       .rounds = 1 + 2 * trips,
-                      .steps = 1 + trips,
+                      .steps = threads * (1 + trips),
                       .path = args.contiguous() ? "" : "strided"});
 }
 

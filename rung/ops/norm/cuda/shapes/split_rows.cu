@@ -159,7 +159,7 @@ Work work(const Norm::Args& args, const Context& context) {
           .blocks = plan.count * smaller(args.rows(), max_rows),
           .resident = blocks_per_sm(threads, 64),
           .rounds = 3 * packs,
-          .steps = packs,
+          .steps = threads * packs,
           .path = all_packs_whole(args)        ? ""
                   : size_of(args.x.dtype) == 2 ? "cut 16-bit"
                                                : "cut"};
