@@ -184,16 +184,20 @@ Work work(const NormBackward::Args& args, const Context& context) {
   const bool sums = wants_sums(args);
   const std::int64_t groups = ceil_div(rows, std::int64_t{warp_size});
   const std::int64_t all = larger<std::int64_t>(blocks_of(rows, n, sums), 1);
-  const std::int64_t blocks = sums ? smaller(all, std::int64_t{8} * context.info().sms) : all;
+  const std::size_t shared = args.x.dtype == DType::f64 ? shared_bytes_of<double>(n, sums)
+                                                        : shared_bytes_of<float>(n, sums);
+  const auto resident =
+      clamped<std::int64_t>(static_cast<std::int64_t>(context.info().shared_per_sm / shared), 1, 8);
+  const std::int64_t blocks = sums ? smaller(all, resident * context.info().sms) : all;
   const int last = lines.rows.rank - 1;
   const bool adjacent = last < 0 || lines.rows.strides[NormBackward::row_x][last] == 1;
   // A lane waits for memory once for every four columns of a pass.
   const std::int64_t rounds = ceil_div(groups, blocks);
   const std::int64_t passes = args.rstd.data == nullptr ? 4 : 2;
   return with_finish({.blocks = blocks,
-                      .resident = 2,
+                      .resident = resident,
                       .rounds = rounds * passes * ceil_div(n, std::int64_t{batch * warps}),
-                      .steps = rounds * passes * n,
+                      .steps = rounds * passes * n * warp_size,
                       .path = args.x.dtype == DType::f64 ? "f64"
                               : adjacent                 ? ""
                                                          : "strided"},
