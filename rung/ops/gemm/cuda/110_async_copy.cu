@@ -85,8 +85,11 @@ __global__ void __launch_bounds__(threads, blocks) gemm_async_copy(Product32 p) 
 
 constexpr Speed speed{.peak = 0.6, .rows = tile, .columns = tile, .blocks_per_sm = blocks};
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tile_seconds(speed, args, context) * copy_factor(args);
+Work work(const Gemm::Args& args, const Context& context) {
+  Work work =
+      tile_work(args, context, {.rows = tile, .columns = tile, .depth = steps, .resident = blocks});
+  work.path = copies_path(args);
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -107,7 +110,7 @@ const Rung<Gemm> self{{.name = "async_copy",
                        .backend = device_backend,
                        .supports = require_short_strides,
                        .speed = speed,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

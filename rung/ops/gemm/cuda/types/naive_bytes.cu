@@ -11,8 +11,8 @@
 // Source   -
 #include <algorithm>
 
-#include "rung/ops/gemm/cuda/detail/bytes.hpp"
 #include "rung/device/tile/epilogue.hpp"
+#include "rung/ops/gemm/cuda/detail/bytes.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {
@@ -100,11 +100,14 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-/// As naive_coalesced: a thread waits for two loads at each step of k.
-double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double latency = 95e-9;
-  const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
-  return std::max(Gemm::estimate(args, speed, context), launch_seconds + k * latency);
+Work work(const Gemm::Args& args, const Context&) {
+  const std::int64_t k = args.alpha == 0 ? 0 : args.k();
+  return {
+      .blocks = tiles_of(args.m(), tiling.rows) * tiles_of(args.n(), tiling.columns) * args.batch(),
+      .resident = 8,
+      .rounds = k,
+      .steps = k * std::min<std::int64_t>(args.m(), tiling.rows),
+      .path = args.a.dtype == DType::i8 ? "i8" : ""};
 }
 
 const Rung<Gemm> self{{.name = "naive_bytes",
@@ -112,7 +115,7 @@ const Rung<Gemm> self{{.name = "naive_bytes",
                        .backend = device_backend,
                        .supports = supports,
                        .speed = speed,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -12,6 +12,12 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
+/// Blocks of the SM with the most of them, times all SMs, for each block there is.
+inline double unevenness(double blocks, const Context& context) {
+  const double sms = context.info().sms;
+  return blocks > 0 ? std::ceil(blocks / sms) * sms / blocks : 1;
+}
+
 /// How a kernel makes C.
 struct TileFacts {
   std::int64_t rows = 1, columns = 1, depth = 1;  // of a tile, and of k between two barriers
@@ -43,13 +49,15 @@ inline Work tile_work(const Gemm::Args& args, const Context& context, const Tile
                              : 2.0 * sizeof(float) * static_cast<double>(tile.slices * args.m()) *
                                    static_cast<double>(args.n() * args.batch());
   const double of_block = tile.stays ? turns : 1;
+  const double blocks = tile.cluster * (tile.stays ? std::min(tiles, sms) : tiles);
   return {.bytes = Gemm::cost(args).bytes + partial,
           .operations = whole * (tensor_cores ? size / 2 : 1),
           .launches = tile.slices == 1 ? 1 : 2,
-          .blocks = tile.cluster * (tile.stays ? std::min(tiles, sms) : tiles),
+          .blocks = blocks,
           .resident = tile.resident,
           .rounds = of_block * rounds,
-          .steps = of_block * lines * rounds * static_cast<double>(tile.depth) * size};
+          .steps = unevenness(blocks, context) * of_block * lines * rounds *
+                   static_cast<double>(tile.depth) * size};
 }
 
 }  // namespace rung::gemm_cuda::inline RUNG_TARGET
