@@ -116,8 +116,8 @@ double strip_elements(const Call& call, const Kernels<T>& ks) {
   return static_cast<double>(call.depth()) * static_cast<double>(round_up(call.n, ks.lanes));
 }
 
-/// Vectors of sums of C, and FMAs in whose place they are finished: rounded, scaled, and passed
-/// through an activation, whose instructions wait for one another. `staged`: always, not in C itself.
+/// FMAs in whose place the vectors of C are finished: rounded, scaled, and passed through an
+/// activation, whose instructions wait for one another. `staged`: sums are never made in C itself.
 inline double finish_fmas(const Call& call, bool staged) {
   if (!staged && call.direct() && !call.has_epilogue()) return 0;
   const double vectors = static_cast<double>(call.batch) * static_cast<double>(call.m) *
