@@ -190,7 +190,8 @@ Work work(const Gemm::Args& args, const Context& context) {
       work.operations * blocks + vector_operations(finish_fmas(call, false)) * double{work.threads};
   work.steps = work.blocks * (1 + work.steps) + (a + b + c) * work.threads;
   work.blocks = blocks;
-
+  // Operands are widened again for each other block.
+  if (by_k > 1 && by_m * by_n > 1) work.path = "again";
   work.launches = 1;
   return work;
 }
