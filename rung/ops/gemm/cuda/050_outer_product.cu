@@ -83,10 +83,7 @@ const Rung<Gemm> self{{.name = "outer_product",
                        .after = "shared_tile",
                        .backend = device_backend,
                        .supports = require_f32,
-                       .speed = {.peak = 0.25,
-                                 .rows = tuning.rows,
-                                 .columns = tuning.columns,
-                                 .blocks_per_sm = tuning.blocks},
+                       .speed = {.rows = tuning.rows, .columns = tuning.columns},
                        .work = work,
                        .run = run}};
 

@@ -82,10 +82,7 @@ const Rung<Gemm> self{{.name = "register_tile_1d",
                        .after = "outer_product",
                        .backend = device_backend,
                        .supports = require_f32,
-                       .speed = {.peak = 0.3,
-                                 .rows = tuning.rows,
-                                 .columns = tuning.columns,
-                                 .blocks_per_sm = tuning.blocks},
+                       .speed = {.rows = tuning.rows, .columns = tuning.columns},
                        .work = work,
                        .run = run}};
 

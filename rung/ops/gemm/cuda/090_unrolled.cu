@@ -83,15 +83,14 @@ Work work(const Gemm::Args& args, const Context& context) {
                    {.rows = tile, .columns = tile, .depth = steps, .resident = blocks});
 }
 
-const Rung<Gemm> self{
-    {.name = "unrolled",
-     .step = 90,
-     .after = "vectorized",
-     .backend = device_backend,
-     .supports = require_aligned_rows,
-     .speed = {.peak = 0.5, .rows = tile, .columns = tile, .blocks_per_sm = blocks},
-     .work = work,
-     .run = run}};
+const Rung<Gemm> self{{.name = "unrolled",
+                       .step = 90,
+                       .after = "vectorized",
+                       .backend = device_backend,
+                       .supports = require_aligned_rows,
+                       .speed = {.rows = tile, .columns = tile},
+                       .work = work,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(threads, blocks) gemm_async_copy(Product32 p) 
       [&](int j) { return first_column + GroupedTile::column(j); });
 }
 
-constexpr Speed speed{.peak = 0.6, .rows = tile, .columns = tile, .blocks_per_sm = blocks};
+constexpr Speed speed{.rows = tile, .columns = tile};
 
 Work work(const Gemm::Args& args, const Context& context) {
   Work work =

@@ -170,15 +170,14 @@ Work work(const Gemm::Args& args, const Context& context) {
       {.rows = tuning.rows, .columns = tuning.columns, .depth = tuning.steps, .resident = 2}, true);
 }
 
-const Rung<Gemm> self{
-    {.name = "wmma_tf32",
-     .step = 200,
-     .after = "simt_top",
-     .backend = device_backend,
-     .supports = supports,
-     .speed = {.peak = 0.44, .rows = tuning.rows, .columns = tuning.columns, .blocks_per_sm = 2},
-     .work = work,
-     .run = run}};
+const Rung<Gemm> self{{.name = "wmma_tf32",
+                       .step = 200,
+                       .after = "simt_top",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.rows = tuning.rows, .columns = tuning.columns},
+                       .work = work,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung

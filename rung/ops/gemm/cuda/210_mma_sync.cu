@@ -152,15 +152,14 @@ Work work(const Gemm::Args& args, const Context& context) {
       {.rows = tuning.rows, .columns = tuning.columns, .depth = tuning.step_bytes / size}, true);
 }
 
-const Rung<Gemm> self{
-    {.name = "mma_sync",
-     .step = 210,
-     .after = "wmma_tf32",
-     .backend = device_backend,
-     .supports = supports,
-     .speed = {.peak = 0.3, .rows = tuning.rows, .columns = tuning.columns, .blocks_per_sm = 1},
-     .work = work,
-     .run = run}};
+const Rung<Gemm> self{{.name = "mma_sync",
+                       .step = 210,
+                       .after = "wmma_tf32",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .speed = {.rows = tuning.rows, .columns = tuning.columns},
+                       .work = work,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung
