@@ -13,10 +13,25 @@ namespace rung {
 namespace {
 using namespace image_cpu;
 
-/// Time on one thread of a 2-core Zen 5 vCPU: per result, and per tap of it.
-double seconds_of(const Image::Args& args) {
+/// Operations per result, some of them for each tap.
+double operations_of(const Image::Args& args) {
   const double taps = args.filter() == ImageFilter::box ? 3 : args.taps();
-  return static_cast<double>(args.y.size()) * (0.15e-9 + taps * 0.02e-9);
+  return static_cast<double>(args.y.size()) * (7.5 + taps);
+}
+int threads_of(const Image::Args& args, const Context& context) {
+  return cpu::threads_worth(operations_of(args), 250e3, context.threads());
+}
+
+Work work(const Image::Args& args, const Context& context) {
+  const bool u8 = args.x.dtype == DType::u8;
+  const ImageFilter filter = args.filter();
+  return {.operations = operations_of(args),
+          .threads = threads_of(args, context),
+          .path = filter == ImageFilter::grey    ? u8 ? "u8 grey" : "grey"
+                  : filter == ImageFilter::sobel ? u8 ? "u8 sobel" : "sobel"
+                  : filter == ImageFilter::box   ? u8 ? "u8 box" : "box"
+                  : u8                           ? "u8"
+                                                 : ""};
 }
 
 void run(const Image::Args& args, Context& context) {
@@ -25,7 +40,7 @@ void run(const Image::Args& args, Context& context) {
   const Kernel kernel = is_grey ? deinterleaved : is_box ? running_box : simd;
   const std::int64_t tiles = (is_grey ? grey_tiles(args) : tiles_of(args)).count();
   const std::int64_t bytes = is_grey ? grey_scratch_bytes : Scratch::bytes(args);
-  const int threads = cpu::threads_worth(seconds_of(args), context.threads());
+  const int threads = threads_of(args, context);
   auto* const scratch =
       static_cast<std::byte*>(context.workspace(static_cast<std::size_t>(threads * bytes)));
   cpu::run_shares(threads, [&](const cpu::Team& team) {
@@ -33,7 +48,7 @@ void run(const Image::Args& args, Context& context) {
   });
 }
 
-const Rung<Image> self{{.name = "threads", .step = 40, .after = "simd", .run = run}};
+const Rung<Image> self{{.name = "threads", .step = 40, .after = "simd", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -87,13 +87,25 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-double estimate(const Image::Args& args, const Context& context) {
-  const double taps = args.taps();
-  return seconds(args, context, 400 + 70 * taps * taps);
+std::int64_t blocks_of(const Image::Args& args) {
+  constexpr std::int64_t max_blocks = std::int64_t{1} << 22;
+  return smaller(ceil_div(args.pixels(), block_threads), max_blocks);
+}
+
+Work work(const Image::Args& args, const Context&) {
+  const ImageFilter filter = args.filter();
+  const std::int64_t taps = filter == ImageFilter::sobel ? 3 : args.taps();
+  const std::int64_t loads = args.out_channels * taps * taps;
+  return {.blocks = blocks_of(args),
+          .resident = 8,
+          .rounds = loads,
+          .steps = ceil_div(args.pixels(), blocks_of(args) * block_threads) * loads,
+          .path = filter == ImageFilter::grey    ? "grey"
+                  : filter == ImageFilter::sobel ? "sobel"
+                                                 : ""};
 }
 
 void run(const Image::Args& args, Context& context) {
-  constexpr std::int64_t max_blocks = std::int64_t{1} << 22;
   const std::int64_t pixels = args.pixels();
   visit<std::uint8_t, float>(args.x.dtype, [&]<class T>() {
     const int alpha = args.copied_alpha();
@@ -107,17 +119,13 @@ void run(const Image::Args& args, Context& context) {
                       .to = args.to,
                       .pictures = args.pictures,
                       .filter = filter_of<T>(args)};
-    launch(context,
-           {.grid = smaller(ceil_div(pixels, block_threads), max_blocks), .block = block_threads},
-           image_pixel_per_thread<T>, p, pixels);
+    launch(context, {.grid = blocks_of(args), .block = block_threads}, image_pixel_per_thread<T>, p,
+           pixels);
   });
 }
 
-const Rung<Image> self{{.name = "pixel_per_thread",
-                        .step = 10,
-                        .backend = device_backend,
-                        .estimate = estimate,
-                        .run = run}};
+const Rung<Image> self{
+    {.name = "pixel_per_thread", .step = 10, .backend = device_backend, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -74,22 +74,38 @@ Support supports(const Image::Args& args, const Context&) {
   return supports_tiles(args, tile_rows);
 }
 
-double estimate(const Image::Args& args, const Context& context) {
-  const double taps = args.taps();
-  return seconds(args, context, 200 + 25 * taps * taps);
+int reach_of(const Image::Args& args) {
+  return args.filter() == ImageFilter::sobel ? 1 : args.radius;
+}
+/// Elements of x in a tile, of a row and of all rows.
+int pitch_of(const Image::Args& args) {
+  return tile_width + 2 * reach_of(args) * (is_interleaved(args) ? args.channels : 1);
+}
+int elements_of(const Image::Args& args) {
+  return (tile_rows + 2 * reach_of(args)) * pitch_of(args);
+}
+
+Work work(const Image::Args& args, const Context&) {
+  const int taps = 2 * reach_of(args) + 1;
+  const int loads =
+      ceil_div(tile_rows + 2 * reach_of(args), warps) * ceil_div(pitch_of(args), lanes);
+  return {.blocks = tile_blocks(args, tile_rows, tile_width),
+          .resident =
+              resident_tiles(elements_of(args) * static_cast<std::int64_t>(size_of(args.x.dtype))),
+          .rounds = loads,
+          .steps = loads + tile_width / lanes * taps * taps,
+          .path = args.filter() == ImageFilter::sobel ? "sobel" : ""};
 }
 
 void run(const Image::Args& args, Context& context) {
   visit<std::uint8_t, float>(args.x.dtype, [&]<class T>() {
     const Rows<T> p = rows_of<T>(args);
-    const int reach = args.filter() == ImageFilter::sobel ? 1 : args.radius;
-    const int elements = (tile_rows + 2 * reach) * (tile_width + 2 * reach * p.group);
     launch(
         context,
         {.grid = {ceil_div(p.elements, tile_width), ceil_div(p.rows, tile_rows), planes_of(args)},
          .block = {lanes, warps},
-         .shared_bytes = static_cast<std::size_t>(elements) * sizeof(T)},
-        image_shared_tile<T>, p, reach);
+         .shared_bytes = static_cast<std::size_t>(elements_of(args)) * sizeof(T)},
+        image_shared_tile<T>, p, reach_of(args));
   });
 }
 
@@ -98,7 +114,7 @@ const Rung<Image> self{{.name = "shared_tile",
                         .after = "pixel_per_thread",
                         .backend = device_backend,
                         .supports = supports,
-                        .estimate = estimate,
+                        .work = work,
                         .run = run}};
 
 }  // namespace

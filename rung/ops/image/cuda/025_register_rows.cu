@@ -70,8 +70,11 @@ Support supports(const Image::Args& args, const Context&) {
   return supports_tiles(args, block_rows);
 }
 
-double estimate(const Image::Args& args, const Context& context) {
-  return seconds(args, context, 200);
+Work work(const Image::Args& args, const Context&) {
+  return {.blocks = tile_blocks(args, block_rows, lanes),
+          .resident = 8,
+          .rounds = 2,
+          .steps = smaller<std::int64_t>(args.rows, thread_rows)};
 }
 
 void run(const Image::Args& args, Context& context) {
@@ -89,7 +92,7 @@ const Rung<Image> self{{.name = "register_rows",
                         .after = "shared_tile",
                         .backend = device_backend,
                         .supports = supports,
-                        .estimate = estimate,
+                        .work = work,
                         .run = run}};
 
 }  // namespace

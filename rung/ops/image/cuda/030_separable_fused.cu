@@ -228,24 +228,41 @@ Support supports(const Image::Args& args, const Context&) {
   return supports_tiles(args, tile_rows);
 }
 
-double estimate(const Image::Args& args, const Context& context) {
-  const double per_tap = args.x.dtype == DType::u8 ? 35 : 60;
-  return seconds(args, context, per_tap * args.taps());
+/// Calls f<T, group>() with those of a call.
+template <class F>
+auto with_group(const Image::Args& args, const F& f) {
+  return visit<std::uint8_t, float>(args.x.dtype, [&]<class T>() {
+    switch (is_interleaved(args) ? args.channels : 1) {
+      case 1:
+        return f.template operator()<T, 1>();
+      case 2:
+        return f.template operator()<T, 2>();
+      case 3:
+        return f.template operator()<T, 3>();
+      default:
+        return f.template operator()<T, 4>();
+    }
+  });
+}
+
+Work work(const Image::Args& args, const Context&) {
+  return with_group(args, [&]<class T, int group>() -> Work {
+    const Tile<T, group> tile(args.radius);
+    const int loads = ceil_div(tile.in(), vector_width<T> * threads);
+    const int down = ceil_div(tile.mid(), results * results * threads);
+    const int along = ceil_div(tile_rows * tile_width<T, group>, results * threads);
+    return {.blocks = tile_blocks(args, tile_rows, tile_width<T, group>),
+            .resident = resident_tiles(tile.bytes()),
+            .rounds = loads + 2,
+            .steps = loads + (down * results + along) * (results + 2 * args.radius),
+            .path = Filter<T>::is_u8   ? args.radius <= 2 ? "" : "wide"
+                    : args.radius <= 2 ? "f32"
+                                       : "f32 wide"};
+  });
 }
 
 void run(const Image::Args& args, Context& context) {
-  visit<std::uint8_t, float>(args.x.dtype, [&]<class T>() {
-    switch (is_interleaved(args) ? args.channels : 1) {
-      case 1:
-        return launch_of<T, 1>(args, context);
-      case 2:
-        return launch_of<T, 2>(args, context);
-      case 3:
-        return launch_of<T, 3>(args, context);
-      default:
-        return launch_of<T, 4>(args, context);
-    }
-  });
+  with_group(args, [&]<class T, int group>() { launch_of<T, group>(args, context); });
 }
 
 const Rung<Image> self{{.name = "separable_fused",
@@ -253,7 +270,7 @@ const Rung<Image> self{{.name = "separable_fused",
                         .after = "shared_tile",
                         .backend = device_backend,
                         .supports = supports,
-                        .estimate = estimate,
+                        .work = work,
                         .run = run}};
 
 }  // namespace

@@ -154,9 +154,10 @@ Support supports(const Image::Args& args, const Context&) {
              : unsupported("pixels, or the rows of planes, must be contiguous");
 }
 
-template <class T, int channels, bool planar>
-void launch_of(const Image::Args& args, Context& context) {
-  const std::int64_t in_pixel = planar ? 1 : channels;
+template <class T>
+Lines<T> lines_of(const Image::Args& args) {
+  const bool planar = !lies_interleaved(args);
+  const std::int64_t in_pixel = planar ? 1 : args.channels;
   const std::int64_t out_pixel = planar ? 1 : args.out_channels;
   Lines<T> p{.x = static_cast<const T*>(args.x.data),
              .y = static_cast<T*>(args.y.data),
@@ -182,16 +183,37 @@ void launch_of(const Image::Args& args, Context& context) {
     p.lines =
         collapse<2>(args.x.shape, {args.x.strides, args.y.strides}, pictures | AxisSet{1} << row);
   }
+  return p;
+}
+
+template <class T>
+LaunchExtent grid_of(const Lines<T>& p) {
   constexpr std::int64_t max_lines = 1024;  // at a time: enough to fill a device
-  const std::int64_t line_count = p.lines.size();
   // A lane more than the pixels need, for those in front of the first.
   const std::int64_t warps_needed =
       ceil_div(p.pixels + vector_width<T> - 1, lanes * vector_width<T>);
+  return {ceil_div(warps_needed, warps), smaller(p.lines.size(), max_lines)};
+}
+
+Work work(const Image::Args& args, const Context&) {
+  return visit<std::uint8_t, float>(args.x.dtype, [&]<class T>() -> Work {
+    const Lines<T> p = lines_of<T>(args);
+    const LaunchExtent grid = grid_of(p);
+    return {.blocks = grid.x * grid.y,
+            .resident = 4,
+            .rounds = 2 * ceil_div(p.lines.size(), grid.y),
+            .steps = args.channels * ceil_div(p.lines.size(), grid.y)};
+  });
+}
+
+template <class T, int channels, bool planar>
+void launch_of(const Image::Args& args, Context& context) {
+  const Lines<T> p = lines_of<T>(args);
   launch(context,
-         {.grid = {ceil_div(warps_needed, warps), smaller(line_count, max_lines)},
+         {.grid = grid_of(p),
           .block = {lanes, warps},
           .shared_bytes = planar ? 16 : std::size_t{16} * places<channels> * warps},
-         image_vectorized_interleaved<T, channels, planar>, p, line_count);
+         image_vectorized_interleaved<T, channels, planar>, p, p.lines.size());
 }
 
 void run(const Image::Args& args, Context& context) {
@@ -210,7 +232,7 @@ const Rung<Image> self{{.name = "vectorized_interleaved",
                         .after = "separable_fused",
                         .backend = device_backend,
                         .supports = supports,
-                        .speed = {.bandwidth = 0.9},
+                        .work = work,
                         .run = run}};
 
 }  // namespace

@@ -13,18 +13,26 @@ namespace rung {
 namespace {
 using namespace stencil_cpu;
 
-/// Time of an iteration on one thread of a 2-core Zen 5 vCPU: per element, and per tap of a mask or
-/// of a vector.
-double seconds_of(const Stencil::Args& args) {
+/// Operations of an iteration: some per element, and for each tap of a mask or of a vector.
+double operations_of(const Stencil::Args& args) {
   const double taps = args.is_separable()
-                          ? 0.015e-9 * (args.depth().taps + args.rows().taps + args.columns().taps)
-                          : 0.008e-9 * args.taps();
+                          ? 2.0 * (args.depth().taps + args.rows().taps + args.columns().taps)
+                          : args.taps();
   const double wide = args.x.dtype == DType::f64 ? 2 : 1;
-  return static_cast<double>(args.elements()) * wide * (0.22e-9 + taps);
+  return static_cast<double>(args.elements()) * wide * (28 + taps);
+}
+int threads_of(const Stencil::Args& args, const Context& context) {
+  return cpu::threads_worth(operations_of(args), 625e3, context.threads());
+}
+
+Work work(const Stencil::Args& args, const Context& context) {
+  return {.bytes = Stencil::cost(args).bytes * args.iterations,
+          .operations = operations_of(args) * args.iterations,
+          .threads = threads_of(args, context)};
 }
 
 void run(const Stencil::Args& args, Context& context) {
-  const int threads = cpu::threads_worth(seconds_of(args), context.threads());
+  const int threads = threads_of(args, context);
   for_each_pass(args, context, threads, [&]<class S>(const Args& pass, S* scratch) {
     cpu::run_shares(threads, [&](const cpu::Team& team) {
       const cpu::Range tiles = team.share(tiles_of<S>(pass).count());
@@ -35,7 +43,8 @@ void run(const Stencil::Args& args, Context& context) {
   });
 }
 
-const Rung<Stencil> self{{.name = "threads", .step = 50, .after = "simd", .run = run}};
+const Rung<Stencil> self{
+    {.name = "threads", .step = 50, .after = "simd", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -113,8 +113,23 @@ Support supports(const Stencil::Args& args, const Context&) {
 
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
 
-double estimate(const Stencil::Args& args, const Context& context) {
-  return seconds(args, context, {.bandwidth = 0.2, .peak = 0.12}, args.iterations);
+Work work(const Stencil::Args& args, const Context&) {
+  const Stencil::Axis& down = args.rows();
+  const Stencil::Axis& across = args.columns();
+  const std::int64_t blocks = ceil_div(across.extent, columns) * ceil_div(down.extent, rows) *
+                              ceil_div(args.depth().extent, chunk) * args.arrays();
+  const std::int64_t planes =
+      smaller<std::int64_t>(chunk, args.depth().extent) + args.depth().taps - 1;
+  const std::int64_t loads =
+      planes * ceil_div(rows + down.taps - 1, warps) * ceil_div(columns + across.taps - 1, columns);
+  return launches_work(
+      args, args.iterations,
+      {.blocks = blocks,
+       .threads = columns * warps,
+       .shared_bytes = static_cast<std::int64_t>(shared_bytes(args)),
+       .products = static_cast<double>(blocks * planes * rows * columns) * args.taps(),
+       .rounds = static_cast<double>(loads + planes),
+       .steps = static_cast<double>(loads + planes * down.taps * across.taps)});
 }
 
 template <int planes>
@@ -143,7 +158,7 @@ const Rung<Stencil> self{{.name = "register_queue_3d",
                           .backend = device_backend,
                           .supports = supports,
                           .traffic = traffic,
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

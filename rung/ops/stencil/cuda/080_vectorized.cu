@@ -131,15 +131,35 @@ Support supports(const Stencil::Args& args, const Context&) {
 
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
 
-double estimate(const Stencil::Args& args, const Context& context) {
-  return seconds(args, context, {.bandwidth = 0.38, .peak = 0.25}, args.iterations);
+std::int64_t pitch_of(const Stencil::Args& args, const Tiling& tiling) {
+  return round_up(tiling.width() + args.columns().taps - 1, pack) + pack;
+}
+std::size_t shared_bytes(const Stencil::Args& args, const Tiling& tiling) {
+  const int down = args.rows().taps;
+  const std::int64_t tile = (tiling.height() + down - 1) * pitch_of(args, tiling);
+  return static_cast<std::size_t>(down * weight_row + tile) * sizeof(float);
+}
+
+Work work(const Stencil::Args& args, const Context&) {
+  const Tiling tiling = tiling_of(args);
+  const std::int64_t blocks = ceil_div(args.columns().extent, tiling.width()) *
+                              ceil_div(args.rows().extent, tiling.height()) * args.arrays();
+  const std::int64_t seen = tiling.height() + args.rows().taps - 1;
+  const std::int64_t loads =
+      ceil_div(seen, tiling.block.y) * ceil_div(pitch_of(args, tiling), tiling.block.x);
+  const std::int64_t turns = ceil_div(args.columns().taps, pack);
+  return launches_work(
+      args, args.iterations,
+      {.blocks = blocks,
+       .threads = lanes * warps,
+       .shared_bytes = static_cast<std::int64_t>(shared_bytes(args, tiling)),
+       .products = static_cast<double>(blocks * tiling.height() * tiling.width()) * args.taps(),
+       .rounds = static_cast<double>(loads),
+       .steps = static_cast<double>(loads + turns * (tiling.thread_rows + args.rows().taps - 1))});
 }
 
 void run(const Stencil::Args& args, Context& context) {
   const Tiling tiling = tiling_of(args);
-  const std::int64_t pitch = round_up(tiling.width() + args.columns().taps - 1, pack) + pack;
-  const std::int64_t floats =
-      args.rows().taps * weight_row + (tiling.height() + args.rows().taps - 1) * pitch;
   stencil_detail::for_each_step(args, context, 0, [&](const Stencil::Args& step, void*) {
     with_types(step, [&]<class T, class Y>() {
       if constexpr (!std::is_same_v<T, double>) {
@@ -148,7 +168,7 @@ void run(const Stencil::Args& args, Context& context) {
                {.grid = {ceil_div(step.columns().extent, tiling.width()),
                          ceil_div(step.rows().extent, tiling.height()), step.arrays()},
                 .block = tiling.block,
-                .shared_bytes = static_cast<std::size_t>(floats) * sizeof(float)},
+                .shared_bytes = shared_bytes(args, tiling)},
                tiling.thread_rows == 1 ? stencil_vectorized<P, 1> : stencil_vectorized<P, 4>,
                arrays_of<T, Y>(step));
       }
@@ -162,7 +182,7 @@ const Rung<Stencil> self{{.name = "vectorized",
                           .backend = device_backend,
                           .supports = supports,
                           .traffic = traffic,
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

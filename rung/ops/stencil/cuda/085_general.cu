@@ -54,15 +54,25 @@ __global__ void __launch_bounds__(block_threads)
 
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
 
-double estimate(const Stencil::Args& args, const Context& context) {
-  const double peak = args.x.dtype == DType::f64 ? 0.01 : 0.02;
-  return seconds(args, context, {.bandwidth = 0.3, .peak = peak}, args.iterations);
+std::int64_t blocks_of(const Stencil::Args& args) {
+  constexpr std::int64_t max_blocks = std::int64_t{1} << 20;
+  return smaller(max_blocks, ceil_div(args.elements(), block_threads));
+}
+
+Work work(const Stencil::Args& args, const Context&) {
+  const auto trips =
+      static_cast<double>(ceil_div(args.elements(), blocks_of(args) * block_threads));
+  return launches_work(args, args.iterations,
+                       {.blocks = blocks_of(args),
+                        .threads = block_threads,
+                        .products = static_cast<double>(args.elements()) * args.taps(),
+                        .rounds = trips * args.taps(),
+                        .steps = trips * args.taps()});
 }
 
 void run(const Stencil::Args& args, Context& context) {
-  constexpr std::int64_t max_blocks = std::int64_t{1} << 20;
   const std::int64_t elements = args.elements();
-  const std::int64_t blocks = smaller(max_blocks, ceil_div(elements, block_threads));
+  const std::int64_t blocks = blocks_of(args);
   stencil_detail::for_each_step(args, context, 0, [&](const Stencil::Args& step, void*) {
     with_types(step, [&]<class T, class Y>() {
       launch(context, {.grid = blocks, .block = block_threads}, stencil_general<Arrays<T, Y>>,
@@ -76,7 +86,7 @@ const Rung<Stencil> self{{.name = "general",
                           .after = "vectorized",
                           .backend = device_backend,
                           .traffic = traffic,
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -127,28 +127,36 @@ Support supports(const Stencil::Args& args, const Context&) {
 
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, 1); }
 
-double estimate(const Stencil::Args& args, const Context& context) {
-  const auto launches = static_cast<int>(smaller<std::int64_t>(args.arrays(), 1 << 20));
-  // Rows of a tile that are below the array are loaded and multiplied all the same.
-  const std::int64_t height = args.rows().extent;
-  const double filled =
-      static_cast<double>(height) / static_cast<double>(round_up(height, std::int64_t{rows}));
-  const Reaches reaches{.bandwidth = 0.88 * filled, .peak = 0.23 * filled};
-  return seconds(args, context, reaches, 1) + 4e-6 * (launches - 1);
+std::size_t shared_bytes(const Box& box) {
+  return sizeof(Head) + sizeof(float) * static_cast<std::size_t>(box.extents[0] * box.extents[1]);
+}
+
+Work work(const Stencil::Args& args, const Context&) {
+  const std::int64_t blocks =
+      ceil_div(args.columns().extent, columns) * ceil_div(args.rows().extent, rows);
+  const auto arrays = static_cast<int>(smaller<std::int64_t>(args.arrays(), 1 << 20));
+  Work work =
+      launches_work(args, arrays,
+                    {.blocks = blocks,
+                     .threads = lanes * warps,
+                     .shared_bytes = static_cast<std::int64_t>(shared_bytes(box_of(args))),
+                     .products = static_cast<double>(blocks * rows * columns) * args.taps(),
+                     .rounds = 2,
+                     .steps = 1.0 * args.columns().taps * (thread_rows + args.rows().taps - 1)});
+  work.bytes = Stencil::cost(args).bytes;
+  return work;
 }
 
 void run(const Stencil::Args& args, Context& context) {
   const Box box = box_of(args);
   const P p = arrays_of<float, float>(args);
-  const std::size_t bytes =
-      sizeof(Head) + sizeof(float) * static_cast<std::size_t>(box.extents[0] * box.extents[1]);
   for (std::int64_t array = 0; array < args.arrays(); ++array) {
     std::int64_t at[2];
     args.batch.offsets(array, at);
     launch(context,
            {.grid = {ceil_div(args.columns().extent, columns), ceil_div(args.rows().extent, rows)},
             .block = {lanes, warps},
-            .shared_bytes = bytes},
+            .shared_bytes = shared_bytes(box)},
            stencil_tma_tile, make_tensor_map(array_of(args, at[0]), box.extents), p, p.y + at[1],
            box.extents[0], box.extents[1]);
   }
@@ -160,7 +168,7 @@ const Rung<Stencil> self{{.name = "tma_tile",
                           .backend = device_backend,
                           .supports = supports,
                           .traffic = traffic,
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

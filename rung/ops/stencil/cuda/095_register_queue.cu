@@ -231,26 +231,38 @@ Walk<T> walk_of(const Stencil::Args& args) {
   return p;
 }
 
+/// How a grid's warps share the walks: each has `length` places of one.
+struct Share {
+  std::int64_t strips, bands, length, tasks;
+  [[nodiscard]] std::int64_t blocks() const { return ceil_div(tasks, std::int64_t{warps}); }
+};
 template <class R>
-void launch_queue(const Stencil::Args& args, Context& context) {
+Share share_of(const Stencil::Args& args) {
   // Enough warps for a few on every scheduler of a large GPU, unless little would be left of a walk
   // but the rows that two of them read.
   constexpr std::int64_t wanted = 8448, max_length = 128;
+  const Stencil::Axis& walk = args.axis[args.axes < 3 ? 1 : 0];
+  const Stencil::Axis& cross = args.axis[args.axes < 3 ? 0 : 1];
+  Share share{.strips = ceil_div(args.columns().extent, std::int64_t{strip})};
+  const std::int64_t across =
+      share.strips * ceil_div(cross.extent, std::int64_t{R::rows}) * args.arrays();
+  share.length = clamped(ceil_div(walk.extent, ceil_div(wanted, across)),
+                         std::int64_t{8} * walk.taps, max_length);
+  share.bands = ceil_div(walk.extent, share.length);
+  share.tasks = across * share.bands;
+  return share;
+}
+
+template <class R>
+void launch_queue(const Stencil::Args& args, Context& context) {
   visit<float, f16, bf16, std::uint8_t>(args.x.dtype, [&]<class T>() {
-    const Walk<T> p = walk_of<T>(args);
-    const std::int64_t strips = ceil_div(p.axis[2].extent, std::int64_t{strip});
-    const std::int64_t across =
-        strips * ceil_div(p.axis[1].extent, std::int64_t{R::rows}) * args.arrays();
-    const std::int64_t extent = p.axis[0].extent;
-    const std::int64_t length = clamped(ceil_div(extent, ceil_div(wanted, across)),
-                                        std::int64_t{8} * p.axis[0].taps, max_length);
-    const std::int64_t bands = ceil_div(extent, length);
+    const Share share = share_of<R>(args);
     launch(context,
-           {.grid = ceil_div(across * bands, std::int64_t{warps}),
+           {.grid = share.blocks(),
             .block = lanes * warps,
             .shared_bytes = R::weights * sizeof(float)},
-           stencil_register_queue<Walk<T>, R>, p, static_cast<int>(strips), static_cast<int>(bands),
-           static_cast<int>(length));
+           stencil_register_queue<Walk<T>, R>, walk_of<T>(args), static_cast<int>(share.strips),
+           static_cast<int>(share.bands), static_cast<int>(share.length));
   });
 }
 
@@ -287,27 +299,40 @@ Support supports(const Stencil::Args& args, const Context&) {
 
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
 
-double estimate(const Stencil::Args& args, const Context& context) {
-  return seconds(args, context, {.bandwidth = 0.72, .peak = 0.29}, args.iterations);
+/// Calls f<R>() with the least reach that has the mask.
+template <class F>
+auto with_reach(const Stencil::Args& args, const F& f) {
+  const int rows = args.rows().taps;
+  const int side = columns_beside(args);
+  const bool centered = args.columns().taps == 2 * side + 1;
+  if (args.axes == 3) return f.template operator()<Reach<3, 3, 1, true>>();
+  if (rows <= 3 && side == 1 && centered) return f.template operator()<Reach<3, 1, 1, true>>();
+  if (rows <= 5 && side == 2 && centered) return f.template operator()<Reach<5, 1, 2, true>>();
+  if (rows <= 7 && side == 3 && centered) return f.template operator()<Reach<7, 1, 3, true>>();
+  if (rows == 1) return f.template operator()<Reach<1, 1, 4, false>>();
+  return f.template operator()<Reach<9, 1, 4, false>>();
+}
+
+Work work(const Stencil::Args& args, const Context&) {
+  return with_reach(args, [&]<class R>() {
+    const Share share = share_of<R>(args);
+    const Stencil::Axis& walk = args.axis[args.axes < 3 ? 1 : 0];
+    const auto walked = static_cast<double>(smaller(share.length, walk.extent) + walk.taps - 1);
+    Work work = launches_work(
+        args, args.iterations,
+        {.blocks = share.blocks(),
+         .threads = lanes * warps,
+         .products = static_cast<double>(share.tasks) * walked * strip * R::rows * R::weights,
+         .rounds = walked,
+         .steps = walked * R::seen});
+    work.path = in_packs(args) ? "" : "cut";
+    return work;
+  });
 }
 
 void run(const Stencil::Args& args, Context& context) {
   stencil_detail::for_each_step(args, context, 0, [&](const Stencil::Args& step, void*) {
-    const int rows = step.rows().taps;
-    const int side = columns_beside(step);
-    const bool centered = step.columns().taps == 2 * side + 1;
-    if (step.axes == 3) return launch_queue<Reach<3, 3, 1, true>>(step, context);
-    if (rows <= 3 && side == 1 && centered) {
-      return launch_queue<Reach<3, 1, 1, true>>(step, context);
-    }
-    if (rows <= 5 && side == 2 && centered) {
-      return launch_queue<Reach<5, 1, 2, true>>(step, context);
-    }
-    if (rows <= 7 && side == 3 && centered) {
-      return launch_queue<Reach<7, 1, 3, true>>(step, context);
-    }
-    if (rows == 1) return launch_queue<Reach<1, 1, 4, false>>(step, context);
-    launch_queue<Reach<9, 1, 4, false>>(step, context);
+    with_reach(step, [&]<class R>() { launch_queue<R>(step, context); });
   });
 }
 
@@ -317,7 +342,7 @@ const Rung<Stencil> self{{.name = "register_queue",
                           .backend = device_backend,
                           .supports = supports,
                           .traffic = traffic,
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -169,10 +169,6 @@ Support supports(const Stencil::Args& args, const Context&) {
 
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, launches_of(args)); }
 
-double estimate(const Stencil::Args& args, const Context& context) {
-  return seconds(args, context, {.bandwidth = 0.7, .peak = 0.35}, launches_of(args));
-}
-
 /// One launch of so many iterations.
 Strips strips_of(const Stencil::Args& args, int steps) {
   // Two warps for each that is resident on a large GPU, unless most rows would be made twice.
@@ -197,6 +193,23 @@ Strips strips_of(const Stencil::Args& args, int steps) {
   return p;
 }
 
+std::int64_t tasks_of(const Strips& p) { return std::int64_t{p.strips} * p.bands * p.batch.size(); }
+
+Work work(const Stencil::Args& args, const Context&) {
+  const int launches = launches_of(args);
+  const int steps = ceil_div(args.iterations, launches);
+  const Strips p = strips_of(args, steps);
+  const double walked = smaller(p.length, p.rows) + steps * (args.rows().taps - 1);
+  const double taps = args.columns().taps * args.columns().taps;
+  return launches_work(
+      args, launches,
+      {.blocks = ceil_div(tasks_of(p), std::int64_t{warps}),
+       .threads = lanes * warps,
+       .products = static_cast<double>(tasks_of(p)) * walked * strip * steps * taps,
+       .rounds = walked,
+       .steps = walked * steps});
+}
+
 void run(const Stencil::Args& args, Context& context) {
   const int launches = launches_of(args);
   // Between launches, back and forth as between iterations: the last writes y.
@@ -210,8 +223,7 @@ void run(const Stencil::Args& args, Context& context) {
     const int steps = ceil_div(args.iterations - done, i);
     const TensorRef to = i % 2 == 1 ? args.y : between;
     const Strips p = strips_of(stencil_detail::one_step(args, from, to), steps);
-    const std::int64_t tasks = std::int64_t{p.strips} * p.bands * args.arrays();
-    launch(context, {.grid = ceil_div(tasks, std::int64_t{warps}), .block = {lanes, warps}},
+    launch(context, {.grid = ceil_div(tasks_of(p), std::int64_t{warps}), .block = {lanes, warps}},
            args.columns().taps == 3 ? stencil_temporal_blocking<1, 5>
                                     : stencil_temporal_blocking<2, 3>,
            p);
@@ -226,7 +238,7 @@ const Rung<Stencil> self{{.name = "temporal_blocking",
                           .backend = device_backend,
                           .supports = supports,
                           .traffic = traffic,
-                          .estimate = estimate,
+                          .work = work,
                           .run = run}};
 
 }  // namespace

@@ -115,13 +115,4 @@ Filter<T> filter_of(const Image::Args& args) {
   return filter;
 }
 
-/// A kernel's time: of moving x and y once, or where that is more, of the instructions that it
-/// spends on an element, in the time of so many f32 operations. The numbers of the rungs are from
-/// an H100, on which u8 and f32 take about the same.
-inline double seconds(const Image::Args& args, const Context& context, double operations) {
-  Cost cost = Image::cost(args);
-  cost.operations = operations * static_cast<double>(args.pixels() * args.channels);
-  return estimate_seconds(cost, {.bandwidth = 0.9}, context);
-}
-
 }  // namespace rung::image_cuda::inline RUNG_TARGET

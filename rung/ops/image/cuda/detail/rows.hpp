@@ -100,6 +100,21 @@ inline std::int64_t planes_of(const Image::Args& args) {
   return args.pictures.size() * (is_interleaved(args) ? 1 : args.channels);
 }
 
+/// Elements of a row in memory, of which is_interleaved() says what they are.
+inline std::int64_t row_elements(const Image::Args& args) {
+  return args.columns * (is_interleaved(args) ? args.channels : 1);
+}
+/// Blocks of 256 threads, with tiles of so many elements, and those that shared memory leaves room
+/// for on an SM.
+inline std::int64_t tile_blocks(const Image::Args& args, int tile_rows, int tile_width) {
+  return ceil_div(row_elements(args), tile_width) * ceil_div(args.rows, tile_rows) *
+         planes_of(args);
+}
+inline std::int64_t resident_tiles(std::int64_t shared_bytes) {
+  constexpr std::int64_t sm_bytes = 228 << 10, reserved = 1 << 10;
+  return smaller<std::int64_t>(8, sm_bytes / (shared_bytes + reserved));
+}
+
 /// What kernels whose blocks are tiles of so many rows take.
 inline Support supports_tiles(const Image::Args& args, int tile_rows) {
   if (args.filter() == ImageFilter::grey) return unsupported("takes filters with a neighborhood");

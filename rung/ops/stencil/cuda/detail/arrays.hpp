@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the general rungs of a GPU share: a call with types, its weights however they were given,
-// and estimates.
+// and the facts of its launches.
 #pragma once
 
 #include <cstdint>
@@ -113,29 +113,36 @@ void with_types(const Stencil::Args& args, F&& f) {
   });
 }
 
-/// What a kernel reaches on an H200 class device: shares of the memory's rate and of that of
-/// multiply-adds; `launches` for all iterations, each of which moves x and y once.
-struct Reaches {
-  double bandwidth, peak;
-};
-inline double seconds(const Stencil::Args& args, const Context& context, const Reaches& reaches,
-                      int launches) {
-  constexpr double launch_seconds = 4e-6;
-  const NominalRates rates = nominal_rates(context);
-  const double moving = Stencil::cost(args).bytes / (reaches.bandwidth * rates.bytes_per_second);
-  // As the kernels multiply: every tap of the mask, separable or not.
-  const double operations = 2.0 * args.taps() * static_cast<double>(args.elements());
-  const double computing = operations / (reaches.peak * rates.operations_per_second);
-  const double steps = args.iterations;
-  return launches * launch_seconds + larger(moving * launches, computing * steps);
-}
-
 /// Bytes of so many launches.
 inline Cost traffic_of(const Stencil::Args& args, int launches) {
   Cost cost = Stencil::cost(args);
   cost.bytes *= launches;
   cost.written *= launches;
   return cost;
+}
+
+/// What a launch does: `products` of the mask's taps, by however many elements it makes.
+struct LaunchFacts {
+  std::int64_t blocks, threads, shared_bytes = 0;
+  double products;   // of all blocks
+  double rounds;     // of a block
+  double steps = 0;  // the same
+};
+/// Facts of so many equal launches. Edges that fold cost a division for every index.
+inline Work launches_work(const Stencil::Args& args, int launches, const LaunchFacts& one) {
+  constexpr std::int64_t sm_bytes = 228 << 10, reserved = 1 << 10, sm_threads = 2048;
+  const bool folds = args.edge == StencilEdge::mirror || args.edge == StencilEdge::wrap;
+  return {.bytes = Stencil::cost(args).bytes * launches,
+          .operations = 2 * one.products * launches,
+          .launches = launches,
+          .blocks = one.blocks,
+          .resident = larger<std::int64_t>(
+              smaller(sm_threads / one.threads, sm_bytes / (one.shared_bytes + reserved)), 1),
+          .rounds = one.rounds * launches,
+          .steps = one.steps * launches,
+          .path = args.x.dtype == DType::f64 ? "f64"
+                  : folds                    ? "folds"
+                                             : ""};
 }
 
 }  // namespace rung::stencil_cuda::inline RUNG_TARGET
