@@ -14,18 +14,22 @@
 namespace rung {
 namespace {
 
-/// Time on one thread of a 2-core Zen 5 vCPU.
-double seconds_of(const ActivationBackward::Args& args) {
+int threads_of(const ActivationBackward::Args& args, const Context& context) {
   using enum ActivationFunction;
+  constexpr double of_each = 17e3;  // operations
   const bool has_exponential = args.function == gelu || args.function == silu;
-  const double each = args.flat() ? (has_exponential ? 0.6e-9 : 0.3e-9) : 2e-9;
-  return static_cast<double>(args.dx.size()) * each;
+  const double each = args.flat() ? (has_exponential ? 2 : 1) : 7;
+  return cpu::threads_worth(static_cast<double>(args.dx.size()) * each, of_each, context.threads());
+}
+
+Work work(const ActivationBackward::Args& args, const Context& context) {
+  return {.threads = threads_of(args, context)};
 }
 
 void run(const ActivationBackward::Args& args, Context& context) {
   constexpr std::int64_t block = 4096;  // elements: whole lines of every type
   const std::int64_t count = args.elements.size();
-  const int threads = cpu::threads_worth(seconds_of(args), context.threads());
+  const int threads = threads_of(args, context);
   cpu::run_shares(threads, [&](const cpu::Team& team) {
     const cpu::Range blocks = team.share(ceil_div(count, block));
     activation_backward_cpu::compute(args,
@@ -33,7 +37,8 @@ void run(const ActivationBackward::Args& args, Context& context) {
   });
 }
 
-const Rung<ActivationBackward> self{{.name = "threads", .step = 30, .after = "simd", .run = run}};
+const Rung<ActivationBackward> self{
+    {.name = "threads", .step = 30, .after = "simd", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -46,17 +46,21 @@ void run(const ActivationBackward::Args& args, Context& context) {
   });
 }
 
-double estimate(const ActivationBackward::Args& args, const Context& context) {
-  const double share = !args.flat() ? 0.2 : args.dx.dtype == DType::f32 ? 0.75 : 0.5;
-  return launch_seconds +
-         estimate_seconds(ActivationBackward::cost(args), {.bandwidth = share}, context);
+Work work(const ActivationBackward::Args& args, const Context&) {
+  return {.blocks = (args.elements.size() + threads - 1) / threads,
+          .resident = 8,
+          .rounds = 1,
+          .steps = 1,
+          .path = !args.flat()                  ? "strided"
+                  : args.dx.dtype == DType::f64 ? "f64"
+                                                : ""};
 }
 
 const Rung<ActivationBackward> self{{.name = "thread_per_element",
                                      .step = 10,
                                      .backend = device_backend,
                                      .passes = {.loads = 1, .stores = 1},
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace

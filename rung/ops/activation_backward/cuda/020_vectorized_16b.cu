@@ -73,10 +73,13 @@ void run(const ActivationBackward::Args& args, Context& context) {
   });
 }
 
-double estimate(const ActivationBackward::Args& args, const Context& context) {
-  const double share = args.dx.dtype == DType::f64 ? 0.8 : 0.9;
-  return launch_seconds +
-         estimate_seconds(ActivationBackward::cost(args), {.bandwidth = share}, context);
+Work work(const ActivationBackward::Args& args, const Context&) {
+  const auto width = static_cast<std::int64_t>(16 / size_of(args.dx.dtype));
+  return {.blocks = ceil_div(ceil_div(args.dx.size(), width) + 1, threads),
+          .resident = 8,
+          .rounds = 1,
+          .steps = width,
+          .path = args.dx.dtype == DType::f64 ? "f64" : ""};
 }
 
 const Rung<ActivationBackward> self{{.name = "vectorized_16b",
@@ -85,7 +88,7 @@ const Rung<ActivationBackward> self{{.name = "vectorized_16b",
                                      .backend = device_backend,
                                      .supports = supports,
                                      .passes = {.loads = 1, .stores = 1},
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace

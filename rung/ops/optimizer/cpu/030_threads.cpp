@@ -12,11 +12,19 @@ namespace rung {
 namespace {
 using namespace optimizer_cpu;
 
-/// A call of less work stays on one thread.
-bool worth_a_team(const Optimizer::Args& args) { return seconds(args) > 10e-6; }
+/// A call of less work stays on one thread; elements that are apart take as long as 48 bytes each.
+bool worth_a_team(const Optimizer::Args& args) {
+  constexpr double bytes = 120e3, apart = 48;
+  const double odd = args.flat() ? 0 : apart * static_cast<double>(args.elements.size());
+  return Optimizer::cost(args).bytes + odd > bytes;
+}
+int threads_of(const Optimizer::Args& args, const Context& context) {
+  return static_cast<int>(std::min<std::int64_t>(worth_a_team(args) ? context.threads() : 1,
+                                                 std::max<std::int64_t>(chunks_of(args), 1)));
+}
 
-double estimate(const Optimizer::Args& args, const Context&) {
-  return worth_a_team(args) ? seconds(args) / 2 : seconds(args);
+Work work(const Optimizer::Args& args, const Context& context) {
+  return step_work(args, threads_of(args, context));
 }
 
 void run(const Optimizer::Args& args, Context& context) {
@@ -26,8 +34,7 @@ void run(const Optimizer::Args& args, Context& context) {
   auto* squares = static_cast<double*>(
       needs_norm ? context.workspace(static_cast<std::size_t>(chunks + 1) * sizeof(double))
                  : nullptr);
-  const auto threads = static_cast<int>(std::min<std::int64_t>(
-      worth_a_team(args) ? context.threads() : 1, std::max<std::int64_t>(chunks, 1)));
+  const int threads = threads_of(args, context);
   double clip = 1;
   const auto ranks = needs_norm ? cpu::Ranks::concurrent : cpu::Ranks::independent;
   cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
@@ -51,7 +58,7 @@ void run(const Optimizer::Args& args, Context& context) {
 }
 
 const Rung<Optimizer> self{
-    {.name = "threads", .step = 30, .after = "simd", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 30, .after = "simd", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

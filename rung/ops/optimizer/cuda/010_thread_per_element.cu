@@ -57,17 +57,22 @@ void run(const Optimizer::Args& args, Context& context) {
   });
 }
 
-double estimate(const Optimizer::Args& args, const Context& context) {
-  const double share = !args.flat() ? 0.2 : 0.7;
-  return (args.needs_norm() ? 3 : 1) * launch_seconds +
-         estimate_seconds(Optimizer::cost(args), {.bandwidth = share}, context);
+Work work(const Optimizer::Args& args, const Context&) {
+  return {.launches = args.needs_norm() ? 3 : 1,
+          .blocks = ceil_div(args.elements.size(), threads),
+          .resident = 8,
+          .rounds = 1,
+          .steps = 1,
+          .path = !args.flat()        ? "strided"
+                  : args.needs_norm() ? "norm"
+                                      : ""};
 }
 
 const Rung<Optimizer> self{{.name = "thread_per_element",
                             .step = 10,
                             .backend = device_backend,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

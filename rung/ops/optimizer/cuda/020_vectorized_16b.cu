@@ -87,9 +87,14 @@ void run(const Optimizer::Args& args, Context& context) {
   });
 }
 
-double estimate(const Optimizer::Args& args, const Context& context) {
-  return (args.needs_norm() ? 3 : 1) * launch_seconds +
-         estimate_seconds(Optimizer::cost(args), {.bandwidth = 0.9}, context);
+Work work(const Optimizer::Args& args, const Context&) {
+  const auto width = static_cast<std::int64_t>(16 / size_of(args.parameters.dtype));
+  return {.launches = args.needs_norm() ? 3 : 1,
+          .blocks = ceil_div(ceil_div(args.elements.size(), width) + 1, threads),
+          .resident = 4,
+          .rounds = 1,
+          .steps = width,
+          .path = args.needs_norm() ? "norm" : ""};
 }
 
 const Rung<Optimizer> self{{.name = "vectorized_16b",
@@ -98,7 +103,7 @@ const Rung<Optimizer> self{{.name = "vectorized_16b",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

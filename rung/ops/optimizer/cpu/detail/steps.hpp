@@ -102,11 +102,15 @@ inline double clip_of(const Optimizer::Args& args, double squares) {
   return clip_factor(args.options.max_norm, norm);
 }
 
-/// Estimates the time of a call on one core, with vectors (2-core Emerald Rapids vCPU).
-inline double seconds(const Optimizer::Args& args) {
-  constexpr double bytes_per_second = 12e9, per_odd_element = 4e-9;
-  const double odd = args.flat() ? 0 : per_odd_element * static_cast<double>(args.elements.size());
-  return 30e-9 + Optimizer::cost(args).bytes / bytes_per_second + odd;
+/// Facts of a call on so many threads.
+inline Work step_work(const Optimizer::Args& args, int threads) {
+  const bool half = size_of(args.parameters.dtype) == 2;
+  return {.blocks = args.elements.size(),
+          .threads = threads,
+          .path = !args.flat()        ? "strided"
+                  : args.needs_norm() ? half ? "half norm" : "norm"
+                  : half              ? "half"
+                                      : ""};
 }
 
 }  // namespace rung::optimizer_cpu
