@@ -67,15 +67,13 @@ HWY_EXPORT(pairwise);
 
 void run(const Reduce::Args& args, Context&) { HWY_DYNAMIC_DISPATCH(pairwise)(args); }
 
-double estimate(const Reduce::Args& args, const Context&) {
-  return 2e-7 + Reduce::cost(args).bytes / 35e9;
-}
+Work work(const Reduce::Args& args, const Context&) { return row_facts(args, 1); }
 
 const Rung<Reduce> self{{.name = "pairwise",
                          .step = 40,
                          .after = "simd",
                          .supports = require_contiguous_rows,
-                         .estimate = estimate,
+                         .work = work,
                          .run = run}};
 }  // namespace
 }  // namespace rung::reduce_cpu

@@ -79,15 +79,13 @@ HWY_EXPORT(compensated);
 
 void run(const Reduce::Args& args, Context&) { HWY_DYNAMIC_DISPATCH(compensated)(args); }
 
-double estimate(const Reduce::Args& args, const Context&) {
-  return 2e-7 + Reduce::cost(args).bytes / 30e9;
-}
+Work work(const Reduce::Args& args, const Context&) { return row_facts(args, 1); }
 
 const Rung<Reduce> self{{.name = "compensated",
                          .step = 45,
                          .after = "pairwise",
                          .supports = require_contiguous_rows,
-                         .estimate = estimate,
+                         .work = work,
                          .run = run}};
 }  // namespace
 }  // namespace rung::reduce_cpu

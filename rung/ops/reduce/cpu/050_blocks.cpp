@@ -448,9 +448,7 @@ Support supports(const Reduce::Args& args, const Context&) {
   return has_plain_rows(args) ? supported : unsupported("contiguous rows of f32, f64, i32 and i64");
 }
 
-double estimate(const Reduce::Args& args, const Context&) {
-  return 2e-7 + Reduce::cost(args).bytes / 35e9;
-}
+Work work(const Reduce::Args& args, const Context&) { return row_facts(args, 1); }
 
 void run(const Reduce::Args& args, Context&) {
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
@@ -479,7 +477,7 @@ const Rung<Reduce> self{{.name = "blocks",
                          .step = 50,
                          .after = "pairwise",
                          .supports = supports,
-                         .estimate = estimate,
+                         .work = work,
                          .run = run}};
 }  // namespace
 }  // namespace rung::reduce_cpu

@@ -434,8 +434,8 @@ int useful_threads(const Reduce::Args& args, const Context& context) {
   return bytes_of(args) < min_bytes ? 1 : context.threads();
 }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  return 1e-7 + Reduce::cost(args).bytes / (40e9 * useful_threads(args, context));
+Work work(const Reduce::Args& args, const Context& context) {
+  return row_facts(args, useful_threads(args, context));
 }
 
 void run(const Reduce::Args& args, Context& context) {
@@ -447,6 +447,6 @@ void run(const Reduce::Args& args, Context& context) {
 }
 
 const Rung<Reduce> self{
-    {.name = "threads", .step = 60, .after = "blocks", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 60, .after = "blocks", .work = work, .run = run}};
 }  // namespace
 }  // namespace rung

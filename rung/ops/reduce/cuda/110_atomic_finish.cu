@@ -49,16 +49,22 @@ __global__ void __launch_bounds__(pass_threads)
 }
 
 template <class T, class Y>
+std::int64_t blocks_of(const Reduce::Args& args, const Context& context) {
+  return smaller(
+      resident_blocks(context, reduce_atomic_finish<T, Y>, pass_threads, sizeof(Scratch)),
+      ceil_div(args.terms.size(), pass_threads * unrolled));
+}
+
+template <class T, class Y>
 void reduce_atomically(const Reduce::Args& args, Context& context) {
   const std::int64_t n = args.terms.size();
-  const auto kernel = reduce_atomic_finish<T, Y>;
-  const std::int64_t blocks =
-      smaller(resident_blocks(context, kernel, pass_threads, sizeof(Scratch)),
-              ceil_div(n, pass_threads * unrolled));
   Y* y = static_cast<Y*>(args.y.data);
   launch(context, {.grid = 1, .block = 1}, reduce_atomic_finish_zero<Y>, y);
-  launch(context, {.grid = blocks, .block = pass_threads, .shared_bytes = sizeof(Scratch)}, kernel,
-         static_cast<const T*>(args.x.data), n, y);
+  launch(context,
+         {.grid = blocks_of<T, Y>(args, context),
+          .block = pass_threads,
+          .shared_bytes = sizeof(Scratch)},
+         reduce_atomic_finish<T, Y>, static_cast<const T*>(args.x.data), n, y);
 }
 
 Support supports(const Reduce::Args& args, const Context&) {
@@ -70,14 +76,32 @@ Support supports(const Reduce::Args& args, const Context&) {
   return supported;
 }
 
-void run(const Reduce::Args& args, Context& context) {
+/// Calls f<T, Y>() with the types of a call.
+template <class F>
+void with_types(const Reduce::Args& args, const F& f) {
   visit<std::int32_t, std::int64_t>(args.x.dtype, [&]<class T>() {
     if (args.y.dtype == DType::i32) {
-      reduce_atomically<T, unsigned>(args, context);
+      f.template operator()<T, unsigned>();
     } else {
-      reduce_atomically<T, unsigned long long>(args, context);
+      f.template operator()<T, unsigned long long>();
     }
   });
+}
+
+Work work(const Reduce::Args& args, const Context& context) {
+  std::int64_t blocks = 0;
+  with_types(args, [&]<class T, class Y>() { blocks = blocks_of<T, Y>(args, context); });
+  const std::int64_t trips =
+      ceil_div(args.terms.size(), larger<std::int64_t>(blocks, 1) * pass_threads);
+  return {.launches = 2,
+          .blocks = blocks,
+          .resident = 2048 / pass_threads,
+          .rounds = ceil_div(trips, std::int64_t{unrolled}),
+          .steps = trips};
+}
+
+void run(const Reduce::Args& args, Context& context) {
+  with_types(args, [&]<class T, class Y>() { reduce_atomically<T, Y>(args, context); });
 }
 
 const Rung<Reduce> self{{.name = "atomic_finish",
@@ -86,7 +110,7 @@ const Rung<Reduce> self{{.name = "atomic_finish",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .speed = {.bandwidth = 0.85, .launches = 2},
+                         .work = work,
                          .run = run}};
 
 }  // namespace

@@ -133,29 +133,53 @@ void provide(Sharing& sharing, Context& context) {
 }
 
 template <class F>
-void run_fold(const Reduce::Args& args, Context& context, const F& fold) {
-  const auto kernel = reduce_general<F>;
-  constexpr std::size_t shared_bytes = sizeof(FinishScratch<F>);
-  Sharing sharing = share_out(args.results(), average_terms(args), 4,
-                              resident_blocks(context, kernel, block_threads, shared_bytes));
-  if (sharing.results == 0) return;
-  provide<typename F::State>(sharing, context);
-  launch(context, {.grid = sharing.blocks(), .block = block_threads, .shared_bytes = shared_bytes},
-         kernel, Elements{args.x.data, args.x.dtype, args.terms}, places_of(args), sharing,
-         result_of(args), fold);
+Sharing sharing_of(const Reduce::Args& args, const Context& context) {
+  return share_out(
+      args.results(), average_terms(args), 4,
+      resident_blocks(context, reduce_general<F>, block_threads, sizeof(FinishScratch<F>)));
 }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  return launch_seconds +
-         Reduce::cost(args).operations * 4 / nominal_rates(context).bytes_per_second / 0.2;
+template <class F>
+void run_fold(const Reduce::Args& args, Context& context, const F& fold) {
+  Sharing sharing = sharing_of<F>(args, context);
+  if (sharing.results == 0) return;
+  provide<typename F::State>(sharing, context);
+  launch(
+      context,
+      {.grid = sharing.blocks(), .block = block_threads, .shared_bytes = sizeof(FinishScratch<F>)},
+      reduce_general<F>, Elements{args.x.data, args.x.dtype, args.terms}, places_of(args), sharing,
+      result_of(args), fold);
+}
+
+/// Calls f(fold) with the fold of a call on the widest type of its kind.
+template <class F>
+void with_fold(const Reduce::Args& args, const F& f) {
+  if (is_floating(args.x.dtype)) {
+    visit_wide_folds<double>(args, f);
+  } else {
+    visit_wide_folds<std::int64_t>(args, f);
+  }
+}
+
+Work work(const Reduce::Args& args, const Context& context) {
+  Work work;
+  with_fold(args, [&]<class Fold>(const Fold&) {
+    const Sharing sharing = sharing_of<Fold>(args, context);
+    const Index trips = ceil_div(average_terms(args), Index{sharing.splits} * sharing.group);
+    const bool contiguous = args.terms.is_contiguous() || args.terms.size() == 1;
+    work = {.blocks = sharing.blocks(),
+            .resident = 2048 / block_threads,
+            .rounds = trips + (sharing.splits > 1 ? 3 : 0),
+            .steps = trips,
+            .path = is_floating(args.x.dtype) ? contiguous ? "" : "strided"
+                    : contiguous              ? "whole numbers"
+                                              : "whole numbers strided"};
+  });
+  return work;
 }
 
 void run(const Reduce::Args& args, Context& context) {
-  if (is_floating(args.x.dtype)) {
-    visit_wide_folds<double>(args, [&](const auto& fold) { run_fold(args, context, fold); });
-  } else {
-    visit_wide_folds<std::int64_t>(args, [&](const auto& fold) { run_fold(args, context, fold); });
-  }
+  with_fold(args, [&](const auto& fold) { run_fold(args, context, fold); });
 }
 
 const Rung<Reduce> self{{.name = "general",
@@ -163,7 +187,7 @@ const Rung<Reduce> self{{.name = "general",
                          .after = "atomic_finish",
                          .backend = device_backend,
                          .passes = {.loads = 1, .stores = 1},
-                         .estimate = estimate,
+                         .work = work,
                          .run = run}};
 
 }  // namespace

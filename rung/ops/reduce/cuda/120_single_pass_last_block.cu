@@ -107,30 +107,45 @@ int splits_of(Index results, Index packs, Index resident) {
 }
 
 template <class F>
-void launch_long_rows(const Reduce::Args& args, Context& context, const F& fold) {
-  if (args.results() == 0) return;
-  constexpr Index max_blocks = 0x7fffffff;
-  constexpr std::size_t shared_bytes = sizeof(WarpValues<typename F::State, long_row_threads>);
-  const RowPieces rows = row_pieces(args);
-  const auto kernel =
-      rows.pieces.size() == 1 ? reduce_long_rows<F, true> : reduce_long_rows<F, false>;
+auto kernel_of(const Reduce::Args& args) {
+  return row_pieces(args).pieces.size() == 1 ? reduce_long_rows<F, true>
+                                             : reduce_long_rows<F, false>;
+}
+template <class F>
+constexpr std::size_t shared_bytes = sizeof(WarpValues<typename F::State, long_row_threads>);
+
+template <class F>
+Sharing sharing_of(const Reduce::Args& args, const Context& context) {
   Sharing sharing;
   sharing.results = args.results();
-  sharing.splits = splits_of(sharing.results, packs_of_row(args),
-                             resident_blocks(context, kernel, long_row_threads, shared_bytes));
-  sharing.share = share_of<typename F::Element>(rows.length, sharing.splits);
+  sharing.splits =
+      splits_of(sharing.results, packs_of_row(args),
+                resident_blocks(context, kernel_of<F>(args), long_row_threads, shared_bytes<F>));
+  sharing.share = share_of<typename F::Element>(row_pieces(args).length, sharing.splits);
+  return sharing;
+}
+std::int64_t blocks_of(const Sharing& sharing) {
+  constexpr Index max_blocks = 0x7fffffff;
+  return smaller(sharing.results * sharing.splits, max_blocks);
+}
+
+template <class F>
+void launch_long_rows(const Reduce::Args& args, Context& context, const F& fold) {
+  if (args.results() == 0) return;
+  Sharing sharing = sharing_of<F>(args, context);
   if (sharing.splits > 1) sharing.states = zeroed_of(context).packets;
   launch(context,
-         {.grid = smaller(sharing.results * sharing.splits, max_blocks),
+         {.grid = blocks_of(sharing),
           .block = long_row_threads,
-          .shared_bytes = shared_bytes,
+          .shared_bytes = shared_bytes<F>,
           .dependent = can_depend(context)},
-         kernel, rows, places_of(args), sharing, result_of(args), fold);
+         kernel_of<F>(args), row_pieces(args), places_of(args), sharing, result_of(args), fold);
 }
 
 }  // namespace
 
-/// Runs a call on elements of T: compiled with its kernels in T's part of this file.
+/// Runs a call on elements of T, and says what that does: compiled with its kernels in T's part of
+/// this file.
 template <class T>
 void run_long_rows(const Reduce::Args& args, Context& context);
 template <>
@@ -138,11 +153,27 @@ void run_long_rows<RUNG_SPLIT_TYPE>(const Reduce::Args& args, Context& context) 
   visit_folds<RUNG_SPLIT_TYPE, true>(
       args, [&](const auto& fold) { launch_long_rows(args, context, fold); });
 }
+template <class T>
+Work long_rows_work(const Reduce::Args& args, const Context& context);
+template <>
+Work long_rows_work<RUNG_SPLIT_TYPE>(const Reduce::Args& args, const Context& context) {
+  Work work;
+  visit_folds<RUNG_SPLIT_TYPE, true>(args, [&]<class F>(const F&) {
+    const Sharing sharing = sharing_of<F>(args, context);
+    work = row_work(args, blocks_of(sharing), 4, long_row_threads, sharing.splits);
+  });
+  return work;
+}
 
 #if RUNG_SPLIT_ONCE
 namespace {
 
 Support supports(const Reduce::Args& args, const Context&) { return require_rows(args); }
+
+Work work(const Reduce::Args& args, const Context& context) {
+  return visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
+      args.x.dtype, [&]<class T>() { return long_rows_work<T>(args, context); });
+}
 
 void run(const Reduce::Args& args, Context& context) {
   visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
@@ -155,7 +186,7 @@ const Rung<Reduce> self{{.name = "single_pass_last_block",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .estimate = fast_seconds,
+                         .work = work,
                          .run = run}};
 
 }  // namespace

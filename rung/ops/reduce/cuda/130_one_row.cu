@@ -115,12 +115,17 @@ __global__ void __launch_bounds__(threads, is_light<F> ? 4 : 2)
 }
 
 template <class F>
-void launch_one_row(const Reduce::Args& args, Context& context, const F& fold) {
-  const OneRow row = one_row<typename F::Element>(args.x.data, args.terms.size());
+Index blocks_of(const OneRow& row, const Context& context) {
   // Half of what the device holds, so that the next launch's blocks find room; the same number on
   // each SM.
   const Index most = Index{context.info().sms} * (is_light<F> ? 2 : 1);
-  const Index blocks = clamped<Index>(row.packs / (threads * 2), 1, smaller(most, max_packets));
+  return clamped<Index>(row.packs / (threads * 2), 1, smaller(most, max_packets));
+}
+
+template <class F>
+void launch_one_row(const Reduce::Args& args, Context& context, const F& fold) {
+  const OneRow row = one_row<typename F::Element>(args.x.data, args.terms.size());
+  const Index blocks = blocks_of<F>(row, context);
   Post post{};
   if (blocks > 1) {
     const Zeroed zeroed = zeroed_of(context);
@@ -136,7 +141,8 @@ void launch_one_row(const Reduce::Args& args, Context& context, const F& fold) {
 
 }  // namespace
 
-/// Runs a call on elements of T: compiled with its kernels in T's part of this file.
+/// Runs a call on elements of T, and says what that does: compiled with its kernels in T's part of
+/// this file.
 template <class T>
 void run_one_row(const Reduce::Args& args, Context& context);
 template <>
@@ -145,10 +151,28 @@ void run_one_row<RUNG_SPLIT_TYPE>(const Reduce::Args& args, Context& context) {
       args, [&](const auto& fold) { launch_one_row(args, context, fold); });
 }
 
+template <class T>
+Work one_row_work(const Reduce::Args& args, const Context& context);
+template <>
+Work one_row_work<RUNG_SPLIT_TYPE>(const Reduce::Args& args, const Context& context) {
+  Work work;
+  visit_folds<RUNG_SPLIT_TYPE, true>(args, [&]<class F>(const F&) {
+    const OneRow row = one_row<typename F::Element>(args.x.data, args.terms.size());
+    const Index blocks = blocks_of<F>(row, context);
+    work = row_work(args, blocks, 2, threads, blocks);
+  });
+  return work;
+}
+
 #if RUNG_SPLIT_ONCE
 namespace {
 
 Support supports(const Reduce::Args& args, const Context&) { return require_one_row(args); }
+
+Work work(const Reduce::Args& args, const Context& context) {
+  return visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
+      args.x.dtype, [&]<class T>() { return one_row_work<T>(args, context); });
+}
 
 void run(const Reduce::Args& args, Context& context) {
   visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
@@ -161,7 +185,7 @@ const Rung<Reduce> self{{.name = "one_row",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .estimate = fast_seconds,
+                         .work = work,
                          .run = run}};
 
 }  // namespace

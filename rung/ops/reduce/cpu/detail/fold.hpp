@@ -163,4 +163,19 @@ void store_results(const Reduce::Args& args, std::int64_t first, std::int64_t st
   });
 }
 
+/// Facts of a call: a result costs something, and its terms. Gathered rows, types that are widened
+/// and searches have paths of their own.
+inline Work row_facts(const Reduce::Args& args, int threads) {
+  const auto results = static_cast<double>(std::max<std::int64_t>(args.results(), 1));
+  const bool contiguous = args.terms.is_contiguous();
+  return {.blocks = results,
+          .steps = Reduce::cost(args).operations / results,
+          .threads = threads,
+          .path = args.is_arg()                ? contiguous ? "arg" : "arg apart"
+                  : args.x.dtype == DType::f64 ? contiguous ? "f64" : "f64 apart"
+                  : size_of(args.x.dtype) < 4  ? contiguous ? "narrow" : "narrow apart"
+                  : contiguous                 ? ""
+                                               : "apart"};
+}
+
 }  // namespace rung::reduce_cpu

@@ -566,14 +566,12 @@ Support supports(const Reduce::Args& args, const Context&) {
                            : unsupported("contiguous results, with reduced axes of larger strides");
 }
 
-double estimate(const Reduce::Args& args, const Context&) {
-  return 2e-7 + Reduce::cost(args).bytes / 35e9;
-}
+Work work(const Reduce::Args& args, const Context&) { return row_facts(args, 1); }
 
 void run(const Reduce::Args& args, Context& context) { reduce_columns(args, context, 1); }
 
 const Rung<Reduce> self{
-    {.name = "columns", .after = "blocks", .supports = supports, .estimate = estimate, .run = run}};
+    {.name = "columns", .after = "blocks", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung::reduce_cpu
 #endif

@@ -139,9 +139,7 @@ Support supports(const Reduce::Args& args, const Context&) {
   return bytes <= 256 ? supported : unsupported("rows of more than 256 bytes");
 }
 
-double estimate(const Reduce::Args& args, const Context&) {
-  return 2e-7 + Reduce::cost(args).bytes / 35e9;
-}
+Work work(const Reduce::Args& args, const Context&) { return row_facts(args, 1); }
 
 void run(const Reduce::Args& args, Context&) {
   constexpr std::int64_t batch = 256;
@@ -169,11 +167,8 @@ void run(const Reduce::Args& args, Context&) {
   });
 }
 
-const Rung<Reduce> self{{.name = "short_rows",
-                         .after = "blocks",
-                         .supports = supports,
-                         .estimate = estimate,
-                         .run = run}};
+const Rung<Reduce> self{
+    {.name = "short_rows", .after = "blocks", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung::reduce_cpu
 #endif

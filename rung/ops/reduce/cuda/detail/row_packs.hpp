@@ -3,6 +3,8 @@
 // columns): their types and operations, and how threads fold a contiguous row in loads of 16 bytes.
 #pragma once
 
+#include <string_view>
+
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/ops/reduce/cuda/detail/single_pass.hpp"
@@ -182,19 +184,30 @@ inline Support require_one_row(const Reduce::Args& args) {
              : unsupported("rows of more than 256 MiB");
 }
 
-/// Seconds of the fast kernels, which are equal: each supports only what it is best at.
-inline double fast_seconds(const Reduce::Args& args, const Context& context) {
-  // The lanes of a result wait for each piece of its row before the next.
-  constexpr double wait = 0.55e-6;
-  constexpr double groups_per_sm = 64;  // warps
-  double waiting = 0;
-  if (!is_fast_columns(args)) {
-    const auto pieces = static_cast<double>(row_pieces(args).pieces.size());
-    const double waves = static_cast<double>(args.results()) / (groups_per_sm * context.info().sms);
-    if (pieces > 1) waiting = pieces * wait * larger(1.0, waves);
-  }
-  return larger(estimate_seconds(Reduce::cost(args), {.bandwidth = 1}, context),
-                launch_seconds + waiting);
+/// A path where an element takes more or other instructions.
+inline std::string_view fold_path(const Reduce::Args& args) {
+  if (args.x.dtype == DType::f64) return args.is_arg() ? "f64 arg" : "f64";
+  if (size_of(args.x.dtype) < 4) return args.is_arg() ? "narrow arg" : "narrow";
+  return args.is_arg() ? "arg" : "";
+}
+
+/// Facts of blocks in which `threads` share what `splits` leave of a row; they wait for each piece
+/// of it before the next.
+inline Work row_work(const Reduce::Args& args, Index blocks, Index resident, Index threads,
+                     Index splits = 1) {
+  const RowPieces rows = row_pieces(args);
+  const Index pieces = larger<Index>(rows.pieces.size(), 1);
+  const Index packs = ceil_div(packs_of_row(args), pieces);
+  const bool whole = pieces > 1 && pieces >= splits;  // blocks have whole pieces
+  const Index trips = whole ? ceil_div(pieces, splits) * ceil_div(packs, threads)
+                            : pieces * ceil_div(packs, threads * splits);
+  const Index waits = whole ? ceil_div(pieces, splits) : pieces;
+  return {.blocks = blocks,
+          .resident = resident,
+          .rounds =
+              waits * ceil_div(ceil_div(trips, waits), Index{loads_at_once}) + (splits > 1 ? 2 : 0),
+          .steps = trips,
+          .path = fold_path(args)};
 }
 
 }  // namespace rung::reduce_cuda::inline RUNG_TARGET

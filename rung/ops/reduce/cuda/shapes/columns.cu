@@ -32,6 +32,7 @@ struct ColumnMatrix {
   Index elements = 0;  // of one matrix, with groups
   Index tiles = 1;     // of the width
   Index count = 0;     // terms a result
+  Index blocks = 0;    // of all matrices, for each split
   int groups = 1;
   bool aligned = false;  // every row of every matrix begins at a multiple of 16 bytes
   int splits = 1;        // of the rows
@@ -151,7 +152,7 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 template <class F>
-void launch_columns(const Reduce::Args& args, Context& context, const F& fold) {
+ColumnMatrix matrix_of(const Reduce::Args& args, const Context& context) {
   using T = typename F::Element;
   constexpr int tile_width = ColumnScratch<F>::width;
   constexpr Index width = vector_width<T>;
@@ -184,38 +185,63 @@ void launch_columns(const Reduce::Args& args, Context& context, const F& fold) {
       m.aligned = m.aligned && m.terms.strides[0][axis] % width == 0;
     }
   }
-  const auto kernel = reduce_columns_kernel<F>;
-  constexpr std::size_t shared_bytes = sizeof(ColumnScratch<F>);
-  const Index blocks = outer * m.tiles;
-  if (blocks == 0) return;
-  const Index resident = resident_blocks(context, kernel, block_threads, shared_bytes);
-  if (blocks <= max_tickets && blocks < resident) {
+  m.blocks = outer * m.tiles;
+  const Index resident =
+      resident_blocks(context, reduce_columns_kernel<F>, block_threads, sizeof(ColumnScratch<F>));
+  if (m.blocks > 0 && m.blocks <= max_tickets && m.blocks < resident) {
     const Index useful = m.rows / (rows_down * rows_at_once);
     constexpr Index max_splits = 264;  // the last block reads a state a column from each
-    m.splits = static_cast<int>(clamped<Index>(smaller(resident / blocks, useful), 1, max_splits));
+    m.splits =
+        static_cast<int>(clamped<Index>(smaller(resident / m.blocks, useful), 1, max_splits));
   }
+  return m;
+}
+
+template <class F>
+void launch_columns(const Reduce::Args& args, Context& context, const F& fold) {
+  ColumnMatrix m = matrix_of<F>(args, context);
+  if (m.blocks == 0) return;
   if (m.splits > 1) {
     m.tickets = tickets_of(context);
-    m.states = context.workspace(static_cast<std::size_t>(blocks * m.splits * tile_width) *
-                                 sizeof(typename F::State));
+    m.states =
+        context.workspace(static_cast<std::size_t>(m.blocks * m.splits * ColumnScratch<F>::width) *
+                          sizeof(typename F::State));
   }
   launch(context,
-         {.grid = {blocks, m.splits},
+         {.grid = {m.blocks, m.splits},
           .block = block_threads,
-          .shared_bytes = shared_bytes,
+          .shared_bytes = sizeof(ColumnScratch<F>),
           .dependent = can_depend(context)},
-         kernel, m, result_of(args), fold);
+         reduce_columns_kernel<F>, m, result_of(args), fold);
 }
 
 }  // namespace
 
-/// Runs a call on elements of T: compiled with its kernels in T's part of this file.
+/// Runs a call on elements of T, and says what that does: compiled with its kernels in T's part of
+/// this file.
 template <class T>
 void run_columns(const Reduce::Args& args, Context& context);
 template <>
 void run_columns<RUNG_SPLIT_TYPE>(const Reduce::Args& args, Context& context) {
   visit_folds<RUNG_SPLIT_TYPE, false>(
       args, [&](const auto& fold) { launch_columns(args, context, fold); });
+}
+
+template <class T>
+Work columns_work(const Reduce::Args& args, const Context& context);
+template <>
+Work columns_work<RUNG_SPLIT_TYPE>(const Reduce::Args& args, const Context& context) {
+  Work work;
+  visit_folds<RUNG_SPLIT_TYPE, false>(args, [&]<class F>(const F&) {
+    const ColumnMatrix m = matrix_of<F>(args, context);
+    const Index trips = ceil_div(m.rows, Index{rows_down} * m.splits);
+    work = {.blocks = m.blocks * m.splits,
+            .resident = 4,
+            .rounds = ceil_div(trips, Index{rows_at_once}) + (m.splits > 1 ? 3 : 0),
+            .steps = trips,
+            .path = m.aligned ? fold_path(args) : "askew"};
+  });
+  return work;
 }
 
 #if RUNG_SPLIT_ONCE
@@ -228,6 +254,11 @@ Support supports(const Reduce::Args& args, const Context&) {
   return args.is_arg() ? unsupported("no search down columns") : supported;
 }
 
+Work work(const Reduce::Args& args, const Context& context) {
+  return visit<float, double, f16, bf16, std::int32_t>(
+      args.x.dtype, [&]<class T>() { return columns_work<T>(args, context); });
+}
+
 void run(const Reduce::Args& args, Context& context) {
   visit<float, double, f16, bf16, std::int32_t>(args.x.dtype,
                                                 [&]<class T>() { run_columns<T>(args, context); });
@@ -238,7 +269,7 @@ const Rung<Reduce> self{{.name = "columns",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .estimate = fast_seconds,
+                         .work = work,
                          .run = run}};
 
 }  // namespace

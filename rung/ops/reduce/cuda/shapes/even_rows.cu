@@ -104,10 +104,9 @@ Support supports(const Reduce::Args& args, const Context&) {
   return args.results() <= most ? supported : unsupported("2^31 rows and more");
 }
 
-double estimate(const Reduce::Args& args, const Context& context) {
-  // A block per row leaves SMs idle where there are no more than four rows for each.
-  const double filled = static_cast<double>(args.results()) / (4.0 * context.info().sms + 1);
-  return fast_seconds(args, context) / smaller(1.0, filled);
+Work work(const Reduce::Args& args, const Context&) {
+  return row_work(args, args.results(), size_of(args.x.dtype) == 8 || args.is_arg() ? 4 : 8,
+                  threads);
 }
 
 void run(const Reduce::Args& args, Context& context) {
@@ -120,7 +119,7 @@ const Rung<Reduce> self{{.name = "even_rows",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .estimate = estimate,
+                         .work = work,
                          .run = run}};
 
 }  // namespace

@@ -39,20 +39,21 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-template <class F>
-void launch_short_rows(const Reduce::Args& args, Context& context, const F& fold) {
-  if (args.results() == 0) return;
-  constexpr Index max_blocks = 0x7fffffff;
+Sharing sharing_of(const Reduce::Args& args) {
   const Index packs = packs_of_row(args);
   Sharing sharing;
   sharing.results = args.results();
   sharing.group = 1;
   while (sharing.group < warp_size && sharing.group * 2 < packs) sharing.group *= 2;
-  const Index blocks = ceil_div(sharing.results, Index{block_threads / sharing.group});
+  return sharing;
+}
+
+template <class F>
+void launch_short_rows(const Reduce::Args& args, Context& context, const F& fold) {
+  if (args.results() == 0) return;
+  const Sharing sharing = sharing_of(args);
   launch(context,
-         {.grid = smaller(blocks, max_blocks),
-          .block = block_threads,
-          .dependent = can_depend(context)},
+         {.grid = sharing.blocks(), .block = block_threads, .dependent = can_depend(context)},
          reduce_short_rows<F>, row_pieces(args), places_of(args), sharing, result_of(args), fold);
 }
 
@@ -78,6 +79,11 @@ Support supports(const Reduce::Args& args, const Context& context) {
   return packs_of_row(args) <= (many ? 1024 : 64) ? supported : unsupported("short rows");
 }
 
+Work work(const Reduce::Args& args, const Context&) {
+  const Sharing sharing = sharing_of(args);
+  return row_work(args, sharing.blocks(), 2048 / block_threads, sharing.group);
+}
+
 void run(const Reduce::Args& args, Context& context) {
   visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
       args.x.dtype, [&]<class T>() { run_short_rows<T>(args, context); });
@@ -88,7 +94,7 @@ const Rung<Reduce> self{{.name = "short_rows",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .estimate = fast_seconds,
+                         .work = work,
                          .run = run}};
 
 }  // namespace

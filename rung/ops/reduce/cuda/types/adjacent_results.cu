@@ -8,7 +8,6 @@
 //          loads is of a sector of its own, of which one element is used.
 // Cost     an element per load, in full sectors; f64 or 64-bit operations.
 // Limits   results whose elements are adjacent. Floating sums: columns.
-#include "rung/device/waiting.hpp"
 #include "rung/ops/reduce/cuda/detail/any_elements.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
@@ -143,25 +142,22 @@ Support supports(const Reduce::Args& args, const Context&) {
              : unsupported("2^36 results");
 }
 
-double estimate(const Reduce::Args& args, const Context& context) {
+Work work(const Reduce::Args& args, const Context& context) {
+  constexpr std::int64_t sector = 32;
   const int across = across_of(args);
   const int shares = block_threads / across;
   const Sharing sharing = share_out(args, context);
-  const Index tiles = ceil_div(sharing.results, Index{across});
-  const auto terms = static_cast<double>(ceil_div(args.terms.size(), Index{sharing.splits}));
-  const auto innermost = static_cast<double>(args.kept.shape[args.kept.rank - 1]);
-  const double used = smaller(1.0, innermost / 32);
-  return waiting_seconds(Reduce::cost(args),
-                         {.bandwidth = 0.5 * used,
-                          .blocks = static_cast<double>(tiles) * sharing.splits,
-                          .blocks_per_sm = 6,
-                          .rounds = terms / (shares * loads),
-                          .fixed = sharing.splits > 1 ? 4e-6
-                                   : shares > 1       ? 2e-6
-                                                      : 1e-6,
-                          .round = 0.6e-6,
-                          .busy = terms * across * 0.15e-9},  // 64-bit operations
-                         context);
+  const Index terms = ceil_div(args.terms.size(), Index{sharing.splits});
+  // Each run of adjacent elements has sectors of its own.
+  const std::int64_t element = static_cast<std::int64_t>(size_of(args.x.dtype));
+  const Index run = args.kept.shape[args.kept.rank - 1];
+  return {.bytes = args.terms.size() * (args.results() / larger<Index>(run, 1)) *
+                   round_up(run * element, sector),
+          .blocks = ceil_div(sharing.results, Index{across}) * sharing.splits,
+          .resident = 6,
+          .rounds = ceil_div(terms, Index{shares} * loads) + (sharing.splits > 1 ? 4 : shares > 1),
+          .steps = ceil_div(terms, Index{shares}),
+          .path = is_floating(args.x.dtype) ? "floats" : ""};
 }
 
 void run(const Reduce::Args& args, Context& context) {
@@ -178,7 +174,7 @@ const Rung<Reduce> self{{.name = "adjacent_results",
                          .backend = device_backend,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .estimate = estimate,
+                         .work = work,
                          .run = run}};
 
 }  // namespace
