@@ -113,14 +113,18 @@ void run_dense(const Transpose::Args& args, int threads, Context& context) {
             [&](int rank, const Block& b) { stream_along(b, scratch + rank * panel_scratch); });
 }
 
+int threads_of(const Transpose::Args& args, const Context& context) {
+  return static_cast<int>(
+      std::clamp<std::int64_t>(2 * args.moves.bytes() / worth_a_thread, 1, context.threads()));
+}
+
 void run(const Transpose::Args& args, Context& context) {
   const Moves& m = args.moves;
   if (m.empty()) return;
   // Few elements take less time than the choice of a kernel.
   constexpr std::int64_t few = 12;
   if (m.elements() <= few && m.matrices() == 1) return move_blocks(args, {0, 1});
-  const int threads = static_cast<int>(
-      std::clamp<std::int64_t>(2 * m.bytes() / worth_a_thread, 1, context.threads()));
+  const int threads = threads_of(args, context);
   if (m.dense()) return run_dense(args, threads, context);
   const auto units = m.run > 1 ? run_units(m) : element_grid(m).size();
   cpu::run_shares(threads, [&](const cpu::Team& team) {
@@ -128,13 +132,12 @@ void run(const Transpose::Args& args, Context& context) {
   });
 }
 
-// The fastest in every case that has been timed, and the only one that takes every call fast.
-double estimate(const Transpose::Args& args, const Context&) {
-  return static_cast<double>(args.moves.bytes()) / 8e9;
+Work work(const Transpose::Args& args, const Context& context) {
+  return {.threads = threads_of(args, context)};
 }
 
 const Rung<Transpose> self{
-    {.name = "threads", .step = 90, .after = "streaming", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 90, .after = "streaming", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -27,14 +27,16 @@ __global__ void __launch_bounds__(elementwise_threads)
   y[at[0]] = x[at[1]];
 }
 
-/// By how much of a sector of x a warp uses: a run is used whole.
-double estimate(const Transpose::Args& args, const Context& context) {
-  constexpr double sector = 32;
-  const double together = static_cast<double>(args.moves.run) * args.moves.element_bytes;
-  const double used = smaller(1.0, together / sector);
-  // Below that, a thread's index arithmetic is what takes long.
-  const double fraction = smaller(0.15 + 0.6 * used, 0.08 * args.moves.element_bytes);
-  return tiled_seconds(args, context, {.rows = 1, .columns = 1, .block = 1}, fraction);
+Work work(const Transpose::Args& args, const Context&) {
+  // A run of x shares its sectors with others, which are read at other times.
+  constexpr std::int64_t sector = 32;
+  const Moves& m = args.moves;
+  const std::int64_t runs = m.elements() / larger<std::int64_t>(m.run, 1);
+  return {.bytes = m.bytes() + runs * round_up(m.run * m.element_bytes, sector),
+          .blocks = ceil_div<std::int64_t>(m.elements(), elementwise_threads),
+          .resident = 2048 / elementwise_threads,
+          .rounds = 1,
+          .path = element_path(m, m.run * m.element_bytes >= sector ? Lie::even : Lie::cut)};
 }
 
 void run(const Transpose::Args& args, Context& context) {
@@ -48,7 +50,7 @@ const Rung<Transpose> self{{.name = "naive_write_coalesced",
                             .after = "naive_read_coalesced",
                             .backend = device_backend,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

@@ -45,9 +45,7 @@ __global__ void __launch_bounds__(side* side)
   }
 }
 
-double estimate(const Transpose::Args& args, const Context& context) {
-  return tiled_seconds(args, context, tiling<Word<4>>, 0.17);
-}
+Work work(const Transpose::Args& args, const Context&) { return tiles_work(args, tiling<Word<4>>); }
 
 void run(const Transpose::Args& args, Context& context) {
   with_words<4>(args,
@@ -60,7 +58,7 @@ const Rung<Transpose> self{{.name = "padded",
                             .backend = device_backend,
                             .supports = require_words,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

@@ -62,13 +62,12 @@ Support supports(const Transpose::Args& args, const Context&) {
   return args.moves.run == 1 ? supported : unsupported("takes no runs of several elements");
 }
 
-double estimate(const Transpose::Args& args, const Context& context) {
-  constexpr double fractions[] = {0.22, 0.39, 0.64, 0.8, 0.84};  // of 1, 2, 4, 8 and 16 bytes
-  const int size = 31 - __builtin_clz(static_cast<unsigned>(args.moves.element_bytes));
+Work work(const Transpose::Args& args, const Context&) {
   const Moves& m = args.moves;
-  const bool in_sectors = rows_aligned(m, args.y.data, m.y_row, m.columns, 0, 32);
-  return 0.3e-6 +
-         tiled_seconds(args, context, tiling<Word<4>>, (in_sectors ? 1 : 0.9) * fractions[size]);
+  Tiling tiles = tiling<Word<4>>;
+  tiles.shared_bytes = static_cast<std::size_t>(side * side * m.element_bytes);
+  return tiles_work(args, tiles,
+                    rows_aligned(m, args.y.data, m.y_row, m.columns, 0, 32) ? Lie::even : Lie::cut);
 }
 
 void run(const Transpose::Args& args, Context& context) {
@@ -82,7 +81,7 @@ const Rung<Transpose> self{{.name = "coarsened",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

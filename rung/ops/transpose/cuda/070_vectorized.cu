@@ -215,44 +215,33 @@ Support supports(const Transpose::Args& args, const Context&) {
   return require_dense(args.moves);
 }
 
-/// How long a block takes for its tile, alone on its SM or not: a third of a nanosecond for each
-/// element.
-double tile_seconds(const Transpose::Args& args) {
+template <class T, bool lines>
+Tiling tiling_of(const Context& context) {
+  constexpr bool few = sizeof(T) == 4 && lines;
+  return few ? with_few_blocks(tiling<T, lines>, context) : tiling<T, lines>;
+}
+bool in_chunks(const Transpose::Args& args) {
   const Moves& m = args.moves;
-  double elements = 0;
-  with_words<1, 2, 4, 8>(args, [&]<class T>() {
-    const Tiling& tiles = in_lines(args) ? tiling<T, true> : tiling<T, false>;
-    elements = static_cast<double>(smaller<std::int64_t>(tiles.rows, m.rows)) *
-               static_cast<double>(smaller<std::int64_t>(tiles.columns, m.columns));
-  });
-  return elements * 0.35e-9;
+  return rows_aligned(m, args.x.data, m.x_row, m.rows, 1, chunk_bytes);
 }
 
-double estimate(const Transpose::Args& args, const Context& context) {
-  const Moves& m = args.moves;
-  const bool skewed_x = !rows_aligned(m, args.x.data, m.x_row, m.rows, 1, chunk_bytes);
-  double seconds = 0;
+Work work(const Transpose::Args& args, const Context& context) {
+  Work work;
   with_words<1, 2, 4, 8>(args, [&]<class T>() {
-    constexpr double shifted[] = {0.62, 0.69, 0.74, 0.74};  // of 1, 2, 4 and 8 bytes
-    constexpr double fraction = shifted[sizeof(T) == 8 ? 3 : sizeof(T) / 2];
-    seconds = in_lines(args)
-                  ? tiled_seconds(args, context, tiling<T, true>, skewed_x ? fraction : 0.85)
-                  : tiled_seconds(args, context, tiling<T, false>, fraction);
+    work = in_lines(args) ? tiles_work(args, tiling_of<T, true>(context),
+                                       in_chunks(args) ? Lie::even : Lie::askew)
+                          : tiles_work(args, tiling_of<T, false>(context), Lie::cut);
   });
-  return larger(seconds, launch_seconds + tile_seconds(args));
+  return work;
 }
 
 void run(const Transpose::Args& args, Context& context) {
-  const Moves& m = args.moves;
   const ByteRange range = byte_range(args.x);
   with_words<1, 2, 4, 8>(args, [&]<class T>() {
     const auto launch_all = [&]<bool lines>() {
-      constexpr bool few = sizeof(T) == 4 && lines;
-      const Tiling tiles = few ? with_few_blocks(tiling<T, lines>, context) : tiling<T, lines>;
-      launch_tiles<T>(context, tiles, transpose_vectorized<T, lines>, args,
+      launch_tiles<T>(context, tiling_of<T, lines>(context), transpose_vectorized<T, lines>, args,
                       reinterpret_cast<const Byte*>(range.begin),
-                      reinterpret_cast<const Byte*>(range.end),
-                      rows_aligned(m, args.x.data, m.x_row, m.rows, 1, chunk_bytes));
+                      reinterpret_cast<const Byte*>(range.end), in_chunks(args));
     };
     in_lines(args) ? launch_all.template operator()<true>()
                    : launch_all.template operator()<false>();
@@ -265,7 +254,7 @@ const Rung<Transpose> self{{.name = "vectorized",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

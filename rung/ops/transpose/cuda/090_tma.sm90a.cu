@@ -122,8 +122,9 @@ Support supports(const Transpose::Args& args, const Context&) {
   return tensor_map_support(x_of(args), box, Swizzle::bytes_128);
 }
 
-double estimate(const Transpose::Args& args, const Context& context) {
-  return tiled_seconds(args, context, {.rows = side, .columns = side, .block = threads}, 0.82);
+Work work(const Transpose::Args& args, const Context&) {
+  return tiles_work(
+      args, {.rows = side, .columns = side, .block = threads, .shared_bytes = sizeof(Tile)});
 }
 
 void run(const Transpose::Args& args, Context& context) {
@@ -146,7 +147,7 @@ const Rung<Transpose> self{{.name = "tma",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

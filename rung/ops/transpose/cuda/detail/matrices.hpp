@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What transpose's CUDA rungs share: opaque elements as types, the form of a call that kernels are
-// given, how it is cut into launches, and what a launch is estimated to take.
+// given, how it is cut into launches, and the facts of a launch.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <string_view>
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
@@ -185,18 +187,38 @@ inline bool rows_aligned(const Moves& m, const void* data, std::int64_t row, std
   return all;
 }
 
-/// Estimated seconds of a kernel that reaches `fraction` of the memory's rate on full tiles: tiles
-/// that hang over an edge cost as if they were full. Fractions are those of an H200.
-inline double tiled_seconds(const Transpose::Args& args, const Context& context,
-                            const Tiling& tiling, double fraction) {
+/// How rows lie: at what kernels like best, or not; `cut`: tiles do not begin at sectors of y.
+enum class Lie : unsigned char { even, askew, cut };
+
+/// A path for each size of elements, and for how rows lie.
+inline std::string_view element_path(const Moves& m, Lie lie = Lie::even) {
+  constexpr std::string_view paths[3][5] = {
+      {"1", "2", "4", "8", "16"},
+      {"1 askew", "2 askew", "4 askew", "8 askew", "16 askew"},
+      {"1 cut", "2 cut", "4 cut", "8 cut", "16 cut"}};
+  return paths[static_cast<int>(lie)][std::countr_zero(static_cast<unsigned>(m.element_bytes))];
+}
+
+/// Facts of launch_tiles(). Tiles that hang over an edge move as much as if they were full.
+inline Work tiles_work(const Transpose::Args& args, const Tiling& tiling, Lie lie = Lie::even) {
+  constexpr std::int64_t max_blocks = 0xffff, sm_bytes = 228 << 10, reserved = 1 << 10;
   const Moves& m = args.moves;
-  if (m.empty()) return launch_seconds;
+  const std::int64_t threads = tiling.block.x * tiling.block.y;
   const std::int64_t tiles = ceil_div<std::int64_t>(m.rows + tiling.shift, tiling.rows) *
-                             ceil_div<std::int64_t>(m.columns, tiling.columns);
-  const double covered =
-      static_cast<double>(tiles) * tiling.rows * tiling.columns * static_cast<double>(m.matrices());
-  return launch_seconds + 2 * covered * static_cast<double>(m.run * m.element_bytes) /
-                              (fraction * nominal_rates(context).bytes_per_second);
+                             ceil_div<std::int64_t>(m.columns, tiling.columns) * m.matrices();
+  const std::int64_t elements =
+      smaller<std::int64_t>(tiling.rows, m.rows) * smaller<std::int64_t>(tiling.columns, m.columns);
+  const auto shared_bytes = static_cast<std::int64_t>(tiling.shared_bytes) + reserved;
+  return {.bytes = 2.0 * static_cast<double>(tiles) * tiling.rows * tiling.columns *
+                   static_cast<double>(m.run * m.element_bytes),
+          .launches =
+              ceil_div(m.matrices(), max_blocks) * ceil_div(m.columns, max_blocks * tiling.columns),
+          .blocks = tiles,
+          .resident = smaller<std::int64_t>(smaller<std::int64_t>(2048 / threads, 32),
+                                            sm_bytes / shared_bytes),
+          .rounds = 2 + ceil_div(elements, threads),
+          .steps = elements,
+          .path = element_path(m, lie)};
 }
 
 }  // namespace rung::transpose_cuda::inline RUNG_TARGET

@@ -209,20 +209,20 @@ Support supports(const Transpose::Args& args, const Context&) {
 }
 
 /// Neighboring lanes are as many registers apart as there are planes: so many ways of conflict.
-double estimate(const Transpose::Args& args, const Context& context) {
+Work work(const Transpose::Args& args, const Context&) {
   const Moves& m = args.moves;
-  double seconds = 0;
+  Work work;
   with_words<1, 2, 4, 8, 16>(args, [&]<class T>() {
     const bool split = splits(m);
     const int planes = static_cast<int>(split ? m.columns : m.rows);
     const int piece = piece_of<T>(planes);
-    seconds = tiled_seconds(
-        args, context,
-        {.rows = split ? piece : planes, .columns = split ? planes : piece, .block = threads},
-        smaller(sizeof(T) == 1 ? 0.75 : 0.83, 10.5 / std::gcd(planes, 32)));
+    work = tiles_work(args, {.rows = split ? piece : planes,
+                             .columns = split ? planes : piece,
+                             .block = threads,
+                             .shared_bytes = sizeof(Tile)});
+    work.steps = work.steps * std::gcd(planes, 32);
   });
-  // A block of a few elements waits for a load, a barrier and the accesses of shared memory.
-  return seconds + (m.element_bytes == 1 ? 1.6e-6 : 1.2e-6);
+  return work;
 }
 
 void run(const Transpose::Args& args, Context& context) {
@@ -255,7 +255,7 @@ const Rung<Transpose> self{{.name = "narrow",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

@@ -192,17 +192,17 @@ Support supports(const Transpose::Args& args, const Context&) {
   return cut_of(m).tiles() <= most ? supported : unsupported("more than 2^31 tiles");
 }
 
-double estimate(const Transpose::Args& args, const Context& context) {
+Work work(const Transpose::Args& args, const Context&) {
   const Moves& m = args.moves;
-  if (m.empty()) return 0;
+  if (m.empty()) return {};
   const Cut cut = cut_of(m);
-  const double fraction = is_short(m) ? 0.085 * m.element_bytes : 0.8;
-  // Threads of a tile that is not full idle; those of a small one wait all the same.
-  const double blocks = static_cast<double>(cut.tiles()) * static_cast<double>(m.matrices());
-  const double full = static_cast<double>(larger<std::int64_t>(cut.elements(), threads));
-  return tiled_seconds(args, context, {.rows = 1, .columns = 1, .block = threads}, fraction) *
-             larger(1.0, blocks * full / static_cast<double>(m.elements())) +
-         1e-6;  // a load, a barrier, accesses of shared memory, each waited for
+  const std::int64_t blocks = cut.tiles() * m.matrices();
+  return {.bytes = 2 * blocks * cut.elements() * m.element_bytes,
+          .blocks = blocks,
+          .resident = 2048 / threads,
+          .rounds = 2,
+          .steps = cut.elements(),
+          .path = element_path(m, is_short(m) ? Lie::cut : Lie::even)};
 }
 
 void run(const Transpose::Args& args, Context& context) {
@@ -239,7 +239,7 @@ const Rung<Transpose> self{{.name = "pieces",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace

@@ -129,13 +129,13 @@ Tiling tiling_of(const Transpose::Args& args, const Context& context) {
   return tiles;
 }
 
-double estimate(const Transpose::Args& args, const Context& context) {
-  double seconds = 0;
+Work work(const Transpose::Args& args, const Context& context) {
+  Work work;
   with_words<4, 8, 16>(args, [&]<class T>() {
-    constexpr double fraction = sizeof(T) == 4 ? 0.79 : sizeof(T) == 8 ? 0.855 : 0.825;
-    seconds = tiled_seconds(args, context, tiling_of<T>(args, context), fraction);
+    const Tiling tiles = tiling_of<T>(args, context);
+    work = tiles_work(args, tiles, tiles.shift != 0 ? Lie::cut : Lie::even);
   });
-  return seconds;
+  return work;
 }
 
 void run(const Transpose::Args& args, Context& context) {
@@ -149,7 +149,7 @@ const Rung<Transpose> self{{.name = "skewed",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 
 }  // namespace
