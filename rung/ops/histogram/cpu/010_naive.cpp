@@ -27,11 +27,7 @@ void naive(const Histogram::Args& args, const Bins& bins) {
   });
 }
 
-double estimate(const Histogram::Args& args, const Context&) {
-  constexpr double start = 10e-9;
-  const double per_value = is_floating(args.x.dtype) ? 1.1e-9 : 0.8e-9;
-  return start + histogram_cpu::common_seconds(args) + static_cast<double>(args.size()) * per_value;
-}
+Work work(const Histogram::Args& args, const Context&) { return count_work(args, 1); }
 
 void run(const Histogram::Args& args, Context&) {
   visit_values(args.x.dtype, [&]<class T>() {
@@ -46,6 +42,6 @@ void run(const Histogram::Args& args, Context&) {
   });
 }
 
-const Rung<Histogram> self{{.name = "naive", .step = 10, .estimate = estimate, .run = run}};
+const Rung<Histogram> self{{.name = "naive", .step = 10, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung

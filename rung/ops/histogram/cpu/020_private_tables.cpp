@@ -49,12 +49,7 @@ Support supports(const Histogram::Args& args, const Context&) {
   return args.bins() <= most_bins ? supported : unsupported("more than 65536 bins");
 }
 
-double estimate(const Histogram::Args& args, const Context&) {
-  constexpr double start = 15e-9, per_bin = 0.25e-9;
-  const double per_value = is_floating(args.x.dtype) ? 0.9e-9 : 0.55e-9;
-  return start + histogram_cpu::common_seconds(args) + static_cast<double>(args.bins()) * per_bin +
-         static_cast<double>(args.size()) * per_value;
-}
+Work work(const Histogram::Args& args, const Context&) { return count_work(args, 1); }
 
 void run(const Histogram::Args& args, Context& context) {
   auto* const table = static_cast<std::uint32_t*>(context.workspace(
@@ -68,7 +63,7 @@ const Rung<Histogram> self{{.name = "private_tables",
                             .step = 20,
                             .after = "naive",
                             .supports = supports,
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

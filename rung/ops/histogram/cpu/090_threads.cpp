@@ -72,14 +72,8 @@ Support supports(const Histogram::Args& args, const Context&) {
   return args.bins() <= max_bins ? supported : unsupported("more than 2^22 bins");
 }
 
-double estimate(const Histogram::Args& args, const Context& context) {
-  constexpr double start = 45e-9, per_bin = 1.5e-9, clearing_bytes = 0.2e-6, per_value = 0.25e-9;
-  constexpr double team = 3e-6;
-  const int threads = threads_worth(args, context);
-  const double tables =
-      args.x.dtype == DType::u8 ? clearing_bytes : static_cast<double>(args.bins()) * per_bin;
-  const double counting = static_cast<double>(args.size()) * per_value + common_seconds(args);
-  return start + tables + counting / threads + (threads > 1 ? team : 0);
+Work work(const Histogram::Args& args, const Context& context) {
+  return count_work(args, threads_worth(args, context));
 }
 
 void run(const Histogram::Args& args, Context& context) {
@@ -92,7 +86,7 @@ const Rung<Histogram> self{{.name = "threads",
                             .step = 90,
                             .after = "vector_bins",
                             .supports = supports,
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

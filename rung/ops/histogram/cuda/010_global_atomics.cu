@@ -27,10 +27,8 @@ __global__ void __launch_bounds__(threads)
   if (bin >= 0) counts.add(bin, 1);
 }
 
-double estimate(const Histogram::Args& args, const Context& context) {
-  // Whoever searches edges adds less often, so that others' additions are in the way less.
-  const double edges = clamped(2.5e6 * static_cast<double>(args.bins()), 3e9, 13e9);
-  return seconds(args, context, args.even() ? global_additions(args) : edges);
+Work work(const Histogram::Args& args, const Context& context) {
+  return global_work(args, context, ceil_div(args.size(), threads), threads);
 }
 
 void run(const Histogram::Args& args, Context& context) {
@@ -48,7 +46,7 @@ const Rung<Histogram> self{{.name = "global_atomics",
                             .after = "cas_loop",
                             .backend = device_backend,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

@@ -27,16 +27,28 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-double estimate(const Histogram::Args& args, const Context& context) {
-  return seconds(args, context, 1.01 * global_additions(args));
+/// Calls f(kernel, blocks, x, bins).
+template <class F>
+void with_grid(const Histogram::Args& args, const Context& context, const F& f) {
+  visit_taught(args, [&]<class T, class Bins>(const Elements<T>& x, const Bins& bins) {
+    const auto kernel = histogram_coarsened_interleaved<T, Bins>;
+    f(kernel,
+      walking_blocks(context, args.size(), threads * min_elements_per_thread, kernel, threads, 0),
+      x, bins);
+  });
+}
+
+Work work(const Histogram::Args& args, const Context& context) {
+  Work work;
+  with_grid(args, context, [&](auto, std::int64_t blocks, auto...) {
+    work = global_work(args, context, blocks, threads);
+  });
+  return work;
 }
 
 void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
-  visit_taught(args, [&]<class T, class Bins>(const Elements<T>& x, const Bins& bins) {
-    const auto kernel = histogram_coarsened_interleaved<T, Bins>;
-    const std::int64_t blocks =
-        walking_blocks(context, args.size(), threads * min_elements_per_thread, kernel, threads, 0);
+  with_grid(args, context, [&](auto kernel, std::int64_t blocks, const auto& x, const auto& bins) {
     launch(context, {.grid = blocks, .block = threads}, kernel, x, bins, Counts::make(args));
   });
 }
@@ -47,7 +59,7 @@ const Rung<Histogram> self{{.name = "coarsened_interleaved",
                             .backend = device_backend,
                             .supports = supports_taught,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

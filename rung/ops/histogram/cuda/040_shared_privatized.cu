@@ -39,26 +39,37 @@ Support supports(const Histogram::Args& args, const Context& context) {
   return require_table(args, context, 1);
 }
 
-double estimate(const Histogram::Args& args, const Context& context) {
-  double rate = single_loads(context, args.bins());
-  // Edges are searched for in global memory.
-  if (!args.even()) rate = smaller(rate, 0.78e12 / std::log2(static_cast<double>(args.bins()) + 1));
-  // A thread clears and adds up its part of the table, however few elements there are.
-  const double table = args.even() ? 0 : static_cast<double>(args.bins()) / threads * 0.25e-6;
-  return seconds(args, context, rate) + merging_seconds(args, context) + table;
+std::size_t table_bytes(const Histogram::Args& args) {
+  return static_cast<std::size_t>(args.bins()) * sizeof(unsigned);
+}
+/// Calls f.template operator()<T>(kernel, blocks, bins).
+template <class F>
+void with_grid(const Histogram::Args& args, const Context& context, const F& f) {
+  visit_values(args.x.dtype, [&]<class T>() {
+    with_bins<BinKey<T>>(args, [&]<class Bins>(const Bins& bins) {
+      const auto kernel = histogram_shared_privatized<T, Bins>;
+      f.template operator()<T>(
+          kernel,
+          walking_blocks(context, args.size(), threads * min_elements_per_thread, kernel, threads,
+                         table_bytes(args)),
+          bins);
+    });
+  });
+}
+
+Work work(const Histogram::Args& args, const Context& context) {
+  Work work;
+  with_grid(args, context, [&]<class T>(auto, std::int64_t blocks, const auto&) {
+    work = walk_work(args, context, blocks, threads, args.bins());
+  });
+  return work;
 }
 
 void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
-  const std::size_t bytes = static_cast<std::size_t>(args.bins()) * sizeof(unsigned);
-  visit_values(args.x.dtype, [&]<class T>() {
-    with_bins<BinKey<T>>(args, [&]<class Bins>(const Bins& bins) {
-      const auto kernel = histogram_shared_privatized<T, Bins>;
-      const std::int64_t blocks = walking_blocks(
-          context, args.size(), threads * min_elements_per_thread, kernel, threads, bytes);
-      launch(context, {.grid = blocks, .block = threads, .shared_bytes = bytes}, kernel,
-             Elements<T>::make(args), bins, Counts::make(args));
-    });
+  with_grid(args, context, [&]<class T>(auto kernel, std::int64_t blocks, const auto& bins) {
+    launch(context, {.grid = blocks, .block = threads, .shared_bytes = table_bytes(args)}, kernel,
+           Elements<T>::make(args), bins, Counts::make(args));
   });
 }
 
@@ -68,7 +79,7 @@ const Rung<Histogram> self{{.name = "shared_privatized",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

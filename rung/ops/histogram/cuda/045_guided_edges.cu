@@ -138,28 +138,38 @@ Support supports(const Histogram::Args& args, const Context& context) {
              : unsupported("edges of that many bins do not fit shared memory");
 }
 
-double estimate(const Histogram::Args& args, const Context& context) {
-  // Elements a second of an H100, and a search for every cell: 15,780,268 f64 in 337 bins 65.5 us,
-  // 10,659,835 i32 in 12,975 170 us, 418,692 f32 in 13,307 31 us.
-  const double full = 0.33e12 / (1 + static_cast<double>(args.bins()) / 4000);
-  constexpr double step_seconds = 65e-9;
-  const int cells = plan_of(args, context).cells;
-  const double steps = std::bit_width(static_cast<std::uint64_t>(args.bins()));
-  const double searches = static_cast<double>(ceil_div(cells, threads)) * steps * step_seconds;
-  return seconds(args, context, full) + searches + merging_seconds(args, context);
+/// Calls f.template operator()<T>(blocks).
+template <class F>
+void with_blocks(const Histogram::Args& args, const Context& context, const Plan& plan,
+                 const F& f) {
+  visit_values(args.x.dtype, [&]<class T>() {
+    f.template operator()<T>(walking_blocks(context, args.size(), threads * min_elements_per_thread,
+                                            histogram_guided_edges<T>, threads, plan.shared_bytes));
+  });
+}
+
+Work work(const Histogram::Args& args, const Context& context) {
+  const Plan plan = plan_of(args, context);
+  Work work;
+  with_blocks(args, context, plan, [&]<class T>(std::int64_t blocks) {
+    // A cell's first edge is searched for once, and its edges for every value.
+    const std::int64_t trips = ceil_div(args.size(), blocks * threads);
+    const std::int64_t found = ceil_div(plan.cells, threads) * searches(args);
+    const std::int64_t table = 3 * ceil_div(args.bins(), threads);
+    work = walk_work(args, context, blocks, threads, args.bins());
+    work.rounds = trips + found + table;
+    work.steps = trips * (2 + args.bins() / plan.cells) + found + table;
+  });
+  return work;
 }
 
 void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
   const Plan plan = plan_of(args, context);
-  visit_values(args.x.dtype, [&]<class T>() {
-    const auto kernel = histogram_guided_edges<T>;
-    const std::int64_t blocks =
-        walking_blocks(context, args.size(), threads * min_elements_per_thread, kernel, threads,
-                       plan.shared_bytes);
-    launch(context, {.grid = blocks, .block = threads, .shared_bytes = plan.shared_bytes}, kernel,
-           Elements<T>::make(args), EdgeBins<BinKey<T>>::make(args), Counts::make(args),
-           plan.cells);
+  with_blocks(args, context, plan, [&]<class T>(std::int64_t blocks) {
+    launch(context, {.grid = blocks, .block = threads, .shared_bytes = plan.shared_bytes},
+           histogram_guided_edges<T>, Elements<T>::make(args), EdgeBins<BinKey<T>>::make(args),
+           Counts::make(args), plan.cells);
   });
 }
 
@@ -169,7 +179,7 @@ const Rung<Histogram> self{{.name = "guided_edges",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

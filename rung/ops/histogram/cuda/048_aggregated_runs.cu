@@ -46,21 +46,35 @@ Support supports(const Histogram::Args& args, const Context& context) {
   return require_table(args, context, 1);
 }
 
-double estimate(const Histogram::Args& args, const Context& context) {
-  return seconds(args, context, 0.98 * single_loads(context, args.bins())) +
-         merging_seconds(args, context);
-}
-
-void run(const Histogram::Args& args, Context& context) {
-  clear_counts(args, context);
-  const std::size_t bytes = static_cast<std::size_t>(args.bins()) * sizeof(unsigned);
+std::int64_t words_of(const Histogram::Args& args) { return args.bins(); }
+/// Calls f(kernel, blocks, bytes, x, bins).
+template <class F>
+void with_grid(const Histogram::Args& args, const Context& context, const F& f) {
+  const std::size_t bytes = static_cast<std::size_t>(words_of(args)) * sizeof(unsigned);
   visit_taught(args, [&]<class T, class Bins>(const Elements<T>& x, const Bins& bins) {
     const auto kernel = histogram_aggregated_runs<T, Bins>;
     const std::int64_t blocks = walking_blocks(
         context, args.size(), threads * min_elements_per_thread, kernel, threads, bytes);
-    launch(context, {.grid = blocks, .block = threads, .shared_bytes = bytes}, kernel, x, bins,
-           Counts::make(args));
+    f(kernel, blocks, bytes, x, bins);
   });
+}
+
+Work work(const Histogram::Args& args, const Context& context) {
+  Work work;
+  with_grid(args, context, [&](auto, std::int64_t blocks, auto...) {
+    work = walk_work(args, context, blocks, threads, words_of(args));
+  });
+  return work;
+}
+
+void run(const Histogram::Args& args, Context& context) {
+  clear_counts(args, context);
+  with_grid(
+      args, context,
+      [&](auto kernel, std::int64_t blocks, std::size_t bytes, const auto& x, const auto& bins) {
+        launch(context, {.grid = blocks, .block = threads, .shared_bytes = bytes}, kernel, x, bins,
+               Counts::make(args));
+      });
 }
 
 const Rung<Histogram> self{{.name = "aggregated_runs",
@@ -69,7 +83,7 @@ const Rung<Histogram> self{{.name = "aggregated_runs",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

@@ -116,23 +116,14 @@ Support supports(const Histogram::Args& args, const Context&) {
   return args.bins() <= tuning.table_words ? supported : unsupported("more than 12288 bins");
 }
 
-double estimate(const Histogram::Args& args, const Context& context) {
-  return seconds(args, context, args.x.dtype == DType::u8 ? 4.7e12 : 2e12);
-}
-
-void run(const Histogram::Args& args, Context& context) {
-  clear_counts(args, context);
-  const auto launch_walk = [&](auto kernel, std::int32_t words, auto... arguments) {
-    const std::size_t bytes = static_cast<std::size_t>(words) * sizeof(unsigned);
+/// Calls f(kernel, blocks, words, arguments...).
+template <class F>
+void with_grid(const Histogram::Args& args, const Context& context, const F& f) {
+  const auto walk = [&](auto kernel, std::int32_t words, auto... arguments) {
     const auto least = min_bytes_per_block / static_cast<std::int64_t>(size_of(args.x.dtype));
-    const std::int64_t blocks =
-        walking_blocks(context, args.size(), least, kernel, tuning.threads, bytes);
-    launch(context,
-           {.grid = blocks,
-            .block = tuning.threads,
-            .shared_bytes = bytes,
-            .dependent = counts_cleared_ahead(args, context)},
-           kernel, arguments...);
+    const std::size_t bytes = static_cast<std::size_t>(words) * sizeof(unsigned);
+    f(kernel, walking_blocks(context, args.size(), least, kernel, tuning.threads, bytes), words,
+      arguments...);
   };
   const Counts counts = Counts::make(args);
   if (args.x.dtype == DType::u8) {
@@ -142,16 +133,36 @@ void run(const Histogram::Args& args, Context& context) {
     } else {
       bins.edges = EdgeBins<std::int64_t>::make(args);
     }
-    return launch_walk(histogram_multi_copy_bytes, byte_values * warp_size,
-                       DenseElements<std::uint8_t>::make(args), bins, counts);
+    return walk(histogram_multi_copy_bytes, byte_values * warp_size,
+                DenseElements<std::uint8_t>::make(args), bins, counts);
   }
   int shift = 0;
   while (shift < 5 && counts.bins << (shift + 1) <= tuning.table_words) ++shift;
   const std::int32_t words = (counts.bins + 1) << shift;
   visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
-    launch_walk(histogram_multi_copy<T, Bins>, words, DenseElements<T>::make(args), bins, counts,
-                shift);
+    walk(histogram_multi_copy<T, Bins>, words, DenseElements<T>::make(args), bins, counts, shift);
   });
+}
+
+Work work(const Histogram::Args& args, const Context& context) {
+  Work work;
+  with_grid(args, context, [&](auto, std::int64_t blocks, std::int32_t words, auto...) {
+    work = walk_work(args, context, blocks, tuning.threads, words);
+  });
+  return work;
+}
+
+void run(const Histogram::Args& args, Context& context) {
+  clear_counts(args, context);
+  with_grid(args, context,
+            [&](auto kernel, std::int64_t blocks, std::int32_t words, const auto&... arguments) {
+              launch(context,
+                     {.grid = blocks,
+                      .block = tuning.threads,
+                      .shared_bytes = static_cast<std::size_t>(words) * sizeof(unsigned),
+                      .dependent = counts_cleared_ahead(args, context)},
+                     kernel, arguments...);
+            });
 }
 
 const Rung<Histogram> self{{.name = "multi_copy_vectorized",
@@ -160,7 +171,7 @@ const Rung<Histogram> self{{.name = "multi_copy_vectorized",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

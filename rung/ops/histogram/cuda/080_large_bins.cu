@@ -112,46 +112,68 @@ Support supports(const Histogram::Args& args, const Context&) {
   return require_even(args);
 }
 
-double estimate(const Histogram::Args& args, const Context& context) {
+/// Blocks along x for each slice; slices resident together, as one block more would take as long
+/// as all the others; each slice sees all of x, with counters of 32 bits.
+std::int64_t along_of(const Histogram::Args& args, std::int64_t blocks, std::int64_t slices) {
+  return larger(larger<std::int64_t>(blocks / slices, 1),
+                ceil_div(args.size(), std::int64_t{1} << 31));
+}
+/// Calls f.template operator()<T>(kernel, blocks, bytes, bins) with one kernel or the other.
+template <class Sliced, class Global>
+void with_grid(const Histogram::Args& args, const Context& context, const Sliced& sliced,
+               const Global& global) {
   const std::int64_t slices = slices_of(args, context);
-  const auto sliced = static_cast<double>(slices);
-  constexpr double search = 0.5e-6;  // for the most frequent bin
-  return slices <= tuning.max_slices
-             ? seconds(args, context, 1.6e12 / sliced) + merging_seconds(args, context)
-             : search + seconds(args, context, 1.02 * global_additions(args));
+  const auto width = static_cast<int>(ceil_div(args.bins(), slices));
+  const std::size_t bytes = static_cast<std::size_t>(width) * sizeof(unsigned);
+  const auto blocks_of = [&](auto kernel, std::size_t shared_bytes) {
+    return walking_blocks(context, args.size(), min_elements_per_block, kernel, tuning.threads,
+                          shared_bytes);
+  };
+  visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
+    if (slices > tuning.max_slices) {
+      const auto kernel = histogram_large_global<T, Bins>;
+      global.template operator()<T>(kernel, blocks_of(kernel, 0), bins);
+    } else {
+      const auto kernel = histogram_large_sliced<T, Bins>;
+      const std::int64_t along = along_of(args, blocks_of(kernel, bytes), slices);
+      sliced.template operator()<T>(kernel, along, slices, width, bins);
+    }
+  });
+}
+
+Work work(const Histogram::Args& args, const Context& context) {
+  Work work;
+  with_grid(
+      args, context,
+      [&]<class T>(auto, std::int64_t along, std::int64_t slices, int width, const auto&) {
+        work = walk_work(args, context, along * slices, tuning.threads, width, along);
+      },
+      [&]<class T>(auto, std::int64_t blocks, const auto&) {
+        work = global_work(args, context, blocks, tuning.threads);
+        work.path = "global";
+      });
+  return work;
 }
 
 void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
   const Counts counts = Counts::make(args);
-  const std::int64_t slices = slices_of(args, context);
   const bool dependent = counts_cleared_ahead(args, context);
-  visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
-    const auto x = DenseElements<T>::make(args);
-    if (slices > tuning.max_slices) {
-      const auto kernel = histogram_large_global<T, Bins>;
-      const std::int64_t blocks =
-          walking_blocks(context, args.size(), min_elements_per_block, kernel, tuning.threads, 0);
-      launch(context, {.grid = blocks, .block = tuning.threads, .dependent = dependent}, kernel, x,
-             bins, counts);
-      return;
-    }
-    const auto kernel = histogram_large_sliced<T, Bins>;
-    const auto width = static_cast<int>(ceil_div(args.bins(), slices));
-    const std::size_t bytes = static_cast<std::size_t>(width) * sizeof(unsigned);
-    const std::int64_t blocks =
-        walking_blocks(context, args.size(), min_elements_per_block, kernel, tuning.threads, bytes);
-    // All slices resident together, as one block more would take as long as all the others; each
-    // slice sees all of x, with counters of 32 bits.
-    const std::int64_t along = larger(larger<std::int64_t>(blocks / slices, 1),
-                                      ceil_div(args.size(), std::int64_t{1} << 31));
-    launch(context,
-           {.grid = {along, slices},
-            .block = tuning.threads,
-            .shared_bytes = bytes,
-            .dependent = dependent},
-           kernel, x, bins, counts, width);
-  });
+  with_grid(
+      args, context,
+      [&]<class T>(auto kernel, std::int64_t along, std::int64_t slices, int width,
+                   const auto& bins) {
+        launch(context,
+               {.grid = {along, slices},
+                .block = tuning.threads,
+                .shared_bytes = static_cast<std::size_t>(width) * sizeof(unsigned),
+                .dependent = dependent},
+               kernel, DenseElements<T>::make(args), bins, counts, width);
+      },
+      [&]<class T>(auto kernel, std::int64_t blocks, const auto& bins) {
+        launch(context, {.grid = blocks, .block = tuning.threads, .dependent = dependent}, kernel,
+               DenseElements<T>::make(args), bins, counts);
+      });
 }
 
 const Rung<Histogram> self{{.name = "large_bins",
@@ -159,7 +181,7 @@ const Rung<Histogram> self{{.name = "large_bins",
                             .after = "multi_copy_vectorized",
                             .backend = device_backend,
                             .supports = supports,
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

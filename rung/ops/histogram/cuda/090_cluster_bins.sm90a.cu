@@ -88,33 +88,49 @@ Support supports(const Histogram::Args& args, const Context& context) {
              : unsupported("a table of that many bins does not fit a cluster of 8 blocks");
 }
 
-double estimate(const Histogram::Args& args, const Context& context) {
-  // Measured with clusters of 2, and of 4 and 8.
-  const double additions = cluster_bits_for(args, context) == 1 ? 0.14e12 : 0.05e12;
-  return seconds(args, context, additions) + merging_seconds(args, context);
-}
-
-void run(const Histogram::Args& args, Context& context) {
-  clear_counts(args, context);
-  const Counts counts = Counts::make(args);
-  const int bits = cluster_bits_for(args, context);
-  const Deal deal = Deal::make(args.bins(), bits);
-  const std::size_t bytes = static_cast<std::size_t>(deal.slots) * sizeof(unsigned);
+/// Calls f.template operator()<T>(kernel, blocks, bins).
+template <class F>
+void with_grid(const Histogram::Args& args, const Context& context, int bits, std::size_t bytes,
+               const F& f) {
   visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
     const auto kernel = histogram_cluster_bins<T, Bins>;
     // A bin's counter takes what the whole cluster reads: 2^31 elements at most, as elsewhere.
     const std::int64_t blocks =
         walking_blocks(context, args.size() << bits, min_elements_per_block << bits, kernel,
                        tuning.threads, bytes);
-    const std::int64_t clusters = larger<std::int64_t>(1, blocks >> bits);
-    launch(context,
-           {.grid = clusters << bits,
-            .block = tuning.threads,
-            .shared_bytes = bytes,
-            .cluster = std::int64_t{1} << bits,
-            .dependent = counts_cleared_ahead(args, context)},
-           kernel, DenseElements<T>::make(args), bins, counts, deal);
+    f.template operator()<T>(kernel, larger<std::int64_t>(1, blocks >> bits) << bits, bins);
   });
+}
+std::size_t table_bytes(const Deal& deal) {
+  return static_cast<std::size_t>(deal.slots) * sizeof(unsigned);
+}
+
+Work work(const Histogram::Args& args, const Context& context) {
+  const int bits = cluster_bits_for(args, context);
+  const Deal deal = Deal::make(args.bins(), bits);
+  Work work;
+  with_grid(args, context, bits, table_bytes(deal),
+            [&]<class T>(auto, std::int64_t blocks, const auto&) {
+              work = walk_work(args, context, blocks, tuning.threads, deal.slots);
+            });
+  work.path = bits > 1 ? "large" : args.bins() <= 1024 ? "few" : "";
+  return work;
+}
+
+void run(const Histogram::Args& args, Context& context) {
+  clear_counts(args, context);
+  const int bits = cluster_bits_for(args, context);
+  const Deal deal = Deal::make(args.bins(), bits);
+  with_grid(args, context, bits, table_bytes(deal),
+            [&]<class T>(auto kernel, std::int64_t blocks, const auto& bins) {
+              launch(context,
+                     {.grid = blocks,
+                      .block = tuning.threads,
+                      .shared_bytes = table_bytes(deal),
+                      .cluster = std::int64_t{1} << bits,
+                      .dependent = counts_cleared_ahead(args, context)},
+                     kernel, DenseElements<T>::make(args), bins, Counts::make(args), deal);
+            });
 }
 
 const Rung<Histogram> self{{.name = "cluster_bins",
@@ -123,7 +139,7 @@ const Rung<Histogram> self{{.name = "cluster_bins",
                             .backend = device_backend,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .estimate = estimate,
+                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

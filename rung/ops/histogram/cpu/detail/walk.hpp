@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 #include "rung/cpu/team.hpp"
@@ -79,13 +80,22 @@ void store_counts(const Histogram::Args& args, cpu::Range range, const Of& of) {
   });
 }
 
-/// Estimates the seconds that every rung takes to store counts and search edges. (This, and what
-/// rungs add to it: a 2-core Zen 5 vCPU.)
-inline double common_seconds(const Histogram::Args& args) {
-  const double per_count = args.counts.dtype == DType::i64 ? 0.3e-9 : 0.03e-9;
-  constexpr double per_search = 3.5e-9;
-  const double searching = args.edges.data != nullptr ? static_cast<double>(args.size()) : 0;
-  return static_cast<double>(args.bins()) * per_count + searching * per_search;
+/// Facts of every rung: so many tables per thread are cleared and added up per bin, and values find
+/// their bins, by a search where bins have edges of their own.
+inline Work count_work(const Histogram::Args& args, int threads) {
+  const bool wide = args.counts.dtype == DType::i64;
+  const auto size = static_cast<double>(args.size());
+  const auto bins = static_cast<double>(args.bins());
+  return {.operations =
+              args.even() ? size : size * std::bit_width(static_cast<std::uint64_t>(args.bins())),
+          .blocks = args.bins(),
+          .steps = size / bins,
+          .threads = threads,
+          .path = !args.even()                ? "edges"
+                  : args.x.dtype == DType::u8 ? wide ? "u8 wide" : "u8"
+                  : is_floating(args.x.dtype) ? wide ? "floats wide" : "floats"
+                  : wide                      ? "wide"
+                                              : ""};
 }
 
 }  // namespace rung::histogram_cpu

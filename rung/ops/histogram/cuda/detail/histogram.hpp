@@ -3,7 +3,9 @@
 // launches that every one of them needs.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <string_view>
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/collapse.hpp"
@@ -216,36 +218,51 @@ inline Support require_table(const Histogram::Args& args, const Context& context
              : unsupported("a table of that many bins does not fit shared memory");
 }
 
-// Estimates: rates as an NVIDIA H200 had them, 2^26 to 2^29 elements.
+// Facts.
 
-/// Additions a second to counts in L2. Few counts are in few of its slices, which then do it all.
-inline double global_additions(const Histogram::Args& args) {
-  return clamped(0.7e6 * static_cast<double>(args.bins()), 5e9, 100e9);
+/// What differs in speed: how a value finds its bin.
+inline std::string_view bins_path(const Histogram::Args& args) {
+  switch (args.x.dtype) {
+    case DType::u8:
+      return args.even() ? "u8" : "u8 edges";
+    case DType::f64:
+      return args.even() ? "f64" : "f64 edges";
+    case DType::i64:
+      return args.even() ? "i64" : "i64 edges";
+    default:
+      return !args.even() ? "edges" : size_of(args.x.dtype) == 2 ? "16-bit" : "";
+  }
 }
-/// Elements a second of a walk with single loads, beside tables of so many words: three blocks a
-/// SM bring it to its full rate.
-inline double single_loads(const Context& context, std::int64_t table_words) {
-  constexpr double full = 0.56e12;
-  const auto room = static_cast<std::int64_t>(context.info().shared_per_block / sizeof(unsigned));
-  return full * static_cast<double>(clamped<std::int64_t>(room / table_words, 1, 3)) / 3;
-}
-
-/// Estimated seconds in which blocks add their tables to counts: one for each SM, fewer where there
-/// are not elements enough for them.
-inline double merging_seconds(const Histogram::Args& args, const Context& context) {
-  constexpr double additions_per_second = 1e12;
-  constexpr std::int64_t elements_per_block = 4096;
-  const std::int64_t blocks =
-      smaller<std::int64_t>(context.info().sms, ceil_div(args.size(), elements_per_block));
-  return static_cast<double>(args.bins() * blocks) / additions_per_second;
+/// Comparisons that find a value's bin.
+inline std::int64_t searches(const Histogram::Args& args) {
+  return args.even() ? 1 : std::bit_width(static_cast<std::uint64_t>(args.bins()));
 }
 
-/// Estimated seconds: two launches, and x at `elements_per_second` unless memory is slower.
-inline double seconds(const Histogram::Args& args, const Context& context,
-                      double elements_per_second) {
-  return 2 * launch_seconds +
-         larger(static_cast<double>(args.size()) / elements_per_second,
-                Histogram::cost(args).bytes / nominal_rates(context).bytes_per_second);
+/// Facts of blocks of so many threads that walk over x, each with a table of `words`; all of them
+/// are resident. `walkers`: those that share x, where not all do.
+inline Work walk_work(const Histogram::Args& args, const Context& context, std::int64_t blocks,
+                      int threads, std::int64_t words, std::int64_t walkers = 0) {
+  const std::int64_t trips =
+      ceil_div(args.size(), (walkers > 0 ? walkers : blocks) * threads) * searches(args);
+  const std::int64_t table = 2 * ceil_div(words, threads);  // is cleared, and added to counts
+  return {.launches = args.accumulate ? 1 : 2,
+          .blocks = blocks,
+          .resident = ceil_div(blocks, context.info().sms),
+          .rounds = (args.even() ? ceil_div(trips, 4) : trips) + table,
+          .steps = trips + table,
+          .path = bins_path(args)};
+}
+
+/// The same of blocks that add to counts themselves. L2 does additions to one count one after
+/// another, and all elements may be of one bin: an addition stands for so many operations.
+inline Work global_work(const Histogram::Args& args, const Context& context, std::int64_t blocks,
+                        int threads) {
+  constexpr std::int64_t few = 1 << 13, in_turn = 16;
+  Work work = walk_work(args, context, blocks, threads, 0);
+  work.resident = smaller<std::int64_t>(work.resident, 2048 / threads);
+  work.operations = args.size() * in_turn;
+  work.path = !args.even() ? "edges" : args.bins() <= few ? "few" : "many";
+  return work;
 }
 
 }  // namespace rung::histogram_cuda::inline RUNG_TARGET
