@@ -341,31 +341,19 @@ Kernel kernel_of(DType dtype, ScanOperation operation) {
                             : kernel_among<Integers>(dtype, operation);
 }
 
-/// Independent of the number of threads: rungs that add in another order must not replace these for
-/// some numbers. (A 2-core Zen 5 vCPU.)
-double chunk_seconds(const Scan::Args& args, double passes) {
-  constexpr double start = 26e-9, per_offset = 2e-9, per_segment = 7e-9;
-  constexpr double worth_sharing = 256 << 10, shared = 1.5;
-  const double bytes = Scan::cost(args).bytes;
-  const auto lines = static_cast<double>(args.lines.size());
-  // Elements of 1, 2, 4 and 8 bytes, of which those of 2 are widened; strided ones are gathered.
-  const std::size_t size = size_of(args.x.dtype);
-  const double contiguous = size == 8   ? 0.12e-9
-                            : size == 4 ? 0.09e-9
-                            : size == 2 ? 0.18e-9
-                                        : 0.045e-9;
-  const double gathered = size >= 4 ? 0.6e-9 : size == 2 ? 0.8e-9 : 1.3e-9;
-  const double elements =
-      Scan::cost(args).operations * (args.is_contiguous() ? contiguous : gathered);
-  const double per_line = args.is_contiguous() ? 10e-9 : 15e-9;
-  double segments = 0;
-  if (args.has_segments()) {
-    const auto offsets = static_cast<double>(args.offsets.size());
-    const double begun = std::min(offsets, static_cast<double>(args.length()));
-    segments = offsets * per_offset + lines * begun * per_segment;
-  }
-  return start +
-         (lines * per_line + segments + elements * passes) / (bytes > worth_sharing ? shared : 1);
+Work chunk_work(const Scan::Args& args, int threads, int passes) {
+  constexpr std::string_view paths[] = {"1", "2", "", "8"};
+  const auto elements = Scan::cost(args).operations;
+  const std::int64_t segments =
+      args.has_segments() ? std::min<std::int64_t>(args.offsets.size(), args.length()) : 0;
+  const std::int64_t pieces = args.lines.size() * (1 + segments);
+  return {.operations = passes * elements,
+          .blocks = pieces,
+          .steps = passes * elements / static_cast<double>(std::max<std::int64_t>(pieces, 1)),
+          .threads = threads,
+          .path = !args.is_contiguous() ? size_of(args.x.dtype) < 4 ? "narrow apart" : "apart"
+                  : segments > 0        ? "segments"
+                                        : paths[std::countr_zero(size_of(args.x.dtype))]};
 }
 
 namespace {
@@ -381,10 +369,9 @@ void run(const Scan::Args& args, Context& context) {
   chunks.finish();
 }
 
-double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(args, 1); }
+Work work(const Scan::Args& args, const Context&) { return chunk_work(args, 1, 1); }
 
-const Rung<Scan> self{
-    {.name = "simd", .step = 20, .after = "serial", .estimate = estimate, .run = run}};
+const Rung<Scan> self{{.name = "simd", .step = 20, .after = "serial", .work = work, .run = run}};
 }  // namespace
 #endif
 }  // namespace rung::scan_cpu

@@ -51,13 +51,15 @@ Cost traffic(const Scan::Args& args) {
   return {.bytes = cost.bytes * 1.5, .operations = cost.operations * 2};
 }
 
-double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(args, 1.5); }
+Work work(const Scan::Args& args, const Context& context) {
+  return chunk_work(args, useful_threads(args, context), max_chunks(args.length()) > 1 ? 2 : 1);
+}
 
 const Rung<Scan> self{{.name = "two_pass_threads",
                        .step = 30,
                        .after = "simd",
                        .traffic = traffic,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

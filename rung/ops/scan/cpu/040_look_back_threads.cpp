@@ -96,12 +96,14 @@ void run(const Scan::Args& args, Context& context) {
                   [&](const cpu::Team& team) { scan_cut(chunks, slots, next, team.rank()); });
 }
 
-double estimate(const Scan::Args& args, const Context&) { return chunk_seconds(args, 1); }
+Work work(const Scan::Args& args, const Context& context) {
+  return chunk_work(args, useful_threads(args, context), 1);
+}
 
 const Rung<Scan> self{{.name = "look_back_threads",
                        .step = 40,
                        .after = "two_pass_threads",
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

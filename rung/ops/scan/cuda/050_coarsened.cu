@@ -49,19 +49,9 @@ void run(const Scan::Args& args, Context& context) {
   });
 }
 
-double estimate(const Scan::Args& args, const Context& context) {
-  const double rate = nominal_rates(context).bytes_per_second;
-  // Two blocks per SM keep the memory busy; fewer lines leave some of it unused.
-  const double blocks = 2.0 * context.info().sms;
-  const double idle = larger(1.0, blocks / static_cast<double>(args.lines.size()));
-  const bool adjacent = args.length() <= 1 || (args.x_stride() * args.x_stride() == 1 &&
-                                               args.y_stride() * args.y_stride() == 1);
-  const double strided = adjacent ? 1 : 4;
-  // However short a line, a block is started and meets for it.
-  const double lines = static_cast<double>(args.lines.size()) * 0.65e-6;
-  const double marking = args.has_segments() ? 3e-6 : 0;
-  return 4.6e-6 + marking +
-         larger(idle * strided * 1.7 * Scan::cost(args).bytes / rate, lines / context.info().sms);
+Work work(const Scan::Args& args, const Context&) {
+  const std::int64_t elements = Coarse<float>::elements;
+  return coarse_work(args, args.lines.size(), ceil_div(args.length(), elements));
 }
 
 const Rung<Scan> self{{.name = "coarsened",
@@ -70,7 +60,7 @@ const Rung<Scan> self{{.name = "coarsened",
                        .backend = device_backend,
                        .supports = supports_coarse,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

@@ -101,13 +101,15 @@ void run(const Scan::Args& args, Context& context) {
   });
 }
 
-double estimate(const Scan::Args& args, const Context& context) {
-  const double strided = args.is_contiguous() ? 1 : 5;
-  const double moving =
-      strided * 3.45 * Scan::cost(args).bytes / nominal_rates(context).bytes_per_second;
-  // However short a line, it has blocks of its own.
-  const double lines = static_cast<double>(args.lines.size()) * 1.8e-6;
-  return 12e-6 + larger(moving, lines / context.info().sms);
+Work work(const Scan::Args& args, const Context&) {
+  constexpr std::int64_t elements = Coarse<float>::elements, threads = Coarse<float>::threads;
+  const std::int64_t tiles = ceil_div(args.length(), elements);
+  // Between the two passes over x a block for each line scans what its tiles add up to.
+  Work work = coarse_work(args, tiles * args.lines.size(), 2);
+  work.bytes = 1.5 * work.bytes;
+  work.launches = work.launches + 2;
+  work.rounds = work.rounds + 2 * ceil_div(tiles, threads);
+  return work;
 }
 
 const Rung<Scan> self{{.name = "three_kernel",
@@ -116,7 +118,7 @@ const Rung<Scan> self{{.name = "three_kernel",
                        .backend = device_backend,
                        .supports = supports_coarse,
                        .passes = {.loads = 2, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

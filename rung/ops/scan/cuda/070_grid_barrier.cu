@@ -86,30 +86,47 @@ Support supports(const Scan::Args& args, const Context&) {
   return args.lines.size() <= 1 ? supports_sum(args) : unsupported("one line only");
 }
 
+template <class Policy>
+std::int64_t tiles_of(const Scan::Args& args) {
+  return ceil_div(args.length(), GridTile<Policy>::elements);
+}
+template <class Policy>
+std::int64_t most_blocks(const Context& context) {
+  return resident_blocks(context, scan_grid_barrier<Policy>, threads, sizeof(Shared<Policy>));
+}
+
 void run(const Scan::Args& args, Context& context) {
   if (args.y.empty()) return;
   visit_scanned(args.x.dtype, [&]<class T>() {
     using Policy = Sum<T>;
     using State = typename Policy::State;
-    const std::int64_t tiles = ceil_div(args.length(), GridTile<Policy>::elements);
+    const std::int64_t tiles = tiles_of<Policy>(args);
     auto* totals =
         static_cast<State*>(context.workspace(static_cast<std::size_t>(tiles) * sizeof(State)));
-    const auto kernel = scan_grid_barrier<Policy>;
-    const std::int64_t resident = resident_blocks(context, kernel, threads, sizeof(Shared<Policy>));
     launch(context,
-           {.grid = smaller(tiles, resident),
+           {.grid = smaller(tiles, most_blocks<Policy>(context)),
             .block = threads,
             .shared_bytes = sizeof(Shared<Policy>),
             .cooperative = true},
-           kernel, sum_policy<T>(), lines_of<T>(args), totals, args.exclusive);
+           scan_grid_barrier<Policy>, sum_policy<T>(), lines_of<T>(args), totals, args.exclusive);
   });
 }
 
-double estimate(const Scan::Args& args, const Context& context) {
-  // Bytes and halves cost more instructions per byte.
-  const double share = size_of(args.x.dtype) < 4 ? 0.3 : 0.46;
-  const double bytes = Scan::cost(args).bytes * (args.is_contiguous() ? 1 : 8);
-  return 5.2e-6 + bytes / (share * nominal_rates(context).bytes_per_second);
+Work work(const Scan::Args& args, const Context& context) {
+  Work work;
+  visit_scanned(args.x.dtype, [&]<class T>() {
+    using Policy = Sum<T>;
+    const std::int64_t tiles = tiles_of<Policy>(args);
+    const std::int64_t grid = smaller(tiles, most_blocks<Policy>(context));
+    const std::int64_t turns = ceil_div(tiles, larger<std::int64_t>(grid, 1));
+    work = {.bytes = line_bytes_moved(args, 32),
+            .blocks = grid,
+            .resident = blocks<Policy>,
+            .rounds = turns * (4 + grid / warp_size),
+            .steps = turns,
+            .path = line_path(args)};
+  });
+  return work;
 }
 
 const Rung<Scan> self{{.name = "grid_barrier",
@@ -118,7 +135,7 @@ const Rung<Scan> self{{.name = "grid_barrier",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

@@ -30,8 +30,10 @@ void run(const Scan::Args& args, Context& context) {
 
 Support supports(const Scan::Args& args, const Context&) { return supports_sum(args); }
 
-double estimate(const Scan::Args& args, const Context& context) {
-  return look_back_seconds(args, context);
+Work work(const Scan::Args& args, const Context&) {
+  Work work;
+  visit_scanned(args.x.dtype, [&]<class T>() { work = look_back_work<Sum<T>>(args); });
+  return work;
 }
 
 const Rung<Scan> self{{.name = "decoupled_look_back",
@@ -40,7 +42,7 @@ const Rung<Scan> self{{.name = "decoupled_look_back",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

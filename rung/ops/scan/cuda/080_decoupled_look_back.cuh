@@ -228,16 +228,22 @@ void launch_look_back(Context& context, const Policy& policy,
 }
 
 /// Elements that are not adjacent are moved one by one.
-inline double look_back_seconds(const Scan::Args& args, const Context& context) {
-  const double rate = nominal_rates(context).bytes_per_second;
-  const double strided = args.is_contiguous() ? 1 : 8;
-  // A line takes a tile at least.
-  const double tile_bytes = 2 * (9 << 10);
-  const double lines = static_cast<double>(args.lines.size());
-  const double bytes = larger(Scan::cost(args).bytes * strided, lines * tile_bytes);
-  // Lines of one tile have nobody to look back at: no memory is cleared for it.
-  const double starting = args.length() <= 2048 && !args.has_segments() ? 5.5e-6 : 8e-6;
-  return starting + bytes / (0.58 * rate);
+template <class Policy>
+Work look_back_work(const Scan::Args& args) {
+  using T = typename Policy::Element;
+  const std::int64_t tiles = ceil_div(args.length(), LookBackTile<Policy>::elements);
+  const bool waits = tiles > 1;
+  const int marks = marking_launches(args);
+  return {.bytes = line_bytes_moved(args, 32),
+          .launches = 1 + (marks > 0 ? marks
+                           : waits   ? 1
+                                     : 0),
+          .blocks = tiles * args.lines.size(),
+          .resident = look_back_blocks<Policy>,
+          .rounds = loads_of(args, look_back_rows<Policy>) + (waits ? 2 : 0),
+          .steps =
+              LookBackTile<Policy>::elements / static_cast<int>(16 / sizeof(T)) / look_back_threads,
+          .path = line_path(args)};
 }
 
 }  // namespace rung::inline RUNG_TARGET::scan_cuda

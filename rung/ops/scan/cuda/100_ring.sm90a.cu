@@ -292,33 +292,51 @@ Support supports(const Scan::Args& args, const Context& context) {
   return supported;
 }
 
+template <class Policy>
+std::int64_t tiles_of(const Scan::Args& args) {
+  return ceil_div(args.length(), WarpRoles<Policy>::tile_elements);
+}
+template <class Policy>
+constexpr std::size_t shared_bytes =
+    sizeof(ring::Shared<typename Policy::Element, typename Policy::State>);
+template <class Policy>
+std::int64_t most_blocks(const Context& context) {
+  return resident_blocks(context, scan_ring<Policy>, threads, shared_bytes<Policy>);
+}
+
 void run(const Scan::Args& args, Context& context) {
   visit_scanned(args.x.dtype, [&]<class T>() {
     using Policy = Sum<T>;
     using State = typename Policy::State;
-    const std::int64_t tiles = ceil_div(args.length(), WarpRoles<Policy>::tile_elements);
+    const std::int64_t tiles = tiles_of<Policy>(args);
     Totals<State> totals{nullptr, tiles, tiles * args.lines.size()};
     if (tiles > 1) {
       totals.nodes = static_cast<Published<State>*>(
           context.workspace(static_cast<std::size_t>(totals.count) * sizeof(Published<State>)));
     }
-    const auto kernel = scan_ring<Policy>;
-    constexpr std::size_t shared_bytes = sizeof(ring::Shared<T, State>);
-    const std::int64_t resident = resident_blocks(context, kernel, threads, shared_bytes);
     launch(context,
-           {.grid = smaller(totals.count, resident),
+           {.grid = smaller(totals.count, most_blocks<Policy>(context)),
             .block = threads,
-            .shared_bytes = shared_bytes,
+            .shared_bytes = shared_bytes<Policy>,
             .cooperative = true},
-           kernel, sum_policy<T>(), lines_of<T>(args), totals, args.exclusive);
+           scan_ring<Policy>, sum_policy<T>(), lines_of<T>(args), totals, args.exclusive);
   });
 }
 
-/// Fitted to an H200 from 2^16 to 2^30 floats, as those of the other rungs for long lines are.
-double estimate(const Scan::Args& args, const Context& context) {
-  const double lines = static_cast<double>(args.lines.size());
-  const double bytes = larger(Scan::cost(args).bytes, lines * 2 * tile_bytes);
-  return 9e-6 + bytes / (0.84 * nominal_rates(context).bytes_per_second);
+Work work(const Scan::Args& args, const Context& context) {
+  Work work;
+  visit_scanned(args.x.dtype, [&]<class T>() {
+    const std::int64_t tiles = tiles_of<Sum<T>>(args) * args.lines.size();
+    const std::int64_t blocks = smaller(tiles, most_blocks<Sum<T>>(context));
+    const std::int64_t turns = ceil_div(tiles, larger<std::int64_t>(blocks, 1));
+    work = {.bytes = line_bytes_moved(args, 32),
+            .blocks = blocks,
+            .resident = ceil_div(blocks, context.info().sms),
+            .rounds = 2 + turns,
+            .steps = turns,
+            .path = line_path(args)};
+  });
+  return work;
 }
 
 const Rung<Scan> self{{.name = "ring",
@@ -327,7 +345,7 @@ const Rung<Scan> self{{.name = "ring",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

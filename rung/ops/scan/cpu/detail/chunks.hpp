@@ -10,8 +10,10 @@
 #include <hwy/cache_control.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "rung/core/integer.hpp"
 #include "rung/core/require.hpp"
@@ -183,7 +185,8 @@ inline int useful_threads(const Scan::Args& args, const Context& context) {
   return std::clamp(static_cast<int>(std::min(threads, 1e6)), 1, context.threads());
 }
 
-/// Estimates seconds of the rungs that are built on chunks (020_simd.cpp).
-double chunk_seconds(const Scan::Args& args, double passes);
+/// Returns the facts of the rungs that are built on chunks, which pass over x so often: lines and
+/// segments have costs of their own (020_simd.cpp).
+Work chunk_work(const Scan::Args& args, int threads, int passes);
 
 }  // namespace rung::scan_cpu

@@ -147,20 +147,20 @@ Support supports(const Scan::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const Scan::Args& args, const Context&) {
-  // Independent of the number of threads: other rungs add in other orders.
-  const double bytes = Scan::cost(args).bytes;
-  // Lines of one element are contiguous in any direction.
-  const double contiguous_preferred = args.is_contiguous() && args.length() > 1 ? 20 : 0.5;
-  constexpr double per_row = 4e-9;  // stores and loads of running values
-  const double rows = Scan::cost(args).operations / static_cast<double>(Strips(args).width);
-  return 40e-9 + std::max(contiguous_preferred * bytes / 45e9, rows * per_row);
+Work work(const Scan::Args& args, const Context& context) {
+  const Strips strips(args);
+  return {.blocks = strips.count * args.length(),
+          .steps = std::min(strips.strip, strips.width),
+          .threads = useful_threads(args, context),
+          .path = is_streamed(args)           ? "streamed"
+                  : size_of(args.x.dtype) < 4 ? "narrow"
+                                              : ""};
 }
 
 const Rung<Scan> self{{.name = "columns",
                        .after = "look_back_threads",
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung::scan_cpu

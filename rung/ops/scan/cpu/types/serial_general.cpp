@@ -51,27 +51,22 @@ void run(const Scan::Args& args, Context& context) {
   });
 }
 
-// An element waits for the one before it: an addition's latency; more for a minimum that lets NaN
-// through, and where each is converted.
-double seconds_an_element(const Scan::Args& args) {
+// An element waits for the one before it: for an addition, or for a minimum that lets NaN through.
+Work work(const Scan::Args& args, const Context&) {
   const bool extremum =
       args.operation == ScanOperation::min || args.operation == ScanOperation::max;
-  if (args.x.dtype == DType::f16) return 2.8e-9;
-  if (!is_floating(args.x.dtype)) return extremum ? 0.6e-9 : 0.3e-9;
-  return extremum ? 2.1e-9 : args.x.dtype == DType::bf16 ? 0.85e-9 : 0.5e-9;
+  const std::int64_t pieces =
+      args.lines.size() + (args.has_segments() ? args.offsets.size() * args.lines.size() : 0);
+  return {
+      .blocks = pieces,
+      .steps = Scan::cost(args).operations / static_cast<double>(std::max<std::int64_t>(pieces, 1)),
+      .path = args.x.dtype == DType::f16 ? "f16"
+              : !is_floating(args.x.dtype)
+                  ? extremum ? "extremum of whole numbers" : "whole numbers"
+              : extremum ? "extremum"
+                         : ""};
 }
 
-double estimate(const Scan::Args& args, const Context&) {
-  constexpr double start = 8e-9, a_line = 1.5e-9, an_offset = 1.2e-9;
-  const auto lines = static_cast<double>(args.lines.size());
-  const double offsets = args.has_segments() ? static_cast<double>(args.offsets.size()) : 0;
-  // The processor begins short lines while the ones before them still wait.
-  const double overlapped = args.length() <= 32 ? 0.5 : 1.0;
-  return start + lines * a_line + offsets * an_offset +
-         Scan::cost(args).operations * seconds_an_element(args) * overlapped;
-}
-
-const Rung<Scan> self{
-    {.name = "serial_general", .after = "serial", .estimate = estimate, .run = run}};
+const Rung<Scan> self{{.name = "serial_general", .after = "serial", .work = work, .run = run}};
 }  // namespace
 }  // namespace rung

@@ -6,7 +6,9 @@
 // no more instructions per byte than large ones. Work within a pack is the policy's.
 #pragma once
 
+#include <bit>
 #include <cstdint>
+#include <string_view>
 
 #include "rung/device/collectives.hpp"
 #include "rung/device/load.hpp"
@@ -276,6 +278,40 @@ Segmented<T> segmented_policy(const Scan::Args& args) {
   policy.functor = {args.operation};
   policy.identity = {scan_identity<T>(args.operation), 0};
   return policy;
+}
+
+/// Launches that mark where segments begin: words are cleared, and marked.
+inline int marking_launches(const Scan::Args& args) { return args.has_segments() ? 2 : 0; }
+
+/// Whether neighbors in a line are neighbors in memory, forward or backward.
+inline bool is_adjacent(const Scan::Args& args) {
+  return args.length() <= 1 ||
+         (args.x_stride() * args.x_stride() == 1 && args.y_stride() * args.y_stride() == 1);
+}
+
+/// A path for each size of elements, and for lines whose elements run backward or are apart.
+inline std::string_view line_path(const Scan::Args& args) {
+  constexpr std::string_view paths[] = {"1", "2", "", "8"};
+  constexpr std::int64_t few = 128;  // lines, that leave SMs idle
+  return !is_adjacent(args)      ? args.lines.size() < few ? "few apart" : "apart"
+         : !args.is_contiguous() ? "backward"
+                                 : paths[std::countr_zero(size_of(args.x.dtype))];
+}
+
+/// Loads of a thread that has `packs` of 16 bytes, one after another where elements are apart.
+inline std::int64_t loads_of(const Scan::Args& args, std::int64_t packs) {
+  const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
+  return is_adjacent(args) ? 2 : packs * ceil_div(std::int64_t{16}, size);
+}
+
+/// Bytes of lines in tiles of so many: no less than a tile each, of two that are loaded and stored;
+/// elements that are apart have sectors of their own.
+inline double line_bytes_moved(const Scan::Args& args, std::int64_t tile_bytes) {
+  constexpr std::int64_t sector = 32;
+  const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
+  const std::int64_t element = is_adjacent(args) ? size : sector;
+  return 2.0 * static_cast<double>(args.lines.size()) *
+         static_cast<double>(round_up(args.length() * element, tile_bytes));
 }
 
 }  // namespace rung::inline RUNG_TARGET::scan_cuda

@@ -83,16 +83,15 @@ void run(const Scan::Args& args, Context& context) {
 
 Support supports(const Scan::Args& args, const Context&) { return supports_sum(args); }
 
-double estimate(const Scan::Args& args, const Context& context) {
-  const auto lines = static_cast<double>(args.lines.size());
+Work work(const Scan::Args& args, const Context&) {
   const std::int64_t warps = warps_for(args);
-  // Eight warps per SM share the memory, each with loads of its own in flight.
-  const double idle = larger(1.0, 8.0 * context.info().sms / (lines * static_cast<double>(warps)));
-  const double strided = args.is_contiguous() ? 1 : 9;
-  const auto covered = static_cast<double>(round_up(line_bytes(args), warps * warp_bytes));
-  const double bytes = larger(Scan::cost(args).bytes * strided, 2 * lines * covered);
-  const double fraction = size_of(args.x.dtype) == 1 ? 0.45 : 0.82;
-  return 4e-6 + idle * bytes / (fraction * nominal_rates(context).bytes_per_second);
+  const std::int64_t trips = ceil_div(line_bytes(args), warps * warp_bytes);
+  return {.bytes = line_bytes_moved(args, 32),
+          .blocks = args.lines.size(),
+          .resident = smaller<std::int64_t>(32, 48 / warps),
+          .rounds = trips * loads_of(args, rows) * (is_adjacent(args) ? 1 : warps),
+          .steps = warps * trips,
+          .path = line_path(args)};
 }
 
 const Rung<Scan> self{{.name = "block_a_line",
@@ -100,7 +99,7 @@ const Rung<Scan> self{{.name = "block_a_line",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

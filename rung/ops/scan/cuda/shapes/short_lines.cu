@@ -80,23 +80,33 @@ Support supports(const Scan::Args& args, const Context&) {
   return follow ? supported : unsupported("several lines must follow one another");
 }
 
-double estimate(const Scan::Args& args, const Context& context) {
-  return estimate_seconds(Scan::cost(args), {.bandwidth = 0.8}, context);
+RowChunks chunks_of(const Scan::Args& args, const Context& context) {
+  constexpr int group_bytes = 16 << 10;
+  return row_chunks(args.lines.size(), static_cast<int>(args.length()), size_of(args.x.dtype),
+                    rounds, threads, group_bytes, context);
+}
+
+Work work(const Scan::Args& args, const Context& context) {
+  const RowChunks chunks = chunks_of(args, context);
+  const std::int64_t lanes = std::int64_t{chunks.group} * chunks.lanes;
+  return {.blocks = chunks.blocks(),
+          .resident = 8,
+          .rounds = 2 + ceil_div(lanes, threads),
+          .steps = lanes * (1 + chunks.rounds()),
+          .path = line_path(args)};
 }
 
 void run(const Scan::Args& args, Context& context) {
   if (args.y.empty()) return;
   visit_scanned(args.x.dtype, [&]<class T>() {
-    constexpr int group_bytes = 16 << 10;
     const auto length = static_cast<int>(args.length());
     const bool reverse = direction_of(args) < 0;
     // Reversed lines are given by the last of their elements in memory.
     const int back = reverse ? length - 1 : 0;
-    const RowChunks chunks =
-        row_chunks(args.lines.size(), length, sizeof(T), rounds, threads, group_bytes, context);
+    const RowChunks chunks = chunks_of(args, context);
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;
     launch(context,
-           {.grid = ceil_div(chunks.rows, std::int64_t{chunks.group}),
+           {.grid = chunks.blocks(),
             .block = threads,
             .shared_bytes = round_up(elements * sizeof(T), std::size_t{16}) + 16},
            scan_short_lines<T>, static_cast<const T*>(args.x.data) - back,
@@ -110,7 +120,7 @@ const Rung<Scan> self{{.name = "short_lines",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

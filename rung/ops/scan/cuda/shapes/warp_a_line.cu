@@ -57,14 +57,18 @@ void run(const Scan::Args& args, Context& context) {
 
 Support supports(const Scan::Args& args, const Context&) { return supports_sum(args); }
 
-double estimate(const Scan::Args& args, const Context& context) {
-  const double rate = nominal_rates(context).bytes_per_second;
-  const auto lines = static_cast<double>(args.lines.size());
-  // 32 warps per SM share the memory; a line costs 512 bytes each way at least.
-  const double idle = larger(1.0, 32.0 * context.info().sms / lines);
-  const double strided = args.is_contiguous() ? 1 : 9;
-  const double bytes = larger(Scan::cost(args).bytes * strided, lines * 1024);
-  return 4e-6 + idle * bytes / (0.77 * rate);
+Work work(const Scan::Args& args, const Context&) {
+  Work work;
+  visit_scanned(args.x.dtype, [&]<class T>() {
+    const std::int64_t trips = ceil_div(args.length(), LineTile<Sum<T>>::elements);
+    work = {.bytes = line_bytes_moved(args, 32),
+            .blocks = ceil_div(args.lines.size(), std::int64_t{warps}),
+            .resident = blocks<Sum<T>>,
+            .rounds = trips * loads_of(args, rows),
+            .steps = trips,
+            .path = line_path(args)};
+  });
+  return work;
 }
 
 const Rung<Scan> self{{.name = "warp_a_line",
@@ -72,7 +76,7 @@ const Rung<Scan> self{{.name = "warp_a_line",
                        .backend = device_backend,
                        .supports = supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

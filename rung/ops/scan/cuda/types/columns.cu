@@ -19,6 +19,9 @@ using namespace scan_cuda;
 using namespace scan_cuda::columns;
 
 /// Strips of adjacent lines, and the pieces they are cut into.
+/// Totals that are loaded before the first is used, of those that a thread carries on.
+constexpr int carried_at_a_time = 8;
+
 struct Cut {
   std::int64_t width;   // of the innermost axis of lines
   std::int64_t strips;  // packs in that
@@ -89,7 +92,6 @@ __global__ void __launch_bounds__(threads)
 template <class T>
 __global__ void __launch_bounds__(threads)
     scan_column_carries(Segmented<T> policy, Cut cut, Flagged<ScanState<T>>* totals) {
-  constexpr int at_a_time = 8;
   const std::int64_t lines = cut.strips * pack_size<T>;  // a row of pieces
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
   for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < cut.outer * lines;
@@ -98,14 +100,14 @@ __global__ void __launch_bounds__(threads)
       return totals[(i / lines * cut.pieces + piece) * lines + i % lines];
     };
     auto carry = policy.identity;
-    for (std::int64_t first = 0; first < cut.pieces; first += at_a_time) {
-      Flagged<ScanState<T>> part[at_a_time];
+    for (std::int64_t first = 0; first < cut.pieces; first += carried_at_a_time) {
+      Flagged<ScanState<T>> part[carried_at_a_time];
 #pragma unroll
-      for (int k = 0; k < at_a_time; ++k) {
+      for (int k = 0; k < carried_at_a_time; ++k) {
         if (first + k < cut.pieces) part[k] = total(first + k);
       }
 #pragma unroll
-      for (int k = 0; k < at_a_time; ++k) {
+      for (int k = 0; k < carried_at_a_time; ++k) {
         if (first + k >= cut.pieces) break;
         total(first + k) = carry;
         carry = policy.combine(carry, part[k]);
@@ -190,22 +192,28 @@ void run(const Scan::Args& args, Context& context) {
   });
 }
 
-double estimate(const Scan::Args& args, const Context& context) {
+Work work(const Scan::Args& args, const Context& context) {
+  constexpr std::int64_t sector = 32;
   const Cut cut = cut_of(args, context);
-  const double bytes = Scan::cost(args).bytes * (cut.pieces > 1 ? 1.5 : 1.0);
-  const double busy = smaller(1.0, static_cast<double>(cut.count()) / (256.0 * context.info().sms));
-  // Narrow strips waste most of each sector.
-  const double narrow = larger(1.0, 8.0 / static_cast<double>(cut.width));
-  const double fraction = size_of(args.x.dtype) == 1 ? 0.35 : 0.65;
-  return 4e-6 * (cut.pieces > 1 ? 3 : 1) +
-         narrow * bytes / (fraction * busy * nominal_rates(context).bytes_per_second);
+  const bool pieces = cut.pieces > 1;  // then totals are made first, and carried by a thread each
+  const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
+  const std::int64_t abreast_rows = size >= 4 ? abreast<float> : abreast<std::uint8_t>;
+  const std::int64_t trips = ceil_div(cut.rows, abreast_rows) * (pieces ? 2 : 1);
+  return {
+      .bytes = (pieces ? 3 : 2) * cut.outer * args.length() * round_up(cut.width * size, sector),
+      .launches = (pieces ? 3 : 1) + marking_launches(args),
+      .blocks = ceil_div(cut.count(), std::int64_t{threads}),
+      .resident = 8,
+      .rounds = trips + (pieces ? ceil_div(cut.pieces, std::int64_t{carried_at_a_time}) : 0),
+      .steps = trips,
+      .path = line_path(args)};
 }
 
 const Rung<Scan> self{{.name = "columns",
                        .after = "decoupled_look_back",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

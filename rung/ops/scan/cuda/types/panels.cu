@@ -172,17 +172,24 @@ void run(const Scan::Args& args, Context& context) {
   });
 }
 
-double estimate(const Scan::Args& args, const Context& context) {
+Work work(const Scan::Args& args, const Context&) {
   const auto size = size_of(args.x.dtype);
   const Extent extent = extent_of(args);
-  const auto blocks = static_cast<double>(extent.panels * extent.outer);
+  const std::int64_t blocks = extent.panels * extent.outer;
   const std::int64_t step = size >= 4 ? step_rows<float> : step_rows<std::uint8_t>;
-  const double covered = blocks * static_cast<double>(panel_bytes) *
-                         static_cast<double>(round_up(args.length(), step));
-  // Three blocks for four SMs keep memory busy.
-  const double idle = larger(1.0, 1.2 * context.info().sms / blocks);
-  const double fraction = size >= 4 ? 0.74 : size == 2 ? 0.4 : 0.1;
-  return 4e-6 + idle * 2 * covered / (fraction * nominal_rates(context).bytes_per_second);
+  const std::int64_t trips = ceil_div(args.length(), step);
+  const bool sum = static_cast<bool>(supports_sum(args));
+  return {.bytes = 2 * blocks * panel_bytes *
+                   round_up(args.length(), std::int64_t{columns::abreast<float>}),
+          .launches = 1 + marking_launches(args),
+          .blocks = blocks,
+          .resident = 2,
+          .rounds = 3 * trips,
+          .steps = trips,
+          .path = size == 1   ? "1"
+                  : size == 2 ? "2"
+                  : sum       ? ""
+                              : "any"};
 }
 
 const Rung<Scan> self{{.name = "panels",
@@ -190,7 +197,7 @@ const Rung<Scan> self{{.name = "panels",
                        .backend = device_backend,
                        .supports = columns::supports,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

@@ -52,15 +52,17 @@ void run(const Scan::Args& args, Context& context) {
   });
 }
 
-double estimate(const Scan::Args& args, const Context& context) {
-  return 1e-6 + 1.25 * look_back_seconds(args, context);
+Work work(const Scan::Args& args, const Context&) {
+  Work work;
+  visit_scanned(args.x.dtype, [&]<class T>() { work = look_back_work<Segmented<T>>(args); });
+  return work;
 }
 
 const Rung<Scan> self{{.name = "segmented_look_back",
                        .after = "decoupled_look_back",
                        .backend = device_backend,
                        .passes = {.loads = 1, .stores = 1},
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung
