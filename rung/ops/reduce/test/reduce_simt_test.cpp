@@ -66,7 +66,6 @@ TEST(ReduceSimt, EveryShapeHasItsKernel) {
     EXPECT_EQ(chosen_for(type, {{7, 300, 5000}, {0, 2}, {300}}), "single_pass_last_block");
     EXPECT_EQ(chosen_for(type, even_rows), "even_rows");
     EXPECT_EQ(chosen_for(type, even_rows, Reduction::argmax), "even_rows");
-    EXPECT_EQ(chosen_for(type, {{132, 1 << 14}, {1}, {132}}), "single_pass_last_block");
     EXPECT_EQ(chosen_for(type, {{100000, 16384}, {1}, {100000}}, Reduction::sum, 8),
               "single_pass_last_block");
     EXPECT_EQ(chosen_for(type, columns), "columns");
