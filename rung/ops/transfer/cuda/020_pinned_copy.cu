@@ -20,12 +20,11 @@ namespace {
 
 using namespace transfer_cuda;
 
-double estimate(const Transfer::Args& args, const Context&) {
-  const double host = 1 / host_rate(Context::cpu().threads());
-  const auto seconds_a_byte = [&](const void* memory) {
-    return 1 / link_rate + (is_page_locked(memory) ? 0.0 : host);
-  };
-  return 40e-6 + bytes_one_way(args) * (seconds_a_byte(args.x.data) + seconds_a_byte(args.y.data));
+Work work(const Transfer::Args& args, const Context&) {
+  // Threads of the host share the copies to and from buffers: a read and a write each.
+  const double threads = Context::cpu().threads();
+  const int staged = !is_page_locked(args.x.data) + !is_page_locked(args.y.data);
+  return turns_work(bytes_one_way(args) * (2 + staged * 2 / threads), 3 + staged);
 }
 
 void run(const Transfer::Args& args, Context& context) {
@@ -57,7 +56,7 @@ const Rung<Transfer> self{{.name = "pinned_copy",
                            .step = 20,
                            .after = "pageable_copy",
                            .backend = device_backend,
-                           .estimate = estimate,
+                           .work = work,
                            .run = run}};
 
 }  // namespace

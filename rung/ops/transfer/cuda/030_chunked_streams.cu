@@ -47,14 +47,14 @@ struct Chunk {
   std::int64_t count = 0;
 };
 
-double estimate(const Transfer::Args& args, const Context&) {
+Work work(const Transfer::Args& args, const Context&) {
+  // Chunks go both ways at a time, beside the copies of the host; only the first and the last wait.
   const double bytes = bytes_one_way(args);
-  const double chunk = static_cast<double>(chunk_bytes(static_cast<std::int64_t>(bytes)));
-  double staged = 0;
-  for (const void* memory : {args.x.data, static_cast<const void*>(args.y.data)}) {
-    if (!is_page_locked(memory)) staged += bytes / host_rate(Context::cpu().threads());
-  }
-  return 50e-6 + larger(bytes / link_rate_both, staged) + 2 * smaller(bytes, chunk) / link_rate;
+  const auto chunk = static_cast<double>(chunk_bytes(static_cast<std::int64_t>(bytes)));
+  const double threads = Context::cpu().threads();
+  const int staged = !is_page_locked(args.x.data) + !is_page_locked(args.y.data);
+  return turns_work(bytes * larger(1.0, staged * 2 / threads) + 2 * smaller(bytes, chunk),
+                    6 + staged);
 }
 
 void run(const Transfer::Args& args, Context& context) {
@@ -106,7 +106,7 @@ const Rung<Transfer> self{{.name = "chunked_streams",
                            .step = 30,
                            .after = "pinned_copy",
                            .backend = device_backend,
-                           .estimate = estimate,
+                           .work = work,
                            .run = run}};
 
 }  // namespace

@@ -147,12 +147,12 @@ Void* at(const BasicTensorRef<Void>& tensor, std::int64_t first) {
   return static_cast<Byte*>(tensor.data) + first * static_cast<std::int64_t>(size_of(tensor.dtype));
 }
 
-// Rates in bytes per second, measured beside an H200 (PCI Express 5, 16 lanes, a host of 16 cores).
-constexpr double link_rate = 55e9;        // one direction alone
-constexpr double link_rate_both = 44e9;   // each direction of two
-constexpr double pageable_rate = 11.6e9;  // the driver's own detour
-/// Copies within the host by so many threads.
-inline double host_rate(int threads) { return smaller(80e9, 8.8e9 + 4.7e9 * (threads - 1)); }
 inline double bytes_one_way(const Transfer::Args& args) { return Transfer::cost(args).bytes / 2; }
+
+/// Facts of copies that move so many bytes in turn, in pieces of the link one after another.
+inline Work turns_work(double bytes, std::int64_t launches) {
+  constexpr double piece = 32 << 10;
+  return {.launches = launches, .rounds = bytes / piece, .path = "link"};
+}
 
 }  // namespace rung::transfer_cuda::inline RUNG_TARGET
