@@ -20,7 +20,7 @@
 #include "rung/cpu/load-inl.hpp"
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 int
 #include "rung/ops/elementwise/cpu/detail/activations-inl.hpp"
-#include "rung/ops/elementwise/cpu/detail/estimate.hpp"
+#include "rung/ops/elementwise/cpu/detail/facts.hpp"
 #include "rung/ops/elementwise/cpu/detail/kernels.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -305,8 +305,8 @@ Support supports(const Elementwise::Args& args, const Context&) {
                      : unsupported("takes contiguous tensors of one order, without broadcasting");
 }
 
-double estimate(const Elementwise::Args& args, const Context&) {
-  return elementwise_cpu::one_core_seconds(args);
+Work work(const Elementwise::Args& args, const Context&) {
+  return elementwise_cpu::vector_work(args, 1);
 }
 
 void run(const Elementwise::Args& args, Context&) {
@@ -317,12 +317,8 @@ void run(const Elementwise::Args& args, Context&) {
   kernel(in(0), in(1), in(2), args.z.data, args.size(), args.alpha, false);
 }
 
-const Rung<Elementwise> self{{.name = "simd",
-                              .step = 20,
-                              .after = "naive",
-                              .supports = supports,
-                              .estimate = estimate,
-                              .run = run}};
+const Rung<Elementwise> self{
+    {.name = "simd", .step = 20, .after = "naive", .supports = supports, .work = work, .run = run}};
 
 }  // namespace
 #endif

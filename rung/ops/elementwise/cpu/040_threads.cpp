@@ -10,23 +10,25 @@
 //          takes about as long.
 // Source   Intel, Optimization Reference Manual, "Non-temporal stores".
 #include "rung/cpu/team.hpp"
-#include "rung/ops/elementwise/cpu/detail/estimate.hpp"
+#include "rung/ops/elementwise/cpu/detail/facts.hpp"
 #include "rung/ops/elementwise/cpu/detail/kernels.hpp"
 
 namespace rung {
 namespace {
 
 struct Tuning {
-  double seconds_worth_a_team = 6e-6;  // of one core: below, a second thread does not pay
-  double seconds_of_team = 2e-6;
-  double seconds_of_layout = 20e-9;  // to look at strides, which simd does not do
-  double streamed_bytes = 6 << 20;   // of the result: beyond, it would not stay in the caches
+  double bytes_worth_a_team = 900e3;       // below, a second thread does not pay, but for more
+  double operations_worth_a_team = 300e3;  // than so many of one core
+  double streamed_bytes = 6 << 20;         // of the result: beyond, it would not stay in the caches
 };
 constexpr Tuning tuning;
 
 int threads_worth(const Elementwise::Args& args, const Context& context) {
-  const double seconds = elementwise_cpu::one_core_seconds(args);
-  return seconds < tuning.seconds_worth_a_team ? 1 : context.threads();
+  const double bytes = Elementwise::cost(args).bytes / tuning.bytes_worth_a_team;
+  const double operations = elementwise_cpu::operations_per_element(args.function) *
+                            static_cast<double>(args.size()) / tuning.operations_worth_a_team;
+  const double strided = args.flat() ? 1 : 1.5;
+  return strided * std::max(bytes, operations) < 1 ? 1 : context.threads();
 }
 
 bool worth_streaming(const Elementwise::Args& args) {
@@ -34,13 +36,10 @@ bool worth_streaming(const Elementwise::Args& args) {
          tuning.streamed_bytes;
 }
 
-double estimate(const Elementwise::Args& args, const Context& context) {
-  const double alone = elementwise_cpu::one_core_seconds(args);
-  const int threads = threads_worth(args, context);
-  const double streaming = worth_streaming(args) ? 0.75 : 1;
-  // Memory serves two cores half again as fast as one; caches are each core's own.
-  return alone * streaming / std::min(threads, 4) +
-         (threads == 1 ? tuning.seconds_of_layout : tuning.seconds_of_team);
+Work work(const Elementwise::Args& args, const Context& context) {
+  Work work = elementwise_cpu::vector_work(args, threads_worth(args, context));
+  if (worth_streaming(args) && args.flat()) work.path = "streaming";
+  return work;
 }
 
 void run(const Elementwise::Args& args, Context& context) {
@@ -55,7 +54,7 @@ void run(const Elementwise::Args& args, Context& context) {
 }
 
 const Rung<Elementwise> self{
-    {.name = "threads", .step = 40, .after = "strided", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 40, .after = "strided", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -26,12 +26,32 @@ __global__ void elementwise_coarsened_grid_stride(F f, float* z, std::int64_t n,
   for (std::int64_t i = first; i < n; i += stride) z[i] = f(x[i]...);
 }
 
-void run(const Elementwise::Args& args, Context& context) {
+/// Calls g(kernel, blocks, f, z, n, x...).
+template <class G>
+void with_grid(const Elementwise::Args& args, const Context& context, const G& g) {
   with_flat_f32(args, [&]<class F, class... X>(const F& f, float* z, std::int64_t n, X... x) {
     const auto kernel = elementwise_coarsened_grid_stride<F, X...>;
     const std::int64_t blocks =
         smaller(blocks_for(n, block_threads), resident_blocks(context, kernel, block_threads));
-    launch(context, {.grid = blocks, .block = block_threads}, kernel, f, z, n, x...);
+    g(kernel, blocks, f, z, n, x...);
+  });
+}
+
+Work work(const Elementwise::Args& args, const Context& context) {
+  Work work;
+  with_grid(args, context, [&](auto, std::int64_t blocks, const auto&...) {
+    const std::int64_t trips = blocks_for(args.size(), blocks * block_threads);
+    work = {.blocks = blocks,
+            .resident = 2048 / block_threads,
+            .rounds = blocks_for(trips, 4),
+            .steps = trips};
+  });
+  return work;
+}
+
+void run(const Elementwise::Args& args, Context& context) {
+  with_grid(args, context, [&](auto kernel, std::int64_t blocks, const auto&... arguments) {
+    launch(context, {.grid = blocks, .block = block_threads}, kernel, arguments...);
   });
 }
 
@@ -41,7 +61,7 @@ const Rung<Elementwise> self{{.name = "coarsened_grid_stride",
                               .backend = device_backend,
                               .supports = require_flat_f32,
                               .passes = {.loads = 1, .stores = 1},
-                              .speed = {.bandwidth = 0.7},
+                              .work = work,
                               .run = run}};
 
 }  // namespace

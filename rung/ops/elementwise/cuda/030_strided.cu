@@ -18,11 +18,23 @@ namespace {
 
 using namespace elementwise_cuda;
 
-double estimate(const Elementwise::Args& args, const Context& context) {
-  // An element a load: small ones leave most of the memory's width unused.
-  const double narrow = smaller(1.0, static_cast<double>(size_of(args.z.dtype)) / 4);
-  const double share = narrow * (args.layout.rank <= 1 ? 0.55 : 0.45);
-  return estimate_seconds(Elementwise::cost(args), {.bandwidth = share}, context);
+/// An element a load, found by divisions where axes do not merge.
+Work work(const Elementwise::Args& args, const Context& context) {
+  std::int64_t blocks = 1;
+  with_call<float, double, f16, bf16, std::int32_t, std::int64_t, std::uint8_t>(
+      args, [&]<class F>(const F&, const auto& tensors) {
+        blocks = strided_blocks<F>(context, tensors);
+      });
+  const std::int64_t trips = blocks_for(args.size(), blocks * block_threads);
+  const std::size_t size = size_of(args.z.dtype);
+  return {.blocks = blocks,
+          .resident = 2048 / block_threads,
+          .rounds = trips,
+          .steps = trips * args.layout.rank,
+          .path = size < 4               ? args.layout.rank > 1 ? "narrow axes" : "narrow"
+                  : args.layout.rank > 1 ? size == 8 ? "wide axes" : "axes"
+                  : size == 8            ? "wide"
+                                         : ""};
 }
 
 void run(const Elementwise::Args& args, Context& context) {
@@ -35,7 +47,7 @@ const Rung<Elementwise> self{{.name = "strided",
                               .after = "coarsened_grid_stride",
                               .backend = device_backend,
                               .passes = {.loads = 1, .stores = 1},
-                              .estimate = estimate,
+                              .work = work,
                               .run = run}};
 
 }  // namespace

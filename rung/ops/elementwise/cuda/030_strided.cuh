@@ -46,11 +46,14 @@ __global__ void elementwise_strided(F f, T tensors) {
 }
 
 template <class F, class T>
+std::int64_t strided_blocks(const Context& context, const T& tensors) {
+  return smaller(blocks_for(tensors.size(), block_threads),
+                 resident_blocks(context, elementwise_strided<F, T>, block_threads));
+}
+template <class F, class T>
 void launch_strided(Context& context, const F& f, const T& tensors) {
-  const auto kernel = elementwise_strided<F, T>;
-  const std::int64_t blocks = smaller(blocks_for(tensors.size(), block_threads),
-                                      resident_blocks(context, kernel, block_threads));
-  launch(context, {.grid = blocks, .block = block_threads}, kernel, f, tensors);
+  launch(context, {.grid = strided_blocks<F>(context, tensors), .block = block_threads},
+         elementwise_strided<F, T>, f, tensors);
 }
 
 }  // namespace rung::elementwise_cuda::inline RUNG_TARGET

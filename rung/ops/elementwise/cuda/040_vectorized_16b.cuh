@@ -87,17 +87,19 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
+/// At least one block: the elements outside of packs are its.
+template <class F, class T>
+std::int64_t blocks_of(const Packing<T::all>& packing) {
+  return larger<std::int64_t>(
+      blocks_for(packing.layout.size(), packs_a_thread<F, T> * block_threads), 1);
+}
 template <class F, class T>
 void launch_vectorized(Context& context, const F& f, const T& tensors,
                        const Packing<T::all>& packing) {
-  const std::int64_t blocks =
-      blocks_for(packing.layout.size(), packs_a_thread<F, T> * block_threads);
-  // At least one block: the elements outside of packs are its.
-  launch(context,
-         {.grid = larger<std::int64_t>(blocks, 1),
-          .block = block_threads,
-          .dependent = can_depend(context)},
-         elementwise_vectorized_16b<F, T>, f, tensors, packing);
+  launch(
+      context,
+      {.grid = blocks_of<F, T>(packing), .block = block_threads, .dependent = can_depend(context)},
+      elementwise_vectorized_16b<F, T>, f, tensors, packing);
 }
 
 /// A pack a thread, the rows down the grid. What is the same for every row stays in the caches.
@@ -128,16 +130,19 @@ bool has_long_rows(const Packing<All>& packing) {
   return columns * 8 >= blocks_for(columns, block_threads) * block_threads * 7;
 }
 
+template <int All>
+LaunchExtent rows_grid(const Packing<All>& packing) {
+  constexpr std::int64_t max_down = 65535;  // of a grid's second axis
+  const std::int64_t rows = packing.layout.shape[0];
+  return {blocks_for(packing.layout.shape[1], block_threads), smaller(rows, max_down),
+          blocks_for(rows, max_down)};
+}
+
 template <class F, class T>
 void launch_packs(Context& context, const F& f, const T& tensors, const Packing<T::all>& packing) {
   if (!has_long_rows(packing)) return launch_vectorized(context, f, tensors, packing);
-  constexpr std::int64_t max_down = 65535;  // of a grid's second axis
-  const std::int64_t rows = packing.layout.shape[0];
   launch(context,
-         {.grid = {blocks_for(packing.layout.shape[1], block_threads), smaller(rows, max_down),
-                   blocks_for(rows, max_down)},
-          .block = block_threads,
-          .dependent = can_depend(context)},
+         {.grid = rows_grid(packing), .block = block_threads, .dependent = can_depend(context)},
          elementwise_rows_16b<F, T>, f, tensors, packing);
 }
 
@@ -147,6 +152,26 @@ void launch_vectorized_16b(const Elementwise::Args& args, Context& context) {
   with_call<Ts...>(args, [&](const auto& f, const auto& tensors) {
     launch_packs(context, f, tensors, *pack(tensors));
   });
+}
+
+/// Facts of such a call.
+template <class... Ts>
+Work vectorized_16b_work(const Elementwise::Args& args) {
+  Work work;
+  with_call<Ts...>(args, [&]<class F, class T>(const F&, const T& tensors) {
+    const auto packing = *pack(tensors);
+    const bool rows = has_long_rows(packing);
+    const LaunchExtent grid = rows ? rows_grid(packing) : LaunchExtent{blocks_of<F, T>(packing)};
+    work = {.blocks = grid.x * grid.y * grid.z,
+            .resident = 2048 / block_threads,
+            .rounds = 1,
+            .steps = rows ? 1 : packs_a_thread<F, T>,
+            .path = rows                           ? "rows"
+                    : packing.layout.rank > 1      ? "axes"
+                    : sizeof(typename T::Out) >= 4 ? ""
+                                                   : "narrow"};
+  });
+  return work;
 }
 
 }  // namespace rung::elementwise_cuda::inline RUNG_TARGET

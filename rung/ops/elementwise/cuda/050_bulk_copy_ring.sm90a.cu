@@ -135,11 +135,18 @@ Support supports(const Elementwise::Args& args, const Context& context) {
   return fits ? supported : unsupported("takes a tile of 4 KiB that lies aligned in every tensor");
 }
 
-double estimate(const Elementwise::Args& args, const Context& context) {
-  // Ahead of vectorized_16b where functions keep registers busy, which then hold few loads.
-  const bool busy = args.arity() == 1 && args.function != ElementwiseFunction::relu;
-  const double share = busy && size_of(args.z.dtype) <= 4 ? 0.87 : 0.85;
-  return estimate_seconds(Elementwise::cost(args), {.bandwidth = share}, context);
+Work work(const Elementwise::Args& args, const Context&) {
+  std::int64_t tiles = 0;
+  with_tensors<float, double, f16, bf16>(args, [&]<class T>(const T& tensors) {
+    tiles = (tensors.size() - pack(tensors)->head) / tile_elements<T>;
+  });
+  return {.blocks = blocks_for(tiles, tuning.stages),
+          .resident = 2048 / threads,
+          .rounds = 2,
+          .steps = 1,
+          .path = size_of(args.z.dtype) < 4 ? "narrow"
+                  : args.arity() > 1        ? "several"
+                                            : ""};
 }
 
 void run(const Elementwise::Args& args, Context& context) {
@@ -163,7 +170,7 @@ const Rung<Elementwise> self{{.name = "bulk_copy_ring",
                               .backend = device_backend,
                               .supports = supports,
                               .passes = {.loads = 1, .stores = 1},
-                              .estimate = estimate,
+                              .work = work,
                               .run = run}};
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise: the host side that the CUDA rungs share: from a call's arguments to the types of a
-// kernel, and how long a kernel takes.
+// kernel.
 #pragma once
 
 #include "rung/ops/elementwise/cuda/detail/functions.hpp"

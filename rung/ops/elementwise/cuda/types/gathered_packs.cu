@@ -155,25 +155,41 @@ Support supports(const Elementwise::Args& args, const Context&) {
   return unsupported("takes an operand that lies as z does, in order and alignment");
 }
 
-double estimate(const Elementwise::Args& args, const Context& context) {
+template <int All>
+Gathering<All> gathering_of(const Elementwise::Args& args) {
+  const auto element = static_cast<int>(size_of(args.z.dtype));
+  const int wide = 16 / element;
+  Gathering<All> gathering;
+  const auto past = static_cast<int>(address(args, 0) % 16) / element;
+  gathering.head = past == 0 ? 0 : wide - past;
+  gathering.packs = static_cast<std::uint32_t>((args.layout.size() - gathering.head) / wide);
+  return gathering;
+}
+std::int64_t blocks_of(std::int64_t packs) {
+  return larger<std::int64_t>(blocks_for(packs, block_threads), 1);
+}
+
+Work work(const Elementwise::Args& args, const Context&) {
   const Collapsed<4>& layout = args.layout;
-  double share = size_of(args.z.dtype) >= 4 ? 0.7 : 0.6;
+  bool across = false;  // z's rows, so that each element has a sector of its own
   for (int i = 1; i <= args.arity(); ++i) {
     const std::int64_t stride = layout.strides[i][layout.rank - 1];
-    if (stride != 0 && stride != 1) share = 0.42;  // across z's rows: strided has more threads
+    across = across || (stride != 0 && stride != 1);
   }
-  return estimate_seconds(Elementwise::cost(args), {.bandwidth = share}, context);
+  return {.blocks = blocks_of(gathering_of<4>(args).packs),
+          .resident = 2048 / block_threads,
+          .rounds = 2,
+          .steps = static_cast<double>(16 / size_of(args.z.dtype)),
+          .path = across                      ? "across"
+                  : size_of(args.z.dtype) < 4 ? "narrow"
+                                              : ""};
 }
 
 void run(const Elementwise::Args& args, Context& context) {
   with_call<float, double, f16, bf16>(
       args, [&]<class F, class T>([[maybe_unused]] const F& f, [[maybe_unused]] const T& tensors) {
         if constexpr (T::inputs >= 2) {
-          constexpr int wide = pack_elements<T>;
-          Gathering<T::all> gathering;
-          const auto past = static_cast<int>(address(args, 0) % 16 / sizeof(typename T::Out));
-          gathering.head = past == 0 ? 0 : wide - past;
-          gathering.packs = static_cast<std::uint32_t>((tensors.size() - gathering.head) / wide);
+          Gathering<T::all> gathering = gathering_of<T::all>(args);
           for (int i = 1; i < T::all; ++i) {
             if (is_packed(args, i)) gathering.packed |= 1u << i;
           }
@@ -181,7 +197,7 @@ void run(const Elementwise::Args& args, Context& context) {
             gathering.extents[axis] = Divisor::of(tensors.layout.shape[axis]);
           }
           launch(context,
-                 {.grid = larger<std::int64_t>(blocks_for(gathering.packs, block_threads), 1),
+                 {.grid = blocks_of(gathering.packs),
                   .block = block_threads,
                   .dependent = can_depend(context)},
                  elementwise_gathered_packs<F, T>, f, tensors, gathering);
@@ -194,7 +210,7 @@ const Rung<Elementwise> self{{.name = "gathered_packs",
                               .backend = device_backend,
                               .supports = supports,
                               .passes = {.loads = 1, .stores = 1},
-                              .estimate = estimate,
+                              .work = work,
                               .run = run}};
 
 }  // namespace
