@@ -59,14 +59,14 @@ Support supports(const Pool::Args& args, const Context&) {
   return args.x.dtype == DType::f32 ? supported : unsupported("f32 only");
 }
 
-double estimate(const Pool::Args& args, const Context&) {
-  return Pool::cost(args).operations / 5e8;  // taps and their bounds checks
+Work work(const Pool::Args& args, const Context&) {
+  return {.blocks = args.y.size(), .steps = args.taps()};  // taps and their bounds checks
 }
 
 void run(const Pool::Args& args, Context&) { naive(args); }
 
 const Rung<Pool> self{
-    {.name = "naive", .step = 10, .supports = supports, .estimate = estimate, .run = run}};
+    {.name = "naive", .step = 10, .supports = supports, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -172,17 +172,17 @@ Support supports(const Pool::Args& args, const Context&) {
               : unsupported("contiguous channels, or contiguous rows and a stride of 1 or 2");
 }
 
-double estimate(const Pool::Args& args, const Context&) {
-  constexpr double a_vector = 1.5e-9, a_narrow_output = 6e-9, an_output = 0.4e-9;
-  const auto outputs = static_cast<double>(args.y.size());
+Work work(const Pool::Args& args, const Context&) {
+  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
   if (args.x.strides[1] == 1 && args.y.strides[1] == 1) {
-    const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-    const auto vectors = static_cast<double>((args.channels() + lanes - 1) / lanes);
-    return outputs / static_cast<double>(args.channels()) * static_cast<double>(args.taps()) *
-           vectors * a_vector;
+    return {.blocks = args.y.size() / args.channels(),
+            .steps = args.taps() * ceil_div(args.channels(), lanes),
+            .path = "channels"};
   }
-  const double columns = static_cast<double>(args.columns.out);
-  return outputs / columns * std::min(columns, 8.0) * a_narrow_output + outputs * an_output;
+  // Windows at the edges are made one by one.
+  return {.blocks = args.y.size() / args.columns.out,
+          .steps = args.taps() * (args.columns.out / lanes + std::min(args.columns.out, lanes)),
+          .path = args.columns.stride == 1 ? "" : "stride 2"};
 }
 
 void run(const Pool::Args& args, Context&) { pool_cpu::simd_on_this_machine(args); }
@@ -191,7 +191,7 @@ const Rung<Pool> self{{.name = "simd",
                        .step = 20,
                        .after = "clipped",
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -479,35 +479,49 @@ Kernel kernel_for(const Pool::Args& args) {
   return fits ? separable(args) : clipped(args);
 }
 
-bool is_worth_a_team(const Pool::Args& args) {
-  constexpr double min_taps = 1 << 16;  // a second thread costs some 5 us
-  return static_cast<double>(args.taps()) * static_cast<double>(args.y.size()) >= min_taps;
+Work facts(const Pool::Args& args, int threads) {
+  const bool channels = has_contiguous_channels(args);
+  const bool fits = HWY_NAMESPACE::SeparableLines(args).fit;
+  const bool is_separable = HWY_NAMESPACE::SeparableLines(args).is_separable;
+  const std::int64_t rows = args.images() * args.rows.out;
+  if (channels) {
+    // Vectors of channels, a window after another.
+    return {.blocks = rows * args.columns.out,
+            .steps = args.taps() * ceil_div(args.channels(), std::int64_t{16}),
+            .threads = threads,
+            .path = size_of(args.x.dtype) == 2 ? "channels 16-bit" : "channels"};
+  }
+  const std::int64_t down = args.rows.kernel * args.columns.in;
+  return {.blocks = rows * args.channels(),
+          .steps = down + args.columns.out * (is_separable ? args.columns.kernel : args.taps()),
+          .threads = threads,
+          .path = !fits                     ? "clipped"
+                  : args.x.strides[3] != 1  ? "gathered"
+                  : !is_separable           ? "whole windows"
+                  : args.columns.stride > 2 ? "wide stride"
+                                            : ""};
 }
 
-double seconds(const Pool::Args& args) {
-  // On a 2-core Zen 5 vCPU, from the caches.
-  constexpr double a_byte = 0.03e-9, a_row = 16e-9, a_strided_element = 1.2e-9;
-  double all = Pool::cost(args).bytes * a_byte;
-  if (!has_contiguous_channels(args)) {
-    const auto rows = static_cast<double>(args.images() * args.channels() * args.rows.in);
-    all += rows * a_row;
-    if (args.x.strides[3] != 1) all += static_cast<double>(args.x.size()) * a_strided_element;
-  }
-  return is_worth_a_team(args) ? all / 2 : all;
+int threads_of(const Pool::Args& args, const Context& context) {
+  constexpr double min_taps = 1 << 16;  // a second thread costs some 5 us
+  const double taps = static_cast<double>(args.taps()) * static_cast<double>(args.y.size());
+  if (taps < min_taps) return 1;
+  const std::int64_t rows = args.images() * args.rows.out;
+  const std::int64_t units = has_contiguous_channels(args) ? rows : rows * args.channels();
+  return static_cast<int>(std::min<std::int64_t>(context.threads(), units));
 }
 }  // namespace pool_cpu
 
 namespace {
 using namespace pool_cpu;
 
-double estimate(const Pool::Args& args, const Context&) { return seconds(args); }
+Work work(const Pool::Args& args, const Context&) { return facts(args, 1); }
 
 void run(const Pool::Args& args, Context& context) {
   run_kernel(kernel_for(args), args, context, 1);
 }
 
-const Rung<Pool> self{
-    {.name = "separable", .step = 25, .after = "simd", .estimate = estimate, .run = run}};
+const Rung<Pool> self{{.name = "separable", .step = 25, .after = "simd", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

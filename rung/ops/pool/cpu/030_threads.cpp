@@ -6,24 +6,22 @@
 // Changes  Against separable: every core.
 // Cost     As separable.
 // Limits   Every valid call; memory-bound beyond the caches.
-#include <algorithm>
-
 #include "rung/ops/pool/cpu/detail/kernels.hpp"
 
 namespace rung {
 namespace {
 using namespace pool_cpu;
 
-double estimate(const Pool::Args& args, const Context&) { return seconds(args); }
+Work work(const Pool::Args& args, const Context& context) {
+  return facts(args, threads_of(args, context));
+}
 
 void run(const Pool::Args& args, Context& context) {
-  const Kernel kernel = kernel_for(args);
-  const std::int64_t most = is_worth_a_team(args) ? context.threads() : 1;
-  run_kernel(kernel, args, context, static_cast<int>(std::min(most, kernel.units)));
+  run_kernel(kernel_for(args), args, context, threads_of(args, context));
 }
 
 const Rung<Pool> self{
-    {.name = "threads", .step = 30, .after = "separable", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 30, .after = "separable", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -12,7 +12,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/device/device.hpp"
 #include "rung/ops/pool/op/pool.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 
 namespace rung {
 namespace {
@@ -63,13 +63,8 @@ Support supports(const Pool::Args& args, const Context&) {
   return args.x.dtype == DType::f32 ? supported : unsupported("f32 only");
 }
 
-double estimate(const Pool::Args& args, const Context& context) {
-  const auto taps = static_cast<double>(args.taps());
-  return pool_seconds(Pool::cost(args),
-                      {.warps = static_cast<double>(args.y.size()) / 32,
-                       .instructions = 330 + taps * 60,
-                       .chain = taps * 0.15e-6},
-                      context);
+Work work(const Pool::Args& args, const Context&) {
+  return pool_facts(ceil_div(args.y.size(), threads), args.taps(), args.taps(), args.x.dtype);
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -82,7 +77,7 @@ const Rung<Pool> self{{.name = "naive",
                        .step = 10,
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

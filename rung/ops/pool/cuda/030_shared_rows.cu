@@ -13,7 +13,7 @@
 // Tried    -
 // Source   V. Volkov, Better performance at lower occupancy, 2010, on what a thread should take.
 #include "rung/ops/pool/cuda/detail/images.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 
 namespace rung {
 namespace {
@@ -133,15 +133,17 @@ Support supports(const Pool::Args& args, const Context&) {
 }
 
 /// Tiles cost the same wherever y ends within them.
-double estimate(const Pool::Args& args, const Context& context) {
-  const auto planes = static_cast<double>(args.images() * args.channels());
+Work work(const Pool::Args& args, const Context&) {
+  const std::int64_t planes = args.images() * args.channels();
+  const std::int64_t blocks_along = smaller(planes, max_planes);
   const std::int64_t tiles =
       ceil_div(args.columns.out, tile_columns) * ceil_div(args.rows.out, tile_rows);
-  return pool_seconds(Pool::cost(args),
-                      {.warps = planes * static_cast<double>(tiles) * tile_columns * tile_rows / 32,
-                       .instructions = 1200 + 10 * static_cast<double>(args.taps()),
-                       .chain = 2.5e-6 + static_cast<double>(args.taps()) * 0.03e-6},
-                      context);
+  const std::int64_t of_block = ceil_div(planes, blocks_along);
+  const std::int64_t rows = ceil_div(staged(args.rows, tile_rows), warps);
+  const std::int64_t loads = rows * ceil_div(staged(args.columns, tile_columns), lanes);
+  constexpr std::int64_t of_round = 16;  // loads of shared memory
+  return pool_facts(tiles * blocks_along, of_block * (1 + loads + 2 * args.taps() / of_round),
+                    of_block * (4 * loads + 2 * args.taps()), args.x.dtype);
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -163,7 +165,7 @@ const Rung<Pool> self{{.name = "shared_rows",
                        .after = "naive",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

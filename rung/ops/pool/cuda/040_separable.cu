@@ -16,7 +16,7 @@
 #include <type_traits>
 
 #include "rung/ops/pool/cuda/detail/images.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 
 namespace rung {
 namespace {
@@ -157,42 +157,47 @@ Support supports(const Pool::Args& args, const Context&) {
   return rows <= 0x7fffffff ? supported : unsupported("2^31 rows of y and more");
 }
 
-/// Lanes beyond a row's columns idle, in both halves; the second is serial where few windows are
-/// wide. Of windows with one row the first half does nothing but copy.
-double estimate(const Pool::Args& args, const Context& context) {
-  const auto filled = [](std::int64_t columns, double lanes) {
-    return smaller(1.0, static_cast<double>(columns) / lanes);
-  };
-  const double used = filled(args.columns.in, 32) * filled(args.columns.out, 16);
-  const auto steps = static_cast<double>(args.columns.in / 128 + args.columns.kernel);
-  const auto taps = static_cast<double>(args.rows.kernel + args.columns.kernel);
-  return pool_seconds(Pool::cost(args),
-                      {.warps = static_cast<double>(args.y.size()) / 32,
-                       .instructions = (420 + taps * (args.has_indices() ? 50 : 25)) / used,
-                       .chain = 1e-6 + steps * 0.5e-6},
-                      context);
-}
-
-void run(const Pool::Args& args, Context& context) {
-  const std::int64_t rows = args.images() * args.channels() * args.rows.out;
+/// How rows of y are divided: a block takes `group` of them, `at_once` at a time.
+struct Cut {
+  std::int64_t rows;
+  int lanes, at_once, group;
+};
+Cut cut_of(const Pool::Args& args) {
+  Cut cut{.rows = args.images() * args.channels() * args.rows.out, .lanes = 32};
   const int bytes = row_bytes(args);
   // As many lanes as a row has columns, in powers of two.
-  int lanes = 32;
-  while (lanes > 4 && lanes / 2 >= args.columns.in) lanes /= 2;
-  const int at_once = threads / lanes;  // rows
+  while (cut.lanes > 4 && cut.lanes / 2 >= args.columns.in) cut.lanes /= 2;
+  cut.at_once = threads / cut.lanes;
   // As much as eight blocks of an SM have room for, but a few blocks for each.
   constexpr std::int64_t few_blocks = 1024;
   const std::int64_t fitting =
-      smaller<std::int64_t>(usual_shared / bytes, ceil_div(rows, few_blocks));
-  const int group = static_cast<int>(fitting > at_once ? fitting / at_once * at_once
-                                                       : clamped(max_shared / bytes, 1, at_once));
+      smaller<std::int64_t>(usual_shared / bytes, ceil_div(cut.rows, few_blocks));
+  cut.group = static_cast<int>(fitting > cut.at_once ? fitting / cut.at_once * cut.at_once
+                                                     : clamped(max_shared / bytes, 1, cut.at_once));
+  return cut;
+}
+
+/// Lanes beyond a row's columns idle, in both halves.
+Work work(const Pool::Args& args, const Context&) {
+  const Cut cut = cut_of(args);
+  const std::int64_t down = ceil_div(args.columns.in, std::int64_t{loads} * cut.lanes);
+  const std::int64_t along = ceil_div(args.columns.out, std::int64_t{cut.lanes});
+  const int trips = ceil_div(cut.group, cut.at_once);
+  return pool_facts(ceil_div(cut.rows, std::int64_t{cut.group}),
+                    trips * (1 + down * args.rows.kernel),
+                    trips * (8 + loads * down * args.rows.kernel + along * args.columns.kernel),
+                    args.x.dtype, args.has_indices() ? "indices" : "");
+}
+
+void run(const Pool::Args& args, Context& context) {
+  const Cut cut = cut_of(args);
   const auto start = [&]<Pooling kind, bool with_position>() {
     visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
       launch(context,
-             {.grid = ceil_div(rows, std::int64_t{group}),
-              .block = {lanes, at_once},
-              .shared_bytes = static_cast<std::size_t>(group * bytes)},
-             pool_separable<kind, with_position, T>, images_of<T>(args), rows, group,
+             {.grid = ceil_div(cut.rows, std::int64_t{cut.group}),
+              .block = {cut.lanes, cut.at_once},
+              .shared_bytes = static_cast<std::size_t>(cut.group * row_bytes(args))},
+             pool_separable<kind, with_position, T>, images_of<T>(args), cut.rows, cut.group,
              pitch_of(args));
     });
   };
@@ -207,7 +212,7 @@ const Rung<Pool> self{{.name = "separable",
                        .after = "shared_rows",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

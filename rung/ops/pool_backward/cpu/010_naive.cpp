@@ -66,16 +66,15 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return args.dx.dtype == DType::f32 ? supported : unsupported("f32 only");
 }
 
-double estimate(const PoolBackward::Args& args, const Context&) {
-  constexpr double a_term = 0.5e-9, a_window = 1.1e-9, a_maximum = 2.5e-9, a_far_maximum = 4.5e-9,
-                   a_zero = 0.1e-9;
-  const double zeros = static_cast<double>(args.dx.size()) * a_zero;
-  if (args.kind() != Pooling::max) {
-    return zeros + static_cast<double>(args.dy.size()) * a_window +
-           PoolBackward::cost(args).operations / 2 * a_term;
-  }
-  const double each = args.dx.strides[3] == 1 ? a_maximum : a_far_maximum;
-  return zeros + static_cast<double>(args.dy.size()) * each;
+Work work(const PoolBackward::Args& args, const Context&) {
+  // Elements of dx are set to zero, then windows or their taps added.
+  const bool is_max = args.kind() == Pooling::max;
+  const auto of_one = static_cast<double>(args.dy.size()) / static_cast<double>(args.dx.size());
+  return {.blocks = args.dx.size(),
+          .steps = of_one * (is_max ? 1 : static_cast<double>(args.taps())),
+          .path = !is_max                   ? ""
+                  : args.dx.strides[3] == 1 ? "max"
+                                            : "max nhwc"};
 }
 
 void run(const PoolBackward::Args& args, Context&) {
@@ -93,7 +92,7 @@ void run(const PoolBackward::Args& args, Context&) {
 }
 
 const Rung<PoolBackward> self{
-    {.name = "naive", .step = 10, .supports = supports, .estimate = estimate, .run = run}};
+    {.name = "naive", .step = 10, .supports = supports, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -302,32 +302,41 @@ void gather_rows(const PoolBackward::Args& args, cpu::Range units, std::byte* sc
   HWY_DYNAMIC_DISPATCH(gather_rows)(args, units, scratch);
 }
 
-bool is_worth_a_team(const PoolBackward::Args& args) {
+int threads_of(const PoolBackward::Args& args, const Context& context) {
   constexpr double min_terms = 1 << 15;  // a second thread costs some 5 us
-  return PoolBackward::cost(args).operations / 2 >= min_terms;
+  if (PoolBackward::cost(args).operations / 2 < min_terms) return 1;
+  return static_cast<int>(std::min<std::int64_t>(context.threads(), GatherLines(args).units));
 }
 
-double seconds(const PoolBackward::Args& args) {
-  // On a 2-core Zen 5 vCPU.
-  constexpr double a_row = 12e-9, a_row_of_windows = 8e-9, a_pixel = 8e-9;
-  const double term = args.kind() == Pooling::max ? 0.5e-9 : 0.15e-9;
-  double all = term * (PoolBackward::cost(args).operations / 2);
-  if (GatherLines(args).along_channels) {
-    const auto pixels = static_cast<double>(args.images() * args.rows.in * args.columns.in);
-    all += pixels * a_pixel;
-  } else {
-    const auto rows = static_cast<double>(args.images() * args.channels());
-    all += rows * (static_cast<double>(args.rows.in) * a_row +
-                   static_cast<double>(args.rows.out * args.rows.kernel) * a_row_of_windows);
+Work facts(const PoolBackward::Args& args, int threads) {
+  const GatherLines lines(args);
+  const bool is_max = args.kind() == Pooling::max;
+  // Rows of windows that are read for each group of rows of dx, and taps that are added.
+  const double over = static_cast<double>(args.rows.kernel) / static_cast<double>(args.rows.stride);
+  const auto width = static_cast<double>(args.columns.out);
+  const auto taps = static_cast<double>(args.columns.kernel);
+  if (lines.along_channels) {
+    return {.blocks = lines.units * args.columns.in,
+            .steps = over * width * taps / static_cast<double>(args.columns.in) *
+                     static_cast<double>(ceil_div(args.channels(), std::int64_t{16})),
+            .threads = threads,
+            .path = is_max ? "channels max" : "channels"};
   }
-  return is_worth_a_team(args) ? all / 2 : all;
+  const auto rows = static_cast<double>(lines.rows_at_once);
+  const double windows = (over + (rows - 1) / static_cast<double>(args.rows.stride)) / rows;
+  return {.blocks = lines.units,
+          .steps = static_cast<double>(args.columns.in) + width * (is_max ? windows : over * taps),
+          .threads = threads,
+          .path = is_max                            ? "max"
+                  : args.kind() == Pooling::average ? "average"
+                                                    : ""};
 }
 }  // namespace pool_backward_cpu
 
 namespace {
 using namespace pool_backward_cpu;
 
-double estimate(const PoolBackward::Args& args, const Context&) { return seconds(args); }
+Work work(const PoolBackward::Args& args, const Context&) { return facts(args, 1); }
 
 void run(const PoolBackward::Args& args, Context& context) {
   const GatherLines lines(args);
@@ -336,7 +345,7 @@ void run(const PoolBackward::Args& args, Context& context) {
 }
 
 const Rung<PoolBackward> self{
-    {.name = "gather_rows", .step = 20, .after = "naive", .estimate = estimate, .run = run}};
+    {.name = "gather_rows", .step = 20, .after = "naive", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

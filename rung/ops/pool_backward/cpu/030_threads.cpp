@@ -13,12 +13,13 @@ namespace rung {
 namespace {
 using namespace pool_backward_cpu;
 
-double estimate(const PoolBackward::Args& args, const Context&) { return seconds(args); }
+Work work(const PoolBackward::Args& args, const Context& context) {
+  return facts(args, threads_of(args, context));
+}
 
 void run(const PoolBackward::Args& args, Context& context) {
   const GatherLines lines(args);
-  const std::int64_t most = is_worth_a_team(args) ? context.threads() : 1;
-  const int threads = static_cast<int>(std::min(most, lines.units));
+  const int threads = threads_of(args, context);
   const std::size_t own = lines.bytes(args.dx.dtype);
   auto* const scratch =
       static_cast<std::byte*>(context.workspace(own * static_cast<std::size_t>(threads)));
@@ -29,7 +30,7 @@ void run(const PoolBackward::Args& args, Context& context) {
 }
 
 const Rung<PoolBackward> self{
-    {.name = "threads", .step = 30, .after = "gather_rows", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 30, .after = "gather_rows", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -10,7 +10,7 @@
 // Limits   every valid call.
 // Tried    -
 // Source   -
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {
@@ -72,14 +72,10 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-double estimate(const PoolBackward::Args& args, const Context& context) {
-  const double windows = static_cast<double>(args.taps()) /
-                         static_cast<double>(args.rows.stride * args.columns.stride);
-  return pool_seconds(PoolBackward::cost(args),
-                      {.warps = static_cast<double>(args.dx.size()) / 32,
-                       .instructions = 450 + 250 * windows,
-                       .chain = (2 + windows) * 0.2e-6},
-                      context);
+Work work(const PoolBackward::Args& args, const Context&) {
+  const double windows = windows_over_one(args.rows) * windows_over_one(args.columns);
+  return pool_facts(smaller(ceil_div(args.dx.size(), threads), max_blocks), 2 + windows, windows,
+                    args.dx.dtype, args.kind() == Pooling::weighted ? "weighted" : "");
 }
 
 void run(const PoolBackward::Args& args, Context& context) {
@@ -104,7 +100,7 @@ void run(const PoolBackward::Args& args, Context& context) {
 }
 
 const Rung<PoolBackward> self{
-    {.name = "gather", .step = 10, .backend = device_backend, .estimate = estimate, .run = run}};
+    {.name = "gather", .step = 10, .backend = device_backend, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

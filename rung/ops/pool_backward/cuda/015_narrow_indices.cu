@@ -9,7 +9,7 @@
 // Tried    -
 // Source   H. Warren, Hacker's Delight, section 10-9.
 #include "rung/device/divisor.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool/shared/narrow_axis.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
@@ -139,19 +139,13 @@ int taps_everywhere(const PoolBackward::Args& args) {
   return whole(args.rows) && whole(args.columns) ? static_cast<int>(args.taps()) : 0;
 }
 
-/// Windows over an element, dilated or not.
-double windows_over_one(const PoolAxis& axis) {
-  return static_cast<double>(axis.kernel) / static_cast<double>(axis.stride);
-}
-
-double estimate(const PoolBackward::Args& args, const Context& context) {
+Work work(const PoolBackward::Args& args, const Context&) {
   const double windows = windows_over_one(args.rows) * windows_over_one(args.columns);
-  const double per_window = args.kind() == Pooling::weighted ? 150 : 45;
-  return pool_seconds(PoolBackward::cost(args),
-                      {.warps = static_cast<double>(args.dx.size()) / 32,
-                       .instructions = (are_apart(args) ? 80 : 170) + per_window * windows,
-                       .chain = windows * 0.1e-6},
-                      context);
+  return pool_facts(ceil_div(args.dx.size(), std::int64_t{threads}), 1 + windows, windows,
+                    args.dx.dtype,
+                    are_apart(args)                    ? "apart"
+                    : args.kind() == Pooling::weighted ? "weighted"
+                                                       : "");
 }
 
 void run(const PoolBackward::Args& args, Context& context) {
@@ -198,7 +192,7 @@ const Rung<PoolBackward> self{{.name = "narrow_indices",
                                .after = "gather",
                                .backend = device_backend,
                                .supports = supports,
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

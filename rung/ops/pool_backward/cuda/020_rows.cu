@@ -12,7 +12,7 @@
 // Source   -
 #include <cstdint>
 
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {
@@ -96,16 +96,13 @@ Support supports(const PoolBackward::Args& args, const Context&) {
 }
 
 /// Lanes beyond a row's end idle.
-double estimate(const PoolBackward::Args& args, const Context& context) {
-  const double windows = static_cast<double>(args.taps()) /
-                         static_cast<double>(args.rows.stride * args.columns.stride);
+Work work(const PoolBackward::Args& args, const Context&) {
+  const double windows = windows_over_one(args.rows) * windows_over_one(args.columns);
   const std::int64_t rows = args.images() * args.channels() * args.rows.in;
-  return pool_seconds(
-      PoolBackward::cost(args),
-      {.warps = static_cast<double>(rows * ceil_div(args.columns.in, std::int64_t{lanes})),
-       .instructions = 250 + 50 * windows,
-       .chain = warp_rows * (1 + windows) * 0.1e-6},
-      context);
+  return pool_facts(ceil_div(rows, std::int64_t{warps * warp_rows}) *
+                        ceil_div(args.columns.in, std::int64_t{lanes}),
+                    warp_rows * (1 + windows), warp_rows * windows, args.dx.dtype,
+                    args.kind() == Pooling::max ? "" : "average");
 }
 
 void run(const PoolBackward::Args& args, Context& context) {
@@ -136,7 +133,7 @@ const Rung<PoolBackward> self{{.name = "rows",
                                .after = "gather",
                                .backend = device_backend,
                                .supports = supports,
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

@@ -14,7 +14,7 @@
 // Source   -
 #include <cstdint>
 
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool/shared/narrow_axis.hpp"
 #include "rung/ops/pool/shared/small_window.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
@@ -118,14 +118,10 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return supports_narrow(args.rows, args.columns, threads_of(args));
 }
 
-double estimate(const PoolBackward::Args& args, const Context& context) {
-  const double windows = static_cast<double>(args.taps()) /
-                         static_cast<double>(args.rows.stride * args.columns.stride);
-  return pool_seconds(PoolBackward::cost(args),
-                      {.warps = static_cast<double>(threads_of(args)) / 32,
-                       .instructions = 380 + 110 * windows,
-                       .chain = 0.3e-6},
-                      context);
+Work work(const PoolBackward::Args& args, const Context&) {
+  return pool_facts(ceil_div(threads_of(args), std::int64_t{threads}), 1,
+                    windows_over_one(args.rows) * windows_over_one(args.columns), args.dx.dtype,
+                    args.kind() == Pooling::max ? "" : "average");
 }
 
 void run(const PoolBackward::Args& args, Context& context) {
@@ -159,7 +155,7 @@ const Rung<PoolBackward> self{{.name = "register_window",
                                .after = "rows",
                                .backend = device_backend,
                                .supports = supports,
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace

@@ -39,11 +39,10 @@ inline bool has_contiguous_channels(const Pool::Args& args) {
   return args.x.strides[1] == 1 && args.y.strides[1] == 1 && args.channels() >= min_channels;
 }
 
-/// 025: the fastest of them for a call, and estimated seconds. These are independent of the number
-/// of threads, as the choice must be: simd and naive add in other orders.
+/// 025: the fastest of them for a call, its facts, and how many threads it has work for.
 Kernel kernel_for(const Pool::Args& args);
-double seconds(const Pool::Args& args);
-bool is_worth_a_team(const Pool::Args& args);
+Work facts(const Pool::Args& args, int threads);
+int threads_of(const Pool::Args& args, const Context& context);
 
 /// Runs a kernel on so many threads.
 void run_kernel(const Kernel& kernel, const Pool::Args& args, Context& context, int threads);

@@ -13,7 +13,7 @@
 // Source   -
 #include "rung/device/collectives.hpp"
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 
 namespace rung {
 namespace {
@@ -110,18 +110,13 @@ Support supports(const Pool::Args& args, const Context&) {
   return supports_narrow(args, args.y.size() * warp_size);
 }
 
-double estimate(const Pool::Args& args, const Context& context) {
+Work work(const Pool::Args& args, const Context&) {
   const std::int64_t elements = elements_of(args);
   const std::int64_t packs = args.taps() / elements;
   const int lanes = lanes_of(packs, elements);
-  const std::int64_t batch = elements == 1 ? loads<1> : loads<2>;
-  const auto rounds = static_cast<double>(ceil_div(packs, batch * lanes));
-  return pool_seconds(Pool::cost(args),
-                      {.warps = static_cast<double>(args.y.size()) * lanes / warp_size,
-                       .instructions = 160 + rounds * static_cast<double>(batch) *
-                                                 (8 + 4 * static_cast<double>(elements)),
-                       .chain = rounds * 0.5e-6},
-                      context);
+  const std::int64_t rounds = ceil_div(packs, (elements == 1 ? loads<1> : loads<2>)*lanes);
+  return pool_facts(ceil_div(args.y.size() * lanes, std::int64_t{threads}), rounds,
+                    rounds * (2 + elements), args.x.dtype, elements == 1 ? "" : "packs");
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -152,7 +147,7 @@ const Rung<Pool> self{{.name = "contiguous_windows",
                        .after = "warp_per_window",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

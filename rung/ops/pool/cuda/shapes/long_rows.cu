@@ -11,7 +11,7 @@
 // Tried    -
 // Source   -
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 
 namespace rung {
 namespace {
@@ -101,13 +101,8 @@ Support supports(const Pool::Args& args, const Context&) {
   return supports_narrow(args, blocks_of(args));
 }
 
-double estimate(const Pool::Args& args, const Context& context) {
-  const auto taps = static_cast<double>(args.taps());
-  return pool_seconds(Pool::cost(args),
-                      {.warps = static_cast<double>(blocks_of(args)) * (threads / 32),
-                       .instructions = 150 + group * (25 + 12 * taps),
-                       .chain = static_cast<double>(args.rows.kernel) * 0.2e-6},
-                      context);
+Work work(const Pool::Args& args, const Context&) {
+  return pool_facts(blocks_of(args), args.rows.kernel, group * args.taps(), args.x.dtype);
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -131,7 +126,7 @@ const Rung<Pool> self{{.name = "long_rows",
                        .after = "narrow_indices",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -13,7 +13,7 @@
 // Source   -
 #include "rung/device/shared.hpp"
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 
 namespace rung {
 namespace {
@@ -111,19 +111,15 @@ Support supports(const Pool::Args& args, const Context&) {
   return args.taps() <= max_taps ? supported : unsupported("windows of up to 2^30 taps");
 }
 
-double estimate(const Pool::Args& args, const Context& context) {
-  const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
-  const std::int64_t pack = in_packs(args) ? 16 / size : 1;
+Work work(const Pool::Args& args, const Context&) {
+  const bool wide = in_packs(args);
+  const auto pack = wide ? static_cast<std::int64_t>(16 / size_of(args.x.dtype)) : 1;
   const std::int64_t packs = args.channels() / pack;
   const std::int64_t lanes = lanes_of(packs);
   const std::int64_t windows = args.images() * args.rows.out * args.columns.out;
-  const std::int64_t blocks = windows * ceil_div(packs, lanes);
-  const auto rounds = static_cast<double>(ceil_div(args.taps(), loads * (threads / lanes)));
-  return pool_seconds(Pool::cost(args),
-                      {.warps = static_cast<double>(blocks) * (threads / 32),
-                       .instructions = 200 + rounds * loads * (15 + 4 * static_cast<double>(pack)),
-                       .chain = (1 + rounds) * 0.5e-6},
-                      context);
+  const std::int64_t rounds = ceil_div(args.taps(), loads * (threads / lanes));
+  return pool_facts(windows * ceil_div(packs, lanes), 1 + rounds, rounds * (4 + pack), args.x.dtype,
+                    wide ? "packs" : "");
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -152,7 +148,7 @@ const Rung<Pool> self{{.name = "taps_over_warps",
                        .after = "vectorized_nhwc",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

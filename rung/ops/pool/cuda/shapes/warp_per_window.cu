@@ -13,7 +13,7 @@
 // Source   -
 #include "rung/device/collectives.hpp"
 #include "rung/ops/pool/cuda/detail/images.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 
 namespace rung {
 namespace {
@@ -72,13 +72,10 @@ Support supports(const Pool::Args& args, const Context&) {
 }
 
 /// A warp spends most on its window's indices and shuffles.
-double estimate(const Pool::Args& args, const Context& context) {
-  const auto rounds = static_cast<double>(ceil_div(args.taps(), std::int64_t{warp_size}));
-  return pool_seconds(Pool::cost(args),
-                      {.warps = static_cast<double>(args.y.size()),
-                       .instructions = 360 + rounds * 60,
-                       .chain = (1 + rounds) * 0.25e-6},
-                      context);
+Work work(const Pool::Args& args, const Context&) {
+  const std::int64_t blocks = ceil_div(args.y.size(), std::int64_t{warps});
+  const std::int64_t rounds = ceil_div(args.taps(), std::int64_t{warp_size});
+  return pool_facts(smaller(blocks, max_blocks), 1 + rounds, rounds, args.x.dtype);
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -94,7 +91,7 @@ const Rung<Pool> self{{.name = "warp_per_window",
                        .after = "every_call",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

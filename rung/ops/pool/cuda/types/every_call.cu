@@ -11,7 +11,7 @@
 // Tried    -
 // Source   -
 #include "rung/ops/pool/cuda/detail/images.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 
 namespace rung {
 namespace {
@@ -65,14 +65,9 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Fitted to what an H100 took for 2 to 196 taps.
-double estimate(const Pool::Args& args, const Context& context) {
-  const auto taps = static_cast<double>(args.taps());
-  return pool_seconds(Pool::cost(args),
-                      {.warps = static_cast<double>(args.y.size()) / 32,
-                       .instructions = 430 + taps * (args.has_indices() ? 47 : 20),
-                       .chain = taps * 0.09e-6},
-                      context);
+Work work(const Pool::Args& args, const Context&) {
+  return pool_facts(smaller(ceil_div(args.y.size(), threads), max_blocks), args.taps(), args.taps(),
+                    args.x.dtype, args.has_indices() ? "indices" : "");
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -83,11 +78,8 @@ void run(const Pool::Args& args, Context& context) {
   });
 }
 
-const Rung<Pool> self{{.name = "every_call",
-                       .after = "naive",
-                       .backend = device_backend,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Pool> self{
+    {.name = "every_call", .after = "naive", .backend = device_backend, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -11,7 +11,7 @@
 // Tried    -
 // Source   H. Warren, Hacker's Delight, section 10-9.
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 
 namespace rung {
 namespace {
@@ -92,18 +92,14 @@ Support supports(const Pool::Args& args, const Context&) {
   return supports_narrow(args, args.y.size());
 }
 
-double estimate(const Pool::Args& args, const Context& context) {
-  const auto taps = static_cast<double>(args.taps());
-  const auto steps =
-      static_cast<double>(args.rows.kernel * ceil_div(args.columns.kernel, std::int64_t{batch}));
+Work work(const Pool::Args& args, const Context&) {
   const bool row_at_once = args.columns.kernel == 2 || args.columns.kernel == 3;
-  return pool_seconds(
-      Pool::cost(args),
-      {.warps = static_cast<double>(args.y.size()) / 32,
-       .instructions = 160 + taps * (args.has_indices() ? 16 : 10),
-       .chain = row_at_once ? static_cast<double>(args.rows.kernel) * 0.1e-6 : steps * 0.2e-6,
-       .bandwidth = 0.5},
-      context);
+  const std::int64_t steps = args.rows.kernel * ceil_div(args.columns.kernel, std::int64_t{batch});
+  return pool_facts(ceil_div(args.y.size(), std::int64_t{threads}), steps, args.taps(),
+                    args.x.dtype,
+                    args.has_indices() ? "indices"
+                    : row_at_once      ? "row at once"
+                                       : "");
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -138,7 +134,7 @@ const Rung<Pool> self{{.name = "narrow_indices",
                        .after = "every_call",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

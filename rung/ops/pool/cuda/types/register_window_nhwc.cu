@@ -12,7 +12,7 @@
 // Tried    -
 // Source   -
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool/shared/small_window.hpp"
 
 namespace rung {
@@ -96,14 +96,10 @@ Support supports(const Pool::Args& args, const Context&) {
   return supports_narrow(args, threads_of(args));
 }
 
-double estimate(const Pool::Args& args, const Context& context) {
-  const auto loads = static_cast<double>((args.rows.stride * (group - 1) + args.rows.kernel) *
-                                         args.columns.kernel);
-  return pool_seconds(Pool::cost(args),
-                      {.warps = static_cast<double>(threads_of(args)) / 32,
-                       .instructions = 250 + 12 * loads,
-                       .chain = 0.3e-6},
-                      context);
+Work work(const Pool::Args& args, const Context&) {
+  const std::int64_t rows = args.rows.stride * (group - 1) + args.rows.kernel;
+  return pool_facts(ceil_div(threads_of(args), std::int64_t{threads}), 1,
+                    rows * args.columns.kernel, args.x.dtype);
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -126,7 +122,7 @@ const Rung<Pool> self{{.name = "register_window_nhwc",
                        .after = "vectorized_nhwc",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

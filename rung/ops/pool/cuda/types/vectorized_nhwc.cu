@@ -11,7 +11,7 @@
 // Tried    -
 // Source   -
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 
 namespace rung {
 namespace {
@@ -88,14 +88,10 @@ Support supports(const Pool::Args& args, const Context&) {
   return supports_narrow(args, args.y.size() / lanes);
 }
 
-double estimate(const Pool::Args& args, const Context& context) {
-  const auto taps = static_cast<double>(args.taps());
-  const double lanes = 16.0 / static_cast<double>(size_of(args.x.dtype));
-  return pool_seconds(Pool::cost(args),
-                      {.warps = static_cast<double>(args.y.size()) / (32 * lanes),
-                       .instructions = 250 + taps * (15 + 4 * lanes),
-                       .chain = taps * 0.07e-6},
-                      context);
+Work work(const Pool::Args& args, const Context&) {
+  const auto lanes = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  return pool_facts(ceil_div(args.y.size() / lanes, std::int64_t{threads}), args.taps(),
+                    args.taps() * (4 + lanes), args.x.dtype);
 }
 
 void run(const Pool::Args& args, Context& context) {
@@ -111,7 +107,7 @@ const Rung<Pool> self{{.name = "vectorized_nhwc",
                        .after = "every_call",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

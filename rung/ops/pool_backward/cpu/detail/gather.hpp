@@ -61,9 +61,8 @@ struct GatherLines {
 /// 020: writes a range of units on the calling thread, with bytes() of scratch memory.
 void gather_rows(const PoolBackward::Args& args, cpu::Range units, std::byte* scratch);
 
-/// 020: whether several threads pay, and estimated seconds. Both are independent of the number of
-/// threads, as the choice must be: naive adds in another order.
-bool is_worth_a_team(const PoolBackward::Args& args);
-double seconds(const PoolBackward::Args& args);
+/// 020: how many threads a call has work for, and its facts.
+int threads_of(const PoolBackward::Args& args, const Context& context);
+Work facts(const PoolBackward::Args& args, int threads);
 
 }  // namespace rung::pool_backward_cpu

@@ -10,7 +10,7 @@
 // Tried    -
 // Source   -
 #include "rung/device/take_axis.hpp"
-#include "rung/ops/pool/shared/issue.hpp"
+#include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 
 namespace rung {
@@ -77,15 +77,11 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return fits ? supported : unsupported("contiguous channels, in multiples of 16 bytes");
 }
 
-double estimate(const PoolBackward::Args& args, const Context& context) {
-  const double windows = static_cast<double>(args.taps()) /
-                         static_cast<double>(args.rows.stride * args.columns.stride);
-  const double lanes = 16.0 / static_cast<double>(size_of(args.dx.dtype));
-  return pool_seconds(PoolBackward::cost(args),
-                      {.warps = static_cast<double>(args.dx.size()) / (32 * lanes),
-                       .instructions = 350 + windows * (40 + 25 * lanes),
-                       .chain = windows * 0.15e-6},
-                      context);
+Work work(const PoolBackward::Args& args, const Context&) {
+  const double windows = windows_over_one(args.rows) * windows_over_one(args.columns);
+  const auto lanes = static_cast<std::int64_t>(16 / size_of(args.dx.dtype));
+  return pool_facts(smaller(ceil_div(args.dx.size() / lanes, threads), max_blocks), windows,
+                    windows * static_cast<double>(2 + lanes), args.dx.dtype);
 }
 
 void run(const PoolBackward::Args& args, Context& context) {
@@ -111,7 +107,7 @@ const Rung<PoolBackward> self{{.name = "vectorized_nhwc",
                                .after = "rows",
                                .backend = device_backend,
                                .supports = supports,
-                               .estimate = estimate,
+                               .work = work,
                                .run = run}};
 
 }  // namespace
