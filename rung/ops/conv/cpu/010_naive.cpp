@@ -52,15 +52,15 @@ void naive(const Conv::Args& args) {
   }
 }
 
-double estimate(const Conv::Args& args, const Context&) {
-  return Conv::cost(args).operations / 5e8;
+Work work(const Conv::Args& args, const Context&) {
+  return {.blocks = args.y.size(), .steps = args.terms()};
 }
 
 void run(const Conv::Args& args, Context&) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() { naive<T>(args); });
 }
 
-const Rung<Conv> self{{.name = "naive", .step = 10, .estimate = estimate, .run = run}};
+const Rung<Conv> self{{.name = "naive", .step = 10, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -105,15 +105,16 @@ Support supports(const Conv::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const Conv::Args& args, const Context&) {
-  return Conv::cost(args).operations / 5e9;
+Work work(const Conv::Args& args, const Context&) {
+  const ConvGeometry& g = args.geometry;
+  return {.blocks = g.images * g.results(), .steps = args.terms()};
 }
 
 const Rung<Conv> self{{.name = "im2col_gemm",
                        .step = 20,
                        .after = "naive",
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -19,7 +19,7 @@
 #include <type_traits>
 
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/conv/cpu/detail/call.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/shared/cpu/bands.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/gather-inl.hpp"
@@ -357,47 +357,38 @@ void direct_on(const Gathered& g, Context& context, int threads) {
   HWY_DYNAMIC_DISPATCH(direct_simd)(g, context, threads);
 }
 
-double term_seconds(const Gathered& g) {
-  if (!channels_are_columns(g)) {
-    if (g.x_strides[4] != 1) return 0.85e-9;
-    return g.axis[2].step == 1 ? 0.25e-9 : 0.45e-9;
-  }
-  if (g.q < 8) return 1e-9;  // one by one
-  const double idle = g.m <= 16 ? 0.15e-9 : g.m <= 32 ? 0.06e-9 : 0.01e-9;
-  // A tile, or for small types a copy, per tap: the fewer channels, the more of them.
+Work direct_facts(const Gathered& g, int threads) {
+  constexpr std::int64_t rows_of_tile = 6, one_by_one = 8;
+  const bool columns = channels_are_columns(g);
   const bool small = size_of(g.dtype) == 2;
-  return idle + (small ? 0.3e-9 : 0) + (small ? 4e-9 : 1.5e-9) / static_cast<double>(g.q);
-}
-
-double gathering_seconds(const Gathered& g) {
-  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double a_result = 0.25e-9;
-  const auto m = static_cast<double>(g.m);
-  const double a_pixel =
-      static_cast<double>(g.terms()) * (std::max(6.0, m) * 2 / rate + term_seconds(g)) +
-      m * a_result;
-  return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * a_pixel;
-}
-
-double seconds(const Conv::Args& args, int threads) {
-  // And what a start, weights and a team cost.
-  constexpr double a_start = 0.5e-6, a_weight = 0.5e-9, a_thread = 2e-6;
-  const double weights = static_cast<double>(args.w.size()) * a_weight;
-  const double work = gathering_seconds(conv_layer::forward(args)) + weights;
-  return a_start + work / threads + (threads > 1 ? a_thread : 0);
+  const auto pixels = static_cast<double>(g.groups * g.pixels());
+  return {.operations = 2 * pixels * wide_of(g) *
+                        static_cast<double>(g.terms() * std::max(rows_of_tile, g.m)),
+          .blocks = pixels,
+          .steps = columns ? g.taps() : g.terms(),
+          .threads = threads,
+          .path = columns               ? g.q < one_by_one ? "few nhwc"
+                                          : small          ? "16-bit nhwc"
+                                                           : "nhwc"
+                  : small               ? "16-bit"
+                  : g.x_strides[4] != 1 ? "apart"
+                  : g.axis[2].step != 1 ? "strided"
+                                        : ""};
 }
 }  // namespace conv_cpu
 
 namespace {
 
-double estimate(const Conv::Args& args, const Context&) { return conv_cpu::seconds(args, 1); }
+Work work(const Conv::Args& args, const Context&) {
+  return conv_cpu::direct_facts(conv_layer::forward(args), 1);
+}
 
 void run(const Conv::Args& args, Context& context) {
   conv_cpu::direct_on(conv_layer::forward(args), context, 1);
 }
 
 const Rung<Conv> self{
-    {.name = "direct_simd", .step = 30, .after = "im2col_gemm", .estimate = estimate, .run = run}};
+    {.name = "direct_simd", .step = 30, .after = "im2col_gemm", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

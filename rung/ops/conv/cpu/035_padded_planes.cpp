@@ -20,7 +20,7 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "rung/ops/conv/cpu/detail/call.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/planes-inl.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
@@ -246,25 +246,28 @@ bool planes_in_place(const Gathered& g) {
          across <= max_band_columns;
 }
 
-double planes_seconds(const Gathered& g) {
+Work planes_facts(const Gathered& g, int threads) {
+  constexpr std::int64_t pages_at_once = 64;
   const PlaneShape shape = plane_shape(g, 4, 1);
-  // Multiply-adds of places that are no pixels, and copying, against gathering terms.
-  constexpr double a_row = 0.01e-9, a_copy = 0.3e-9, a_copy_apart = 0.5e-9, a_store_apart = 0.35e-9;
-  const auto rows = static_cast<double>(round_up(g.m, 6));
-  const auto pixels = static_cast<double>(shape.rows * shape.columns);
+  // Multiply-adds of places that are no pixels, and copying.
+  const auto of_band = static_cast<double>(shape.rows * shape.columns);
   const double places =
-      static_cast<double>((shape.rows - 1) * shape.pitch + shape.columns) / pixels;
-  const double copied =
-      static_cast<double>(shape.plane) / pixels * static_cast<double>(g.q * g.axis[0].kernel);
-  const auto terms = static_cast<double>(g.terms());
-  // In place a panel reads a few lines of each of many planes, far apart.
-  constexpr double a_line_apart = 0.06e-9;
-  const bool in_rows = g.x_strides[4] == 1 && g.axis[2].step == 1;
-  const double a_read = planes_in_place(g) ? a_line_apart : in_rows ? a_copy : a_copy_apart;
-  const double storing = channels_are_columns(g) ? static_cast<double>(g.m) * a_store_apart : 0;
-  const double a_pixel =
-      terms * (rows * (places - 1) * a_row - term_seconds(g)) + copied * a_read + storing;
-  return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * a_pixel;
+      static_cast<double>((shape.rows - 1) * shape.pitch + shape.columns) / of_band;
+  // Rows are copied a vector at a time.
+  const std::int64_t rows = shape.phases[0] * shape.phases[1] * shape.height;
+  const double copied = static_cast<double>(rows * round_up(shape.pitch, std::int64_t{16})) /
+                        of_band * static_cast<double>(g.q * g.axis[0].kernel);
+  const auto pixels = static_cast<double>(g.groups * g.pixels());
+  return {.operations =
+              2 * pixels * places * static_cast<double>(g.terms() * round_up(g.m, std::int64_t{6})),
+          .blocks = pixels,
+          .steps = copied,
+          .threads = threads,
+          .path = size_of(g.dtype) == 2            ? "16-bit"
+                  : g.y_strides[1] == 1 && g.m > 1 ? "nhwc"
+                  : planes_in_place(g) ? g.q > pages_at_once ? "in place, deep" : "in place"
+                  : g.x_strides[4] == 1 && g.axis[2].step == 1 ? ""
+                                                               : "apart"};
 }
 }  // namespace conv_cpu
 
@@ -276,8 +279,8 @@ Support supports(const Conv::Args& args, const Context&) {
              : unsupported("filters that span more than a band of planes holds");
 }
 
-double estimate(const Conv::Args& args, const Context&) {
-  return conv_cpu::planes_seconds(conv_layer::forward(args)) + conv_cpu::seconds(args, 1);
+Work work(const Conv::Args& args, const Context&) {
+  return conv_cpu::planes_facts(conv_layer::forward(args), 1);
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -288,7 +291,7 @@ const Rung<Conv> self{{.name = "padded_planes",
                        .step = 35,
                        .after = "direct_simd",
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -22,7 +22,7 @@
 #include <type_traits>
 
 #include "rung/cpu/isa.hpp"
-#include "rung/ops/conv/cpu/detail/call.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/pixel_bands-inl.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
@@ -390,37 +390,26 @@ void pixels_on(const Gathered& g, Context& context, int threads) {
   HWY_DYNAMIC_DISPATCH(padded_pixels)(g, context, threads);
 }
 
-namespace {
-/// Of the taps of all places of an axis those within the image, where it is padded as usual.
-double inside_share(const conv_layer::SourceAxis& axis) {
-  const auto padding =
-      static_cast<double>(std::max<std::int64_t>(0, -axis.start - first_tap(axis)));
-  const auto taps = static_cast<double>(axis.places * axis.kernel);
-  if (axis.step != 1 || std::abs(axis.between) != 1 || taps == 0) return 1;
-  return std::max(0.2, 1 - padding * (padding + 1) / taps);
-}
-}  // namespace
-
-double pixels_seconds(const Gathered& g) {
-  const double lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  const double vectors = std::ceil(static_cast<double>(g.m) / lanes);
-  // Of a vector of a term, of copying, of a run of terms, of a pixel, of storing a vector.
-  const double a_vector = vectors == 1 ? 0.14e-9 : 0.125e-9;
-  constexpr double a_copy = 0.06e-9, a_run = 0.3e-9, a_pixel = 1e-9;
-  const double a_store = size_of(g.dtype) == 2 ? 2e-9 : 0.5e-9;
+Work pixels_facts(const Gathered& g, int threads) {
+  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  const std::int64_t vectors = ceil_div(g.m, lanes);
   const PixelShape shape = pixel_shape(g, 4, 1);
-  const bool in_place = size_of(g.dtype) != 2 && all_inside(g);
+  const bool small = size_of(g.dtype) == 2;
+  const bool in_place = !small && all_inside(g);
   const double copied = in_place ? 0
                                  : static_cast<double>(shape.copied_rows * shape.copied_columns) /
                                        static_cast<double>(shape.rows * shape.columns) *
                                        static_cast<double>(g.q * g.axis[0].kernel);
-  // Lines of taps that no pixel of a tile has are left out.
-  const double share = inside_share(g.axis[0]) * inside_share(g.axis[1]);
-  const double runs = static_cast<double>(g.axis[0].kernel * g.axis[1].kernel) * vectors;
-  const double ours = share * (static_cast<double>(g.terms()) * vectors * a_vector + runs * a_run) +
-                      copied * a_copy + a_pixel + vectors * a_store;
-  return static_cast<double>(g.groups) * static_cast<double>(g.pixels()) * ours -
-         gathering_seconds(g);
+  // Runs of terms, which a line of taps has, of each vector.
+  const auto runs = static_cast<double>(g.axis[0].kernel * g.axis[1].kernel * vectors);
+  const auto pixels = static_cast<double>(g.groups * g.pixels());
+  return {.operations = 2 * pixels * wide_of(g) * static_cast<double>(g.terms() * vectors * lanes),
+          .blocks = pixels,
+          .steps = 4 * runs + copied,
+          .threads = threads,
+          .path = small          ? "16-bit"
+                  : vectors == 1 ? "one vector"
+                                 : ""};
 }
 }  // namespace conv_cpu
 
@@ -432,8 +421,8 @@ Support supports(const Conv::Args& args, const Context&) {
              : unsupported("channels last, and filters that span less than a band of rows holds");
 }
 
-double estimate(const Conv::Args& args, const Context&) {
-  return conv_cpu::pixels_seconds(conv_layer::forward(args)) + conv_cpu::seconds(args, 1);
+Work work(const Conv::Args& args, const Context&) {
+  return conv_cpu::pixels_facts(conv_layer::forward(args), 1);
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -444,7 +433,7 @@ const Rung<Conv> self{{.name = "padded_pixels",
                        .step = 37,
                        .after = "padded_planes",
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

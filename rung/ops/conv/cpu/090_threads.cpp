@@ -7,49 +7,57 @@
 //          first. Of gathering, planes and rows of pixels, the one that costs least.
 // Cost     as direct_simd, padded_planes or padded_pixels.
 // Limits   every valid call. Small ones are left to one thread.
-#include "rung/cpu/worth.hpp"
-#include "rung/ops/conv/cpu/detail/call.hpp"
+#include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/shared/cpu/bands.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 
 namespace rung {
 namespace conv_cpu {
-Choice fastest_way(const Gathered& g) {
-  Choice best{direct_on, 0};
-  if (g.terms() == 0) return best;
-  const auto weigh = [&](auto layer_on, double seconds) {
-    if (seconds < best.seconds) best = {layer_on, seconds};
-  };
-  if (takes_planes(g)) weigh(planes_on, planes_seconds(g));
-  if (takes_pixels(g)) weigh(pixels_on, pixels_seconds(g));
-  return best;
+const Way& fastest_way(const Gathered& g, const Context& context) {
+  static const Way ways[] = {{direct_on, direct_facts, "direct_simd", "direct_simd 16-bit"},
+                             {planes_on, planes_facts, "padded_planes", "padded_planes 16-bit"},
+                             {pixels_on, pixels_facts, "padded_pixels", "padded_pixels 16-bit"}};
+  static const detail::RatesCache rates[std::size(ways)];
+  const bool takes[] = {true, g.terms() > 0 && takes_planes(g), g.terms() > 0 && takes_pixels(g)};
+  const Way* best = nullptr;
+  double least = 0;
+  for (std::size_t i = 0; i < std::size(ways); ++i) {
+    if (!takes[i]) continue;
+    Work work = ways[i].facts(g, 1);
+    work.bytes = bytes_of(g);
+    const double seconds =
+        predict(terms_of(work, context), rates[i].get(Conv::name, ways[i].name, context)(work.path),
+                context.backend())
+            .seconds;
+    if (best != nullptr && seconds >= least) continue;
+    best = &ways[i];
+    least = seconds;
+  }
+  return *best;
 }
 }  // namespace conv_cpu
 
 namespace {
 
-using conv_cpu::Choice;
+using conv_layer::Gathered;
 
-int threads_of(const Conv::Args& args, const Choice& choice, const Context& context) {
-  if (context.threads() == 1) return 1;
-  return cpu::threads_worth(conv_cpu::seconds(args, 1) + choice.seconds, context.threads());
+int threads_of(const Gathered& g, const Context& context) {
+  return conv_cpu::threads_for(conv_cpu::products_of(g), context.threads());
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  const Choice choice = conv_cpu::fastest_way(conv_layer::forward(args));
-  const int threads = threads_of(args, choice, context);
-  return conv_cpu::seconds(args, threads) + choice.seconds / threads;
+Work work(const Conv::Args& args, const Context& context) {
+  const Gathered g = conv_layer::forward(args);
+  return way_facts(conv_cpu::fastest_way(g, context), g, threads_of(g, context));
 }
 
 void run(const Conv::Args& args, Context& context) {
-  const conv_layer::Gathered layer = conv_layer::forward(args);
-  const Choice choice = conv_cpu::fastest_way(layer);
-  choice.layer_on(layer, context, threads_of(args, choice, context));
+  const Gathered g = conv_layer::forward(args);
+  conv_cpu::fastest_way(g, context).layer_on(g, context, threads_of(g, context));
 }
 
 const Rung<Conv> self{
-    {.name = "threads", .step = 90, .after = "padded_pixels", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 90, .after = "padded_pixels", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -64,17 +64,26 @@ void run(const Conv::Args& args, Context& context) {
          args.y.view<float, 5>(), g.axis[1], g.axis[2], static_cast<int>(along_row));
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  // However few elements there are, a thread waits for one term after another.
-  const double waiting = 3e-6 + 0.2e-6 * static_cast<double>(args.terms());
-  return larger(estimate_seconds(Conv::cost(args), {.peak = 0.03}, context), waiting);
+Work work(const Conv::Args& args, const Context&) {
+  const ConvGeometry& g = args.geometry;
+  const std::int64_t tiles = tiles_along(g.axis[1]) * tiles_along(g.axis[2]);
+  const std::int64_t deep = smaller(g.images, std::int64_t{0xffff});
+  const std::int64_t in_a_row = ceil_div(g.images, larger(deep, std::int64_t{1})) * args.terms();
+  // Threads beyond the image have nothing to do.
+  const double filled = static_cast<double>(g.axis[1].out * g.axis[2].out) /
+                        static_cast<double>(larger(tiles, std::int64_t{1}) * tile * tile);
+  return {.blocks = g.filters * tiles * deep,
+          .resident = 8,
+          .rounds = in_a_row,
+          .steps = filled * static_cast<double>(in_a_row),
+          .path = args.y.strides[1] == 1 ? "nhwc" : ""};
 }
 
 const Rung<Conv> self{{.name = "naive",
                        .step = 10,
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

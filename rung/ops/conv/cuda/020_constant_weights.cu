@@ -80,7 +80,6 @@ const Rung<Conv> self{{.name = "constant_weights",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = supports,
-                       .speed = {.peak = 0.05},
                        .run = run}};
 
 }  // namespace

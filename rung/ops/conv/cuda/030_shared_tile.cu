@@ -97,12 +97,19 @@ void run(const Conv::Args& args, Context& context) {
          args.y.view<float, 5>(), g.axis[1], g.axis[2], static_cast<int>(along_row));
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  // A block waits for a tile of each channel, and goes through its taps.
+/// A block waits for a tile of each channel, and goes through its taps.
+Work work(const Conv::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
-  const double waiting = 3e-6 + static_cast<double>(g.group_channels()) *
-                                    (0.8e-6 + 0.08e-6 * static_cast<double>(g.taps()));
-  return larger(estimate_seconds(Conv::cost(args), {.peak = 0.05}, context), waiting);
+  const std::int64_t tiles = tiles_along(g.axis[1]) * tiles_along(g.axis[2]);
+  const std::int64_t deep = smaller(g.images, std::int64_t{0xffff});
+  const std::int64_t channels = ceil_div(g.images, larger(deep, std::int64_t{1})) * g.channels;
+  constexpr std::int64_t taps_of_round = 8;
+  const std::int64_t loads = ceil_div(staged(g.axis[1]), tile) * ceil_div(staged(g.axis[2]), tile);
+  return {.blocks = g.filters * tiles * deep,
+          .resident = 8,
+          .rounds = channels * (1 + loads + g.taps() / taps_of_round),
+          .steps = channels * (4 * loads + g.taps()),
+          .path = args.y.strides[1] == 1 ? "nhwc" : ""};
 }
 
 const Rung<Conv> self{{.name = "shared_tile",
@@ -110,7 +117,7 @@ const Rung<Conv> self{{.name = "shared_tile",
                        .after = "constant_weights",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

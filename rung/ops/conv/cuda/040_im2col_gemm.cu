@@ -70,10 +70,8 @@ __global__ void __launch_bounds__(block_threads) conv_im2col_gemm(Im2colProduct 
 
 Support supports(const Conv::Args& args, const Context&) { return supports_im2col(args); }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  // One image after another, and within it one term after another.
-  return larger(im2col_seconds(args, context),
-                static_cast<double>(args.geometry.images) * im2col_waiting(args));
+Work work(const Conv::Args& args, const Context&) {
+  return im2col_facts(args, args.geometry.images);
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -93,7 +91,7 @@ const Rung<Conv> self{{.name = "im2col_gemm",
                        .after = "shared_tile",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

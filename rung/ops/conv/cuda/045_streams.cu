@@ -79,12 +79,8 @@ std::int64_t lanes_of(const Conv::Args& args) { return smaller(args.geometry.ima
 
 Support supports(const Conv::Args& args, const Context&) { return supports_im2col(args); }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  // Streams wait at the same time; an event costs some microseconds.
-  const std::int64_t lanes = larger(lanes_of(args), std::int64_t{1});
-  const double waiting =
-      static_cast<double>(ceil_div(args.geometry.images, lanes)) * im2col_waiting(args);
-  return larger(im2col_seconds(args, context), waiting) + 4e-6 * static_cast<double>(lanes);
+Work work(const Conv::Args& args, const Context&) {
+  return im2col_facts(args, ceil_div(args.geometry.images, lanes_of(args)));
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -109,7 +105,7 @@ const Rung<Conv> self{{.name = "streams",
                        .after = "im2col_gemm",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

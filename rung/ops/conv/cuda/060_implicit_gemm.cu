@@ -119,22 +119,9 @@ Support supports(const Conv::Args& args, const Context&) {
   return supports_gathered(conv_layer::forward(args), 16, 64);
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  const ConvGeometry& g = args.geometry;
-  // Rows of a tile that no filter is for.
-  const double filters = static_cast<double>(g.group_filters());
-  const double rows =
-      filters <= 16 ? 16 : 64 * static_cast<double>(ceil_div(g.group_filters(), 64));
-  // With few filters a tile is gathered for longer than it is multiplied (f32, of an H100's SM).
-  const double pixels = static_cast<double>(g.images * g.axis[0].out * g.axis[1].out) *
-                        static_cast<double>(g.axis[2].out);
-  const double tiles = pixels / 64 * std::ceil(filters / 64) * static_cast<double>(g.groups);
-  const double terms = static_cast<double>(g.group_channels() * g.taps());
-  const double gathering =
-      tiles / static_cast<double>(context.info().sms) * (1.2e-6 + 0.02e-6 * terms);
-  return larger(larger(estimate_seconds(Conv::cost(args), {.peak = 0.5 * filters / rows}, context),
-                       waiting_seconds(conv_layer::forward(args), context)),
-                gathering);
+Work work(const Conv::Args& args, const Context&) {
+  const auto terms = static_cast<double>(args.terms());
+  return implicit_facts(conv_layer::forward(args), Conv::cost(args), terms);
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -158,7 +145,7 @@ const Rung<Conv> self{{.name = "implicit_gemm",
                        .after = "im2col_gemm",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

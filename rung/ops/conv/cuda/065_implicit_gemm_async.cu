@@ -132,15 +132,17 @@ Support supports(const Conv::Args& args, const Context&) {
   return supports_async(conv_layer::forward(args));
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  return plan_async(conv_layer::forward(args), Conv::cost(args), context).seconds;
+Work work(const Conv::Args& args, const Context& context) {
+  const Gathered g = conv_layer::forward(args);
+  const int shape = plan_async<Conv>({&g, 1}, Conv::cost(args), context);
+  return async_facts({&g, 1}, Conv::cost(args), shape);
 }
 
 void run(const Conv::Args& args, Context& context) {
   const Gathered g = conv_layer::forward(args);
   const PackedFilters packed = make_packed(g, context);
   launch(context, pack_grid(g, packed), conv_implicit_gemm_async_pack, g, packed);
-  with_async_shape(plan_async(g, Conv::cost(args), context).shape, [&]<int Shape>() {
+  with_async_shape(plan_async<Conv>({&g, 1}, Conv::cost(args), context), [&]<int Shape>() {
     launch(context, async_grid<Shape>(g), conv_implicit_gemm_async<Shape>, g, packed);
   });
 }
@@ -150,7 +152,7 @@ const Rung<Conv> self{{.name = "implicit_gemm_async",
                        .after = "implicit_gemm",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

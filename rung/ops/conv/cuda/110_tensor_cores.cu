@@ -155,18 +155,9 @@ Support supports(const Conv::Args& args, const Context&) {
   return supports_tensor_tiles(conv_layer::forward(args));
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  // Nominal rates are those of f32; tensor cores have some fifteen times as much, of which this
-  // reaches a third.
-  const auto filters = static_cast<double>(args.geometry.group_filters());
-  const double rows =
-      static_cast<double>(round_up(args.geometry.group_filters(), std::int64_t{tile_filters}));
-  // However few tiles there are, a block waits for its strips of terms, one after another.
-  const auto slices = static_cast<double>(tensor_slices(conv_layer::forward(args)).count);
-  const double waiting =
-      6e-6 + (slices > 1 ? 3e-6 : 0) + 0.023e-6 * static_cast<double>(args.terms()) / slices;
-  return larger(estimate_seconds(Conv::cost(args), {.peak = 5.0 * filters / rows}, context),
-                waiting);
+Work work(const Conv::Args& args, const Context&) {
+  const auto terms = static_cast<double>(args.terms());
+  return tensor_facts(conv_layer::forward(args), Conv::cost(args), terms);
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -184,7 +175,7 @@ const Rung<Conv> self{{.name = "tensor_cores",
                        .after = "implicit_gemm",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -54,15 +54,13 @@ void naive_data(const ConvBackwardData::Args& args) {
   }
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context&) {
-  return ConvBackwardData::cost(args).operations / 3e8;
-}
+Work work(const ConvBackwardData::Args&, const Context&) { return {}; }
 
 void run(const ConvBackwardData::Args& args, Context&) {
   visit<float, double, f16, bf16>(args.dx.dtype, [&]<class T>() { naive_data<T>(args); });
 }
 
-const Rung<ConvBackwardData> self{{.name = "naive", .step = 10, .estimate = estimate, .run = run}};
+const Rung<ConvBackwardData> self{{.name = "naive", .step = 10, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -63,7 +63,7 @@ void clear(const conv_layer::Gathered& g, int threads) {
 
 /// In the fastest way.
 void make_layer(const conv_layer::Gathered& layer, Context& context, int threads) {
-  conv_cpu::fastest_way(layer).layer_on(layer, context, threads);
+  conv_cpu::fastest_way(layer, context).layer_on(layer, context, threads);
 }
 
 }  // namespace
@@ -86,37 +86,29 @@ void transposed_on(const ConvBackwardData::Args& args, Context& context, int thr
   });
 }
 
-double seconds(const ConvBackwardData::Args& args, int threads) {
-  constexpr double a_start = 0.5e-6, a_thread = 2e-6, a_weight = 0.5e-9, a_cleared = 0.1e-9;
+Work facts(const ConvBackwardData::Args& args, const Context& context, int threads) {
   conv_layer::Gathered g = conv_layer::transposed(args);
   const std::int64_t phases = conv_layer::phases_of(g);
   conv_layer::join_axes(g);
-  const double weights = static_cast<double>(args.w.size()) * a_weight;
-  double work = weights;
-  const auto add = [&](const conv_layer::Gathered& layer) {
-    work +=
-        layer.terms() == 0
-            ? static_cast<double>(layer.pixels() * layer.groups * layer.m) * a_cleared
-            : a_start + conv_cpu::gathering_seconds(layer) + conv_cpu::fastest_way(layer).seconds;
-  };
-  // Phases are much alike: of many the first stands for all.
-  constexpr std::int64_t few_phases = 4;
-  if (phases == 1) {
-    add(g);
-  } else if (phases <= few_phases) {
-    conv_layer::for_each_phase(g, add);
-  } else {
-    add(conv_layer::phase_layer(g, 0, static_cast<std::int64_t>(size_of(g.dtype))));
-    work = weights + (work - weights) * static_cast<double>(phases);
+  // Phases are much alike: the first with terms stands for all, which have their average.
+  conv_layer::Gathered layer = g;
+  for (std::int64_t i = 0; i < std::min(phases, max_phases) && phases > 1; ++i) {
+    layer = conv_layer::phase_layer(g, i, static_cast<std::int64_t>(size_of(g.dtype)));
+    if (layer.terms() > 0) break;
   }
-  return work / threads + (threads > 1 ? a_thread : 0);
+  Work work = way_facts(conv_cpu::fastest_way(layer, context), layer, threads);
+  const double products = conv_cpu::products_of(layer);
+  const double share = products > 0 ? conv_layer::phase_cost(args).operations / 2 / products : 1;
+  work.operations = work.operations * share;
+  work.blocks = work.blocks * share;
+  return work;
 }
 }  // namespace conv_backward_data_cpu
 
 namespace {
 
-double estimate(const ConvBackwardData::Args& args, const Context&) {
-  return conv_backward_data_cpu::seconds(args, 1);
+Work work(const ConvBackwardData::Args& args, const Context& context) {
+  return conv_backward_data_cpu::facts(args, context, 1);
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
@@ -124,7 +116,7 @@ void run(const ConvBackwardData::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardData> self{
-    {.name = "transposed_simd", .step = 20, .after = "naive", .estimate = estimate, .run = run}};
+    {.name = "transposed_simd", .step = 20, .after = "naive", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -6,19 +6,19 @@
 // Changes  against transposed_simd: all cores.
 // Cost     as transposed_simd.
 // Limits   every valid call.
-#include "rung/cpu/worth.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
+#include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
 namespace {
 
 int threads_of(const ConvBackwardData::Args& args, const Context& context) {
-  if (context.threads() == 1) return 1;
-  return cpu::threads_worth(conv_backward_data_cpu::seconds(args, 1), context.threads());
+  return conv_cpu::threads_for(conv_layer::phase_cost(args).operations / 2, context.threads());
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  return conv_backward_data_cpu::seconds(args, threads_of(args, context));
+Work work(const ConvBackwardData::Args& args, const Context& context) {
+  return conv_backward_data_cpu::facts(args, context, threads_of(args, context));
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
@@ -26,7 +26,7 @@ void run(const ConvBackwardData::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardData> self{
-    {.name = "threads", .step = 30, .after = "transposed_simd", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 30, .after = "transposed_simd", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

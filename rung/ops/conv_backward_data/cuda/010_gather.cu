@@ -62,21 +62,25 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   });
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  // However few results there are, one asks tap after tap, and takes its terms one after another.
+/// However few results there are, one asks tap after tap, and takes its terms one after another.
+Work work(const ConvBackwardData::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const bool divides = g.axis[0].stride > 1 || g.axis[1].stride > 1 || g.axis[2].stride > 1;
-  const double waiting = 4e-6 + (divides ? 0.55e-6 : 0.25e-6) * static_cast<double>(g.taps()) +
-                         0.05e-6 * conv_layer::terms_in_a_row(args);
-  return larger(estimate_seconds(conv_layer::phase_cost(args), {.peak = 0.035}, context), waiting);
+  const double terms = conv_layer::terms_in_a_row(args);
+  // Where a tap is takes three divisions, if there are strides.
+  const auto asking = static_cast<double>((divides ? 8 : 4) * g.taps());
+  return {.operations = conv_layer::phase_cost(args).operations,
+          .blocks = smaller(ceil_div(args.dx.size(), threads), max_blocks),
+          .resident = 8,
+          .rounds = terms + asking,
+          .steps = terms + asking,
+          .path = args.dx.dtype == DType::f64 ? "f64"
+                  : divides                   ? "strided"
+                                              : ""};
 }
 
-const Rung<ConvBackwardData> self{{.name = "gather",
-                                   .step = 10,
-                                   .backend = device_backend,
-                                   .speed = {.peak = 0.035},
-                                   .estimate = estimate,
-                                   .run = run}};
+const Rung<ConvBackwardData> self{
+    {.name = "gather", .step = 10, .backend = device_backend, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

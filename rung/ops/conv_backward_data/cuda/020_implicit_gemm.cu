@@ -162,15 +162,9 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
   return supports_gathered(conv_layer::transposed(args), 16, 64);
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  const ConvGeometry& g = args.geometry;
-  const double channels = static_cast<double>(g.group_channels());
-  const bool few = channels <= 16;
-  const double rows = few ? 16 : 64 * static_cast<double>(ceil_div(g.group_channels(), 64));
-  // Tiles of 16 rows load more for each product.
-  return larger(estimate_seconds(conv_layer::phase_cost(args),
-                                 {.peak = (few ? 0.11 : 0.32) * channels / rows}, context),
-                waiting_seconds(conv_layer::transposed(args), context));
+Work work(const ConvBackwardData::Args& args, const Context&) {
+  return implicit_facts(conv_layer::transposed(args), ConvBackwardData::cost(args),
+                        conv_layer::terms_in_a_row(args));
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
@@ -184,7 +178,7 @@ const Rung<ConvBackwardData> self{{.name = "implicit_gemm",
                                    .after = "gather",
                                    .backend = device_backend,
                                    .supports = supports,
-                                   .estimate = estimate,
+                                   .work = work,
                                    .run = run}};
 
 }  // namespace

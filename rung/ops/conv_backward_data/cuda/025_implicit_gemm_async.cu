@@ -172,10 +172,12 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context& context) {
+Work work(const ConvBackwardData::Args& args, const Context& context) {
   Phases<max_phases> phases;
-  const auto count = static_cast<std::size_t>(phases_of(args, phases));
-  return plan_async({phases.layer, count}, ConvBackwardData::cost(args), context).seconds;
+  const std::span<const Gathered> layers(phases.layer,
+                                         static_cast<std::size_t>(phases_of(args, phases)));
+  const Cost cost = ConvBackwardData::cost(args);
+  return async_facts(layers, cost, plan_async<ConvBackwardData>(layers, cost, context));
 }
 
 /// Of `count` phases, of which the first has the most terms.
@@ -202,9 +204,9 @@ void run_phases(const ConvBackwardData::Args& args, Context& context, Phases<Max
          {.grid = {smaller(ceil_div(most, block_threads), std::int64_t{0x7fffffff}), count},
           .block = block_threads},
          conv_backward_data_implicit_gemm_async_pack<Max>, phases);
-  const AsyncPlan plan = plan_async({phases.layer, static_cast<std::size_t>(count)},
-                                    ConvBackwardData::cost(args), context);
-  with_async_shape(plan.shape, [&]<int Shape>() {
+  const int best = plan_async<ConvBackwardData>({phases.layer, static_cast<std::size_t>(count)},
+                                                ConvBackwardData::cost(args), context);
+  with_async_shape(best, [&]<int Shape>() {
     LaunchShape shape = async_grid<Shape>(phases.layer[0]);
     shape.grid.x = ceil_div(pixels, async_shapes[Shape].columns);
     shape.grid.z = count;
@@ -228,7 +230,7 @@ const Rung<ConvBackwardData> self{{.name = "implicit_gemm_async",
                                    .after = "implicit_gemm",
                                    .backend = device_backend,
                                    .supports = supports,
-                                   .estimate = estimate,
+                                   .work = work,
                                    .run = run}};
 
 }  // namespace

@@ -169,17 +169,9 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
   return supports_tensor_tiles(conv_layer::transposed(args));
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  const ConvGeometry& g = args.geometry;
-  const auto channels = static_cast<double>(g.group_channels());
-  const double rows = static_cast<double>(round_up(g.group_channels(), std::int64_t{tile_filters}));
-  // However few tiles there are, a block waits for its strips of terms, one after another.
-  const auto slices = static_cast<double>(tensor_slices(conv_layer::transposed(args)).count);
-  const double waiting =
-      6e-6 + (slices > 1 ? 3e-6 : 0) + 0.023e-6 * conv_layer::terms_in_a_row(args) / slices;
-  return larger(
-      estimate_seconds(conv_layer::phase_cost(args), {.peak = 1.4 * channels / rows}, context),
-      waiting);
+Work work(const ConvBackwardData::Args& args, const Context&) {
+  return tensor_facts(conv_layer::transposed(args), ConvBackwardData::cost(args),
+                      conv_layer::terms_in_a_row(args));
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
@@ -200,7 +192,7 @@ const Rung<ConvBackwardData> self{{.name = "tensor_cores",
                                    .after = "implicit_gemm",
                                    .backend = device_backend,
                                    .supports = supports,
-                                   .estimate = estimate,
+                                   .work = work,
                                    .run = run}};
 
 }  // namespace

@@ -14,6 +14,7 @@
 //          multiples of 8, aligned to 16 bytes; channels too, where there are groups.
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung {
@@ -223,20 +224,22 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
   return all;
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  double seconds = 0;
-  Cost moved;  // by the small kernels
-  moved.bytes = 2 * static_cast<double>(args.w.size() * size_of(args.w.dtype));
-  int launches = 0;
+Work work(const ConvBackwardData::Args& args, const Context& context) {
+  const std::int64_t phases = conv_layer::phases_of(conv_layer::transposed(args));
+  const bool whole = phases == 1 || is_direct(args, context);
+  // Filters are turned first, and phases that were made aside are put together.
+  Work all = {.operations = 0, .launches = whole ? 1 : 2};
+  double blocks = 0;
   for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
-    seconds += im2col_tma_seconds(layer, context);
-    ++launches;
+    const Work one = im2col_tma_facts(layer, context);
+    all = in_turn(all, one);
+    blocks = larger(blocks, double{one.blocks});
   });
-  if (conv_layer::phases_of(conv_layer::transposed(args)) > 1 && !is_direct(args, context)) {
-    moved.bytes += 2 * static_cast<double>(args.dx.size() * size_of(args.dx.dtype));
-    ++launches;
-  }
-  return seconds + estimate_seconds(moved, {.bandwidth = 0.6, .launches = launches}, context);
+  all.blocks = blocks;
+  all.bytes = ConvBackwardData::cost(args).bytes +
+              2.0 * static_cast<double>(args.w.size() * size_of(args.w.dtype)) +
+              (whole ? 0 : 2.0 * static_cast<double>(args.dx.size() * size_of(args.dx.dtype)));
+  return all;
 }
 
 template <class T>
@@ -327,7 +330,7 @@ const Rung<ConvBackwardData> self{{.name = "implicit_gemm_tma",
                                    .after = "tensor_cores",
                                    .backend = device_backend,
                                    .supports = supports,
-                                   .estimate = estimate,
+                                   .work = work,
                                    .run = run}};
 
 }  // namespace

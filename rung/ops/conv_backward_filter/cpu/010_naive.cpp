@@ -61,22 +61,18 @@ void naive_filter(const ConvBackwardFilter::Args& args) {
   }
 }
 
-double estimate(const ConvBackwardFilter::Args& args, const Context&) {
+Work work(const ConvBackwardFilter::Args& args, const Context&) {
   // A chain of additions, and the taps' bounds once per row of results.
-  constexpr double a_start = 0.2e-6, a_product = 0.65e-9, a_row = 2e-9;
   const ConvGeometry& g = args.geometry;
-  const auto width = static_cast<double>(g.axis[2].out);
-  const double rows = static_cast<double>(g.images * g.axis[0].out * g.axis[1].out) *
-                      static_cast<double>(args.dw.size());
-  return a_start + rows * (a_row + width * a_product);
+  return {.blocks = g.images * g.axis[0].out * g.axis[1].out * args.dw.size(),
+          .steps = g.axis[2].out};
 }
 
 void run(const ConvBackwardFilter::Args& args, Context&) {
   visit<float, double, f16, bf16>(args.dw.dtype, [&]<class T>() { naive_filter<T>(args); });
 }
 
-const Rung<ConvBackwardFilter> self{
-    {.name = "naive", .step = 10, .estimate = estimate, .run = run}};
+const Rung<ConvBackwardFilter> self{{.name = "naive", .step = 10, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

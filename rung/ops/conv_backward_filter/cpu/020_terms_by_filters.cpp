@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include "rung/cpu/isa.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/gather-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 
@@ -238,31 +239,33 @@ void terms_by_filters_on(const ConvBackwardFilter::Args& args, Context& context,
   HWY_DYNAMIC_DISPATCH(terms_by_filters)(args, context, threads);
 }
 
-double seconds(const ConvBackwardFilter::Args& args, int threads) {
-  // Of multiply-adds in full tiles, of gathering a term of a pixel, and of what a team costs.
-  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double one_by_one = 0.5e-9, in_runs = 0.12e-9, a_result = 0.8e-9, a_start = 1e-6,
-                   a_thread = 2e-6;
+Work facts(const ConvBackwardFilter::Args& args, int threads) {
+  constexpr std::int64_t filters_of_tile = 64, terms_of_tile = 576, vector = 16;
   const ConvGeometry& g = args.geometry;
-  const double pixels = static_cast<double>(g.images) * static_cast<double>(g.results());
-  const double terms = static_cast<double>(g.group_channels()) * static_cast<double>(g.taps());
-  const double filters = std::max(16.0, static_cast<double>(g.group_filters()));
+  const std::int64_t terms = g.group_channels() * g.taps();
+  const std::int64_t filters = std::max(vector, g.group_filters());
+  const auto pixels = static_cast<double>(g.groups * g.images * g.results());
   // With channels last a pixel's channels are copied as they lie.
   const bool inside = args.x.strides[1] == 1 && g.group_channels() >= 8;
-  const double a_term = inside ? in_runs : one_by_one;
-  // Terms are gathered for each 64 filters, results for each 576 terms.
-  const double gathered =
-      terms * std::ceil(filters / 64) * a_term + filters * std::ceil(terms / 576) * a_result;
-  const double work =
-      static_cast<double>(g.groups) * pixels * (terms * filters * 2 / rate + gathered);
-  return a_start + work / threads + (threads > 1 ? a_thread : 0);
+  return {.operations = 2 * pixels * (args.dw.dtype == DType::f64 ? 2 : 1) *
+                        static_cast<double>(terms * filters),
+          .blocks = pixels,
+          .steps =
+              terms * ceil_div(filters, filters_of_tile) + filters * ceil_div(terms, terms_of_tile),
+          .threads = threads,
+          .path = size_of(args.dw.dtype) == 2 ? inside ? "16-bit nhwc" : "16-bit"
+                  : inside                    ? "nhwc"
+                                              : ""};
+}
+int threads_of(const ConvBackwardFilter::Args& args, const Context& context) {
+  return conv_cpu::threads_for(ConvBackwardFilter::cost(args).operations / 2, context.threads());
 }
 }  // namespace conv_backward_filter_cpu
 
 namespace {
 
-double estimate(const ConvBackwardFilter::Args& args, const Context&) {
-  return conv_backward_filter_cpu::seconds(args, 1);
+Work work(const ConvBackwardFilter::Args& args, const Context&) {
+  return conv_backward_filter_cpu::facts(args, 1);
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
@@ -270,7 +273,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardFilter> self{
-    {.name = "terms_by_filters", .step = 20, .after = "naive", .estimate = estimate, .run = run}};
+    {.name = "terms_by_filters", .step = 20, .after = "naive", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -21,7 +21,7 @@
 #include <type_traits>
 
 #include "rung/cpu/isa.hpp"
-#include "rung/cpu/worth.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/planes-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_filter/op/layer.hpp"
@@ -269,55 +269,37 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
              : unsupported("filters that span more than a band of planes holds");
 }
 
-/// Of one thread.
-double seconds(const ConvBackwardFilter::Args& args) {
-  // Of multiply-adds in full tiles, of copying an element of x and of dy, of a tile's start, and of
-  // a sum that is written.
-  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double copy_in_rows = 0.3e-9, copy_apart = 1e-9, a_result = 0.2e-9, a_tile = 15e-9,
-                   a_sum = 2e-9;
-  constexpr double a_start = 1.5e-6;
+Work work(const ConvBackwardFilter::Args& args, const Context& context) {
+  constexpr std::int64_t filters_of_block = 256, terms_of_tile = 6;
   const conv_layer::Gathered g = conv_layer::of_filters(args);
-  const double a_copy = g.x_strides[4] == 1 ? copy_in_rows : copy_apart;
   const std::int64_t vector = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  const auto pixels = static_cast<double>(g.pixels());
-  const auto terms = static_cast<double>(g.terms());
-  const auto filters = static_cast<double>(round_up(std::max<std::int64_t>(g.m, 1), vector));
-  const double filter_blocks = std::ceil(static_cast<double>(g.m) / 256);
-  const double channel_blocks = std::ceil(terms * std::min(filters, 256.0) * 4 / 524288);
+  const std::int64_t filters = round_up(std::max<std::int64_t>(g.m, 1), vector);
+  const std::int64_t terms = round_up(g.terms(), terms_of_tile);
   const conv_cpu::PlaneShape shape = conv_cpu::plane_shape(g, 4, 1);
   const double copied = static_cast<double>(shape.plane) /
                         static_cast<double>(shape.rows * shape.columns) *
                         static_cast<double>(g.q * g.axis[0].kernel);
-  const double width = static_cast<double>(std::min<std::int64_t>(shape.columns, 128));
-  const double height = std::min(std::floor(128 / width), static_cast<double>(shape.rows));
-  const double tiles = pixels / (width * height) * std::ceil(terms / 6) *
-                       std::ceil(filters / (4.0 * static_cast<double>(vector)));
-  const double work = pixels * (terms * filters * 2 / rate + copied * filter_blocks * a_copy +
-                                static_cast<double>(g.m) * channel_blocks * a_result) +
-                      tiles * a_tile + terms * static_cast<double>(g.m) * a_sum;
-  return a_start + static_cast<double>(g.groups) * work;
-}
-
-int threads_of(const ConvBackwardFilter::Args& args, const Context& context) {
-  return cpu::threads_worth(seconds(args), context.threads());
-}
-
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  constexpr double a_thread = 2e-6;
-  const int threads = threads_of(args, context);
-  return seconds(args) / threads + (threads > 1 ? a_thread : 0);
+  const auto pixels = static_cast<double>(g.groups * g.pixels());
+  return {.operations = 2 * pixels * conv_cpu::wide_of(g) * static_cast<double>(terms * filters),
+          .blocks = pixels,
+          .steps = static_cast<double>(g.m) +
+                   copied * static_cast<double>(ceil_div(g.m, filters_of_block)),
+          .threads = conv_backward_filter_cpu::threads_of(args, context),
+          .path = size_of(g.dtype) == 2 ? "16-bit"
+                  : g.x_strides[4] == 1 ? ""
+                                        : "apart"};
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
-  conv_backward_filter_cpu::planes_on(args, context, threads_of(args, context));
+  conv_backward_filter_cpu::planes_on(args, context,
+                                      conv_backward_filter_cpu::threads_of(args, context));
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "padded_planes",
                                      .step = 24,
                                      .after = "terms_by_filters",
                                      .supports = supports,
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace

@@ -18,7 +18,7 @@
 #include <type_traits>
 
 #include "rung/cpu/isa.hpp"
-#include "rung/cpu/worth.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/pixel_bands-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_filter/op/layer.hpp"
@@ -261,52 +261,36 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
              : unsupported("channels last, and filters that span less than a band of rows holds");
 }
 
-/// Of one thread.
-double pixel_seconds(const ConvBackwardFilter::Args& args) {
+Work work(const ConvBackwardFilter::Args& args, const Context& context) {
   const conv_layer::Gathered g = conv_layer::of_filters(args);
-  const bool avx512 = cpu::isa() == cpu::Isa::avx512;
-  const double lanes = avx512 ? 16 : 8;
-  // Of a vector of a term and pixel, of a pixel of a tile, of a tile, of copying, of a sum.
-  constexpr double a_vector = 0.13e-9, a_pixel = 0.3e-9, a_tile = 15e-9, a_copy = 0.06e-9,
-                   a_sum = 0.6e-9, a_start = 0.5e-6;
-  const auto pixels = static_cast<double>(g.pixels());
-  const auto terms = static_cast<double>(g.terms());
-  const double vectors = std::ceil(static_cast<double>(g.m) / lanes);
+  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  constexpr std::int64_t terms_of_tile = 8, vectors_of_tile = 4;
+  const std::int64_t vectors = ceil_div(g.m, lanes);
   const conv_cpu::PixelShape shape = conv_cpu::pixel_shape(g, 4, 1);
   const double copied = static_cast<double>(shape.copied_rows * shape.copied_columns) /
                         static_cast<double>(shape.rows * shape.columns) *
                         static_cast<double>(g.q * g.axis[0].kernel);
-  const double widened = size_of(g.dtype) == 2 ? static_cast<double>(g.m) * 0.1e-9 + 4e-9 : 0;
-  const double tiles = std::ceil(terms / 8) * std::ceil(vectors / 4);
-  const double width = static_cast<double>(std::min<std::int64_t>(shape.columns, 128));
-  const double height =
-      std::max(1.0, std::min(std::floor(128 / width), static_cast<double>(shape.rows)));
-  const double work = pixels * (terms * vectors * a_vector + tiles * a_pixel +
-                                tiles * a_tile / (width * height) + copied * a_copy + widened) +
-                      terms * static_cast<double>(g.m) * a_sum;
-  return a_start + static_cast<double>(g.groups) * work;
-}
-
-int threads_of(const ConvBackwardFilter::Args& args, const Context& context) {
-  if (context.threads() == 1) return 1;
-  return cpu::threads_worth(pixel_seconds(args), context.threads());
-}
-
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  constexpr double a_thread = 2e-6;
-  const int threads = threads_of(args, context);
-  return pixel_seconds(args) / threads + (threads > 1 ? a_thread : 0);
+  const std::int64_t tiles =
+      ceil_div(g.terms(), terms_of_tile) * ceil_div(vectors, vectors_of_tile);
+  const auto pixels = static_cast<double>(g.groups * g.pixels());
+  return {.operations =
+              2 * pixels * conv_cpu::wide_of(g) * static_cast<double>(g.terms() * vectors * lanes),
+          .blocks = pixels,
+          .steps = copied + static_cast<double>(4 * tiles),
+          .threads = conv_backward_filter_cpu::threads_of(args, context),
+          .path = size_of(g.dtype) == 2 ? "16-bit" : ""};
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
-  conv_backward_filter_cpu::pixels_on(args, context, threads_of(args, context));
+  conv_backward_filter_cpu::pixels_on(args, context,
+                                      conv_backward_filter_cpu::threads_of(args, context));
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "padded_pixels",
                                      .step = 26,
                                      .after = "padded_planes",
                                      .supports = supports,
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace

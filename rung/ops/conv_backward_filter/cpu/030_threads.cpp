@@ -5,18 +5,15 @@
 // Changes  against terms_by_filters: all cores.
 // Cost     as terms_by_filters.
 // Limits   every valid call.
-#include "rung/cpu/worth.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 
 namespace rung {
 namespace {
 
-int threads_of(const ConvBackwardFilter::Args& args, const Context& context) {
-  return cpu::threads_worth(conv_backward_filter_cpu::seconds(args, 1), context.threads());
-}
+using conv_backward_filter_cpu::threads_of;
 
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  return conv_backward_filter_cpu::seconds(args, threads_of(args, context));
+Work work(const ConvBackwardFilter::Args& args, const Context& context) {
+  return conv_backward_filter_cpu::facts(args, threads_of(args, context));
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
@@ -24,7 +21,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 const Rung<ConvBackwardFilter> self{
-    {.name = "threads", .step = 30, .after = "terms_by_filters", .estimate = estimate, .run = run}};
+    {.name = "threads", .step = 30, .after = "terms_by_filters", .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

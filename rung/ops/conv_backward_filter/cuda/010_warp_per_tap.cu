@@ -60,21 +60,19 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   });
 }
 
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  // However few taps there are, a lane takes its results one after another.
+/// However few taps there are, a lane takes its results one after another.
+Work work(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
-  const double results = static_cast<double>(g.images) * static_cast<double>(g.results());
-  const double waiting = 4e-6 + results / warp_size * 0.6e-6;
-  return larger(estimate_seconds(ConvBackwardFilter::cost(args), {.peak = 0.0035}, context),
-                waiting);
+  const std::int64_t of_lane = ceil_div(g.images * g.results(), std::int64_t{warp_size});
+  return {.blocks = smaller(ceil_div(args.dw.size(), threads / warp_size), max_blocks),
+          .resident = 16,
+          .rounds = of_lane,
+          .steps = of_lane,
+          .path = args.x.strides[1] == 1 ? "nhwc" : ""};
 }
 
-const Rung<ConvBackwardFilter> self{{.name = "warp_per_tap",
-                                     .step = 10,
-                                     .backend = device_backend,
-                                     .speed = {.peak = 0.0035},
-                                     .estimate = estimate,
-                                     .run = run}};
+const Rung<ConvBackwardFilter> self{
+    {.name = "warp_per_tap", .step = 10, .backend = device_backend, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

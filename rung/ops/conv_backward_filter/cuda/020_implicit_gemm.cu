@@ -130,21 +130,19 @@ int rows_of(const ConvBackwardFilter::Args& args) {
   return args.dw.dtype == DType::f32 && args.geometry.group_filters() <= few_rows ? few_rows : 64;
 }
 
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  const ConvGeometry& g = args.geometry;
+bool is_swapped(const ConvBackwardFilter::Args& args) {
+  return args.x.strides[1] == 1 && args.dy.strides[1] == 1;
+}
+
+Work work(const ConvBackwardFilter::Args& args, const Context&) {
   const int rows = rows_of(args);
-  const DType dtype = args.dw.dtype;
-  // Tiles of few filters spend their time on gathering.
-  const SlicedSpeed speed{.start = dtype == DType::f32   ? 11e-6
-                                   : dtype == DType::f64 ? 17e-6
-                                                         : 14e-6,
-                          .of_step = 0.9e-6,
-                          .step = depth_of(rows),
-                          .peak = rows == few_rows      ? 0.075
-                                  : dtype == DType::f64 ? 0.15
-                                                        : 0.33};
-  return sliced_seconds(args, context, rows, columns, blocks_of(rows),
-                        static_cast<double>(g.images * g.results()), speed);
+  const bool swapped = is_swapped(args);
+  return sliced_facts(args, rows, columns, depth_of(rows), blocks_of(rows), pixels_of(args), 3,
+                      args.dw.dtype == DType::f64   ? "f64"
+                      : size_of(args.dw.dtype) == 2 ? swapped ? "16-bit nhwc" : "16-bit"
+                      : rows == few_rows            ? swapped ? "few nhwc" : "few"
+                      : swapped                     ? "nhwc"
+                                                    : "");
 }
 
 template <class T, int Rows, bool Swapped>
@@ -158,7 +156,7 @@ void start(const ConvBackwardFilter::Args& args, Context& context) {
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
-  const bool swapped = args.x.strides[1] == 1 && args.dy.strides[1] == 1;
+  const bool swapped = is_swapped(args);
   visit<float, double, f16, bf16>(args.dw.dtype, [&]<class T>() {
     if constexpr (sizeof(T) == 4) {
       if (rows_of(args) == few_rows) {
@@ -175,7 +173,7 @@ const Rung<ConvBackwardFilter> self{{.name = "implicit_gemm",
                                      .after = "warp_per_tap",
                                      .backend = device_backend,
                                      .supports = supports,
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace

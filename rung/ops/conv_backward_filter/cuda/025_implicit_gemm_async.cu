@@ -25,8 +25,6 @@ using namespace conv_cuda;
 
 constexpr int steps = async_steps;  // pixels of a tile
 constexpr TileShape shapes[] = {async_shape(128, 128, 16, 2), async_shape(64, 128, 8, 3)};
-// What each is taken to reach of the multiply-add peak where dw is large.
-constexpr double fractions[] = {0.56, 0.52};
 
 /// A thread's pixel of one tile after another.
 struct PixelWalk {
@@ -270,16 +268,17 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, shapes[1].rows);
 }
 
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
+Work work(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
-  const int shape = shape_of(args);
+  const TileShape& shape = shapes[shape_of(args)];
   // Images are cut into eights of pixels; lanes that copy from far apart wait for each other.
-  const double far = args.x.strides[4] * g.axis[2].stride > 4 && g.axis[2].out > 1 ? 2 : 1;
-  const double pixels = far * static_cast<double>(g.images) *
-                        static_cast<double>(round_up(g.results(), std::int64_t{steps}));
-  return sliced_seconds(
-      args, context, shapes[shape].rows, shapes[shape].columns, blocks_of(shape), pixels,
-      {.start = 14e-6, .of_step = 0.35e-6, .step = steps, .peak = fractions[shape]});
+  const bool far = args.x.strides[4] * g.axis[2].stride > 4 && g.axis[2].out > 1;
+  const bool large = shape_of(args) == 0;
+  return sliced_facts(args, shape.rows, shape.columns, steps, blocks_of(shape_of(args)),
+                      g.images * round_up(g.results(), std::int64_t{steps}), shape.blocks,
+                      large ? far ? "large far" : "large"
+                      : far ? "far"
+                            : "");
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
@@ -303,7 +302,7 @@ const Rung<ConvBackwardFilter> self{{.name = "implicit_gemm_async",
                                      .after = "implicit_gemm",
                                      .backend = device_backend,
                                      .supports = supports,
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace

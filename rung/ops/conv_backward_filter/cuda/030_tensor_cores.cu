@@ -139,17 +139,9 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, tile_rows);
 }
 
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  const auto filters = static_cast<double>(args.geometry.group_filters());
-  const double rows =
-      static_cast<double>(round_up(args.geometry.group_filters(), std::int64_t{tile_rows}));
-  // For strips of pixels, one after another, then for other slices.
-  const double in_a_row =
-      pixels_in_a_row(args, tiles_of(args, tile_rows, tile_columns), two_for_each);
-  const double waiting = 8e-6 + 0.4e-6 / step_pixels * in_a_row;
-  return larger(estimate_seconds(ConvBackwardFilter::cost(args),
-                                 {.peak = 1.2 * filters / rows, .launches = 2}, context),
-                waiting);
+Work work(const ConvBackwardFilter::Args& args, const Context&) {
+  return sliced_facts(args, tile_rows, tile_columns, step_pixels, two_for_each, pixels_of(args), 2,
+                      "");
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
@@ -167,7 +159,7 @@ const Rung<ConvBackwardFilter> self{{.name = "tensor_cores",
                                      .after = "implicit_gemm",
                                      .backend = device_backend,
                                      .supports = supports,
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace

@@ -233,8 +233,16 @@ TensorPlan plan_of(const ConvBackwardFilter::Args& args, const Context& context)
   return gemm_cuda::plan_tensor(product, context, mine);
 }
 
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  return plan_of(args, context).seconds * static_cast<double>(args.geometry.groups);
+Work work(const ConvBackwardFilter::Args& args, const Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const TensorPlan plan = plan_of(args, context);
+  const std::int64_t depth = gemm_cuda::tile_depth(product_of(args, 0));
+  return persistent_facts(ConvBackwardFilter::cost(args), tiles[plan.tile],
+                          g.taps() * ceil_div(g.group_filters(), std::int64_t{tile_filters}) *
+                              ceil_div(g.group_channels(), std::int64_t{tiles[plan.tile].columns}),
+                          ceil_div(g.images * g.results(), depth), static_cast<int>(depth),
+                          plan.slices, g.groups, static_cast<double>(args.dw.size() / g.groups),
+                          context);
 }
 
 template <class T, int Channels>
@@ -304,7 +312,7 @@ const Rung<ConvBackwardFilter> self{{.name = "implicit_gemm_tma",
                                      .after = "tensor_cores",
                                      .backend = device_backend,
                                      .supports = supports,
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace

@@ -35,21 +35,18 @@ Support takes_winograd(const Conv::Args& args, const Context&) {
   return supported;
 }
 
-double winograd_seconds(const Conv::Args& args, int tile, int threads) {
-  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double a_transform = 0.08e-9, a_filter = 8e-9, a_thread = 2e-6;
+Work winograd_facts(const Conv::Args& args, int tile, int threads) {
+  constexpr std::int64_t rows_of_tile = 6;
   const ConvGeometry& g = args.geometry;
-  const double area = (tile + 2.0) * (tile + 2.0);
-  const double tiles = static_cast<double>(g.images) *
-                       std::ceil(static_cast<double>(g.axis[1].out) / tile) *
-                       std::ceil(static_cast<double>(g.axis[2].out) / tile);
-  const auto q = static_cast<double>(g.group_channels());
-  const auto m = static_cast<double>(g.group_filters());
-  const auto groups = static_cast<double>(g.groups);
-  const double products = groups * tiles * area * q * std::max(6.0, m) * 2 / rate;
-  const double transforms = groups * tiles * area * (q + m) * a_transform;
-  return (products + transforms + groups * q * m * a_filter) / threads +
-         (threads > 1 ? a_thread : 0);
+  const std::int64_t area = (tile + 2) * (tile + 2);
+  const std::int64_t tiles = g.groups * g.images * ceil_div(g.axis[1].out, std::int64_t{tile}) *
+                             ceil_div(g.axis[2].out, std::int64_t{tile});
+  const std::int64_t q = g.group_channels(), m = g.group_filters();
+  return {.operations = 2.0 * static_cast<double>(tiles * area) *
+                        static_cast<double>(q * std::max(rows_of_tile, m)),
+          .blocks = tiles,
+          .steps = area * (q + m),
+          .threads = threads};
 }
 
 }  // namespace rung::conv_cpu

@@ -9,6 +9,6 @@ namespace rung::conv_cpu {
 
 Support takes_winograd(const Conv::Args& args, const Context& context);
 /// Seconds with tiles of so many pixels along each axis.
-double winograd_seconds(const Conv::Args& args, int tile, int threads);
+Work winograd_facts(const Conv::Args& args, int tile, int threads);
 
 }  // namespace rung::conv_cpu

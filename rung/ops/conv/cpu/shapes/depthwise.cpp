@@ -331,15 +331,14 @@ HWY_EXPORT(depthwise_channel_vectors);
 void channel_vectors_on(const conv_layer::Gathered& layer, Context& context, int threads) {
   HWY_DYNAMIC_DISPATCH(depthwise_channel_vectors)(layer, context, threads);
 }
-double channel_vectors_seconds(const Gathered& g) {
-  constexpr double a_tap = 0.3e-9, a_pixel = 1.5e-9, a_row = 15e-9, a_weight = 0.6e-9;
+Work channel_vectors_facts(const Gathered& g, int threads) {
   const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  const auto vectors = static_cast<double>((g.groups + lanes - 1) / lanes);
-  const auto pixels = static_cast<double>(g.pixels());
-  const auto taps = static_cast<double>(g.taps());
-  const double rows = static_cast<double>(g.images * g.axis[0].places * g.axis[1].places) * vectors;
-  return pixels * vectors * (taps * a_tap + a_pixel) + rows * a_row +
-         taps * static_cast<double>(g.groups) * a_weight;
+  const std::int64_t vectors = ceil_div(g.groups, lanes);
+  return {.operations = 2.0 * static_cast<double>(g.pixels() * vectors * lanes * g.taps()),
+          .blocks = g.images * g.axis[0].places * g.axis[1].places * vectors,
+          .steps = g.axis[2].places * (g.taps() + 4),
+          .threads = threads,
+          .path = size_of(g.dtype) == 2 ? "16-bit nhwc" : "nhwc"};
 }
 namespace {
 HWY_EXPORT(depthwise_rows);
@@ -365,28 +364,20 @@ Support supports(const Conv::Args& args, const Context&) {
                                                   : unsupported("filters of up to 128 taps");
 }
 
-/// Seconds of a tap of a pixel, by rows.
-double seconds_of_tap(const Conv::Args& args) {
-  constexpr double vector = 0.4e-9, pixel_in_row = 0.65e-9, pixel_apart = 4e-9;
-  const ConvGeometry& g = args.geometry;
-  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  if (g.axis[2].stride != 1 || args.x.strides[4] != 1) return pixel_apart;
-  // Whole vectors of a row, of pixels that no tap of the padding reaches; the others one by one.
-  const std::int64_t inside = std::max<std::int64_t>(g.axis[2].out - 2 * g.axis[2].padding, 0);
-  const double whole = static_cast<double>(inside / lanes * lanes) /
-                       static_cast<double>(std::max<std::int64_t>(g.axis[2].out, 1));
-  return whole * vector / static_cast<double>(lanes) + (1 - whole) * pixel_in_row;
-}
-
-double estimate(const Conv::Args& args, const Context& context) {
-  constexpr double a_pixel = 4e-9, a_thread = 2e-6;
-  const double pixels = static_cast<double>(args.y.size());
-  const double taps = static_cast<double>(args.geometry.taps());
+Work work(const Conv::Args& args, const Context& context) {
   const conv_layer::Gathered g = conv_layer::forward(args);
-  const double work = conv_cpu::has_channel_vectors(g)
-                          ? conv_cpu::channel_vectors_seconds(g)
-                          : pixels * taps * seconds_of_tap(args) + pixels / 16 * a_pixel;
-  return work / context.threads() + (context.threads() > 1 ? a_thread : 0);
+  if (conv_cpu::has_channel_vectors(g)) {
+    return conv_cpu::channel_vectors_facts(g, context.threads());
+  }
+  // Whole vectors of a row, of pixels that no tap of the padding reaches; the others one by one.
+  const ConvAxis& axis = args.geometry.axis[2];
+  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  const std::int64_t whole = std::max<std::int64_t>(axis.out - 2 * axis.padding, 0) / lanes;
+  const bool apart = axis.stride != 1 || args.x.strides[4] != 1;
+  return {.blocks = args.y.size() / std::max<std::int64_t>(axis.out, 1),
+          .steps = g.taps() * (apart ? axis.out : axis.out - whole * (lanes - 1)),
+          .threads = context.threads(),
+          .path = apart ? "apart" : ""};
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -398,11 +389,8 @@ void run(const Conv::Args& args, Context& context) {
   }
 }
 
-const Rung<Conv> self{{.name = "depthwise",
-                       .after = "direct_simd",
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Conv> self{
+    {.name = "depthwise", .after = "direct_simd", .supports = supports, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -23,8 +23,8 @@ Support supports(const Conv::Args& args, const Context&) {
              : unsupported("pixels of x and y in one line");
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  return conv_cpu::pointwise_seconds(conv_layer::forward(args), context.threads());
+Work work(const Conv::Args& args, const Context& context) {
+  return conv_cpu::pointwise_facts(conv_layer::forward(args), context.threads());
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -47,11 +47,8 @@ void run(const Conv::Args& args, Context& context) {
   }
 }
 
-const Rung<Conv> self{{.name = "pointwise_gemm",
-                       .after = "threads",
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Conv> self{
+    {.name = "pointwise_gemm", .after = "threads", .supports = supports, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

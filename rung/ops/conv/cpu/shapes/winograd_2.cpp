@@ -115,8 +115,8 @@ HWY_EXPORT(winograd_2);
 
 namespace {
 
-double estimate(const Conv::Args& args, const Context& context) {
-  return conv_cpu::winograd_seconds(args, 2, context.threads());
+Work work(const Conv::Args& args, const Context& context) {
+  return conv_cpu::winograd_facts(args, 2, context.threads());
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -127,7 +127,7 @@ void run(const Conv::Args& args, Context& context) {
 const Rung<Conv> self{{.name = "winograd_2",
                        .after = "direct_simd",
                        .supports = conv_cpu::takes_winograd,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

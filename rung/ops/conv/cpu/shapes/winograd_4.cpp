@@ -148,8 +148,8 @@ HWY_EXPORT(winograd_4);
 
 namespace {
 
-double estimate(const Conv::Args& args, const Context& context) {
-  return conv_cpu::winograd_seconds(args, 4, context.threads());
+Work work(const Conv::Args& args, const Context& context) {
+  return conv_cpu::winograd_facts(args, 4, context.threads());
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -160,7 +160,7 @@ void run(const Conv::Args& args, Context& context) {
 const Rung<Conv> self{{.name = "winograd_4",
                        .after = "winograd_2",
                        .supports = conv_cpu::takes_winograd,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "rung/ops/conv/cuda/detail/matrix.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
@@ -65,20 +66,22 @@ inline LaunchShape product_grid(const Im2colProduct& p) {
           .shared_bytes = sizeof(Strips<float, S>)};
 }
 
-/// Seconds of both kernels, and launching them, for all images.
-inline double im2col_seconds(const Conv::Args& args, const Context& context) {
-  Cost cost = Conv::cost(args);
-  cost.bytes += static_cast<double>(args.geometry.images) * static_cast<double>(args.terms()) *
-                static_cast<double>(args.geometry.results()) * 8;
-  return estimate_seconds(
-      cost,
-      {.peak = 0.35,
-       .launches = static_cast<int>(smaller(args.geometry.images, std::int64_t{10000})) * 2},
-      context);
-}
-/// What an image takes at least, one term after another, on an H100.
-inline double im2col_waiting(const Conv::Args& args) {
-  return 7e-6 + 0.075e-6 * static_cast<double>(args.terms());
+/// Facts of two launches per image, of which so many images follow one another.
+inline Work im2col_facts(const Conv::Args& args, std::int64_t in_a_row) {
+  using S = Im2colTile;
+  const ConvGeometry& g = args.geometry;
+  const auto images = static_cast<double>(g.images);
+  const double tiles = static_cast<double>(ceil_div(g.results(), S::columns)) *
+                       static_cast<double>(ceil_div(g.filters, S::rows));
+  Work work = tile_facts(Conv::cost(args), {tiles, S::rows, S::columns, S::depth},
+                         static_cast<double>(args.terms()), 3, "");
+  // The matrix is written and read.
+  work.bytes = work.bytes + 8 * images * static_cast<double>(matrix_size(args));
+  work.operations = images * work.operations;
+  work.launches = 2 * images;
+  work.rounds = static_cast<double>(in_a_row) * work.rounds;
+  work.steps = images * work.steps;
+  return work;
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET

@@ -271,6 +271,31 @@ bool in_packs(const Conv::Args& args) {
   return args.geometry.channels % lanes == 0 && aligned(args.x) && aligned(args.y);
 }
 
+LaunchShape grid_of(std::int64_t count) {
+  return {.grid = smaller(ceil_div(count, threads), max_blocks), .block = threads};
+}
+
+/// Blocks of conv_depthwise_pack_runs, whose threads make runs of so many pixels, `along` of them
+/// per column.
+struct PackGrid {
+  int packs;  // of a block
+  std::int64_t chunks, along, count, blocks;
+};
+PackGrid pack_grid(const Conv::Args& args, int pixels, const Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const std::int64_t all = g.channels * static_cast<std::int64_t>(size_of(args.x.dtype)) / 16;
+  PackGrid grid{};
+  grid.packs = static_cast<int>(smaller(all, std::int64_t{max_packs}));
+  grid.chunks = ceil_div(all, grid.packs);
+  grid.along = ceil_div(g.axis[1].out, std::int64_t{pixels});
+  grid.count = g.images * g.axis[2].out * grid.along;
+  // Blocks that stay load their weights once: 16 per SM.
+  grid.blocks =
+      smaller(ceil_div(grid.count, threads / grid.packs),
+              larger(std::int64_t{16} * context.info().sms / grid.chunks, std::int64_t{1}));
+  return grid;
+}
+
 }  // namespace
 
 Support conv_cuda::supports_depthwise(const Conv::Args& args, const Context&) {
@@ -283,50 +308,64 @@ Support conv_cuda::supports_depthwise(const Conv::Args& args, const Context&) {
              : unsupported("one filter for each channel");
 }
 
-double conv_cuda::depthwise_seconds(const Conv::Args& args, const Context& context) {
-  return estimate_seconds(Conv::cost(args), {.bandwidth = in_packs(args) ? 0.6 : 0.4, .peak = 0.1},
-                          context);
+Work conv_cuda::depthwise_facts(const Conv::Args& args, const Context& context) {
+  const ConvGeometry& g = args.geometry;
+  const auto made = static_cast<double>(args.y.size());
+  const auto taps = static_cast<double>(g.taps());
+  const std::int64_t columns = g.images * g.channels * g.axis[2].out;
+  int stride = 1;
+  const bool runs = with_runs(args, [&]<int Kernel, int Stride>() { stride = Stride; });
+  if (in_packs(args)) {
+    const auto lanes = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+    const PackGrid grid = pack_grid(args, stride == 1 ? pack_pixels<1> : pack_pixels<2>, context);
+    const bool in_runs = runs && grid.chunks <= 0xffff;
+    const double blocks = in_runs ? static_cast<double>(grid.blocks * grid.chunks)
+                                  : static_cast<double>(grid_of(args.y.size() / lanes).grid.x);
+    const double steps = made * taps / (static_cast<double>(lanes) * threads * blocks);
+    return {.blocks = blocks,
+            .resident = 4,
+            .rounds = in_runs ? 1 + steps / taps : steps,
+            .steps = steps,
+            .path = in_runs ? "pack runs" : "packs"};
+  }
+  const int pixels = !runs ? column_pixels : stride == 1 ? run_pixels<1> : run_pixels<2>;
+  const std::int64_t count = columns * ceil_div(g.axis[1].out, std::int64_t{pixels});
+  return {.blocks = grid_of(count).grid.x,
+          .resident = 4,
+          .rounds = runs ? 1 : taps,
+          .steps = pixels * taps,
+          .path = runs ? "runs" : ""};
 }
 
 void conv_cuda::run_depthwise(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
-  const auto grid = [](std::int64_t count) -> LaunchShape {
-    return {.grid = smaller(ceil_div(count, threads), max_blocks), .block = threads};
-  };
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const std::int64_t columns = g.images * g.channels * g.axis[2].out;
     if (in_packs(args)) {
       const std::int64_t all_packs = g.channels / vector_width<T>;
-      const auto packs = static_cast<int>(smaller(all_packs, std::int64_t{max_packs}));
-      const std::int64_t chunks = ceil_div(all_packs, packs);
-      const bool in_runs =
-          chunks <= 0xffff && with_runs(args, [&]<int Kernel, int Stride>() {
-            const std::int64_t along = ceil_div(g.axis[1].out, std::int64_t{pack_pixels<Stride>});
-            const std::int64_t count = columns / g.channels * along;
-            // Blocks that stay load their weights once: 16 per SM.
-            const std::int64_t blocks =
-                smaller(ceil_div(count, threads / packs),
-                        larger(std::int64_t{16} * context.info().sms / chunks, std::int64_t{1}));
-            launch(context,
-                   {.grid = {blocks, chunks},
-                    .block = threads,
-                    .shared_bytes = sizeof(PackWeights<T, Kernel>)},
-                   conv_depthwise_pack_runs<T, Kernel, Stride>, layer_of<T>(args), packs, along,
-                   count);
-          });
+      const bool in_runs = pack_grid(args, 1, context).chunks <= 0xffff &&
+                           with_runs(args, [&]<int Kernel, int Stride>() {
+                             const PackGrid grid = pack_grid(args, pack_pixels<Stride>, context);
+                             launch(context,
+                                    {.grid = {grid.blocks, grid.chunks},
+                                     .block = threads,
+                                     .shared_bytes = sizeof(PackWeights<T, Kernel>)},
+                                    conv_depthwise_pack_runs<T, Kernel, Stride>, layer_of<T>(args),
+                                    grid.packs, grid.along, grid.count);
+                           });
       if (in_runs) return;
       const std::int64_t count = args.y.size() / vector_width<T>;
-      return launch(context, grid(count), conv_depthwise_channels<T>, layer_of<T>(args), all_packs,
-                    count);
+      return launch(context, grid_of(count), conv_depthwise_channels<T>, layer_of<T>(args),
+                    all_packs, count);
     }
     const bool has_runs = with_runs(args, [&]<int Kernel, int Stride>() {
       const std::int64_t along = ceil_div(g.axis[1].out, std::int64_t{run_pixels<Stride>});
-      launch(context, grid(columns * along), conv_depthwise_runs<T, Kernel, Stride>,
+      launch(context, grid_of(columns * along), conv_depthwise_runs<T, Kernel, Stride>,
              layer_of<T>(args), along, columns * along);
     });
     if (has_runs) return;
     const std::int64_t along = ceil_div(g.axis[1].out, std::int64_t{column_pixels});
-    launch(context, grid(columns * along), conv_depthwise_columns<T>, layer_of<T>(args), along,
+    launch(context, grid_of(columns * along), conv_depthwise_columns<T>, layer_of<T>(args), along,
            columns * along);
   });
 }
@@ -337,7 +376,7 @@ const Rung<Conv> self{{.name = "depthwise",
                        .after = "every_call",
                        .backend = device_backend,
                        .supports = supports_depthwise,
-                       .estimate = depthwise_seconds,
+                       .work = depthwise_facts,
                        .run = run_depthwise}};
 
 }  // namespace

@@ -298,6 +298,10 @@ int threads_of(const ConvGeometry& g, const Tile& tile) {
   return best;
 }
 
+std::int64_t blocks_of(const Tile& tile, const Context& context) {
+  return smaller(tile.tasks, std::int64_t{16} * context.info().sms);
+}
+
 }  // namespace
 
 Support conv_cuda::supports_small_channels(const Conv::Args& args, const Context& context) {
@@ -319,25 +323,31 @@ Support conv_cuda::supports_small_channels(const Conv::Args& args, const Context
   return supported;
 }
 
-double conv_cuda::small_channels_seconds(const Conv::Args& args, const Context& context) {
+Work conv_cuda::small_channels_facts(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
-  Cost cost = Conv::cost(args);
-  if (args.y.size() == 0) return estimate_seconds(cost, {}, context);
   const Tile tile = tile_of(g, context);
+  const bool few = thread_filters(g) == 4;
+  constexpr std::int64_t products_of_round = 1024;  // in what a load takes
   const int threads = threads_of(g, tile);
-  // What all threads of all tiles do, and those of a last wave that is not full.
-  const auto bytes = static_cast<double>(weight_bytes(g) + image_bytes(g, tile) + (1 << 10));
-  const double blocks = smaller(227e3 / bytes, 704.0 / threads);
-  const double slots = larger(blocks, 1.0) * static_cast<double>(context.info().sms);
-  const double waves = std::ceil(static_cast<double>(tile.tasks) / slots);
-  const auto rounds = static_cast<double>(ceil_div(items_of(g, tile), std::int64_t{threads}));
-  // A row of taps takes about as long as 100 multiply-adds besides its own, what is stored 400.
-  const auto rows_of_taps = static_cast<double>(g.channels * g.axis[1].kernel * tile.phases);
-  const auto products = static_cast<double>(thread_filters(g) * pixels * g.channels * g.taps()) +
-                        100 * rows_of_taps + 400;
-  cost.operations = waves * slots * threads * rounds * 2 * products;
-  const double waiting = 7.5e-6 + 0.15e-6 * static_cast<double>(g.filters);
-  return larger(estimate_seconds(cost, {.peak = 0.5}, context), waiting);
+  const std::int64_t bytes = weight_bytes(g) + image_bytes(g, tile) + (1 << 10);
+  constexpr std::int64_t of_sm = 227 << 10, registers_for = 704;  // bytes, threads
+  const std::int64_t blocks = blocks_of(tile, context);
+  // Of a block: tiles, and what its threads do one after another for each.
+  const std::int64_t turns = ceil_div(tile.tasks, larger(blocks, std::int64_t{1}));
+  const std::int64_t items = turns * ceil_div(items_of(g, tile), std::int64_t{threads});
+  const std::int64_t rows_of_taps = g.channels * g.axis[1].kernel * tile.phases;
+  const std::int64_t products = thread_filters(g) * pixels * g.channels * g.taps();
+  return {
+      .operations = 2.0 * static_cast<double>(tile.tasks) * threads *
+                    static_cast<double>(ceil_div(items_of(g, tile), threads) * products),
+      .blocks = blocks,
+      .resident = clamped(smaller(of_sm / bytes, registers_for / threads), std::int64_t{1},
+                          std::int64_t{16}),
+      .rounds = turns + items * products / products_of_round,
+      .steps = items * (products / 32 + 4 * rows_of_taps + 12) + weight_bytes(g) / (4 * threads),
+      .path = args.y.strides[1] == 1 ? few ? "4 filters nhwc" : "nhwc"
+              : few                  ? "4 filters"
+                                     : ""};
 }
 
 void conv_cuda::run_small_channels(const Conv::Args& args, Context& context) {
@@ -345,9 +355,8 @@ void conv_cuda::run_small_channels(const Conv::Args& args, Context& context) {
   const Tile tile = tile_of(g, context);
   const auto shared = static_cast<std::size_t>(weight_bytes(g) + image_bytes(g, tile));
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
-    const LaunchShape shape{.grid = smaller(tile.tasks, std::int64_t{16} * context.info().sms),
-                            .block = threads_of(g, tile),
-                            .shared_bytes = shared};
+    const LaunchShape shape{
+        .grid = blocks_of(tile, context), .block = threads_of(g, tile), .shared_bytes = shared};
     if (thread_filters(g) == 4) {
       launch(context, shape, conv_small_channels<T, 4>, layer_of<T>(args), tile);
     } else {
@@ -362,7 +371,7 @@ const Rung<Conv> self{{.name = "small_channels",
                        .after = "implicit_gemm",
                        .backend = device_backend,
                        .supports = supports_small_channels,
-                       .estimate = small_channels_seconds,
+                       .work = small_channels_facts,
                        .run = run_small_channels}};
 
 }  // namespace

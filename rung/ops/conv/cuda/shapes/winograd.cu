@@ -15,6 +15,7 @@
 // Source   A. Lavin & S. Gray, Fast algorithms for convolutional neural networks, 2015.
 #include "rung/ops/conv/cuda/detail/matrix.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 
 namespace rung {
 namespace {
@@ -193,14 +194,34 @@ Support supports(const Conv::Args& args, const Context&) {
   return fits ? supported : unsupported("more tiles than a grid has blocks");
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  Cost cost = Conv::cost(args);
-  cost.operations /= 2.25;
-  cost.bytes +=
-      10.0 * 4 * (static_cast<double>(args.x.size()) + static_cast<double>(args.y.size()));
-  // The products wait for one channel after another.
-  const double waiting = 0.1e-6 * static_cast<double>(args.geometry.channels);
-  return waiting + estimate_seconds(cost, {.bandwidth = 0.7, .peak = 0.4, .launches = 4}, context);
+std::int64_t tiles_of_image(const ConvGeometry& g) {
+  return ceil_div(g.axis[1].out, 2) * ceil_div(g.axis[2].out, 2);
+}
+std::int64_t bytes_of_image(const ConvGeometry& g) {
+  return Extents{places, 4, g.channels + g.filters, tiles_of_image(g)}.product();
+}
+std::int64_t images_at_once(const ConvGeometry& g) {
+  return clamped(max_bytes / bytes_of_image(g), std::int64_t{1}, g.images);
+}
+
+Work work(const Conv::Args& args, const Context&) {
+  const ConvGeometry& g = args.geometry;
+  const std::int64_t at_once = images_at_once(g);
+  const std::int64_t turns = ceil_div(g.images, at_once);
+  const std::int64_t tiles = at_once * tiles_of_image(g);
+  Work work = tile_facts(
+      Conv::cost(args),
+      {static_cast<double>(places * ceil_div(tiles, S::columns) * ceil_div(g.filters, S::rows)),
+       S::rows, S::columns, S::depth},
+      static_cast<double>(g.channels), 3, "");
+  // What is transformed is written and read.
+  work.bytes = work.bytes + 8 * places * static_cast<double>(g.channels + g.filters) *
+                                static_cast<double>(g.images * tiles_of_image(g));
+  work.launches = 1 + 3 * turns;
+  work.operations = work.operations * static_cast<double>(turns);
+  work.rounds = work.rounds * static_cast<double>(turns);
+  work.steps = work.steps * static_cast<double>(turns);
+  return work;
 }
 
 void run(const Conv::Args& args, Context& context) {
@@ -208,13 +229,12 @@ void run(const Conv::Args& args, Context& context) {
   Transformed t{};
   t.down = ceil_div(g.axis[1].out, 2);
   t.across = ceil_div(g.axis[2].out, 2);
-  const std::int64_t of_image = t.down * t.across;
-  const std::int64_t image_bytes = Extents{places, 4, g.channels + g.filters, of_image}.product();
-  const std::int64_t at_once = clamped(max_bytes / image_bytes, std::int64_t{1}, g.images);
+  const std::int64_t at_once = images_at_once(g);
   const std::int64_t weights = g.filters * g.channels;
   const std::int64_t weight_bytes = Extents{places, 4, weights}.product();
-  auto* const memory = static_cast<float*>(context.workspace(
-      static_cast<std::size_t>(weight_bytes) + static_cast<std::size_t>(image_bytes * at_once)));
+  auto* const memory =
+      static_cast<float*>(context.workspace(static_cast<std::size_t>(weight_bytes) +
+                                            static_cast<std::size_t>(bytes_of_image(g) * at_once)));
   const auto grid = [](std::int64_t count) {
     return smaller(ceil_div(count, block_threads), max_blocks);
   };
@@ -223,7 +243,7 @@ void run(const Conv::Args& args, Context& context) {
          args.w.view<const float, 5>(), t.filters, weights);
   for (std::int64_t n = 0; n < g.images; n += at_once) {
     t.first_image = n;
-    t.tiles = smaller(at_once, g.images - n) * of_image;
+    t.tiles = smaller(at_once, g.images - n) * tiles_of_image(g);
     t.input = memory + places * weights;
     t.products = t.input + places * g.channels * t.tiles;
     const std::int64_t read = g.channels * t.tiles;
@@ -244,7 +264,7 @@ const Rung<Conv> self{{.name = "winograd",
                        .after = "implicit_gemm",
                        .backend = device_backend,
                        .supports = supports,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

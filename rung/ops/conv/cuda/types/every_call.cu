@@ -58,18 +58,19 @@ void run(const Conv::Args& args, Context& context) {
   });
 }
 
-double estimate(const Conv::Args& args, const Context& context) {
-  // However few elements there are, a thread waits for one term after another.
-  const double waiting = 4e-6 + 0.07e-6 * static_cast<double>(args.terms()) +
-                         0.15e-6 * static_cast<double>(args.geometry.taps());
-  return larger(estimate_seconds(Conv::cost(args), {.peak = 0.04}, context), waiting);
+Work work(const Conv::Args& args, const Context&) {
+  return {.blocks = smaller(ceil_div(args.y.size(), threads), max_blocks),
+          .resident = 8,
+          .rounds = args.terms(),
+          .steps = args.terms() + args.geometry.taps(),
+          .path = args.x.dtype == DType::f64       ? "f64"
+                  : size_of(args.x.dtype) == 2 ? "16-bit"
+                  : args.x.strides[1] == 1     ? "nhwc"
+                                               : ""};
 }
 
-const Rung<Conv> self{{.name = "every_call",
-                       .after = "naive",
-                       .backend = device_backend,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Conv> self{
+    {.name = "every_call", .after = "naive", .backend = device_backend, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -3,7 +3,11 @@
 // gathered layers too. Each is defined in the rung that its comment names.
 #pragma once
 
+#include <algorithm>
+#include <string_view>
+
 #include "rung/core/context.hpp"
+#include "rung/core/work.hpp"
 #include "rung/ops/conv/shared/gathered.hpp"
 
 namespace rung::conv_cpu {
@@ -16,22 +20,48 @@ void direct_on(const Gathered& g, Context& context, int threads);
 void planes_on(const Gathered& g, Context& context, int threads);
 void pixels_on(const Gathered& g, Context& context, int threads);
 
-/// direct_simd: seconds per term and pixel, of gathering it and of what its tiles lose to empty
-/// lanes; and seconds that one thread takes for all terms and results.
-double term_seconds(const Gathered& g);
-double gathering_seconds(const Gathered& g);
-/// padded_planes and padded_pixels: by how many seconds of one thread they are slower than that;
-/// negative where they are faster.
-double planes_seconds(const Gathered& g);
-double pixels_seconds(const Gathered& g);
+/// Facts of the three: what a pixel takes of multiply-adds, in whole tiles, and of elements that
+/// are gathered or copied.
+Work direct_facts(const Gathered& g, int threads);
+Work planes_facts(const Gathered& g, int threads);
+Work pixels_facts(const Gathered& g, int threads);
 
-/// threads: the fastest of these kernels. It does not depend on the number of threads, for the
-/// bits of results do not.
-struct Choice {
+/// threads: which of these kernels makes a layer. It does not depend on the number of threads, for
+/// the bits of results do not.
+struct Way {
   void (*layer_on)(const Gathered& g, Context& context, int threads);
-  double seconds;  // more than gathering takes
+  Work (*facts)(const Gathered& g, int threads);
+  std::string_view name, small;  // for 16 bits
 };
-Choice fastest_way(const Gathered& g);
+const Way& fastest_way(const Gathered& g, const Context& context);
+/// Its facts, by its name instead of its path.
+inline Work way_facts(const Way& way, const Gathered& g, int threads) {
+  Work work = way.facts(g, threads);
+  work.path = size_of(g.dtype) == 2 ? way.small : way.name;
+  return work;
+}
+
+/// Vectors of f64 hold half as many elements.
+inline double wide_of(const Gathered& g) { return g.dtype == DType::f64 ? 2 : 1; }
+
+/// What a layer reads and writes.
+inline double bytes_of(const Gathered& g) {
+  double image = static_cast<double>(g.images * g.groups * g.q);
+  for (const conv_layer::SourceAxis& axis : g.axis) image *= static_cast<double>(axis.extent);
+  const auto m = static_cast<double>(g.groups * g.m);
+  return (image + m * static_cast<double>(g.pixels() + g.terms())) *
+         static_cast<double>(size_of(g.dtype));
+}
+
+/// How many threads so many multiply-adds are worth.
+inline int threads_for(double products, int available) {
+  constexpr double of_each = 1 << 17;
+  return static_cast<int>(std::clamp(products / of_each, 1.0, double{1} * available));
+}
+inline double products_of(const Gathered& g) {
+  return static_cast<double>(g.groups) * static_cast<double>(g.m) *
+         static_cast<double>(g.pixels()) * static_cast<double>(g.terms());
+}
 
 /// With channels last and so many of them, half a vector, pixels are rows and channels columns.
 inline bool channels_are_columns(const Gathered& g) {
@@ -39,7 +69,7 @@ inline bool channels_are_columns(const Gathered& g) {
   return g.y_strides[1] == 1 && g.m >= enough_channels;
 }
 
-/// depthwise: vectors of channels, and the seconds that one thread takes. One filter per channel,
+/// depthwise: vectors of channels, and facts. One filter per channel,
 /// channels contiguous; strides of gradients, which divide, come apart into phases first.
 inline constexpr std::int64_t max_depthwise_taps = 128;  // which fit on the stack
 inline bool has_channel_vectors(const Gathered& g) {
@@ -47,6 +77,6 @@ inline bool has_channel_vectors(const Gathered& g) {
          g.x_strides[1] == 1 && g.y_strides[1] == 1 && g.dtype != DType::f64;
 }
 void channel_vectors_on(const Gathered& g, Context& context, int threads);
-double channel_vectors_seconds(const Gathered& g);
+Work channel_vectors_facts(const Gathered& g, int threads);
 
 }  // namespace rung::conv_cpu

@@ -46,44 +46,25 @@ inline bool reads_rows_in_place(const Gathered& g) {
          g.q <= max_channels_read && (g.dtype == DType::f32 || g.dtype == DType::f64);
 }
 
-inline double pointwise_seconds(const Gathered& g, int threads) {
-  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double an_element = 0.08e-9, a_call = 1e-6, a_thread = 2e-6, a_small_strip = 14e-9;
-  constexpr double an_element_in_place = 0.05e-9, a_sweep = 3e-9, a_result = 0.25e-9;
+/// Facts of the products: a column of pixels, or of filters where pixels are rows, is a vector.
+inline Work pointwise_facts(const Gathered& g, int threads) {
+  constexpr std::int64_t strip = 32, rows_of_tile = 6;
+  const bool rows = pixels_are_rows(g), small = size_of(g.dtype) == 2;
   const std::int64_t places = g.axis[2].places;
-  const bool rows = pixels_are_rows(g);
-  const auto q = static_cast<double>(g.q);
-  const auto m = static_cast<double>(g.m);
-  const double team = threads > 1 ? a_thread : 0;
-  const auto groups = static_cast<double>(g.groups);
-  if (reads_in_place(g)) {
-    const auto elements = static_cast<double>(g.pixels()) * q;
-    const double an_image = g.m == 1 ? 0.05e-6 : 0.4e-6;
-    const double work = elements * (m * 2 / rate + an_element_in_place) +
-                        static_cast<double>(g.pixels()) * m * a_result +
-                        static_cast<double>(g.images) * (an_image + q * a_sweep);
-    return groups * (0.5e-6 + work / threads + team);
-  }
-  if (reads_rows_in_place(g)) {
-    // 0.6 of the times of a Xeon: as estimates of the other rungs, fitted to Zen, stand to theirs.
-    constexpr double a_vector = 0.15e-9, a_written = 0.05e-9, a_pixel = 0.6e-9;
-    const std::size_t lanes = (cpu::isa() == cpu::Isa::avx512 ? 64 : 32) / size_of(g.dtype);
-    const double a_row = q * std::ceil(m / static_cast<double>(lanes)) * a_vector + m * a_written;
-    const double work = static_cast<double>(g.pixels()) * (a_row + a_pixel);
-    return groups * (0.5e-6 + work / threads + team);
-  }
-  // Where pixels are columns, those of an image end in a vector that is not full. Small types are
-  // widened, and narrowed, in passes of their own, 32 elements of a row at a time.
-  const auto pixels =
-      static_cast<double>(g.images * (rows ? places : round_up(places, std::int64_t{32})));
-  const double strips =
-      rows ? pixels * std::ceil(m / 32)
-           : static_cast<double>(g.images) * m * std::ceil(static_cast<double>(places) / 32);
-  const double small = size_of(g.dtype) == 2 ? strips * a_small_strip + pixels * q * 0.15e-9 : 0;
-  // Columns are filters with channels last: of a strip that is not full most are empty.
-  const double wide = std::max(rows ? 20.0 : 6.0, m);
-  const double work = (pixels * q * (wide * 2 / rate + an_element) + small) / threads;
-  return groups * (a_call + work + team);
+  const bool in_place = reads_in_place(g) || reads_rows_in_place(g);
+  // Small types are widened, and narrowed, in strips of a row.
+  const auto pixels = static_cast<double>(g.groups * g.images *
+                                          (rows || in_place ? places : round_up(places, strip)));
+  const std::int64_t wide = rows ? round_up(g.m, strip) : std::max(rows_of_tile, g.m);
+  return {.operations = 2 * pixels * static_cast<double>(g.q * wide),
+          .blocks = pixels,
+          .steps = g.q + g.m,
+          .threads = threads,
+          .path = reads_in_place(g)        ? g.m == 1 ? "gemv" : "few rows"
+                  : reads_rows_in_place(g) ? "small"
+                  : small                  ? rows ? "16-bit nhwc" : "16-bit"
+                  : rows                   ? "nhwc"
+                                           : ""};
 }
 
 /// The rung of gemm to call, not what gemm would choose: its bits are the same for any number of

@@ -13,6 +13,7 @@
 
 #include "rung/device/tile/async_tile.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 #include "rung/ops/conv/shared/cuda/tiles.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
@@ -219,8 +220,6 @@ constexpr TileShape async_shape(int rows, int columns, int thread_rows, int bloc
 }
 constexpr TileShape async_shapes[] = {async_shape(128, 256, 16, 1), async_shape(64, 256, 16, 2),
                                       async_shape(64, 128, 8, 3), async_shape(64, 64, 8, 6)};
-// What each is taken to reach of the multiply-add peak where y is large.
-constexpr double async_fractions[] = {0.76, 0.72, 0.66, 0.6};
 constexpr int async_shape_count = 4;
 
 inline PackedFilters packed_shape(const Gathered& g) {
@@ -247,50 +246,54 @@ inline Support supports_async(const Gathered& g) {
   return supported;
 }
 
-struct AsyncPlan {
-  int shape = 0;
-  double seconds = 0;
-};
-/// The tile of least estimated time for layers that one launch makes. Blocks of one SM share it, so
-/// that the SM with the most tiles counts, and no SM is done before the longest of them; fewer than
-/// four warps leave schedulers idle.
-inline AsyncPlan plan_async(std::span<const Gathered> layers, Cost cost, const Context& context) {
-  AsyncPlan best;
-  const double sms = context.info().sms;
-  for (int i = 0; i < async_shape_count; ++i) {
-    const TileShape& shape = async_shapes[i];
-    double tiles = 0;
-    double terms = 0;
-    double longest = 0;
-    for (const Gathered& g : layers) {
-      const double of_layer = static_cast<double>(ceil_div(g.pixels(), shape.columns)) *
-                              static_cast<double>(ceil_div(g.m, shape.rows)) *
-                              static_cast<double>(g.groups);
-      const auto of_tile = static_cast<double>(packed_shape(g).terms);
-      tiles += of_layer;
-      terms += of_layer * of_tile;
-      longest = larger(longest, of_tile);
-    }
-    const double of_one = std::ceil(tiles / sms);
-    const double idle = larger(4.0 / (of_one * (shape.threads() / 32)), 1.0);
-    const double of_sm = tiles > 0 ? larger(terms / tiles * of_one, longest) : 0;
-    cost.operations = of_sm * idle * sms * 2.0 * shape.rows * shape.columns;
-    // Where schedulers are idle a small tile's warps take as long as a large one's: it wins.
-    const double reach = async_fractions[idle > 1 ? 2 : i];
-    const double seconds = estimate_seconds(cost, {.peak = reach, .launches = 2}, context);
-    if (i == 0 || seconds <= best.seconds) best = {i, seconds};
-  }
-  return best;
-}
-inline AsyncPlan plan_async(const Gathered& g, Cost cost, const Context& context) {
-  return plan_async(std::span(&g, 1), cost, context);
-}
-
 inline std::size_t packed_bytes(const Gathered& g) {
   const PackedFilters packed = packed_shape(g);
   const Extents bytes{g.groups, packed.terms, packed.pitch, sizeof(float)};
   return static_cast<std::size_t>(bytes.product());
 }
+
+/// Facts of layers that one launch makes in tiles of a shape, after another has packed filters.
+inline Work async_facts(std::span<const Gathered> layers, const Cost& cost, int index) {
+  constexpr std::string_view paths[] = {"128x256", "64x256", "64x128", "64x64"};
+  const TileShape& shape = async_shapes[index];
+  double tiles = 0, terms = 0, filters = 0;
+  std::int64_t pixels = 0;
+  for (const Gathered& g : layers) {
+    const auto own = static_cast<double>(ceil_div(g.pixels(), shape.columns));
+    tiles += own;
+    terms += own * static_cast<double>(packed_shape(g).terms);
+    filters += static_cast<double>(packed_bytes(g));
+    pixels = larger(pixels, g.pixels());
+  }
+  if (tiles == 0) return {.launches = 2};
+  const Gathered& g = layers.front();
+  const auto along = static_cast<double>(ceil_div(g.m, shape.rows) * g.groups);
+  Work work = tile_facts(cost, {tiles * along, shape.rows, shape.columns, shape.steps},
+                         terms / tiles, shape.blocks, paths[index]);
+  work.bytes = work.bytes + 2 * filters;  // packed, and read
+  work.launches = 2;
+  work.blocks = along * static_cast<double>(ceil_div(pixels, shape.columns)) *
+                static_cast<double>(layers.size());
+  return work;
+}
+
+/// The shape of least predicted time for layers that one launch makes, by an operator's rates.
+template <class Op>
+int plan_async(std::span<const Gathered> layers, const Cost& cost, const Context& context) {
+  static const detail::RatesCache rates;
+  int best = 0;
+  double least = 0;
+  for (int i = 0; i < async_shape_count; ++i) {
+    const Work work = async_facts(layers, cost, i);
+    const Rates& own = rates.get(Op::name, "implicit_gemm_async", context)(work.path);
+    const double seconds = predict(terms_of(work, context), own, context.backend()).seconds;
+    if (i > 0 && seconds > least) continue;
+    best = i;
+    least = seconds;
+  }
+  return best;
+}
+
 inline PackedFilters make_packed(const Gathered& g, Context& context) {
   PackedFilters packed = packed_shape(g);
   packed.data = static_cast<float*>(context.workspace(packed_bytes(g)));

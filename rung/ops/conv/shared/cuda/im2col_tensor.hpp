@@ -6,6 +6,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx/im2col.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 #include "rung/ops/gemm/shared/cuda/tensor_job.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
@@ -64,11 +65,34 @@ void map_result(gemm_cuda::TensorJob<T>& job) {
 
 /// conv's rung, for whoever has a layer that is not a call of conv's: conv_backward_data.
 /// `partial`: memory for im2col_partial_bytes(), or null: the context's workspace.
+/// Facts of a product of `outputs` elements in tiles that a block per SM takes one after another,
+/// `slices` works each; for each group once.
+inline Work persistent_facts(const Cost& cost, const gemm_cuda::TensorTile& tile,
+                             std::int64_t tiles, std::int64_t k_tiles, int depth, int slices,
+                             std::int64_t groups, double outputs, const Context& context) {
+  const std::int64_t of_slice = ceil_div(k_tiles, std::int64_t{slices});
+  const std::int64_t works = tiles * ceil_div(k_tiles, larger(of_slice, std::int64_t{1}));
+  const std::int64_t blocks = smaller<std::int64_t>(works, context.info().sms);
+  const auto of_block = static_cast<double>(ceil_div(works, larger(blocks, std::int64_t{1})));
+  const auto all = static_cast<double>(groups);
+  const double in_a_row = all * of_block * static_cast<double>(of_slice);
+  return {.bytes = cost.bytes + (slices > 1 ? 8 * slices * outputs * all : 0),
+          .operations = all * of_block * static_cast<double>(blocks * of_slice) * 2 * depth *
+                        tile.rows * tile.columns,
+          .launches = all * (slices > 1 ? 2 : 1),
+          .blocks = blocks,
+          .rounds = in_a_row,
+          .steps = all * of_block,
+          .path = tile.columns == 256   ? "256"
+                  : tile.columns == 128 ? "128"
+                                        : "64"};
+}
+
 Support supports_im2col_tma(const Conv::Args& args, const Context& context);
 /// Pixels of y need not be in one line, if it has neither bias nor activation, and contiguous
 /// channels; it is made in one slice then.
 Support supports_scattered_tma(const Conv::Args& args, const Context& context);
-double im2col_tma_seconds(const Conv::Args& args, const Context& context);
+Work im2col_tma_facts(const Conv::Args& args, const Context& context);
 std::size_t im2col_partial_bytes(const Conv::Args& args, const Context& context);
 void run_im2col_tma(const Conv::Args& args, Context& context, void* partial);
 

@@ -41,27 +41,22 @@ void with_tile(const Gathered& g, F&& f) {
   return shaped.template operator()<64, 64, 16>();
 }
 
-/// What a call takes at least, however few tiles there are: a block waits for its strips of terms,
-/// one after another; then partial sums are added. As measured on an H100.
-inline double waiting_seconds(const Gathered& g, const Context& context) {
+/// Facts of a layer in such tiles, whose phases have so many terms on average.
+inline Work implicit_facts(const Gathered& g, const Cost& cost, double terms) {
   const TileSize size = tile_size(g);
   const TermSlices slices = slices_of(g, size);
-  auto terms = static_cast<double>(g.q);  // of the first phase, which has the most
-  for (const SourceAxis& axis : g.axis) {
-    terms *= static_cast<double>(
-        ceil_div(axis.kernel, larger(conv_layer::phases_along(axis), std::int64_t{1})));
-  }
-  const double of_step = size.depth == 8 ? 0.54e-6 : 1.0e-6;
-  const double steps = std::ceil(terms / static_cast<double>(slices.count) / size.depth);
-  const double start = 8.5e-6 + (g.y_strides[1] == 1 ? 3.5e-6 : 0) + (is_divided(g) ? 2e-6 : 0);
-  double adding = 0;
-  if (slices.count > 1) {
-    Cost sums;
-    sums.bytes = 2 * static_cast<double>(slices.count) * static_cast<double>(slices.elements) *
-                 (g.dtype == DType::f64 ? 8 : 4);
-    adding = 3e-6 + estimate_seconds(sums, {.bandwidth = 0.25, .launches = 0}, context);
-  }
-  return start + of_step * steps + adding;
+  const std::size_t element = g.dtype == DType::f64 ? 8 : 4;
+  const bool nhwc = g.y_strides[1] == 1;
+  return tile_facts(cost,
+                    {tiles_of(g, size.rows, size.columns), size.rows, size.columns, size.depth,
+                     slices.count, sum_bytes(slices, element)},
+                    terms, 3,
+                    g.dtype == DType::f64   ? "f64"
+                    : size_of(g.dtype) == 2 ? nhwc ? "16-bit nhwc" : "16-bit"
+                    : size.rows == few_rows ? nhwc ? "few nhwc" : "few"
+                    : size.rows == 128      ? "large"
+                    : nhwc                  ? "nhwc"
+                                            : "");
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET

@@ -8,11 +8,11 @@
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 Support supports_depthwise(const Conv::Args& args, const Context& context);
-double depthwise_seconds(const Conv::Args& args, const Context& context);
+Work depthwise_facts(const Conv::Args& args, const Context& context);
 void run_depthwise(const Conv::Args& args, Context& context);
 
 Support supports_small_channels(const Conv::Args& args, const Context& context);
-double small_channels_seconds(const Conv::Args& args, const Context& context);
+Work small_channels_facts(const Conv::Args& args, const Context& context);
 void run_small_channels(const Conv::Args& args, Context& context);
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET

@@ -82,6 +82,14 @@ inline Support supports_tensor_tiles(const Gathered& g) {
 inline TermSlices tensor_slices(const Gathered& g) {
   return slices_of(g, tiles_of(g, tile_filters, tile_pixels), tile_terms);
 }
+/// Facts of a layer in such tiles.
+inline Work tensor_facts(const Gathered& g, const Cost& cost, double terms) {
+  const TermSlices slices = tensor_slices(g);
+  return tile_facts(cost,
+                    {tiles_of(g, tile_filters, tile_pixels), tile_filters, tile_pixels, tile_terms,
+                     slices.count, sum_bytes(slices, 4)},
+                    terms, 2, g.y_strides[1] == 1 ? "" : "nchw");
+}
 template <class T>
 LaunchShape tensor_grid(const Gathered& g, const TermSlices& slices = {}) {
   return tile_grid(g, slices, tile_filters, tile_pixels, sizeof(TensorStrips<T>));

@@ -5,6 +5,7 @@
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv/shared/cuda/partial_sums.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 #include "rung/ops/conv/shared/cuda/tiles.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
@@ -43,6 +44,12 @@ inline TermSlices slices_of(const Gathered& g, double tiles, int depth) {
   const auto wanted = static_cast<std::int64_t>(smaller(enough_blocks / tiles, enough_blocks));
   return {.count = clamped(wanted, std::int64_t{1}, larger(steps / few_steps, std::int64_t{1})),
           .elements = g.groups * g.m * g.pixels()};
+}
+
+/// Bytes of a slice's sums, or 0: there is one.
+inline double sum_bytes(const TermSlices& slices, std::size_t element) {
+  return slices.count == 1 ? 0
+                           : static_cast<double>(slices.elements) * static_cast<double>(element);
 }
 
 /// The layer whose y is partial sums, in the context's workspace; the layer itself where there is

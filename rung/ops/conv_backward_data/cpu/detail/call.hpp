@@ -9,6 +9,7 @@ namespace rung::conv_backward_data_cpu {
 
 /// transposed_simd's kernels, for this machine, and what they take.
 void transposed_on(const ConvBackwardData::Args& args, Context& context, int threads);
-double seconds(const ConvBackwardData::Args& args, int threads);
+/// transposed_simd: facts of a call on so many threads.
+Work facts(const ConvBackwardData::Args& args, const Context& context, int threads);
 
 }  // namespace rung::conv_backward_data_cpu

@@ -28,12 +28,16 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
                                                 : unsupported("strides of up to 64 places in all");
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  constexpr double a_phase = 1e-6, a_thread = 2e-6;
+Work work(const ConvBackwardData::Args& args, const Context& context) {
   const conv_layer::Gathered g = conv_layer::transposed(args);
+  // Phases are much alike: the first stands for all.
   const auto phases = static_cast<double>(conv_layer::phases_of(g));
-  return phases * (a_phase + (context.threads() > 1 ? a_thread : 0)) +
-         conv_cpu::channel_vectors_seconds(g) / context.threads();
+  const auto element = static_cast<std::int64_t>(size_of(g.dtype));
+  Work work =
+      conv_cpu::channel_vectors_facts(conv_layer::phase_layer(g, 0, element), context.threads());
+  work.operations = work.operations * phases;
+  work.blocks = work.blocks * phases;
+  return work;
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
@@ -48,7 +52,7 @@ void run(const ConvBackwardData::Args& args, Context& context) {
 const Rung<ConvBackwardData> self{{.name = "depthwise",
                                    .after = "transposed_simd",
                                    .supports = supports,
-                                   .estimate = estimate,
+                                   .work = work,
                                    .run = run}};
 
 }  // namespace

@@ -27,8 +27,8 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
                                            : unsupported("pixels of dx and dy in one line");
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  return conv_cpu::pointwise_seconds(layer(args), context.threads());
+Work work(const ConvBackwardData::Args& args, const Context& context) {
+  return conv_cpu::pointwise_facts(layer(args), context.threads());
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
@@ -44,11 +44,8 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   }
 }
 
-const Rung<ConvBackwardData> self{{.name = "pointwise_gemm",
-                                   .after = "threads",
-                                   .supports = supports,
-                                   .estimate = estimate,
-                                   .run = run}};
+const Rung<ConvBackwardData> self{
+    {.name = "pointwise_gemm", .after = "threads", .supports = supports, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

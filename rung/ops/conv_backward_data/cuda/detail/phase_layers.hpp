@@ -3,6 +3,7 @@
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
@@ -71,6 +72,21 @@ Support supports_phases(const ConvBackwardData::Args& args, Supports&& supports)
   for_each_layer(args, [&](const Conv::Args& layer, bool) {
     if (all) all = supports(layer);
   });
+  return all;
+}
+
+/// Facts of the phases, one after another: facts(layer) of those with terms.
+template <class F>
+Work phases_facts(const ConvBackwardData::Args& args, F&& facts) {
+  Work all = {.launches = 0};
+  for_each_layer(args, [&](const Conv::Args& layer, bool has_terms) {
+    if (has_terms) {
+      all = in_turn(all, facts(layer));
+    } else if (layer.y.size() > 0) {
+      all.launches = all.launches + 1;
+    }
+  });
+  all.bytes = 0;
   return all;
 }
 

@@ -44,11 +44,9 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
       args, [&](const Conv::Args& layer) { return supports_depthwise(layer, context); });
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  double seconds = 0;
-  for_each_layer(
-      args, [&](const Conv::Args& layer, bool) { seconds += depthwise_seconds(layer, context); });
-  return seconds;
+Work work(const ConvBackwardData::Args& args, const Context& context) {
+  return phases_facts(args,
+                      [&](const Conv::Args& layer) { return depthwise_facts(layer, context); });
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
@@ -61,7 +59,7 @@ const Rung<ConvBackwardData> self{{.name = "depthwise",
                                    .after = "gather",
                                    .backend = device_backend,
                                    .supports = supports,
-                                   .estimate = estimate,
+                                   .work = work,
                                    .run = run}};
 
 }  // namespace

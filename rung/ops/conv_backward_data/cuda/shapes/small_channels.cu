@@ -43,12 +43,9 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
       args, [&](const Conv::Args& layer) { return supports_small_channels(layer, context); });
 }
 
-double estimate(const ConvBackwardData::Args& args, const Context& context) {
-  double seconds = 0;
-  for_each_layer(args, [&](const Conv::Args& layer, bool) {
-    seconds += small_channels_seconds(layer, context);
-  });
-  return seconds;
+Work work(const ConvBackwardData::Args& args, const Context& context) {
+  return phases_facts(
+      args, [&](const Conv::Args& layer) { return small_channels_facts(layer, context); });
 }
 
 void run(const ConvBackwardData::Args& args, Context& context) {
@@ -61,7 +58,7 @@ const Rung<ConvBackwardData> self{{.name = "small_channels",
                                    .after = "implicit_gemm",
                                    .backend = device_backend,
                                    .supports = supports,
-                                   .estimate = estimate,
+                                   .work = work,
                                    .run = run}};
 
 }  // namespace

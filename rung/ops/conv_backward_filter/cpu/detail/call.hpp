@@ -14,7 +14,9 @@ namespace rung::conv_backward_filter_cpu {
 
 /// terms_by_filters' kernels, for this machine, and what they take.
 void terms_by_filters_on(const ConvBackwardFilter::Args& args, Context& context, int threads);
-double seconds(const ConvBackwardFilter::Args& args, int threads);
+/// terms_by_filters: facts of a call, and how many threads it is worth, by any of these rungs.
+Work facts(const ConvBackwardFilter::Args& args, int threads);
+int threads_of(const ConvBackwardFilter::Args& args, const Context& context);
 
 /// Channels of a depthwise layer whose bands are copied together.
 inline constexpr std::int64_t part_channels = 64;

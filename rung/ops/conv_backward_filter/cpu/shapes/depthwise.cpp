@@ -19,7 +19,6 @@
 #include <algorithm>
 
 #include "rung/cpu/team.hpp"
-#include "rung/cpu/worth.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/pixel_bands-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
@@ -244,26 +243,20 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
                                       : unsupported("filters that span less than a band of rows");
 }
 
-/// Of one thread.
-double seconds(const ConvBackwardFilter::Args& args) {
-  return conv_cpu::channel_vectors_seconds(conv_layer::of_filters(args)) * 1.3;
-}
-
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  constexpr double a_thread = 2e-6;
-  const int threads = cpu::threads_worth(seconds(args), context.threads());
-  return seconds(args) / threads + (threads > 1 ? a_thread : 0);
+Work work(const ConvBackwardFilter::Args& args, const Context& context) {
+  return conv_cpu::channel_vectors_facts(conv_layer::of_filters(args),
+                                         conv_backward_filter_cpu::threads_of(args, context));
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
   conv_backward_filter_cpu::depthwise_on_this_machine(
-      args, context, cpu::threads_worth(seconds(args), context.threads()));
+      args, context, conv_backward_filter_cpu::threads_of(args, context));
 }
 
 const Rung<ConvBackwardFilter> self{{.name = "depthwise",
                                      .after = "terms_by_filters",
                                      .supports = supports,
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace

@@ -49,24 +49,19 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
-  const double rate = cpu::isa() == cpu::Isa::avx512 ? 200e9 : 90e9;
-  constexpr double an_element = 0.15e-9, an_empty_column = 0.45e-9, a_sum = 0.15e-9, a_call = 1e-6,
-                   a_thread = 2e-6;
+Work work(const ConvBackwardFilter::Args& args, const Context& context) {
+  constexpr std::int64_t rows_of_tile = 6;
   const Gathered g = layer(args);
   const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  const double calls = static_cast<double>(g.groups * (is_one_line(g) ? 1 : g.images));
-  const double pixels = static_cast<double>(g.pixels() * g.groups);
-  const auto m = static_cast<double>(g.m);
-  const auto q = static_cast<double>(g.q);
   // One of them is rounded up to vectors, which gemm fills with zeros pixel by pixel; the other to
-  // a few rows.
-  const auto columns = static_cast<double>(round_up(g.q, lanes));
-  const double packing = (m + q) * an_element + (columns - q) * an_empty_column;
-  const double work =
-      pixels * (std::max(m, 6.0) * columns * 2 / rate + packing) + calls * m * q * a_sum;
-  return (work + calls * a_call) / context.threads() +
-         (context.threads() > 1 ? calls * a_thread : 0);
+  // a few rows. Images that are not one line are products of their own, added to the ones before.
+  const std::int64_t columns = round_up(g.q, lanes);
+  const auto pixels = static_cast<double>(g.groups * g.pixels());
+  return {.operations = 2 * pixels * static_cast<double>(std::max(g.m, rows_of_tile) * columns),
+          .blocks = pixels,
+          .steps = g.m + columns,
+          .threads = context.threads(),
+          .path = is_one_line(g) ? "" : "images"};
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
@@ -90,11 +85,8 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   }
 }
 
-const Rung<ConvBackwardFilter> self{{.name = "pointwise_gemm",
-                                     .after = "threads",
-                                     .supports = supports,
-                                     .estimate = estimate,
-                                     .run = run}};
+const Rung<ConvBackwardFilter> self{
+    {.name = "pointwise_gemm", .after = "threads", .supports = supports, .work = work, .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -5,6 +5,7 @@
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv/shared/cuda/partial_sums.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 #include "rung/ops/conv/shared/cuda/tiles.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
@@ -137,39 +138,21 @@ inline std::int64_t tiles_of(const ConvBackwardFilter::Args& args, std::int64_t 
   return g.groups * ceil_div(g.group_filters(), rows) *
          ceil_div(g.group_channels() * g.taps(), columns);
 }
-/// Pixels that a block takes one after another.
-inline double pixels_in_a_row(const ConvBackwardFilter::Args& args, std::int64_t tiles,
-                              std::int64_t blocks) {
-  if (tiles == 0) return 0;
-  const ConvGeometry& g = args.geometry;
-  const auto slices = static_cast<double>(slices_of(args, tiles, blocks));
-  const double waves = static_cast<double>(tiles) * slices / static_cast<double>(blocks);
-  return static_cast<double>(g.images * g.results()) / slices * larger(waves, 1.0);
-}
-
-/// How a product over pixels was measured to run, on an H100.
-struct SlicedSpeed {
-  double start;    // seconds, of two launches and the ends of the pipelines
-  double of_step;  // seconds, of a block that has an SM for itself
-  int step;        // pixels
-  double peak;     // share of the multiply-add peak where there are many blocks
-};
-/// Seconds of a call in tiles of rows x columns, of which `pixels` are multiplied.
-inline double sliced_seconds(const ConvBackwardFilter::Args& args, const Context& context,
-                             std::int64_t rows, std::int64_t columns, std::int64_t blocks,
-                             double pixels, const SlicedSpeed& speed) {
+/// Facts of a dw in tiles of rows x columns, of which `pixels` are multiplied, `depth` at a time;
+/// then slices are added.
+inline Work sliced_facts(const ConvBackwardFilter::Args& args, int rows, int columns, int depth,
+                         std::int64_t blocks, std::int64_t pixels, int resident,
+                         std::string_view path) {
   const std::int64_t tiles = tiles_of(args, rows, columns);
-  if (tiles == 0) return speed.start;
-  const double waiting = speed.of_step / speed.step * pixels_in_a_row(args, tiles, blocks);
-  Cost cost = ConvBackwardFilter::cost(args);
-  cost.operations = 2 * pixels * static_cast<double>(tiles) * static_cast<double>(rows * columns);
-  const double multiplying = estimate_seconds(cost, {.peak = speed.peak, .launches = 0}, context);
-  Cost sums;  // written and read
-  sums.bytes = 2 * static_cast<double>(slices_of(args, tiles, blocks)) *
-               static_cast<double>(args.dw.size()) * (args.dw.dtype == DType::f64 ? 8 : 4);
-  constexpr double sums_bandwidth = 0.25;
-  return speed.start + larger(waiting, multiplying) +
-         estimate_seconds(sums, {.bandwidth = sums_bandwidth, .launches = 0}, context);
+  if (tiles == 0) return {.launches = 2};
+  const auto sum = static_cast<double>(args.dw.dtype == DType::f64 ? 8 : 4);
+  return tile_facts(ConvBackwardFilter::cost(args),
+                    {static_cast<double>(tiles), rows, columns, depth,
+                     slices_of(args, tiles, blocks), sum * static_cast<double>(args.dw.size())},
+                    static_cast<double>(pixels), resident, path);
+}
+inline std::int64_t pixels_of(const ConvBackwardFilter::Args& args) {
+  return args.geometry.images * args.geometry.results();
 }
 
 /// A call whose dw is made in so many tiles, with memory for its slices' sums.

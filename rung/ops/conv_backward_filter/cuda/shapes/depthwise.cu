@@ -118,18 +118,24 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, 1);
 }
 
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
+/// A block takes pixels 8 or 256 at a time, in registers with all taps.
+Work work(const ConvBackwardFilter::Args& args, const Context&) {
   const bool innermost = channels_innermost(args);
-  // A block's pixels, 8 or 256 at a time; where a pixel is takes as long as six taps.
-  const double waiting = 0.5e-6 / (innermost ? warps : block_threads) *
-                         pixels_in_a_row(args, tiles_of(args, innermost), small_blocks);
-  const ConvGeometry& g = args.geometry;
-  Cost cost = ConvBackwardFilter::cost(args);
-  cost.operations = 2 * static_cast<double>(g.filters) *
-                    static_cast<double>(g.images * g.results()) * static_cast<double>(g.taps() + 6);
-  return 8.5e-6 +
-         larger(waiting,
-                estimate_seconds(cost, {.bandwidth = 0.4, .peak = 0.05, .launches = 0}, context));
+  const std::int64_t tiles = tiles_of(args, innermost);
+  const std::int64_t slices = slices_of(args, tiles, small_blocks);
+  const std::int64_t in_a_row =
+      ceil_div(pixels_of(args), slices * (innermost ? warps : block_threads));
+  const bool large = args.geometry.axis[1].kernel == 5;
+  return {.bytes = ConvBackwardFilter::cost(args).bytes +
+                   8 * static_cast<double>(slices) * static_cast<double>(args.dw.size()),
+          .launches = 2,
+          .blocks = tiles * slices,
+          .resident = 4,
+          .rounds = in_a_row,
+          .steps = in_a_row * (args.geometry.taps() + 6),
+          .path = innermost ? large ? "5x5 nhwc" : "nhwc"
+                  : large   ? "5x5"
+                            : ""};
 }
 
 template <class T, int Kernel, bool ChannelsInnermost>
@@ -157,7 +163,7 @@ const Rung<ConvBackwardFilter> self{{.name = "depthwise",
                                      .after = "warp_per_tap",
                                      .backend = device_backend,
                                      .supports = supports,
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace

@@ -124,16 +124,21 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, larger(g.group_filters(), std::int64_t{1}));
 }
 
-double estimate(const ConvBackwardFilter::Args& args, const Context& context) {
+Work work(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
-  // Where a pixel is takes as many instructions as six taps; lanes that load from far apart wait.
-  const double far = args.x.strides[4] * g.axis[2].stride > 8 && g.axis[2].out > 1 ? 3 : 1;
-  Cost cost = ConvBackwardFilter::cost(args);
-  cost.operations = 2 * far * static_cast<double>(pairs_of(args)) *
-                    static_cast<double>(g.images * g.results()) * static_cast<double>(g.taps() + 6);
-  const double in_a_row = pixels_in_a_row(args, pairs_of(args), enough_blocks);
-  const double waiting = 1.5e-6 / block_threads * in_a_row;
-  return 10e-6 + larger(waiting, estimate_seconds(cost, {.peak = 0.05, .launches = 0}, context));
+  const std::int64_t pairs = larger(pairs_of(args), std::int64_t{1});
+  const std::int64_t slices = slices_of(args, pairs, enough_blocks);
+  const std::int64_t in_a_row = ceil_div(pixels_of(args), slices * block_threads);
+  // Lanes that load from far apart wait.
+  const bool far = args.x.strides[4] * g.axis[2].stride > 8 && g.axis[2].out > 1;
+  return {.bytes = ConvBackwardFilter::cost(args).bytes +
+                   8 * static_cast<double>(slices) * static_cast<double>(args.dw.size()),
+          .launches = 2,
+          .blocks = pairs * slices,
+          .resident = 4,
+          .rounds = in_a_row,
+          .steps = in_a_row * (g.taps() + 6),
+          .path = far ? "far" : ""};
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {
@@ -155,7 +160,7 @@ const Rung<ConvBackwardFilter> self{{.name = "taps_in_registers",
                                      .after = "warp_per_tap",
                                      .backend = device_backend,
                                      .supports = supports,
-                                     .estimate = estimate,
+                                     .work = work,
                                      .run = run}};
 
 }  // namespace
