@@ -20,6 +20,7 @@ const Way& fastest_way(const Gathered& g, const Context& context) {
                              {pixels_on, pixels_facts, "padded_pixels", "padded_pixels 16-bit"}};
   static const detail::RatesCache rates[std::size(ways)];
   const bool takes[] = {true, g.terms() > 0 && takes_planes(g), g.terms() > 0 && takes_pixels(g)};
+  const Context& fixed = comparison_context(context);
   const Way* best = nullptr;
   double least = 0;
   for (std::size_t i = 0; i < std::size(ways); ++i) {
@@ -27,8 +28,8 @@ const Way& fastest_way(const Gathered& g, const Context& context) {
     Work work = ways[i].facts(g, 1);
     work.bytes = bytes_of(g);
     const double seconds =
-        predict(terms_of(work, context), rates[i].get(Conv::name, ways[i].name, context)(work.path),
-                context.backend())
+        predict(terms_of(work, fixed), rates[i].get(Conv::name, ways[i].name, fixed)(work.path),
+                fixed.backend())
             .seconds;
     if (best != nullptr && seconds >= least) continue;
     best = &ways[i];

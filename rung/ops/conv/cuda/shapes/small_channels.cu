@@ -260,7 +260,7 @@ void set_rows(Tile& tile, const ConvGeometry& g, std::int64_t rows) {
 }
 
 /// What the threads of a tile do one after another.
-std::int64_t items_of(const ConvGeometry& g, const Tile& tile) {
+std::int64_t items_of(const Tile& tile) {
   return tile.groups * std::int64_t{tile.rows} * tile.pieces;
 }
 
@@ -280,15 +280,15 @@ Tile tile_of(const ConvGeometry& g, const Context& context) {
   const auto crowded = [&] {
     set_rows(tile, g, rows);
     return image_bytes(g, tile) > stage_bytes ||
-           (tile.tasks < 4 * context.info().sms && items_of(g, tile) > max_threads);
+           (tile.tasks < 4 * context.info().sms && items_of(tile) > max_threads);
   };
   while (crowded() && rows > 1) rows = ceil_div(rows, std::int64_t{2});
   return tile;
 }
 
 /// Threads of a block: fewer where many would have nothing to do in the last round.
-int threads_of(const ConvGeometry& g, const Tile& tile) {
-  const std::int64_t items = items_of(g, tile);
+int threads_of(const Tile& tile) {
+  const std::int64_t items = items_of(tile);
   int best = max_threads;
   for (int threads = max_threads; threads >= 96; threads -= 32) {
     if (10 * round_up(items, std::int64_t{threads}) < 9 * round_up(items, std::int64_t{best})) {
@@ -328,18 +328,18 @@ Work conv_cuda::small_channels_facts(const Conv::Args& args, const Context& cont
   const Tile tile = tile_of(g, context);
   const bool few = thread_filters(g) == 4;
   constexpr std::int64_t products_of_round = 1024;  // in what a load takes
-  const int threads = threads_of(g, tile);
+  const int threads = threads_of(tile);
   const std::int64_t bytes = weight_bytes(g) + image_bytes(g, tile) + (1 << 10);
   constexpr std::int64_t of_sm = 227 << 10, registers_for = 704;  // bytes, threads
   const std::int64_t blocks = blocks_of(tile, context);
   // Of a block: tiles, and what its threads do one after another for each.
   const std::int64_t turns = ceil_div(tile.tasks, larger(blocks, std::int64_t{1}));
-  const std::int64_t items = turns * ceil_div(items_of(g, tile), std::int64_t{threads});
+  const std::int64_t items = turns * ceil_div(items_of(tile), std::int64_t{threads});
   const std::int64_t rows_of_taps = g.channels * g.axis[1].kernel * tile.phases;
   const std::int64_t products = thread_filters(g) * pixels * g.channels * g.taps();
   return {
       .operations = 2.0 * static_cast<double>(tile.tasks) * threads *
-                    static_cast<double>(ceil_div(items_of(g, tile), threads) * products),
+                    static_cast<double>(ceil_div(items_of(tile), threads) * products),
       .blocks = blocks,
       .resident = clamped(smaller(of_sm / bytes, registers_for / threads), std::int64_t{1},
                           std::int64_t{16}),
@@ -356,7 +356,7 @@ void conv_cuda::run_small_channels(const Conv::Args& args, Context& context) {
   const auto shared = static_cast<std::size_t>(weight_bytes(g) + image_bytes(g, tile));
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
     const LaunchShape shape{
-        .grid = blocks_of(tile, context), .block = threads_of(g, tile), .shared_bytes = shared};
+        .grid = blocks_of(tile, context), .block = threads_of(tile), .shared_bytes = shared};
     if (thread_filters(g) == 4) {
       launch(context, shape, conv_small_channels<T, 4>, layer_of<T>(args), tile);
     } else {
