@@ -80,7 +80,8 @@ std::int64_t lanes_of(const Conv::Args& args) { return smaller(args.geometry.ima
 Support supports(const Conv::Args& args, const Context&) { return supports_im2col(args); }
 
 Work work(const Conv::Args& args, const Context&) {
-  return im2col_facts(args, ceil_div(args.geometry.images, lanes_of(args)));
+  return im2col_facts(args,
+                      ceil_div(args.geometry.images, larger(lanes_of(args), std::int64_t{1})));
 }
 
 void run(const Conv::Args& args, Context& context) {

@@ -174,6 +174,7 @@ Support supports(const Pool::Args& args, const Context&) {
 
 Work work(const Pool::Args& args, const Context&) {
   const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
+  if (args.y.empty()) return {};
   if (args.x.strides[1] == 1 && args.y.strides[1] == 1) {
     return {.blocks = args.y.size() / args.channels(),
             .steps = args.taps() * ceil_div(args.channels(), lanes),

@@ -138,7 +138,7 @@ Work work(const Pool::Args& args, const Context&) {
   const std::int64_t blocks_along = smaller(planes, max_planes);
   const std::int64_t tiles =
       ceil_div(args.columns.out, tile_columns) * ceil_div(args.rows.out, tile_rows);
-  const std::int64_t of_block = ceil_div(planes, blocks_along);
+  const std::int64_t of_block = ceil_div(planes, larger(blocks_along, std::int64_t{1}));
   const std::int64_t rows = ceil_div(staged(args.rows, tile_rows), warps);
   const std::int64_t loads = rows * ceil_div(staged(args.columns, tile_columns), lanes);
   constexpr std::int64_t of_round = 16;  // loads of shared memory

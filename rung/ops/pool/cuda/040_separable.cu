@@ -164,7 +164,7 @@ struct Cut {
 };
 Cut cut_of(const Pool::Args& args) {
   Cut cut{.rows = args.images() * args.channels() * args.rows.out, .lanes = 32};
-  const int bytes = row_bytes(args);
+  const int bytes = larger(row_bytes(args), 1);
   // As many lanes as a row has columns, in powers of two.
   while (cut.lanes > 4 && cut.lanes / 2 >= args.columns.in) cut.lanes /= 2;
   cut.at_once = threads / cut.lanes;

@@ -67,6 +67,7 @@ Support supports(const PoolBackward::Args& args, const Context&) {
 }
 
 Work work(const PoolBackward::Args& args, const Context&) {
+  if (args.dx.empty()) return {};
   // Elements of dx are set to zero, then windows or their taps added.
   const bool is_max = args.kind() == Pooling::max;
   const auto of_one = static_cast<double>(args.dy.size()) / static_cast<double>(args.dx.size());

@@ -309,6 +309,7 @@ int threads_of(const PoolBackward::Args& args, const Context& context) {
 }
 
 Work facts(const PoolBackward::Args& args, int threads) {
+  if (args.dx.empty()) return {};
   const GatherLines lines(args);
   const bool is_max = args.kind() == Pooling::max;
   // Rows of windows that are read for each group of rows of dx, and taps that are added.

@@ -69,6 +69,7 @@ inline LaunchShape product_grid(const Im2colProduct& p) {
 /// Facts of two launches per image, of which so many images follow one another.
 inline Work im2col_facts(const Conv::Args& args, std::int64_t in_a_row) {
   using S = Im2colTile;
+  if (args.y.empty()) return {.launches = 0};
   const ConvGeometry& g = args.geometry;
   const auto images = static_cast<double>(g.images);
   const double tiles = static_cast<double>(ceil_div(g.results(), S::columns)) *

@@ -309,6 +309,7 @@ Support conv_cuda::supports_depthwise(const Conv::Args& args, const Context&) {
 }
 
 Work conv_cuda::depthwise_facts(const Conv::Args& args, const Context& context) {
+  if (args.y.empty()) return {};
   const ConvGeometry& g = args.geometry;
   const auto made = static_cast<double>(args.y.size());
   const auto taps = static_cast<double>(g.taps());

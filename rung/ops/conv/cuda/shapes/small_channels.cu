@@ -324,6 +324,7 @@ Support conv_cuda::supports_small_channels(const Conv::Args& args, const Context
 }
 
 Work conv_cuda::small_channels_facts(const Conv::Args& args, const Context& context) {
+  if (args.y.empty()) return {};
   const ConvGeometry& g = args.geometry;
   const Tile tile = tile_of(g, context);
   const bool few = thread_filters(g) == 4;

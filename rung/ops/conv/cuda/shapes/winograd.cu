@@ -201,10 +201,11 @@ std::int64_t bytes_of_image(const ConvGeometry& g) {
   return Extents{places, 4, g.channels + g.filters, tiles_of_image(g)}.product();
 }
 std::int64_t images_at_once(const ConvGeometry& g) {
-  return clamped(max_bytes / bytes_of_image(g), std::int64_t{1}, g.images);
+  return clamped(max_bytes / larger(bytes_of_image(g), std::int64_t{1}), std::int64_t{1}, g.images);
 }
 
 Work work(const Conv::Args& args, const Context&) {
+  if (args.y.empty()) return {};
   const ConvGeometry& g = args.geometry;
   const std::int64_t at_once = images_at_once(g);
   const std::int64_t turns = ceil_div(g.images, at_once);

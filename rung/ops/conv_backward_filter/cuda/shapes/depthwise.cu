@@ -120,6 +120,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 
 /// A block takes pixels 8 or 256 at a time, in registers with all taps.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
+  if (args.dw.empty()) return {.launches = 2};
   const bool innermost = channels_innermost(args);
   const std::int64_t tiles = tiles_of(args, innermost);
   const std::int64_t slices = slices_of(args, tiles, small_blocks);
