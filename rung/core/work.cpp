@@ -48,8 +48,12 @@ WorkTerms terms_of(const Work& work, const Context& context) {
   const double waves = std::max(1.0, work.blocks / (work.resident * units));
   terms[at(RateTerm::wave)] = cpu ? 0 : waves;
   terms[at(RateTerm::round)] = cpu ? 0 : waves * work.rounds;
-  terms[at(RateTerm::block)] = work.blocks / units;
-  terms[at(RateTerm::step)] = work.blocks / units * work.steps;
+  // One block takes its time, however many units have none.
+  const double each = work.blocks <= 0 ? 0
+                      : cpu            ? work.blocks / units
+                                       : std::max(1.0, work.blocks / units);
+  terms[at(RateTerm::block)] = each;
+  terms[at(RateTerm::step)] = each * work.steps;
   return terms;
 }
 

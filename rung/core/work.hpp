@@ -6,7 +6,7 @@
 //   memory     = share * bytes / the nominal rate of the memory, or of the cache that holds them
 //   arithmetic = share * operations / the nominal rate of the units
 //   waiting    = waves * (wave + round * rounds)        waves = blocks / (resident * units), >= 1
-//   issue      = blocks / units * (block + step * steps)
+//   issue      = max(1, blocks / units) * (block + step * steps)
 // where |...| is close to the largest of the four (`overlap`), and units are SMs or threads. Work
 // follows from a kernel's code and the call alone; `share` to `step` are coefficients of a kernel
 // on a machine, which `rung survey --fit` writes to results/MACHINE/rates/OPERATOR.json.
@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <type_traits>
 
 #include "rung/core/context.hpp"
 #include "rung/core/export.hpp"
@@ -25,6 +26,7 @@ namespace rung {
 struct Amount {
   double value = 0;
   template <class T>
+  requires std::is_arithmetic_v<T>
   constexpr Amount(T amount) : value(static_cast<double>(amount)) {}  // NOLINT: implicit on purpose
   constexpr operator double() const { return value; }                 // NOLINT
 };
