@@ -45,7 +45,8 @@ WorkTerms terms_of(const Work& work, const Context& context) {
                                                               : RateTerm::memory;
   terms[at(level)] = work.bytes / nominal.bytes_per_second * share;
   terms[at(RateTerm::arithmetic)] = work.operations / nominal.operations_per_second * share;
-  const double waves = std::max(1.0, work.blocks / (work.resident * units));
+  const double resident = std::max(1.0, double{work.resident});
+  const double waves = std::max(1.0, work.blocks / (resident * units));
   terms[at(RateTerm::wave)] = cpu ? 0 : waves;
   terms[at(RateTerm::round)] = cpu ? 0 : waves * work.rounds;
   // One block takes its time, however many units have none.

@@ -146,7 +146,7 @@ struct Candidate {
   double estimate = 0;    // by this library
   bool has_facts = true;  // else its estimate stands for a prediction
 };
-struct Case {
+struct FitProblem {
   std::string problem;
   std::vector<Candidate> candidates;
   [[nodiscard]] double best() const {
@@ -158,13 +158,13 @@ struct Case {
   }
 };
 
-/// Assumed slowdown, relative to the best, of kernels that were not timed because they were
-/// hopeless.
-constexpr double hopeless = 10;
+/// Assumed slowdown, relative to the best, of kernels that were not timed because
+/// they were hopeless.
+constexpr double assumed_slowdown = 10;
 
-std::vector<Case> cases_of(const AnyOperator& op, const std::vector<SurveyRow>& rows,
-                           const Context& context) {
-  std::vector<Case> all;
+std::vector<FitProblem> cases_of(const AnyOperator& op, const std::vector<SurveyRow>& rows,
+                                 const Context& context) {
+  std::vector<FitProblem> all;
   for (const SurveyRow& row : rows) {
     if (row.failed || row.unsupported || row.undecided) continue;
     std::unique_ptr<Instance> made;
@@ -173,7 +173,7 @@ std::vector<Case> cases_of(const AnyOperator& op, const std::vector<SurveyRow>& 
     } catch (const Error&) {
       continue;  // a problem of another version of this library
     }
-    Case one{row.problem, {}};
+    FitProblem one{row.problem, {}};
     for (const RungInfo* rung : op.rungs()) {
       if (rung->backend != context.backend() || rung->peer || rung->teaching) continue;
       if (!made->supports(*rung, context)) continue;
@@ -193,7 +193,7 @@ std::vector<Case> cases_of(const AnyOperator& op, const std::vector<SurveyRow>& 
     const double best = one.best();
     if (!(best > 0)) continue;
     for (Candidate& candidate : one.candidates) {
-      if (!candidate.is_timed) candidate.sample.seconds = hopeless * best;
+      if (!candidate.is_timed) candidate.sample.seconds = assumed_slowdown * best;
       // Errors count where kernels compete.
       candidate.sample.weight =
           std::max(candidate.is_timed ? best / candidate.sample.seconds : 0.0, 0.1);
@@ -204,14 +204,14 @@ std::vector<Case> cases_of(const AnyOperator& op, const std::vector<SurveyRow>& 
 }
 
 /// Leaves out kernels that no row has timed: they came after the survey.
-void drop_unknown(std::vector<Case>& cases) {
+void drop_unknown(std::vector<FitProblem>& cases) {
   std::set<std::string> timed;
-  for (const Case& one : cases) {
+  for (const FitProblem& one : cases) {
     for (const Candidate& candidate : one.candidates) {
       if (candidate.is_timed) timed.insert(candidate.kernel);
     }
   }
-  for (Case& one : cases) {
+  for (FitProblem& one : cases) {
     std::erase_if(one.candidates,
                   [&](const Candidate& candidate) { return !timed.contains(candidate.kernel); });
   }
@@ -222,10 +222,10 @@ using Kernels = std::map<std::string, std::map<std::string, Rates>>;
 constexpr double hold_kernel = 0.02, hold_path = 0.1;
 constexpr std::size_t min_path_samples = 6;
 
-Kernels fit_kernels(const std::vector<Case>& cases, Backend backend) {
+Kernels fit_kernels(const std::vector<FitProblem>& cases, Backend backend) {
   std::map<std::string, std::map<std::string, std::vector<FitSample>>> samples;
   std::vector<FitSample> everything;
-  for (const Case& one : cases) {
+  for (const FitProblem& one : cases) {
     for (const Candidate& candidate : one.candidates) {
       samples[candidate.kernel][candidate.path].push_back(candidate.sample);
       everything.push_back(candidate.sample);
@@ -255,10 +255,10 @@ const Rates& rates_in(const Kernels& kernels, const Candidate& candidate) {
 }
 
 template <class Seconds>
-void judge(ChoiceQuality& quality, const std::vector<const Case*>& cases, Seconds seconds) {
+void judge(ChoiceQuality& quality, const std::vector<const FitProblem*>& cases, Seconds seconds) {
   constexpr double long_enough = 1e-5;
   double logs = quality.problems * std::log(quality.mean);
-  for (const Case* one : cases) {
+  for (const FitProblem* one : cases) {
     const auto by = [](auto key) {
       return [key](const Candidate& a, const Candidate& b) { return key(a) < key(b); };
     };
@@ -282,7 +282,7 @@ void judge(ChoiceQuality& quality, const std::vector<const Case*>& cases, Second
 }
 
 /// A boosted fit: kernels of wrong choices weigh more in the next, as long as choices get better.
-Kernels fit_choices(std::vector<Case> cases, Backend backend) {
+Kernels fit_choices(std::vector<FitProblem> cases, Backend backend) {
   constexpr int rounds = 12;
   constexpr double more = 1.5;
   Kernels best;
@@ -290,7 +290,7 @@ Kernels fit_choices(std::vector<Case> cases, Backend backend) {
   for (int round = 0; round < rounds; ++round) {
     Kernels kernels = fit_kernels(cases, backend);
     double logs = 0;
-    for (Case& one : cases) {
+    for (FitProblem& one : cases) {
       const auto seconds = [&](const Candidate& candidate) {
         return candidate.has_facts
                    ? predict(candidate.sample.terms, rates_in(kernels, candidate), backend).seconds
@@ -343,7 +343,7 @@ Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, doubl
 
 OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& rows,
                          const std::vector<SurveyRow>& others, const Context& context) {
-  std::vector<Case> cases = cases_of(op, rows, context);
+  std::vector<FitProblem> cases = cases_of(op, rows, context);
   drop_unknown(cases);
   OperatorFit fit;
   fit.op = op.name();
@@ -355,9 +355,9 @@ OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& ro
                            : one.estimate;
     };
   };
-  std::vector<const Case*> all;
+  std::vector<const FitProblem*> all;
   std::map<std::string, std::vector<double>> errors;
-  for (const Case& one : cases) {
+  for (const FitProblem& one : cases) {
     all.push_back(&one);
     for (const Candidate& candidate : one.candidates) {
       if (!candidate.is_timed) continue;
@@ -372,17 +372,17 @@ OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& ro
   judge(fit.fitted, all, predicted(fit.kernels));
   judge(fit.before, all, [](const Candidate& one) { return one.estimate; });
   if (!others.empty()) {
-    std::vector<Case> judged = cases_of(op, others, context);
+    std::vector<FitProblem> judged = cases_of(op, others, context);
     drop_unknown(judged);
-    std::vector<const Case*> own;
-    for (const Case& one : judged) own.push_back(&one);
+    std::vector<const FitProblem*> own;
+    for (const FitProblem& one : judged) own.push_back(&one);
     judge(fit.held_out, own, predicted(fit.kernels));
     return fit;
   }
   constexpr std::size_t folds = 5;
   for (std::size_t fold = 0; fold < folds; ++fold) {
-    std::vector<Case> rest;
-    std::vector<const Case*> own;
+    std::vector<FitProblem> rest;
+    std::vector<const FitProblem*> own;
     for (std::size_t i = 0; i < cases.size(); ++i) {
       if (i % folds == fold) {
         own.push_back(&cases[i]);

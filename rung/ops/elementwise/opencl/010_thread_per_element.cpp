@@ -28,7 +28,6 @@ const Rung<Elementwise> self{{.name = "thread_per_element",
                               .backend = Backend::opencl,
                               .supports = supports,
                               .passes = {.loads = 1, .stores = 1},
-                              .speed = {.bandwidth = 0.6},
                               .run = run},
                              source.path};
 

@@ -31,7 +31,6 @@ const Rung<Reduce> self{{.name = "two_stage",
                          .backend = Backend::opencl,
                          .supports = reduce_opencl::require_one_f32_sum,
                          .traffic = traffic,
-                         .speed = {.bandwidth = 0.7},
                          .run = run},
                         source.path};
 

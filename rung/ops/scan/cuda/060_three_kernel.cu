@@ -106,7 +106,7 @@ Work work(const Scan::Args& args, const Context&) {
   const std::int64_t tiles = ceil_div(args.length(), elements);
   // Between the two passes over x a block for each line scans what its tiles add up to.
   Work work = coarse_work(args, tiles * args.lines.size(), 2);
-  work.bytes = 1.5 * work.bytes;
+  work.bytes = 3 * work.bytes / 2;
   work.launches = work.launches + 2;
   work.rounds = work.rounds + 2 * ceil_div(tiles, threads);
   return work;

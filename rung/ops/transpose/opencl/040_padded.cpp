@@ -21,7 +21,6 @@ const Rung<Transpose> self{{.name = "padded",
                             .backend = Backend::opencl,
                             .supports = transpose_opencl::require_words,
                             .passes = {.loads = 1, .stores = 1},
-                            .speed = {.bandwidth = 0.4},
                             .run = run},
                            source.path};
 

@@ -15,7 +15,7 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 /// Blocks of the SM with the most of them, times all SMs, for each block there is.
 inline double unevenness(double blocks, const Context& context) {
   const double sms = context.info().sms;
-  return blocks > 0 ? std::ceil(blocks / sms) * sms / blocks : 1;
+  return blocks > sms ? std::ceil(blocks / sms) * sms / blocks : 1;
 }
 
 /// How a kernel makes C.
