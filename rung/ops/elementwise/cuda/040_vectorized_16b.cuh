@@ -162,14 +162,14 @@ Work vectorized_16b_work(const Elementwise::Args& args) {
     const auto packing = *pack(tensors);
     const bool rows = has_long_rows(packing);
     const LaunchExtent grid = rows ? rows_grid(packing) : LaunchExtent{blocks_of<F, T>(packing)};
-    work = {.blocks = grid.x * grid.y * grid.z,
-            .resident = 2048 / block_threads,
-            .rounds = 1,
-            .steps = rows ? 1 : packs_a_thread<F, T>,
-            .path = rows                           ? "rows"
-                    : packing.layout.rank > 1      ? "axes"
-                    : sizeof(typename T::Out) >= 4 ? ""
-                                                   : "narrow"};
+    work.blocks = grid.x * grid.y * grid.z;
+    work.resident = 2048 / block_threads;
+    work.rounds = 1;
+    work.steps = rows ? 1 : packs_a_thread<F, T>;
+    work.path = rows                           ? "rows"
+                : packing.layout.rank > 1      ? "axes"
+                : sizeof(typename T::Out) >= 4 ? ""
+                                               : "narrow";
   });
   return work;
 }
