@@ -41,10 +41,10 @@ Work work(const Elementwise::Args& args, const Context& context) {
   Work work;
   with_grid(args, context, [&](auto, std::int64_t blocks, const auto&...) {
     const std::int64_t trips = blocks_for(args.size(), blocks * block_threads);
-    work = {.blocks = blocks,
-            .resident = 2048 / block_threads,
-            .rounds = blocks_for(trips, 4),
-            .steps = trips};
+    work = Work{.blocks = blocks,
+                .resident = 2048 / block_threads,
+                .rounds = blocks_for(trips, 4),
+                .steps = trips};
   });
   return work;
 }

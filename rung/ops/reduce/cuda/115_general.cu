@@ -167,13 +167,13 @@ Work work(const Reduce::Args& args, const Context& context) {
     const Sharing sharing = sharing_of<Fold>(args, context);
     const Index trips = ceil_div(average_terms(args), Index{sharing.splits} * sharing.group);
     const bool contiguous = args.terms.is_contiguous() || args.terms.size() == 1;
-    work = {.blocks = sharing.blocks(),
-            .resident = 2048 / block_threads,
-            .rounds = trips + (sharing.splits > 1 ? 3 : 0),
-            .steps = trips,
-            .path = is_floating(args.x.dtype) ? contiguous ? "" : "strided"
-                    : contiguous              ? "whole numbers"
-                                              : "whole numbers strided"};
+    work = Work{.blocks = sharing.blocks(),
+                .resident = 2048 / block_threads,
+                .rounds = trips + (sharing.splits > 1 ? 3 : 0),
+                .steps = trips,
+                .path = is_floating(args.x.dtype) ? contiguous ? "" : "strided"
+                        : contiguous              ? "whole numbers"
+                                                  : "whole numbers strided"};
   });
   return work;
 }

@@ -119,12 +119,12 @@ Work work(const Scan::Args& args, const Context& context) {
     const std::int64_t tiles = tiles_of<Policy>(args);
     const std::int64_t grid = smaller(tiles, most_blocks<Policy>(context));
     const std::int64_t turns = ceil_div(tiles, larger<std::int64_t>(grid, 1));
-    work = {.bytes = line_bytes_moved(args, 32),
-            .blocks = grid,
-            .resident = blocks<Policy>,
-            .rounds = turns * (4 + grid / warp_size),
-            .steps = turns,
-            .path = line_path(args)};
+    work = Work{.bytes = line_bytes_moved(args, 32),
+                .blocks = grid,
+                .resident = blocks<Policy>,
+                .rounds = turns * (4 + grid / warp_size),
+                .steps = turns,
+                .path = line_path(args)};
   });
   return work;
 }

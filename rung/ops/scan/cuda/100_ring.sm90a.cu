@@ -329,12 +329,12 @@ Work work(const Scan::Args& args, const Context& context) {
     const std::int64_t tiles = tiles_of<Sum<T>>(args) * args.lines.size();
     const std::int64_t blocks = smaller(tiles, most_blocks<Sum<T>>(context));
     const std::int64_t turns = ceil_div(tiles, larger<std::int64_t>(blocks, 1));
-    work = {.bytes = line_bytes_moved(args, 32),
-            .blocks = blocks,
-            .resident = ceil_div(blocks, context.info().sms),
-            .rounds = 2 + turns,
-            .steps = turns,
-            .path = line_path(args)};
+    work = Work{.bytes = line_bytes_moved(args, 32),
+                .blocks = blocks,
+                .resident = ceil_div(blocks, context.info().sms),
+                .rounds = 2 + turns,
+                .steps = turns,
+                .path = line_path(args)};
   });
   return work;
 }

@@ -235,11 +235,11 @@ Work columns_work<RUNG_SPLIT_TYPE>(const Reduce::Args& args, const Context& cont
   visit_folds<RUNG_SPLIT_TYPE, false>(args, [&]<class F>(const F&) {
     const ColumnMatrix m = matrix_of<F>(args, context);
     const Index trips = ceil_div(m.rows, Index{rows_down} * m.splits);
-    work = {.blocks = m.blocks * m.splits,
-            .resident = 4,
-            .rounds = ceil_div(trips, Index{rows_at_once}) + (m.splits > 1 ? 3 : 0),
-            .steps = trips,
-            .path = m.aligned ? fold_path(args) : "askew"};
+    work = Work{.blocks = m.blocks * m.splits,
+                .resident = 4,
+                .rounds = ceil_div(trips, Index{rows_at_once}) + (m.splits > 1 ? 3 : 0),
+                .steps = trips,
+                .path = m.aligned ? fold_path(args) : "askew"};
   });
   return work;
 }

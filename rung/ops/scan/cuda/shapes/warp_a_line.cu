@@ -61,12 +61,12 @@ Work work(const Scan::Args& args, const Context&) {
   Work work;
   visit_scanned(args.x.dtype, [&]<class T>() {
     const std::int64_t trips = ceil_div(args.length(), LineTile<Sum<T>>::elements);
-    work = {.bytes = line_bytes_moved(args, 32),
-            .blocks = ceil_div(args.lines.size(), std::int64_t{warps}),
-            .resident = blocks<Sum<T>>,
-            .rounds = trips * loads_of(args, rows),
-            .steps = trips,
-            .path = line_path(args)};
+    work = Work{.bytes = line_bytes_moved(args, 32),
+                .blocks = ceil_div(args.lines.size(), std::int64_t{warps}),
+                .resident = blocks<Sum<T>>,
+                .rounds = trips * loads_of(args, rows),
+                .steps = trips,
+                .path = line_path(args)};
   });
   return work;
 }
