@@ -38,6 +38,7 @@ void with_grid(const Elementwise::Args& args, const Context& context, const G& g
 }
 
 Work work(const Elementwise::Args& args, const Context& context) {
+  if (args.size() == 0) return {};
   Work work;
   with_grid(args, context, [&](auto, std::int64_t blocks, const auto&...) {
     const std::int64_t trips = blocks_for(args.size(), blocks * block_threads);

@@ -61,6 +61,7 @@ Support supports(const Elementwise::Args& args, const Context&) {
 }
 
 Work work(const Elementwise::Args& args, const Context&) {
+  if (args.size() == 0) return {};
   switch (args.z.dtype) {
     case DType::f32:
       return vectorized_work<float>(args);

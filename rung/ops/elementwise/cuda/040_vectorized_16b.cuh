@@ -157,6 +157,7 @@ void launch_vectorized_16b(const Elementwise::Args& args, Context& context) {
 /// Facts of such a call.
 template <class... Ts>
 Work vectorized_16b_work(const Elementwise::Args& args) {
+  if (args.size() == 0) return {};
   Work work;
   with_call<Ts...>(args, [&]<class F, class T>(const F&, const T& tensors) {
     const auto packing = *pack(tensors);

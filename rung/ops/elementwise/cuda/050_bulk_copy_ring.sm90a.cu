@@ -136,6 +136,7 @@ Support supports(const Elementwise::Args& args, const Context& context) {
 }
 
 Work work(const Elementwise::Args& args, const Context&) {
+  if (args.size() == 0) return {};
   std::int64_t tiles = 0;
   with_tensors<float, double, f16, bf16>(args, [&]<class T>(const T& tensors) {
     tiles = (tensors.size() - pack(tensors)->head) / tile_elements<T>;

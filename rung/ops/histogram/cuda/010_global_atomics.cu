@@ -28,6 +28,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
+  if (args.size() == 0) return {};
   return global_work(args, context, ceil_div(args.size(), threads), threads);
 }
 

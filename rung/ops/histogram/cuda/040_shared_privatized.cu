@@ -58,6 +58,7 @@ void with_grid(const Histogram::Args& args, const Context& context, const F& f) 
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
+  if (args.size() == 0) return {};
   Work work;
   with_grid(args, context, [&]<class T>(auto, std::int64_t blocks, const auto&) {
     work = walk_work(args, context, blocks, threads, args.bins());

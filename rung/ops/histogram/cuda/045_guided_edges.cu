@@ -149,11 +149,12 @@ void with_blocks(const Histogram::Args& args, const Context& context, const Plan
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
+  if (args.size() == 0) return {};
   const Plan plan = plan_of(args, context);
   Work work;
   with_blocks(args, context, plan, [&]<class T>(std::int64_t blocks) {
     // A cell's first edge is searched for once, and its edges for every value.
-    const std::int64_t trips = ceil_div(args.size(), blocks * threads);
+    const std::int64_t trips = ceil_div(args.size(), larger<std::int64_t>(blocks, 1) * threads);
     const std::int64_t found = ceil_div(plan.cells, threads) * searches(args);
     const std::int64_t table = 3 * ceil_div(args.bins(), threads);
     work = walk_work(args, context, blocks, threads, args.bins());

@@ -145,6 +145,7 @@ void with_grid(const Histogram::Args& args, const Context& context, const F& f) 
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
+  if (args.size() == 0) return {};
   Work work;
   with_grid(args, context, [&](auto, std::int64_t blocks, std::int32_t words, auto...) {
     work = walk_work(args, context, blocks, tuning.threads, words);

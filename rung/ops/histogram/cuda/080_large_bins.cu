@@ -142,6 +142,7 @@ void with_grid(const Histogram::Args& args, const Context& context, const Sliced
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
+  if (args.size() == 0) return {};
   Work work;
   with_grid(
       args, context,

@@ -106,6 +106,7 @@ std::size_t table_bytes(const Deal& deal) {
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
+  if (args.size() == 0) return {};
   const int bits = cluster_bits_for(args, context);
   const Deal deal = Deal::make(args.bins(), bits);
   Work work;

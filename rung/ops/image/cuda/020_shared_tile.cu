@@ -86,6 +86,7 @@ int elements_of(const Image::Args& args) {
 }
 
 Work work(const Image::Args& args, const Context&) {
+  if (args.pixels() == 0) return {};
   const int taps = 2 * reach_of(args) + 1;
   const int loads =
       ceil_div(tile_rows + 2 * reach_of(args), warps) * ceil_div(pitch_of(args), lanes);

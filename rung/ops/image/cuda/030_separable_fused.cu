@@ -246,6 +246,7 @@ auto with_group(const Image::Args& args, const F& f) {
 }
 
 Work work(const Image::Args& args, const Context&) {
+  if (args.pixels() == 0) return {};
   return with_group(args, [&]<class T, int group>() -> Work {
     const Tile<T, group> tile(args.radius);
     const int loads = ceil_div(tile.in(), vector_width<T> * threads);

@@ -89,6 +89,7 @@ void with_types(const Reduce::Args& args, const F& f) {
 }
 
 Work work(const Reduce::Args& args, const Context& context) {
+  if (args.results() == 0) return {};
   std::int64_t blocks = 0;
   with_types(args, [&]<class T, class Y>() { blocks = blocks_of<T, Y>(args, context); });
   const std::int64_t trips =

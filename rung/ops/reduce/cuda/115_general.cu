@@ -162,6 +162,7 @@ void with_fold(const Reduce::Args& args, const F& f) {
 }
 
 Work work(const Reduce::Args& args, const Context& context) {
+  if (args.results() == 0) return {};
   Work work;
   with_fold(args, [&]<class Fold>(const Fold&) {
     const Sharing sharing = sharing_of<Fold>(args, context);

@@ -114,6 +114,7 @@ Support supports(const Stencil::Args& args, const Context&) {
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
 
 Work work(const Stencil::Args& args, const Context&) {
+  if (args.elements() == 0) return {};
   const Stencil::Axis& down = args.rows();
   const Stencil::Axis& across = args.columns();
   const std::int64_t blocks = ceil_div(across.extent, columns) * ceil_div(down.extent, rows) *

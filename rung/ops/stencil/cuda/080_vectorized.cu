@@ -141,6 +141,7 @@ std::size_t shared_bytes(const Stencil::Args& args, const Tiling& tiling) {
 }
 
 Work work(const Stencil::Args& args, const Context&) {
+  if (args.elements() == 0) return {};
   const Tiling tiling = tiling_of(args);
   const std::int64_t blocks = ceil_div(args.columns().extent, tiling.width()) *
                               ceil_div(args.rows().extent, tiling.height()) * args.arrays();

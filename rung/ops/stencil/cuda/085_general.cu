@@ -60,8 +60,9 @@ std::int64_t blocks_of(const Stencil::Args& args) {
 }
 
 Work work(const Stencil::Args& args, const Context&) {
-  const auto trips =
-      static_cast<double>(ceil_div(args.elements(), blocks_of(args) * block_threads));
+  if (args.elements() == 0) return {};
+  const auto trips = static_cast<double>(
+      ceil_div(args.elements(), larger<std::int64_t>(blocks_of(args), 1) * block_threads));
   return launches_work(args, args.iterations,
                        {.blocks = blocks_of(args),
                         .threads = block_threads,

@@ -132,6 +132,7 @@ std::size_t shared_bytes(const Box& box) {
 }
 
 Work work(const Stencil::Args& args, const Context&) {
+  if (args.elements() == 0) return {};
   const std::int64_t blocks =
       ceil_div(args.columns().extent, columns) * ceil_div(args.rows().extent, rows);
   const auto arrays = static_cast<int>(smaller<std::int64_t>(args.arrays(), 1 << 20));

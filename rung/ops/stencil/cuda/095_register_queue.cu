@@ -314,6 +314,7 @@ auto with_reach(const Stencil::Args& args, const F& f) {
 }
 
 Work work(const Stencil::Args& args, const Context&) {
+  if (args.elements() == 0) return {};
   return with_reach(args, [&]<class R>() {
     const Share share = share_of<R>(args);
     const Stencil::Axis& walk = args.axis[args.axes < 3 ? 1 : 0];

@@ -196,6 +196,7 @@ Strips strips_of(const Stencil::Args& args, int steps) {
 std::int64_t tasks_of(const Strips& p) { return std::int64_t{p.strips} * p.bands * p.batch.size(); }
 
 Work work(const Stencil::Args& args, const Context&) {
+  if (args.elements() == 0) return {};
   const int launches = launches_of(args);
   const int steps = ceil_div(args.iterations, launches);
   const Strips p = strips_of(args, steps);

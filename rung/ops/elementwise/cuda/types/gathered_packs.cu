@@ -170,6 +170,7 @@ std::int64_t blocks_of(std::int64_t packs) {
 }
 
 Work work(const Elementwise::Args& args, const Context&) {
+  if (args.size() == 0) return {};
   const Collapsed<4>& layout = args.layout;
   bool across = false;  // z's rows, so that each element has a sector of its own
   for (int i = 1; i <= args.arity(); ++i) {

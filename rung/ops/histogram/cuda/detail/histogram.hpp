@@ -242,8 +242,8 @@ inline std::int64_t searches(const Histogram::Args& args) {
 /// are resident. `walkers`: those that share x, where not all do.
 inline Work walk_work(const Histogram::Args& args, const Context& context, std::int64_t blocks,
                       int threads, std::int64_t words, std::int64_t walkers = 0) {
-  const std::int64_t trips =
-      ceil_div(args.size(), (walkers > 0 ? walkers : blocks) * threads) * searches(args);
+  const std::int64_t walking = larger<std::int64_t>(walkers > 0 ? walkers : blocks, 1);
+  const std::int64_t trips = ceil_div(args.size(), walking * threads) * searches(args);
   const std::int64_t table = 2 * ceil_div(words, threads);  // is cleared, and added to counts
   return {.launches = args.accumulate ? 1 : 2,
           .blocks = blocks,
