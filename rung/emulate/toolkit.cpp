@@ -141,7 +141,7 @@ void write_folder(const Home& home, const std::string& folder, const std::string
   write_libraries(home, folder, final_path);
   const fs::path root(folder);
   write_text(root / "bin/nvcc",
-             fmt::format("#!/bin/sh\nexec {} nvcc \"$@\"\n", quoted(home.program)));
+             fmt::format("#!/bin/sh\nexec {} nvcc \"$@\"\n", shell_quoted(home.program)));
   fs::permissions(root / "bin/nvcc", fs::perms::owner_all | fs::perms::group_read |
                                          fs::perms::group_exec | fs::perms::others_read |
                                          fs::perms::others_exec);
