@@ -40,7 +40,7 @@ std::string host_compiler() {
   return given != nullptr && *given != '\0' ? given : "g++";
 }
 
-std::string quoted(const std::string& text) {
+std::string shell_quoted(const std::string& text) {
   std::string literal = "\"";
   for (const char c : text) {
     literal += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};

@@ -18,6 +18,6 @@ Home find_home();
 std::string host_compiler();
 
 /// Returns the text between double quotes, as a shell and a C++ literal read it.
-std::string quoted(const std::string& text);
+std::string shell_quoted(const std::string& text);
 
 }  // namespace rung::emulate

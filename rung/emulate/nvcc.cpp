@@ -60,30 +60,30 @@ void add_dependencies(const NvccCall& call, const std::string& product, Sources&
 /// toolkit's folder and what the host's linker is to be given.
 void print_plan(const NvccCall& call) {
   const std::string top = toolkit_folder();
-  const std::string libraries =
-      fmt::format("{} {}", quoted("-L" + top + "/lib64/stubs"), quoted("-L" + top + "/lib64"));
+  const std::string libraries = fmt::format("{} {}", shell_quoted("-L" + top + "/lib64/stubs"),
+                                            shell_quoted("-L" + top + "/lib64"));
   fmt::print(stderr,
              "#$ _HERE_={0}/bin\n#$ TOP={0}\n#$ NVVMIR_LIBRARY_DIR={0}/nvvm/libdevice\n"
              "#$ PATH={0}/bin:{1}\n#$ INCLUDES={2}\n#$ LIBRARIES={3}\n",
              top, std::getenv("PATH") != nullptr ? std::getenv("PATH") : "",
-             quoted("-I" + top + "/include"), libraries);
+             shell_quoted("-I" + top + "/include"), libraries);
   std::string objects;
   for (const std::string& file : call.sources.files) {
     if (!is_source(file)) {
-      objects += quoted(file) + " ";
+      objects += shell_quoted(file) + " ";
       continue;
     }
     const std::string object = call.product == Product::object
                                    ? object_path(call, file)
                                    : fs::path(file).stem().string() + ".o";
-    objects += quoted(object) + " ";
+    objects += shell_quoted(object) + " ";
     fmt::print(stderr, "#$ rung nvcc -arch compute_{} -c {} -o {}\n", call.sources.capability,
-               quoted(file), quoted(object));
+               shell_quoted(file), shell_quoted(object));
   }
   if (call.product != Product::program) return;
   fmt::print(stderr, "#$ {} {}{} -lcudadevrt -lcudart_static -lrt -lpthread -ldl -o {}\n",
              host_compiler(), objects, libraries,
-             quoted(call.sources.output.empty() ? "a.out" : call.sources.output));
+             shell_quoted(call.sources.output.empty() ? "a.out" : call.sources.output));
 }
 
 void compile_objects(const NvccCall& call, const std::string& folder) {
