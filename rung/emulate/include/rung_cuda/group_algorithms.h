@@ -66,15 +66,15 @@ inline T exclusive_scan(const Group& group, T value, RungPlace place = RungPlace
   return exclusive_scan(group, value, plus<T>{}, place);
 }
 
-/// Calls f(to, from, bytes) for each word that the calling thread copies: in words where both ends
+/// Calls function(to, from, bytes) for each word that the calling thread copies: in words where both ends
 /// are aligned to them, as the chip's instructions are.
-template <class Group, class F>
+template <class Group, class Function>
 __forceinline__ void rung_for_each_word(const Group& group, void* to, const void* from,
-                                        size_t bytes, F f) {
+                                        size_t bytes, Function function) {
   const size_t alignment = reinterpret_cast<size_t>(to) | reinterpret_cast<size_t>(from) | bytes;
   const size_t unit = alignment % 4 == 0 ? 4 : 1;
   for (size_t i = group.thread_rank() * unit; i < bytes; i += group.size() * unit) {
-    f(static_cast<char*>(to) + i, static_cast<const char*>(from) + i, unit);
+    function(static_cast<char*>(to) + i, static_cast<const char*>(from) + i, unit);
   }
 }
 /// The calling thread's part of a copy, which lands when the thread waits; at once where it does
@@ -83,16 +83,15 @@ template <class Group>
 __forceinline__ void rung_copy(const Group& group, void* to, const void* from, size_t bytes,
                                RungPlace place) {
   const bool late = rung::simt::in_own_shared_memory(to, bytes);
-  rung_for_each_word(group, to, from, bytes,
-                     [&](void* word, const void* source, size_t unit) {
-                       if (late) {
-                         rung::simt::async_copy_bytes(word, source, unit, place);
-                       } else if (unit == 4) {
-                         *static_cast<unsigned*>(word) = *static_cast<const unsigned*>(source);
-                       } else {
-                         *static_cast<char*>(word) = *static_cast<const char*>(source);
-                       }
-                     });
+  rung_for_each_word(group, to, from, bytes, [&](void* word, const void* source, size_t unit) {
+    if (late) {
+      rung::simt::async_copy_bytes(word, source, unit, place);
+    } else if (unit == 4) {
+      *static_cast<unsigned*>(word) = *static_cast<const unsigned*>(source);
+    } else {
+      *static_cast<char*>(word) = *static_cast<const char*>(source);
+    }
+  });
 }
 template <class Group, class T, class From>
 __forceinline__ void memcpy_async(const Group& group, T* to, const From* from, size_t bytes,
