@@ -299,7 +299,7 @@ class NvccReader {
                          word.starts_with("-march") || word.starts_with("-mtune");
     if (!forward_ && !of_host) {
       refuse(
-          fmt::format("{}: nvcc has no such option (with -forward-unknown-to-host-compiler it "
+          fmt::format("'{}': nvcc has no such option (with -forward-unknown-to-host-compiler it "
                       "goes to g++)",
                       printable(word)));
     }

@@ -47,10 +47,7 @@ ordered_json to_json(const SurveyRow& row) {
 }  // namespace
 
 ordered_json to_json(const SurveyDevice& device) {
-  if (!device.is_gpu) {
-    return {{"kind", "cpu"}, {"device", device.name}, {"units", device.units}};
-  }
-  return {{"kind", "gpu"},
+  return {{"kind", device.is_gpu ? "gpu" : "cpu"},
           {"device", device.name},
           {"compute_capability", device.compute_capability},
           {"units", device.units},

@@ -164,7 +164,7 @@ class Driver(unittest.TestCase):
         (self.folder / "small.cu").write_text(SMALL % 7)
         for words, code, text in (
                 (["-ptx", "small.cu"], 3, "no PTX"), (["-cubin", "small.cu"], 3, "no machine code"),
-                (["--bogus", "small.cu"], 2, "--bogus: nvcc has no such option"),
+                (["--bogus", "small.cu"], 2, "'--bogus': nvcc has no such option"),
                 (["-o"], 2, "-o: its value is missing"), (["absent.cu"], 2, "absent.cu: there is no such file"),
                 ([], 2, "no source"), (["kernel.ptx"], 3, "no PTX"), (["-c", "small.cu"], 2, "does not compile")):
             with self.subTest(words=words):

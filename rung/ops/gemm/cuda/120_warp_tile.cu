@@ -104,13 +104,10 @@ __global__ void __launch_bounds__(threads, blocks) gemm_warp_tile(Product32 p) {
       [&](int j) { return first_column + column(j); });
 }
 
-constexpr Speed speed{.rows = tile, .columns = tile};
+constexpr Speed speed{.peak = 0.72, .rows = tile, .columns = tile, .blocks_per_sm = blocks};
 
-Work work(const Gemm::Args& args, const Context& context) {
-  Work work =
-      tile_work(args, context, {.rows = tile, .columns = tile, .depth = steps, .resident = blocks});
-  work.path = copies_path(args);
-  return work;
+double estimate(const Gemm::Args& args, const Context& context) {
+  return tile_seconds(speed, args, context) * copy_factor(args);
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -131,7 +128,7 @@ const Rung<Gemm> self{{.name = "warp_tile",
                        .backend = device_backend,
                        .supports = require_short_strides,
                        .speed = speed,
-                       .work = work,
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

@@ -31,9 +31,8 @@ namespace {
 
 using namespace gemm_cuda;
 
-Work work(const Gemm::Args& args, const Context& context) {
-  const TensorPlan plan = plan_tensor(args, context, persistent_tiles);
-  return tensor_work(args, context, persistent_tiles[plan.tile], plan.slices);
+double estimate(const Gemm::Args& args, const Context& context) {
+  return plan_tensor(args, context, persistent_tiles).seconds;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -48,7 +47,7 @@ const Rung<Gemm> self{{.name = "persistent",
                        .backend = device_backend,
                        .supports = require_maps,
                        .speed = {.rows = persistent_rows, .columns = 256},
-                       .work = work,
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

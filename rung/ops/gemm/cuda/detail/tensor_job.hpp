@@ -12,20 +12,6 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Facts of a kernel of such tiles, whose blocks stay.
-inline Work tensor_work(const Gemm::Args& args, const Context& context, const TensorTile& tile,
-                        int slices) {
-  return tile_work(args, context,
-                   {.rows = tile.rows,
-                    .columns = tile.columns,
-                    .depth = tile_depth(args),
-                    .resident = tile.resident,
-                    .slices = tile.slices_last ? 1 : slices,
-                    .cluster = tile.blocks,
-                    .stays = true},
-                   true);
-}
-
 /// An operand as a map takes it: which axis is contiguous comes last.
 template <class T>
 struct MappedOperand {

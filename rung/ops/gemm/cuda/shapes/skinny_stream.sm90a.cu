@@ -238,14 +238,9 @@ Support supports(const Gemm::Args& args, const Context& context) {
   });
 }
 
-Work work(const Gemm::Args& args, const Context& context) {
-  return with_few_columns(args, [&](const auto&, const auto& w, const auto&) -> Work {
-    const SkinnyPlan plan = plan_of(args, w.k_major, context);
-    const std::int64_t turns = tiles_of(plan.tiles * args.batch(), plan.blocks);
-    const std::int64_t columns = padded_columns(smaller(args.m(), args.n()));
-    return {.blocks = plan.blocks,
-            .rounds = turns * (tiles_of(args.k(), chunk_depth) + plan.rows / 8),
-            .steps = turns * (plan.rows + columns) * args.k()};
+double estimate(const Gemm::Args& args, const Context& context) {
+  return with_few_columns(args, [&](const auto&, const auto& w, const auto&) {
+    return plan_of(args, w.k_major, context).seconds;
   });
 }
 
@@ -260,7 +255,7 @@ const Rung<Gemm> self{{.name = "skinny_stream",
                        .backend = device_backend,
                        .supports = supports,
                        .speed = {.rows = most_columns, .columns = 128},
-                       .work = work,
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

@@ -44,7 +44,6 @@ struct SmallPlan {
   // Operands, and C, of neighboring products are one array without gaps.
   bool flat_a = false, flat_b = false, flat_c = false;
   std::int64_t shared_bytes = 0;
-  double resident = 1, rounds = 0, issued = 0;  // blocks of an SM; of a block
   double seconds = 0;
 };
 
@@ -346,9 +345,6 @@ SmallPlan plan_small(const Gemm::Args& args, const Context& context) {
                 .flat_b = flat_b && depth >= k,
                 .flat_c = plain,
                 .shared_bytes = shared_bytes,
-                .resident = resident,
-                .rounds = rounds + static_cast<double>(k) / 8,
-                .issued = larger(issued, from_shared),
                 .seconds = seconds};
       }
     }
@@ -363,14 +359,8 @@ Support supports(const Gemm::Args& args, const Context& context) {
              : unsupported("C has more than 256 tiles of 8 x 8 (f64: 4 x 4), or 96 KiB");
 }
 
-Work work(const Gemm::Args& args, const Context& context) {
-  const SmallPlan plan = plan_small(args, context);
-  const double blocks = static_cast<double>(tiles_of(args.batch(), plan.products));
-  return {.blocks = blocks,
-          .resident = plan.resident,
-          .rounds = plan.rounds,
-          .steps = unevenness(blocks, context) * plan.issued,
-          .path = plan.flat_a && plan.flat_b ? "flat" : ""};
+double estimate(const Gemm::Args& args, const Context& context) {
+  return plan_small(args, context).seconds;
 }
 
 template <int Tile, class P>
@@ -402,7 +392,7 @@ const Rung<Gemm> self{{.name = "small_products",
                        .backend = device_backend,
                        .supports = supports,
                        .speed = {.rows = 64, .columns = 64},
-                       .work = work,
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

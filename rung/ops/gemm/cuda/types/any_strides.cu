@@ -88,15 +88,15 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-Work work(const Gemm::Args& args, const Context& context) {
+/// Doubles take twice the registers, and as long again to multiply.
+double estimate(const Gemm::Args& args, const Context& context) {
   const bool doubles = args.a.dtype == DType::f64;
-  Work work = tile_work(args, context,
-                        {.rows = tuning.rows,
+  return Gemm::estimate(args,
+                        {.peak = doubles ? 0.2 : 0.4,
+                         .rows = tuning.rows,
                          .columns = tuning.columns,
-                         .depth = tuning.steps,
-                         .resident = doubles ? 1 : 2});
-  if (doubles) work.path = "f64";
-  return work;
+                         .blocks_per_sm = doubles ? 1 : 2},
+                        context);
 }
 
 const Rung<Gemm> self{{.name = "any_strides",
@@ -104,7 +104,7 @@ const Rung<Gemm> self{{.name = "any_strides",
                        .backend = device_backend,
                        .supports = require_wide_types,
                        .speed = {.rows = tuning.rows, .columns = tuning.columns},
-                       .work = work,
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

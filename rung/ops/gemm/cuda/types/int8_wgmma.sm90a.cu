@@ -10,8 +10,8 @@
 // Tried    -
 // Source   PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
 #include "rung/device/collectives.hpp"
-#include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
+#include "rung/device/tile/roles.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {
@@ -132,10 +132,8 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   return plan;
 }
 
-Work work(const Gemm::Args& args, const Context& context) {
-  Work work = tensor_work(args, context, int8_tiles[plan_of(args, context).tile], 1);
-  ByteOperands(args).add_to(work);
-  return work;
+double estimate(const Gemm::Args& args, const Context& context) {
+  return plan_of(args, context).seconds + ByteOperands(args).seconds(context);
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -181,7 +179,7 @@ const Rung<Gemm> self{{.name = "int8_wgmma",
                        .backend = device_backend,
                        .supports = supports,
                        .speed = {.rows = tile_rows, .columns = 256},
-                       .work = work,
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace

@@ -252,12 +252,11 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   return plan_tensor(args, context, split_tiles, true);
 }
 
-Work work(const Gemm::Args& args, const Context& context) {
-  const TensorPlan plan = plan_of(args, context);
-  Work work = tensor_work(args, context, split_tiles[plan.tile], plan.slices);
-  work.launches = work.launches + 2.0;
-  work.bytes = work.bytes + SplitOperands(args).bytes() * (1 + 2.0 / parts);
-  return work;
+double estimate(const Gemm::Args& args, const Context& context) {
+  constexpr double share = 0.6;  // of memory's rate that splitting reaches
+  return plan_of(args, context).seconds + 2 * launch_seconds +
+         SplitOperands(args).bytes() * (1 + 2.0 / parts) /
+             (share * nominal_rates(context).bytes_per_second);
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -317,7 +316,7 @@ const Rung<Gemm> self{{.name = "split_bf16",
                        .backend = device_backend,
                        .supports = supports,
                        .speed = {.rows = tile_rows, .columns = tile_columns},
-                       .work = work,
+                       .estimate = estimate,
                        .run = run}};
 
 }  // namespace
