@@ -66,8 +66,8 @@ inline T exclusive_scan(const Group& group, T value, RungPlace place = RungPlace
   return exclusive_scan(group, value, plus<T>{}, place);
 }
 
-/// Calls function(to, from, bytes) for each word that the calling thread copies: in words where both ends
-/// are aligned to them, as the chip's instructions are.
+/// Calls function(to, from, bytes) for each word that the calling thread copies: in words where
+/// both ends are aligned to them, as the chip's instructions are.
 template <class Group, class Function>
 __forceinline__ void rung_for_each_word(const Group& group, void* to, const void* from,
                                         size_t bytes, Function function) {
