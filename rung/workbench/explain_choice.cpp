@@ -79,7 +79,7 @@ int explain_choice(const AnyOperator& op, Backend backend, const Problem& proble
                                : tuned.rung.empty() ? "chosen"
                                                     : "chosen without tuning";
     const double seconds = row.predicted.seconds;
-    table.add({path.empty() ? name : name + " (" + path + ")", format_seconds(seconds),
+    table.add({path.empty() ? name : fmt::format("{} ({})", name, path), format_seconds(seconds),
                format_number(seconds / rows.front().predicted.seconds), row.predicted.limiter(),
                measured != tuned.seconds.end() ? format_seconds(measured->second) : "",
                name == tuned.rung && name == estimated ? "chosen" : remark,

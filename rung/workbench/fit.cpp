@@ -375,6 +375,7 @@ OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& ro
     std::vector<FitProblem> judged = cases_of(op, others, context);
     drop_unknown(judged);
     std::vector<const FitProblem*> own;
+    own.reserve(judged.size());
     for (const FitProblem& one : judged) own.push_back(&one);
     judge(fit.held_out, own, predicted(fit.kernels));
     return fit;

@@ -84,31 +84,30 @@ bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& de
     frees |= one.writes;
   }
   if (lacks_blocks(details, finding.block_extent)) {
-    finding.advice = joined({"line ", line,
-                             " waits for blocks that cannot begin before others end: "
-                             "launch no more blocks than are resident at once, as ",
-                             grid_barrier_words, " makes sure"});
+    constexpr const char* what =
+        " waits for blocks that cannot begin before others end: launch no more blocks than are "
+        "resident at once, as ";
+    finding.advice = joined({"line ", line, what, grid_barrier_words, " makes sure"});
   } else if (reset != nullptr && counts) {
     finding.other_file = finding.file;
     finding.other_line = tree.line(reset->token);
-    finding.advice =
-        joined({"line ", std::to_string(finding.other_line), " sets ", wait.object,
-                " back to 0, and a fast block counts it up again before slow ones have "
-                "seen the 0 that line ",
-                line,
-                " waits for: wait for a generation counter instead, which the last "
-                "block adds 1 to behind the reset and the others read before they "
-                "arrive; or use ",
-                grid_barrier_words});
+    constexpr const char* fast =
+        " back to 0, and a fast block counts it up again before slow ones have seen the 0 that "
+        "line ";
+    constexpr const char* instead =
+        " waits for: wait for a generation counter instead, which the last block adds 1 to behind "
+        "the reset and the others read before they arrive; or use ";
+    finding.advice = joined({"line ", std::to_string(finding.other_line), " sets ", wait.object,
+                             fast, line, instead, grid_barrier_words});
   } else if (is_call_of(tree, wait, "atomicCAS") && !frees) {
     finding.advice = joined({"free the lock behind what it guards: __threadfence(); atomicExch(",
                              wait.object, ", 0);"});
   } else {
-    finding.advice = joined({"let ", wait.object, " come to the value that line ", line,
-                             " waits for: every thread or block that is counted there has to "
-                             "arrive, in no branch that some do not take; for a barrier of the "
-                             "whole grid use ",
-                             grid_barrier_words});
+    constexpr const char* arrive =
+        " waits for: every thread or block that is counted there has to arrive, in no branch that "
+        "some do not take; for a barrier of the whole grid use ";
+    finding.advice = joined(
+        {"let ", wait.object, " come to the value that line ", line, arrive, grid_barrier_words});
   }
   return true;
 }

@@ -5,6 +5,7 @@
 #include <omp.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -66,7 +67,7 @@ class WordReader {
       omp_set_num_threads(number(4096));
     } else if (name == "--compute-capability") {
       const std::string given = value();
-      const int tenths = static_cast<int>(std::strtod(given.c_str(), nullptr) * 10 + 0.5);
+      const int tenths = static_cast<int>(std::lround(std::strtod(given.c_str(), nullptr) * 10));
       if (tenths < 60 || tenths > 129) refuse(word, "whose value is out of range");
       set("RUNG_EMULATE_CAPABILITY", std::to_string(tenths));
     } else if (name == "--json") {

@@ -141,7 +141,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     there->captured.clear();
   }
   if (there->capture != nullptr && there->capture == event->capture) {
-    for (const cudaGraphNode_t one : event->captured) {
+    for (cudaGraphNode_t one : event->captured) {
       const auto& known = there->captured;
       if (std::find(known.begin(), known.end(), one) == known.end()) there->captured.push_back(one);
     }

@@ -124,7 +124,7 @@ cudaError_t submit(cudaStream_t stream, cudaGraphNodeType type,
   if (there->capture != nullptr) {
     auto node = std::make_shared<CUgraphNode_st>(CUgraphNode_st{type, std::move(operation)});
     if (follows_streams()) node->call = program_call();
-    for (const cudaGraphNode_t one : there->captured) {
+    for (cudaGraphNode_t one : there->captured) {
       there->capture->edges.emplace_back(one, node.get());
     }
     there->captured = {node.get()};

@@ -86,6 +86,7 @@ void Footprint::clear() {
 
 ByteRanges Footprint::ranges(Touch touch) const {
   std::vector<std::uintptr_t> numbers;
+  numbers.reserve(pages_.size());
   for (const auto& [number, page] : pages_) numbers.push_back(number);
   std::sort(numbers.begin(), numbers.end());
   ByteRanges all;
