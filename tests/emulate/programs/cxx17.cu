@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // C++17, nvcc's default: u8 literals are char, and an aggregate may declare a constructor. A device
 // template and a function of the host share a name.
+// Compiled alone: a neighbor's inline PTX would make it C++20.
 #include <cstring>
 
 #include "check.cuh"
