@@ -67,13 +67,11 @@ HWY_EXPORT(pairwise);
 
 void run(const Reduce::Args& args, Context&) { HWY_DYNAMIC_DISPATCH(pairwise)(args); }
 
-Work work(const Reduce::Args& args, const Context&) { return row_facts(args, 1); }
-
 const Rung<Reduce> self{{.name = "pairwise",
                          .step = 40,
                          .after = "simd",
+                         .teaching = true,
                          .supports = require_contiguous_rows,
-                         .work = work,
                          .run = run}};
 }  // namespace
 }  // namespace rung::reduce_cpu
