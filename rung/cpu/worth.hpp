@@ -15,7 +15,8 @@ inline int threads_worth(double seconds, int available) {
       std::clamp(seconds / of_each, 1.0, static_cast<double>(std::max(1, available))));
 }
 
-/// The same of work in operations, of which a thread does `of_each` while a team wakes.
+/// Returns how many of `available` threads pay for so many operations, of which a thread does
+/// `of_each` while a team wakes.
 inline int threads_worth(double operations, double of_each, int available) {
   return static_cast<int>(
       std::clamp(operations / of_each, 1.0, static_cast<double>(std::max(1, available))));

@@ -18,8 +18,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// How many blocks of `threads` threads, each with so many registers, an SM holds: for the facts of
-/// a kernel.
+/// Returns the number of blocks of `threads` threads, each with so many registers, that an SM
+/// holds: for the facts of a kernel.
 inline int blocks_per_sm(int threads, int registers = 32) {
   constexpr int registers_of_sm = 65536;
   constexpr int most = 32;

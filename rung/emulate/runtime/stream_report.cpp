@@ -109,6 +109,17 @@ std::string order_of(const StreamWork& earlier, const StreamWork& later, const S
                                : "");
 }
 
+/// Returns a finding at `second`, whose other line is `first`.
+Finding found_between(const SourcePlace& first, const SourcePlace& second) {
+  Finding finding;
+  finding.kind = Kind::stream_order;
+  finding.file = finding.launch_file = second.file;
+  finding.line = finding.launch_line = second.line;
+  finding.other_file = first.file;
+  finding.other_line = first.line;
+  return finding;
+}
+
 }  // namespace
 
 std::string place_of(const ProgramCall& call) {
@@ -128,12 +139,7 @@ std::string place_of(const ProgramCall& call) {
 void report_unordered(const StreamWork& earlier, const StreamWork& later, std::uintptr_t address,
                       bool earlier_writes, bool later_writes) {
   const SourcePlace first = split(place_of(earlier.call)), second = split(place_of(later.call));
-  Finding finding;
-  finding.kind = Kind::stream_order;
-  finding.file = finding.launch_file = second.file;
-  finding.line = finding.launch_line = second.line;
-  finding.other_file = first.file;
-  finding.other_line = first.line;
+  Finding finding = found_between(first, second);
   describe(finding, address, later.arguments.empty() ? &earlier : &later);
   finding.message = name_of(later) + " " + verb(later_writes) + finding.object_text +
                     ", which is " + past(earlier_writes) + " by " + name_of(earlier) +
@@ -146,12 +152,7 @@ void report_host_too_early(const StreamWork& earlier, std::uintptr_t address, bo
                            bool writes, const void* behind, const std::string& vain_wait) {
   const SourcePlace first = split(place_of(earlier.call));
   const SourcePlace second = split(simt::source_line(static_cast<const char*>(behind) - 1));
-  Finding finding;
-  finding.kind = Kind::stream_order;
-  finding.file = finding.launch_file = second.file;
-  finding.line = finding.launch_line = second.line;
-  finding.other_file = first.file;
-  finding.other_line = first.line;
+  Finding finding = found_between(first, second);
   describe(finding, address, &earlier);
   finding.message = std::string("the host ") + verb(writes) + finding.object_text + ", which is " +
                     past(earlier_writes) + " by " + name_of(earlier) +
@@ -164,12 +165,7 @@ void report_host_too_early(const StreamWork& earlier, std::uintptr_t address, bo
 void report_freed_in_flight(const StreamWork& earlier, std::uintptr_t address,
                             const ProgramCall& call) {
   const SourcePlace first = split(place_of(earlier.call)), second = split(place_of(call));
-  Finding finding;
-  finding.kind = Kind::stream_order;
-  finding.file = finding.launch_file = second.file;
-  finding.line = finding.launch_line = second.line;
-  finding.other_file = first.file;
-  finding.other_line = first.line;
+  Finding finding = found_between(first, second);
   describe(finding, address, &earlier);
   finding.message = call.name + " frees " + finding.object_text + ", which is in use by " +
                     name_of(earlier) + ": the host has not waited for that";

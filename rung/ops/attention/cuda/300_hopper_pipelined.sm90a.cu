@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
   if (thread % 32 == 0) ptx::bulk_wait_read<0>();
 }
 
-/// The fewest queries per block of any width, for supports() and the estimate.
+/// The fewest queries per block of any width.
 constexpr int min_rows = tuning<128>.rows();
 
 Support supports(const Attention::Args& args, const Context& context) {
