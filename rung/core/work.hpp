@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work of a kernel in a call, Rates of a kernel on a machine, and the seconds that follow: the model
-// by which the library chooses among kernels, on every backend.
+// Work of a kernel in a call, Rates of a kernel on a machine, and the seconds that follow: the
+// model by which the library chooses among kernels, on every backend.
 //
 //   seconds = start + launch * launches + |memory, arithmetic, waiting, issue|
 //   memory     = share * bytes / the nominal rate of the memory, or of the cache that holds them
