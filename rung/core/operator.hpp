@@ -217,10 +217,12 @@ class Rung {
     }
     return cost;
   }
-  /// Facts of the kernel in this call, bytes and operations included.
+  /// Facts of the kernel in this call, bytes and operations included. A call that writes nothing
+  /// has no facts to state.
   [[nodiscard]] Work work(const Args& args, const Context& context) const {
-    Work work = spec_.work != nullptr ? spec_.work(args, context) : Work{};
     const Cost cost = Op::cost(args);
+    const bool is_empty = cost.written == 0;
+    Work work = spec_.work != nullptr && !is_empty ? spec_.work(args, context) : Work{};
     if (work.bytes == 0) work.bytes = cost.bytes;
     if (work.operations == 0) work.operations = cost.operations;
     return work;
