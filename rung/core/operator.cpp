@@ -34,15 +34,6 @@ const char* to_string(RungKind kind) {
   return "step";
 }
 
-double estimate_seconds(const Cost& traffic, const Speed& speed, const Context& context) {
-  const NominalRates rates = nominal_rates(context);
-  const auto share = [](double declared) { return declared > 0 ? declared : 1.0; };
-  const double moving = traffic.bytes / (share(speed.bandwidth) * rates.bytes_per_second);
-  const double computing = traffic.operations / (share(speed.peak) * rates.operations_per_second);
-  const double starting = context.backend() == Backend::cpu ? 0 : speed.launches * launch_seconds;
-  return starting + std::max(moving, computing);
-}
-
 namespace detail {
 namespace {
 

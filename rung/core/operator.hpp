@@ -70,14 +70,10 @@ struct Passes {
   double stores = 0;
 };
 
-/// What a rung reaches of a device's nominal rates, as measured on large problems: data from which
-/// core estimates its time. A rung that sets neither share is taken to reach both rates.
-struct Speed {
-  double bandwidth = 0;                // share of the memory's
-  double peak = 0;                     // share of the arithmetic's
-  int launches = 1;                    // kernels, one after another
-  std::int64_t rows = 0, columns = 0;  // of a block's tile, where an operator has such: gemm
-  int blocks_per_sm = 1;               // that the kernel's registers and shared memory allow
+/// Results that a kernel makes at a time, from which an operator's traffic follows (gemm: a tile of
+/// C). Zeros: not stated.
+struct TileExtents {
+  std::int64_t rows = 0, columns = 0;
 };
 
 /// |result - reference| <= absolute + relative * |reference| + magnitude * m, where m is the sum
@@ -147,13 +143,12 @@ struct RungSpec {
   Passes passes = {};
   /// Traffic that does not follow from a number of passes.
   Cost (*traffic)(const Args&) = nullptr;
-  /// For the estimate of its time, and with that for the choice among supporting rungs.
-  Speed speed = {};
-  /// Facts from which its time is predicted (work.hpp). Null: the operator's cost in one launch.
+  /// Of an operator that derives its traffic from tiles.
+  TileExtents tile = {};
+  /// Facts from which its time is predicted (work.hpp), and with that the choice among supporting
+  /// rungs: the least time wins, of equal ones as wins_tie() says. Null: the operator's cost in one
+  /// launch.
   Work (*work)(const Args&, const Context&) = nullptr;
-  /// Estimated seconds, of a kernel that has no facts yet. The lowest wins, of equal
-  /// ones as wins_tie() says; only the order matters. Teaching rungs need none.
-  double (*estimate)(const Args&, const Context&) = nullptr;
   void (*run)(const Args&, Context&) = nullptr;
 };
 
@@ -185,7 +180,7 @@ class Rung {
              spec.backend,
              spec.peer,
              spec.teaching,
-             spec.traffic != nullptr || spec.passes.loads > 0 || spec.speed.rows > 0,
+             spec.traffic != nullptr || spec.passes.loads > 0 || spec.tile.rows > 0,
              source_path(file),
              spec.about,
              spec.present,
@@ -206,8 +201,8 @@ class Rung {
   }
   [[nodiscard]] Cost traffic(const Args& args) const {
     if (spec_.traffic != nullptr) return spec_.traffic(args);
-    if constexpr (requires { Op::traffic(args, spec_.speed); }) {
-      if (spec_.speed.rows > 0) return Op::traffic(args, spec_.speed);
+    if constexpr (requires { Op::traffic(args, spec_.tile); }) {
+      if (spec_.tile.rows > 0) return Op::traffic(args, spec_.tile);
     }
     Cost cost = Op::cost(args);
     if (spec_.passes.loads > 0) {
@@ -220,9 +215,9 @@ class Rung {
   /// Facts of the kernel in this call, bytes and operations included. A call that writes nothing
   /// has no facts to state.
   [[nodiscard]] Work work(const Args& args, const Context& context) const {
+    const bool has_facts = spec_.work != nullptr && !writes_nothing<Op>(args);
+    Work work = has_facts ? spec_.work(args, context) : Work{};
     const Cost cost = Op::cost(args);
-    const bool is_empty = cost.written == 0;
-    Work work = spec_.work != nullptr && !is_empty ? spec_.work(args, context) : Work{};
     if (work.bytes == 0) work.bytes = cost.bytes;
     if (work.operations == 0) work.operations = cost.operations;
     return work;
@@ -231,8 +226,11 @@ class Rung {
     return rung::predict(terms_of(work, context),
                          rates_.get(Op::name, info.name, context)(work.path), context.backend());
   }
-  [[nodiscard]] double estimate(const Args& args, const Context& context) const;
-  /// Returns whether its estimates are predictions from facts.
+  /// Returns the predicted seconds of a call.
+  [[nodiscard]] double estimate(const Args& args, const Context& context) const {
+    return predict(work(args, context), context).seconds;
+  }
+  /// Returns whether the kernel states facts of its own.
   [[nodiscard]] bool has_facts() const { return spec_.work != nullptr; }
   /// Runs the kernel. The result has at least one element.
   void run(const Args& args, Context& context) const { spec_.run(args, context); }
@@ -261,28 +259,13 @@ struct NominalRates {
 };
 RUNG_API NominalRates nominal_rates(const Context& context);
 
+/// Nominal cost of a kernel on a GPU beyond its work, among others of one stream.
+inline constexpr double launch_seconds = 4e-6;
+
 /// The context that rungs are compared for in a call on `context`: on a CPU, unless it prefers
 /// Choice::fastest, one with a fixed number of threads, so that the choice, and with it the order
 /// of additions, does not depend on the number of threads.
 RUNG_API const Context& comparison_context(const Context& context);
-
-/// Cost of a kernel beyond its work, among others of one stream, its tail included.
-inline constexpr double launch_seconds = 4e-6;
-
-/// Launches, and what takes longer: moving the bytes or computing, each at its share of the nominal
-/// rate.
-RUNG_API double estimate_seconds(const Cost& traffic, const Speed& speed, const Context& context);
-
-template <class Op>
-double Rung<Op>::estimate(const Args& args, const Context& context) const {
-  if (spec_.work != nullptr) return predict(work(args, context), context).seconds;
-  if (spec_.estimate != nullptr) return spec_.estimate(args, context);
-  if constexpr (requires { Op::estimate(args, spec_.speed, context); }) {
-    // An operator that knows how its kernels tile the work.
-    if (spec_.speed.rows > 0) return Op::estimate(args, spec_.speed, context);
-  }
-  return estimate_seconds(traffic(args), spec_.speed, context);
-}
 
 namespace detail {
 /// A rung of any backend, and why it does not take the call; "" where that is not needed.

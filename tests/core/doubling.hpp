@@ -114,23 +114,21 @@ Support needs_floats(const Double::Args& args, const Context&) {
 Cost double_traffic(const Double::Args& args) {
   return {16.0 * static_cast<double>(args.x.size()), 0};
 }
-double no_time(const Double::Args&, const Context&) { return 0; }
+/// Facts of kernels that take the same short time.
+Work no_time(const Double::Args&, const Context&) { return {.bytes = 1e-9, .operations = 1e-9}; }
 Support needs_six(const Double::Args& args, const Context&) {
   return args.x.size() == 6 ? supported : unsupported("the length is not 6");
 }
 Support needs_fourteen(const Double::Args& args, const Context&) {
   return args.x.size() == 14 ? supported : unsupported("the length is not 14");
 }
-double slow_time(const Double::Args&, const Context&) { return 3600; }
-/// 1.2 times what "plain" takes on one thread, shared by the team.
-double team_time(const Double::Args& args, const Context& context) {
-  const double one = estimate_seconds(Double::cost(args), {}, Context::cpu(1));
-  return 1.2 * one / context.threads();
+Work slow_time(const Double::Args&, const Context&) { return {.bytes = 1e15}; }
+/// 1.2 times the bytes of "plain" on one thread, shared by the team, which starts in no time.
+Work team_time(const Double::Args& args, const Context& context) {
+  return {.bytes = 1.2 * Double::cost(args).bytes / context.threads()};
 }
-/// Returns the time on one thread, however many there are.
-double plain_time(const Double::Args& args, const Context&) {
-  return estimate_seconds(Double::cost(args), {}, Context::cpu(1));
-}
+/// One thread works, however many there are.
+Work plain_time(const Double::Args&, const Context&) { return {}; }
 void run_team_of_doubles(const Double::Args& args, Context& context) {
   run_named(team_name, args);
   if (trace.during) trace.during(context);
@@ -145,18 +143,18 @@ Support library_here() {
 const Rung<Double> early_tie{{.name = early_name,
                               .step = 15,
                               .supports = needs_eight,
-                              .estimate = no_time,
+                              .work = no_time,
                               .run = run<early_name>}};
 const Rung<Double> wide{{.name = wide_name,
                          .step = 20,
                          .after = plain_name,
                          .supports = needs_eight,
-                         .estimate = no_time,
+                         .work = no_time,
                          .run = run<wide_name>}};
 const Rung<Double> late_tie{{.name = late_name,
                              .step = 16,
                              .supports = needs_eight,
-                             .estimate = no_time,
+                             .work = no_time,
                              .run = run<late_name>}};
 const Rung<Double> slow{{.name = slow_name,
                          .step = 5,
@@ -166,54 +164,54 @@ const Rung<Double> slow{{.name = slow_name,
 const Rung<Double> plain{{.name = plain_name,
                           .step = 10,
                           .supports = needs_floats,
-                          .estimate = plain_time,
+                          .work = plain_time,
                           .run = run<plain_name>}};
 const Rung<Double> team{{.name = team_name,
                          .step = 30,
                          .supports = needs_six,
-                         .estimate = team_time,
+                         .work = team_time,
                          .run = run_team_of_doubles}};
 const Rung<Double> fourteens{{.name = fourteens_name,
                               .after = plain_name,
                               .supports = needs_fourteen,
-                              .estimate = no_time,
+                              .work = no_time,
                               .run = run<fourteens_name>},
                              "rung/ops/double/cpu/shapes/fourteens.cpp"};
 const Rung<Double> beside_fourteens{{.name = beside_name,
                                      .after = fourteens_name,
                                      .supports = needs_fourteen,
-                                     .estimate = no_time,
+                                     .work = no_time,
                                      .run = run<beside_name>},
                                     "rung/ops/double/cpu/shapes/beside.cpp"};
 const Rung<Double> any_type{{.name = any_type_name,
                              .after = plain_name,
                              .supports = needs_floats,
-                             .estimate = slow_time,
+                             .work = slow_time,
                              .run = run<any_type_name>},
                             "rung/ops/double/cpu/types/any_type.cpp"};
 const Rung<Double> last_step{{.name = last_name,
                               .step = 50,
                               .after = team_name,
                               .supports = needs_fourteen,
-                              .estimate = no_time,
+                              .work = no_time,
                               .run = run<last_name>}};
 const Rung<Double> vendor{{.name = peer_name,
                            .step = 0,
                            .peer = true,
                            .about = [] { return std::string("vendor 1.0"); },
                            .present = library_here,
-                           .estimate = no_time,
+                           .work = no_time,
                            .run = run<peer_name>}};
 const Rung<Double> teaching{{.name = teaching_name,
                              .step = 7,
                              .teaching = true,
-                             .estimate = no_time,
+                             .work = no_time,
                              .run = run<teaching_name>}};
 const Rung<Double> elsewhere{
     {.name = "elsewhere",
      .step = 10,
      .backend = Backend::cuda,
-     .estimate = no_time,
+     .work = no_time,
      .run = [](const Double::Args&, Context&) { trace.ran.emplace_back("elsewhere"); }}};
 
 const Operator<Double> the_operator;

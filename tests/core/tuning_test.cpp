@@ -87,7 +87,7 @@ void triple(const char* name, const Triple::Args& args, std::chrono::microsecond
 const Rung<Triple> guessed{
     {.name = "guessed",
      .step = 10,
-     .estimate = [](const Triple::Args&, const Context&) { return 1.0; },
+     .work = [](const Triple::Args&, const Context&) { return Work{.bytes = 1.0e9}; },
      .run = [](const Triple::Args& args,
                Context&) { triple("guessed", args, std::chrono::microseconds(500)); }}};
 const Rung<Triple> fastest{
@@ -97,13 +97,13 @@ const Rung<Triple> fastest{
          [](const Triple::Args& args, const Context&) {
            return args.x.shape[0] == 77 ? unsupported("not 77") : supported;
          },
-     .estimate = [](const Triple::Args&, const Context&) { return 1.9; },
+     .work = [](const Triple::Args&, const Context&) { return Work{.bytes = 1.9e9}; },
      .run = [](const Triple::Args& args,
                Context&) { triple("fastest", args, std::chrono::microseconds(0)); }}};
 const Rung<Triple> hopeless{
     {.name = "hopeless",
      .step = 30,
-     .estimate = [](const Triple::Args&, const Context&) { return 2.1; },
+     .work = [](const Triple::Args&, const Context&) { return Work{.bytes = 2.1e9}; },
      .run = [](const Triple::Args& args,
                Context&) { triple("hopeless", args, std::chrono::microseconds(0)); }}};
 const Rung<Triple> teaching{{.name = "teaching",

@@ -117,37 +117,30 @@ Support only_columns(const Fake::Args& args, const Context&) {
   return args.x.shape[1] == 1 ? supported : unsupported("takes a single column");
 }
 Support nothing(const Fake::Args&, const Context&) { return unsupported("takes nothing"); }
-double early(const Fake::Args&, const Context&) { return 1; }
-double late(const Fake::Args&, const Context&) { return 2; }
+Work early(const Fake::Args&, const Context&) { return {.bytes = 1e9}; }
+Work late(const Fake::Args&, const Context&) { return {.bytes = 2e9}; }
 Support absent() { return unsupported("libfake is not installed"); }
 std::string about() { return "Fake 1.0"; }
 
 using FakeRung = Rung<Fake>;
 const FakeRung self[] = {
-    FakeRung{{.name = "right", .step = 10, .estimate = early, .run = right}},
-    FakeRung{{.name = "wrong", .step = 20, .after = "right", .estimate = late, .run = wrong}},
-    FakeRung{{.name = "leaves_one_out", .step = 30, .estimate = late, .run = leaves_one_out}},
-    FakeRung{{.name = "past_the_end", .step = 40, .estimate = late, .run = writes_past_the_end}},
-    FakeRung{{.name = "changes_input", .step = 50, .estimate = late, .run = changes_its_input}},
-    FakeRung{{.name = "differs", .step = 60, .estimate = late, .run = differs_each_time}},
-    FakeRung{{.name = "throws", .step = 70, .estimate = late, .run = throws}},
-    FakeRung{
-        {.name = "columns", .step = 80, .supports = only_columns, .estimate = late, .run = right}},
+    FakeRung{{.name = "right", .step = 10, .work = early, .run = right}},
+    FakeRung{{.name = "wrong", .step = 20, .after = "right", .work = late, .run = wrong}},
+    FakeRung{{.name = "leaves_one_out", .step = 30, .work = late, .run = leaves_one_out}},
+    FakeRung{{.name = "past_the_end", .step = 40, .work = late, .run = writes_past_the_end}},
+    FakeRung{{.name = "changes_input", .step = 50, .work = late, .run = changes_its_input}},
+    FakeRung{{.name = "differs", .step = 60, .work = late, .run = differs_each_time}},
+    FakeRung{{.name = "throws", .step = 70, .work = late, .run = throws}},
+    FakeRung{{.name = "columns", .step = 80, .supports = only_columns, .work = late, .run = right}},
     FakeRung{{.name = "unreached", .step = 85, .supports = nothing, .run = right}},
-    FakeRung{{.name = "one_unit", .step = 90, .estimate = late, .run = works<1>}},
-    FakeRung{{.name = "slow_at_times", .step = 95, .estimate = late, .run = slow_at_times}},
-    FakeRung{{.name = "column",
-              .after = "right",
-              .supports = only_columns,
-              .estimate = late,
-              .run = right},
-             "rung/ops/fake/cpu/shapes/column.cpp"},
-    FakeRung{{.name = "a_type",
-              .after = "right",
-              .supports = only_columns,
-              .estimate = late,
-              .run = right},
-             "rung/ops/fake/cpu/types/a_type.cpp"},
+    FakeRung{{.name = "one_unit", .step = 90, .work = late, .run = works<1>}},
+    FakeRung{{.name = "slow_at_times", .step = 95, .work = late, .run = slow_at_times}},
+    FakeRung{
+        {.name = "column", .after = "right", .supports = only_columns, .work = late, .run = right},
+        "rung/ops/fake/cpu/shapes/column.cpp"},
+    FakeRung{
+        {.name = "a_type", .after = "right", .supports = only_columns, .work = late, .run = right},
+        "rung/ops/fake/cpu/types/a_type.cpp"},
     FakeRung{{.name = "peer_two", .peer = true, .about = about, .run = stalls_at_times<2>}},
     FakeRung{{.name = "peer_eight", .peer = true, .run = stalls_at_times<8>}},
     FakeRung{{.name = "peer_absent", .peer = true, .present = absent, .run = right}},

@@ -110,24 +110,27 @@ void run(const Gemm::Args& args, Context&) {
   });
 }
 
-// Full tiles are the compiler's vectors, if it need not convert; what is left of rows and columns
-// goes element by element; sums are cleared for each matrix.
-double estimate(const Gemm::Args& args, const Context&) {
-  constexpr double start = 0.1e-6, a_matrix = 0.2e-6, an_output = 1.5e-9, beside = 2e-9;
-  const double in_a_tile = size_of(args.a.dtype) == 2 ? 1.2e-9 : 0.1e-9;
+// What is left of rows and columns beside full tiles goes element by element.
+Work work(const Gemm::Args& args, const Context&) {
+  const double k = static_cast<double>(args.k()), batch = static_cast<double>(args.batch());
   const double full =
       static_cast<double>(args.m() / v1 * v1) * static_cast<double>(args.n() / v2 * v2);
   const double outputs = static_cast<double>(args.m()) * static_cast<double>(args.n());
-  const double a_term = full * in_a_tile + (outputs - full) * beside;
-  return start + static_cast<double>(args.batch()) *
-                     (a_matrix + outputs * an_output + static_cast<double>(args.k()) * a_term);
+  const bool is_function =
+      args.activation != Activation::none && args.activation != Activation::relu;
+  return {.operations = batch * 2 * k * std::max(1.0, full),
+          .blocks = batch * outputs,
+          .steps = (outputs - full) * k / outputs,
+          .path = is_function                  ? "function"
+                  : size_of(args.a.dtype) == 2 ? "widened"
+                                               : ""};
 }
 
 const Rung<Gemm> self{{.name = "cache_and_register_tiled",
                        .step = 50,
                        .after = "cache_tiled",
                        .supports = require_wide_types,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

@@ -17,7 +17,7 @@
 #include "rung/cpu/pack-inl.hpp"
 #include "rung/cpu/prefetch.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
-#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/finish-inl.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
@@ -263,8 +263,11 @@ void packed_simd(const Call& call, Context& context) {
   }
 }
 
-double estimate(const Gemm::Args& args, const Context&) {
-  return packed_seconds(make_call(args), 1);
+Work work(const Gemm::Args& args, const Context&) {
+  const Call call = make_call(args);
+  return with_sums(call.in, [&]<class T>() {
+    return packed_work(call, kernels<T>(), block_limits().k_bytes, 1);
+  });
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -277,7 +280,7 @@ const Rung<Gemm> self{{.name = "packed_simd",
                        .step = 60,
                        .after = "packed_b",
                        .supports = require_wide_types,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

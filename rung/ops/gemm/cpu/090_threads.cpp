@@ -16,7 +16,7 @@
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
-#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/facts.hpp"
 
 namespace rung {
 namespace {
@@ -345,18 +345,24 @@ void multiply(const Call& call, const Kernels<T>& ks, const Blocking& block, std
   }
 }
 
+// For any number of threads pieces of k are of one length, best for two (BlockLimits), as sums
+// begin anew in each, and the workspace stays under 32 MiB: panels of A fit 8 MiB.
+constexpr std::int64_t piece_bytes = 4096, bytes_of_a = 8 << 20;
+
+template <class T>
+int team_size_of(const Call& call, const Kernels<T>& ks, const Context& context) {
+  const auto most = static_cast<int>(bytes_of_a / (ks.tile_rows * piece_bytes));
+  return std::min(threads_worth(call, context.threads()), most);
+}
+
 template <class T>
 void threads(const Call& call, Context& context) {
   if (call.depth() == 0) return finish_without_product<T>(call);
   const Kernels<T>& ks = kernels<T>();
-  // For any number of threads pieces of k are of one length, best for two (BlockLimits), as sums
-  // begin anew in each, and the workspace stays under 32 MiB: panels of A fit 8 MiB.
-  constexpr std::int64_t k_bytes = 4096, bytes_of_a = 8 << 20;
-  const auto most = static_cast<int>(bytes_of_a / (ks.tile_rows * k_bytes));
-  const int team_size = std::min(threads_worth(call, context.threads()), most);
+  const int team_size = team_size_of(call, ks, context);
   const bool one_each = call.batch >= team_size;  // a matrix per thread needs no barrier at all
   BlockLimits limits = block_limits();
-  limits.k_bytes = k_bytes;
+  limits.k_bytes = piece_bytes;
   limits.a_bytes = std::min(limits.a_bytes, bytes_of_a / team_size);
   if (one_each) {
     limits.b_bytes = (8 << 20) / team_size;
@@ -388,9 +394,14 @@ void threads(const Call& call, Context& context) {
   });
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
+Work work(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
-  return packed_seconds(call, threads_worth(call, context.threads()));
+  return with_sums(call.in, [&]<class T>() {
+    const Kernels<T>& ks = kernels<T>();
+    const int threads = team_size_of(call, ks, context);
+    // The team waits for each of several matrices, if they are fewer than it.
+    return packed_work(call, ks, piece_bytes, threads, 1 < call.batch && call.batch < threads);
+  });
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -403,7 +414,7 @@ const Rung<Gemm> self{{.name = "threads",
                        .step = 90,
                        .after = "packed_simd",
                        .supports = require_wide_types,
-                       .estimate = estimate,
+                       .work = work,
                        .run = run}};
 }  // namespace
 }  // namespace rung

@@ -46,7 +46,7 @@ const Rung<Gemm> self{{.name = "naive_uncoalesced",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_wide_types,
-                       .speed = {.rows = 1, .columns = 1},
+                       .tile = {.rows = 1, .columns = 1},
                        .run = run}};
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 using namespace gemm_cuda;
 
 constexpr Tiling tiling{.rows = 8, .columns = 32, .block = {32, 8}};
-constexpr Speed speed{.peak = 0.08, .rows = 1, .columns = 1};
+constexpr TileExtents tile_extents{.rows = 1, .columns = 1};
 
 template <class P>
 __global__ void gemm_naive_coalesced(P p) {
@@ -46,31 +46,26 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-/// Blocks take some 100 cycles of their SM and 150 more where all rows exist, and each step of k a
-/// share of one per element; but however few there are, a thread waits for two loads at each step:
-/// from L1, seven times of eight, where k is contiguous in both operands, else from memory. Both
-/// are overlapped with those of a few more steps. Measured on an H100.
-double estimate(const Gemm::Args& args, const Context& context) {
+/// A thread waits for two loads at each step of k: from L1, seven times of eight, where k is
+/// contiguous in both operands. Where B's rows are not contiguous, each lane reads a sector.
+Work work(const Gemm::Args& args, const Context& context) {
   const auto along_k = [](std::int64_t extent, std::int64_t stride) {
     return extent <= 1 || stride == 1;
   };
   const bool near = along_k(args.k(), args.a.strides[2]) && along_k(args.k(), args.b.strides[1]);
-  const double latency = args.a.dtype == DType::f32   ? (near ? 35e-9 : 100e-9)
-                         : args.a.dtype == DType::f64 ? 75e-9
-                                                      : 95e-9;
-  const bool narrow = size_of(args.a.dtype) == 2;
-  // Lanes are along n: where that is not contiguous, each reads a sector of its own.
-  const double apart = narrow || args.n() <= 1 || args.b.strides[2] == 1 ? 1 : 4;
-  const double step_cycles = apart * (narrow ? 0.23 : 0.15);
-  const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
-  const double along = static_cast<double>(tiles_of(args.n(), tiling.columns) * args.batch());
-  const double blocks = static_cast<double>(tiles_of(args.m(), tiling.rows)) * along;
-  const double rows = static_cast<double>(args.m()) * along;  // of 32 elements
-  const double cycles =
-      100 * blocks + rows * (150.0 / tiling.rows + step_cycles * k * tiling.columns);
-  const double work = cycles * 256 / nominal_rates(context).operations_per_second;
-  const double memory = Gemm::cost(args).bytes / nominal_rates(context).bytes_per_second;
-  return launch_seconds + std::max({work, memory, k * latency});
+  const bool apart = args.n() > 1 && args.b.strides[2] != 1;
+  const std::int64_t k = args.alpha == 0 ? 0 : args.k();
+  const double blocks = static_cast<double>(tiles_of(args.m(), tiling.rows) *
+                                            tiles_of(args.n(), tiling.columns) * args.batch());
+  return {.blocks = blocks,
+          .resident = 8,
+          .rounds = k,
+          .steps = unevenness(blocks, context) *
+                   static_cast<double>(k * std::min<std::int64_t>(args.m(), tiling.rows)),
+          .path = args.a.dtype == DType::f64 ? "f64"
+                  : near                     ? "lines along k"
+                  : apart                    ? "lanes apart"
+                                             : ""};
 }
 
 const Rung<Gemm> self{{.name = "naive_coalesced",
@@ -78,8 +73,8 @@ const Rung<Gemm> self{{.name = "naive_coalesced",
                        .after = "naive_uncoalesced",
                        .backend = device_backend,
                        .supports = require_wide_types,
-                       .speed = speed,
-                       .estimate = estimate,
+                       .tile = tile_extents,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -64,7 +64,7 @@ const Rung<Gemm> self{{.name = "register_tile_global",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_f32,
-                       .speed = {.rows = side, .columns = side},
+                       .tile = {.rows = side, .columns = side},
                        .run = run}};
 
 }  // namespace

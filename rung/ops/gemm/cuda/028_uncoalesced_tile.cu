@@ -61,7 +61,7 @@ const Rung<Gemm> self{{.name = "uncoalesced_tile",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_f32,
-                       .speed = {.rows = tile, .columns = tile},
+                       .tile = {.rows = tile, .columns = tile},
                        .run = run}};
 
 }  // namespace

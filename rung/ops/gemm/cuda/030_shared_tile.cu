@@ -55,15 +55,8 @@ void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_shared_tile, product<float, float>(args));
 }
 
-/// A block waits for its two tiles at each step; what the second block of an SM gains by that, it
-/// loses to the first. Measured on an H100, for one block per SM and for many.
-double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double step_seconds = 1.25e-6;
-  const double k = args.alpha == 0 ? 0.0 : static_cast<double>(tiles_of(args.k(), tile));
-  const double blocks = static_cast<double>(tiles_of(args.m(), tile)) *
-                        static_cast<double>(tiles_of(args.n(), tile)) *
-                        static_cast<double>(args.batch());
-  return launch_seconds + std::ceil(blocks / context.info().sms) * (k * step_seconds + 0.4e-6);
+Work work(const Gemm::Args& args, const Context& context) {
+  return tile_work(args, context, {.rows = tile, .columns = tile, .depth = tile, .resident = 2});
 }
 
 const Rung<Gemm> self{{.name = "shared_tile",
@@ -71,8 +64,8 @@ const Rung<Gemm> self{{.name = "shared_tile",
                        .after = "naive_coalesced",
                        .backend = device_backend,
                        .supports = require_f32,
-                       .speed = {.peak = 0.12, .rows = tile, .columns = tile, .blocks_per_sm = 2},
-                       .estimate = estimate,
+                       .tile = {.rows = tile, .columns = tile},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

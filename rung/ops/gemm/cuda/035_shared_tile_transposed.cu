@@ -60,7 +60,7 @@ const Rung<Gemm> self{{.name = "shared_tile_transposed",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_f32,
-                       .speed = {.rows = tile, .columns = tile},
+                       .tile = {.rows = tile, .columns = tile},
                        .run = run}};
 
 }  // namespace

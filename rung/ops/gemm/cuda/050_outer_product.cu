@@ -70,15 +70,21 @@ void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_outer_product, product<float, float>(args));
 }
 
+Work work(const Gemm::Args& args, const Context& context) {
+  return tile_work(args, context,
+                   {.rows = tuning.rows,
+                    .columns = tuning.columns,
+                    .depth = tuning.steps,
+                    .resident = tuning.blocks});
+}
+
 const Rung<Gemm> self{{.name = "outer_product",
                        .step = 50,
                        .after = "shared_tile",
                        .backend = device_backend,
                        .supports = require_f32,
-                       .speed = {.peak = 0.25,
-                                 .rows = tuning.rows,
-                                 .columns = tuning.columns,
-                                 .blocks_per_sm = tuning.blocks},
+                       .tile = {.rows = tuning.rows, .columns = tuning.columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -69,15 +69,21 @@ void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_register_tile_1d, product<float, float>(args));
 }
 
+Work work(const Gemm::Args& args, const Context& context) {
+  return tile_work(args, context,
+                   {.rows = tuning.rows,
+                    .columns = tuning.columns,
+                    .depth = tuning.steps,
+                    .resident = tuning.blocks});
+}
+
 const Rung<Gemm> self{{.name = "register_tile_1d",
                        .step = 60,
                        .after = "outer_product",
                        .backend = device_backend,
                        .supports = require_f32,
-                       .speed = {.peak = 0.3,
-                                 .rows = tuning.rows,
-                                 .columns = tuning.columns,
-                                 .blocks_per_sm = tuning.blocks},
+                       .tile = {.rows = tuning.rows, .columns = tuning.columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -84,15 +84,20 @@ void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_register_tile_2d, product<float, float>(args));
 }
 
-const Rung<Gemm> self{
-    {.name = "register_tile_2d",
-     .step = 70,
-     .after = "register_tile_1d",
-     .backend = device_backend,
-     .teaching = true,
-     .supports = require_f32,
-     .speed = {.peak = 0.4, .rows = tile, .columns = tile, .blocks_per_sm = blocks},
-     .run = run}};
+Work work(const Gemm::Args& args, const Context& context) {
+  return tile_work(args, context,
+                   {.rows = tile, .columns = tile, .depth = steps, .resident = blocks});
+}
+
+const Rung<Gemm> self{{.name = "register_tile_2d",
+                       .step = 70,
+                       .after = "register_tile_1d",
+                       .backend = device_backend,
+                       .teaching = true,
+                       .supports = require_f32,
+                       .tile = {.rows = tile, .columns = tile},
+                       .work = work,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -72,14 +72,19 @@ void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_vectorized, product<float, float>(args));
 }
 
-const Rung<Gemm> self{
-    {.name = "vectorized",
-     .step = 80,
-     .after = "register_tile_2d",
-     .backend = device_backend,
-     .supports = require_aligned_rows,
-     .speed = {.peak = 0.45, .rows = tile, .columns = tile, .blocks_per_sm = blocks},
-     .run = run}};
+Work work(const Gemm::Args& args, const Context& context) {
+  return tile_work(args, context,
+                   {.rows = tile, .columns = tile, .depth = steps, .resident = blocks});
+}
+
+const Rung<Gemm> self{{.name = "vectorized",
+                       .step = 80,
+                       .after = "register_tile_2d",
+                       .backend = device_backend,
+                       .supports = require_aligned_rows,
+                       .tile = {.rows = tile, .columns = tile},
+                       .work = work,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -78,14 +78,19 @@ void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_unrolled, product<float, float>(args));
 }
 
-const Rung<Gemm> self{
-    {.name = "unrolled",
-     .step = 90,
-     .after = "vectorized",
-     .backend = device_backend,
-     .supports = require_aligned_rows,
-     .speed = {.peak = 0.5, .rows = tile, .columns = tile, .blocks_per_sm = blocks},
-     .run = run}};
+Work work(const Gemm::Args& args, const Context& context) {
+  return tile_work(args, context,
+                   {.rows = tile, .columns = tile, .depth = steps, .resident = blocks});
+}
+
+const Rung<Gemm> self{{.name = "unrolled",
+                       .step = 90,
+                       .after = "vectorized",
+                       .backend = device_backend,
+                       .supports = require_aligned_rows,
+                       .tile = {.rows = tile, .columns = tile},
+                       .work = work,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung

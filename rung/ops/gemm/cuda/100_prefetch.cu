@@ -97,14 +97,19 @@ void run(const Gemm::Args& args, Context& context) {
   launch_tiles(context, tiling, gemm_prefetch, product<float, float>(args));
 }
 
-const Rung<Gemm> self{
-    {.name = "prefetch",
-     .step = 100,
-     .after = "unrolled",
-     .backend = device_backend,
-     .supports = require_aligned_rows,
-     .speed = {.peak = 0.55, .rows = tile, .columns = tile, .blocks_per_sm = blocks},
-     .run = run}};
+Work work(const Gemm::Args& args, const Context& context) {
+  return tile_work(args, context,
+                   {.rows = tile, .columns = tile, .depth = steps, .resident = blocks});
+}
+
+const Rung<Gemm> self{{.name = "prefetch",
+                       .step = 100,
+                       .after = "unrolled",
+                       .backend = device_backend,
+                       .supports = require_aligned_rows,
+                       .tile = {.rows = tile, .columns = tile},
+                       .work = work,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung

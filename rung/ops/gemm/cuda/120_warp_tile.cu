@@ -104,10 +104,13 @@ __global__ void __launch_bounds__(threads, blocks) gemm_warp_tile(Product32 p) {
       [&](int j) { return first_column + column(j); });
 }
 
-constexpr Speed speed{.peak = 0.72, .rows = tile, .columns = tile, .blocks_per_sm = blocks};
+constexpr TileExtents tile_extents{.rows = tile, .columns = tile};
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return tile_seconds(speed, args, context) * copy_factor(args);
+Work work(const Gemm::Args& args, const Context& context) {
+  Work work =
+      tile_work(args, context, {.rows = tile, .columns = tile, .depth = steps, .resident = blocks});
+  work.path = copies_path(args);
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -127,8 +130,8 @@ const Rung<Gemm> self{{.name = "warp_tile",
                        .after = "async_copy",
                        .backend = device_backend,
                        .supports = require_short_strides,
-                       .speed = speed,
-                       .estimate = estimate,
+                       .tile = tile_extents,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -92,8 +92,10 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
       [&](int j) { return first_column + Tile::column(j); });
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return simt_top_choice(args, context).seconds * copy_factor(args);
+Work work(const Gemm::Args& args, const Context& context) {
+  Work work = simt_top_work(args, context);
+  work.path = copies_path(args);
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -107,8 +109,8 @@ const Rung<Gemm> self{{.name = "simt_top",
                        .backend = device_backend,
                        .supports = require_short_strides,
                        // Traffic is that of the largest tiles, which a large C gets.
-                       .speed = {.rows = shapes[0].rows, .columns = shapes[0].columns},
-                       .estimate = estimate,
+                       .tile = {.rows = shapes[0].rows, .columns = shapes[0].columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace
@@ -117,6 +119,10 @@ namespace gemm_cuda::inline RUNG_TARGET {
 
 TileChoice simt_top_choice(const Gemm::Args& args, const Context& context) {
   return choose_tile(shapes, fractions, args, context);
+}
+
+Work simt_top_work(const Gemm::Args& args, const Context& context) {
+  return tile_work(args, context, facts_of(shapes[simt_top_choice(args, context).tile]));
 }
 
 void run_simt_top(Context& context, const Product32& p, const TileChoice& choice) {

@@ -11,8 +11,8 @@
 // Source   CUDA C++ Programming Guide, "Warp matrix functions".
 #include <type_traits>
 
-#include "rung/device/wmma.hpp"
 #include "rung/device/tile/epilogue.hpp"
+#include "rung/device/wmma.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 
@@ -164,14 +164,20 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-const Rung<Gemm> self{
-    {.name = "wmma_tf32",
-     .step = 200,
-     .after = "simt_top",
-     .backend = device_backend,
-     .supports = supports,
-     .speed = {.peak = 0.44, .rows = tuning.rows, .columns = tuning.columns, .blocks_per_sm = 2},
-     .run = run}};
+Work work(const Gemm::Args& args, const Context& context) {
+  return tile_work(
+      args, context,
+      {.rows = tuning.rows, .columns = tuning.columns, .depth = tuning.steps, .resident = 2}, true);
+}
+
+const Rung<Gemm> self{{.name = "wmma_tf32",
+                       .step = 200,
+                       .after = "simt_top",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .tile = {.rows = tuning.rows, .columns = tuning.columns},
+                       .work = work,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -15,8 +15,8 @@
 #include <type_traits>
 
 #include "rung/device/ptx/matrix.hpp"
-#include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/device/tile/strip.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 
 namespace rung {
@@ -145,14 +145,21 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-const Rung<Gemm> self{
-    {.name = "mma_sync",
-     .step = 210,
-     .after = "wmma_tf32",
-     .backend = device_backend,
-     .supports = supports,
-     .speed = {.peak = 0.3, .rows = tuning.rows, .columns = tuning.columns, .blocks_per_sm = 1},
-     .run = run}};
+Work work(const Gemm::Args& args, const Context& context) {
+  const auto size = static_cast<std::int64_t>(size_of(args.a.dtype));
+  return tile_work(
+      args, context,
+      {.rows = tuning.rows, .columns = tuning.columns, .depth = tuning.step_bytes / size}, true);
+}
+
+const Rung<Gemm> self{{.name = "mma_sync",
+                       .step = 210,
+                       .after = "wmma_tf32",
+                       .backend = device_backend,
+                       .supports = supports,
+                       .tile = {.rows = tuning.rows, .columns = tuning.columns},
+                       .work = work,
+                       .run = run}};
 
 }  // namespace
 }  // namespace rung

@@ -11,8 +11,8 @@
 // Source   Luitjens, "CUDA Pro Tip: Increase performance with vectorized memory access", 2013.
 #include "rung/device/load.hpp"
 #include "rung/device/ptx/matrix.hpp"
-#include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/device/tile/strip.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 
 namespace rung {
@@ -127,7 +127,7 @@ const Rung<Gemm> self{{.name = "vector_copies",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_aligned_16_bit_rows,
-                       .speed = {.rows = tile_rows, .columns = tile_columns},
+                       .tile = {.rows = tile_rows, .columns = tile_columns},
                        .run = run}};
 
 }  // namespace

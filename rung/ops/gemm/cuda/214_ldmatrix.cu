@@ -11,8 +11,8 @@
 // Source   PTX ISA, "ldmatrix" and "Matrix fragments for mma.m16n8k16".
 #include "rung/device/load.hpp"
 #include "rung/device/ptx/matrix.hpp"
-#include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/device/tile/strip.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {
 namespace {
@@ -125,7 +125,7 @@ const Rung<Gemm> self{{.name = "ldmatrix",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_aligned_16_bit_rows,
-                       .speed = {.rows = tile_rows, .columns = tile_columns},
+                       .tile = {.rows = tile_rows, .columns = tile_columns},
                        .run = run}};
 
 }  // namespace

@@ -11,8 +11,8 @@
 // Source   CUDA C++ Programming Guide, "Asynchronous data copies"; PTX ISA, cp.async.
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/ptx/matrix.hpp"
-#include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/device/tile/strip.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {
 namespace {
@@ -147,7 +147,7 @@ const Rung<Gemm> self{{.name = "async_ring",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_aligned_16_bit_rows,
-                       .speed = {.rows = tile_rows, .columns = tile_columns},
+                       .tile = {.rows = tile_rows, .columns = tile_columns},
                        .run = run}};
 
 }  // namespace

@@ -71,8 +71,21 @@ Support supports(const Gemm::Args& args, const Context&) {
   return tiles < 0x1p31 / 128 ? supported : unsupported("more than 2^24 tiles of C");
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return plan_of(args, context).seconds;
+Work work(const Gemm::Args& args, const Context& context) {
+  const TensorPlan plan = plan_of(args, context);
+  const LdmatrixShape& shape = ldmatrix_shapes[plan.tile];
+  Work work = tile_work(args, context,
+                        {.rows = shape.rows,
+                         .columns = shape.columns,
+                         .depth = tile_depth(args),
+                         .resident = shape.blocks,
+                         .slices = plan.slices},
+                        true);
+  const bool a_copied = has_aligned_lines(args.a, 16), b_copied = has_aligned_lines(args.b, 16);
+  work.path = a_copied && b_copied   ? ""
+              : a_copied || b_copied ? "one by registers"
+                                     : "by registers";
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -87,8 +100,8 @@ const Rung<Gemm> self{
      .after = "async_ring",
      .backend = device_backend,
      .supports = supports,
-     .speed = {.rows = ldmatrix_shapes[0].rows, .columns = ldmatrix_shapes[0].columns},
-     .estimate = estimate,
+     .tile = {.rows = ldmatrix_shapes[0].rows, .columns = ldmatrix_shapes[0].columns},
+     .work = work,
      .run = run}};
 
 }  // namespace

@@ -109,7 +109,7 @@ const Rung<Gemm> self{{.name = "wgmma_tma",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_16_bit_maps,
-                       .speed = {.rows = rows, .columns = columns},
+                       .tile = {.rows = rows, .columns = columns},
                        .run = run}};
 
 }  // namespace

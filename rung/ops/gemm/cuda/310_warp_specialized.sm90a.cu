@@ -111,7 +111,7 @@ const Rung<Gemm> self{{.name = "warp_specialized",
                        .backend = device_backend,
                        .teaching = true,
                        .supports = require_16_bit_maps,
-                       .speed = {.rows = rows, .columns = columns},
+                       .tile = {.rows = rows, .columns = columns},
                        .run = run}};
 
 }  // namespace

@@ -31,8 +31,9 @@ namespace {
 
 using namespace gemm_cuda;
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return plan_tensor(args, context, persistent_tiles).seconds;
+Work work(const Gemm::Args& args, const Context& context) {
+  const TensorPlan plan = plan_tensor(args, context, persistent_tiles);
+  return tensor_work(args, context, persistent_tiles[plan.tile], plan.slices);
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -46,8 +47,8 @@ const Rung<Gemm> self{{.name = "persistent",
                        .after = "warp_specialized",
                        .backend = device_backend,
                        .supports = require_maps,
-                       .speed = {.rows = persistent_rows, .columns = 256},
-                       .estimate = estimate,
+                       .tile = {.rows = persistent_rows, .columns = 256},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

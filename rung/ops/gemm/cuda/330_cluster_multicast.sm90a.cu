@@ -12,8 +12,8 @@
 // Tried    -
 // Source   CUTLASS, TMA multicast; fast.cu, where it brought 4 %.
 #include "rung/device/collectives.hpp"
-#include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
 #include "rung/device/tile/roles.hpp"
+#include "rung/ops/gemm/cuda/detail/finish_boxes.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {
@@ -104,8 +104,9 @@ constexpr TensorTile tiles[] = {{.rows = cluster_blocks * rows,
                                  .start_seconds = 1.5e-6,
                                  .wave_seconds = 2e-6}};
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return plan_tensor(args, context, tiles).seconds;
+Work work(const Gemm::Args& args, const Context& context) {
+  const TensorPlan plan = plan_tensor(args, context, tiles);
+  return tensor_work(args, context, tiles[plan.tile], plan.slices);
 }
 
 template <int Columns, class T>
@@ -143,8 +144,8 @@ const Rung<Gemm> self{{.name = "cluster_multicast",
                        .after = "persistent",
                        .backend = device_backend,
                        .supports = require_maps,
-                       .speed = {.rows = cluster_blocks * rows, .columns = 256},
-                       .estimate = estimate,
+                       .tile = {.rows = cluster_blocks * rows, .columns = 256},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -31,8 +31,25 @@ namespace {
 
 using namespace gemm_cuda;
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return plan_tensor(args, context, stream_tiles).seconds;
+/// Tiles of the last turn are cut: no SM waits for others.
+Work work(const Gemm::Args& args, const Context& context) {
+  const TensorPlan plan = plan_tensor(args, context, stream_tiles);
+  const TensorTile& tile = stream_tiles[plan.tile];
+  Work work = tensor_work(args, context, tile, 1);
+  const std::int64_t at_once = context.info().sms / tile.blocks;
+  const std::int64_t tiles =
+      tiles_of(args.m(), tile.rows) * tiles_of(args.n(), tile.columns) * args.batch();
+  const double turns = static_cast<double>(tiles) / static_cast<double>(at_once);
+  if (plan.slices > 1) {
+    const double share = turns / std::ceil(turns);
+    work.launches = 2;
+    const std::int64_t whole = tiles / at_once * at_once;
+    work.blocks = tile.blocks * smaller(at_once, whole + (tiles - whole) * plan.slices);
+    for (Amount* amount : {&work.operations, &work.rounds, &work.steps}) {
+      *amount = *amount * share;
+    }
+  }
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -46,8 +63,8 @@ const Rung<Gemm> self{{.name = "stream_k",
                        .after = "cluster_multicast",
                        .backend = device_backend,
                        .supports = require_maps,
-                       .speed = {.rows = stream_rows, .columns = stream_columns},
-                       .estimate = estimate,
+                       .tile = {.rows = stream_rows, .columns = stream_columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -132,39 +132,21 @@ double tiles_of(std::int64_t extent, std::int64_t tile) {
 }
 }  // namespace
 
-Cost Gemm::traffic(const Args& args, const Speed& speed) {
+Cost Gemm::traffic(const Args& args, const TileExtents& tile) {
   Cost cost = Gemm::cost(args);
   const auto batch = static_cast<double>(args.batch());
   const auto m = static_cast<double>(args.m());
   const auto n = static_cast<double>(args.n());
   const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
   // A is read once for each column of tiles, B once for each row of them.
-  const double a_reads = tiles_of(args.n(), speed.columns);
-  const double b_reads = tiles_of(args.m(), speed.rows);
+  const double a_reads = tiles_of(args.n(), tile.columns);
+  const double b_reads = tiles_of(args.m(), tile.rows);
   const double c_accesses = (args.beta != 0 ? 2.0 : 1.0) + (args.bias.data != nullptr ? 1.0 : 0.0) +
                             (args.residual.data != nullptr ? 1.0 : 0.0);
   cost.bytes =
       batch * ((m * k * a_reads + k * n * b_reads) * static_cast<double>(size_of(args.a.dtype)) +
                m * n * c_accesses * static_cast<double>(size_of(args.c.dtype)));
   return cost;
-}
-
-double Gemm::estimate(const Args& args, const Speed& speed, const Context& context,
-                      std::int64_t slices) {
-  constexpr double block_start_steps = 32;  // steps of k that filling and draining a block cost
-  const double tiles = tiles_of(args.m(), speed.rows) * tiles_of(args.n(), speed.columns) *
-                       static_cast<double>(args.batch() * slices);
-  const double sms = context.info().sms;
-  const double most = std::ceil(tiles / sms);
-  // Fewer blocks than an SM has room for hide less latency.
-  const double hidden = 0.5 + 0.5 * std::min(1.0, most / speed.blocks_per_sm);
-  const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k() / slices);
-  const NominalRates rates = nominal_rates(context);
-  const double rate = rates.operations_per_second / sms * speed.peak * hidden;
-  const double compute =
-      most * 2.0 * static_cast<double>(speed.rows * speed.columns) * (k + block_start_steps) / rate;
-  // No kernel beats its compulsory traffic.
-  return launch_seconds + std::max(compute, Gemm::cost(args).bytes / rates.bytes_per_second);
 }
 
 void Gemm::reference(const Args& args, Oracle& oracle) {

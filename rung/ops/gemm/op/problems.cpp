@@ -58,7 +58,7 @@ constexpr std::string_view survey_patterns[] = {
     // Decoding: few tokens by a layer's weights. Then prompts, and large products.
     "(bf16*3|f16|f32) 1..64x(1024|4096|5120|8192|14336|28672)x(1024|4096|8192|14336)(|,tb*3)",
     "(bf16*3|f16|f32*2|f64) 512..8192x1024..16384x512..8192(|,ta|,tb)",
-    "(f32 512..8192x1024..8192x512..8192,tf32|e4m3 512..8192x1024..16384x512..8192,tb)",
+    "(f32 512..8192x1024..8192x512..8192,(tf32|split)|e4m3 512..8192x1024..16384x512..8192,tb)",
 };
 const Survey<Gemm> survey{survey_patterns};
 

@@ -18,7 +18,7 @@ const Rung<Gemm> self{{.name = "naive_uncoalesced",
                        .backend = Backend::opencl,
                        .teaching = true,
                        .supports = gemm_opencl::require_plain_f32,
-                       .speed = {.rows = 1, .columns = 1},
+                       .tile = {.rows = 1, .columns = 1},
                        .run = run},
                       source.path};
 

@@ -22,7 +22,7 @@ const Rung<Gemm> self{{.name = "shared_tile",
                        .after = "naive_coalesced",
                        .backend = Backend::opencl,
                        .supports = gemm_opencl::require_plain_f32,
-                       .speed = {.peak = 0.12, .rows = most, .columns = most, .blocks_per_sm = 2},
+                       .tile = {.rows = most, .columns = most},
                        .run = run},
                       source.path};
 

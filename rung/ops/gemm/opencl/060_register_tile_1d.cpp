@@ -47,15 +47,14 @@ void run(const Gemm::Args& args, Context& context) {
       rows, columns, {rows / thread_rows * columns, 1, 1});
 }
 
-const Rung<Gemm> self{
-    {.name = "register_tile_1d",
-     .step = 60,
-     .after = "shared_tile",
-     .backend = Backend::opencl,
-     .supports = supports,
-     .speed = {.peak = 0.3, .rows = most_rows, .columns = columns, .blocks_per_sm = 3},
-     .run = run},
-    source.path};
+const Rung<Gemm> self{{.name = "register_tile_1d",
+                       .step = 60,
+                       .after = "shared_tile",
+                       .backend = Backend::opencl,
+                       .supports = supports,
+                       .tile = {.rows = most_rows, .columns = columns},
+                       .run = run},
+                      source.path};
 
 }  // namespace
 }  // namespace rung

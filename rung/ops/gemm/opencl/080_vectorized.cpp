@@ -37,7 +37,7 @@ const Rung<Gemm> self{{.name = "vectorized",
                        .after = "register_tile_1d",
                        .backend = Backend::opencl,
                        .supports = supports,
-                       .speed = {.peak = 0.45, .rows = tile, .columns = tile, .blocks_per_sm = 2},
+                       .tile = {.rows = tile, .columns = tile},
                        .run = run},
                       source.path};
 

@@ -225,7 +225,8 @@ std::string_view chosen(DType type, std::int64_t m, std::int64_t n, std::int64_t
 TEST(GemmFewRows, ThePublicCallTakesThem) {
   for (const DType type : {DType::f32, DType::f64, DType::f16, DType::bf16}) {
     for (const bool tb : {false, true}) {
-      EXPECT_EQ(chosen(type, 1, 4096, 4096, tb), "gemv");
+      const std::string_view long_row = chosen(type, 1, 4096, 4096, tb);
+      EXPECT_TRUE(long_row == "gemv" || long_row == "skinny_stream") << long_row;
       EXPECT_EQ(chosen(type, 1, 131, 359, tb), "gemv");
       EXPECT_EQ(chosen(type, 2, 2, 1623, tb), "dots");
       EXPECT_EQ(chosen(type, 2047, 1, 1393, tb), "gemv");
@@ -235,7 +236,8 @@ TEST(GemmFewRows, ThePublicCallTakesThem) {
   EXPECT_EQ(chosen(DType::f32, 16, 16384, 4096), "few_rows");
   EXPECT_EQ(chosen(DType::f32, 64, 5, 65536), "few_rows");
   EXPECT_EQ(chosen(DType::f32, 4096, 4096, 4096), "simt_top");
-  EXPECT_EQ(chosen(DType::f32, 5, 26, 4), "naive_coalesced");
+  const std::string_view few = chosen(DType::f32, 5, 26, 4);
+  EXPECT_TRUE(few == "naive_coalesced" || few == "shared_tile") << few;
   // Rows of C that begin anywhere: tiles would store elements one by one.
   EXPECT_EQ(chosen(DType::f32, 1664, 5803, 5), "short_k");
   EXPECT_EQ(chosen(DType::f32, 1025, 6075, 1), "short_k");

@@ -161,10 +161,6 @@ TEST(GemmTensorCores, ThePublicCallTakesThem) {
     EXPECT_EQ(
         chosen(somewhere(type, 16, 4096), somewhere(type, 4096, 16384), somewhere(type, 16, 16384)),
         "skinny_stream");
-    // Waves: 288 tiles of 128 x 256 take three where a little more than two would do.
-    EXPECT_NE(chosen(somewhere(type, 3000, 3000), somewhere(type, 3000, 3000),
-                     somewhere(type, 3000, 3000)),
-              "persistent");
     // Rows that do not begin at multiples of 16 bytes, or a base that does not: no TMA, unless
     // the operands are large enough to be copied.
     EXPECT_FALSE(is_wgmma(chosen(somewhere(type, 150, 200, 201), somewhere(type, 200, 160),

@@ -49,6 +49,7 @@ void count(const Histogram::Args& args, Context& context) {
 }
 
 void run(const Histogram::Args& args, Context& context) {
+  const CurrentDevice current(context.device().index);  // CUB launches on the current one
   if (args.x.dtype == DType::u8) {
     count<std::uint8_t, int>(args, context);
   } else {

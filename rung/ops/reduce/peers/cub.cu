@@ -13,6 +13,7 @@
 #include <limits>
 #include <string>
 
+#include "rung/device/cuda_check.hpp"
 #include "rung/device/device.hpp"
 #include "rung/ops/reduce/peers/call.hpp"
 
@@ -59,6 +60,7 @@ void in_two_steps(Context& context, const Call& call) {
 }
 
 void run(const Reduce::Args& args, Context& context) {
+  const CurrentDevice current(context.device().index);  // CUB launches on the current one
   const Shape shape = shape_of(args);
   const float* x = static_cast<const float*>(args.x.data);
   float* y = static_cast<float*>(args.y.data);

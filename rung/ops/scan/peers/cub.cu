@@ -48,6 +48,7 @@ void inclusive_sum(const Scan::Args& args, Context& context) {
 }
 
 void run(const Scan::Args& args, Context& context) {
+  const CurrentDevice current(context.device().index);  // CUB launches on the current one
   switch (args.x.dtype) {
     case DType::f32:
       return inclusive_sum<float>(args, context);

@@ -19,7 +19,7 @@
 #include "rung/cpu/load-inl.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
-#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
 // The kernel of dots: a few rows of C, a run of columns.
@@ -309,36 +309,32 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
+Work work(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
-  const int threads = threads_worth(call, context.threads());
   const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
   const double k = static_cast<double>(call.k), batch = static_cast<double>(call.batch);
-  // A tile of 4 x 4: its sums, and a vector of k.
-  constexpr double start = 0.03e-6, start_a_thread = 0.5e-6, a_group = 8e-9;
   const bool narrow_type = size_of(call.in) == 2;  // widened on loading; sums may be rounded
   const bool pixels =
       !narrow_type && call.m == 1 && call.k >= 2 && call.k <= 4 && call.b.column == call.k;
-  const double a_load = narrow_type ? 0.2e-9 : 0.13e-9;
-  const double sums_of_a_tile = pixels ? 1e-9 : narrow_type ? 10e-9 : 6e-9;
-  const double lanes = lanes_of(call);
-  const double groups = batch * std::ceil(m / dot_rows);
   const double columns = n <= 2 ? n : m == 1 && n > 4 ? dot_columns_of_a_row : dot_columns_at_once;
+  const double groups = batch * std::ceil(m / dot_rows);
   const double tiles = groups * std::ceil(n / columns);
-  const double loads = std::min(m, 4.0) + std::min(n, columns);
+  const double vectors = std::ceil(k / lanes_of(call));
+  const double rows = std::min<double>(m, dot_rows);
+  // B is read again for each group of rows, if it stays in no cache that is near.
+  constexpr double near_bytes = 1 << 20;
   const double size = static_cast<double>(size_of(call.in));
-  // B is read again for each group of rows: from L1, L2 or memory.
-  const double bytes = k * n * size;
-  const double rate = bytes < 24 << 10 ? 240e9 : bytes < 1 << 20 ? 140e9 : 35e9;
-  constexpr double an_fma = 0.125e-9;
-  const double fmas = std::min(m, 4.0) * columns;  // those of missing columns, too
-  const double computing =
-      std::max(tiles * std::ceil(k / lanes) * std::max(loads * a_load, fmas * an_fma),
-               groups * bytes / rate);
-  constexpr double copy_an_element = 0.35e-9;
-  const double copying = call.b.row == 1 ? 0 : batch * n * k * copy_an_element;
-  return start + (threads > 1 ? start_a_thread * threads : 0) + copying +
-         (computing + tiles * sums_of_a_tile + groups * a_group) / threads;
+  const double again = k * n * size < near_bytes ? 0 : (groups - batch) * k * n * size;
+  return {
+      .bytes = Gemm::cost(args).bytes + again,
+      .operations = vector_operations(tiles * vectors * rows * columns + finish_fmas(call, false)),
+      .blocks = tiles,
+      .steps = call.b.row != 1 ? batch * n * k / tiles : vectors * (rows + std::min(n, columns)),
+      .threads = threads_worth(call, context.threads()),
+      .path = pixels            ? "pixels"
+              : call.b.row != 1 ? (narrow_type ? "copied, widened" : "copied")
+              : narrow_type     ? "widened"
+                                : ""};
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -347,7 +343,7 @@ void run(const Gemm::Args& args, Context& context) {
 }
 
 const Rung<Gemm> self{
-    {.name = "dots", .after = "gemv", .supports = supports, .estimate = estimate, .run = run}};
+    {.name = "dots", .after = "gemv", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

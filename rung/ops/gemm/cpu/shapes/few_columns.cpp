@@ -15,7 +15,7 @@
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
-#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
 // The kernels of few_columns: a few rows of A go by, read where they are and fetched well ahead.
@@ -199,18 +199,21 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
+Work work(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
-  const int threads = threads_worth(call, context.threads());
-  const double lanes = lanes_of(call);
-  const double n = static_cast<double>(call.n);
-  const double used = n / (std::ceil(n / lanes) * lanes);  // of the vectors
-  const double a = static_cast<double>(call.m) * static_cast<double>(call.k);
-  constexpr double a_matrix = 35e-9, a_panel = 12e-9;
-  const double panels = std::ceil(static_cast<double>(call.m) / 8);
-  return streaming_seconds(call, a, 0.75 * used, threads) +
-         static_cast<double>(call.batch) * (a_matrix + panels * a_panel / threads) +
-         strips_seconds(call, columns_of_tile(call));
+  constexpr std::int64_t rows = 8;  // of a panel
+  const std::int64_t panels = ceil_div(call.m, rows);
+  return with_sums(call.in, [&]<class T>() -> Work {
+    const Kernels<T>& ks = kernels<T>();
+    const double fmas = strip_elements(call, ks) / ks.lanes * static_cast<double>(call.m);
+    const int threads = threads_worth(call, context.threads());
+    return {.operations = vector_operations(static_cast<double>(call.batch) * fmas +
+                                            finish_fmas(call, false)),
+            .blocks = call.batch * panels,
+            .steps = strip_elements(call, ks) / static_cast<double>(panels),
+            .threads = threads,
+            .path = call.batch > 1 && threads > 1 ? "waits" : b_path(call)};
+  });
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -218,11 +221,8 @@ void run(const Gemm::Args& args, Context& context) {
   with_sums(call.in, [&]<class T>() { few_columns<T>(call, context); });  // f16, bf16 are widened
 }
 
-const Rung<Gemm> self{{.name = "few_columns",
-                       .after = "few_rows",
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "few_columns", .after = "few_rows", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

@@ -15,7 +15,7 @@
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
-#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
 // The kernels of few_rows: all rows of C at once, along rows of B that are read once.
@@ -210,9 +210,17 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
+Work work(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
-  return few_rows_seconds(call, threads_worth(call, context.threads()));
+  const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
+  const double sweeps =
+      std::ceil(static_cast<double>(call.k) / static_cast<double>(few_rows_block(call.m)));
+  return {.operations = vector_operations(static_cast<double>(call.batch * call.k) * (m + 1) *
+                                              std::ceil(n / lanes_of(call)) +
+                                          finish_fmas(call, true)),
+          .blocks = call.batch,
+          .steps = sweeps * m,
+          .threads = threads_worth(call, context.threads())};
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -220,11 +228,8 @@ void run(const Gemm::Args& args, Context& context) {
   visit<float, double>(call.in, [&]<class T>() { few_rows<T>(call, context); });
 }
 
-const Rung<Gemm> self{{.name = "few_rows",
-                       .after = "packed_simd",
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "few_rows", .after = "packed_simd", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

@@ -17,7 +17,7 @@
 #include "rung/cpu/prefetch.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
-#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
 // The kernels of gemv: along rows, which are added up, or along columns, which are dot products.
@@ -195,11 +195,16 @@ HWY_EXPORT(gemv_kernels);
 
 constexpr std::int64_t max_k = 1 << 20;
 
+/// One core takes most of the memory's bandwidth; two take a half more.
+template <class T>
+int threads_of(const Call& call, const Context& context) {
+  const double bytes = static_cast<double>(call.n * call.k * call.batch) * sizeof(T);
+  return bytes < 256 << 10 ? 1 : context.threads();
+}
+
 template <class T>
 void gemv(const Call& call, Context& context) {
-  // One core takes most of the memory's bandwidth; two take a half more.
-  const double bytes = static_cast<double>(call.n * call.k * call.batch) * sizeof(T);
-  const int threads = bytes < 256 << 10 ? 1 : context.threads();
+  const int threads = threads_of<T>(call, context);
   // Sums of 4096 columns stay in L1, beside the streams.
   const std::int64_t run = std::min<std::int64_t>(4096, round_up(call.n, 64));
   const bool copy_x = call.b.column != 1 && call.a.column != 1;
@@ -246,17 +251,15 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
+Work work(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
-  const double n = static_cast<double>(call.n), k = static_cast<double>(call.k);
-  // Starting on a row of the matrix, or on a dot product; reading it from a cache, or from memory.
-  constexpr double a_matrix = 20e-9, a_row = 1.3e-9, a_column = 0.7e-9;
-  constexpr double cached_bytes = 16 << 20, cache_rate = 125e9, memory_rate = 40e9;
-  const double lines = call.b.column == 1 ? k * a_row : n * a_column;
-  const double bytes = n * k * static_cast<double>(size_of(call.in));
-  const double reading =
-      bytes <= cached_bytes ? bytes / cache_rate : bytes / memory_rate / context.threads();
-  return a_matrix + static_cast<double>(call.batch) * (a_matrix + lines + reading);
+  const bool rows = call.b.column == 1;
+  return {.operations = vector_operations(Gemm::cost(args).operations / 2 / lanes_of(call) +
+                                          finish_fmas(call, false)),
+          .blocks = call.batch,
+          .steps = rows ? call.k : call.n,
+          .threads = with_sums(call.in, [&]<class T>() { return threads_of<T>(call, context); }),
+          .path = rows ? "" : "dots"};
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -265,7 +268,7 @@ void run(const Gemm::Args& args, Context& context) {
 }
 
 const Rung<Gemm> self{
-    {.name = "gemv", .after = "few_rows", .supports = supports, .estimate = estimate, .run = run}};
+    {.name = "gemv", .after = "few_rows", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

@@ -17,7 +17,7 @@
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
-#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -148,10 +148,9 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
+Work work(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
-  const double c = static_cast<double>(call.m) * static_cast<double>(call.n);
-  return streaming_seconds(call, c, 0.8, threads_worth(call, context.threads()));
+  return {.threads = threads_worth(call, context.threads())};
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -159,11 +158,8 @@ void run(const Gemm::Args& args, Context& context) {
   visit<float, double>(call.in, [&]<class T>() { short_k<T>(call, context); });
 }
 
-const Rung<Gemm> self{{.name = "short_k",
-                       .after = "packed_simd",
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "short_k", .after = "packed_simd", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

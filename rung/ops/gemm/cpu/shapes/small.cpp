@@ -18,7 +18,7 @@
 
 #include "rung/cpu/team.hpp"
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
-#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -309,19 +309,31 @@ void multiply(const Sums<T>& sums, const RowShare& share, Range strips, T* packe
   }
 }
 
+/// Elements of a thread's copy of B.
+template <class T>
+std::int64_t copy_size_of(const Call& call, const Kernels<T>& ks, Copies copies) {
+  const std::int64_t strips = copies == Copies::whole ? ceil_div(call.n, ks.tile_columns()) : 1;
+  return round_up(call.k * ks.tile_columns() * strips, 1024);
+}
+
+template <class T>
+int threads_of(const Call& call, const Kernels<T>& ks, Copies copies, const Context& context) {
+  const int threads = threads_worth(call, context.threads());
+  if (copies == Copies::none) return threads;
+  constexpr std::int64_t most = 30 << 20;  // bytes: the workspace stays under 32 MiB
+  return static_cast<int>(std::min<std::int64_t>(
+      threads, most / (copy_size_of(call, ks, copies) * static_cast<std::int64_t>(sizeof(T)))));
+}
+
 template <class T>
 void small(const Call& call, Context& context) {
   const Kernels<T>& ks = kernels<T>();
   const std::int64_t strips = ceil_div(call.n, ks.tile_columns());
   const Copies copies = copies_of(call, ks);
-  const std::int64_t copied_strips = copies == Copies::whole ? strips : 1;
-  const std::int64_t copy_size = round_up(call.k * ks.tile_columns() * copied_strips, 1024);
-  int threads = threads_worth(call, context.threads());
+  const std::int64_t copy_size = copy_size_of(call, ks, copies);
+  const int threads = threads_of(call, ks, copies, context);
   T* workspace = nullptr;
-  if (copies != Copies::none) {  // the workspace stays under 32 MiB
-    constexpr std::int64_t most = 30 << 20;
-    threads = static_cast<int>(
-        std::min<std::int64_t>(threads, most / (copy_size * static_cast<std::int64_t>(sizeof(T)))));
+  if (copies != Copies::none) {
     workspace = static_cast<T*>(context.workspace(threads * copy_size * sizeof(T)));
   }
 
@@ -368,10 +380,33 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
+Work work(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
-  const int threads = threads_worth(call, context.threads());
-  return with_sums(call.in, [&]<class T>() { return small_seconds<T>(call, threads); });
+  return with_sums(call.in, [&]<class T>() -> Work {
+    const Kernels<T>& ks = kernels<T>();
+    const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
+    const double k = static_cast<double>(call.k), batch = static_cast<double>(call.batch);
+    const double strips = std::ceil(n / ks.tile_columns());
+    const double tiles = strips * std::ceil(m / ks.tile_rows);
+    const Copies copies = copies_of(call, ks);
+    const double slivers = by_slivers(call, ks) ? static_cast<double>(last_columns(call, ks)) : 0;
+    // A is read again for each strip of columns, where it has left the near caches.
+    constexpr double near_bytes = 1 << 20;
+    const double again = m * k * sizeof(T) > near_bytes ? (strips - 1) * m * k : 0;
+    const bool strided = call.a.row != 1 && call.a.column != 1;
+    return {.bytes = Gemm::cost(args).bytes + batch * again * sizeof(T),
+            .operations =
+                vector_operations(batch * tile_fmas(call, ks, slivers) + finish_fmas(call, false)),
+            .blocks = batch * tiles,
+            .steps = (m * std::ceil(n / ks.lanes) +
+                      (copies != Copies::none ? strip_elements(call, ks) : 0)) /
+                     tiles,
+            .threads = threads_of(call, ks, copies, context),
+            .path = strided                  ? "A strided"
+                    : copies == Copies::none ? ""
+                    : call.b.column == 1     ? "copied"
+                                             : "B gathered"};
+  });
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -379,11 +414,8 @@ void run(const Gemm::Args& args, Context& context) {
   with_sums(call.in, [&]<class T>() { small<T>(call, context); });
 }
 
-const Rung<Gemm> self{{.name = "small",
-                       .after = "packed_simd",
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "small", .after = "packed_simd", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

@@ -11,7 +11,7 @@
 // Limits   f32 and f64, contiguous rows in B and C, no epilogue, work of up to 64 x 64 x 64.
 // Source   A. Heinecke et al., LIBXSMM, SC 2016 (which generates such kernels at run time).
 #include "rung/cpu/foreach_target.hpp"
-#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/facts.hpp"
 #include "rung/ops/gemm/cpu/detail/tile-inl.hpp"
 
 #ifndef RUNG_OPS_GEMM_CPU_70_TURNED
@@ -172,24 +172,18 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-template <class T>
-double seconds(const Call& call) {
-  constexpr double start = 0.01e-6, a_tile = 5e-9, a_vector_of_c = 0.3e-9;
-  constexpr double l1_bytes = 32 << 10, l2_bytes_per_second = 80e9;
-  const Kernels<T>& ks = kernels<T>();
-  const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
-  const double b_bytes = n * static_cast<double>(call.k) * sizeof(T);
-  return start + tiles_seconds(call, ks, 0) +
-         static_cast<double>(call.batch) *
-             (std::ceil(n / ks.tile_columns()) * std::ceil(m / ks.tile_rows) * a_tile +
-              m * std::ceil(n / ks.lanes) * a_vector_of_c +
-              (b_bytes > l1_bytes ? b_bytes / l2_bytes_per_second : 0));
-}
-
-double estimate(const Gemm::Args& args, const Context&) {
+Work work(const Gemm::Args& args, const Context&) {
   Call call = make_call(args);
   if (args.n() == 1 && !turned(args)) std::swap(call.m, call.n);  // a column, as it is given
-  return with_sums(call.in, [&]<class T>() { return seconds<T>(call); });
+  return with_sums(call.in, [&]<class T>() -> Work {
+    const Kernels<T>& ks = kernels<T>();
+    const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
+    const double batch = static_cast<double>(call.batch);
+    const double tiles = std::ceil(n / ks.tile_columns()) * std::ceil(m / ks.tile_rows);
+    return {.operations = batch * vector_operations(tile_fmas(call, ks, 0)),
+            .blocks = batch * tiles,
+            .steps = m * std::ceil(n / ks.lanes) / tiles};
+  });
 }
 
 void run(const Gemm::Args& args, Context&) {
@@ -200,11 +194,8 @@ void run(const Gemm::Args& args, Context&) {
   }
 }
 
-const Rung<Gemm> self{{.name = "tiny",
-                       .after = "packed_simd",
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "tiny", .after = "packed_simd", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace gemm_cpu
 }  // namespace rung

@@ -16,7 +16,6 @@
 
 #include "rung/core/integer.hpp"
 #include "rung/cpu/team.hpp"
-#include "rung/cpu/worth.hpp"
 #include "rung/ops/gemm/cpu/detail/engine.hpp"
 #include "rung/ops/gemm/cpu/detail/textbook.hpp"
 
@@ -247,29 +246,24 @@ void multiply_rows(const Product& product, std::int64_t batch, std::int64_t row,
   }
 }
 
-/// Seconds on one thread beside the start of a call.
-double seconds_of_one(const Product& product) {
-  const auto batch = static_cast<double>(product.call.batch);
-  const auto k = static_cast<double>(product.call.depth());
-  const auto rows = static_cast<double>(product.rows);
-  const auto columns = static_cast<double>(product.columns);
-  constexpr double a_group = 60e-9, an_element = 10e-9, copy_an_element = 1e-9;
-  // A vector of a row is loaded once for each four columns; its multiply-adds are done meanwhile.
-  constexpr double multiply_add = 0.02e-9, load = 0.03e-9;
-  const double groups = std::ceil(rows / side) * std::ceil(columns / side);
-  double work = rows * std::ceil(columns / side) * k * load + rows * columns * k * multiply_add +
-                groups * a_group + rows * columns * an_element;
-  if (product.left.along != 1) work += rows * k * copy_an_element;
-  if (product.right.along != 1) {
-    work += std::ceil(rows / rows_at_once) * columns * k * copy_an_element;
-  }
-  return batch * work;
+/// Threads that pay: an element's sum is stored one by one, which takes as long as some hundreds of
+/// multiply-adds.
+int threads_of(const Product& product, int available) {
+  constexpr std::int64_t of_an_element = 512, of_a_thread = 1 << 18;
+  const std::int64_t products =
+      product.call.batch * product.rows * product.columns * (product.call.depth() + of_an_element);
+  return static_cast<int>(std::clamp<std::int64_t>(products / of_a_thread, 1, available));
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double start = 0.1e-6;
-  const double seconds = seconds_of_one(Product(args));
-  return start + seconds / cpu::threads_worth(seconds, context.threads());
+Work work(const Gemm::Args& args, const Context& context) {
+  const Product product(args);
+  const auto rows = static_cast<double>(product.rows), k = static_cast<double>(args.k());
+  const auto columns = static_cast<double>(product.columns);
+  const double groups = std::ceil(rows / side) * std::ceil(columns / side);
+  return {.operations = 2 * static_cast<double>(args.batch()) * rows * columns * k,
+          .blocks = static_cast<double>(args.batch()) * groups,
+          .steps = rows * std::ceil(columns / side) * k / groups,
+          .threads = threads_of(product, context.threads())};
 }
 
 Support supports(const Gemm::Args& args, const Context&) {
@@ -284,7 +278,7 @@ Support supports(const Gemm::Args& args, const Context&) {
 void run(const Gemm::Args& args, Context& context) {
   const Product product(args);
   // Equal parts for the threads, unless that would be fewer rows than share the copy of a column.
-  const int available = cpu::threads_worth(seconds_of_one(product), context.threads());
+  const int available = threads_of(product, context.threads());
   const std::int64_t of_each = ceil_div<std::int64_t>(product.rows, available);
   const std::int64_t step =
       std::clamp<std::int64_t>(ceil_div(of_each, side) * side, side, rows_at_once);
@@ -303,11 +297,8 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-const Rung<Gemm> self{{.name = "byte_dots",
-                       .after = "bytes",
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "byte_dots", .after = "bytes", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu
 #endif

@@ -206,22 +206,23 @@ Support supports(const Gemm::Args& args, const Context&) {
   return args.has_bytes() ? supported : unsupported("takes 8-bit operands");
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
+Work work(const Gemm::Args& args, const Context& context) {
   const auto batch = static_cast<double>(args.batch()), m = static_cast<double>(args.m());
   const auto n = static_cast<double>(args.n()), k = static_cast<double>(args.k());
   // An element of A is looked up, and a loop begun, for up to 256 columns; the panel of B is stored
   // along its rows or across them, where each element is in another page.
-  constexpr double multiply_add = 0.18e-9, row_of_panel = 5e-9;
-  constexpr double multiply_add_of_thin = 1.4e-9;
   const bool along_k = args.b.strides[1] == 1;
   const bool is_thin = args.n() <= thin || (along_k && args.m() <= thin);
-  const double widen = along_k ? 7e-9 : 1.1e-9;
   const double down = std::ceil(m / tile_rows), along = std::ceil(n / tile_columns);
-  const double work =
-      is_thin ? m * n * k * multiply_add_of_thin
-              : m * n * k * multiply_add + m * k * along * row_of_panel + down * k * n * widen;
-  const double threads = std::clamp<double>(batch * down * along, 1, context.threads());
-  return batch * work / threads;
+  const double of_panels = down * k * n * sizeof(float);
+  return {.bytes = Gemm::cost(args).bytes + (is_thin ? 0 : batch * of_panels),
+          .operations = batch * 2 * m * n * k,
+          .blocks = batch * down * along,
+          .steps = is_thin ? 0 : m * k / down,
+          .threads = std::clamp<double>(batch * down * along, 1, context.threads()),
+          .path = is_thin   ? "thin"
+                  : along_k ? "B across"
+                            : ""};
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -237,10 +238,7 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-const Rung<Gemm> self{{.name = "bytes",
-                       .after = "cache_tiled",
-                       .supports = supports,
-                       .estimate = estimate,
-                       .run = run}};
+const Rung<Gemm> self{
+    {.name = "bytes", .after = "cache_tiled", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung

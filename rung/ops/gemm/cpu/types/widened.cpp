@@ -15,7 +15,7 @@
 #include <optional>
 
 #include "rung/ops/gemm/cpu/detail/blocked.hpp"
-#include "rung/ops/gemm/cpu/detail/estimate.hpp"
+#include "rung/ops/gemm/cpu/detail/facts.hpp"
 
 namespace rung::gemm_cpu {
 namespace {
@@ -149,8 +149,8 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-/// The least that a rung of f32 is estimated to take for a block.
-double product_seconds(const Call& call, const Blocks& block, const Context& context) {
+/// What the rung of f32 does that a block's product is a call of.
+Work product_work(const Call& call, const Blocks& block, const Context& context) {
   const auto matrix = [](const Operand& x, std::int64_t rows, std::int64_t columns) {
     const bool along = along_columns(x, rows, columns);
     ConstTensorRef t;
@@ -166,36 +166,39 @@ double product_seconds(const Call& call, const Blocks& block, const Context& con
   args.c.dtype = DType::f32;
   args.c.shape = {1, block.m, block.n};
   args.c.strides = {0, block.staged ? copied_row<float>(block.n) : call.c.row, 1};
-  return choose<Gemm>(args, context).estimate(args, context);
+  const Rung<Gemm>& rung = choose<Gemm>(args, context);
+  Work work = rung.work(args, context);
+  work.path = rung.info.name;
+  return work;
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
+Work work(const Gemm::Args& args, const Context& context) {
   const Call call = make_call(args);
   const Blocks block = blocks_of(call);
-  constexpr double start = 0.05e-6, a_block = 0.08e-6, a_run = 3e-9;
-  constexpr double widen_an_element = 0.06e-9, finish_an_element = 0.08e-9;
-  const double m = static_cast<double>(call.m), n = static_cast<double>(call.n);
-  const double k = static_cast<double>(call.k);
-  const double by_m = std::ceil(m / static_cast<double>(block.m));
-  const double by_n = std::ceil(n / static_cast<double>(block.n));
-  const double by_k = std::ceil(k / static_cast<double>(block.k));
-  const double b_copies = by_k == 1 ? 1 : by_m;
-  const auto runs = [](const Operand& x, double rows, double columns) {
-    const bool along = x.column == 1;
-    const double step = static_cast<double>(along ? x.row : x.column);
-    return step == (along ? columns : rows) ? 1.0 : (along ? rows : columns);
-  };
-  const double copying = (m * k * by_n + k * n * b_copies) * widen_an_element +
-                         (runs(call.a, m, k) * by_n + runs(call.b, k, n) * b_copies) * a_run;
-  const double finishing = block.staged ? m * n * finish_an_element : 0;
-  return start + static_cast<double>(call.batch) *
-                     (by_m * by_n * by_k * (a_block + product_seconds(call, block, context)) +
-                      copying + finishing);
+  const double by_m = static_cast<double>(ceil_div(call.m, block.m));
+  const double by_n = static_cast<double>(ceil_div(call.n, block.n));
+  const double by_k = static_cast<double>(ceil_div(call.k, block.k));
+  const double blocks = static_cast<double>(call.batch) * by_m * by_n * by_k;
+  Work work = product_work(call, block, context);
+  // Each is widened, and its sums are finished; B once for all rows where k is in one piece.
+  const double a = static_cast<double>(block.m * block.k);
+  const double b = static_cast<double>(block.k * block.n) / (by_k == 1 ? by_m : 1);
+  const double c = block.staged ? static_cast<double>(block.m * block.n) / by_k : 0;
+  work.bytes = blocks * (work.bytes + (a + b + c) * (sizeof(float) + sizeof(f16)));
+  // By one thread, as it copies.
+  work.operations =
+      work.operations * blocks + vector_operations(finish_fmas(call, false)) * double{work.threads};
+  work.steps = work.blocks * (1 + work.steps) + (a + b + c) * work.threads;
+  work.blocks = blocks;
+  // Operands are widened again for each other block.
+  if (by_k > 1 && by_m * by_n > 1) work.path = "again";
+  work.launches = 1;
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) { widened(make_call(args), context); }
 
 const Rung<Gemm> self{
-    {.name = "widened", .after = "dots", .supports = supports, .estimate = estimate, .run = run}};
+    {.name = "widened", .after = "dots", .supports = supports, .work = work, .run = run}};
 }  // namespace
 }  // namespace rung::gemm_cpu

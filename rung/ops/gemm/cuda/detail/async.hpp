@@ -40,27 +40,44 @@ void with_access(const Product32& p, F&& f) {
             : f.template operator()<along_depth, along_depth>();
 }
 
-/// How much longer the products of large tiles take than with wide copies: measured with simt_top,
-/// 4096 cubed on an H200 and 4095 x 4097 x 4099 on an H100.
-inline double copy_factor(const Gemm::Args& args) {
+/// Returns the path of kernels with five kinds of copies: wide ones, of single elements along k, or
+/// others. Where k is shorter than a stage, only stores of C count.
+inline const char* copies_path(const Gemm::Args& args) {
+  constexpr std::int64_t stage = 16;
+  if (args.k() < stage) return "short k";
   const Product32 p = with_contiguous_c(product<float, float>(args));
   const TileAccess a = access_of(p.a, 1, 2);
   const TileAccess b = access_of(p.b, 2, 1);
-  if (a == TileAccess::any || b == TileAccess::any) return 1.25;
-  return a == TileAccess::along_depth && b == TileAccess::along_depth ? 1.12 : 1;
+  if (a == TileAccess::any || b == TileAccess::any) return "any strides";
+  return a == TileAccess::along_depth && b == TileAccess::along_depth ? "along k" : "";
 }
 
-/// How long a tile's kernel takes with wide copies, without what follows slices of k:
+/// Returns how long a tile's kernel takes with wide copies, without what follows slices of k, at a
+/// share `peak` of the cores' rate:
 ///
-///   Gemm::estimate + start + C by single elements
+///   launch + max(compute, memory) + start + C by single elements
 ///
+/// compute    of the SM with the most blocks: with 133 tiles on 132 SMs, one works twice as long as
+///            it would with 132. Fewer blocks than an SM has room for hide less latency
 /// start      the first tile's latency, and a tile's epilogue: 6.6 to 7.5 us in all for the
 ///            smallest products on an H100
 /// C          four neighbors per store where nothing but the sums is stored and rows are aligned;
 ///            else L2 takes a sector of 32 bytes per element, at 1.5 times memory's rate
-inline double tile_seconds(const Speed& speed, const Gemm::Args& args, const Context& context,
-                           std::int64_t slices = 1) {
+inline double tile_seconds(const TileShape& tile, double peak, const Gemm::Args& args,
+                           const Context& context, std::int64_t slices = 1) {
   constexpr double start = 2e-6;
+  constexpr double block_start_steps = 32;  // steps of k that filling and draining a block cost
+  const NominalRates rates = nominal_rates(context);
+  const double sms = context.info().sms;
+  const auto tiles = static_cast<double>(tiles_of(args.m(), tile.rows) *
+                                         tiles_of(args.n(), tile.columns) * args.batch() * slices);
+  const double most = std::ceil(tiles / sms);
+  const double hidden =
+      0.5 + 0.5 * std::min(1.0, most / static_cast<double>(tile.groups == 1 ? tile.blocks : 1));
+  const auto k = static_cast<double>(args.alpha == 0 ? 0 : args.k() / slices);
+  const double compute = most * 2.0 * static_cast<double>(std::int64_t{tile.rows} * tile.columns) *
+                         (k + block_start_steps) /
+                         (rates.operations_per_second / sms * peak * hidden);
   const TensorRef& c = args.c;
   const std::int64_t line = c.strides[2] == 1 ? c.strides[1] : c.strides[2];
   const bool wide = (c.strides[2] == 1 || c.strides[1] == 1) && line % 4 == 0 &&
@@ -69,15 +86,16 @@ inline double tile_seconds(const Speed& speed, const Gemm::Args& args, const Con
   const double sectors = single ? static_cast<double>(args.batch()) *
                                       static_cast<double>(args.m()) * static_cast<double>(args.n())
                                 : 0;
-  return Gemm::estimate(args, speed, context, slices) + start +
-         sectors * 32 / (1.5 * nominal_rates(context).bytes_per_second);
+  return launch_seconds + std::max(compute, Gemm::cost(args).bytes / rates.bytes_per_second) +
+         start + sectors * 32 / (1.5 * rates.bytes_per_second);
 }
 
-constexpr Speed tile_speed(const TileShape& tile, double fraction) {
-  return {.peak = fraction,
-          .rows = tile.rows,
+constexpr TileFacts facts_of(const TileShape& tile, std::int64_t slices = 1) {
+  return {.rows = tile.rows,
           .columns = tile.columns,
-          .blocks_per_sm = tile.groups == 1 ? tile.blocks : 1};
+          .depth = std::int64_t{tile.steps} * tile.groups,
+          .resident = tile.blocks,
+          .slices = slices};
 }
 
 /// The tile of least estimated time for a call, and that time.
@@ -91,7 +109,7 @@ TileChoice choose_tile(const std::array<TileShape, Tiles>& tiles,
                        const Context& context) {
   TileChoice best{0, 0};
   for (std::size_t i = 0; i < Tiles; ++i) {
-    const double seconds = tile_seconds(tile_speed(tiles[i], fractions[i]), args, context);
+    const double seconds = tile_seconds(tiles[i], fractions[i], args, context);
     if (i == 0 || seconds < best.seconds) best = {static_cast<int>(i), seconds};
   }
   return best;

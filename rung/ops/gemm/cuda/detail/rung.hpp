@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "rung/core/bounds.hpp"
+#include "rung/ops/gemm/shared/cuda/facts.hpp"
 #include "rung/ops/gemm/shared/cuda/product.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {

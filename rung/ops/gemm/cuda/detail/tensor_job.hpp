@@ -12,6 +12,25 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
+/// Returns the facts of a kernel of such tiles, whose blocks stay. Lanes store C where its lines
+/// begin at no multiples of 16 bytes; boxes of A and B that begin between two lines of L2 take one
+/// more of them.
+inline Work tensor_work(const Gemm::Args& args, const Context& context, const TensorTile& tile,
+                        int slices) {
+  Work work = tile_work(args, context,
+                        {.rows = tile.rows,
+                         .columns = tile.columns,
+                         .depth = tile_depth(args),
+                         .resident = tile.resident,
+                         .slices = tile.slices_last ? 1 : slices,
+                         .cluster = tile.blocks,
+                         .stays = true},
+                        true);
+  const bool aligned = has_aligned_lines(args.a, 128) && has_aligned_lines(args.b, 128);
+  work.path = !has_aligned_lines(args.c, 16) ? "C by lanes" : aligned ? "" : "A or B unaligned";
+  return work;
+}
+
 /// An operand as a map takes it: which axis is contiguous comes last.
 template <class T>
 struct MappedOperand {

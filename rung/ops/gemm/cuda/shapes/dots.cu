@@ -97,6 +97,7 @@ SumsPlan plan_dots(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   const std::int64_t size = plan.wide ? width : 1;
   const std::int64_t loads = plan.wide ? sums_loads<T, true> : sums_loads<T, false>;
   const double request_cycles = plan.wide ? 8.0 : (along_a ? 2 : 32) + (along_b ? 2 : 32);
+  plan.requests = static_cast<int>(request_cycles);
   const double requests = static_cast<double>(elements * batch) *
                           std::ceil(static_cast<double>(k) / static_cast<double>(size * 32)) *
                           request_cycles / sms / clock;
@@ -148,9 +149,10 @@ auto with_dots(const Gemm::Args& args, F&& f) {
                                          [&]<class T>() { return f(finish_of<T>(args)); });
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return with_dots(args,
-                   [&](const auto& finish) { return plan_dots(finish.p, args, context).seconds; });
+Work work(const Gemm::Args& args, const Context& context) {
+  return visit<float, double, f16, bf16>(args.a.dtype, [&]<class T>() {
+    return sums_work<T>(args, context, plan_dots(finish_of<T>(args).p, args, context));
+  });
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -163,8 +165,8 @@ const Rung<Gemm> self{{.name = "dots",
                        .after = "few_rows",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = 1, .columns = 1},
-                       .estimate = estimate,
+                       .tile = {.rows = 1, .columns = 1},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -8,8 +8,9 @@
 #include "rung/device/last_block.hpp"
 #include "rung/device/load.hpp"
 #include "rung/device/tile/epilogue.hpp"
-#include "rung/ops/gemm/shared/cuda/slices.hpp"
 #include "rung/device/tile/strip.hpp"
+#include "rung/ops/gemm/shared/cuda/facts.hpp"
+#include "rung/ops/gemm/shared/cuda/slices.hpp"
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
@@ -33,6 +34,7 @@ struct SumsPlan {
   int splits = 1;     // blocks that share a strip of C
   std::int64_t strips = 1;  // of a matrix: what a block makes, perhaps with others
   std::int64_t depth = 0;   // of k, per block
+  int requests = 2;         // lines that a warp's loads touch at a time
   double seconds = 0;
 };
 
@@ -42,6 +44,27 @@ bool begins_wide(const T* data, std::int64_t line_stride, std::int64_t lines,
   constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 &&
          (lines <= 1 || line_stride % width == 0) && (batch <= 1 || batch_stride % width == 0);
+}
+
+/// Facts of such sums: a thread waits for each round of its loads.
+template <class T>
+Work sums_work(const Gemm::Args& args, const Context& context, const SumsPlan& plan) {
+  const std::int64_t size = plan.wide ? 16 / static_cast<std::int64_t>(sizeof(T)) : 1;
+  const std::int64_t loads = plan.wide ? sums_loads<T, true> : sums_loads<T, false>;
+  const std::int64_t along =
+      plan.lines ? (plan.lanes == 0 ? warp_size : sums_threads) * size : sums_threads / plan.lanes;
+  const double rounds =
+      std::ceil(static_cast<double>(plan.depth) / static_cast<double>(along * loads));
+  const double blocks = static_cast<double>(plan.strips * args.batch() * plan.splits);
+  return {.blocks = blocks,
+          .resident = sums_blocks,
+          .rounds = rounds,
+          .steps = unevenness(blocks, context) * rounds * plan.requests,
+          .path = plan.requests >= 32 ? "lines apart"
+                  : plan.splits > 1   ? "splits"
+                  : !plan.wide        ? (plan.lines ? "lines of elements" : "elements")
+                  : plan.lanes == 0   ? "a warp each"
+                                      : ""};
 }
 
 /// y = x M of matrices M, k x n; x is p's A, of one row where lanes are along n.

@@ -137,9 +137,41 @@ auto with_few(const Gemm::Args& args, F&& f) {
                                          [&]<class T>() { return f(with_few_rows<T>(args)); });
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return with_few(args,
-                  [&](const auto& finish) { return plan_few(finish.p, args, context).seconds; });
+template <class T>
+Work few_work(const Product<T, Accumulator<T>>& p, const Gemm::Args& args, const Context& context,
+              const FewPlan& plan) {
+  Work work;
+  with_few_shape<T>(p.b, plan.rows, [&]<int Rows, bool KMajor, bool Wide>() {
+    using Shape = FewShape<T, Rows, KMajor, Wide>;
+    const std::int64_t tiles = tiles_of(p.m(), Rows) * tiles_of(p.n(), Shape::width) * args.batch();
+    const std::int64_t steps = tiles_of(tiles_of(p.k(), plan.slices), Shape::step);
+    work.blocks = tiles * plan.slices;
+    work.resident = Shape::blocks;
+    work.rounds = steps * (Wide ? 1 : 2);
+    const double uneven = unevenness(work.blocks, context);
+    work.steps = uneven * static_cast<double>(steps);
+    work.operations = uneven * 2.0 * Shape::step * Shape::width * Rows *
+                      static_cast<double>(steps) * static_cast<double>(tiles * plan.slices) *
+                      (sizeof(T) == 8 ? 2 : 1);
+  });
+  const Lines lines = few_lines(p.b);
+  // Of a strided line, each element takes a sector.
+  const double sectors = lines == Lines::strided ? 32.0 / sizeof(T) : 1;
+  const double sums = plan.slices == 1 ? 0 : 2 * sizeof(Accumulator<T>) * plan.slices;
+  work.bytes = Gemm::cost(args).bytes * sectors +
+               sums * static_cast<double>(p.m() * args.batch()) * static_cast<double>(p.n());
+  work.launches = plan.slices == 1 ? 1 : 2;
+  work.path = lines == Lines::strided   ? "strided"
+              : lines == Lines::aligned ? (sizeof(T) == 2 ? "16 bits" : "")
+                                        : (sizeof(T) == 2 ? "elements of 16 bits" : "elements");
+  return work;
+}
+
+Work work(const Gemm::Args& args, const Context& context) {
+  return visit<float, double, f16, bf16>(args.a.dtype, [&]<class T>() {
+    const auto finish = with_few_rows<T>(args);
+    return few_work(finish.p, args, context, plan_few(finish.p, args, context));
+  });
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -152,8 +184,8 @@ const Rung<Gemm> self{{.name = "few_rows",
                        .after = "split_k",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = few_max_rows<float>, .columns = 32},
-                       .estimate = estimate,
+                       .tile = {.rows = few_max_rows<float>, .columns = 32},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

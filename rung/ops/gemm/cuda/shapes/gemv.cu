@@ -103,6 +103,7 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   } else {
     plan.wide = plan.wide && n % width == 0;
   }
+  if (!contiguous) plan.requests = 32;
   const std::int64_t size = plan.wide ? width : 1;
   const std::int64_t steps = plan.lines ? size : 1;  // of k, per load
   const std::int64_t loads = plan.wide ? sums_loads<T, true> : sums_loads<T, false>;
@@ -162,9 +163,10 @@ auto with_gemv(const Gemm::Args& args, F&& f) {
                                          [&]<class T>() { return f(with_one_row<T>(args)); });
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return with_gemv(args,
-                   [&](const auto& finish) { return plan_gemv(finish.p, args, context).seconds; });
+Work work(const Gemm::Args& args, const Context& context) {
+  return visit<float, double, f16, bf16>(args.a.dtype, [&]<class T>() {
+    return sums_work<T>(args, context, plan_gemv(with_one_row<T>(args).p, args, context));
+  });
 }
 
 template <class T>
@@ -188,8 +190,8 @@ const Rung<Gemm> self{{.name = "gemv",
                        .after = "dots",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = 1, .columns = 32},
-                       .estimate = estimate,
+                       .tile = {.rows = 1, .columns = 32},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

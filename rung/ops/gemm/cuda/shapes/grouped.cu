@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "rung/device/ptx/matrix.hpp"
-#include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/device/tile/strip.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
 #include "rung/ops/gemm/cuda/detail/tile.hpp"
 #include "rung/ops/gemm/op/grouped.hpp"
 
@@ -304,7 +304,7 @@ const Rung<Gemm> self{{.name = "grouped",
                        .backend = device_backend,
                        .teaching = true,  // of one product: for lists, see gemm_grouped()
                        .supports = supports,
-                       .speed = {.rows = tile, .columns = tile},
+                       .tile = {.rows = tile, .columns = tile},
                        .run = run}};
 const GroupedKernel grouped{"grouped", device_backend, supports, seconds, run_group};
 

@@ -284,39 +284,28 @@ ShortCut cut_short(const P& p, const Context& context) {
           .columns = warp_columns * along - before};
 }
 
-/// launch + start + max(memory, waves of blocks, each some rounds of its warps' rows)
 template <class P>
-double short_seconds(const P& p, const Context& context, double bytes) {
-  constexpr double start = 1.5e-6;      // the latency of loads of A and B, then of stores
-  constexpr double memory_share = 0.7;  // of the nominal rate: what stores reach
-  constexpr double issue_share = 0.6;   // of the cycles in which a scheduler has an instruction
+Work short_work(const P& p, const Gemm::Args& args, const Context& context) {
   constexpr int width = lane_columns<typename P::Sum>;
   constexpr int at_once = rows_at_once<typename P::Sum>;
-  constexpr double others = 15 + 30.0 * at_once;  // instructions; fitted, as the share is
-  const NominalRates rates = nominal_rates(context);
-  const double sms = context.info().sms;
-  const double clock = rates.operations_per_second / sms / 256;
   const ShortCut cut = cut_short(p, context);
-  const double grid = static_cast<double>(tiles_of(p.m(), cut.height())) *
-                      static_cast<double>(tiles_of(p.n(), cut.columns)) *
-                      static_cast<double>(p.c.shape[0]);
-  const double waves = std::ceil(grid / (blocks * sms));
-  const double warps_of_scheduler = std::min<double>(blocks, std::ceil(grid / sms)) * warps / 4;
   const double rounds = static_cast<double>(cut.height()) * cut.along / warps / at_once;
-  const double multiply_adds = static_cast<double>(round_up(p.k(), width)) * width * at_once *
-                               (sizeof(typename P::Sum) == 8 ? 2 : 1);
-  const double round = (multiply_adds + others) * warps_of_scheduler / issue_share / clock;
-  const double memory =
-      bytes / rates.bytes_per_second / memory_share * (p.c.strides[2] == 1 ? 1 : 4);
-  return launch_seconds + std::max(memory, waves * (start / 2 + rounds * round)) + start / 2;
+  const std::int64_t instructions = (round_up(p.k(), width) * width + 30) * at_once;
+  const double grid = static_cast<double>(tiles_of(p.m(), cut.height()) *
+                                          tiles_of(p.n(), cut.columns) * args.batch());
+  return {.bytes = Gemm::cost(args).bytes * (p.c.strides[2] == 1 ? 1 : 4),
+          .blocks = grid,
+          .resident = blocks,
+          .rounds = rounds,
+          .steps = unevenness(grid, context) * rounds * static_cast<double>(instructions),
+          .path = sizeof(typename P::Sum) == 8 ? "f64" : ""};
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  double seconds = 0;
-  with_product(args, [&](const auto& p) {
-    seconds = short_seconds(with_contiguous_c(p), context, Gemm::cost(args).bytes);
-  });
-  return seconds;
+Work work(const Gemm::Args& args, const Context& context) {
+  Work work;
+  with_product(args,
+               [&](const auto& p) { work = short_work(with_contiguous_c(p), args, context); });
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -338,8 +327,8 @@ const Rung<Gemm> self{{.name = "short_k",
                        .after = "simt_top",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = rows, .columns = 128},
-                       .estimate = estimate,
+                       .tile = {.rows = rows, .columns = 128},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

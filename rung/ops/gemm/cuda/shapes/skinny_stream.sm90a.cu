@@ -238,9 +238,14 @@ Support supports(const Gemm::Args& args, const Context& context) {
   });
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return with_few_columns(args, [&](const auto&, const auto& w, const auto&) {
-    return plan_of(args, w.k_major, context).seconds;
+Work work(const Gemm::Args& args, const Context& context) {
+  return with_few_columns(args, [&](const auto&, const auto& w, const auto&) -> Work {
+    const SkinnyPlan plan = plan_of(args, w.k_major, context);
+    const std::int64_t turns = tiles_of(plan.tiles * args.batch(), plan.blocks);
+    const std::int64_t columns = padded_columns(smaller(args.m(), args.n()));
+    return {.blocks = plan.blocks,
+            .rounds = turns * (tiles_of(args.k(), chunk_depth) + plan.rows / 8),
+            .steps = turns * (plan.rows + columns) * args.k()};
   });
 }
 
@@ -254,8 +259,8 @@ const Rung<Gemm> self{{.name = "skinny_stream",
                        .after = "few_rows",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = most_columns, .columns = 128},
-                       .estimate = estimate,
+                       .tile = {.rows = most_columns, .columns = 128},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

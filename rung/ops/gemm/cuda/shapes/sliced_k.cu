@@ -69,11 +69,11 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
       [&](int j) { return first_column + Tile::column(j); });
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double combining = 1e-6;  // the groups' sums
-  // Four groups of warps hide half of what single copies cost.
-  return choose_tile(shapes, fractions, args, context).seconds * (1 + copy_factor(args)) / 2 +
-         combining;
+Work work(const Gemm::Args& args, const Context& context) {
+  const int tile = choose_tile(shapes, fractions, args, context).tile;
+  Work work = tile_work(args, context, facts_of(shapes[tile]));
+  work.path = copies_path(args);
+  return work;
 }
 
 template <int Shape>
@@ -100,8 +100,8 @@ const Rung<Gemm> self{{.name = "sliced_k",
                        .after = "simt_top",
                        .backend = device_backend,
                        .supports = require_short_strides,
-                       .speed = {.rows = shapes[1].rows, .columns = shapes[1].columns},
-                       .estimate = estimate,
+                       .tile = {.rows = shapes[1].rows, .columns = shapes[1].columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -44,6 +44,7 @@ struct SmallPlan {
   // Operands, and C, of neighboring products are one array without gaps.
   bool flat_a = false, flat_b = false, flat_c = false;
   std::int64_t shared_bytes = 0;
+  double resident = 1, rounds = 0, issued = 0;  // blocks of an SM; of a block
   double seconds = 0;
 };
 
@@ -345,6 +346,9 @@ SmallPlan plan_small(const Gemm::Args& args, const Context& context) {
                 .flat_b = flat_b && depth >= k,
                 .flat_c = plain,
                 .shared_bytes = shared_bytes,
+                .resident = resident,
+                .rounds = rounds + static_cast<double>(k) / 8,
+                .issued = larger(issued, from_shared),
                 .seconds = seconds};
       }
     }
@@ -359,8 +363,14 @@ Support supports(const Gemm::Args& args, const Context& context) {
              : unsupported("C has more than 256 tiles of 8 x 8 (f64: 4 x 4), or 96 KiB");
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return plan_small(args, context).seconds;
+Work work(const Gemm::Args& args, const Context& context) {
+  const SmallPlan plan = plan_small(args, context);
+  const double blocks = static_cast<double>(tiles_of(args.batch(), plan.products));
+  return {.blocks = blocks,
+          .resident = plan.resident,
+          .rounds = plan.rounds,
+          .steps = unevenness(blocks, context) * plan.issued,
+          .path = plan.flat_a && plan.flat_b ? "flat" : ""};
 }
 
 template <int Tile, class P>
@@ -391,8 +401,8 @@ const Rung<Gemm> self{{.name = "small_products",
                        .after = "sliced_k",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = 64, .columns = 64},
-                       .estimate = estimate,
+                       .tile = {.rows = 64, .columns = 64},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

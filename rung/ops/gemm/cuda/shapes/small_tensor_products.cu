@@ -16,10 +16,10 @@
 #include <cmath>
 
 #include "rung/device/ptx/matrix.hpp"
-#include "rung/ops/gemm/cuda/detail/rung.hpp"
-#include "rung/ops/gemm/shared/cuda/slices.hpp"
-#include "rung/ops/gemm/cuda/detail/small_operand.hpp"
 #include "rung/device/tile/strip.hpp"
+#include "rung/ops/gemm/cuda/detail/rung.hpp"
+#include "rung/ops/gemm/cuda/detail/small_operand.hpp"
+#include "rung/ops/gemm/shared/cuda/slices.hpp"
 #include "rung/ops/gemm/shared/cuda/tensor_cost.hpp"
 
 namespace rung {
@@ -191,7 +191,8 @@ struct SmallTensorPlan {
   int products = 0;  // 0: operands of one do not fit
   int down = 1, along = 1;
   int stage_bytes = 0;
-  int resident = 1;  // blocks per SM
+  int resident = 1;             // blocks per SM
+  double rounds = 0, each = 0;  // of a group; instructions of a product
   double seconds = 0;
 };
 
@@ -246,6 +247,8 @@ SmallTensorPlan plan_small(const Gemm::Args& args, const Context& context) {
   const double issued = std::ceil(groups / sms) * plan.products * each / 4 / clock / issue_share;
   const double chain = latency + std::ceil(static_cast<double>(plan.products * tiles) / warps) *
                                      (steps * step_seconds + strip_seconds);
+  plan.rounds = 1 + std::ceil(static_cast<double>(plan.products * tiles) / warps) * (steps / 8 + 1);
+  plan.each = each;
   const double rounds = std::ceil(groups / (sms * plan.resident));
   const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / memory_share;
   plan.seconds = launch_seconds + start + std::max({memory, issued, rounds * chain});
@@ -265,8 +268,14 @@ Support supports(const Gemm::Args& args, const Context& context) {
              : unsupported("the operands of one product exceed 96 KiB of shared memory");
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return plan_small(args, context).seconds;
+Work work(const Gemm::Args& args, const Context& context) {
+  const SmallTensorPlan plan = plan_small(args, context);
+  const double groups = static_cast<double>(tiles_of(args.batch(), plan.products));
+  const double blocks = std::min(groups, double{1} * context.info().sms * plan.resident);
+  return {.blocks = blocks,
+          .resident = plan.resident,
+          .rounds = groups / blocks * plan.rounds,
+          .steps = unevenness(blocks, context) * groups / blocks * plan.products * plan.each};
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -300,8 +309,8 @@ const Rung<Gemm> self{{.name = "small_tensor_products",
                        .after = "small_products",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = tile_rows, .columns = tile_columns},
-                       .estimate = estimate,
+                       .tile = {.rows = tile_rows, .columns = tile_columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

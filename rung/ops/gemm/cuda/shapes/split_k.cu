@@ -90,7 +90,7 @@ Plan plan(const Gemm::Args& args, const Context& context) {
                          elements > workspace_limit / 4 / slices)) {
         break;
       }
-      double seconds = tile_seconds(tile_speed(tile, fractions[shape]), args, context, slices);
+      double seconds = tile_seconds(tile, fractions[shape], args, context, slices);
       if (slices > 1) {  // each matrix of a batch has two launches of its own
         const double partial_bytes = 8.0 * slices * static_cast<double>(elements);
         seconds =
@@ -137,10 +137,22 @@ Product32 slices_of(const Product32& p, float* partial, std::int64_t slice_depth
   return slices;
 }
 
-/// Without the partial sums: how many there are depends on the device.
-double estimate(const Gemm::Args& args, const Context& context) {
-  const double copies = copy_factor(args);
-  return plan(args, context).seconds * copies * copies;
+Work work(const Gemm::Args& args, const Context& context) {
+  const Plan chosen = plan(args, context);
+  const std::int64_t k = std::max<std::int64_t>(args.k(), 1);
+  const std::int64_t steps = shapes[chosen.shape].steps;
+  const TileFacts facts = facts_of(
+      shapes[chosen.shape], tiles_of(k, tiles_of(tiles_of(k, chosen.slices), steps) * steps));
+  Work work = tile_work(args, context, facts);
+  // Each matrix of a batch has two launches of its own.
+  if (chosen.slices > 1) {
+    work.launches = 2 * args.batch();
+    work.blocks = work.blocks / static_cast<double>(args.batch());
+    work.rounds = work.rounds * static_cast<double>(args.batch());
+    work.steps = work.steps * static_cast<double>(args.batch());
+  }
+  work.path = copies_path(args);
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -166,8 +178,8 @@ const Rung<Gemm> self{{.name = "split_k",
                        .after = "warp_tile",
                        .backend = device_backend,
                        .supports = require_short_strides,
-                       .speed = {.rows = shapes[0].rows, .columns = shapes[0].columns},
-                       .estimate = estimate,
+                       .tile = {.rows = shapes[0].rows, .columns = shapes[0].columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

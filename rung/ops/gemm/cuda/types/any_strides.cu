@@ -88,23 +88,23 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-/// Doubles take twice the registers, and as long again to multiply.
-double estimate(const Gemm::Args& args, const Context& context) {
+Work work(const Gemm::Args& args, const Context& context) {
   const bool doubles = args.a.dtype == DType::f64;
-  return Gemm::estimate(args,
-                        {.peak = doubles ? 0.2 : 0.4,
-                         .rows = tuning.rows,
+  Work work = tile_work(args, context,
+                        {.rows = tuning.rows,
                          .columns = tuning.columns,
-                         .blocks_per_sm = doubles ? 1 : 2},
-                        context);
+                         .depth = tuning.steps,
+                         .resident = doubles ? 1 : 2});
+  if (doubles) work.path = "f64";
+  return work;
 }
 
 const Rung<Gemm> self{{.name = "any_strides",
                        .after = "register_tile_2d",
                        .backend = device_backend,
                        .supports = require_wide_types,
-                       .speed = {.rows = tuning.rows, .columns = tuning.columns},
-                       .estimate = estimate,
+                       .tile = {.rows = tuning.rows, .columns = tuning.columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

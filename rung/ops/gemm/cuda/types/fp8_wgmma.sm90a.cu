@@ -63,8 +63,13 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   return plan_tensor(args, context, fp8_tiles, true);
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return plan_of(turned(args), context).seconds + ByteOperands(args).seconds(context);
+Work work(const Gemm::Args& args, const Context& context) {
+  const Gemm::Args call = turned(args);
+  const TensorPlan plan = plan_of(call, context);
+  Work work = tensor_work(call, context, fp8_tiles[plan.tile], plan.slices);
+  ByteOperands(args).add_to(work);
+  if (args.has_scales()) work.path = "scales";
+  return work;
 }
 
 /// C and what follows the sums, for the kernel that adds up slices.
@@ -100,8 +105,8 @@ const Rung<Gemm> self{{.name = "fp8_wgmma",
                        .after = "persistent",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = fp8_tiles[0].rows, .columns = fp8_tiles[0].columns},
-                       .estimate = estimate,
+                       .tile = {.rows = fp8_tiles[0].rows, .columns = fp8_tiles[0].columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

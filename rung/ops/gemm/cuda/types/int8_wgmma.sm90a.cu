@@ -10,8 +10,8 @@
 // Tried    -
 // Source   PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
 #include "rung/device/collectives.hpp"
-#include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
 #include "rung/device/tile/roles.hpp"
+#include "rung/ops/gemm/cuda/detail/byte_operands.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"
 
 namespace rung {
@@ -132,8 +132,10 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   return plan;
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return plan_of(args, context).seconds + ByteOperands(args).seconds(context);
+Work work(const Gemm::Args& args, const Context& context) {
+  Work work = tensor_work(args, context, int8_tiles[plan_of(args, context).tile], 1);
+  ByteOperands(args).add_to(work);
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -178,8 +180,8 @@ const Rung<Gemm> self{{.name = "int8_wgmma",
                        .after = "fp8_wgmma",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = tile_rows, .columns = 256},
-                       .estimate = estimate,
+                       .tile = {.rows = tile_rows, .columns = 256},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

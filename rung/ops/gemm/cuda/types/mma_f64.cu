@@ -311,8 +311,16 @@ Support supports(const Gemm::Args& args, const Context& context) {
   return tiles <= 0x1p31 / 128 ? supported : unsupported("more than 2^24 tiles of C");
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  return plan_f64(args, context).seconds;
+Work work(const Gemm::Args& args, const Context& context) {
+  const F64Plan plan = plan_f64(args, context);
+  const F64Shape& shape = f64_shapes[plan.shape];
+  const std::int64_t k = larger<std::int64_t>(args.k(), 1);
+  return tile_work(args, context,
+                   {.rows = shape.rows,
+                    .columns = shape.columns,
+                    .depth = steps,
+                    .resident = shape.blocks,
+                    .slices = tiles_of(k, tiles_of(tiles_of(k, plan.slices), steps) * steps)});
 }
 
 /// Along which axis lines lie: the one that is closer together in memory.
@@ -391,8 +399,8 @@ const Rung<Gemm> self{{.name = "mma_f64",
                        .after = "any_strides",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = f64_shapes[0].rows, .columns = f64_shapes[0].columns},
-                       .estimate = estimate,
+                       .tile = {.rows = f64_shapes[0].rows, .columns = f64_shapes[0].columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

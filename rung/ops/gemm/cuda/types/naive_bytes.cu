@@ -11,8 +11,8 @@
 // Source   -
 #include <algorithm>
 
-#include "rung/ops/gemm/cuda/detail/bytes.hpp"
 #include "rung/device/tile/epilogue.hpp"
+#include "rung/ops/gemm/cuda/detail/bytes.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"
 
 namespace rung {
@@ -21,7 +21,7 @@ namespace {
 using namespace gemm_cuda;
 
 constexpr Tiling tiling{.rows = 8, .columns = 32, .block = {32, 8}};
-constexpr Speed speed{.peak = 0.02, .rows = 1, .columns = 1};
+constexpr TileExtents tile_extents{.rows = 1, .columns = 1};
 
 /// Operands of e4m3, unless a flag says e5m2. A part of C (slice) keeps in mind where it begins,
 /// because factors belong to 128 columns.
@@ -100,19 +100,22 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-/// As naive_coalesced: a thread waits for two loads at each step of k.
-double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double latency = 95e-9;
-  const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
-  return std::max(Gemm::estimate(args, speed, context), launch_seconds + k * latency);
+Work work(const Gemm::Args& args, const Context&) {
+  const std::int64_t k = args.alpha == 0 ? 0 : args.k();
+  return {
+      .blocks = tiles_of(args.m(), tiling.rows) * tiles_of(args.n(), tiling.columns) * args.batch(),
+      .resident = 8,
+      .rounds = k,
+      .steps = k * std::min<std::int64_t>(args.m(), tiling.rows),
+      .path = args.a.dtype == DType::i8 ? "i8" : ""};
 }
 
 const Rung<Gemm> self{{.name = "naive_bytes",
                        .after = "naive_coalesced",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = speed,
-                       .estimate = estimate,
+                       .tile = tile_extents,
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -90,14 +90,14 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   return plan_tensor(args, context, persistent_tiles, true);
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double share = 0.6;  // of memory's rate that copies reach
-  return with_packed(args, [&](const auto& operands) {
-    const double copies = (operands.a.packs ? 1 : 0) + (operands.b.packs ? 1 : 0);
-    return plan_of(args, context).seconds + copies * launch_seconds +
-           2 * static_cast<double>(operands.bytes()) /
-               (share * nominal_rates(context).bytes_per_second);
+Work work(const Gemm::Args& args, const Context& context) {
+  const TensorPlan plan = plan_of(args, context);
+  Work work = tensor_work(args, context, persistent_tiles[plan.tile], plan.slices);
+  with_packed(args, [&](const auto& operands) {
+    work.launches = work.launches + (operands.a.packs ? 1.0 : 0.0) + (operands.b.packs ? 1.0 : 0.0);
+    work.bytes = work.bytes + 2 * static_cast<double>(operands.bytes());
   });
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -117,8 +117,8 @@ const Rung<Gemm> self{{.name = "packed",
                        .after = "persistent",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = persistent_rows, .columns = 256},
-                       .estimate = estimate,
+                       .tile = {.rows = persistent_rows, .columns = 256},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -75,14 +75,13 @@ Support supports(const Gemm::Args& args, const Context& context) {
                                               : unsupported("copies of more than 1 GiB");
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double share = 0.6;  // of memory's rate that copies reach
+Work work(const Gemm::Args& args, const Context& context) {
   const Product32 p = with_contiguous_c(product<float, float>(args));
   const Packs which = packs(p);
-  return simt_top_choice(args, context).seconds +
-         ((which.a ? 1 : 0) + (which.b ? 1 : 0)) * launch_seconds +
-         2 * static_cast<double>(copied_bytes(p)) /
-             (share * nominal_rates(context).bytes_per_second);
+  Work work = simt_top_work(args, context);
+  work.launches = 1 + (which.a ? 1 : 0) + (which.b ? 1 : 0);
+  work.bytes = work.bytes + 2 * static_cast<double>(copied_bytes(p));
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -101,8 +100,8 @@ const Rung<Gemm> self{{.name = "simt_packed",
                        .after = "simt_top",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = 128, .columns = 256},
-                       .estimate = estimate,
+                       .tile = {.rows = 128, .columns = 256},
+                       .work = work,
                        .run = run}};
 
 }  // namespace

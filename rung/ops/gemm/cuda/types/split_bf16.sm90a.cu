@@ -252,11 +252,12 @@ TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   return plan_tensor(args, context, split_tiles, true);
 }
 
-double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double share = 0.6;  // of memory's rate that splitting reaches
-  return plan_of(args, context).seconds + 2 * launch_seconds +
-         SplitOperands(args).bytes() * (1 + 2.0 / parts) /
-             (share * nominal_rates(context).bytes_per_second);
+Work work(const Gemm::Args& args, const Context& context) {
+  const TensorPlan plan = plan_of(args, context);
+  Work work = tensor_work(args, context, split_tiles[plan.tile], plan.slices);
+  work.launches = work.launches + 2.0;
+  work.bytes = work.bytes + SplitOperands(args).bytes() * (1 + 2.0 / parts);
+  return work;
 }
 
 void run(const Gemm::Args& args, Context& context) {
@@ -315,8 +316,8 @@ const Rung<Gemm> self{{.name = "split_bf16",
                        .after = "persistent",
                        .backend = device_backend,
                        .supports = supports,
-                       .speed = {.rows = tile_rows, .columns = tile_columns},
-                       .estimate = estimate,
+                       .tile = {.rows = tile_rows, .columns = tile_columns},
+                       .work = work,
                        .run = run}};
 
 }  // namespace
