@@ -108,7 +108,16 @@ std::vector<Problem> Loss::check_problems(Backend backend) {
       "bf16 7x100,hinge",                            //
       "bf16 6x90,masked,losses",                     //
   });
-  if (backend == Backend::simt) return problems;
+  if (backend == Backend::simt) {
+    // Rows that a cluster shares.
+    const std::vector<Problem> longer = Problem::parse_all({
+        "bf16 2x33001,losses,ignored,in_place",
+        "f32 2x16400,smoothing=0.1,masked",
+        "f16 1x32776,wrong,forward",
+    });
+    problems.insert(problems.end(), longer.begin(), longer.end());
+    return problems;
+  }
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 3000x10,losses,ignored",  // more chunks than one
       "f32 500x1023,smoothing=0.1",

@@ -81,7 +81,9 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
     const std::vector<Problem> wider =
         Problem::parse_all({"f32 2x2304,gamma,beta,residual", "bf16 2x4104,gamma,beta,stats",
                             "f64 1x4100,gamma,beta", "bf16 1x20480,gamma,beta", "f16 1x32776,gamma",
-                            "f32 1x9001,rms,gamma", "f32 1x18000,gamma,beta"});
+                            "f32 1x9001,rms,gamma", "f32 1x18000,gamma,beta",
+                            "f32 3x1029,gamma,beta,stats,in_place", "bf16 2x4109,gamma,beta,stats",
+                            "f16 2x4102,rms,gamma,f32_weights", "bf16 1x18501,gamma,beta"});
     problems.insert(problems.end(), wider.begin(), wider.end());
     return problems;
   }

@@ -136,6 +136,8 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
       "f32 300x70,axes=0",                       // columns in several parts
       "f32 50x3,mean,axes=0",                    // few columns
       "f32 9000x3,axes=0",                       //
+      "f32 3x1301,axes=0",                       // few long rows
+      "bf16 6x1030,argmax,axes=0",               //
       "f32 200x3,norm,axes=1",                   // short rows
       "f64 70x4,argmin,axes=1,nan,out=i32",      //
       "bf16 300x12,axes=1",                      //

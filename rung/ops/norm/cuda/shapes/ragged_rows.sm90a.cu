@@ -10,7 +10,7 @@
 //          x is read once.
 // Cost     compulsory traffic; one packet of 16 bytes from every warp to every block per row. Shared
 //          memory is read twice and written once, 4 bytes per lane.
-// Limits   compute capability 9; contiguous rows of 4096 to 147456 elements of f32, f16 or bf16
+// Limits   compute capability 9; contiguous rows of 1025 to 147456 elements of f32, f16 or bf16
 //          that cut packs, without a residual. Where x and y are misaligned by different amounts,
 //          y is stored by elements.
 #include "rung/core/bounds.hpp"
@@ -30,7 +30,7 @@ constexpr int ragged_elements = 36;  // per thread: gamma and beta take 72 regis
 constexpr int ragged_threads = 512;  // of 128 registers
 constexpr int ragged_blocks = 8;     // per cluster: more are not portable
 constexpr int most_stages = 6;
-constexpr std::int64_t shortest_ragged_row = 4096;
+constexpr std::int64_t shortest_ragged_row = 1025;
 constexpr std::int64_t longest_part = std::int64_t{ragged_threads} * ragged_elements;
 
 /// The ring follows it, from a multiple of 128 bytes on.
@@ -119,9 +119,9 @@ __global__ void __launch_bounds__(ragged_threads, 1)
 
   int stage = 0;
   unsigned parity = 0;
-  unsigned sent_parity = 0;
-  int turn = 0;
-  for (int row = first_row; row < rows; row += step) {
+  unsigned round = 0;
+  for (int row = first_row; row < rows; row += step, ++round) {
+    const unsigned turn = round % 2;
     const T* const x = row_of(row);
     const RowCut<T> cut(x, length);
     const int next_stage = stage + 1 == shape.stages ? 0 : stage + 1;
@@ -147,7 +147,7 @@ __global__ void __launch_bounds__(ragged_threads, 1)
       part.center = center_near(warp_reduce(sum, Plus{}) * share);
     }
     Moments<float> moments[2] = {};
-#pragma unroll
+#pragma unroll 6
     for (int k = 0; k < accesses; ++k) {
       if (!has(k)) continue;
       const Pack<T, unit> s = load_wide<unit>(staged + k * warp_size * unit);
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(ragged_threads, 1)
     if (lane < blocks) {
       ptx::cluster_send(scratch.parts[turn][rank * warps + warp], part, scratch.sent[turn], lane);
     }
-    ptx::mbarrier_wait_cluster(scratch.sent[turn], sent_parity);
+    ptx::mbarrier_wait_cluster(scratch.sent[turn], round / 2 % 2);
     float center = 0;
     const Moments<float> of_row = join(call, scratch.parts[turn], blocks * warps, center);
     const Scale<float> scale = scale_about(call, center, of_row);
@@ -174,19 +174,21 @@ __global__ void __launch_bounds__(ragged_threads, 1)
 
     T* const y = call.y + place<norm_lines::row_y>(call, row) + begin;
     const bool alike = lead_of<vector_width<T>>(y) == cut.lead;
-    T* const to = alike ? staged : y + mine;
+    const auto write = [&](T* to) {
 #pragma unroll
-    for (int k = 0; k < accesses; ++k) {
-      if (!has(k)) continue;
-      const Pack<T, unit> s = load_wide<unit>(staged + k * warp_size * unit);
-      Pack<T, unit> results;
+      for (int k = 0; k < accesses; ++k) {
+        if (!has(k)) continue;
+        const Pack<T, unit> s = load_wide<unit>(staged + k * warp_size * unit);
+        Pack<T, unit> results;
 #pragma unroll
-      for (int i = 0; i < unit; ++i) {
-        const float z = (convert<float>(s[i]) - scale.center) * scale.rstd + scale.shift;
-        results[i] = convert<T>(z * gamma[k * unit + i] + beta[k * unit + i]);
+        for (int i = 0; i < unit; ++i) {
+          const float z = (convert<float>(s[i]) - scale.center) * scale.rstd + scale.shift;
+          results[i] = convert<T>(z * gamma[k * unit + i] + beta[k * unit + i]);
+        }
+        store_wide(to + k * warp_size * unit, results);
       }
-      store_wide(to + k * warp_size * unit, results);
-    }
+    };
+    alike ? write(staged) : write(y + mine);
     ptx::fence_async_proxy();
     __syncthreads();  // results are complete, and nobody reads x or the parts any more
 
@@ -202,8 +204,6 @@ __global__ void __launch_bounds__(ragged_threads, 1)
     if (warp == 0) write_edge(row + step, next_stage, edge);
     stage = next_stage;
     if (stage == 0) parity ^= 1;
-    turn ^= 1;
-    if (turn == 0) sent_parity ^= 1;
   }
   if (thread == 0) ptx::bulk_wait<0>();
   ptx::cluster_sync();  // shared memory that others still send to must not go away
@@ -229,7 +229,7 @@ RaggedPlan ragged_plan(const Norm::Args& args, const Context& context) {
   plan.shape.part = static_cast<int>(part);
   plan.threads =
       static_cast<int>(round_up(ceil_div(part, std::int64_t{ragged_elements}), warp_size));
-  plan.per_sm = clamped(ragged_threads / plan.threads, 1, 4);
+  plan.per_sm = clamped(ragged_threads / plan.threads, 1, 8);
   plan.shape.stage_bytes = static_cast<int>(cut_row_bytes(part, element));
   const auto bytes = static_cast<std::int64_t>(context.info().shared_per_block) / plan.per_sm -
                      static_cast<std::int64_t>(sizeof(RaggedShared)) - 1024;
@@ -249,7 +249,7 @@ Support supports(const Norm::Args& args, const Context& context) {
   if (const Support rows = require_contiguous_rows(args, context); !rows) return rows;
   if (args.rows() > 0x3fffffff) return unsupported("more than 2^30 rows");
   if (args.columns() < shortest_ragged_row || args.columns() > ragged_blocks * longest_part) {
-    return unsupported("rows of 4096 to 147456 elements");
+    return unsupported("rows of 1025 to 147456 elements");
   }
   return all_packs_whole(args) ? unsupported("rows must cut packs of 16 bytes") : supported;
 }
