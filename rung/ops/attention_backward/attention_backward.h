@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Gradients of scaled dot-product attention in C. Shapes, types, masked keys, aliasing, accuracy
+ * and errors: rung/ops/attention_backward/attention_backward.hpp.
+ */
+#ifndef RUNG_OPS_ATTENTION_BACKWARD_ATTENTION_BACKWARD_H
+#define RUNG_OPS_ATTENTION_BACKWARD_ATTENTION_BACKWARD_H
+
+#include "rung/c/api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* May grow at its end; `size` tells a library how much of it the program knows. Those that
+ * rung_attention was called with. */
+typedef struct rung_attention_backward_options {
+  size_t size;
+  double scale;                   /* 0: 1 / sqrt(D) */
+  int causal;                     /* not 0: the last query sees all keys, one before it one less */
+  const rung_tensor* key_lengths; /* B, i32: how many keys each batch element has; NULL: all */
+  const char* rung;               /* one rung by name; NULL: the best */
+} rung_attention_backward_options;
+
+/* Sets the first `size` bytes - sizeof(rung_attention_backward_options) - to defaults: all off. */
+RUNG_C_API rung_status
+rung_attention_backward_options_init(rung_attention_backward_options* options, size_t size);
+
+/* Writes dq, dk and dv from the operands of rung_attention, its results o and lse, and dout, the
+ * gradient of o. q, dq: B x H x Sq x D, k, dk: B x Hk x Sk x D, v, dv: B x Hk x Sk x Dv, o, dout:
+ * B x H x Sq x Dv, lse: B x H x Sq. NULL options are the defaults. */
+RUNG_C_API rung_status rung_attention_backward(rung_context* context, const rung_tensor* q,
+                                               const rung_tensor* k, const rung_tensor* v,
+                                               const rung_tensor* o, const rung_tensor* lse,
+                                               const rung_tensor* dout, const rung_tensor* dq,
+                                               const rung_tensor* dk, const rung_tensor* dv,
+                                               const rung_attention_backward_options* options);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention_backward: gradients of scaled dot-product attention (ops/attention) with respect to q,
+// k and v, from its results o and lse and the gradient dout of o.
+//
+//   p[b, h, i, j]  = exp(scale sum_d q[b, h, i, d] k[b, g, j, d] - lse[b, h, i])
+//   ds[b, h, i, j] = p sum_c dout[b, h, i, c] (v[b, g, j, c] - o[b, h, i, c])
+//   dq[b, h, i, :] = scale sum_j ds k[b, g, j, :]
+//   dk[b, g, j, :] = scale sum_h sum_i ds q[b, h, i, :]
+//   dv[b, g, j, :] = sum_h sum_i p dout[b, h, i, :]
+//
+// where g = h / (H / Hk) is the head of k and v of head h, of which H / Hk add up in dk and dv, and
+// over the pairs of a query i and a key j that it sees, which are those of attention(), called with
+// the same options: all keys of its batch element, Sk or key_lengths[b] (below 0 counts as 0, above
+// Sk as Sk); where causal, of L keys those with j <= i + L - Sq.
+//
+// Shapes   q and dq: B x H x Sq x D; k and dk: B x Hk x Sk x D; v and dv: B x Hk x Sk x Dv; o and
+//          dout: B x H x Sq x Dv; lse: B x H x Sq; key_lengths: B. D and Dv are 1 or more. Hk
+//          divides H. Empty gradients: nothing is written to them.
+// Strides  any, zero (broadcast) in what is read too: memory in the order B x S x H x D is a matter
+//          of strides. What is written must not overlap itself.
+// Types    q, k, v, o, dout, dq, dk, dv: one of f32, f64, f16, bf16. lse: f32, f64 for f64.
+//          key_lengths: i32. Sums are kept in f32, f64 for f64.
+// Scale    as of attention(): above 0 and within the range of f32; 0, the default, stands for
+//          1 / sqrt(D).
+// Special  A query that sees no key: its dq is 0, and it adds nothing to dk and dv. A key that no
+//          query sees: its dk and dv are 0. What is stored for either, lse included, never reaches
+//          a result. An lse of -infinity: p is 0. A NaN or an infinity elsewhere makes any of the
+//          gradients of its batch element and its head of k NaN, infinite or any number.
+// Range    scores, scale q, lse, each times log2(e), p, ds and the sums stay in the arithmetic's
+//          range, for f16 p and ds in that of f16; else results may be any numbers. With lse as
+//          attention() writes it p is at most 1, but for rounding.
+// Aliasing dq, dk and dv overlap nothing else. Overlap is decided by address ranges, from the
+//          lowest to the highest byte that a tensor touches, so that tensors whose elements
+//          interleave are refused.
+// Accuracy with u the unit roundoff of the arithmetic (twice that for f16 and bf16, where tensor
+//          cores truncate), r the unit roundoff of f16 or bf16 for these types (p and ds may be
+//          rounded to the type of q before they are multiplied), else 0, s the scores, and sums of
+//          n terms:
+//            e       = u ((D + 8) scale sum |q k| + 8 |lse| + 4 |s - lse| + 8)
+//            E(p)    = p (exp(e) - 1)
+//            E(ds)   = (E(p) + 4 u p) |ds / p| + p exp(e) (Dv + 8) u (sum |dout v| + sum |dout o|)
+//            |error of dq| <= scale sum (E(ds) + ((2 n + 40) u + r) |ds|) |k|, dk alike with |q|,
+//            |error of dv| <= sum (E(p) + ((2 n + 40) u + r) p) |dout|,
+//          plus one rounding to the result's type; what underflows counts as zero.
+// Repeats  the same bits from run to run and for any number of threads: no floating-point atomics.
+// Errors   Error(invalid_argument) for shapes, types, scale, aliasing; Error(unsupported) where no
+//          rung of the backend takes the call, with every rung's reason.
+// Source   T. Dao and others, FlashAttention, 2022; T. Dao, FlashAttention-2, 2023.
+#pragma once
+
+#include "rung/core/context.hpp"
+#include "rung/core/export.hpp"
+#include "rung/core/pick.hpp"
+#include "rung/core/tensor_ref.hpp"
+
+namespace rung {
+
+/// Those that attention() was called with.
+struct AttentionBackwardOptions {
+  double scale = 0;  // 0: 1 / sqrt(D)
+  bool causal = false;
+  ConstTensorRef key_lengths = {};  // how many keys each batch element has; left out: all
+  bool operator==(const AttentionBackwardOptions&) const = default;
+};
+
+/// Writes dq, dk and dv from the operands of attention(), its results o and lse, and dout.
+RUNG_API void attention_backward(Context& context, const ConstTensorRef& q, const ConstTensorRef& k,
+                                 const ConstTensorRef& v, const ConstTensorRef& o,
+                                 const ConstTensorRef& lse, const ConstTensorRef& dout,
+                                 const TensorRef& dq, const TensorRef& dk, const TensorRef& dv,
+                                 const AttentionBackwardOptions& options = {}, Pick pick = best);
+
+}  // namespace rung

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention_backward / naive
+//
+// Idea     The definition in three loops: over queries, over the keys that a query sees, over the
+//          columns. P is recomputed from lse, so that no matrix of scores is stored.
+// Changes  Baseline.
+// Cost     6 D + 4 Dv operations per pair of a query and a key, of which the sums of two products
+//          wait for every addition before; one call of exp per pair.
+// Limits   Every valid call; one thread, one element at a time.
+// Source   T. Dao and others, FlashAttention, 2022, algorithm 4.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "rung/core/integer.hpp"
+#include "rung/ops/attention_backward/cpu/detail/gradients.hpp"
+
+namespace rung {
+namespace {
+using namespace attention_backward_cpu;
+
+/// Sums of one head of k and v, and of one row of q.
+template <class Sum>
+struct NaiveSums {
+  Sum* dk;  // keys x D
+  Sum* dv;  // keys x Dv
+  Sum* dq;  // D
+};
+
+/// Adds the terms of head h to dk and dv, and writes its dq.
+template <class T>
+void add_head(const Gradients<T>& p, std::int64_t b, std::int64_t h,
+              const NaiveSums<Accumulator<T>>& sums) {
+  using Sum = Accumulator<T>;
+  const std::int64_t g = h / p.group;
+  const auto mask = p.mask(b);
+  for (std::int64_t i = 0; i < p.queries; ++i) {
+    const std::int64_t visible = mask.visible(i);
+    std::fill_n(sums.dq, p.width, Sum{0});
+    const Sum row_sum = visible > 0 ? p.row_sum(b, h, i) : Sum{0};
+    const Sum lse = visible > 0 ? p.finite_or_infinite_lse(b, h, i) : Sum{0};
+    for (std::int64_t j = 0; j < visible; ++j) {
+      Sum score = 0;
+      for (std::int64_t d = 0; d < p.width; ++d) {
+        score += static_cast<Sum>(p.q(b, h, i, d)) * static_cast<Sum>(p.k(b, g, j, d));
+      }
+      Sum dp = 0;
+      for (std::int64_t c = 0; c < p.value_width; ++c) {
+        dp += static_cast<Sum>(p.dout(b, h, i, c)) * static_cast<Sum>(p.v(b, g, j, c));
+      }
+      const Sum weight = std::exp(p.scale * score - lse);
+      const Sum ds = weight * (dp - row_sum);
+      for (std::int64_t d = 0; d < p.width; ++d) {
+        sums.dq[d] += ds * static_cast<Sum>(p.k(b, g, j, d));
+        sums.dk[j * p.width + d] += ds * static_cast<Sum>(p.q(b, h, i, d));
+      }
+      for (std::int64_t c = 0; c < p.value_width; ++c) {
+        sums.dv[j * p.value_width + c] += weight * static_cast<Sum>(p.dout(b, h, i, c));
+      }
+    }
+    for (std::int64_t d = 0; d < p.width; ++d) {
+      p.dq(b, h, i, d) = static_cast<T>(p.scale * sums.dq[d]);
+    }
+  }
+}
+
+void run(const AttentionBackward::Args& args, Context& context) {
+  with_gradients(args, [&]<class T>(const Gradients<T>& p) {
+    using Sum = Accumulator<T>;
+    const std::int64_t of_keys = p.keys * (p.width + p.value_width);
+    auto* const memory = static_cast<Sum*>(
+        context.workspace(static_cast<std::size_t>(of_keys + p.width) * sizeof(Sum)));
+    const NaiveSums<Sum> sums{memory, memory + p.keys * p.width, memory + of_keys};
+    for (std::int64_t b = 0; b < p.batch; ++b) {
+      for (std::int64_t g = 0; g < p.kv_heads; ++g) {
+        std::fill_n(memory, of_keys, Sum{0});
+        for (std::int64_t h = g * p.group; h < (g + 1) * p.group; ++h) add_head(p, b, h, sums);
+        for (std::int64_t j = 0; j < p.keys; ++j) {
+          for (std::int64_t d = 0; d < p.width; ++d) {
+            p.dk(b, g, j, d) = static_cast<T>(p.scale * sums.dk[j * p.width + d]);
+          }
+          for (std::int64_t c = 0; c < p.value_width; ++c) {
+            p.dv(b, g, j, c) = static_cast<T>(sums.dv[j * p.value_width + c]);
+          }
+        }
+      }
+    }
+  });
+}
+
+const Rung<AttentionBackward> self{{.name = "naive", .step = 10, .teaching = true, .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the rungs of attention_backward() see of a call, and what the workbench knows of it.
+// The contract: attention_backward.hpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "rung/core/export.hpp"
+#include "rung/core/operator.hpp"
+#include "rung/core/tensor_ref.hpp"
+#include "rung/ops/attention_backward/attention_backward.hpp"
+
+namespace rung {
+
+struct RUNG_API AttentionBackward {
+  static constexpr std::string_view name = "attention_backward";
+  static constexpr std::string_view summary =
+      "dq, dk and dv, the gradients of attention, from its o and lse and the gradient of o";
+  static constexpr std::string_view problem_help =
+      "TYPE BxHxSxD[,options]: bf16 4x32x2048x128,causal   f16 8x32x1024x64,kv=8,keys=2048\n"
+      "options: kv=N (heads of k and v; default H), keys=N (default S), dv=N (width of v and o;\n"
+      "         default D), scale=X (default 1/sqrt(D)), causal, lengths (other numbers of keys\n"
+      "         for each batch element), bshd (what is read is in memory as BxSxHxD), special\n"
+      "         (values: NaN in keys that no query sees, and queries that see no key)";
+
+  struct Call {
+    ConstTensorRef q = {};
+    ConstTensorRef k = {};
+    ConstTensorRef v = {};
+    ConstTensorRef o = {};
+    ConstTensorRef lse = {};
+    ConstTensorRef dout = {};
+    TensorRef dq = {};
+    TensorRef dk = {};
+    TensorRef dv = {};
+    AttentionBackwardOptions options = {};
+    bool operator==(const Call&) const = default;
+  };
+
+  /// options.scale is the factor of the scores, never 0.
+  struct Args : Call {
+    [[nodiscard]] std::int64_t batch() const { return q.shape[0]; }
+    [[nodiscard]] std::int64_t heads() const { return q.shape[1]; }
+    [[nodiscard]] std::int64_t queries() const { return q.shape[2]; }
+    [[nodiscard]] std::int64_t width() const { return q.shape[3]; }  // D
+    [[nodiscard]] std::int64_t kv_heads() const { return k.shape[1]; }
+    [[nodiscard]] std::int64_t keys() const { return k.shape[2]; }
+    [[nodiscard]] std::int64_t value_width() const { return v.shape[3]; }  // Dv
+    /// Heads of q that share a head of k and v; 0 where there are none.
+    [[nodiscard]] std::int64_t group() const { return kv_heads() == 0 ? 0 : heads() / kv_heads(); }
+    [[nodiscard]] bool has_lengths() const { return options.key_lengths.data != nullptr; }
+    /// Pairs of a query and a key that it sees, of one head, if every batch element has all keys.
+    [[nodiscard]] double visible_pairs() const;
+  };
+
+  static constexpr void operands(auto& call, auto&& visit) {
+    visit(in(call.q, "q"), in(call.k, "k"), in(call.v, "v"), in(call.o, "o"), in(call.lse, "lse"),
+          in(call.dout, "dout"), optional_in(call.options.key_lengths, "key_lengths"),
+          out(call.dq, "dq"), out(call.dk, "dk"), out(call.dv, "dv"));
+  }
+  static RungList<AttentionBackward>& rungs();
+  static void bind(Args& args);
+
+  /// Lengths live on the device: the cost is that of all keys.
+  static Cost cost(const Args& args);
+  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  static void reference(const Args& args, Oracle& oracle);
+  static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
+  static std::vector<Problem> check_problems(Backend backend);
+  static std::vector<Problem> bench_problems(Backend backend);
+  static Call make(const Problem& problem, Inputs& inputs);
+  static Problem describe(const Call& call);
+  static std::span<const ArgumentSpec> arguments();
+  static void invoke(Context& context, Invocation& invocation, Pick pick);
+};
+
+}  // namespace rung

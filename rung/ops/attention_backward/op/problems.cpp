@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention_backward: the problems it is checked and timed on, how they are made, and its command
+// line.
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "rung/core/require.hpp"
+#include "rung/harness/any_operator.hpp"
+#include "rung/harness/problem_writer.hpp"
+#include "rung/ops/attention/attention.hpp"
+#include "rung/ops/attention_backward/op/attention_backward.hpp"
+#include "rung/ops/attention_backward/op/mask.hpp"
+
+namespace rung {
+namespace {
+
+using attention_mask::key_length;
+using attention_mask::KeyMask;
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// key_lengths of `lengths`: all keys, some, none, more than there are, fewer than none.
+std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
+  switch (batch_element % 5) {
+    case 0:
+      return keys;
+    case 1:
+      return keys / 3 + 1;
+    case 2:
+      return 0;
+    case 3:
+      return keys + 7;
+    default:
+      return -3;
+  }
+}
+
+/// Extents of a problem, and its mask.
+struct ProblemShape {
+  std::int64_t batch, heads, queries, width, kv_heads, keys, value_width;
+  bool causal, lengths, bshd;
+
+  explicit ProblemShape(const Problem& problem)
+      : batch(problem.extents[0]),
+        heads(problem.extents[1]),
+        queries(problem.extents[2]),
+        width(problem.extents[3]),
+        kv_heads(problem.integer("kv", heads, Problem::count)),
+        keys(problem.integer("keys", queries, Problem::count)),
+        value_width(problem.integer("dv", width, Problem::count)),
+        causal(problem.has("causal")),
+        lengths(problem.has("lengths")),
+        bshd(problem.has("bshd")) {}
+
+  [[nodiscard]] KeyMask<std::int64_t> mask(std::int64_t batch_element) const {
+    const auto stated = static_cast<std::int32_t>(stated_length(batch_element, keys));
+    return {queries, lengths ? key_length(stated, keys) : keys, causal};
+  }
+};
+
+/// Coordinates of an element of B x `heads` x `rows` x `columns`, from its index in memory, which
+/// is in the order B x rows x heads x columns where bshd.
+struct ElementPlace {
+  std::int64_t batch_element, head, row, column;
+  ElementPlace(std::int64_t index, std::int64_t heads, std::int64_t rows, std::int64_t columns,
+               bool bshd)
+      : batch_element(index / columns / rows / heads),
+        head(bshd ? index / columns % heads : index / columns / rows % heads),
+        row(bshd ? index / columns / heads % rows : index / columns % rows),
+        column(index % columns) {}
+};
+
+/// o and lse of attention() on host copies of q, k and v.
+struct ForwardResults {
+  Tensor o, lse;
+};
+
+const Inputs::Entry& entry_named(const Inputs& inputs, std::string_view name, std::size_t* index) {
+  const std::vector<Inputs::Entry>& entries = inputs.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].name == name) {
+      *index = i;
+      return entries[i];
+    }
+  }
+  reject(AttentionBackward::name, fmt::format("no tensor '{}' was made", name));
+}
+
+ForwardResults forward_results(const AttentionBackward::Call& call, const ProblemShape& shape,
+                               const Inputs& inputs) {
+  const auto host = [&](std::string_view name) {
+    std::size_t index = 0;
+    entry_named(inputs, name, &index);
+    return inputs.host(index);
+  };
+  const Tensor hosts[] = {host("q"), host("k"), host("v")};
+  const auto ref = [&](const Tensor& tensor) {
+    ConstTensorRef made = tensor;
+    if (shape.bshd) {
+      std::swap(made.shape[1], made.shape[2]);
+      std::swap(made.strides[1], made.strides[2]);
+    }
+    return made;
+  };
+  ForwardResults results{
+      Tensor(call.q.dtype, {shape.batch, shape.heads, shape.queries, shape.value_width}),
+      Tensor(call.q.dtype == DType::f64 ? DType::f64 : DType::f32,
+             {shape.batch, shape.heads, shape.queries})};
+  AttentionOptions options{
+      .scale = call.options.scale, .causal = call.options.causal, .lse = results.lse};
+  Tensor lengths;
+  if (shape.lengths) {
+    lengths = host("key_lengths");
+    options.key_lengths = lengths;
+  }
+  Context context = Context::cpu();
+  attention(context, ref(hosts[0]), ref(hosts[1]), ref(hosts[2]), results.o, options);
+  return results;
+}
+
+/// Reads an element of a C-contiguous tensor of floating-point numbers.
+double element_of(const Tensor& tensor, std::int64_t index) {
+  return visit<float, double, f16, bf16>(tensor.dtype(), [&]<class T>() {
+    return static_cast<double>(static_cast<Accumulator<T>>(tensor.data<T>()[index]));
+  });
+}
+
+/// Returns true if strides of a tensor of B x H x S x D are those of memory of B x S x H x D.
+bool has_heads_inside(const ConstTensorRef& tensor) {
+  const Extents& strides = tensor.strides;
+  return tensor.shape[1] > 1 && tensor.shape[2] > 1 && strides[1] > 0 && strides[1] < strides[2];
+}
+
+// Training: prompts, grouped heads, other numbers of keys, whatever widths there are.
+constexpr std::string_view survey_patterns[] = {
+    "(bf16*3|f16*2|f32*2|f64) 1..8x1..32x1..4096x(64*2|128*3|96|256)(*2|,causal)",
+    "(bf16*3|f16*2|f32) 1..8x(8|16|32)x1..4096x(64|128*2),kv=(1|2|4|8)(*2|,causal)",
+    "(bf16*2|f16|f32*2|f64) 1..16x1..16x1..1024x1..256,keys=1..2048(*2|,causal)",
+    "(bf16|f16|f32) 1..4x1..16x1..1024x1..256,dv=1..256",
+};
+const Survey<AttentionBackward> survey{survey_patterns};
+
+}  // namespace
+
+std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
+  std::vector<Problem> problems = Problem::parse_all({
+      "f32 0x2x3x8",                          // nothing to write
+      "f32 2x0x3x8,kv=1",                     // dk and dv are zero
+      "f32 2x2x0x8",                          //
+      "f32 1x2x0x8,keys=5",                   // no queries: dk and dv are zero
+      "f32 1x2x5x8,keys=0",                   // no keys: dq is zero
+      "bf16 1x2x0x64,keys=5,causal",          //
+      "bf16 1x2x5x64,keys=0,causal",          //
+      "f64 1x2x5x8,keys=0,causal",            //
+      "f32 1x1x1x1",                          // one key: ds is 0
+      "f32 1x1x1x2,keys=3",                   //
+      "f32 1x2x9x64",                         //
+      "f32 2x2x17x40,causal",                 // as many queries as keys
+      "f32 1x4x5x32,kv=2,keys=20",            // pairs of heads share keys
+      "f32 1x4x6x16,kv=1,keys=7,causal",      //
+      "f32 1x2x20x16,keys=9,causal",          // the first queries see none
+      "f32 1x2x20x16,keys=9,causal,special",  //
+      "f32 1x3x5x16,keys=30,causal,kv=1",     // all see some
+      "f32 1x2x3x24,dv=40,keys=18",           // values wider than keys
+      "f32 1x2x11x7,dv=5",                    // no multiple of a vector
+      "f32 6x2x3x16,keys=9,lengths",          //
+      "f32 5x2x6x16,keys=9,lengths,special",  //
+      "f32 5x2x9x16,keys=9,lengths,causal",   //
+      "f32 5x2x12x16,keys=7,lengths,causal,special",
+      "f32 5x4x4x8,kv=2,keys=9,lengths,causal,special",
+      "f32 1x1x5x150,dv=140",                     // wider than a tile
+      "f32 1x1x70x20",                            // more queries and keys than a tile
+      "f32 1x1x70x12,causal",                     //
+      "f32 1x1x3x16,keys=140",                    //
+      "f32 1x1x140x8,keys=5",                     //
+      "f32 1x1x9x32,scale=0.3",                   //
+      "f32 2x2x7x16,bshd,causal",                 //
+      "f32 2x4x5x16,kv=2,bshd,lengths",           //
+      "f64 1x2x9x20,keys=12,causal",              //
+      "f64 5x2x3x8,kv=1,keys=9,lengths,special",  //
+      "f64 1x1x66x7,keys=65",                     //
+      "f64 5x1x4x8,keys=5,lengths,causal",        //
+      "f16 1x1x16x64",                            //
+      "f16 1x4x20x32,kv=2,causal",                //
+      "f16 1x1x40x128,keys=33",                   //
+      "f16 1x1x33x80,dv=48,keys=20",              //
+      "f16 1x1x9x128,dv=64,keys=20,causal",       //
+      "f16 5x1x9x64,keys=12,lengths,causal,special",
+      "f16 5x2x4x64,kv=1,keys=20,lengths,special",  //
+      "f16 1x1x33x64,keys=9,causal,special",        // the first queries see none
+      "f16 1x1x7x36,keys=19",                       // rows that no 16 bytes align
+      "f16 1x2x5x33,bshd,causal",                   //
+      "bf16 1x1x16x128,causal",                     //
+      "bf16 1x1x65x64,keys=80,causal",              //
+      "bf16 1x1x80x64,keys=66,causal",              //
+      "bf16 1x1x12x160,keys=9",                     // wider than tensor-core tiles
+      "bf16 5x1x20x64,keys=30,lengths,causal",      //
+      "bf16 5x1x20x64,keys=30,lengths,special",     //
+      "bf16 5x2x3x128,kv=1,keys=40,lengths,causal,special",
+      "bf16 1x2x20x96,bshd",                    //
+      "bf16 2x4x5x64,kv=2,bshd,causal",         //
+      "bf16 1x8x1x64,kv=2,keys=70",             // a query against a cache
+      "bf16 1x1x130x64,keys=3",                 //
+      "bf16 1x1x3x64,keys=130",                 //
+      "bf16 1x1x17x24,dv=100",                  //
+      "bf16 1x3x33x40,kv=1,causal,scale=0.05",  //
+      "bf16 2x1x9x1,dv=1",                      //
+  });
+  if (backend == Backend::simt) return problems;
+  const std::vector<Problem> larger = Problem::parse_all({
+      "f32 1x2x257x64,causal",
+      "f32 1x4x130x128,kv=2",
+      "f32 2x2x70x96,keys=300,causal",
+      "f32 1x1x1500x16",  // enough keys to be split on a CPU
+      "f32 1x2x40x32,kv=1,keys=1100,causal",
+      "bf16 1x2x300x128,kv=1,causal",
+      "f16 1x2x333x64",
+      "bf16 1x1x260x256,causal",
+      "bf16 5x2x150x64,keys=200,lengths,causal,special",
+      "f64 1x2x130x64,causal",
+  });
+  problems.insert(problems.end(), larger.begin(), larger.end());
+  return problems;
+}
+
+std::vector<Problem> AttentionBackward::bench_problems(Backend backend) {
+  switch (backend) {
+    case Backend::cpu:
+    case Backend::opencl:
+      return Problem::parse_all({"f32 1x8x1024x64", "f32 1x8x1024x128,causal",
+                                 "bf16 1x8x1024x128,causal", "f32 2x16x512x64,kv=4"});
+    case Backend::cuda:
+      return Problem::parse_all({"bf16 2x32x8192x64", "bf16 2x32x8192x128",
+                                 "bf16 2x32x8192x128,causal", "f16 4x32x2048x128,causal",
+                                 "bf16 4x32x4096x128,kv=8,causal", "f32 1x16x4096x64"});
+    case Backend::simt:
+      return Problem::parse_all({"f32 1x2x64x64", "bf16 1x2x64x64,causal"});
+  }
+  return {};
+}
+
+AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& inputs) {
+  problem.expect(name, 4, {"kv", "keys", "dv", "scale", "causal", "lengths", "bshd", "special"});
+  const ProblemShape shape(problem);
+  const bool special = problem.has("special");
+  const DType dtype = problem.dtype;
+  const bool adversarial = inputs.variant().values == Values::adversarial;
+
+  // Adversarial scores must leave more than one weight above zero; products of three adversarial
+  // values, and of f16 their sums, must not overflow.
+  const double narrow_scores = !adversarial          ? 1
+                               : dtype == DType::f64 ? 0x1p-98
+                               : dtype == DType::f16 ? 1
+                                                     : 0x1p-28;
+  const double narrow_dout = adversarial && dtype == DType::f16 ? 0x1p-4 : 1;
+  const auto input = [&](std::string_view tensor, std::int64_t heads, std::int64_t rows,
+                         std::int64_t columns, double scale, const ValueMaker& maker) {
+    const Extents extents = shape.bshd ? Extents{shape.batch, rows, heads, columns}
+                                       : Extents{shape.batch, heads, rows, columns};
+    ConstTensorRef made = maker ? inputs.input(tensor, dtype, extents, maker)
+                                : inputs.input(tensor, dtype, extents, scale);
+    if (shape.bshd) {
+      std::swap(made.shape[1], made.shape[2]);
+      std::swap(made.strides[1], made.strides[2]);
+    }
+    return made;
+  };
+  // NaN in the rows that take no part: keys that no query sees, queries that see none.
+  const auto key_maker = [&](std::int64_t columns) {
+    return [=](std::int64_t index, double uniform) {
+      const ElementPlace at(index, shape.kv_heads, shape.keys, columns, shape.bshd);
+      const bool seen = shape.mask(at.batch_element).first_query(at.row) < shape.queries;
+      return seen ? 4 * uniform - 2 : nan;
+    };
+  };
+  const auto query_maker = [&](std::int64_t columns) {
+    return [=](std::int64_t index, double uniform) {
+      const ElementPlace at(index, shape.heads, shape.queries, columns, shape.bshd);
+      return shape.mask(at.batch_element).visible(at.row) > 0 ? 4 * uniform - 2 : nan;
+    };
+  };
+  const auto maker_if_special = [&](auto maker) {
+    return special ? ValueMaker(maker) : ValueMaker();
+  };
+
+  AttentionBackward::Call call;
+  call.q = input("q", shape.heads, shape.queries, shape.width, narrow_scores,
+                 maker_if_special(query_maker(shape.width)));
+  call.k = input("k", shape.kv_heads, shape.keys, shape.width, narrow_scores,
+                 maker_if_special(key_maker(shape.width)));
+  call.v = input("v", shape.kv_heads, shape.keys, shape.value_width, 1.0,
+                 maker_if_special(key_maker(shape.value_width)));
+  if (shape.lengths) {
+    call.options.key_lengths =
+        inputs.input("key_lengths", DType::i32, {shape.batch}, [=](std::int64_t index, double) {
+          return static_cast<double>(stated_length(index, shape.keys));
+        });
+  }
+  call.options.scale = problem.number("scale", 0);
+  call.options.causal = shape.causal;
+
+  // o and lse are those of attention(), unless that would take long; the formulas hold for any.
+  const double operations = 2 * static_cast<double>(shape.batch * shape.heads) *
+                            static_cast<double>(shape.queries * shape.keys) *
+                            static_cast<double>(shape.width + shape.value_width);
+  const bool has_forward = inputs.filling() == Filling::values && operations < 0x1p34 &&
+                           shape.width > 0 && shape.value_width > 0 && shape.kv_heads > 0 &&
+                           shape.heads % shape.kv_heads == 0;
+  std::shared_ptr<const ForwardResults> results;  // makers outlive this function
+  if (has_forward) {
+    results = std::make_shared<const ForwardResults>(forward_results(call, shape, inputs));
+  }
+  call.o = input("o", shape.heads, shape.queries, shape.value_width, 1.0,
+                 [=](std::int64_t index, double uniform) {
+                   const ElementPlace at(index, shape.heads, shape.queries, shape.value_width,
+                                         shape.bshd);
+                   if (special && shape.mask(at.batch_element).visible(at.row) == 0) return nan;
+                   if (results == nullptr) return 0.25 * (uniform - 0.5);
+                   const std::int64_t row =
+                       (at.batch_element * shape.heads + at.head) * shape.queries + at.row;
+                   return element_of(results->o, row * shape.value_width + at.column);
+                 });
+  call.lse =
+      inputs.input("lse", dtype == DType::f64 ? DType::f64 : DType::f32,
+                   {shape.batch, shape.heads, shape.queries}, [=](std::int64_t index, double) {
+                     const ElementPlace at(index, shape.heads, shape.queries, 1, false);
+                     const std::int64_t seen = shape.mask(at.batch_element).visible(at.row);
+                     if (special && seen == 0) return nan;
+                     if (results != nullptr) return element_of(results->lse, index);
+                     // That of scores of a standard normal distribution.
+                     return std::log(static_cast<double>(seen)) + 0.5;
+                   });
+  call.dout = input("dout", shape.heads, shape.queries, shape.value_width, narrow_dout,
+                    maker_if_special(query_maker(shape.value_width)));
+  call.dq = inputs.output("dq", dtype, {shape.batch, shape.heads, shape.queries, shape.width});
+  call.dk = inputs.output("dk", dtype, {shape.batch, shape.kv_heads, shape.keys, shape.width});
+  call.dv =
+      inputs.output("dv", dtype, {shape.batch, shape.kv_heads, shape.keys, shape.value_width});
+  return call;
+}
+
+Problem AttentionBackward::describe(const Call& call) {
+  const AttentionBackwardOptions& options = call.options;
+  const Extents& q = call.q.shape;
+  return ProblemWriter(call.q.dtype, q)
+      .integer("kv", call.k.shape[1], q[1])
+      .integer("keys", call.k.shape[2], q[2])
+      .integer("dv", call.v.shape[3], q[3])
+      .number("scale", options.scale, 0)
+      .flag("causal", options.causal)
+      .flag("lengths", is_given(options.key_lengths))
+      .flag("bshd", has_heads_inside(call.q) || has_heads_inside(call.k))
+      .problem();
+}
+
+std::span<const ArgumentSpec> AttentionBackward::arguments() {
+  using Kind = ArgumentSpec::Kind;
+  static constexpr std::array<ArgumentSpec, 10> specs{{
+      {"q", Kind::tensor, true, "queries, B x H x Sq x D"},
+      {"k", Kind::tensor, true, "keys, B x Hk x Sk x D"},
+      {"v", Kind::tensor, true, "values, B x Hk x Sk x Dv"},
+      {"o", Kind::tensor, true, "the result of attention"},
+      {"lse", Kind::tensor, true, "its log sum exp of the scores, B x H x Sq"},
+      {"dout", Kind::tensor, true, "the gradient of o"},
+      {"of", Kind::text, false, "the gradient to write; default q", "q|k|v"},
+      {"lengths", Kind::tensor, false, "i32: how many keys each batch element has"},
+      {"scale", Kind::number, false, "factor of the scores; default 1/sqrt(D)"},
+      {"causal", Kind::flag, false, "a query sees no key behind it; the last query all"},
+  }};
+  return specs;
+}
+
+void AttentionBackward::invoke(Context& context, Invocation& call, Pick pick) {
+  const ConstTensorRef q = call.tensors.at("q");
+  const ConstTensorRef k = call.tensors.at("k");
+  const ConstTensorRef v = call.tensors.at("v");
+  AttentionBackwardOptions options;
+  options.scale = call.number("scale", 0);
+  options.causal = call.has("causal");
+  if (call.has("lengths")) options.key_lengths = call.tensors.at("lengths");
+  const std::string_view of = call.text("of", "q");
+  if (of != "q" && of != "k" && of != "v") {
+    reject(name, fmt::format("of is '{}'; accepted: q, k, v", of));
+  }
+  Tensor dq(q.dtype, q.shape, context.device());
+  Tensor dk(k.dtype, k.shape, context.device());
+  Tensor dv(v.dtype, v.shape, context.device());
+  attention_backward(context, q, k, v, call.tensors.at("o"), call.tensors.at("lse"),
+                     call.tensors.at("dout"), dq, dk, dv, options, pick);
+  call.result = std::move(of == "q" ? dq : of == "k" ? dk : dv);
+}
+
+}  // namespace rung
