@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention_backward / simd
+//
+// Idea     Tiles of 64 keys by 64 queries, and five matrix products per tile in tiles of registers:
+//          S = Q K^T, dP = dO V^T, dV += P^T dO, dK += dS^T Q, dQ += dS K. K and V of a tile are
+//          transposed once for all queries; P and dS stay in L1; exp is a polynomial.
+// Changes  Vectors and register tiles: 16 multiply-adds per 8 loads (AVX-512) instead of one per
+//          two. Sums of dK and dV stay in L2 while the queries pass; those of dQ, for all queries
+//          of a group of heads, are added to once per tile of keys.
+// Cost     6 D + 4 Dv operations per pair of a query and a key; per tile, conversions of Q and dO
+//          and a load and a store of dQ's sums, 1 to 2 % of the products.
+// Limits   Every valid call; one thread. The sums of dQ need as much memory as Q in f32.
+// Source   T. Dao, FlashAttention-2, 2023, algorithm 2; K. Goto & R. van de Geijn, Anatomy of
+//          high-performance matrix multiplication, 2008, for tiles of registers.
+#include <algorithm>
+#include <cstdint>
+
+#include "rung/core/integer.hpp"
+#include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/load-inl.hpp"
+#include "rung/cpu/register_tile-inl.hpp"
+#include "rung/cpu/vector_exp2-inl.hpp"
+#include "rung/ops/attention_backward/cpu/detail/gradients.hpp"
+#include "rung/ops/attention_backward/cpu/detail/key_range.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace rung::attention_backward_cpu::HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+using cpu::HWY_NAMESPACE::exp2;
+using cpu::HWY_NAMESPACE::load_as;
+using cpu::HWY_NAMESPACE::log2_e;
+using cpu::HWY_NAMESPACE::RegisterTile;
+using cpu::HWY_NAMESPACE::tile_vectors;
+
+// A multiply-add takes 4 cycles and two start in each: 8 sums hide it, 16 halve the loads per
+// multiply-add. Half as many registers (AVX2) have room for 8 and their operands.
+constexpr int rows_per_tile = 4;
+
+template <class Sum>
+constexpr std::int64_t lanes = cpu::HWY_NAMESPACE::lanes_of<Sum>;
+
+/// Left operand of a product: element (i, p) is at data[i * row + p * step].
+template <class Sum>
+struct LeftMatrix {
+  const Sum* data;
+  std::int64_t row, step;
+};
+/// Right operand or result: rows of full vectors, `pitch` apart.
+template <class Sum>
+struct RowMatrix {
+  Sum* data;
+  std::int64_t pitch;
+};
+
+template <int Rows, int Vectors, class Sum>
+HWY_INLINE void multiply_tile(const LeftMatrix<Sum>& a, const RowMatrix<Sum>& b, std::int64_t depth,
+                              const RowMatrix<Sum>& c) {
+  RegisterTile<Rows, Vectors, Sum> tile;
+  tile.load(c.data, c.pitch);
+  for (std::int64_t p = 0; p < depth; ++p) {
+    tile.add(b.data + p * b.pitch, [&](int i) HWY_ATTR { return a.data[i * a.row + p * a.step]; });
+  }
+  tile.store(c.data, c.pitch);
+}
+
+template <int Vectors, class Sum>
+HWY_INLINE void multiply_columns(const LeftMatrix<Sum>& a, const RowMatrix<Sum>& b,
+                                 std::int64_t depth, const RowMatrix<Sum>& c, std::int64_t rows) {
+  std::int64_t i = 0;
+  for (; i + rows_per_tile <= rows; i += rows_per_tile) {
+    multiply_tile<rows_per_tile, Vectors, Sum>({a.data + i * a.row, a.row, a.step}, b, depth,
+                                               {c.data + i * c.pitch, c.pitch});
+  }
+  for (; i < rows; ++i) {
+    multiply_tile<1, Vectors, Sum>({a.data + i * a.row, a.row, a.step}, b, depth,
+                                   {c.data + i * c.pitch, c.pitch});
+  }
+}
+
+/// c += a b. A panel of b, `depth` rows of a register tile's width, stays in L1 for all rows of a.
+template <class Sum>
+HWY_NOINLINE void multiply_add(const LeftMatrix<Sum>& a, const RowMatrix<Sum>& b,
+                               std::int64_t depth, const RowMatrix<Sum>& c, std::int64_t rows,
+                               std::int64_t columns) {
+  constexpr std::int64_t wide = tile_vectors * lanes<Sum>;
+  std::int64_t j = 0;
+  for (; j + wide <= columns; j += wide) {
+    multiply_columns<tile_vectors>(a, {b.data + j, b.pitch}, depth, {c.data + j, c.pitch}, rows);
+  }
+  for (; j < columns; j += lanes<Sum>) {
+    multiply_columns<1>(a, {b.data + j, b.pitch}, depth, {c.data + j, c.pitch}, rows);
+  }
+}
+
+/// Converts rows of any strides to rows of full vectors; zeros behind `width`.
+template <class T, class Sum>
+void convert_rows(const View<const T, 2>& from, std::int64_t first, std::int64_t rows,
+                  const RowMatrix<Sum>& to) {
+  const hn::ScalableTag<Sum> d;
+  const std::int64_t width = from.shape[1];
+  const std::int64_t stride = from.strides[1];
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* const row = from.data + (first + r) * from.strides[0];
+    Sum* const out = to.data + r * to.pitch;
+    std::int64_t at = 0;
+    if (stride == 1) {
+      for (; at + lanes<Sum> <= width; at += lanes<Sum>) {
+        hn::StoreU(load_as(d, row + at), d, out + at);
+      }
+    }
+    for (; at < width; ++at) out[at] = static_cast<Sum>(row[at * stride]);
+    std::fill(out + at, out + to.pitch, Sum{0});
+  }
+}
+
+/// Converts `rows` rows to the columns of a matrix of `width` rows of key_tile elements, zeros
+/// behind the last.
+template <class T, class Sum>
+void transpose_rows(const View<const T, 2>& from, std::int64_t first, std::int64_t rows, Sum* to) {
+  const std::int64_t width = from.shape[1];
+  if (rows < key_tile) std::fill_n(to, width * key_tile, Sum{0});
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const T* const row = from.data + (first + r) * from.strides[0];
+    for (std::int64_t d = 0; d < width; ++d) {
+      to[d * key_tile + r] = static_cast<Sum>(row[d * from.strides[1]]);
+    }
+  }
+}
+
+template <class T, class Sum>
+void store_rows(const RowMatrix<Sum>& from, std::int64_t rows, const View<T, 2>& to,
+                std::int64_t first) {
+  for (std::int64_t r = 0; r < rows; ++r) {
+    T* const row = to.data + (first + r) * to.strides[0];
+    for (std::int64_t d = 0; d < to.shape[1]; ++d) {
+      row[d * to.strides[1]] = static_cast<T>(from.data[r * from.pitch + d]);
+    }
+  }
+}
+
+std::int64_t full_lines(std::int64_t elements) { return round_up(elements, 16); }
+
+/// Scratch memory of a thread.
+template <class Sum>
+struct GradientScratch {
+  std::int64_t pitch, value_pitch;  // of rows of D and of Dv
+  Sum *k_columns, *v_columns;       // D and Dv rows of a tile of keys
+  Sum *k, *dk, *dv;                 // a row per key of a tile
+  Sum *q, *dout;                    // a row per query of a tile
+  Sum *p, *ds;                      // a row per query, a column per key
+  Sum *lse, *row_sum;               // per row of the group; lse as a power of 2
+  Sum* dq;                          // a row per row of the group
+  std::int64_t elements = 0;
+
+  GradientScratch(std::int64_t width, std::int64_t value_width, std::int64_t rows, Sum* memory)
+      : pitch(round_up(width, lanes<Sum>)), value_pitch(round_up(value_width, lanes<Sum>)) {
+    const auto take = [&](std::int64_t count) {
+      Sum* const taken = memory == nullptr ? nullptr : memory + elements;
+      elements += full_lines(count);
+      return taken;
+    };
+    k_columns = take(width * key_tile);
+    v_columns = take(value_width * key_tile);
+    k = take(key_tile * pitch);
+    dk = take(key_tile * pitch);
+    dv = take(key_tile * value_pitch);
+    q = take(query_tile * pitch);
+    dout = take(query_tile * value_pitch);
+    p = take(query_tile * key_tile);
+    ds = take(query_tile * key_tile);
+    lse = take(rows);
+    row_sum = take(rows);
+    dq = take(rows * pitch);
+  }
+};
+
+/// Turns a row of scores and one of dP into P and scale dS; keys from `visible` on get zeros.
+template <class Sum>
+HWY_INLINE void weigh_row(Sum* score, Sum* dp, Sum scale, Sum lse, Sum row_sum,
+                          std::int64_t visible) {
+  const hn::ScalableTag<Sum> d;
+  for (std::int64_t j = 0; j < key_tile; j += lanes<Sum>) {
+    const auto exponent =
+        hn::MulSub(hn::LoadU(d, score + j), hn::Set(d, scale * log2_e<Sum>), hn::Set(d, lse));
+    const auto mask = hn::FirstN(
+        d, static_cast<std::size_t>(std::clamp<std::int64_t>(visible - j, 0, lanes<Sum>)));
+    const auto weight = hn::IfThenElseZero(mask, exp2<true>(d, exponent));
+    const auto difference = hn::Sub(hn::LoadU(d, dp + j), hn::Set(d, row_sum));
+    hn::StoreU(weight, d, score + j);
+    hn::StoreU(hn::Mul(hn::Mul(weight, difference), hn::Set(d, scale)), d, dp + j);
+  }
+}
+
+template <class T>
+void differentiate(const AttentionBackward::Args& args, const KeyRange& range, void* memory) {
+  using Sum = Accumulator<T>;
+  const Gradients<T> call(args);
+  const std::int64_t group_rows = call.group * call.queries;
+  const GradientScratch<Sum> s(call.width, call.value_width, group_rows, static_cast<Sum*>(memory));
+  const auto mask = call.mask(range.b);
+  const auto k = call.k.at(range.b).at(range.g);
+  const auto v = call.v.at(range.b).at(range.g);
+  Sum* const dq = range.partial_dq == nullptr ? s.dq : static_cast<Sum*>(range.partial_dq);
+  std::fill_n(dq, group_rows * s.pitch, Sum{0});
+  for (std::int64_t row = 0; row < group_rows; ++row) {
+    const std::int64_t h = range.g * call.group + row / call.queries;
+    const std::int64_t i = row % call.queries;
+    const bool sees = mask.visible(i) > range.first_key;
+    s.lse[row] = sees ? log2_e<Sum> * call.finite_or_infinite_lse(range.b, h, i) : Sum{0};
+    s.row_sum[row] = sees ? call.row_sum(range.b, h, i) : Sum{0};
+  }
+
+  for (std::int64_t key = range.first_key; key < range.last_key; key += key_tile) {
+    const std::int64_t keys = std::min(key_tile, range.last_key - key);
+    const std::int64_t present = std::clamp<std::int64_t>(mask.length - key, 0, keys);
+    transpose_rows(k, key, present, s.k_columns);
+    transpose_rows(v, key, present, s.v_columns);
+    convert_rows(k, key, present, RowMatrix<Sum>{s.k, s.pitch});
+    std::fill_n(s.dk, keys * s.pitch, Sum{0});
+    std::fill_n(s.dv, keys * s.value_pitch, Sum{0});
+    const std::int64_t first_query = mask.first_query(key);
+    for (std::int64_t head = 0; head < call.group; ++head) {
+      const auto q = call.q.at(range.b).at(range.g * call.group + head);
+      const auto dout = call.dout.at(range.b).at(range.g * call.group + head);
+      for (std::int64_t i = first_query; i < call.queries; i += query_tile) {
+        const std::int64_t rows = std::min(query_tile, call.queries - i);
+        const std::int64_t row = head * call.queries + i;
+        convert_rows(q, i, rows, RowMatrix<Sum>{s.q, s.pitch});
+        convert_rows(dout, i, rows, RowMatrix<Sum>{s.dout, s.value_pitch});
+        std::fill_n(s.p, rows * key_tile, Sum{0});
+        std::fill_n(s.ds, rows * key_tile, Sum{0});
+        multiply_add<Sum>({s.q, s.pitch, 1}, {s.k_columns, key_tile}, call.width, {s.p, key_tile},
+                          rows, key_tile);
+        multiply_add<Sum>({s.dout, s.value_pitch, 1}, {s.v_columns, key_tile}, call.value_width,
+                          {s.ds, key_tile}, rows, key_tile);
+        for (std::int64_t r = 0; r < rows; ++r) {
+          weigh_row(s.p + r * key_tile, s.ds + r * key_tile, call.scale, s.lse[row + r],
+                    s.row_sum[row + r], mask.visible(i + r) - key);
+        }
+        multiply_add<Sum>({s.p, 1, key_tile}, {s.dout, s.value_pitch}, rows, {s.dv, s.value_pitch},
+                          present, s.value_pitch);
+        multiply_add<Sum>({s.ds, 1, key_tile}, {s.q, s.pitch}, rows, {s.dk, s.pitch}, present,
+                          s.pitch);
+        multiply_add<Sum>({s.ds, key_tile, 1}, {s.k, s.pitch}, present,
+                          {dq + row * s.pitch, s.pitch}, rows, s.pitch);
+      }
+    }
+    store_rows(RowMatrix<Sum>{s.dk, s.pitch}, keys, call.dk.at(range.b).at(range.g), key);
+    store_rows(RowMatrix<Sum>{s.dv, s.value_pitch}, keys, call.dv.at(range.b).at(range.g), key);
+  }
+  if (range.partial_dq != nullptr) return;
+  for (std::int64_t head = 0; head < call.group; ++head) {
+    store_rows(RowMatrix<Sum>{dq + head * call.queries * s.pitch, s.pitch}, call.queries,
+               call.dq.at(range.b).at(range.g * call.group + head), 0);
+  }
+}
+
+}  // namespace
+
+Differentiate* differentiate_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return differentiate<double>;
+    case DType::f16:
+      return differentiate<f16>;
+    case DType::bf16:
+      return differentiate<bf16>;
+    default:
+      return differentiate<float>;
+  }
+}
+
+std::int64_t pitch_of(std::int64_t width, bool is_double) {
+  return round_up(width, is_double ? lanes<double> : lanes<float>);
+}
+
+std::int64_t scratch_of(std::int64_t width, std::int64_t value_width, std::int64_t rows,
+                        bool is_double) {
+  if (is_double) return 8 * GradientScratch<double>(width, value_width, rows, nullptr).elements;
+  return 4 * GradientScratch<float>(width, value_width, rows, nullptr).elements;
+}
+
+}  // namespace rung::attention_backward_cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace rung {
+namespace attention_backward_cpu {
+HWY_EXPORT(differentiate_of);
+HWY_EXPORT(pitch_of);
+HWY_EXPORT(scratch_of);
+Differentiate* differentiate_for(DType dtype) {
+  return HWY_DYNAMIC_DISPATCH(differentiate_of)(dtype);
+}
+std::int64_t sum_pitch(const AttentionBackward::Args& args) {
+  return HWY_DYNAMIC_DISPATCH(pitch_of)(args.width(), args.q.dtype == DType::f64);
+}
+std::int64_t scratch_bytes(const AttentionBackward::Args& args) {
+  return HWY_DYNAMIC_DISPATCH(scratch_of)(args.width(), args.value_width(), rows_of_group(args),
+                                          args.q.dtype == DType::f64);
+}
+}  // namespace attention_backward_cpu
+
+namespace {
+using namespace attention_backward_cpu;
+
+void run(const AttentionBackward::Args& args, Context& context) {
+  void* const scratch = context.workspace(static_cast<std::size_t>(scratch_bytes(args)));
+  Differentiate* const differentiate = differentiate_for(args.q.dtype);
+  for (std::int64_t b = 0; b < args.batch(); ++b) {
+    for (std::int64_t g = 0; g < args.kv_heads(); ++g) {
+      differentiate(args, {.b = b, .g = g, .first_key = 0, .last_key = args.keys()}, scratch);
+    }
+  }
+}
+
+// `threads` with one thread is the same.
+const Rung<AttentionBackward> self{
+    {.name = "simd", .step = 20, .after = "naive", .teaching = true, .run = run}};
+
+}  // namespace
+}  // namespace rung
+#endif
