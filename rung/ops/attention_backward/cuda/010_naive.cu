@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention_backward / naive
+//
+// Idea     The definition, a kernel for each step: a thread per pair of a query and a key for P and
+//          dS, two matrices in memory; a thread per element of dq, of dk and of dv. The row's sum
+//          of dout o is part of the pair's: dS = P sum dout (v - o).
+// Changes  Baseline.
+// Cost     P and dS, 8 bytes per pair, are written once and read D + Dv times, mostly from caches;
+//          at 4096 queries and keys they take 128 MB per head, where all operands have 8.
+// Limits   f32; P and dS up to 1 GiB. Adjacent threads of the pairs read rows of K that are D
+//          elements apart.
+// Source   T. Dao and others, FlashAttention, 2022, section 2.2, for the products.
+#include "rung/core/integer.hpp"
+#include "rung/device/launch.hpp"
+#include "rung/ops/attention_backward/cuda/detail/gradients.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_backward_cuda;
+
+constexpr int threads = 256;
+
+/// Matrices of batch x heads x queries x keys.
+struct PairMatrices {
+  View<float, 4> p, ds;
+};
+
+__global__ void attention_backward_pairs(Gradients<float> call, PairMatrices pairs) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (at >= pairs.p.size()) return;
+  const std::int64_t j = at % call.keys();
+  const std::int64_t i = at / call.keys() % call.queries();
+  const std::int64_t h = at / call.keys() / call.queries() % call.heads();
+  const std::int64_t b = at / call.keys() / call.queries() / call.heads();
+  const std::int64_t g = h / call.group;
+  if (j >= call.mask(b).visible(i)) return;
+  float score = 0;
+  for (std::int64_t d = 0; d < call.width(); ++d) score += call.q(b, h, i, d) * call.k(b, g, j, d);
+  float difference = 0;  // of dP and the row's sum
+  for (std::int64_t c = 0; c < call.value_width(); ++c) {
+    difference += call.dout(b, h, i, c) * (call.v(b, g, j, c) - call.o(b, h, i, c));
+  }
+  const float lse = lse_as_power_of_two(call.lse(b, h, i));
+  const float weight = power_of_two(call.scale * log2_e<float> * score - lse);
+  pairs.p(b, h, i, j) = weight;
+  pairs.ds(b, h, i, j) = weight * difference;
+}
+
+__global__ void attention_backward_of_queries(Gradients<float> call, PairMatrices pairs) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (at >= call.dq.size()) return;
+  const std::int64_t d = at % call.width();
+  const std::int64_t i = at / call.width() % call.queries();
+  const std::int64_t h = at / call.width() / call.queries() % call.heads();
+  const std::int64_t b = at / call.width() / call.queries() / call.heads();
+  float sum = 0;
+  for (std::int64_t j = 0; j < call.mask(b).visible(i); ++j) {
+    sum += pairs.ds(b, h, i, j) * call.k(b, h / call.group, j, d);
+  }
+  call.dq(b, h, i, d) = call.scale * sum;
+}
+
+/// to(b, g, j, c) = factor sum of weights(b, h, i, j) from(b, h, i, c): dk and dv.
+__global__ void attention_backward_of_keys(Gradients<float> call, View<const float, 4> weights,
+                                           View<const float, 4> from, float factor,
+                                           View<float, 4> to) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  if (at >= to.size()) return;
+  const std::int64_t c = at % to.shape[3];
+  const std::int64_t j = at / to.shape[3] % call.keys();
+  const std::int64_t g = at / to.shape[3] / call.keys() % call.kv_heads();
+  const std::int64_t b = at / to.shape[3] / call.keys() / call.kv_heads();
+  const std::int64_t first = call.mask(b).first_query(j);
+  float sum = 0;
+  for (std::int64_t h = g * call.group; h < (g + 1) * call.group; ++h) {
+    for (std::int64_t i = first; i < call.queries(); ++i) {
+      sum += weights(b, h, i, j) * from(b, h, i, c);
+    }
+  }
+  to(b, g, j, c) = factor * sum;
+}
+
+double pair_bytes(const AttentionBackward::Args& args) {
+  return static_cast<double>(query_rows(args)) * static_cast<double>(args.keys()) * 8;
+}
+
+Support supports(const AttentionBackward::Args& args, const Context&) {
+  if (pair_bytes(args) > 0x1p30) return unsupported("P and dS beyond 1 GiB");
+  return args.q.dtype == DType::f32 ? supported : unsupported("f32 only");
+}
+
+void run(const AttentionBackward::Args& args, Context& context) {
+  const Extents shape{args.batch(), args.heads(), args.queries(), args.keys()};
+  const std::int64_t count = shape.product();
+  auto* const memory =
+      static_cast<float*>(context.workspace(static_cast<std::size_t>(pair_bytes(args))));
+  const PairMatrices pairs{TensorRef(memory, shape, context.device()).view<float, 4>(),
+                           TensorRef(memory + count, shape, context.device()).view<float, 4>()};
+  const Gradients<float> call = gradients_of<float>(args);
+  const auto blocks = [](std::int64_t elements) { return ceil_div(elements, threads); };
+  launch(context, {.grid = blocks(count), .block = threads}, attention_backward_pairs, call, pairs);
+  launch(context, {.grid = blocks(args.dq.size()), .block = threads}, attention_backward_of_queries,
+         call, pairs);
+  launch(context, {.grid = blocks(args.dk.size()), .block = threads}, attention_backward_of_keys,
+         call, pairs.ds, call.q, call.scale, call.dk);
+  launch(context, {.grid = blocks(args.dv.size()), .block = threads}, attention_backward_of_keys,
+         call, pairs.p, call.dout, 1.0F, call.dv);
+}
+
+const Rung<AttentionBackward> self{{.name = "naive",
+                                    .step = 10,
+                                    .backend = device_backend,
+                                    .teaching = true,
+                                    .supports = supports,
+                                    .run = run}};
+
+}  // namespace
+}  // namespace rung

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention_backward / register tiled
+//
+// Idea     P and dS of a tile of 64 queries by 64 keys are recomputed and stay in shared memory.
+//          One kernel has the keys outside, a block per tile of them, and sums up dk and dv while
+//          the queries pass; one has the queries outside and sums up dq. No block writes what
+//          another does: no atomics.
+// Changes  No matrix of pairs in memory. A thread has 4 x 4 pairs, and 4 x 8 elements of a gradient
+//          (4 x 4 of f64): 16 multiply-adds for two loads of 4 elements, 32 for three.
+// Cost     10 D + 4 Dv operations per pair, as S and dP are made twice; for each piece of 128
+//          columns (64 of f64) of a gradient anew. Q, K, V and dout once per 64 rows of the other
+//          side.
+// Limits   Every valid call. Sums are f32 (f64) multiply-adds, an eighth of what tensor cores do.
+// Source   T. Dao, FlashAttention-2, 2023; NVIDIA CUTLASS, "Efficient GEMM", for register tiles.
+#include "rung/core/integer.hpp"
+#include "rung/device/launch.hpp"
+#include "rung/device/shared.hpp"
+#include "rung/ops/attention_backward/cuda/detail/row_sums.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_backward_cuda;
+
+constexpr int threads = 256;
+constexpr int across = 16;  // threads along a row of patches
+constexpr int patch = 4;    // rows, and columns, per thread
+constexpr int tile = 64;    // queries, and keys, of a block
+constexpr int slice = 32;   // columns of the operands of S and dP in shared memory
+constexpr int batch = 32;   // rows of the operands of gradients in shared memory
+
+/// Patches per thread along the columns of a gradient; f64 needs twice the registers.
+template <class Sum>
+constexpr int patches = sizeof(Sum) == 8 ? 1 : 2;
+/// Columns of a gradient that a block has.
+template <class Sum>
+constexpr int piece = patches<Sum>* across* patch;
+
+/// Slices are stored by columns, so that a patch is one load; 4 elements of padding spread the
+/// columns over the banks when they are written.
+template <class Sum>
+struct BackwardTiles {
+  union {
+    struct {
+      Sum left[slice][tile + 4], right[slice][tile + 4];
+    } slices;
+    struct {
+      Sum q[batch][piece<Sum>], dout[batch][piece<Sum>];
+    } rows;
+  };
+  Sum p[tile][tile + 4], ds[tile][tile + 4];  // [summed over][row of the gradient]
+};
+
+template <class Sum>
+struct RegisterPatch {
+  Sum at[patch];
+};
+template <class Sum>
+__device__ __forceinline__ RegisterPatch<Sum> patch_at(const Sum* from) {
+  RegisterPatch<Sum> values;
+#pragma unroll
+  for (int i = 0; i < patch; ++i) values.at[i] = from[i];
+  return values;
+}
+
+/// Rows of a matrix from `first` on, of which those below `end` exist.
+template <class T>
+struct MatrixRows {
+  View<const T, 2> matrix;
+  std::int64_t first, end;
+};
+
+/// sum[r][c] = left row . right row, for the thread's patch of the tile.
+template <class T, class Sum>
+__device__ __forceinline__ void multiply_rows(const MatrixRows<T>& left, const MatrixRows<T>& right,
+                                              BackwardTiles<Sum>& tiles, Sum (&sum)[patch][patch]) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = thread / across * patch;
+  const int column = thread % across * patch;
+  const std::int64_t width = left.matrix.shape[1];
+#pragma unroll
+  for (int r = 0; r < patch; ++r) {
+#pragma unroll
+    for (int c = 0; c < patch; ++c) sum[r][c] = 0;
+  }
+  for (std::int64_t from = 0; from < width; from += slice) {
+    __syncthreads();  // what was in the slices before has been used
+    for (int at = thread; at < tile * slice; at += threads) {
+      const int d = at % slice;
+      const int line = at / slice;
+      const bool in_row = from + d < width;
+      const auto load = [&](const MatrixRows<T>& rows) {
+        const bool exists = in_row && rows.first + line < rows.end;
+        return exists ? convert<Sum>(rows.matrix(rows.first + line, from + d)) : Sum(0);
+      };
+      tiles.slices.left[d][line] = load(left);
+      tiles.slices.right[d][line] = load(right);
+    }
+    __syncthreads();  // the slices are complete
+    const int there = static_cast<int>(smaller(width - from, std::int64_t{slice}));
+#pragma unroll 8
+    for (int d = 0; d < there; ++d) {
+      const RegisterPatch<Sum> a = patch_at(&tiles.slices.left[d][row]);
+      const RegisterPatch<Sum> b = patch_at(&tiles.slices.right[d][column]);
+#pragma unroll
+      for (int r = 0; r < patch; ++r) {
+#pragma unroll
+        for (int c = 0; c < patch; ++c) sum[r][c] += a.at[r] * b.at[c];
+      }
+    }
+  }
+}
+
+/// Loads `batch` rows of a piece of a matrix; zeros where there is nothing.
+template <class T, class Sum>
+__device__ __forceinline__ void load_piece(const MatrixRows<T>& rows, std::int64_t first_column,
+                                           Sum (&to)[batch][piece<Sum>]) {
+  constexpr int columns = piece<Sum>;
+  for (int at = static_cast<int>(threadIdx.x); at < batch * columns; at += threads) {
+    const std::int64_t row = rows.first + at / columns;
+    const std::int64_t column = first_column + at % columns;
+    const bool exists = row < rows.end && column < rows.matrix.shape[1];
+    to[at / columns][at % columns] = exists ? convert<Sum>(rows.matrix(row, column)) : Sum(0);
+  }
+}
+
+/// A thread's elements of a gradient: 4 rows, and 4 columns of each 64 of the piece.
+template <class Sum>
+struct GradientPatch {
+  Sum sum[patch][patch * patches<Sum>] = {};
+
+  /// Adds the products of one row of weights and one of an operand.
+  __device__ __forceinline__ void add(const Sum* weights, const Sum* operand) {
+    const RegisterPatch<Sum> a = patch_at(weights);
+#pragma unroll
+    for (int n = 0; n < patches<Sum>; ++n) {
+      const RegisterPatch<Sum> b = patch_at(operand + n * across * patch);
+#pragma unroll
+      for (int r = 0; r < patch; ++r) {
+#pragma unroll
+        for (int c = 0; c < patch; ++c) sum[r][n * patch + c] += a.at[r] * b.at[c];
+      }
+    }
+  }
+  template <class T>
+  __device__ __forceinline__ void store(const View<T, 2>& to, std::int64_t first_row,
+                                        std::int64_t first_column, Sum factor) const {
+    const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll
+    for (int r = 0; r < patch; ++r) {
+      const std::int64_t row = first_row + thread / across * patch + r;
+      if (row >= to.shape[0]) continue;
+#pragma unroll
+      for (int c = 0; c < patch * patches<Sum>; ++c) {
+        const std::int64_t column =
+            first_column + c / patch * (across * patch) + thread % across * patch + c % patch;
+        if (column < to.shape[1]) to(row, column) = convert<T>(factor * sum[r][c]);
+      }
+    }
+  }
+};
+
+/// A block's tile, head, batch element and piece of columns.
+struct BackwardItem {
+  std::int64_t b, head, first, first_column;
+};
+__device__ __forceinline__ BackwardItem item_at(std::int64_t at, std::int64_t tiles,
+                                                std::int64_t heads, std::int64_t pieces,
+                                                int columns) {
+  const std::int64_t column = at / tiles % pieces;
+  const std::int64_t head = at / tiles / pieces;
+  return {head / heads, head % heads, at % tiles * tile, column * columns};
+}
+
+/// dk and dv: a block has a tile of keys, and the queries of all heads that share them pass.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    attention_backward_keys_outer(Gradients<T> call, RowSums<Accumulator<T>> rows,
+                                  std::int64_t items) {
+  using Sum = Accumulator<T>;
+  BackwardTiles<Sum>& tiles = shared<BackwardTiles<Sum>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = thread / across * patch;
+  const int column = thread % across * patch;
+  const Sum factor = call.scale * log2_e<Sum>;
+  const std::int64_t widest = larger(call.width(), call.value_width());
+  for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
+    const BackwardItem item = item_at(at, ceil_div(call.keys(), tile), call.kv_heads(),
+                                      ceil_div(widest, piece<Sum>), piece<Sum>);
+    const auto mask = call.mask(item.b);
+    const auto k = call.k.at(item.b).at(item.head);
+    const auto v = call.v.at(item.b).at(item.head);
+    const std::int64_t first_query = mask.first_query(item.first);
+    GradientPatch<Sum> dk;
+    GradientPatch<Sum> dv;
+    for (int head = 0; head < call.group; ++head) {
+      const std::int64_t h = item.head * call.group + head;
+      const auto q = call.q.at(item.b).at(h);
+      const auto dout = call.dout.at(item.b).at(h);
+      const std::int64_t first_row = (item.b * call.heads() + h) * call.queries();
+      for (std::int64_t query = first_query; query < call.queries(); query += tile) {
+        Sum scores[patch][patch];
+        Sum dp[patch][patch];
+        multiply_rows<T>({q, query, call.queries()}, {k, item.first, mask.length}, tiles, scores);
+        multiply_rows<T>({dout, query, call.queries()}, {v, item.first, mask.length}, tiles, dp);
+#pragma unroll
+        for (int r = 0; r < patch; ++r) {
+          const std::int64_t i = query + row + r;
+          const bool exists = i < call.queries();
+          const std::int64_t visible = exists ? mask.visible(i) : 0;
+          const Sum lse = exists ? rows.lse[first_row + i] : Sum(0);
+          const Sum sum = exists ? rows.sum[first_row + i] : Sum(0);
+#pragma unroll
+          for (int c = 0; c < patch; ++c) {
+            const bool seen = item.first + column + c < visible;
+            const Sum weight = seen ? power_of_two(factor * scores[r][c] - lse) : Sum(0);
+            tiles.p[row + r][column + c] = weight;
+            tiles.ds[row + r][column + c] = weight * (dp[r][c] - sum);
+          }
+        }
+        for (int from = 0; from < tile; from += batch) {
+          __syncthreads();  // P and dS are complete, the rows before have been used
+          load_piece<T>({q, query + from, call.queries()}, item.first_column, tiles.rows.q);
+          load_piece<T>({dout, query + from, call.queries()}, item.first_column, tiles.rows.dout);
+          __syncthreads();  // the rows are complete
+#pragma unroll 4
+          for (int i = 0; i < batch; ++i) {
+            dk.add(&tiles.ds[from + i][row], &tiles.rows.q[i][column]);
+            dv.add(&tiles.p[from + i][row], &tiles.rows.dout[i][column]);
+          }
+        }
+      }
+    }
+    dk.store(call.dk.at(item.b).at(item.head), item.first, item.first_column, call.scale);
+    dv.store(call.dv.at(item.b).at(item.head), item.first, item.first_column, Sum(1));
+  }
+}
+
+/// dq: a block has a tile of queries, and the keys that the last of them sees pass.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    attention_backward_queries_outer(Gradients<T> call, RowSums<Accumulator<T>> rows,
+                                     std::int64_t items) {
+  using Sum = Accumulator<T>;
+  BackwardTiles<Sum>& tiles = shared<BackwardTiles<Sum>>();
+  const int thread = static_cast<int>(threadIdx.x);
+  const int row = thread / across * patch;
+  const int column = thread % across * patch;
+  const Sum factor = call.scale * log2_e<Sum>;
+  for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
+    const BackwardItem item = item_at(at, ceil_div(call.queries(), tile), call.heads(),
+                                      ceil_div(call.width(), piece<Sum>), piece<Sum>);
+    const auto mask = call.mask(item.b);
+    const auto q = call.q.at(item.b).at(item.head);
+    const auto dout = call.dout.at(item.b).at(item.head);
+    const auto k = call.k.at(item.b).at(item.head / call.group);
+    const auto v = call.v.at(item.b).at(item.head / call.group);
+    const std::int64_t end = smaller(item.first + tile, call.queries());
+    const std::int64_t visible_to_last = mask.visible(end - 1);
+    const std::int64_t first_row = (item.b * call.heads() + item.head) * call.queries();
+    GradientPatch<Sum> dq;
+    for (std::int64_t key = 0; key < visible_to_last; key += tile) {
+      Sum scores[patch][patch];
+      Sum dp[patch][patch];
+      multiply_rows<T>({q, item.first, end}, {k, key, visible_to_last}, tiles, scores);
+      multiply_rows<T>({dout, item.first, end}, {v, key, visible_to_last}, tiles, dp);
+#pragma unroll
+      for (int r = 0; r < patch; ++r) {
+        const std::int64_t i = item.first + row + r;
+        const std::int64_t visible = i < end ? mask.visible(i) : 0;
+        const Sum lse = i < end ? rows.lse[first_row + i] : Sum(0);
+        const Sum sum = i < end ? rows.sum[first_row + i] : Sum(0);
+#pragma unroll
+        for (int c = 0; c < patch; ++c) {
+          const bool seen = key + column + c < visible;
+          const Sum weight = seen ? power_of_two(factor * scores[r][c] - lse) : Sum(0);
+          tiles.ds[column + c][row + r] = seen ? weight * (dp[r][c] - sum) : Sum(0);
+        }
+      }
+      for (int from = 0; from < tile; from += batch) {
+        __syncthreads();  // dS is complete, the rows before have been used
+        load_piece<T>({k, key + from, visible_to_last}, item.first_column, tiles.rows.q);
+        __syncthreads();  // the rows are complete
+#pragma unroll 4
+        for (int j = 0; j < batch; ++j) {
+          dq.add(&tiles.ds[from + j][row], &tiles.rows.q[j][column]);
+        }
+      }
+    }
+    dq.store(call.dq.at(item.b).at(item.head), item.first, item.first_column, call.scale);
+  }
+}
+
+/// Blocks of the two kernels, before there are too many for a grid.
+struct BackwardItems {
+  std::int64_t keys, queries;
+  explicit BackwardItems(const AttentionBackward::Args& args) {
+    const std::int64_t columns = args.q.dtype == DType::f64 ? piece<double> : piece<float>;
+    const std::int64_t widest = larger(args.width(), args.value_width());
+    keys = args.batch() * args.kv_heads() * ceil_div(args.keys(), tile) * ceil_div(widest, columns);
+    queries = args.batch() * args.heads() * ceil_div(args.queries(), tile) *
+              ceil_div(args.width(), columns);
+  }
+};
+constexpr std::int64_t max_blocks = 0x7fffffff;
+
+Work work(const AttentionBackward::Args& args, const Context&) {
+  const auto width = static_cast<double>(args.width());
+  const auto value_width = static_cast<double>(args.value_width());
+  const std::int64_t columns = args.q.dtype == DType::f64 ? piece<double> : piece<float>;
+  const auto pieces =
+      static_cast<double>(ceil_div(larger(args.width(), args.value_width()), columns));
+  // S and dP are made once per piece and pass.
+  Work work = facts_of(
+      args, {.queries = tile,
+             .keys = tile,
+             .width = width + value_width,
+             .operations = 4 * pieces * (width + value_width) + 4 * width + 2 * value_width,
+             .resident = 1,
+             .path = args.q.dtype == DType::f64 ? "f64" : ""});
+  work.blocks = smaller(BackwardItems(args).keys, max_blocks);
+  return work;
+}
+
+void run(const AttentionBackward::Args& args, Context& context) {
+  const BackwardItems items(args);
+  visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
+    const Gradients<T> call = gradients_of<T>(args);
+    const auto rows = make_row_sums(args, context, call);
+    constexpr std::size_t bytes = sizeof(BackwardTiles<Accumulator<T>>);
+    launch(context,
+           {.grid = smaller(items.keys, max_blocks), .block = threads, .shared_bytes = bytes},
+           attention_backward_keys_outer<T>, call, rows, items.keys);
+    launch(context,
+           {.grid = smaller(items.queries, max_blocks), .block = threads, .shared_bytes = bytes},
+           attention_backward_queries_outer<T>, call, rows, items.queries);
+  });
+}
+
+const Rung<AttentionBackward> self{{.name = "register_tiled",
+                                    .step = 20,
+                                    .after = "naive",
+                                    .backend = device_backend,
+                                    .work = work,
+                                    .run = run}};
+
+}  // namespace
+}  // namespace rung

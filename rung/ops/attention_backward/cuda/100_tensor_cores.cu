@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// attention_backward / tensor cores
+//
+// Idea     All products by mma.sync, in two kernels. Keys outside: a warp has 16 keys; S^T and dP^T
+//          against a tile of queries become P^T and dS^T in its registers, which are the A operands
+//          of dv += P^T dout and dk += dS^T q as they stand. Queries outside: a warp has 16
+//          queries, and dS is the A operand of dq += dS k.
+// Changes  16-bit operands on tensor cores instead of multiply-adds; fragments by ldmatrix from
+//          swizzled tiles; P and dS never leave registers; cp.async brings the next tile during the
+//          products.
+// Cost     Seven products per pair instead of five: S and dP are made once per kernel, in place of
+//          atomic additions to dq. Every warp loads all of a tile for its 16 rows, twice.
+// Limits   f16 and bf16, D and Dv up to 128, contiguous rows. Rows that start anywhere are loaded
+//          as the aligned chunks that hold them and shifted in registers, which is slower.
+// Source   T. Dao, FlashAttention-2, 2023; PTX ISA, "Matrix fragments for mma.m16n8k16".
+#include "rung/device/launch.hpp"
+#include "rung/device/shared.hpp"
+#include "rung/device/tile/accumulator.hpp"
+#include "rung/ops/attention_backward/cuda/detail/row_sums.hpp"
+#include "rung/ops/attention_backward/cuda/detail/row_tile.hpp"
+
+namespace rung {
+namespace {
+
+using namespace attention_backward_cuda;
+
+constexpr int warps = 4;
+constexpr int tensor_threads = 32 * warps;
+constexpr int warp_rows = 16;
+constexpr int block_rows = warps * warp_rows;  // keys, or queries, of a block
+
+/// Queries per tile of the kernel with the keys outside. A thread holds Width / 2 sums each of dk
+/// and dv, 128 of its 255 registers at a width of 128, and half as many scores as there are
+/// queries.
+template <int Width>
+constexpr int query_tile = Width == 64 ? 64 : 32;
+/// Keys per tile of the kernel with the queries outside, which has the sums of dq alone.
+constexpr int key_tile = 64;
+
+/// Argument of both kernels. Operands of which rows start at multiples of 16 bytes are `wide`.
+template <class T>
+struct TensorCall {
+  Gradients<T> call;
+  RowSums<float> rows;
+  float exponent_scale;  // of scores, for powers of 2
+  bool wide_q, wide_k, wide_v, wide_dout;
+};
+
+template <class T, int Width>
+struct KeysOuterLayout {
+  using Keys = RowTile<T, block_rows, Width>;
+  using Queries = RowTile<T, query_tile<Width>, Width>;
+  alignas(1024) unsigned char k[Keys::bytes];
+  alignas(1024) unsigned char v[Keys::bytes];
+  alignas(1024) unsigned char q[2][Queries::bytes];
+  alignas(1024) unsigned char dout[2][Queries::bytes];
+  float lse[2][query_tile<Width>];
+  float row_sum[2][query_tile<Width>];
+};
+
+template <class T, int Width>
+struct QueriesOuterLayout {
+  using Queries = RowTile<T, block_rows, Width>;
+  using Keys = RowTile<T, key_tile, Width>;
+  alignas(1024) unsigned char q[Queries::bytes];
+  alignas(1024) unsigned char dout[Queries::bytes];
+  alignas(1024) unsigned char k[2][Keys::bytes];
+  alignas(1024) unsigned char v[2][Keys::bytes];
+};
+
+/// product += left right^T: 16 rows of a tile from `row` on by all Columns rows of another, over
+/// `width` columns of both.
+template <class T, class Left, class Right, int Width, int Columns>
+__device__ __forceinline__ void multiply_by_rows(float (&product)[Columns / 2],
+                                                 const unsigned char* left, int row,
+                                                 const unsigned char* right, int width) {
+#pragma unroll
+  for (int column = 0; column < Width; column += 16) {
+    if (column >= width) break;
+    std::uint32_t a[4];
+    Left::load(a, left, row, column);
+#pragma unroll
+    for (int other = 0; other < Columns; other += 16) {
+      std::uint32_t b[4];
+      Right::load(b, right, other, column);
+      ptx::mma<T>(product + other / 2, a, {b[0], b[2]});
+      ptx::mma<T>(product + other / 2 + 4, a, {b[1], b[3]});
+    }
+  }
+}
+
+/// sums += weights tile: 16 rows of weights in registers by Steps times 16 rows of a tile.
+template <class T, class Tile, int Width, int Steps>
+__device__ __forceinline__ void multiply_by_columns(float (&sums)[Width / 2],
+                                                    const float (&weights)[8 * Steps],
+                                                    const unsigned char* tile, int width) {
+  std::uint32_t a[Steps][4];
+  to_operand<T>(weights, a);
+#pragma unroll
+  for (int column = 0; column < Width; column += 16) {
+    if (column >= width) break;
+#pragma unroll
+    for (int step = 0; step < Steps; ++step) {
+      std::uint32_t b[4];
+      Tile::template load<true>(b, tile, 16 * step, column);
+      ptx::mma<T>(sums + column / 2, a[step], {b[0], b[1]});
+      ptx::mma<T>(sums + column / 2 + 4, a[step], {b[2], b[3]});
+    }
+  }
+}
+
+/// Stores a warp's 16 rows of a gradient from `first` on, those that exist.
+template <class T, int Width>
+__device__ __forceinline__ void store_gradient(const View<T, 2>& to, int first, float factor,
+                                               const float (&sums)[Width / 2]) {
+#pragma unroll
+  for (int i = 0; i < Width / 2; i += 2) {
+    const int row = first + lane_of_thread() / 4 + 8 * accumulator_row(i);
+    const int left = static_cast<int>(to.shape[1]) - accumulator_column(i);
+    if (row >= to.shape[0] || left <= 0) continue;
+    store(to.data + row * to.strides[0] + accumulator_column(i),
+          convert<T>(Pack<float, 2>{{factor * sums[i], factor * sums[i + 1]}}), left);
+  }
+}
+
+template <class T, int Width>
+__global__ void __launch_bounds__(tensor_threads, 2)
+    attention_backward_tensor_keys(TensorCall<T> job) {
+  constexpr int tile = query_tile<Width>;
+  using Layout = KeysOuterLayout<T, Width>;
+  using Keys = typename Layout::Keys;
+  using Queries = typename Layout::Queries;
+  Layout& layout = shared<Layout>();
+  const Gradients<T>& call = job.call;
+  const auto kv_heads = static_cast<int>(call.kv_heads());
+  // The first keys are seen by most queries where causal: their blocks start first.
+  const int first =
+      static_cast<int>(blockIdx.x) / (kv_heads * static_cast<int>(call.batch())) * block_rows;
+  const int kv_head = static_cast<int>(blockIdx.x) % kv_heads;
+  const int b = static_cast<int>(blockIdx.x) / kv_heads % static_cast<int>(call.batch());
+  const KeyMask<int> mask = call.template mask<int>(b);
+  const auto queries = static_cast<int>(call.queries());
+  const int first_query = mask.first_query(first);
+  const int tiles = ceil_div(queries - first_query, tile);
+  const int rounds = tiles * call.group;
+
+  const auto copy_queries = [&](int round, int stage) {
+    const int head = kv_head * call.group + round / tiles;
+    const int query = first_query + round % tiles * tile;
+    Queries::template copy<tensor_threads>(layout.q[stage], call.q.at(b).at(head), query, 0,
+                                           queries, job.wide_q);
+    Queries::template copy<tensor_threads>(layout.dout[stage], call.dout.at(b).at(head), query, 0,
+                                           queries, job.wide_dout);
+    const int row = (b * static_cast<int>(call.heads()) + head) * queries + query;
+    const auto thread = static_cast<int>(threadIdx.x);
+    if (thread < 2 * tile) {
+      // Rows that do not exist are zero, and so are their products.
+      const bool exists = query + thread % tile < queries;
+      const float* const from =
+          (thread < tile ? job.rows.lse : job.rows.sum) + (exists ? row + thread % tile : 0);
+      float* const to = (thread < tile ? layout.lse : layout.row_sum)[stage] + thread % tile;
+      ptx::async_copy<4>(to, from, exists ? 4 : 0);
+    }
+    ptx::async_commit();
+  };
+  if (rounds > 0) {
+    Keys::template copy<tensor_threads>(layout.k, call.k.at(b).at(kv_head), first, 0, mask.length,
+                                        job.wide_k);
+    Keys::template copy<tensor_threads>(layout.v, call.v.at(b).at(kv_head), first, 0, mask.length,
+                                        job.wide_v);
+    copy_queries(0, 0);
+  }
+
+  const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows;
+  const int key = first + warp_row + lane_of_thread() / 4;  // and 8 behind it
+  const auto width = static_cast<int>(call.width());
+  const auto value_width = static_cast<int>(call.value_width());
+  float dk[Width / 2] = {};
+  float dv[Width / 2] = {};
+  for (int round = 0, stage = 0; round < rounds; ++round, stage ^= 1) {
+    ptx::async_wait_all();
+    __syncthreads();  // the tile is there for all, and all have read the one that is written next
+    if (round + 1 < rounds) copy_queries(round + 1, stage ^ 1);
+    const int query = first_query + round % tiles * tile;
+
+    float p[tile / 2] = {};
+    multiply_by_rows<T, Keys, Queries, Width, tile>(p, layout.k, warp_row, layout.q[stage], width);
+    const bool masked = first + warp_row + warp_rows > mask.visible(query);
+#pragma unroll
+    for (int i = 0; i < tile / 2; ++i) {
+      const int column = accumulator_column(i);
+      p[i] = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -layout.lse[stage][column]));
+      if (masked && key + 8 * accumulator_row(i) >= mask.visible(query + column)) p[i] = 0;
+    }
+    multiply_by_columns<T, Queries, Width, tile / 16>(dv, p, layout.dout[stage], value_width);
+
+    float ds[tile / 2] = {};
+    multiply_by_rows<T, Keys, Queries, Width, tile>(ds, layout.v, warp_row, layout.dout[stage],
+                                                    value_width);
+#pragma unroll
+    for (int i = 0; i < tile / 2; ++i) {
+      ds[i] = p[i] * (ds[i] - layout.row_sum[stage][accumulator_column(i)]);
+    }
+    multiply_by_columns<T, Queries, Width, tile / 16>(dk, ds, layout.q[stage], width);
+  }
+  store_gradient<T, Width>(call.dk.at(b).at(kv_head), first + warp_row, call.scale, dk);
+  store_gradient<T, Width>(call.dv.at(b).at(kv_head), first + warp_row, 1.0F, dv);
+}
+
+template <class T, int Width>
+__global__ void __launch_bounds__(tensor_threads, 2)
+    attention_backward_tensor_queries(TensorCall<T> job) {
+  using Layout = QueriesOuterLayout<T, Width>;
+  using Queries = typename Layout::Queries;
+  using Keys = typename Layout::Keys;
+  Layout& layout = shared<Layout>();
+  const Gradients<T>& call = job.call;
+  const auto queries = static_cast<int>(call.queries());
+  const auto heads = static_cast<int>(call.heads());
+  const int query_blocks = ceil_div(queries, block_rows);
+  // The last queries see most keys where causal: their blocks start first.
+  const int first =
+      (query_blocks - 1 - static_cast<int>(blockIdx.x) / (heads * static_cast<int>(call.batch()))) *
+      block_rows;
+  const int head = static_cast<int>(blockIdx.x) % heads;
+  const int b = static_cast<int>(blockIdx.x) / heads % static_cast<int>(call.batch());
+  const KeyMask<int> mask = call.template mask<int>(b);
+  const int tiles = ceil_div(mask.visible(min(first + block_rows, queries) - 1), key_tile);
+  const auto k = call.k.at(b).at(head / call.group);
+  const auto v = call.v.at(b).at(head / call.group);
+
+  const auto copy_keys = [&](int number, int stage) {
+    Keys::template copy<tensor_threads>(layout.k[stage], k, number * key_tile, 0, mask.length,
+                                        job.wide_k);
+    Keys::template copy<tensor_threads>(layout.v[stage], v, number * key_tile, 0, mask.length,
+                                        job.wide_v);
+    ptx::async_commit();
+  };
+  if (tiles > 0) {
+    const int begin = mask.first_query(0);  // queries before it see no key
+    Queries::template copy<tensor_threads>(layout.q, call.q.at(b).at(head), first, begin, queries,
+                                           job.wide_q);
+    Queries::template copy<tensor_threads>(layout.dout, call.dout.at(b).at(head), first, begin,
+                                           queries, job.wide_dout);
+    copy_keys(0, 0);
+  }
+
+  const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows;
+  const int query = first + warp_row + lane_of_thread() / 4;  // and 8 behind it
+  const auto width = static_cast<int>(call.width());
+  const auto value_width = static_cast<int>(call.value_width());
+  const int visible[2] = {mask.visible(query), mask.visible(query + 8)};
+  const int seen_by_all = mask.visible(first + warp_row);
+  float lse[2] = {0, 0};
+  float row_sum[2] = {0, 0};
+#pragma unroll
+  for (int row = 0; row < 2; ++row) {
+    if (query + 8 * row >= queries) continue;
+    lse[row] = job.rows.lse[(b * heads + head) * queries + query + 8 * row];
+    row_sum[row] = job.rows.sum[(b * heads + head) * queries + query + 8 * row];
+  }
+  float dq[Width / 2] = {};
+  for (int number = 0, stage = 0; number < tiles; ++number, stage ^= 1) {
+    ptx::async_wait_all();
+    __syncthreads();  // the tile is there for all, and all have read the one that is written next
+    if (number + 1 < tiles) copy_keys(number + 1, stage ^ 1);
+
+    float p[key_tile / 2] = {};
+    multiply_by_rows<T, Queries, Keys, Width, key_tile>(p, layout.q, warp_row, layout.k[stage],
+                                                        width);
+    float ds[key_tile / 2] = {};
+    multiply_by_rows<T, Queries, Keys, Width, key_tile>(ds, layout.dout, warp_row, layout.v[stage],
+                                                        value_width);
+    const bool masked = (number + 1) * key_tile > seen_by_all;
+#pragma unroll
+    for (int i = 0; i < key_tile / 2; ++i) {
+      const int row = accumulator_row(i);
+      const float weight = ptx::fast_exp2(fmaf(p[i], job.exponent_scale, -lse[row]));
+      ds[i] = weight * (ds[i] - row_sum[row]);
+      if (masked && number * key_tile + accumulator_column(i) >= visible[row]) ds[i] = 0;
+    }
+    multiply_by_columns<T, Keys, Width, key_tile / 16>(dq, ds, layout.k[stage], width);
+  }
+  store_gradient<T, Width>(call.dq.at(b).at(head), first + warp_row, call.scale, dq);
+}
+
+Support supports(const AttentionBackward::Args& args, const Context&) {
+  return require_tensor_cores(args);
+}
+
+Work work(const AttentionBackward::Args& args, const Context&) {
+  Work work;
+  with_width(args, [&]<class, int Width>() {
+    work = facts_of(args, {.queries = query_tile<Width>,
+                           .keys = block_rows,
+                           .width = 2 * Width,
+                           .operations = 14 * Width,
+                           .resident = 2,
+                           .path = Width == 64 ? "64" : "128"});
+  });
+  return work;
+}
+
+void run(const AttentionBackward::Args& args, Context& context) {
+  with_width(args, [&]<class T, int Width>() {
+    TensorCall<T> job{.call = gradients_of<T>(args),
+                      .rows = {},
+                      .exponent_scale = static_cast<float>(args.options.scale * log2_e<double>),
+                      .wide_q = starts_rows_at(args.q, 16),
+                      .wide_k = starts_rows_at(args.k, 16),
+                      .wide_v = starts_rows_at(args.v, 16),
+                      .wide_dout = starts_rows_at(args.dout, 16)};
+    job.rows = make_row_sums(args, context, job.call);
+    const std::int64_t key_blocks =
+        args.batch() * args.kv_heads() * ceil_div(args.keys(), block_rows);
+    const std::int64_t query_blocks =
+        args.batch() * args.heads() * ceil_div(args.queries(), block_rows);
+    launch(context,
+           {.grid = key_blocks,
+            .block = tensor_threads,
+            .shared_bytes = sizeof(KeysOuterLayout<T, Width>)},
+           attention_backward_tensor_keys<T, Width>, job);
+    launch(context,
+           {.grid = query_blocks,
+            .block = tensor_threads,
+            .shared_bytes = sizeof(QueriesOuterLayout<T, Width>)},
+           attention_backward_tensor_queries<T, Width>, job);
+  });
+}
+
+const Rung<AttentionBackward> self{{.name = "tensor_cores",
+                                    .step = 100,
+                                    .after = "register_tiled",
+                                    .backend = device_backend,
+                                    .supports = supports,
+                                    .work = work,
+                                    .run = run}};
+
+}  // namespace
+}  // namespace rung

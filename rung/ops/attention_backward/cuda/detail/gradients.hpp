@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gradients: a call with its types, as a kernel's argument, and the mask.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "rung/core/dtype.hpp"
+#include "rung/core/integer.hpp"
+#include "rung/core/view.hpp"
+#include "rung/device/convert.hpp"
+#include "rung/device/device.hpp"
+#include "rung/device/ptx/thread.hpp"
+#include "rung/ops/attention_backward/op/attention_backward.hpp"
+#include "rung/ops/attention_backward/op/mask.hpp"
+
+namespace rung::attention_backward_cuda::inline RUNG_TARGET {
+
+using attention_mask::KeyMask;
+
+template <class T>
+struct Gradients {
+  using Sum = Accumulator<T>;
+
+  View<const T, 4> q, k, v, o, dout;
+  View<const Sum, 3> lse;
+  View<T, 4> dq, dk, dv;
+  View<const std::int32_t, 1> key_lengths;  // no data: all keys are there
+  Sum scale;
+  bool causal;
+  int group;  // heads of q that share a head of k and v
+
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t batch() const { return q.shape[0]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t heads() const { return q.shape[1]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t queries() const { return q.shape[2]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t width() const { return q.shape[3]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t kv_heads() const { return k.shape[1]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t keys() const { return k.shape[2]; }
+  [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t value_width() const { return v.shape[3]; }
+
+  template <class Index = std::int64_t>
+  [[nodiscard]] __device__ __forceinline__ KeyMask<Index> mask(std::int64_t b) const {
+    const std::int64_t length =
+        key_lengths.data != nullptr ? attention_mask::key_length(key_lengths(b), keys()) : keys();
+    return {static_cast<Index>(queries()), static_cast<Index>(length), causal};
+  }
+};
+
+template <class Sum>
+inline constexpr Sum log2_e = Sum(1.44269504088896340736L);
+
+/// Returns 2^z; for f32 ex2.approx is off by 2^-22 of its result.
+__device__ __forceinline__ float power_of_two(float z) { return ptx::fast_exp2(z); }
+__device__ __forceinline__ double power_of_two(double z) { return exp2(z); }
+
+/// Returns lse as a power of 2, +infinity in place of -infinity: 2^(score - lse) is 0 for both.
+template <class Sum>
+__device__ __forceinline__ Sum lse_as_power_of_two(Sum lse) {
+  constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
+  return lse == -infinity ? infinity : lse * log2_e<Sum>;
+}
+
+// --- on the host ---------------------------------------------------------------------------------
+
+template <class T>
+Gradients<T> gradients_of(const AttentionBackward::Args& args) {
+  using Sum = Accumulator<T>;
+  Gradients<T> gradients{.q = args.q.view<const T, 4>(),
+                         .k = args.k.view<const T, 4>(),
+                         .v = args.v.view<const T, 4>(),
+                         .o = args.o.view<const T, 4>(),
+                         .dout = args.dout.view<const T, 4>(),
+                         .lse = args.lse.view<const Sum, 3>(),
+                         .dq = args.dq.view<T, 4>(),
+                         .dk = args.dk.view<T, 4>(),
+                         .dv = args.dv.view<T, 4>(),
+                         .key_lengths = {},
+                         .scale = static_cast<Sum>(args.options.scale),
+                         .causal = args.options.causal,
+                         .group = static_cast<int>(args.group())};
+  if (args.has_lengths()) {
+    gradients.key_lengths = args.options.key_lengths.view<const std::int32_t, 1>();
+  }
+  return gradients;
+}
+
+/// Returns rows of q, and of k, over all heads and batch elements.
+inline std::int64_t query_rows(const AttentionBackward::Args& args) {
+  return args.batch() * args.heads() * args.queries();
+}
+inline std::int64_t key_rows(const AttentionBackward::Args& args) {
+  return args.batch() * args.kv_heads() * args.keys();
+}
+
+/// Facts of kernels of two passes behind the row sums: dk and dv by tiles of keys, dq by tiles of
+/// queries. `width` is D + Dv as computed, `operations` those per pair of a query and a key.
+struct TwoPasses {
+  int queries, keys;  // of a tile of the pass over keys
+  double width, operations;
+  int resident;
+  std::string_view path;
+};
+inline Work facts_of(const AttentionBackward::Args& args, const TwoPasses& passes) {
+  const auto at_least_one = [](double x) { return x > 1 ? x : 1.0; };
+  const double seen = args.visible_pairs() / at_least_one(static_cast<double>(args.keys()));
+  const double tiles = __builtin_ceil(seen / passes.queries) * static_cast<double>(args.group());
+  const double blocks = static_cast<double>(args.batch() * args.kv_heads()) *
+                        static_cast<double>(ceil_div(args.keys(), passes.keys));
+  const bool has_queries = query_rows(args) > 0;
+  return {.operations = blocks * tiles * passes.keys * passes.queries * passes.operations,
+          .launches = (has_queries ? 2 : 0) + (key_rows(args) > 0 ? 1 : 0),
+          .blocks = blocks,
+          .resident = passes.resident,
+          .rounds = 2 * tiles,
+          .steps = 2 * tiles * passes.width,
+          .path = passes.path};
+}
+
+}  // namespace rung::attention_backward_cuda::inline RUNG_TARGET
