@@ -180,6 +180,22 @@ def attention(api):
     agree("log sum exp of the scores", lse, np.log(total))
 
 
+def attention_backward(api):
+    q, k, v = random(2, 4, 5, 8), random(2, 2, 7, 8), random(2, 7, 2, 6).swapaxes(1, 2)
+    o, lse, dout = random(2, 4, 5, 6), random(2, 4, 5) + 3, random(2, 5, 4, 6).swapaxes(1, 2)
+    dq, dk, dv, lengths = np.empty_like(q), np.empty_like(k), np.empty((2, 2, 7, 6), np.float32), np.array([7, 6], "i4")
+    api.call("attention_backward", q, k, v, o, lse, dout, dq, dk, dv, options=api.options(
+        "attention_backward", scale=0.5, causal=1, key_lengths=lengths))
+    wide_k, wide_v = k.repeat(2, axis=1), v.repeat(2, axis=1)
+    p = np.exp(0.5 * q @ wide_k.swapaxes(2, 3) - lse[..., None])
+    for b, length in enumerate(lengths):
+        p[b, :, np.arange(7) > np.arange(5)[:, None] + (length - 5)] = 0
+    ds = p * (dout @ wide_v.swapaxes(2, 3) - (dout * o).sum(axis=3, keepdims=True))
+    agree("dq", dq, 0.5 * ds @ wide_k)
+    agree("dk", dk, 0.5 * (ds.swapaxes(2, 3) @ q).reshape(2, 2, 2, 7, 8).sum(axis=2))
+    agree("dv", dv, (p.swapaxes(2, 3) @ dout).reshape(2, 2, 2, 7, 6).sum(axis=2))
+
+
 def statistics(x, rms):
     mean = np.zeros((len(x), 1)) if rms else x.mean(axis=1, keepdims=True)
     return mean, 1 / np.sqrt(((x - mean) ** 2).mean(axis=1, keepdims=True) + 1e-5)

@@ -29,6 +29,13 @@ const std::map<std::string, std::map<std::string, File>>& files() {
   static const File heads{DType::f32, {1, 2, 5, 8}};
   static const std::map<std::string, std::map<std::string, File>> all{
       {"attention", {{"q", heads}, {"k", heads}, {"v", heads}}},
+      {"attention_backward",
+       {{"q", heads},
+        {"k", heads},
+        {"v", heads},
+        {"o", heads},
+        {"lse", {DType::f32, {1, 2, 5}}},
+        {"dout", heads}}},
       {"conv", {{"x", layer}, {"w", filter}}},
       {"conv_backward_data", {{"dy", layer_result}, {"w", filter}}},
       {"conv_backward_filter", {{"x", layer}, {"dy", layer_result}}},

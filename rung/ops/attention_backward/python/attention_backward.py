@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of scaled dot-product attention."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rung._rung import attention_backward as _attention_backward
+
+if TYPE_CHECKING:
+    from rung import Context
+
+__all__ = ["attention_backward"]
+Array = TypeVar("Array")
+
+
+def attention_backward(q: Array, k: Array, v: Array, o: Array, lse: Any, dout: Array, *, causal: bool = False,
+                       scale: float | None = None, key_lengths: Any = None, dq: Array | None = None,
+                       dk: Array | None = None, dv: Array | None = None, rung: str | None = None,
+                       context: Context | None = None) -> tuple[Array, Array, Array]:
+    """Gradients of attention() with respect to q, k and v, from its results o and lse and the gradient dout of o.
+
+    q, k, v, causal, scale, key_lengths: as given to attention(). o, dout: B x H x Sq x Dv; lse: B x H x Sq, what
+    attention() returns with return_lse. All but lse and key_lengths of one type. dq, dk, dv: shaped as q, k and v;
+    heads that share keys add up in dk and dv. A query that sees no key and a key that no query sees have zeros.
+
+    Returns (dq, dk, dv). Raises Error for types, shapes and scale that are not accepted, and where a gradient overlaps
+    another array.
+
+    >>> import numpy as np
+    >>> q, k, v = np.ones((1, 1, 1, 1)), np.array([[[[0.0], [0.0]]]]), np.array([[[[1.0], [3.0]]]])
+    >>> o, lse = rung.attention(q, k, v, return_lse=True)
+    >>> dq, dk, dv = rung.attention_backward(q, k, v, o, lse, np.ones_like(o))
+    >>> dk.ravel(), dv.ravel()
+    (array([-0.5,  0.5]), array([0.5, 0.5]))
+    """
+    return _attention_backward(context, rung, q, k, v, o, lse, dout, dq, dk, dv, 0.0 if scale is None else scale,
+                               bool(causal), key_lengths)

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+// Properties of attention_backward that `rung check` does not state: finite differences, the
+// grouped heads, layouts, what takes no part, the bits of a CPU, the choice, errors.
+#include "rung/ops/attention_backward/op/attention_backward.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "rung/ops/attention/attention.hpp"
+#include "tests/support/operators.hpp"
+
+namespace rung {
+namespace {
+
+using namespace test;
+
+struct GradientShape {
+  std::int64_t batch = 1, heads = 4, kv_heads = 2, queries = 5, keys = 7, width = 6,
+               value_width = 3;
+  [[nodiscard]] Extents q() const { return {batch, heads, queries, width}; }
+  [[nodiscard]] Extents k() const { return {batch, kv_heads, keys, width}; }
+  [[nodiscard]] Extents v() const { return {batch, kv_heads, keys, value_width}; }
+  [[nodiscard]] Extents o() const { return {batch, heads, queries, value_width}; }
+  [[nodiscard]] Extents lse() const { return {batch, heads, queries}; }
+};
+
+/// A call whose tensors are vectors of T, with o and lse of attention().
+template <class T>
+struct OwnedCall {
+  GradientShape shape;
+  AttentionBackwardOptions options;
+  std::vector<T> q, k, v, o, dout, dq, dk, dv;
+  std::vector<Accumulator<T>> lse;
+
+  explicit OwnedCall(const GradientShape& of, bool causal = false,
+                     const ConstTensorRef& lengths = {})
+      : shape(of),
+        options{.causal = causal, .key_lengths = lengths},
+        q(values(of.q(), 1)),
+        k(values(of.k(), 2)),
+        v(values(of.v(), 3)),
+        o(values(of.o(), 4)),
+        dout(values(of.o(), 5)),
+        dq(q.size()),
+        dk(k.size()),
+        dv(v.size()),
+        lse(static_cast<std::size_t>(of.lse().product())) {
+    forward();
+  }
+  static std::vector<T> values(const Extents& extents, unsigned seed) {
+    const std::vector<float> wide = random_values(extents.product(), seed);
+    return {wide.begin(), wide.end()};
+  }
+  void forward() {
+    Context context = Context::cpu(1);
+    attention(context, tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.v()),
+              tensor(o, shape.o()),
+              {.causal = options.causal,
+               .key_lengths = options.key_lengths,
+               .lse = tensor(lse, shape.lse())});
+  }
+  AttentionBackward::Call call() {
+    return {.q = tensor(q, shape.q()),
+            .k = tensor(k, shape.k()),
+            .v = tensor(v, shape.v()),
+            .o = tensor(o, shape.o()),
+            .lse = tensor(lse, shape.lse()),
+            .dout = tensor(dout, shape.o()),
+            .dq = tensor(dq, shape.q()),
+            .dk = tensor(dk, shape.k()),
+            .dv = tensor(dv, shape.v()),
+            .options = options};
+  }
+  void run(Context& context, Pick pick = best) {
+    for (auto* const gradient : {&dq, &dk, &dv}) {
+      std::fill(gradient->begin(), gradient->end(), T(nan));
+    }
+    const AttentionBackward::Call c = call();
+    attention_backward(context, c.q, c.k, c.v, c.o, c.lse, c.dout, c.dq, c.dk, c.dv, options, pick);
+  }
+  /// Returns sum dout o, of which the gradients are those.
+  double value() {
+    forward();
+    double sum = 0;
+    for (std::size_t i = 0; i < o.size(); ++i) sum += static_cast<double>(dout[i]) * o[i];
+    return sum;
+  }
+};
+
+class AttentionBackwardOn : public OnBackend {
+ protected:
+  template <class T>
+  std::vector<std::string_view> picks(OwnedCall<T>& call) {
+    return picks_for<AttentionBackward>(call.call(), context);
+  }
+};
+
+TEST_P(AttentionBackwardOn, IsTheDerivativeOfAttention) {
+  std::vector<std::int32_t> lengths{7, 4};
+  for (const bool causal : {false, true}) {
+    OwnedCall<double> call({.batch = 2}, causal, tensor(lengths, {2}));
+    call.run(context);
+    const auto check = [&](std::vector<double>& of, const std::vector<double>& gradient,
+                           const char* name) {
+      for (std::size_t i = 0; i < of.size(); i += 3) {
+        const double before = of[i];
+        constexpr double step = 1e-5;
+        of[i] = before + step;
+        const double above = call.value();
+        of[i] = before - step;
+        const double below = call.value();
+        of[i] = before;
+        EXPECT_NEAR(gradient[i], (above - below) / (2 * step), 1e-8) << name << ' ' << i;
+      }
+      call.forward();
+    };
+    check(call.q, call.dq, "dq");
+    check(call.k, call.dk, "dk");
+    check(call.v, call.dv, "dv");
+  }
+}
+
+// Heads that share keys: dk and dv are the sums of those of heads with keys of their own.
+TEST_P(AttentionBackwardOn, SharedKeysSumOverTheirHeads) {
+  OwnedCall<float> grouped(
+      {.heads = 6, .kv_heads = 2, .queries = 20, .keys = 40, .width = 16, .value_width = 16}, true);
+  GradientShape apart = grouped.shape;
+  apart.kv_heads = 6;
+  OwnedCall<float> separate(apart, true);
+  const auto head = static_cast<std::size_t>(40 * 16);
+  for (std::size_t h = 0; h < 6; ++h) {
+    std::copy_n(grouped.k.begin() + static_cast<std::ptrdiff_t>(h / 3 * head), head,
+                separate.k.begin() + static_cast<std::ptrdiff_t>(h * head));
+    std::copy_n(grouped.v.begin() + static_cast<std::ptrdiff_t>(h / 3 * head), head,
+                separate.v.begin() + static_cast<std::ptrdiff_t>(h * head));
+  }
+  separate.forward();
+  for (const auto pick : picks(grouped)) {
+    grouped.run(context, {pick});
+    separate.run(context, {pick});
+    EXPECT_EQ(grouped.dq, separate.dq) << pick;
+    for (std::size_t at = 0; at < 2 * head; ++at) {
+      const std::size_t first = at / head * 3 * head + at % head;
+      EXPECT_NEAR(grouped.dk[at],
+                  separate.dk[first] + separate.dk[first + head] + separate.dk[first + 2 * head],
+                  1e-5)
+          << pick << ' ' << at;
+      EXPECT_NEAR(grouped.dv[at],
+                  separate.dv[first] + separate.dv[first + head] + separate.dv[first + 2 * head],
+                  1e-5)
+          << pick << ' ' << at;
+    }
+  }
+}
+
+// Rows of dS sum to 0: a constant that is added to all values changes no score's gradient.
+TEST_P(AttentionBackwardOn, AConstantInVChangesNeitherDqNorDk) {
+  OwnedCall<float> call({.queries = 33, .keys = 50, .width = 20, .value_width = 12}, true);
+  call.run(context);
+  const std::vector<float> dq = call.dq;
+  const std::vector<float> dk = call.dk;
+  for (float& x : call.v) x += 1;
+  call.forward();
+  call.run(context);
+  for (std::size_t i = 0; i < dq.size(); ++i) EXPECT_NEAR(call.dq[i], dq[i], 2e-5) << i;
+  for (std::size_t i = 0; i < dk.size(); ++i) EXPECT_NEAR(call.dk[i], dk[i], 2e-5) << i;
+}
+
+// Memory of B x S x H x D, of what is read and what is written.
+TEST_P(AttentionBackwardOn, MemoryOrderChangesNothing) {
+  const GradientShape shape{.batch = 2,
+                            .heads = 2,
+                            .kv_heads = 2,
+                            .queries = 18,
+                            .keys = 18,
+                            .width = 64,
+                            .value_width = 64};
+  OwnedCall<bf16> plain(shape, true);
+  const auto turned_of = [&](const std::vector<bf16>& x) {
+    std::vector<bf16> turned(x.size());
+    for (std::size_t n = 0; n < x.size(); ++n) {
+      const std::size_t d = n % 64, s = n / 64 % 18, h = n / 64 / 18 % 2, b = n / 64 / 18 / 2;
+      turned[((b * 18 + s) * 2 + h) * 64 + d] = x[n];
+    }
+    return turned;
+  };
+  const auto strided = [](std::vector<bf16>& x) {
+    return TensorRef(static_cast<void*>(x.data()), DType::bf16, {2, 2, 18, 64},
+                     {18 * 2 * 64, 64, 2 * 64, 1});
+  };
+  auto q = turned_of(plain.q), k = turned_of(plain.k), v = turned_of(plain.v),
+       o = turned_of(plain.o), dout = turned_of(plain.dout);
+  std::vector<bf16> dq(q.size()), dk(k.size()), dv(v.size());
+  for (const auto pick : picks(plain)) {
+    plain.run(context, {pick});
+    attention_backward(context, strided(q), strided(k), strided(v), strided(o),
+                       tensor(plain.lse, shape.lse()), strided(dout), strided(dq), strided(dk),
+                       strided(dv), plain.options, {pick});
+    const auto same = [&](const std::vector<bf16>& got, const std::vector<bf16>& wanted) {
+      const std::vector<bf16> turned = turned_of(wanted);
+      return std::equal(got.begin(), got.end(), turned.begin(),
+                        [](bf16 x, bf16 y) { return x.bits == y.bits; });
+    };
+    EXPECT_TRUE(same(dq, plain.dq) && same(dk, plain.dk) && same(dv, plain.dv)) << pick;
+  }
+}
+
+// An lse of -infinity stands for weights of 0, and nothing of its query reaches dk and dv.
+TEST_P(AttentionBackwardOn, AnLseOfMinusInfinityIsNoWeight) {
+  OwnedCall<float> call(
+      {.heads = 1, .kv_heads = 1, .queries = 2, .keys = 3, .width = 8, .value_width = 8});
+  call.lse[0] = -infinity;
+  for (const auto pick : picks(call)) {
+    call.run(context, {pick});
+    EXPECT_TRUE(std::all_of(call.dq.begin(), call.dq.begin() + 8, [](float x) { return x == 0; }))
+        << pick;
+    EXPECT_TRUE(std::all_of(call.dk.begin(), call.dk.end(), [](float x) {
+      return std::isfinite(x);
+    })) << pick;
+    EXPECT_NE(call.dv[0], 0) << pick;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, AttentionBackwardOn, backends, name_of_backend);
+
+TEST(AttentionBackwardCpu, AnyNumberOfThreadsGivesTheSameBits) {
+  const GradientShape shapes[] = {
+      {.heads = 1, .kv_heads = 1, .queries = 70, .keys = 1500, .width = 24, .value_width = 17},
+      {.batch = 2, .heads = 4, .kv_heads = 2, .queries = 130, .keys = 100},
+      {.batch = 3, .heads = 1, .kv_heads = 1, .queries = 33, .keys = 700, .width = 40},
+  };
+  for (const GradientShape& shape : shapes) {
+    OwnedCall<float> call(shape, true);
+    call.run(*std::make_unique<Context>(Context::cpu(1)));
+    const auto dq = call.dq, dk = call.dk, dv = call.dv;
+    for (const int threads : {2, 3, 7, 16}) {
+      Context context = Context::cpu(threads);
+      call.run(context);
+      EXPECT_TRUE(call.dq == dq && call.dk == dk && call.dv == dv)
+          << to_string(shape.q()) << ", " << threads << " threads";
+    }
+  }
+}
+
+TEST(AttentionBackward, WrongCallsAreNamed) {
+  OwnedCall<float> own({.batch = 2});
+  const auto says = [&](const std::string& part, auto change) {
+    AttentionBackward::Call c = own.call();
+    change(c);
+    Context context = Context::cpu();
+    expect_text(message_of([&] {
+                  attention_backward(context, c.q, c.k, c.v, c.o, c.lse, c.dout, c.dq, c.dk, c.dv,
+                                     c.options);
+                }),
+                part);
+  };
+  says("q has shape", [](auto& c) { c.q.shape.rank = c.q.strides.rank = 3; });
+  says("k is 2x2x7x5", [](auto& c) { c.k.shape[3] = 5; });
+  says("v is 2x2x6x3", [](auto& c) { c.v.shape[2] = 6; });
+  says("o is 2x4x5x2", [](auto& c) { c.o.shape[3] = 2; });
+  says("lse is 2x4x4", [](auto& c) { c.lse.shape[2] = 4; });
+  says("dout is 2x4x5x2", [](auto& c) { c.dout.shape[3] = 2; });
+  says("dq is 2x4x5x5", [](auto& c) { c.dq.shape[3] = 5; });
+  says("dk is 2x1x7x6", [](auto& c) { c.dk.shape[1] = 1; });
+  says("dv is 2x2x7x2", [](auto& c) { c.dv.shape[3] = 2; });
+  says("lse is f16", [](auto& c) { c.lse.dtype = DType::f16; });
+  says("scale is -1", [](auto& c) { c.options.scale = -1; });
+  says("scale is inf", [](auto& c) { c.options.scale = infinity; });
+  std::vector<std::int32_t> lengths(3);
+  says("key_lengths is 3", [&](auto& c) { c.options.key_lengths = tensor(lengths, {3}); });
+  says("overlap", [](auto& c) { c.dk.data = c.dv.data; });
+  says("overlap", [&](auto& c) { c.dq = tensor(own.q, own.shape.q()); });
+}
+
+TEST(AttentionBackward, TheChoiceIsNoTeachingRung) {
+  const auto chosen = [](Backend backend, DType dtype, std::int64_t width) {
+    const Context context = Context::on(backend);
+    const auto at = [&](const Extents& shape, DType of) {
+      return TensorRef(static_cast<void*>(nullptr), of, shape);
+    };
+    const Extents rows{4, 8, 512, width};
+    AttentionBackward::Args args;
+    static_cast<AttentionBackward::Call&>(args) = {.q = at(rows, dtype),
+                                                   .k = at(rows, dtype),
+                                                   .v = at(rows, dtype),
+                                                   .o = at(rows, dtype),
+                                                   .lse = at({4, 8, 512}, DType::f32),
+                                                   .dout = at(rows, dtype),
+                                                   .dq = at(rows, dtype),
+                                                   .dk = at(rows, dtype),
+                                                   .dv = at(rows, dtype)};
+    AttentionBackward::bind(args);
+    return std::string(choose<AttentionBackward>(args, context).info.name);
+  };
+  EXPECT_EQ(chosen(Backend::cpu, DType::f32, 64), "threads");
+  EXPECT_EQ(chosen(Backend::simt, DType::f32, 64), "register_tiled");
+  EXPECT_EQ(chosen(Backend::simt, DType::bf16, 64), "tensor_cores");
+  EXPECT_EQ(chosen(Backend::simt, DType::f16, 128), "tensor_cores");
+  EXPECT_EQ(chosen(Backend::simt, DType::bf16, 160), "register_tiled");
+}
+
+}  // namespace
+}  // namespace rung
