@@ -205,6 +205,32 @@ def test_attention(batch, heads, queries, keys, causal, seed, data):
 
 
 @few
+@given(st.integers(1, 2), st.sampled_from([(2, 1), (2, 2), (4, 2)]), st.integers(1, 4), st.integers(0, 5),
+       st.booleans(), st.integers(0, 99))
+def test_attention_backward(batch, heads, queries, keys, causal, seed):
+    q = arrays.laid_out((batch, queries, heads[0], 5), np.float64, "c", seed).swapaxes(1, 2)
+    k = arrays.laid_out((batch, heads[1], keys, 5), np.float64, "c", seed + 1)
+    v = arrays.laid_out((batch, heads[1], keys, 3), np.float64, "c", seed + 2)
+    dout = arrays.laid_out((batch, heads[0], queries, 3), np.float64, "c", seed + 3)
+    o, lse = rung.attention(q, k, v, causal=causal, scale=0.7, return_lse=True)
+    dq, dk, dv = rung.attention_backward(q, k, v, o, lse, dout, causal=causal, scale=0.7)
+    wanted = np.zeros(q.shape), np.zeros(k.shape), np.zeros(v.shape)
+    share = heads[0] // heads[1]
+    for b, h, i in itertools.product(range(batch), range(heads[0]), range(queries)):
+        seen = max(0, keys - queries + i + 1) if causal else keys
+        if seen == 0:
+            continue
+        g = h // share
+        p = np.exp(0.7 * k[b, g, :seen] @ q[b, h, i] - lse[b, h, i])
+        ds = 0.7 * p * (v[b, g, :seen] @ dout[b, h, i] - dout[b, h, i] @ o[b, h, i])
+        wanted[0][b, h, i] = ds @ k[b, g, :seen]
+        wanted[1][b, g, :seen] += ds[:, None] * q[b, h, i]
+        wanted[2][b, g, :seen] += p[:, None] * dout[b, h, i]
+    for got, expected in zip((dq, dk, dv), wanted):
+        np.testing.assert_allclose(got, expected, rtol=1e-9, atol=1e-12)
+
+
+@few
 @given(st.integers(1, 5), st.integers(1, 6), st.sampled_from(["mean", "sum"]), st.sampled_from([0.0, 0.1]),
        st.sampled_from([np.int32, np.int64]), st.integers(0, 99))
 def test_losses(rows, classes, reduction, smoothing, label_type, seed):
