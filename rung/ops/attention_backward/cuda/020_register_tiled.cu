@@ -97,6 +97,7 @@ __device__ __forceinline__ void multiply_rows(const MatrixRows<T>& left, const M
       tiles.slices.right[d][line] = load(right);
     }
     __syncthreads();  // the slices are complete
+    if (left.first + row >= left.end || right.first + column >= right.end) continue;
     const int there = static_cast<int>(smaller(width - from, std::int64_t{slice}));
 #pragma unroll 8
     for (int d = 0; d < there; ++d) {
@@ -218,13 +219,16 @@ __global__ void __launch_bounds__(threads)
             tiles.ds[row + r][column + c] = weight * (dp[r][c] - sum);
           }
         }
-        for (int from = 0; from < tile; from += batch) {
+        const auto left = static_cast<int>(smaller(call.queries() - query, std::int64_t{tile}));
+        for (int from = 0; from < left; from += batch) {
           __syncthreads();  // P and dS are complete, the rows before have been used
           load_piece<T>({q, query + from, call.queries()}, item.first_column, tiles.rows.q);
           load_piece<T>({dout, query + from, call.queries()}, item.first_column, tiles.rows.dout);
           __syncthreads();  // the rows are complete
+          if (item.first + row >= call.keys()) continue;
+          const int there = smaller(left - from, batch);
 #pragma unroll 4
-          for (int i = 0; i < batch; ++i) {
+          for (int i = 0; i < there; ++i) {
             dk.add(&tiles.ds[from + i][row], &tiles.rows.q[i][column]);
             dv.add(&tiles.p[from + i][row], &tiles.rows.dout[i][column]);
           }
@@ -277,12 +281,15 @@ __global__ void __launch_bounds__(threads)
           tiles.ds[column + c][row + r] = seen ? weight * (dp[r][c] - sum) : Sum(0);
         }
       }
-      for (int from = 0; from < tile; from += batch) {
+      const auto left = static_cast<int>(smaller(visible_to_last - key, std::int64_t{tile}));
+      for (int from = 0; from < left; from += batch) {
         __syncthreads();  // dS is complete, the rows before have been used
         load_piece<T>({k, key + from, visible_to_last}, item.first_column, tiles.rows.q);
         __syncthreads();  // the rows are complete
+        if (item.first + row >= end) continue;
+        const int there = smaller(left - from, batch);
 #pragma unroll 4
-        for (int j = 0; j < batch; ++j) {
+        for (int j = 0; j < there; ++j) {
           dq.add(&tiles.ds[from + j][row], &tiles.rows.q[j][column]);
         }
       }
