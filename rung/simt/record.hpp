@@ -137,12 +137,15 @@ struct Finding {
   bool in_library = false;  // the kernel is a library's, whose lines say nothing to the program
 };
 
-/// A kernel of which some launches were not recorded.
+/// A kernel of which some launches, or some blocks of recorded launches, were not recorded.
 struct PartlyRecorded {
   std::string kernel;
   std::uint64_t launches = 0;
   std::uint64_t recorded = 0;
   std::uint64_t first = 0;  // so many from its first launch on were recorded without a gap
+  // Of those of the recorded launches that left blocks out; 0: none did.
+  std::uint64_t blocks = 0;
+  std::uint64_t recorded_blocks = 0;
 };
 
 struct Report {

@@ -111,6 +111,7 @@ void Worker::reserve_ready(std::uint64_t threads) {
 bool Worker::admit() {
   std::uint64_t position = 0;
   if (!state_->claim(claim_, !resident_.empty(), position)) return false;
+  if (state_->record != nullptr && state_->record->sampling.possible()) choose_recording(position);
   if (idle_.empty()) idle_.push_back(std::make_unique<Cluster>());
   resident_.push_back(std::move(idle_.back()));
   idle_.pop_back();
@@ -158,7 +159,7 @@ void Worker::run(LaunchState& state) {
       if (launch_state.record != nullptr) worker.begin_recording(*launch_state.record);
     }
     ~Running() {
-      if (worker.recorder_ != nullptr) worker.recorder_->end();
+      if (worker.state_->record != nullptr) worker.own_recorder_->end();
       worker.recorder_ = nullptr;
       for (auto& cluster : worker.resident_) worker.idle_.push_back(std::move(cluster));
       worker.resident_.clear();
@@ -176,6 +177,7 @@ void Worker::run(LaunchState& state) {
   asleep_.clear();
   in_step_.clear();
   current_ = nullptr;
+  entry_ = launch_->entry;
   failed_ = false;
   escaped_ = nullptr;
   failure_.clear();
@@ -198,6 +200,18 @@ void Worker::run(LaunchState& state) {
     }
   }
   check_stacks();
+}
+
+void Worker::choose_recording(std::uint64_t position) {
+  record::BlockSampling& sampling = state_->record->sampling;
+  if (!resident_.empty()) {
+    // Blocks that wait for each other: this one is as those that are resident.
+    sampling.give_up();
+    return;
+  }
+  const bool recorded = sampling.records(state_->block_index(position, 0));
+  recorder_ = recorded ? own_recorder_.get() : nullptr;
+  entry_ = recorded ? launch_->entry : launch_->unrecorded_entry;
 }
 
 void Worker::begin_recording(record::LaunchRecord& record) {

@@ -55,7 +55,7 @@ void Worker::run_threads() {
 
 void Worker::run_current() {
   try {
-    launch_->entry(launch_->arguments);
+    entry_(launch_->arguments);
     return;
   } catch (...) {
     escaped_ = std::current_exception();

@@ -131,6 +131,8 @@ class Worker {
   void end_block(Block& block);
   void reserve_ready(std::uint64_t threads);
   void begin_recording(record::LaunchRecord& record);
+  /// Decides whether the block that is admitted now is recorded.
+  void choose_recording(std::uint64_t position);
   void record_failure();
   void check_stacks();
   // Threads that wait by looking, in waiting.cpp.
@@ -215,22 +217,23 @@ class Worker {
   std::vector<std::unique_ptr<Cluster>> idle_;
   CopyEngine copies_;
   Thread* current_ = nullptr;
-  record::Recorder* recorder_ = nullptr;
+  record::Recorder* recorder_ = nullptr;  // of the resident blocks; null: none is recorded
+  void (*entry_)(const void* arguments) = nullptr;  // what their threads run
   std::unique_ptr<record::Recorder> own_recorder_;
   const Block* shown_block_ = nullptr;  // whose index block_index holds
   std::uint64_t live_ = 0;              // threads that have not exited, of all resident blocks
   std::uint64_t changes_ = 0;           // how often all gave way though memory had changed
   std::uint64_t threads_ = 0;           // all that were admitted since none was resident
   std::uint64_t grid_arrived_ = 0;
-  std::uint64_t looks_ = 0;       // of those that are asleep, weighted
-  std::uint64_t stuck_ = 0;       // looks since nothing else was left to do
-  std::uint64_t rounds_ = 0;      // in which each of them looked
+  std::uint64_t looks_ = 0;   // of those that are asleep, weighted
+  std::uint64_t stuck_ = 0;   // looks since nothing else was left to do
+  std::uint64_t rounds_ = 0;  // in which each of them looked
   std::uint64_t clock_reads_ = 0;
-  std::uint64_t digest_ = 0;      // of their stacks after the last round, and of clock_reads_
+  std::uint64_t digest_ = 0;  // of their stacks after the last round, and of clock_reads_
   std::chrono::steady_clock::time_point still_since_;  // the first round with that digest
-  std::uint64_t releases_ = 0;    // of barriers and collectives
-  std::vector<Thread*> asleep_;   // gave way: they go on when all others wait
-  std::vector<Thread*> in_step_;  // likewise, before those that are asleep
+  std::uint64_t releases_ = 0;                         // of barriers and collectives
+  std::vector<Thread*> asleep_;                        // gave way: they go on when all others wait
+  std::vector<Thread*> in_step_;                       // likewise, before those that are asleep
 
   std::vector<Thread*> ready_;  // a ring; its indices run freely and wrap by the mask
   std::uint64_t ready_begin_ = 0, ready_end_ = 0, ready_mask_ = 0;

@@ -20,9 +20,10 @@ class Footprint;
 
 /// What a recorded launch did, for a caller that decides which launches to record.
 struct LaunchSummary {
-  std::uint64_t requests = 0;        // of all warps
-  std::uint64_t findings = 0;        // a finding counts once for each launch that repeats it
-  std::vector<const void*> written;  // where the registered memory begins that was written
+  std::uint64_t requests = 0;         // of all warps
+  std::uint64_t findings = 0;         // a finding counts once for each launch that repeats it
+  std::vector<const void*> written;   // where the registered memory begins that was written
+  std::uint64_t blocks_left_out = 0;  // that were not recorded
 };
 
 /// One launch with its types erased. `entry(arguments)` calls the kernel once, for one thread.
@@ -58,6 +59,9 @@ struct Launch {
   const bool* launched_again = nullptr;
   /// Not to be recorded, even while a session runs.
   bool unrecorded = false;
+  /// Runs in place of `entry` in blocks that repeat others of a recorded launch and are not recorded
+  /// (record/block_sampling.hpp); null: every block is recorded.
+  void (*unrecorded_entry)(const void* arguments) = nullptr;
   /// Filled in when a recorded launch has ended; null: nobody asks.
   LaunchSummary* summary = nullptr;
   /// Likewise: the bytes of global memory that it accesses.

@@ -74,6 +74,7 @@ struct LaunchHistory {
   std::uint64_t requests = 0;  // requests of those launches
   bool elsewhere = false;      // it has written memory that no argument points into
   bool gap = false;            // a launch was not recorded
+  bool listed = false;         // a launch or a block was not
   std::vector<Word> words;
   std::unordered_set<std::uint64_t> kinds;  // launches that were recorded, by their words
 
@@ -121,6 +122,13 @@ Histories& histories() {
   return one;
 }
 
+/// From now on the report names the kernel.
+void list(LaunchHistory& history, const std::string& kernel) {
+  if (std::exchange(history.listed, true)) return;
+  history.report.kernel = kernel;
+  histories().partly.push_back(&history);
+}
+
 /// Returns whether a launch is recorded whatever preceded it. Launches are numbered from 0.
 bool is_sample(std::uint64_t launch) {
   const std::uint64_t number = launch + 1;
@@ -165,6 +173,7 @@ Repetition::Repetition(simt::Launch& launch, const Closure& closure)
   const bool repeats = history.knows(words);
   launch.unrecorded = repeats && history.is_enough() && !is_sample(history.report.launches);
   if (launch.unrecorded) launch.entry = without_hooks(closure.run);
+  if (policy().first == 0) launch.unrecorded_entry = without_hooks(closure.run);
 }
 
 Repetition::~Repetition() {
@@ -180,10 +189,8 @@ void Repetition::ended_well(const std::string& kernel) {
   LaunchHistory& history = histories().of[launch_.kernel];
   ++history.report.launches;
   if (launch_.unrecorded) {
-    if (!std::exchange(history.gap, true)) {
-      history.report.kernel = kernel;
-      histories().partly.push_back(&history);
-    }
+    history.gap = true;
+    list(history, kernel);
     // Its writes were not seen: they may be all that it can reach.
     for (const Pointer& one : pointers_) {
       if (history.words[one.word].written) record::mark_whole_initialized(one.memory);
@@ -192,6 +199,13 @@ void Repetition::ended_well(const std::string& kernel) {
     return;
   }
   ++history.report.recorded;
+  if (summary_.blocks_left_out != 0) {
+    const simt::dialect::dim3& grid = launch_.grid;
+    const std::uint64_t blocks = std::uint64_t{grid.x} * grid.y * grid.z;
+    history.report.blocks += blocks;
+    history.report.recorded_blocks += blocks - summary_.blocks_left_out;
+    list(history, kernel);
+  }
   if (!history.gap) ++history.report.first;
   learn(history);
   if (summary_.findings != 0) {

@@ -33,6 +33,25 @@ void Recorder::keep_sectors(WarpRecord& warp, const Request& request) {
   if (request.progression && step >= -32 && step <= 32) {
     const std::uint64_t one = sector(request.units[0]), other = sector(request.units[31]);
     keep(std::min(one, other), std::max(one, other) - std::min(one, other) + 1, 1);
+  } else if (request.halves && step >= -32 && step <= 32) {
+    constexpr int half = warp_lanes / 2;
+    const auto ends = [&](int lane) {
+      const std::uint64_t one = sector(request.units[lane]);
+      const std::uint64_t other = sector(request.units[lane + half - 1]);
+      return std::pair(std::min(one, other), std::max(one, other));
+    };
+    auto [first, last] = ends(0);
+    auto [next, end] = ends(half);
+    if (next < first) {
+      std::swap(first, next);
+      std::swap(last, end);
+    }
+    if (next <= last + 1) {
+      keep(first, std::max(last, end) - first + 1, 1);
+    } else {
+      keep(first, last - first + 1, 1);
+      keep(next, end - next + 1, 1);
+    }
   } else {
     std::uint64_t sectors[32];
     int count = 0;

@@ -46,7 +46,15 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
                     is_read(request.step.access),
                     !is_plain_read(request.step.access) && !is_plain_write(request.step.access)};
   const auto window = static_cast<std::size_t>(begin - first);
-  if (reach.is_read && only_reads(reach, window)) return;
+  if (reach.is_read && request.stride >= 0 && request.stride <= 1) {
+    constexpr std::uint32_t half = warp_lanes / 2;
+    const std::uint32_t* const units = request.units;
+    if (request.progression && only_reads(reach, window, units[0], units[warp_lanes - 1])) return;
+    if (request.halves && only_reads(reach, window, units[0], units[half - 1]) &&
+        only_reads(reach, window, units[half], units[warp_lanes - 1])) {
+      return;
+    }
+  }
   if (request.progression && request.stride == 1) {
     const std::size_t offset = window + (std::size_t{request.units[0]} << request.step.log_size);
     check_row(reach, offset, 0, warp_lanes);
@@ -100,12 +108,11 @@ void Recorder::check_lane(const Reach& reach, std::size_t offset, std::uint32_t 
 }
 
 /// Most requests by far: neighboring words, or one, that all blocks read and nobody writes.
-bool Recorder::only_reads(const Reach& reach, std::size_t window) {
-  const Request& request = reach.request;
-  if (!request.progression || request.stride < 0 || request.stride > 1) return false;
-  const int log_size = request.step.log_size;
-  const std::size_t first = window + (std::size_t{request.units[0]} << log_size);
-  const std::size_t bytes = (std::size_t{request.units[31] - request.units[0]} + 1) << log_size;
+bool Recorder::only_reads(const Reach& reach, std::size_t window, std::uint32_t first_unit,
+                          std::uint32_t last_unit) {
+  const int log_size = reach.request.step.log_size;
+  const std::size_t first = window + (std::size_t{first_unit} << log_size);
+  const std::size_t bytes = (std::size_t{last_unit - first_unit} + 1) << log_size;
   const std::size_t end = first + bytes;
   for (std::size_t chunk = first / chunk_bytes; chunk * chunk_bytes < end; ++chunk) {
     if (reach.eras[chunk] != reach.era) return false;

@@ -60,6 +60,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
 Agent Recorder::start_copy(const Place& place) {
   Agent started = agent(place);
   if (!checking_) return started;
+  launch_->sampling.give_up();  // fingerprints do not have what copies of boxes access
   if (block_->copies.size() == Cell::max_clock) {
     // Cells cannot hold more: everything before is forgotten, as where a clock has run full.
     launch_->new_era();

@@ -26,6 +26,35 @@ std::uint32_t distinct(const std::uint32_t* numbers, int count) {
   return static_cast<std::uint32_t>(std::unique(sorted, sorted + count) - sorted);
 }
 
+constexpr int half_lanes = 16;
+
+/// First and last of numbers in a row.
+struct Range {
+  std::uint64_t first, last;
+};
+/// The parts of 2^shift bytes that half a warp touches. Lanes are at most a part apart.
+Range parts_of_half(const Request& request, int half, int shift) {
+  const auto part = [&](int lane) {
+    return (request.step.base + (std::uint64_t{request.units[lane]} << request.step.log_size)) >>
+           shift;
+  };
+  const std::uint64_t one = part(half * half_lanes);
+  const std::uint64_t other = part(half * half_lanes + half_lanes - 1);
+  return {std::min(one, other), std::max(one, other)};
+}
+std::uint64_t size_of(const Range& range) { return range.last - range.first + 1; }
+/// How many numbers are in either.
+std::uint64_t size_of_both(const Range& a, const Range& b) {
+  const std::uint64_t first = std::max(a.first, b.first), last = std::min(a.last, b.last);
+  return size_of(a) + size_of(b) - (first <= last ? last - first + 1 : 0);
+}
+/// Returns whether lanes of each half are at most 2^shift bytes apart.
+bool halves_within(const Request& request, int shift) {
+  if (!request.halves) return false;
+  const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
+  return (step < 0 ? -step : step) <= std::int64_t{1} << shift;
+}
+
 /// Parts of 2^shift bytes, sectors or more, that the request touches. An access is within one: it
 /// is aligned, and no larger.
 std::uint32_t touched(const Request& request, int shift) {
@@ -40,6 +69,10 @@ std::uint32_t touched(const Request& request, int shift) {
         request.step.base + (std::uint64_t{request.units[31]} << request.step.log_size);
     const std::uint64_t span = (last >> shift) - (first >> shift);
     return 1 + static_cast<std::uint32_t>(step < 0 ? -span : span);
+  }
+  if (halves_within(request, shift)) {
+    return static_cast<std::uint32_t>(
+        size_of_both(parts_of_half(request, 0, shift), parts_of_half(request, 1, shift)));
   }
   std::uint32_t numbers[32];
   int count = 0;
@@ -60,6 +93,12 @@ std::uint32_t touched(const Request& request, int shift) {
 /// Addresses that differ.
 std::uint32_t distinct_units(const Request& request) {
   if (request.progression) return request.stride == 0 ? 1 : warp_lanes;
+  if (request.halves && request.stride >= 0 && request.stride <= 1) {
+    const auto half = [&](int first) {
+      return Range{request.units[first], request.units[first + half_lanes - 1]};
+    };
+    return static_cast<std::uint32_t>(size_of_both(half(0), half(half_lanes)));
+  }
   std::uint32_t units[32];
   int count = 0;
   for_each_lane(request.lanes, [&](int lane) { units[count++] = request.units[lane]; });
@@ -145,6 +184,15 @@ Wavefronts wavefronts(Request& request, bool read) {
   }
   request.spread();
   const bool atomic = is_atomic(request.step.access);
+  const bool row = request.stride == 0 || request.stride == 1;
+  if (request.halves && row && request.step.log_size == 2 && !atomic) {
+    // Either word, or any two of 16 in a row, are in one bank?
+    const std::uint32_t apart = request.units[half_lanes] - request.units[0];
+    const std::uint32_t shift = apart % banks;
+    const bool same_words = request.stride == 0 ? apart == 0 : apart + half_lanes <= 2 * half_lanes;
+    const bool other_banks = request.stride == 0 ? shift != 0 : shift == half_lanes;
+    return {same_words || other_banks ? 1u : 2u, 1};
+  }
   if (request.step.log_size <= 2) return {rounds(request, request.lanes, atomic), 1};
   const int parts = request.step.log_size == 4 ? 4 : 2;
   const int lanes_each = 32 / parts;
@@ -187,6 +235,14 @@ bool Recorder::cover(Request& request, bool stores) {
     bytes += std::uint64_t{set.add(sector(0), sector(31))} << sector_shift;
     return bytes != before;
   }
+  if (request.stride >= 0 && halves_within(request, sector_shift)) {
+    for (const int half : {0, 1}) {
+      const auto [first, last] = parts_of_half(request, half, sector_shift);
+      const std::uint64_t begin = coverage->first_sector;
+      bytes += std::uint64_t{set.add(first - begin, last - begin)} << sector_shift;
+    }
+    return bytes != before;
+  }
   request.spread();
   for_each_lane(request.lanes, [&](int lane) {
     bytes += std::uint64_t{set.add(sector(lane), sector(lane))} << sector_shift;
@@ -210,6 +266,13 @@ bool Recorder::continues_vector(const Request& request) {
     now.sum = (std::uint64_t{now.first} + now.last) * (banks / 2);
     const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
     inside &= step % static_cast<std::int64_t>(vector_bytes) == 0;
+  } else if (request.halves) {
+    const std::uint32_t* const units = request.units;
+    now.sum = (std::uint64_t{units[0]} + units[half_lanes - 1] + units[half_lanes] + now.last) *
+              (half_lanes / 2);
+    const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
+    inside &= step % static_cast<std::int64_t>(vector_bytes) == 0 &&
+              offset(units[half_lanes]) == offset(now.first);
   } else {
     for_each_lane(request.lanes, [&](int lane) {
       now.sum += request.units[lane];

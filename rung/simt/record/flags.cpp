@@ -45,6 +45,7 @@ void Recorder::acquire_own_lanes(const VectorClockRef& from) {
 }
 
 void Recorder::fence(bool device) {
+  launch_->sampling.give_up();  // its blocks may wait for each other
   const std::uint32_t lane = 1u << thread_->lane;
   if ((warp_->pending_lanes & lane) != 0) {
     // What was read relaxed before the fence is gone by behind it.

@@ -35,6 +35,7 @@ std::uint32_t Recorder::thread_index() const {
 std::uint32_t Recorder::take_off(const Place& place, const void* from, const void* to,
                                  std::size_t bytes) {
   if (!checking_) return 0;
+  launch_->sampling.give_up();
   trace_slowly(0, issue_site, 0, Access::marker);
   // Of more than these the oldest are forgotten.
   constexpr std::size_t kept_flights = 256;

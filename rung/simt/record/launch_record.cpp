@@ -20,6 +20,7 @@ LaunchRecord::LaunchRecord(const Launch& given)
     : launch(given),
       counting((mode.load() & Mode::counting) != 0),
       checking((mode.load() & Mode::checks) != 0),
+      sampling(given, checking && !counting),
       era_(++last_era),
       sites_(1, 0),
       findings_before_(findings_added()) {}
@@ -84,6 +85,11 @@ void LaunchRecord::add(const Footprint& footprint) {
   launch.footprint->add(footprint);
 }
 
+void LaunchRecord::add(const WrittenRanges& ranges) {
+  const std::lock_guard lock(mutex_);
+  ranges_.add(ranges);
+}
+
 void LaunchRecord::keep(BlockTrace trace) {
   const std::lock_guard lock(mutex_);
   traces_.push_back(std::move(trace));
@@ -112,6 +118,14 @@ void LaunchRecord::finish() {
   }
   overlaps_.report(launch);
   if (launch.summary != nullptr) launch.summary->findings = findings_added() - findings_before_;
+  if (const std::uint64_t left_out = sampling.left_out(); left_out != 0) {
+    ranges_.mark_initialized(!sampling.regular());
+    if (launch.summary != nullptr) {
+      launch.summary->blocks_left_out = left_out;
+      // As many as all blocks would have made.
+      launch.summary->requests *= sampling.blocks() / (sampling.blocks() - left_out);
+    }
+  }
   if (!counting) return;
   replay_caches();
   add_launch(launch, work_, counts_);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rung/simt/record.hpp"
+#include "rung/simt/record/block_sampling.hpp"
 #include "rung/simt/record/cache_trace.hpp"
 #include "rung/simt/record/coverage.hpp"
 #include "rung/simt/record/footprint.hpp"
@@ -76,6 +77,7 @@ class LaunchRecord {
   const Launch& launch;
   const bool counting;
   const bool checking;
+  BlockSampling sampling;
 
   /// One number for all workers, from 1; 0 stands for all that are too many.
   std::uint16_t number_of(std::uintptr_t site);
@@ -88,6 +90,7 @@ class LaunchRecord {
   void add(const std::vector<SiteCount>& counts, const Work& work, std::uint64_t requests,
            const std::set<const Region*>& written, const Overlaps& overlaps);
   void add(const Footprint& footprint);
+  void add(const WrittenRanges& ranges);
   /// Keeps the sectors of global memory that a block's warps asked for.
   void keep(BlockTrace trace);
   /// Counts so many more runs of sectors. Returns false if they are too many to be kept.
@@ -136,6 +139,7 @@ class LaunchRecord {
   std::unordered_map<std::uintptr_t, SiteCount> counts_;
   std::unordered_map<const Region*, Coverage> coverage_;
   Overlaps overlaps_;
+  WrittenRanges ranges_;
   Work work_;
   const std::uint64_t findings_before_;
 };

@@ -43,6 +43,8 @@ void Recorder::begin(LaunchRecord& launch) {
   overlaps_.begin(checking_ ? launch.launch.data : nullptr);
   keeps_footprint_ = launch.launch.footprint != nullptr;
   footprint_.clear();
+  samples_ = launch.sampling.possible();
+  ranges_.clear();
   follows_ = false;
   ways_.resize(std::size_t{RequestList::room} + warp_lanes);
   std::fill(std::begin(stands_), std::end(stands_), 0);
@@ -58,6 +60,7 @@ void Recorder::end() {
   }
   launch_->add(counts_, work_, requests_, written_, overlaps_);
   if (keeps_footprint_) launch_->add(footprint_);
+  if (samples_) launch_->add(ranges_);
 }
 
 void Recorder::prepare(Block& block) {
@@ -78,6 +81,7 @@ void Recorder::prepare(Block& block) {
   record.remote_uses.clear();
   record.cluster_phase = 0;
   record.flight_orders.clear();
+  record.fingerprint = {};
   for (Synchronizer& barrier : record.barriers) barrier = {};
   record.warps.resize(block.warps.size());
   for (std::size_t i = 0; i < record.warps.size(); ++i) {
@@ -90,6 +94,7 @@ void Recorder::prepare(Block& block) {
     warp.released_to_all = warp.compared = false;
     warp.diverged = warp.any_told = false;
     warp.visits = 0;
+    warp.requests_so_far = 0;
     warp.trace.clear();
     warp.waits = {};
     warp.remote = warp.released = warp.acquired = warp.acquired_in_block = nullptr;
@@ -139,6 +144,7 @@ void Recorder::end_block(BlockRecord& block) {
     if (warp.waits.so_far().all() > longest.all()) longest = warp.waits.so_far();
   }
   if (checking_) end_remote(block);
+  if (samples_) launch_->sampling.note(block.block->index, block.fingerprint);
   work_.visits += visits;
   work_.longest_block = std::max(work_.longest_block, visits);
   work_.waits.longest += longest;

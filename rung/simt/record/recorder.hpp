@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "rung/simt/block.hpp"
+#include "rung/simt/record/block_sampling.hpp"
 #include "rung/simt/record/cache_trace.hpp"
 #include "rung/simt/record/cell.hpp"
 #include "rung/simt/record/exchange.hpp"
@@ -43,8 +44,9 @@ struct WarpRecord {
   std::uint32_t at_barrier = 0;      // lanes that wait at the block's barrier
   bool compared = false;             // an atomic comparison is in the list
   bool diverged = false;
-  std::uint64_t visits = 0;  // basic blocks that it has entered
-  WarpTrace trace;           // of global memory, while it is counted
+  std::uint64_t visits = 0;           // basic blocks that it has entered
+  std::uint64_t requests_so_far = 0;  // while fingerprints are taken
+  WarpTrace trace;                    // of global memory, while it is counted
   WarpWaits waits;
   VectorClockRef remote;                       // of other blocks
   VectorClockRef released;                     // what a lane published last
@@ -132,6 +134,7 @@ struct BlockRecord {
   std::uint32_t cluster_phase = 0;
   std::vector<Flight> flights;                                   // in order of issue
   std::unordered_map<std::uint32_t, FlightOrder> flight_orders;  // by thread
+  BlockFingerprint fingerprint;
 };
 
 /// A thread for which something is done later.
@@ -306,6 +309,8 @@ class Recorder {
   [[nodiscard]] bool heard(const VectorClockRef& told) const;
   static void begin_lessons(WarpRecord& warp, Clocks& known, VectorClockRef& remote);
   void pass_lessons(BlockRecord& block, WarpRecord& warp, const Request& request);
+  /// Adds the request to the fingerprint of its block; in fingerprint.cpp.
+  void fingerprint(BlockRecord& block, WarpRecord& warp, const Request& request);
   void report_init(const Synchronizer& object, const Place& place);
   void find_guesses(const RequestList& list);
   /// The running thread compares this word, which it may have read plainly in a list before.
@@ -351,7 +356,9 @@ class Recorder {
   struct Cells;
   struct Together;
   struct Common;
-  static bool only_reads(const Reach& reach, std::size_t window);
+  /// Returns whether these adjacent units are read by all blocks and written by none.
+  static bool only_reads(const Reach& reach, std::size_t window, std::uint32_t first_unit,
+                         std::uint32_t last_unit);
   /// Of lanes in a row that access memory in a row.
   void check_row(const Reach& reach, std::size_t offset, std::uint32_t lane, std::uint32_t lanes);
   void check_lane(const Reach& reach, std::size_t offset, std::uint32_t lane);
@@ -440,7 +447,9 @@ class Recorder {
   std::set<const Region*> written_;  // likewise
   Footprint footprint_;              // likewise
   bool keeps_footprint_ = false;
-  Overlaps overlaps_;  // likewise
+  bool samples_ = false;  // blocks of this launch may be left out
+  WrittenRanges ranges_;  // likewise: what its recorded blocks have written
+  Overlaps overlaps_;     // likewise
 };
 
 }  // namespace rung::simt::record

@@ -287,6 +287,9 @@ std::string one_partly_recorded(const PartlyRecorded& kernel) {
   Fields out;
   out.text("kernel", kernel.kernel).number("launches", kernel.launches);
   out.number("recorded", kernel.recorded).number("first", kernel.first);
+  if (kernel.blocks != 0) {
+    out.number("blocks", kernel.blocks).number("recorded_blocks", kernel.recorded_blocks);
+  }
   return out.whole();
 }
 
@@ -359,13 +362,21 @@ std::string to_text(const Finding& f) {
 }
 
 std::string to_text(const PartlyRecorded& kernel) {
-  const auto later = kernel.recorded - kernel.first;
-  return "kernel " + kernel.kernel + ": " + std::to_string(kernel.recorded) + " of " +
-         std::to_string(kernel.launches) + " launches were checked, the first " +
-         std::to_string(kernel.first) + " and " + std::to_string(later) +
-         (later == 1 ? " later one; " : " later ones; ") +
-         std::to_string(kernel.launches - kernel.recorded) +
-         " that repeated them ran unchecked (--checks always checks all)";
+  std::string text = "kernel " + kernel.kernel + ": ";
+  if (kernel.recorded != kernel.launches) {
+    const auto later = kernel.recorded - kernel.first;
+    text += std::to_string(kernel.recorded) + " of " + std::to_string(kernel.launches) +
+            " launches were checked, the first " + std::to_string(kernel.first) + " and " +
+            std::to_string(later) + (later == 1 ? " later one; " : " later ones; ") +
+            std::to_string(kernel.launches - kernel.recorded) + " that repeated them ran unchecked";
+    if (kernel.blocks != 0) text += "; of those that were checked ";
+  }
+  if (kernel.blocks != 0) {
+    text += std::to_string(kernel.recorded_blocks) + " of " + std::to_string(kernel.blocks) +
+            " blocks were checked; " + std::to_string(kernel.blocks - kernel.recorded_blocks) +
+            " that repeated them at other addresses ran unchecked";
+  }
+  return text + " (--checks always checks all)";
 }
 
 }  // namespace rung::simt::record

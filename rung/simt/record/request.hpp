@@ -119,6 +119,9 @@ struct Request {
   // By lane: its address, as (address - base) / size. A progression: unit[0] + lane * stride, of
   // all 32 lanes; only its first and last unit are there until spread() is called.
   bool progression = false;
+  // Two progressions of 16 lanes with one stride, as blocks that are 16 wide make: from unit[0] and
+  // unit[16] on. All units are there.
+  bool halves = false;
   std::int32_t stride = 0;
   const std::uint32_t* values = nullptr;  // what the lanes wrote; null: not known
   std::uint32_t copy = 0;                 // the bulk copy's number, if it is of one

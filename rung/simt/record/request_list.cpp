@@ -22,6 +22,21 @@ void look_for_progression(Request& request) {
 
 }  // namespace
 
+/// All lanes take part, and are no progression.
+void RequestList::look_for_halves(Request& request) {
+  constexpr std::uint32_t half = warp_lanes / 2;
+  const std::uint32_t* const units = request.units;
+  const std::uint32_t stride = units[1] - units[0];
+  std::uint32_t odd = 0;
+  for (std::uint32_t lane = 0; lane < half; ++lane) {
+    odd |= units[lane] ^ (units[0] + lane * stride);
+    odd |= units[half + lane] ^ (units[half] + lane * stride);
+  }
+  if (odd != 0) return;
+  request.halves = true;
+  request.stride = static_cast<std::int32_t>(stride);
+}
+
 RequestList::RequestList()
     : steps_(std::make_unique<Step[]>(room)),
       targets_(std::make_unique<Target[]>(room)),
@@ -147,6 +162,7 @@ void RequestList::gather(std::uint32_t index, Request& request) {
   if ((missing[0] | missing[1] | missing[2] | missing[3]) == 0) {
     request.lanes = ~std::uint32_t{0};
     if (!linear_) look_for_progression(request);
+    if (!request.progression) look_for_halves(request);
     return;
   }
   for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {

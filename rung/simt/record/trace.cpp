@@ -240,6 +240,7 @@ void Recorder::flush(BlockRecord& block, WarpRecord& warp, bool aligned) {
     if (counting_) count(warp, request, aligned);
     if (overlaps_.any()) overlaps_.note(request);
     if (keeps_footprint_) footprint_.note(request);
+    if (samples_) fingerprint(block, warp, request);
     if (checking_) check(block, warp, request, position);
     if (request.step.access == Access::marker) {
       clock = std::max(clock, request.step.clock + 1);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Blocks of one launch that repeat others and run unrecorded. Internal to simt/.
+//
+// Blocks of a regular kernel do the same at addresses that are affine in the block's index. Each
+// recorded block leaves a fingerprint: a hash of what its warps did, whatever the addresses, and a
+// weighted sum of the global addresses. In a regular launch all inner blocks have one hash, and the
+// sums are affine: any irregular access - an index that was loaded, a loop as long as the data say,
+// a guard that cuts some block - changes one of the two. Blocks at an edge of the grid are always
+// recorded, and so is a fixed sample of 2 x 2 x 2 blocks; the first block that does not fit ends the
+// sampling, and all blocks after it are recorded.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "rung/simt/simulator.hpp"
+
+namespace rung::simt::record {
+
+/// What a block did: sums, so that the order in which its warps took turns does not matter.
+struct BlockFingerprint {
+  std::uint64_t shape = 0;      // of its requests, but for where global memory was accessed
+  std::uint64_t addresses = 0;  // weighted sum of global addresses, modulo 2^64
+  std::uint64_t requests = 0;
+};
+
+struct Region;
+
+/// Where the recorded blocks of a launch have written in each region: offsets of the first byte and
+/// behind the last.
+class WrittenRanges {
+ public:
+  void add(Region* region, std::uint64_t begin, std::uint64_t end);
+  void add(const WrittenRanges& other) {
+    for (const Range& one : other.ranges_) add(one.region, one.begin, one.end);
+  }
+  void clear() { ranges_.clear(); }
+  /// Blocks that were left out may have written there: all of it counts as written. `whole`: so
+  /// does the rest of those regions.
+  void mark_initialized(bool whole) const;
+
+ private:
+  struct Range {
+    Region* region;
+    std::uint64_t begin, end;
+  };
+  std::vector<Range> ranges_;
+};
+
+class BlockSampling {
+ public:
+  /// `allowed`: the session does not count.
+  BlockSampling(const Launch& launch, bool allowed);
+
+  /// Returns whether any block may be left out.
+  [[nodiscard]] bool possible() const { return possible_; }
+  /// Decides whether the block is recorded. Not asked again about the same block.
+  bool records(const dialect::uint3& index);
+  /// A recorded block has ended.
+  void note(const dialect::uint3& index, const BlockFingerprint& block);
+  /// Records all blocks from now on: the launch is not regular, or blocks may depend on each other.
+  void give_up() { regular_.store(false, std::memory_order_relaxed); }
+  [[nodiscard]] bool regular() const { return regular_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
+  [[nodiscard]] std::uint64_t blocks() const { return blocks_; }
+
+ private:
+  static constexpr int axes = 3;
+  struct Position {
+    std::uint64_t at[axes];
+  };
+  [[nodiscard]] bool is_inner(const Position& block) const;
+  [[nodiscard]] std::uint64_t linear(const Position& block) const;
+  /// Learns how far addresses of neighbors are apart. Returns whether that was news.
+  bool learn_slopes(const Position& block, std::uint64_t addresses);
+  [[nodiscard]] bool is_affine(const Position& block, std::uint64_t addresses) const;
+  [[nodiscard]] bool is_known() const;
+
+  const bool possible_;
+  const std::uint64_t extent_[axes];
+  const std::uint64_t blocks_;
+  const std::uint64_t findings_before_;
+  std::atomic<bool> regular_{true};
+  std::mutex mutex_;  // guards what follows
+  struct Member {
+    Position position;
+    std::uint64_t addresses;
+  };
+  std::unordered_map<std::uint64_t, Member> members_;  // recorded inner blocks, by linear index
+  Position first_{};                                   // the first of them, and what it did
+  BlockFingerprint first_did_;
+  std::uint64_t slope_[axes] = {};
+  bool has_slope_[axes] = {};
+  std::uint64_t left_out_ = 0;
+};
+
+}  // namespace rung::simt::record

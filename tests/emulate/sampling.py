@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of a large regular launch run unrecorded, and the report says how many; a launch that is not regular is
+recorded to its end, and what its odd block does is found. usage: sampling.py RUNG [CASE ...]"""
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+# 1024 blocks of 256 threads, each of which sums a column of 64 elements about three times.
+N = 1 << 18
+PROGRAM = """__global__ void sum(const float* in, float* out, const int* where, int n) {
+  __shared__ float last[256];
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  float sum = 0;
+  for (int k = 0; k < LENGTH; ++k) sum += in[k % 64 * n + i];
+  last[threadIdx.x] = sum;
+  __syncthreads();
+  BODY
+}
+int main() {
+  const int n = 1 << 18;
+  float *in, *out;
+  int* where;
+  cudaMalloc(&in, 64 * n * sizeof(float));
+  cudaMalloc(&out, n * sizeof(float));
+  cudaMalloc(&where, n * sizeof(int));
+  cudaMemset(in, 0, 64 * n * sizeof(float));
+  int* host = new int[n];
+  for (int i = 0; i < n; ++i) host[i] = i * 40503 & n - 1;
+  host[700 * 256 + 5] = TARGET;
+  cudaMemcpy(where, host, n * sizeof(int), cudaMemcpyHostToDevice);
+  for (int launch = 0; launch < LAUNCHES; ++launch) sum<<<n / 256, 256>>>(in, out, where, n);
+  for (int i = 0; i < n; ++i) host[i] = 7;
+  cudaMemcpy(host, out, n * sizeof(float), cudaMemcpyDeviceToHost);
+  for (int i = 0; i < n; ++i) {
+    if (host[i] != 0) return 5;
+  }
+  delete[] host;
+  return 0;
+}
+"""
+REGULAR = "out[i] = last[threadIdx.x ^ 1];"
+UNCHECKED = re.compile(r"kernel sum: (?:.*; of those that were checked )?(\d+) of (\d+) blocks were checked; (\d+) "
+                       r"that repeated them at other addresses ran unchecked \(--checks always checks all\)")
+
+# name: (macros, options, exit code, what is said, blocks are left out)
+CASES = {
+    "regular": ({}, [], 0, [], True),
+    "reverse": ({}, ["--order", "reverse"], 0, [], True),
+    "random": ({}, ["--order", "random:3"], 0, [], True),
+    "two_threads": ({}, ["--threads", "2"], 0, [], True),
+    "launches": ({"LAUNCHES": "6"}, [], 0, ["launches were checked"], True),
+    "always": ({}, ["--checks", "always"], 0, [], False),
+    "counted": ({}, ["--counters"], 0, [], False),
+    "small": ({"LENGTH": "2"}, [], 0, [], False),
+    # An index that was loaded: one of a block in the middle is wrong.
+    "loaded": ({"BODY": "out[where[i]] = last[threadIdx.x ^ 1];", "TARGET": "n"}, [], 66,
+               ["out_of_bounds (global)", "block (700, 0, 0), thread (5, 0, 0)"], False),
+    # A block of its own kind, before any is left out.
+    "odd": ({"BODY": "if (blockIdx.x == 5 && threadIdx.x == 3) out[n] = 1; " + REGULAR}, ["--order", "forward"], 66,
+            ["out_of_bounds (global)", "block (5, 0, 0)"], False),
+    "triangle": ({"BODY": "for (int k = 0; k < blockIdx.x / 64; ++k) sum += in[i]; out[i] = sum;"}, [], 0, [], True),
+    # The last block lacks a guard; neighbors write the same element; the barrier is missing.
+    "edge": ({"BODY": "out[i + 1] = last[threadIdx.x ^ 1];"}, [], 66, ["out_of_bounds (global)", "block (1023, 0, 0)"],
+             None),
+    "neighbors": ({"BODY": "out[i] = last[threadIdx.x ^ 1]; if (threadIdx.x == 0 && i > 0) out[i - 1] = i;"}, [], 66,
+                  ["race (global)"], None),
+    "late": ({"BODY": REGULAR + " last[threadIdx.x ^ 32] = 0;"}, [], 66, ["race (shared)"], None),
+    # Blocks that may hand something on to each other.
+    "counter": ({"BODY": REGULAR + " if (threadIdx.x == 0) atomicAdd((int*)where, 0);"}, [], 0, [], False),
+}
+
+
+def wrong(rung, folder, name):
+    """What is wrong with this case; an empty list: nothing."""
+    macros, options, code, texts, left_out = CASES[name]
+    values = {"BODY": REGULAR, "LENGTH": "200", "TARGET": "host[700 * 256 + 5]", "LAUNCHES": "1", **macros}
+    source = PROGRAM
+    for macro, value in values.items():
+        source = source.replace(macro, value)
+    path = pathlib.Path(folder, name + ".cu")
+    path.write_text(source)
+    threads = [] if "--threads" in options else ["--threads", "1"]
+    run = subprocess.run([rung, "emulate", *threads, *options, path.name], cwd=folder, capture_output=True,
+                         text=True)
+    told = run.stderr
+    result = [f"{name}: {text!r} is not said" for text in texts if text not in told]
+    if run.returncode != code:
+        result.append(f"{name}: exit code {run.returncode}, not {code}")
+    unchecked = UNCHECKED.search(told)
+    if left_out is not None and left_out != bool(unchecked):
+        result.append(f"{name}: blocks should {'' if left_out else 'not '}be left out")
+    if unchecked is not None:
+        recorded, blocks, others = map(int, unchecked.groups())
+        if recorded + others != blocks or recorded == 0 or blocks % (N // 256) != 0:
+            result.append(f"{name}: {unchecked.group()}")
+    return result + [told] if result else []
+
+
+def main():
+    """Runs the cases, or those that are named."""
+    rung = str(pathlib.Path(sys.argv[1]).resolve())
+    failures = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in sys.argv[2:] or CASES:
+            failures += wrong(rung, folder, name)
+    print("\n".join(failures) or f"{len(sys.argv[2:] or CASES)} cases")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
