@@ -52,8 +52,8 @@
 
 namespace rung {
 
-/// What may happen to f32 operands on tensor cores: nothing (the default), rounding to the 11 bits
-/// of tf32, or splitting into three bf16, which keeps 24 bits.
+/// Permitted conversion of f32 operands on tensor cores: none (the default), rounding to the 11
+/// bits of tf32, or splitting into three bf16, which keeps 24 bits.
 enum class Precision : std::uint8_t { full, tf32, split };
 
 struct GemmOptions {

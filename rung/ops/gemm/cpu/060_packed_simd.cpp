@@ -25,10 +25,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::gemm_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// What brings A and B from L2 into L1: the hardware prefetchers, or the tile. By the tile, on a
-/// 2-core Emerald Rapids vCPU: f32 2048 cubed 149 to 159 GFLOP/s (oneDNN 163), 4096 cubed from .90
-/// to .985 of oneDNN, f64 2048 cubed from .96 to 1.02 of the best peer. 8 and 32 steps ahead: half
-/// a percent to two less.
+/// Prefetcher of packed A and B from L2 into L1: the hardware, or the tile by software prefetch
+/// (EXPERIMENTS.md).
 enum class Fetching { hardware, tile };
 
 /// The micro-kernel: one tile of C, `rows` x `vectors`, stays in registers through k updates.

@@ -125,7 +125,8 @@ struct Rows {
   Taken& taken;
 
   [[nodiscard]] Range first() const { return up_to(begin + worker * most, most); }
-  /// To be called by one, when all have met in a piece of this parity.
+  /// Resets the row counter of a parity. One thread calls it, after all have met a barrier in a
+  /// block of that parity.
   void restart(int parity) const { taken.rows[parity].store(0, std::memory_order_relaxed); }
   [[nodiscard]] Range take(int parity) const {
     const std::int64_t from = begin + workers * most;

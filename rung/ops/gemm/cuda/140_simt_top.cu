@@ -54,12 +54,12 @@ constexpr std::array<TileShape, 3> shapes{{{.rows = 128,
                                             .thread_columns = 8,
                                             .stages = 4,
                                             .blocks = 6}}};
-// What each reaches of the multiply-add peak where C is large (H200).
+// Fractions of the multiply-add peak that the shapes reach where C is large (H200).
 constexpr std::array<double, 3> fractions{0.79, 0.76, 0.735};
 constexpr int raster_rows = 1024;  // of C, that are worked on together
 
-/// Where this block's tile is. Blocks start in the order of their numbers; going down a few rows of
-/// tiles before along them, those in flight at one time share rows of A and columns of B in L2.
+/// Position of this block's tile. Blocks start in the order of their numbers; a few rows of tiles
+/// are traversed by columns, so that concurrent blocks share rows of A and columns of B in L2.
 struct Place {
   int row, column;
 };

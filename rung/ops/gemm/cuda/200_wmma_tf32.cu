@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(tuning.threads(), 2) gemm_wmma_tf32(P p) {
     __syncthreads();
   }
 
-  // To C by way of shared memory, so that the epilogue knows which element it holds.
+  // Sums pass through shared memory, because the epilogue needs to know each element's position.
   auto& mine = layout.sums.warp[warp];
   for (int i = 0; i < down; ++i) {
     for (int j = 0; j < along; ++j) {

@@ -41,7 +41,7 @@ struct StridedOperand {
   std::int64_t depth_stride;
 };
 
-/// What a kernel is given.
+/// Kernel parameters.
 template <class T>
 struct LdmatrixCall {
   Finish<T> finish;
@@ -263,7 +263,7 @@ __global__ void __launch_bounds__(ldmatrix_shapes[Shape].threads(), ldmatrix_sha
   with_output_type<T>(p, call.finish.narrow, finish);
 }
 
-/// Whether lines along the contiguous axis begin at multiples of 16 bytes.
+/// Returns whether lines along the contiguous axis begin at multiples of 16 bytes.
 template <class T>
 bool has_wide_lines(const View<const T, 3>& operand, bool k_major, int outer, int depth) {
   constexpr std::int64_t width = 16 / static_cast<std::int64_t>(sizeof(T));
@@ -279,7 +279,8 @@ inline bool is_k_major(std::int64_t outer_stride, std::int64_t depth_stride) {
   return std::abs(depth_stride) <= std::abs(outer_stride);
 }
 
-/// In the rung's file, which is compiled once per type. Float operands are taken as tf32.
+/// Launches the kernel. Defined in the rung's file, which is compiled once per type; float operands
+/// are taken as tf32.
 void run_ldmatrix_pipeline(Context& context, const Finish<f16>& finish, const TensorPlan& plan);
 void run_ldmatrix_pipeline(Context& context, const Finish<bf16>& finish, const TensorPlan& plan);
 void run_ldmatrix_pipeline(Context& context, const Finish<float>& finish, const TensorPlan& plan);

@@ -15,7 +15,7 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 constexpr int stream_rows = 64 * consumer_groups;
 constexpr int stream_columns = 256;
-/// Of two blocks that share B, and of one: more tiles, but more bytes from L2.
+/// Tiles of two blocks that share B, and of one block: more tiles, but more bytes from L2.
 constexpr TensorTile stream_tiles[] = {{.rows = 2 * stream_rows,
                                         .columns = stream_columns,
                                         .blocks = 2,
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(role_threads, 1)
   if constexpr (Blocks > 1) ptx::cluster_sync();  // the other block writes here, releases stages
 }
 
-/// What the second kernel is given.
+/// Parameters of the second kernel.
 template <class T>
 struct StreamEnd {
   Finish<T> finish;
@@ -153,7 +153,8 @@ __global__ void __launch_bounds__(end_threads)
   }
 }
 
-/// In the rung's file, which is compiled once per type. Float operands are tf32.
+/// Launches both kernels. Defined in the rung's file, which is compiled once per type; float
+/// operands are taken as tf32.
 void run_stream_k(Context& context, const MappedOperands<f16>& operands, const TensorPlan& plan);
 void run_stream_k(Context& context, const MappedOperands<bf16>& operands, const TensorPlan& plan);
 void run_stream_k(Context& context, const MappedOperands<float>& operands, const TensorPlan& plan);

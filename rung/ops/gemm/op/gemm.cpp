@@ -53,7 +53,7 @@ struct Given {
   const Extents& shape;
   bool transposed = false;
 
-  /// Of op(): axis 0 are its rows, axis 1 its columns.
+  /// Returns the extent of op(): axis 0 has its rows, axis 1 its columns.
   [[nodiscard]] std::int64_t extent(int axis) const {
     return shape[shape.rank - 2 + (transposed ? 1 - axis : axis)];
   }

@@ -16,7 +16,7 @@
 
 namespace rung {
 
-/// What sums of products of T are kept in. Unsigned integers wrap where they overflow.
+/// Type in which products of T are accumulated. Unsigned integers wrap on overflow.
 template <class T>
 using GemmSum = std::conditional_t<std::is_same_v<T, std::int8_t>, std::uint32_t, Accumulator<T>>;
 
@@ -72,12 +72,12 @@ struct RUNG_API Gemm {
     [[nodiscard]] std::int64_t m() const { return c.shape[1]; }
     [[nodiscard]] std::int64_t n() const { return c.shape[2]; }
     [[nodiscard]] std::int64_t k() const { return a.shape[2]; }
-    /// Whether A and B are e4m3, e5m2 or i8, which few rungs take.
+    /// Returns whether A and B are e4m3, e5m2 or i8, which few rungs take.
     [[nodiscard]] bool has_bytes() const { return size_of(a.dtype) == 1; }
     [[nodiscard]] bool has_scales() const {
       return scale_a.data != nullptr || scale_b.data != nullptr;
     }
-    /// Whether anything follows alpha * A * B + beta * C.
+    /// Returns whether anything follows alpha * A * B + beta * C.
     [[nodiscard]] bool has_epilogue() const {
       return bias.data != nullptr || residual.data != nullptr || activation != Activation::none;
     }
@@ -92,9 +92,13 @@ struct RUNG_API Gemm {
   static void bind(Args& args);
 
   static Cost cost(const Args& args);
-  /// Returns the traffic of a kernel that makes C in such tiles and reads a strip of A and one of B
-  /// for each.
-  static Cost traffic(const Args& args, const TileExtents& tile);
+  /// Returns the cost of a kernel that computes C in tiles of speed.rows x speed.columns and reads
+  /// a strip of A and one of B per tile.
+  static Cost traffic(const Args& args, const Speed& speed);
+  /// Its time with k cut into so many slices. The SM with the most blocks decides (wave
+  /// quantization): with 133 tiles on 132 SMs, one works twice as long as it would with 132.
+  static double estimate(const Args& args, const Speed& speed, const Context& context,
+                         std::int64_t slices = 1);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);

@@ -69,7 +69,7 @@ void require_apart(std::span<const GemmProblem> problems) {
   }
   std::sort(uses.begin(), uses.end(),
             [](const Use& x, const Use& y) { return x.range.begin < y.range.begin; });
-  // Of what begins before: the furthest end, and the furthest of another product than that one.
+  // Ends of the outputs that begin before: the furthest one, and the furthest of another product.
   struct Furthest {
     Use one{}, other{};
     void add(const Use& use) {
@@ -107,7 +107,7 @@ const GroupedKernel* kernel_of(const Context& context) {
   return nullptr;
 }
 
-/// Whether a product goes into a shared launch.
+/// Returns whether a product goes into a shared launch.
 bool shares(const GroupedKernel* kernel, const Gemm::Args& args, const Context& context,
             Pick pick) {
   if (kernel == nullptr) return false;

@@ -14,9 +14,9 @@ struct GroupedKernel {
   std::string_view name;
   Backend backend;
   Support (*supports)(const Gemm::Args&, const Context&);
-  /// What a product adds to the time of a list that fills the device.
+  /// Returns the time that a product adds to a list that fills the device.
   double (*seconds)(const Gemm::Args&, const Context&);
-  /// Of one type of operands and one of results, and all of the same options.
+  /// Computes products that have one type of operands, one of results, and the same options.
   void (*run)(std::span<const Gemm::Args>, Context&);
   const GroupedKernel* next = nullptr;
 

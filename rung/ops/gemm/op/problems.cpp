@@ -110,7 +110,7 @@ std::vector<Problem> Gemm::check_problems(Backend backend) {
       "f16 29x33x47,ta",
       "f16 24x40x64,out=f32,bias_rows",
       "f16 18x18x18,batch=2,gelu",
-      // What TMA takes: lines of a multiple of 16 bytes.
+      // Shapes that TMA takes: lines of a multiple of 16 bytes.
       "bf16 8x8x8",
       "bf16 64x32x24,ta",
       "f16 40x48x72,tb",

@@ -68,7 +68,7 @@ inline Call call_of(const Gemm::Args& args) {
   return call;
 }
 
-/// What no BLAS does, whatever the library.
+/// Rejects the calls that no BLAS supports.
 inline Support supports_call(const Gemm::Args& args, std::int64_t largest_integer) {
   if (args.has_epilogue()) return unsupported("a BLAS call has no bias and no activation");
   if (args.batch() == 0 || args.m() == 0 || args.n() == 0) return supported;

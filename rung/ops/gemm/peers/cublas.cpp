@@ -213,7 +213,7 @@ void keep_fastest(Plan& plan, const Gemm::Args& args, Context& context) {
     cudaGetLastError();
     return;
   }
-  // The same offset from the beginning, and the same alignment, as C has in its own memory.
+  // The copy has C's offset from the beginning of its memory, and so its alignment.
   const auto begin = reinterpret_cast<std::uintptr_t>(call.c.data) - range.begin;
   void* result = static_cast<std::byte*>(scratch) + begin + range.begin % 16;
   cudaEvent_t before = nullptr;

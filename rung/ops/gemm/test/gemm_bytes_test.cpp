@@ -45,7 +45,7 @@ TEST(GemmBytes, ExactProductsOfIntegersOnAGpu) {
   EXPECT_EQ(taken["int8_wgmma"], 20);
 }
 
-/// As many tiles as SMs leave the model one size of tiles that takes a single wave.
+/// One tile per SM leaves the model one tile size that takes a single wave.
 TEST(GemmBytes, ExactWithTilesOfEverySize) {
   RUNG_LONG_TEST();
   Context context = Context::on(Backend::simt);

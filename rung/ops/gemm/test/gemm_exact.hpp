@@ -61,7 +61,7 @@ inline Numbers numbers(std::mt19937& engine, DType dtype, std::int64_t batch, st
   for (std::int64_t i = 0; i < batch; ++i) {
     for (std::int64_t row = 0; row < rows; ++row) {
       for (std::int64_t column = 0; column < pitch; ++column) {
-        // What is between the rows is no number.
+        // The gaps between rows hold NaN.
         made.set(made.at(i, row, column),
                  column < columns ? static_cast<float>(static_cast<int>(engine() % 5) - 2) : NAN);
       }

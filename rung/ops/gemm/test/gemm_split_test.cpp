@@ -86,7 +86,7 @@ TEST(GemmSplit, ErrorsAreNoLargerThanThoseOfF32) {
     const Errors f32 = errors("simt_top", Precision::full);
     EXPECT_LE(split.median, f32.median) << k;
     EXPECT_LE(split.largest, f32.largest) << k;
-    // What 24 bits can give at all; two parts would keep 16.
+    // 24 bits allow this; two parts would keep 16.
     EXPECT_LE(split.largest, 0x1p-21) << k;
     EXPECT_GT(errors("packed", Precision::tf32).median, 100 * split.median) << k;
   }

@@ -112,7 +112,7 @@ TEST(GemmTensorCores, ExactWhereBlocksTakeSeveralTiles) {
   }
 }
 
-/// As many tiles as SMs (or pairs of them) leave the model one width that takes a single wave.
+/// One tile per SM (or pair of SMs) leaves the model one width that takes a single wave.
 TEST(GemmTensorCores, ExactWithTilesOfEveryWidth) {
   RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);

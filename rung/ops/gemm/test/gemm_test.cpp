@@ -272,7 +272,7 @@ TEST(GemmErrors, NameTheArgumentAndWhatIsAccepted) {
 
   EXPECT_EQ(text.find("did you mean"), std::string::npos) << text;
 
-  // Where another transpose would fit, it is named; one that would not fit c either is not.
+  // The message names the other transpose if that fits, and nothing if it does not fit c either.
   const auto hint = [&](const TensorRef& left, const TensorRef& right, const TensorRef& result,
                         const GemmOptions& options) {
     const std::string said = message_of([&] { gemm(context, left, right, result, options); });
@@ -342,7 +342,7 @@ TEST(GemmErrors, AliasingIsSeenOnEveryCallNotOnlyTheFirst) {
   auto b = random_values(16, 2);
   std::vector<float> c(16);
   gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), matrix(c, 4, 4));
-  // The same layout, remembered from the call before, but now c is in a.
+  // The layout is remembered from the call before, but c now overlaps a.
   const TensorRef inside(a.data() + 4, DType::f32, Extents{4, 4});
   EXPECT_NE(message_of([&] { gemm(context, matrix(a, 4, 4), matrix(b, 4, 4), inside); }), "");
 }

@@ -11,9 +11,8 @@
 
 namespace rung::gemm_cpu {
 
-/// Where the sums of one matrix of the batch are kept while they grow: in C itself where kernels
-/// can write it, else (narrow types, C with spread columns) in a staging buffer that covers the
-/// part of C from (i0, j0) on.
+/// Accumulators of one matrix of the batch: C itself where kernels can write it, else (narrow
+/// types, C with strided columns) a staging buffer that covers C from (i0, j0) on.
 template <class T>
 struct Sums {
   const Call& call;
@@ -27,12 +26,13 @@ struct Sums {
   [[nodiscard]] T* at(std::int64_t i, std::int64_t j) const {
     return data + (i - i0) * row + (j - j0);
   }
-  /// What the first, or a later, block of k does with what is there.
+  /// Returns the factor for the previous contents of the accumulators, in the first block of k or
+  /// in a later one.
   [[nodiscard]] T beta(bool first) const {
     if (!first) return T{1};
     return staged ? T{0} : static_cast<T>(call.beta);
   }
-  /// To be called once for each element, when its sum is complete.
+  /// Applies the epilogue. Must be called once per element, when its sum is complete.
   void finish(std::int64_t i, std::int64_t rows, std::int64_t j, std::int64_t columns) const {
     if (!staged && !call.has_epilogue()) return;
     FinishArgs<T> f{at(i, j),
@@ -61,7 +61,7 @@ struct Sums {
   }
 };
 
-/// In C itself if it is direct(), else in the staging buffer, whose rows are `row` elements long.
+/// Returns C itself if it is direct(), else the staging buffer, whose rows have `row` elements.
 template <class T>
 Sums<T> make_sums(const Call& call, const Kernels<T>& kernels, std::int64_t batch, T* staging,
                   std::int64_t row) {
@@ -205,10 +205,10 @@ PackedA<T> pack_panels(const Call& call, const Kernels<T>& ks, std::int64_t batc
   return {to, Source::packed, 0};
 }
 
-/// The same, or for a moderate n and contiguous rows merely a copy to where they do not alias: a
-/// tile can broadcast from rows as well as from columns, and transposing costs more; but 14 streams
-/// are harder to follow than one, and with many columns that counts (on a 2-core Zen 5 vCPU +2 % at
-/// n = 512, none at 2048, -5 % at 4096), as it does at once where tiles ask for their lines.
+/// Packs rows of A. Up to this n contiguous rows are only copied to where they do not alias,
+/// because transposing costs more and a tile can broadcast from rows as well as from columns. The
+/// hardware prefetchers follow 14 streams less well than one, which costs more with many columns
+/// and where tiles prefetch their lines (EXPERIMENTS.md).
 constexpr std::int64_t max_columns_for_copied_rows = 1536;
 template <class T>
 PackedA<T> pack_a(const Call& call, const Kernels<T>& ks, std::int64_t batch, std::int64_t i,

@@ -47,7 +47,7 @@ struct Call {
   [[nodiscard]] bool has_epilogue() const {
     return bias.data != nullptr || residual.data != nullptr || activation != Activation::none;
   }
-  /// Whether kernels may write C itself: of the type sums are kept in, with contiguous rows.
+  /// Returns whether kernels may write C itself: it has the accumulators' type and contiguous rows.
   [[nodiscard]] bool direct() const {
     return c.column == 1 && (out == DType::f64 || out == DType::f32);
   }
@@ -128,9 +128,9 @@ struct TileArgs {
 template <class T>
 using TileFunction = void(const TileArgs<T>&);
 
-/// Where a tile finds its operands. A packed panel is contiguous: k columns of the tile's rows of
-/// A, k rows of its full vectors of B. A strided operand is read where the caller left it: A with
-/// any strides, B with contiguous rows.
+/// Source of a tile's operands. A packed panel is contiguous: k columns of the tile's rows of A, k
+/// rows of its full vectors of B. A strided operand is read in place: A with any strides, B with
+/// contiguous rows.
 enum class Source : std::uint8_t { packed, strided };
 
 /// pack_panels and copy_rows of rung/cpu/pack-inl.hpp.

@@ -122,7 +122,7 @@ HWY_INLINE void write_tile(D d, const TileArgs<T>& t, hn::Mask<D> last, V (&acc)
   }
 }
 
-/// What is left of an InterleavedPacking while a tile runs; run() does a part, every packing_steps
+/// Remainder of an InterleavedPacking while a tile runs; run() packs a part every packing_steps
 /// steps of k.
 template <class T, int rows, int vectors>
 struct BackgroundPacking {

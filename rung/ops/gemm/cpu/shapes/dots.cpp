@@ -199,7 +199,7 @@ void dots_of(const Dots<In>& s) {
   dots_by<dot_columns_at_once>(s);
 }
 
-/// By type of A and B.
+/// Returns the kernels, indexed by type of A and B.
 inline auto dots_kernels() {
   return std::tuple{&dots_of<float>, &dots_of<double>, &dots_of<bf16>, &dots_of<f16>};
 }

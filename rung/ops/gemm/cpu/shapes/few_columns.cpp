@@ -36,7 +36,8 @@ struct Panel {
 };
 template <class T>
 using PanelFunction = void(const Panel<T>&);
-/// By vectors - 1: the kernels by rows - 1, and how many rows there may be.
+/// Kernels, indexed by vectors - 1 and rows - 1, and the largest number of rows per number of
+/// vectors.
 template <class T>
 struct Panels {
   PanelFunction<T>* const* functions[2];
@@ -98,7 +99,7 @@ Panels<T> panels_of() {
   return {{panel_table<T, 1>(), panel_table<T, 2>()}, {panel_rows<1>, panel_rows<2>}};
 }
 
-/// Those of either type of sums.
+/// Returns the tables of both accumulator types.
 inline auto panels() { return std::tuple{panels_of<float>(), panels_of<double>()}; }
 
 }  // namespace

@@ -121,7 +121,7 @@ SweepFunction<T>* const* sweep_table() {
   return table_by_rows<SweepFunction<T>, tile_rows>([]<int rows>() { return &sweep<T, rows>; });
 }
 
-/// By rows - 1, of either type.
+/// Returns the kernels of both accumulator types, indexed by rows - 1.
 inline auto sweeps() { return std::tuple{sweep_table<float>(), sweep_table<double>()}; }
 
 }  // namespace

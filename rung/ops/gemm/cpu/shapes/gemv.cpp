@@ -27,11 +27,9 @@ namespace {
 
 constexpr int streams = 8;  // rows read in parallel
 
-// What brings rows of B from memory: the hardware, helped at the ends of pages, or the kernel that
-// prefetches every line into L2. 1x4096x4096 on a 2-core Zen 4 vCPU, one thread and two: 23.5 and
-// 28.7 GB/s left to the hardware, 28.8 and 38.3 prefetched 16 lines ahead (8 lines: 25.5 and 37.1,
-// 32 lines: 23.8 and 33.0; into L1 instead: 21.4 and 29.2). The next rows prefetched, too:
-// with two threads 4 % to 9 % against OpenBLAS. From caches all of it costs a tenth or more.
+// Prefetcher of B's rows from memory: the hardware, helped at the ends of pages, or the kernel,
+// which prefetches every line into L2, 16 lines ahead. Software prefetch gains on Zen 4 and costs a
+// tenth or more where B is cached (EXPERIMENTS.md).
 enum class Streaming { left, asked };
 
 // y[j] = sum over r < rows of x[r * x_step] * b[r * b_row + j], plus what is in y unless `first`.

@@ -55,7 +55,7 @@ TileFunction<T>* const* stream_table() {
       []<int rows>() { return &stream_tile<T, rows>; });
 }
 
-/// By rows - 1, of either type.
+/// Returns the kernels of both accumulator types, indexed by rows - 1.
 inline auto stream_tiles() { return std::tuple{stream_table<float>(), stream_table<double>()}; }
 
 }  // namespace

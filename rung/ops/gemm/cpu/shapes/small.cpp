@@ -83,7 +83,7 @@ HWY_INLINE void transpose(V (&m)[vectors]) {
     m[2] = hn::BitCast(d, hn::InterleaveLower(pairs, columns_23, more_23));
     m[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, columns_23, more_23));
   } else if constexpr (vectors == 2) {
-    // Of rows 0 | 1 and 2 | 3: (00 20 01 21 | 10 30 11 31), and the same of columns 2 and 3.
+    // Interleaves rows 0 | 1 and 2 | 3, (00 20 01 21 | 10 30 11 31), and columns 2 and 3 alike.
     HWY_ALIGN constexpr std::uint32_t order[8] = {0, 4, 1, 5, 2, 6, 3, 7};
     const auto columns = hn::SetTableIndices(d, order);
     const V low = hn::InterleaveLower(d, m[0], m[1]);
@@ -344,10 +344,10 @@ void small(const Call& call, Context& context) {
     RowShare my_rows;
     Range my_strips{0, strips};
     if (!by_matrix) {
-      // By whichever is scheduled more evenly. By rows each thread packs all of B, which takes as
-      // long as some rows of C; by strips each reads all of A, and next to each other they write
-      // the pairs of lines that the processor fetches together (f32 6120x64x3 by two threads of a
-      // Xeon: 121 us, by rows 33, by one thread 51).
+      // Threads share rows or strips, whichever balances better. By rows each thread packs all of
+      // B, which takes as long as some rows of C. By strips each thread reads all of A, and
+      // adjacent strips falsely share pairs of lines, which the adjacent-line prefetcher fetches
+      // together (EXPERIMENTS.md).
       constexpr std::int64_t rows_of_packing = 16;
       const std::int64_t packing = copies != Copies::none ? rows_of_packing * call.n : 0;
       const std::int64_t tiles = ceil_div(ceil_div(call.m, ks.tile_rows), team.size());

@@ -18,7 +18,7 @@
 #define RUNG_OPS_GEMM_CPU_70_TURNED
 namespace rung::gemm_cpu {
 namespace {
-/// Whether C, a column, is made as a row: C' = B' A', where the columns of A are contiguous.
+/// Returns whether C, a column, is computed as a row, C' = B' A': the columns of A are contiguous.
 inline bool turned(const Gemm::Args& args) {
   return args.c.shape[2] == 1 && args.c.shape[1] > 1 && args.a.strides[1] == 1 &&
          args.c.strides[1] == 1;

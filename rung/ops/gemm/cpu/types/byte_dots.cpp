@@ -113,7 +113,7 @@ HWY_NOINLINE void byte_dots_of(const ByteDots& s) {
       for (int chain = 1; chain < chains; ++chain) {
         all = hn::Add(all, sum[chain][i * columns + j]);
       }
-      // As unsigned numbers, whose sums wrap.
+      // Lanes are unsigned, so that sums wrap.
       HWY_ALIGN std::uint32_t lanes[hn::MaxLanes(d)];
       hn::Store(hn::BitCast(hn::RebindToUnsigned<decltype(d)>(), all),
                 hn::RebindToUnsigned<decltype(d)>(), lanes);

@@ -29,7 +29,7 @@ constexpr std::int64_t depth = gemm_scale_block;
 constexpr std::int64_t thin = 4;  // columns, or rows, up to which no panel is made
 static_assert(tile_columns % gemm_scale_block == 0);
 
-/// What each byte stands for. Integers are kept modulo 2^32.
+/// Values of the 256 bytes. Integers are kept modulo 2^32.
 template <class Sum>
 using Table = std::array<Sum, 256>;
 template <class T>

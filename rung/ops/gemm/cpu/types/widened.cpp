@@ -38,15 +38,15 @@ std::int64_t even_part(std::int64_t count, std::int64_t most) {
   return count <= most ? count : ceil_div(count, ceil_div(count, most));
 }
 
-/// Which way the elements of an operand's copy are contiguous: along columns, its second axis, or
-/// along rows.
+/// Returns whether the copy of an operand is contiguous along columns, its second axis, or along
+/// rows.
 bool along_columns(const Operand& x, std::int64_t rows, std::int64_t columns) {
   return x.column == 1 && (x.row != 1 || columns >= rows);
 }
 
 Blocks blocks_of(const Call& call) {
-  // As long a k as leaves room for 16 rows and columns, so that few sums are added to; for 256
-  // where these are what is contiguous, so that what is copied are not scraps of lines.
+  // The longest k that leaves room for 16 rows and columns, so that accumulators are updated
+  // rarely; for 256 rows or columns where these are contiguous, so that whole lines are copied.
   constexpr std::int64_t side = 16, long_side = 256;
   const bool a_along = along_columns(call.a, call.m, call.k);
   const bool b_along = along_columns(call.b, call.k, call.n);

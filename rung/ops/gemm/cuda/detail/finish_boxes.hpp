@@ -24,7 +24,7 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 struct BoxArrivals {
   ptx::MemoryBarrier of[2];
 
-  /// By one thread; a fence and a barrier of the block follow.
+  /// Initializes the barriers. One thread calls it; a fence and a block barrier must follow.
   __device__ __forceinline__ void init() {
     for (auto& barrier : of) ptx::mbarrier_init(barrier, 1);
   }
@@ -41,7 +41,7 @@ struct BoxPart {
   static constexpr int of_box = strip_box<Out>[2] / columns;  // 16 bits: 4, else 2
   using Elements = Pack<float, count>;
 
-  /// By all lanes, here and below.
+  /// Loads this lane's elements of a part. All lanes call it, and the functions below.
   static __device__ __forceinline__ void load(StripStage& box, int part, int lane, Elements& to) {
     if constexpr (sizeof(Out) == 2) {
       std::uint32_t words[4];
@@ -83,7 +83,8 @@ struct BoxPart {
   }
 
  private:
-  /// What lane 8 i + r tells ldmatrix and stmatrix: row r of 8 x 8 matrix i of 16 x 16 elements.
+  /// Returns the row address that lane 8 i + r passes to ldmatrix and stmatrix: row r of 8 x 8
+  /// matrix i of 16 x 16 elements.
   static __device__ __forceinline__ unsigned char* row_of(StripStage& box, int part,
                                                          int lane) {
     const int chunk = 2 * part + lane / 16;
@@ -98,18 +99,18 @@ struct BoxPart {
   }
 };
 
-/// Which of a warp's boxes is next, and how often what comes there has: lives as long as the warp.
+/// Index of a warp's next box, and the phase of its arrivals. Lives as long as the warp.
 struct BoxTurn {
   int box = 0;
   unsigned parity = 0;  // a bit for each box
 };
 
-/// Where a warp's rows of a tile are in C.
+/// Position in C of a warp's rows of a tile.
 struct StripPlace {
   int matrix, row, column;
 };
 
-/// In a branch: that it stays one, and is not made of instructions that all carry its condition.
+/// Keeps the enclosing branch a branch: the compiler must not predicate its instructions.
 __device__ __forceinline__ void keep_branch() {
 #if defined(__CUDACC__)
   asm volatile("");
@@ -177,7 +178,8 @@ class BoxFinish {
   template <class Job, class Sums>
   __device__ __forceinline__ void write(const Job& job, const StripPlace& given,
                                         const Sums& sums) {
-    // What is derived of the place is not kept in registers along the products.
+    // The opaque zero keeps addresses derived from the position out of registers during the
+    // products.
     const int zero = zero_anew();
     const StripPlace place{given.matrix + zero, given.row + zero, given.column + zero};
     if (!job.finishes_boxes) {
@@ -191,7 +193,7 @@ class BoxFinish {
   }
 
  private:
-  /// By lane 0. The box is free.
+  /// Starts loading a box, which must be free. Lane 0 calls it.
   template <class Job>
   __device__ __forceinline__ void fetch(const Job& job, int box, const StripPlace& place,
                                         int columns) {

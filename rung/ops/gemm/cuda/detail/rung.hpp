@@ -16,7 +16,7 @@ inline Support require_f32(const Gemm::Args& args, const Context&) {
   return args.a.dtype == DType::f32 ? supported : unsupported("only f32 operands");
 }
 
-/// What with_product() knows.
+/// Accepts the types that with_product() dispatches.
 inline Support require_wide_types(const Gemm::Args& args, const Context&) {
   return args.has_bytes() ? unsupported("8-bit operands") : supported;
 }

@@ -11,9 +11,9 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 namespace {
 
 constexpr int sum_threads = 256;
-// How many threads share the slices of four neighbors of C where there are few of these, which
-// would wait for one load after another; and how many of these are not few: some per thread of the
-// device.
+// Threads that share the slices of four adjacent elements of C where there are few of these, since
+// one thread would wait for one load after another. With several such groups per thread of the
+// device the slices are not shared.
 constexpr int sum_shares = 8;
 constexpr std::int64_t many_groups = 32768;
 

@@ -56,8 +56,8 @@ __device__ __forceinline__ void copy_small_pieces(const SmallOperand& operand, c
   }
 }
 
-/// The same of lines that begin anywhere, or are not contiguous. A thread has the elements of
-/// `at_once` lines on their way.
+/// Copies lines that are unaligned or not contiguous. A thread has the elements of `at_once` lines
+/// in flight.
 template <class T>
 __device__ __forceinline__ void copy_small_elements(const SmallOperand& operand, const T* from,
                                                     int products, T* to) {

@@ -70,7 +70,7 @@ MappedOperands<T> mapped_operands(const Gemm::Args& args) {
   return {finish, mapped_operand(finish.p.a, 1, 2), mapped_operand(finish.p.b, 2, 1)};
 }
 
-/// What they take whatever types and layout.
+/// Accepts the sizes that the TMA kernels support, whatever the types and the layout.
 inline Support require_mapped_sizes(const Gemm::Args& args, const Context& context) {
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");
@@ -84,7 +84,7 @@ inline Support require_mapped_sizes(const Gemm::Args& args, const Context& conte
                        static_cast<double>(args.batch());
   return tiles <= 0x1p31 / 128 ? supported : unsupported("more than 2^24 tiles of C");
 }
-/// The same, and the types.
+/// Accepts those sizes and the supported types.
 inline Support require_mapped_extents(const Gemm::Args& args, const Context& context) {
   const Support sizes = require_mapped_sizes(args, context);
   return sizes ? require_tensor_cores(args) : sizes;
@@ -108,7 +108,8 @@ inline Support require_16_bit_maps(const Gemm::Args& args, const Context& contex
   return require_maps(args, context);
 }
 
-/// What finish_boxes.hpp writes: one matrix is added at the most, and bias is a vector.
+/// Sets up the epilogue of finish_boxes.hpp where it applies: at most one matrix is added, and bias
+/// is a vector.
 template <class Out, class T>
 void map_finish(TensorJob<T>& job) {
   const auto& p = job.finish.p;
@@ -121,7 +122,7 @@ void map_finish(TensorJob<T>& job) {
   job.adds = p.beta != 0 || p.residual.data != nullptr;
 }
 
-/// How a kernel cuts C and k.
+/// Partition of C and k into tiles and slices.
 struct TensorCut {
   int rows, columns;  // of a block's tile, or of a cluster's
   int slices;

@@ -75,9 +75,10 @@ class VectorTile {
   }
 };
 
-/// How the rungs from `vectorized` on share a 128 x 128 tile among 16 x 16 threads: each makes 8 x
-/// 8 elements of C in groups of four, so that fragments are read 16 bytes at a time. The groups are
-/// 64 apart: 16 adjacent lanes then read 256 contiguous bytes, without bank conflicts.
+/// Distribution of a 128 x 128 tile over 16 x 16 threads, in the rungs from `vectorized` on: each
+/// thread computes 8 x 8 elements of C in groups of four, so that fragments are read 16 bytes at a
+/// time. The groups are 64 apart: 16 adjacent lanes read 256 contiguous bytes, without bank
+/// conflicts.
 struct GroupedTile {
   static constexpr int extent = 128;  // rows and columns
   static constexpr int threads_along = 16;
@@ -86,7 +87,7 @@ struct GroupedTile {
   static constexpr int fragment = 8;
   static constexpr int apart = threads_along * group;
 
-  /// Where fragment element i of the thread at `position` (0..15) of an axis is in the tile.
+  /// Returns the tile index of fragment element i of the thread at `position` (0..15) of an axis.
   static __device__ int at(int position, int i) {
     return i / group * apart + position * group + i % group;
   }

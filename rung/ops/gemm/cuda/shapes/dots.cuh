@@ -25,7 +25,7 @@ constexpr int sums_size = Wide ? vector_width<T> : 1;
 template <class T, bool Wide>
 constexpr int sums_loads = Wide || sizeof(T) == 8 ? 8 : 16;
 
-/// What the host decides of a call.
+/// Launch plan, made on the host.
 struct SumsPlan {
   bool lines =
       false;          // lanes are along k: C has any number of rows; else they are along n: one row
@@ -77,7 +77,7 @@ struct SumsCall {
   unsigned* tickets;
 };
 
-/// Which part of the call a block makes.
+/// Part of the call that a block computes.
 struct SumsWork {
   int batch;
   std::int64_t strip;
@@ -127,7 +127,8 @@ struct SumsLayout {
   int scratch;
 };
 
-/// From the sums_threads' sums of a strip of lanes * Size columns, from first_column on, to C.
+/// Combines the sums_threads' sums of a strip of lanes * Size columns, from first_column on, and
+/// writes C.
 template <int Size, class T>
 __device__ __forceinline__ void finish_strip_of(const SumsCall<T>& call, const SumsWork& work,
                                                 int lanes, Accumulator<T> (&mine)[Size],
@@ -160,7 +161,7 @@ __device__ __forceinline__ void finish_strip_of(const SumsCall<T>& call, const S
   });
 }
 
-/// How many numbers from 0 on, `apart` from each other, are below `end`.
+/// Returns how many of the numbers 0, apart, 2 apart, ... are below `end`.
 __device__ __forceinline__ std::int64_t count_of(std::int64_t end, int apart) {
   return end <= 0 ? 0 : (end + apart - 1) / apart;
 }

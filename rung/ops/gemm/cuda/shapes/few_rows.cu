@@ -90,7 +90,8 @@ double few_seconds(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   const double blocks = std::ceil(m / rows) * std::ceil(n / width) * batch * slices;
   const double waves = std::ceil(blocks / (sms * blocks_per_sm));
   const Lines lines = few_lines(p.b);
-  // Of an unaligned line's 32 elements, one sector more; of a strided one's, a sector for each.
+  // A request of 32 elements costs one sector more where the line is unaligned, one sector per
+  // element where it is strided.
   const double extra = lines == Lines::aligned      ? 1
                        : lines == Lines::contiguous ? 1 + 1.0 / sizeof(T)
                                                     : 32.0 / sizeof(T);

@@ -17,14 +17,13 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 
 constexpr int few_threads = 256;
 
-/// How a block's threads share a step of B; `chunks` times 16 bytes are in flight per thread, which
-/// is 32 to 64 KiB per SM: at 3.35 TB/s and 0.8 us, 132 SMs need 20 KiB each.
+/// Distribution of a step of B over a block's threads. `chunks` times 16 bytes are in flight per
+/// thread, which is 32 to 64 KiB per SM: at 3.35 TB/s and 0.8 us, 132 SMs need 20 KiB each.
 ///
-/// Wide    where lines begin at multiples of 16 bytes. A thread takes chunks of 16 bytes: of four
-///         columns where k is contiguous, else of several k. Eight lanes read 128 contiguous bytes.
-/// single  where lines begin anywhere. The 32 lanes of a warp take neighbors of a line, one
-///         element per load: a request touches five sectors of 32 bytes where an aligned one
-///         touches four, and nothing is shifted.
+/// Wide    for lines aligned to 16 bytes. A thread loads chunks of 16 bytes: of four columns where
+///         k is contiguous, else of several k. Eight lanes read 128 contiguous bytes.
+/// single  for unaligned lines. The 32 lanes of a warp load adjacent elements, one per load: a
+///         request touches five sectors of 32 bytes instead of four, and nothing is shifted.
 template <class T, int Rows, bool KMajor, bool Wide>
 struct FewShape {
   static constexpr int chunk = vector_width<T>;  // elements
@@ -60,7 +59,7 @@ constexpr int few_max_rows = sizeof(T) == 4   ? 16
                              : sizeof(T) == 8 ? 8
                                               : 4;
 
-/// How B's lines lie: at multiples of 16 bytes, anywhere, or not contiguous.
+/// Layout of B's lines: aligned to 16 bytes, contiguous but unaligned, or not contiguous.
 enum class Lines { aligned, contiguous, strided };
 
 template <class T>
@@ -106,7 +105,7 @@ struct FewElements {
   static constexpr int count = Shape::elements / size;
   RawPack<T, size> raw[count];
 
-  /// From `from` on, of which `k_left` steps of k and `columns_left` columns exist.
+  /// Loads a step from `from` on, of which `k_left` steps of k and `columns_left` columns exist.
   __device__ __forceinline__ void load(const T* from, std::int64_t k_stride,
                                        std::int64_t column_stride, int k_left, int columns_left) {
     constexpr int last_k = Shape::k(Shape::ks - 1);
@@ -129,7 +128,7 @@ struct FewElements {
       }
     }
   }
-  /// Of its k `i` and column `j`.
+  /// Returns the element of k `i` and column `j` of this step.
   __device__ __forceinline__ Accumulator<T> get(int i, int j) const {
     constexpr int along = KMajor ? Shape::ks : Shape::columns;
     const int at = KMajor ? j * along + i : i * along + j;
@@ -147,7 +146,7 @@ struct FewElements {
   }
 };
 
-/// As an int; beyond 2^30 more elements make no difference to a step.
+/// Converts a count to int, clamped to 2^30: more elements make no difference to a step.
 __device__ inline int clamped_int(std::int64_t count) {
   return static_cast<int>(smaller<std::int64_t>(count, 1 << 30));
 }
@@ -291,14 +290,15 @@ __global__ void __launch_bounds__(few_threads, (FewShape<T, Rows, KMajor, Wide>:
   });
 }
 
-/// What the host decides of a call whose C has few rows.
+/// Launch plan of a call whose C has few rows, made on the host.
 struct FewPlan {
   int rows = 4;  // per block: 4 or few_max_rows
   int slices = 1;
   double seconds = 0;
 };
 
-/// In the rung's file, which is compiled once per type. C has few rows.
+/// Launches the kernel; C has few rows. Defined in the rung's file, which is compiled once per
+/// type.
 void run_few_rows(Context& context, const Finish<float>& finish, const FewPlan& plan);
 void run_few_rows(Context& context, const Finish<f16>& finish, const FewPlan& plan);
 void run_few_rows(Context& context, const Finish<bf16>& finish, const FewPlan& plan);

@@ -107,7 +107,7 @@ SumsPlan plan_gemv(const Product<T, Accumulator<T>>& p, const Gemm::Args& args,
   const std::int64_t size = plan.wide ? width : 1;
   const std::int64_t steps = plan.lines ? size : 1;  // of k, per load
   const std::int64_t loads = plan.wide ? sums_loads<T, true> : sums_loads<T, false>;
-  // Where neither axis is contiguous, an element costs a sector.
+  // An element costs a sector where neither axis is contiguous.
   const double extra = contiguous ? 1 : 32.0 / sizeof(T);
   const double memory = Gemm::cost(args).bytes * extra / rates.bytes_per_second / memory_share;
   SumsPlan best;

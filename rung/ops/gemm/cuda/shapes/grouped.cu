@@ -129,7 +129,7 @@ __device__ void make_plain_tile(const P& p, PlainTiles<Sum>& tiles, std::int64_t
       [&](int j) { return first_column + column(j); });
 }
 
-/// By mma.sync: a warp makes 32 x 32. The pitch is mma_sync's.
+/// Tile by mma.sync, 32 x 32 per warp. The pitch is mma_sync's.
 template <class T>
 struct MmaTiles {
   static constexpr int steps = 32;
@@ -225,7 +225,7 @@ Support supports(const Gemm::Args& args, const Context& context) {
   if (args.m() > longest || args.n() > longest || args.k() > longest) {
     return unsupported("more than 2^30 rows, columns or steps of k");
   }
-  // Of as many products as share a launch.
+  // Tiles of a full launch, of as many products as fit in one.
   return static_cast<double>(tiles_of(args.m(), tile)) *
                      static_cast<double>(tiles_of(args.n(), tile)) <=
                  0x1p31 / 256
@@ -288,7 +288,7 @@ void run_group(std::span<const Gemm::Args> list, Context& context) {
 
 void run(const Gemm::Args& args, Context& context) { run_group({&args, 1}, context); }
 
-/// In a list that fills the device: its tiles' share of the SMs.
+/// Returns the time of a product in a list that fills the device: its tiles' share of the SMs.
 double seconds(const Gemm::Args& args, const Context& context) {
   const NominalRates rates = nominal_rates(context);
   const double share = size_of(args.a.dtype) == 2 ? 1.5 : 0.35;  // of the rate of f32

@@ -249,15 +249,15 @@ Support supports(const Gemm::Args& args, const Context& context) {
   return args.k() <= max_k ? supported : unsupported("k is longer than 16");
 }
 
-/// How a call is shared out.
+/// Partition of a call into blocks and tiles.
 struct ShortCut {
   int along;    // adjacent warps of a block on one row of C
   int tiles;    // of 64 rows that a block makes
   int columns;  // of C that a block makes, at the least
   [[nodiscard]] int height() const { return rows * tiles; }
 };
-/// As many adjacent warps as rows that begin alike allow, and then as many tiles, as leave 1.5
-/// blocks per SM. C has contiguous rows if it can.
+/// Returns the partition with the most adjacent warps that equally aligned rows allow, and then the
+/// most tiles per block that leave 1.5 blocks per SM. C's rows are contiguous if either axis is.
 template <class P>
 ShortCut cut_short(const P& p, const Context& context) {
   constexpr int width = lane_columns<typename P::Sum>;
@@ -277,7 +277,7 @@ ShortCut cut_short(const P& p, const Context& context) {
   }
   const bool aligned = p.c.strides[1] % width == 0 && p.c.strides[0] % width == 0 &&
                        is_wide_aligned<typename P::Out, width>(p.c.data);
-  // Where packs begin in front of C, as many fewer of a block's columns count.
+  // A block covers this many fewer columns where packs begin in front of C.
   const int before = packed && !aligned ? width - 1 : 0;
   return {.along = along,
           .tiles = static_cast<int>(clamped(blocks_with(along) / enough, 1.0, 8.0)),

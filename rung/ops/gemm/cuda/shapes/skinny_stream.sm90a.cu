@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(block_threads, 1)
   }
 }
 
-/// How W's rows are divided.
+/// Partition of W's rows among the SMs.
 struct SkinnyPlan {
   int rows;            // per tile
   std::int64_t tiles;  // per matrix

@@ -35,7 +35,7 @@ constexpr std::int64_t most_bytes = std::int64_t{96} << 10;     // of a block, w
 template <int Tile, class Sum>
 constexpr int small_blocks = Tile * sizeof(Sum) > 16 ? 2 : 4;
 
-/// What the host decides of a batch.
+/// Launch plan of a batch, made on the host.
 struct SmallPlan {
   int tile = 0;             // rows and columns of C per thread
   int products = 1;         // per block
@@ -253,15 +253,15 @@ __global__ void __launch_bounds__(threads, (small_blocks<Tile, typename P::Sum>)
   }
 }
 
-/// Whether matrices follow each other without gaps, and so do their lines along `along`.
+/// Returns whether matrices, and their lines along `along`, follow each other without gaps.
 template <class View>
 bool is_flat(const View& view, int along, int line) {
   return (view.shape[along] <= 1 || view.strides[along] == 1) &&
          (view.shape[line] <= 1 || view.strides[line] == view.shape[along]) &&
          (view.shape[0] <= 1 || view.strides[0] == view.shape[1] * view.shape[2]);
 }
-/// Whether an operand is copied as it is: lanes along `outer`, `pitch` elements apart, then meet no
-/// bank more than four times.
+/// Returns whether an operand is copied as one array: lanes along `outer`, `pitch` elements apart,
+/// then have bank conflicts of degree four at most.
 bool is_small_flat(const ConstTensorRef& operand, int outer, int depth) {
   const bool along_k = operand.strides[depth] <= operand.strides[outer];
   if (!(along_k ? is_flat(operand, depth, outer) : is_flat(operand, outer, depth))) return false;

@@ -45,7 +45,7 @@ struct SmallCall {
   int down, along;  // tiles of a product
 };
 
-/// In front of the operands' stages.
+/// Shared memory in front of the operands' stages.
 struct SmallStrips {
   StripStage of_warp[warps];
 };
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(small_threads, blocks_at_most)
       const int product = work / tiles;
       const int row = work % tiles / call.along * tile_rows;
       const int column = work % tiles % call.along * tile_columns;
-      // Of its second 16 columns perhaps none exist.
+      // The second 16 columns may be outside C.
       const bool both = column + tile_columns / 2 < p.n();
       float sums[tile_columns / 8][4] = {};
       const T* a_line = fragment_line<true>(call.a, a + product * call.a.elements(), row);
@@ -221,7 +221,7 @@ SmallTensorPlan plan_small(const Gemm::Args& args, const Context& context) {
   plan.along = static_cast<int>(tiles_of(args.n(), tile_columns));
   const std::int64_t tiles = larger(plan.down * plan.along, 1);
   const auto batch = static_cast<double>(args.batch());
-  // As many products as give each warp a tile, where there are blocks enough.
+  // Enough products per block to give each warp a tile, where there are enough blocks.
   const double per_slot = batch / (sms * blocks_at_most);
   plan.products = static_cast<int>(
       clamped<std::int64_t>(smaller<std::int64_t>(warps / tiles, stage_bytes_at_most / bytes), 1,

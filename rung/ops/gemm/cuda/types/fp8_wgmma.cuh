@@ -12,14 +12,14 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// Of 256 columns a consumer multiplies half at a time.
+/// Tile sizes. A consumer multiplies half of 256 columns at a time.
 constexpr int fp8_rows = 64 * consumer_groups;
 constexpr TensorTile fp8_tiles[] = {
     {.rows = fp8_rows, .columns = 256, .reach = 0.7, .step_seconds = 0.6e-6},
     {.rows = fp8_rows, .columns = 128, .reach = 0.6, .step_seconds = 0.4e-6},
     {.rows = fp8_rows, .columns = 64, .reach = 0.45, .step_seconds = 0.3e-6}};
 
-/// What a kernel is given. In `finish`, C and bias are floats, or of `out` where that is narrow.
+/// Kernel parameters. In `finish`, C and bias are floats, or of type `out` where that is narrow.
 struct Fp8Job {
   TensorMap a, b;
   TensorMap c;  // where boxes_of_c

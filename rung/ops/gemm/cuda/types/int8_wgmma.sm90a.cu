@@ -122,7 +122,7 @@ Support supports(const Gemm::Args& args, const Context& context) {
                                                          : unsupported("copies of more than 1 GiB");
 }
 
-/// Of one slice of k: the best of the tiles.
+/// Returns the plan of the fastest tile, without split-K.
 TensorPlan plan_of(const Gemm::Args& args, const Context& context) {
   TensorPlan plan;
   for (int tile = 0; tile < static_cast<int>(std::size(int8_tiles)); ++tile) {

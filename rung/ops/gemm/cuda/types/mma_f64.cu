@@ -83,7 +83,7 @@ class F64Copy {
 
   static __device__ int line() { return static_cast<int>(threadIdx.x) / per_line; }
   static __device__ int along() { return static_cast<int>(threadIdx.x) % per_line * Size; }
-  /// Of its i-th copy.
+  /// Returns the position of this thread's i-th copy.
   static __device__ __forceinline__ int place(int i) {
     const int first = KMajor ? Tile::place(line(), along()) : Tile::place(along(), line());
     const int exchanged = KMajor ? 0 : i * lines_apart % 4 * 4;
@@ -125,9 +125,10 @@ struct F64Call {
   std::int64_t slice_depth;  // of k, a multiple of `steps`
 };
 
-/// What a lane needs of 16 rows of A, or columns of B, from first_outer on, for an instruction on
-/// the four k from first_k on: of row 2 (lane / 4) and the next, and k lane % 4. In A's registers
-/// these rows stand for lane / 4 and 8 behind; of B they are in different instructions.
+/// Loads this lane's fragments of 16 rows of A, or columns of B, from first_outer on, for an
+/// instruction on the four k from first_k on: row 2 (lane / 4) and the next, at k lane % 4. In A's
+/// registers these are the instruction's rows lane / 4 and lane / 4 + 8; in B they belong to
+/// different instructions.
 template <int Outer, bool KMajor>
 __device__ __forceinline__ void load_f64(double (&to)[2], const double* tile, int first_outer,
                                          int first_k) {

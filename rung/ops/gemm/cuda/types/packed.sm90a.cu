@@ -19,7 +19,7 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// How one operand goes to the copy engine.
+/// Layout in which one operand is passed to TMA.
 template <class T>
 struct Packed {
   MappedOperand<T> operand;

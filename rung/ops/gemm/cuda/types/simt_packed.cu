@@ -17,7 +17,7 @@ namespace {
 
 using namespace gemm_cuda;
 
-/// Which operands are copied: those of any strides, and B where both have k contiguous.
+/// Operands to copy: those of any strides, and B where both have k contiguous.
 struct Packs {
   bool a, b;
 };

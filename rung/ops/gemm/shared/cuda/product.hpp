@@ -127,7 +127,7 @@ P slice(P p, int axis, std::int64_t first, std::int64_t count) {
   return p;
 }
 
-/// How a kernel covers C: a block makes `rows` x `columns` of it.
+/// Tiling of C: a block computes `rows` x `columns` of it.
 struct Tiling {
   int rows;
   int columns;
@@ -136,7 +136,7 @@ struct Tiling {
   bool x_walks_rows = false;  // blockIdx.x counts tiles down the rows instead of along the columns
 };
 
-/// What the rungs that exist only in single precision take.
+/// Product of the rungs that exist in single precision only.
 using Product32 = Product<float, float>;
 
 constexpr std::int64_t tiles_of(std::int64_t extent, std::int64_t tile) {

@@ -56,7 +56,8 @@ std::size_t partial_bytes(const Finish<T>& finish, std::int64_t slices) {
          sizeof(Accumulator<T>);
 }
 
-/// The same with the kernel's sums as C: [slice][batch][row][column], one slice after another.
+/// Combines the slices, with the kernel's sums as C: [slice][batch][row][column], one slice after
+/// another.
 template <class T>
 Finish<T> into_partial_sums(Finish<T> finish, Accumulator<T>* partial) {
   auto& p = finish.p;

@@ -56,7 +56,7 @@ inline std::int64_t tile_depth(const Gemm::Args& args) {
   return 128 / static_cast<std::int64_t>(size_of(args.a.dtype));
 }
 
-/// Whether all lines of an operand begin at multiples of so many bytes, of 16 and more.
+/// Returns whether all lines of an operand begin at multiples of `bytes`, 16 or more.
 inline bool has_aligned_lines(const ConstTensorRef& matrix, std::int64_t bytes) {
   const std::int64_t element = static_cast<std::int64_t>(size_of(matrix.dtype));
   const bool rows = std::abs(matrix.strides[2]) <= std::abs(matrix.strides[1]);
@@ -109,13 +109,13 @@ inline double tensor_seconds(const Gemm::Args& args, const Context& context, con
     return std::max(waves * (std::max(multiply, l2) + epilogue), chain);
   };
   const auto out = static_cast<double>(size_of(args.c.dtype));
-  // Where C is read, a warp waits for it once per piece of 32 columns.
+  // A warp waits for C, where it is read, once per 32 columns.
   constexpr double read_seconds = 0.7e-6;
   const double reads = args.beta != 0 ? std::ceil(columns / 32) / tile.resident * read_seconds : 0;
   const auto parts = static_cast<double>(slices);
   const double busy = tile.start_seconds + in_waves(full, depth, out, reads) +
                       in_waves(cut * parts, depth / parts, sizeof(float), 0);
-  // Of tiles that are mostly padding little is in flight: less than half of the rate, in the end.
+  // Tiles that are mostly padding have little in flight and reach less than half of the rate.
   const double filled = std::min(1.0, std::min(m, n) / 128);
   const double reached = tile.memory * (0.4 + 0.6 * filled);
   const double memory = Gemm::cost(args).bytes / rates.bytes_per_second / reached;

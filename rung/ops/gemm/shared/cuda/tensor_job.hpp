@@ -11,7 +11,7 @@
 
 namespace rung::gemm_cuda::inline RUNG_TARGET {
 
-/// What a kernel is given.
+/// Kernel parameters.
 template <class T>
 struct TensorJob {
   TensorMap a, b;
@@ -27,7 +27,7 @@ struct TensorJob {
   bool adds = false;
   TensorMap addend = {};  // C, for beta, or residual
 
-  /// What the epilogue makes, and the size of an element of C.
+  /// Returns the product that the epilogue computes.
   [[nodiscard]] __device__ const auto& product() const { return finish.p; }
   [[nodiscard]] __device__ int out_bytes() const {
     return finish.narrow ? static_cast<int>(sizeof(T)) : 4;
