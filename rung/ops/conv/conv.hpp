@@ -67,8 +67,8 @@ struct ConvOptions {
 RUNG_API void conv(Context& context, const ConstTensorRef& x, const ConstTensorRef& w,
                    const TensorRef& y, const ConvOptions& options = {}, Pick pick = best);
 
-/// How many places a filter has along an axis of x: the extent of y. Throws Error(invalid_argument)
-/// where there is none.
+/// Returns the number of positions of a filter along an axis of x: the extent of y. Throws
+/// Error(invalid_argument) where there is none.
 RUNG_API std::int64_t convolved_extent(std::int64_t extent, std::int64_t kernel, int stride = 1,
                                        int padding = 0, int dilation = 1);
 

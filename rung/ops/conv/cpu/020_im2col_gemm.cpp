@@ -18,7 +18,7 @@
 namespace rung {
 namespace {
 
-/// What a row of the matrix holds of x: one channel and tap, for all pixels of an image.
+/// Writes a row of the matrix: one channel and tap of x, for all pixels of an image.
 void unroll_term(const ConvGeometry& g, const View<const float, 5>& x, std::int64_t n,
                  std::int64_t c, const std::int64_t (&t)[3], float* to) {
   for (std::int64_t od = 0; od < g.axis[0].out; ++od) {

@@ -129,7 +129,7 @@ class PixelColumns {
     Run runs[columns];
     const int count = static_cast<int>(std::min<std::int64_t>(columns, g_.pixels() - pixel));
     const int run_count = runs_of(g_, pixel, count, runs);
-    // What a partial vector has beyond the pixels must be numbers, though no one reads the sums.
+    // The lanes beyond the pixels must be finite, although their sums are never read.
     const int used = static_cast<int>(round_up(count, lanes_of<T>));
     if (used != count) {
       std::memset(panel, 0, static_cast<std::size_t>(chunk_ * columns) * sizeof(T));

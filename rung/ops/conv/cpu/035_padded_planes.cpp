@@ -72,7 +72,7 @@ class PaddedPlanes {
                (g.axis[2].kernel - 1) * std::abs(g.axis[2].between);
       tail_ = round_up(columns + reach_, 16) + 16;
     }
-    // What a panel reads of some planes stays in L1 beside the weights.
+    // The parts of some planes that a panel reads stay in L1 beside the weights.
     constexpr std::int64_t l1_bytes = 24576;
     const std::int64_t read =
         std::min<std::int64_t>(in_place_ ? columns * taps_ : shape_.plane,
@@ -143,7 +143,7 @@ class PaddedPlanes {
       std::int64_t plane = shape_.plane;
       if constexpr (std::is_same_v<T, In>) {
         if (in_place_) from = image_at(band) + at;
-        // What a panel has beyond the band may be beyond the tensor.
+        // The part of a panel beyond the band may be beyond the tensor.
         if (in_place_ && count < columns) {
           for (std::int64_t q = 0; q < planes_; ++q, from += plane) {
             std::copy(from, from + count + reach_, planes + q * tail_);
@@ -167,7 +167,7 @@ class PaddedPlanes {
     }
   }
 
-  /// Where the first taps of a band's pixels are in the image.
+  /// Returns the position in the image of the first taps of a band's pixels.
   [[nodiscard]] const In* image_at(const Band& band) const {
     const In* at = static_cast<const In*>(g_.x) + band.group * g_.q * g_.x_strides[1] +
                    band.n * g_.x_strides[0];

@@ -37,9 +37,9 @@ struct TermRun {
   std::int64_t term;
 };
 
-/// What a tile sums: runs of terms, all `length` long, and their weights; where its sums begin, and
-/// where they go: to rows of c or, if they are final, straight to the pixels, from filter `first`
-/// on; of the last vector `last` elements.
+/// Arguments of a tile: runs of terms, all `length` long, and their weights; the start of its sums;
+/// and their destination, rows of c or, if they are final, the pixels themselves from filter
+/// `first` on, with `last` elements in the last vector.
 template <class T>
 struct TileSums {
   const TermRun* run;
@@ -159,7 +159,7 @@ class PaddedPixels {
   [[nodiscard]] int vectors_of(std::int64_t block) const {
     return static_cast<int>(std::min(block_, vectors_ - block * block_));
   }
-  /// Whether tiles write y: nothing is left to do to a sum.
+  /// Returns whether tiles write y: no epilogue follows a sum.
   [[nodiscard]] bool stores_sums() const {
     return std::is_same_v<T, In> && g_.activation == Activation::none;
   }
@@ -298,7 +298,7 @@ class PaddedPixels {
     }
   }
 
-  /// Whether the eight pixels from i + 8 on are as far apart as the eight from i on.
+  /// Returns whether the eight pixels from i + 8 on are as far apart as the eight from i on.
   static bool is_twice(const Strip& part, int i, std::int64_t apart) {
     if (part.count - i < 16) return false;
     if (part.row[i] == part.row[i + 15]) return true;

@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
                                     .outer_extent = packed.pitch,
                                     .depth_stride = packed.pitch},
                                    first_filter);
-    // Of x a thread has the same pixels of all tiles: eight channels of a tap are copied where the
-    // tap is inside of the image, else zeros.
+    // A thread copies the same pixels of x in all tiles: eight channels of a tap where the tap is
+    // inside the image, else zeros.
     TappedPixel pixel[Ring::pixels];
 #pragma unroll
     for (int i = 0; i < Ring::pixels; ++i) {

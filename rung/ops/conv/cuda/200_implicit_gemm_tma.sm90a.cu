@@ -28,7 +28,7 @@ using gemm_cuda::TensorJob;
 using gemm_cuda::TensorPlan;
 using gemm_cuda::TensorTile;
 
-// As gemm's tiles, but a tap reads its pixels again.
+// The tiles are gemm's, but a tap reads its pixels again.
 constexpr int tile_pixels = 64 * consumer_groups;
 constexpr TensorTile tiles[] = {{.rows = tile_pixels, .columns = 256, .reach = 0.82},
                                 {.rows = tile_pixels, .columns = 128, .reach = 0.74},
@@ -59,7 +59,7 @@ struct ConvJob {
   int between_height, between_width;
   int taps_across;
   int channel_tiles;  // of a tap
-  // Of y where its pixels are not in one line: warps store them themselves.
+  // y's pixels are not on one line, so warps store them themselves.
   bool scattered;
   bool in_eights;  // wherever eight of a pixel's filters begin, 16 bytes are aligned
   std::int64_t y_image, y_row, y_pixel;
@@ -255,7 +255,8 @@ TensorPlan plan_of(const Conv::Args& args, const Context& context) {
   return gemm_cuda::plan_tensor(padded, context, mine);
 }
 
-/// Whether y's pixels are not in one line; then it has neither bias nor activation, nor slices.
+/// Returns whether y's pixels are not on one line; then it has neither bias nor activation, nor
+/// slices.
 bool is_scattered(const Conv::Args& args) { return pixel_stride(args.y) <= 0; }
 
 /// Eight filters of any pixel: 16 bytes, aligned.

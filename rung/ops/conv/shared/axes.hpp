@@ -101,7 +101,8 @@ void to_five(Ref& tensor, bool channels_last) {
   }
 }
 
-/// What rungs count - taps, terms, places and results - fits in 62 bits, of empty tensors too.
+/// Checks that the counts that rungs form (taps, terms, positions and results) fit in 62 bits, of
+/// empty tensors too.
 inline void require_countable(std::string_view op, const ConvGeometry& g) {
   constexpr double max_count = 0x1p62;
   double places = 1;

@@ -58,7 +58,7 @@ inline std::vector<std::string> layer_facts(const Problem& problem, const conv_t
   return facts;
 }
 
-/// Of a problem of an operator whose options are Options.
+/// Returns the facts of a problem of an operator whose options are Options.
 template <class Options>
 std::vector<std::string> facts_of(std::string_view op, const Problem& problem,
                                   const char* const (&names)[3], int made) {

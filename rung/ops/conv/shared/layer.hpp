@@ -7,7 +7,8 @@
 
 namespace rung::conv_layer {
 
-/// Of a layer of 1 x 1 whose images are contiguous, pixels are a line: runs need not end with rows.
+/// Joins the axes of a 1 x 1 layer whose images are contiguous into one line of pixels: runs need
+/// not end with rows.
 inline void join_axes(Gathered& g) {
   std::int64_t behind = 1;
   for (int axis = 2; axis >= 0; --axis) {

@@ -39,7 +39,7 @@ struct Sum {
 /// tensor turned by to_five(), `rank` is what the caller's had.
 template <class F>
 void for_each(Oracle::Output& output, const Extents& five, int rank, bool channels_last, F&& f) {
-  // Where the caller's axes are among the five.
+  // Position of each of the caller's axes among the five.
   int axis_of[5] = {0, 1, 2, 3, 4};
   for (int axis = 1; axis < rank; ++axis) {
     const bool channels = channels_last ? axis == rank - 1 : axis == 1;
@@ -81,7 +81,7 @@ void for_each_tap(const ConvGeometry& g, Where&& where, F&& f) {
   }
 }
 
-/// How far a sum of products may be off: `terms` of them.
+/// Returns the error bound of a sum of `terms` products.
 inline Tolerance sum_tolerance(DType type, double terms, Values values, const RungInfo& rung) {
   const double unit = epsilon(type == DType::f64 ? DType::f64 : DType::f32) / 2;
   Tolerance tolerance;

@@ -19,12 +19,12 @@ RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t phases_along(const SourceAxis&
   return lesser(axis.divisor, axis.places);
 }
 
-/// Whether a layer has phases, even if only one.
+/// Returns whether a layer has phases, even if only one.
 inline bool is_divided(const Gathered& g) {
   return g.axis[0].divisor != 1 || g.axis[1].divisor != 1 || g.axis[2].divisor != 1;
 }
 
-/// How many phases a layer has; not more than 2^62.
+/// Returns the number of phases of a layer, 2^62 at most.
 inline std::int64_t phases_of(const Gathered& g) {
   double all = 1;
   for (const SourceAxis& axis : g.axis) all *= static_cast<double>(phases_along(axis));

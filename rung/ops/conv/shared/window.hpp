@@ -49,19 +49,19 @@ struct ConvGeometry {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t group_filters() const {
     return filters / groups;
   }
-  /// Of a filter, per channel.
+  /// Returns the number of taps of a filter, per channel.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t taps() const {
     return axis[0].kernel * axis[1].kernel * axis[2].kernel;
   }
-  /// Of x, per image and channel.
+  /// Returns the number of elements of x, per image and channel.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t places() const {
     return axis[0].in * axis[1].in * axis[2].in;
   }
-  /// Of y, per image and filter.
+  /// Returns the number of elements of y, per image and filter.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t results() const {
     return axis[0].out * axis[1].out * axis[2].out;
   }
-  /// Whether y is as large as x and no tap is beside its pixel: a matrix product.
+  /// Returns whether y is as large as x and every tap is at its pixel: a matrix product.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr bool is_pointwise() const {
     bool all = true;
     for (const ConvAxis& one : axis) {

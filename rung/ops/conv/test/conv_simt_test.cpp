@@ -10,7 +10,8 @@ namespace {
 
 using namespace conv_test;
 
-// Of as many pixels as make it worth to choose each of the tiles for the simulated H200's SMs.
+// The pixel counts are large enough that each tile is the right choice for the simulated H200's
+// SMs.
 TEST(ConvSimt, EveryTileOfTheAsynchronousProductIsRight) {
   Context context = Context::simt();
   Context host = Context::cpu();

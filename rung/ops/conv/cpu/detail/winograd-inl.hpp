@@ -72,7 +72,7 @@ class WinogradTiles {
   /// A multiple of a tile's rows whose sums, for all places of a transformed tile, stay in L2.
   static constexpr std::int64_t filters_a_time = 524288 / 4 / (area * columns * 6) * 6;
   static constexpr std::int64_t sum_place = filters_a_time * columns + a_line;
-  /// As many channels of a place as L1 holds beside the weights.
+  /// Channels of a position that L1 holds beside the weights.
   static constexpr std::int64_t channels_a_time = 32768 / 4 / columns;
   static constexpr int line_length = columns * pixels;
 

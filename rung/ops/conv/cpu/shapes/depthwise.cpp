@@ -103,7 +103,8 @@ class ChannelVectors {
     int count = 0;
   };
 
-  /// Of a pixel o of a row; of all pixels whose taps are inside, for o = -1.
+  /// Sets the taps of pixel o of a row; with o = -1, those of all pixels whose taps are inside the
+  /// image.
   void set_taps(const Run& row, std::int64_t o, Taps& to) const {
     const SourceAxis& axis = g_.axis[2];
     const In* const x = static_cast<const In*>(g_.x);
@@ -146,7 +147,7 @@ class ChannelVectors {
     for (; o < g_.axis[2].places; ++o) edge(o);
   }
 
-  /// So many pixels from o on, all channels.
+  /// Computes Count pixels from o on, all channels.
   template <int Count>
   void make_pixels(const Taps& taps, std::int64_t o, const float* packed, In* y) const {
     const In* x = static_cast<const In*>(g_.x) + o * g_.axis[2].step * g_.x_strides[4];

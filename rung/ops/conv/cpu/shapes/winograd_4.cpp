@@ -61,7 +61,7 @@ struct Transform4 {
   static HWY_INLINE void load(const float* line, const float* next, V (&to)[size]) {
     const WinogradTag d;
 #if HWY_TARGET <= HWY_AVX3
-    // By permutations of two vectors: 14 of them, where LoadInterleaved4 takes twice as many.
+    // Permutations of two vectors: 14 of them, where LoadInterleaved4 takes twice as many.
     constexpr int lanes = lanes_of<float>;
     const auto even = [&](V low, V high) { return hn::ConcatEven(d, high, low); };
     const auto odd = [&](V low, V high) { return hn::ConcatOdd(d, high, low); };

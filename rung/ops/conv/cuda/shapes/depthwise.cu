@@ -27,7 +27,7 @@ constexpr int column_pixels = 4;
 template <int Stride>
 constexpr int run_pixels = 8 / Stride;
 
-/// The same of packs of channels, which take more registers.
+/// Pixels of a column for packs of channels, which take more registers.
 template <int Stride>
 constexpr int pack_pixels = 4 / Stride;
 
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// The same of Kernel x Kernel filters without dilation. Distances within a plane are 32 bits.
+/// Computes Kernel x Kernel filters without dilation. Offsets within a plane have 32 bits.
 template <class T, int Kernel, int Stride>
 __global__ void __launch_bounds__(threads)
     conv_depthwise_runs(Layer<T> p, std::int64_t groups_of_rows, std::int64_t count) {

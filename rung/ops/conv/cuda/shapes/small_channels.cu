@@ -65,7 +65,7 @@ __device__ __forceinline__ void slide(float (&sums)[Filters][pixels], const floa
   }
 }
 
-/// The same of a number of taps that is not known while compiling, up to max_taps.
+/// Adds taps whose number, up to max_taps, is not a compile-time constant.
 template <int Taps = 1, int Filters>
 __device__ __forceinline__ void slide_over(int taps, float (&sums)[Filters][pixels], const float* x,
                                            const float* w) {
@@ -259,12 +259,12 @@ void set_rows(Tile& tile, const ConvGeometry& g, std::int64_t rows) {
   tile.tasks = g.images * tile.bands * tile.strips;
 }
 
-/// What the threads of a tile do one after another.
+/// Returns the number of items that a thread of a tile computes one after another.
 std::int64_t items_of(const Tile& tile) {
   return tile.groups * std::int64_t{tile.rows} * tile.pieces;
 }
 
-/// As many rows as shared memory has room for and leave each SM four tiles.
+/// Returns the tile with the most rows that shared memory holds and that leaves four tiles per SM.
 Tile tile_of(const ConvGeometry& g, const Context& context) {
   const ConvAxis& axis = g.axis[2];
   Tile tile{};

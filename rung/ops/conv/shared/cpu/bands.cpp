@@ -28,7 +28,7 @@ std::int64_t set_copy(const Gathered& g, PixelShape& shape) {
   return shape.copied_rows * shape.copied_columns;
 }
 
-/// As many rows as L2 holds beside the weights, and some tasks for each thread.
+/// Returns bands of as many rows as L2 holds beside the weights, with some tasks per thread.
 template <class Shape>
 Shape cut(const Gathered& g, std::size_t element, int threads) {
   constexpr std::int64_t band_bytes = 256 * 1024, one = 1;

@@ -44,7 +44,7 @@ inline Work way_facts(const Way& way, const Gathered& g, int threads) {
 /// Vectors of f64 hold half as many elements.
 inline double wide_of(const Gathered& g) { return g.dtype == DType::f64 ? 2 : 1; }
 
-/// What a layer reads and writes.
+/// Returns the bytes that a layer reads and writes.
 inline double bytes_of(const Gathered& g) {
   double image = static_cast<double>(g.images * g.groups * g.q);
   for (const conv_layer::SourceAxis& axis : g.axis) image *= static_cast<double>(axis.extent);
@@ -53,7 +53,7 @@ inline double bytes_of(const Gathered& g) {
          static_cast<double>(size_of(g.dtype));
 }
 
-/// How many threads so many multiply-adds are worth.
+/// Returns the number of threads that `products` multiply-adds are worth.
 inline int threads_for(double products, int available) {
   constexpr double of_each = 1 << 17;
   return static_cast<int>(std::clamp(products / of_each, 1.0, double{1} * available));
@@ -63,7 +63,7 @@ inline double products_of(const Gathered& g) {
          static_cast<double>(g.pixels()) * static_cast<double>(g.terms());
 }
 
-/// With channels last and so many of them, half a vector, pixels are rows and channels columns.
+/// Returns whether pixels are rows and channels columns: channels are last and fill half a vector.
 inline bool channels_are_columns(const Gathered& g) {
   constexpr std::int64_t enough_channels = 8;
   return g.y_strides[1] == 1 && g.m >= enough_channels;

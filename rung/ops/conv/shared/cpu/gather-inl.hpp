@@ -200,7 +200,7 @@ void copy_bias(const Gathered& g, std::int64_t first, int count, T* to) {
   }
 }
 
-/// Where pixel o of y is, from the first one of its channel.
+/// Returns the offset of pixel o of y from the first one of its channel.
 inline std::int64_t result_at(const Gathered& g, std::int64_t n, const std::int64_t (&o)[3]) {
   return n * g.y_strides[0] + o[0] * g.y_strides[2] + o[1] * g.y_strides[3] + o[2] * g.y_strides[4];
 }

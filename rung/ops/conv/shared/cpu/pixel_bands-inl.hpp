@@ -24,7 +24,7 @@ class PixelBands : public Bands {
  public:
   PixelBands(const Gathered& g, int threads) : PixelBands(g, pixel_shape(g, sizeof(T), threads)) {}
 
-  /// Whether no pixel has a tap in the padding.
+  /// Returns whether no pixel has a tap in the padding.
   [[nodiscard]] bool all_inside() const { return all_inside_; }
   /// Elements of a band's copy.
   [[nodiscard]] std::int64_t length() const {
@@ -33,11 +33,12 @@ class PixelBands : public Bands {
   /// Elements from a pixel to the next one in its row, and to the one below.
   [[nodiscard]] std::int64_t across() const { return step_[2] * place_[2]; }
   [[nodiscard]] std::int64_t down() const { return step_[1] * place_[1]; }
-  /// Whether the taps of a row are contiguous, channels of all of them.
+  /// Returns whether the taps of a row, with all their channels, are contiguous.
   [[nodiscard]] bool taps_contiguous() const {
     return std::abs(g_.axis[2].between) == 1 && place_[2] == g_.q;
   }
-  /// From a pixel's first tap to others, which are counted in the order of memory.
+  /// Returns the offset of a tap from its pixel's first one. Taps are counted in the order of
+  /// memory.
   [[nodiscard]] std::int64_t offset(std::int64_t t0, std::int64_t t1, std::int64_t t2) const {
     // A copy has the depth taps one behind the other, whatever is between them.
     const std::int64_t deep = in_place_ ? std::abs(g_.axis[0].between) : 1;
@@ -56,7 +57,8 @@ class PixelBands : public Bands {
     return copied;
   }
 
-  /// Where the image is not read: [depth tap][row][column][channel], zeros where there is no image.
+  /// Copies a band if the image is not read in place: [depth tap][row][column][channel], with zeros
+  /// outside the image.
   void copy(const Band& band, T* to) const {
     if (in_place_) return;
     const std::int64_t step = g_.axis[2].step / step_[2];

@@ -30,7 +30,7 @@ class PlaneBands : public Bands {
 
   [[nodiscard]] const PlaneShape& shape() const { return shape_; }
 
-  /// Where taps (t1, t2) are in a plane.
+  /// Sets the offsets of taps (t1, t2) within a plane.
   void set_offsets(std::int32_t* to) const {
     const SourceAxis &down = g_.axis[1], &across = g_.axis[2];
     for (std::int64_t t1 = 0; t1 < down.kernel; ++t1) {

@@ -18,7 +18,7 @@ namespace rung::conv_cpu {
 
 using conv_layer::Gathered;
 
-/// Whether pixels are a line in both tensors, after join_axes().
+/// Returns whether pixels are on one line in both tensors, after join_axes().
 inline bool is_product(const Gathered& g) {
   for (const conv_layer::SourceAxis& axis : g.axis) {
     if (axis.kernel != 1 || axis.step != 1 || axis.start != 0 || axis.divisor != 1) return false;
@@ -38,8 +38,8 @@ inline bool reads_in_place(const Gathered& g) {
          (g.dtype == DType::f32 || g.dtype == DType::f64);
 }
 
-/// The same where channels are adjacent, in x too: gemm's `small` reads x where it is, as long as
-/// the weights stay in L1 or L2.
+/// Returns whether, moreover, channels are adjacent and gemm's `small` reads x in place: the
+/// weights stay in L1 or L2.
 inline bool reads_rows_in_place(const Gathered& g) {
   constexpr std::int64_t few_channels_written = 64, max_channels_read = 2048;
   return pixels_are_rows(g) && g.x_strides[1] == 1 && g.m <= few_channels_written && g.q > 0 &&

@@ -21,8 +21,8 @@ namespace rung::conv_cuda::inline RUNG_TARGET {
 constexpr int async_steps = 8;
 constexpr std::int64_t max_async_taps = 32;  // a bit each
 
-/// Where a pixel's first tap is in x, in elements, and which of its taps are inside the image, a
-/// bit each; none beyond the last pixel.
+/// Offset of a pixel's first tap in x, in elements, and a bit per tap that is inside the image; no
+/// bit is set beyond the last pixel.
 struct TappedPixel {
   std::int64_t base;
   unsigned inside;
@@ -123,7 +123,7 @@ __device__ __forceinline__ void pack_filters(const Gathered& g, const PackedFilt
   }
 }
 
-/// Whether four pixels that begin at a multiple of four are 16 aligned bytes of y.
+/// Returns whether four pixels that begin at a multiple of four are 16 aligned bytes of y.
 __device__ __forceinline__ bool writes_fours(const Gathered& g) {
   std::int64_t behind = 1;
   for (int axis = 2; axis >= 0; --axis) {
@@ -237,7 +237,7 @@ inline Support supports_async(const Gathered& g) {
   for (const SourceAxis& axis : g.axis) {
     if (axis.divisor != 1) return unsupported("a stride of 1");
   }
-  // What is counted in 32 bits: terms, and elements of a step's filters.
+  // Terms, and elements of a step's filters, are counted in 32 bits.
   constexpr std::int64_t longest = std::int64_t{1} << 22;
   if (g.q > longest || g.m > longest) return unsupported("up to 4194304 channels and filters");
   if (ceil_div(g.m, 64) * g.groups > 0xffff || ceil_div(g.pixels(), 64) > 0x7fffffff) {

@@ -30,8 +30,8 @@ __device__ __forceinline__ GatheredPixel gathered_pixel(const Gathered& g, std::
   return made;
 }
 
-/// What a term adds to a pixel's place, and where it is in w: term `index` of those before `end`,
-/// in the order that x is contiguous in - taps innermost, or channels, of which Together are one
+/// Offset that a term adds to a pixel's, and its position in w: term `index` of those before `end`,
+/// in the order in which x is contiguous, taps innermost, or channels, of which Together are one
 /// term.
 template <bool ChannelsInnermost, int Together = 1>
 __device__ __forceinline__ Entry gathered_term(const Gathered& g, std::int64_t index,
@@ -76,7 +76,7 @@ class LayerEpilogue {
         group_(group),
         sliced_(slices.count > 1) {}
 
-  /// From y's first element to the pixel's.
+  /// Returns the offset of a pixel from y's first element.
   [[nodiscard]] __device__ __forceinline__ std::int64_t place(std::int64_t pixel) const {
     std::int64_t at = take_axis(pixel, g_.axis[2].places) * g_.y_strides[4];
     at += take_axis(pixel, g_.axis[1].places) * g_.y_strides[3];
@@ -97,7 +97,7 @@ class LayerEpilogue {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// In tiles of rows x columns.
+/// Accepts the layers that tiles of rows x columns can index.
 inline Support supports_gathered(const Gathered& g, std::int64_t rows, std::int64_t columns) {
   if (!has_small_places(g)) {
     return unsupported("extents, paddings and taps of up to 2^28, channels of up to 2^31 - 1");

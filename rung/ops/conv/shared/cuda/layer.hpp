@@ -16,7 +16,7 @@ namespace rung::conv_cuda::inline RUNG_TARGET {
 
 // --- in kernels ----------------------------------------------------------------------------------
 
-/// What follows the sums.
+/// Epilogue.
 template <class T>
 struct Epilogue {
   View<const T, 1> bias;  // without data: none
@@ -47,7 +47,7 @@ struct Place {
   std::int64_t n, c, d, h, w;
 };
 
-/// As take_axis(), of an axis that may have 2^31 elements and more.
+/// Takes an axis of an index like take_axis(), if its extent may be 2^31 or more.
 __device__ __forceinline__ std::int64_t take_channel(std::int64_t& index, std::int64_t channels) {
   if (channels <= 0x7fffffff) return take_axis(index, channels);
   const std::int64_t quotient = index / channels;

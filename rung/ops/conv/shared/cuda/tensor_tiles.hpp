@@ -54,7 +54,7 @@ struct MmaPlace {
       : lane(static_cast<int>(threadIdx.x) % 32),
         first_pixel(static_cast<int>(threadIdx.x) / 32 / 2 * warp_pixels),
         first_filter(static_cast<int>(threadIdx.x) / 32 % 2 * warp_filters) {}
-  /// Of sums[i][j][2 * half + e].
+  /// Returns the pixel of sums[i][j][2 * half + e].
   [[nodiscard]] __device__ __forceinline__ int pixel(int i, int half) const {
     return first_pixel + i * 16 + half * 8 + lane / 4;
   }

@@ -18,7 +18,7 @@ struct Tiling {
   double sums = 0;  // bytes of a slice's, which another launch adds
 };
 
-/// Of a product with so many terms per element, or on average.
+/// Returns the work of a product with so many terms per element, on average.
 inline Work tile_facts(const Cost& cost, const Tiling& t, double terms, int resident,
                        std::string_view path) {
   const auto slices = static_cast<double>(t.slices);
@@ -33,7 +33,7 @@ inline Work tile_facts(const Cost& cost, const Tiling& t, double terms, int resi
           .path = path};
 }
 
-/// Of one kernel's launches after another's, on blocks as many as the first's.
+/// Returns the work of launches one after another, on as many blocks as the first.
 inline Work in_turn(const Work& before, const Work& next) {
   Work both = next;
   both.operations = before.operations + next.operations;

@@ -26,10 +26,10 @@ constexpr int table_entries = block_threads;
 
 /// Places of this value are outside of every image, whatever is added to them.
 constexpr int outside = -(1 << 30);
-/// What a place may be at most: extents, paddings and what filters span.
+/// Upper bound of a position: extents, paddings and spans of filters.
 constexpr std::int64_t max_place = 1 << 28;
 
-/// What k stands for: a term - a channel and a tap - or a pixel.
+/// Decoded index of k: a term (a channel and a tap) or a pixel.
 struct Entry {
   std::int64_t image;  // from where a pixel, or term, begins to the element
   std::int64_t other;  // within the other operand; -1: there is no such k
@@ -113,8 +113,8 @@ struct Shape {
   }
 };
 
-/// Which element of a strip a thread loads: neighboring lanes take neighboring k, or neighboring
-/// rows or columns, as the operand is contiguous.
+/// Element of a strip that a thread loads: adjacent lanes load adjacent k, or adjacent rows or
+/// columns, whichever are contiguous.
 struct Loaded {
   int at;
   int k;
@@ -187,7 +187,7 @@ __device__ __forceinline__ void multiply_strips(const Strips<Sum, S>& strips, in
   }
 }
 
-/// What can be told apart by places of 32 bits, and channels too.
+/// Returns whether positions and channels fit in 32 bits.
 inline bool has_small_places(const Gathered& g) {
   constexpr std::int64_t max_channels = 0x7fffffff;
   if (g.q > max_channels || g.m > max_channels || g.taps() > max_place) return false;

@@ -47,7 +47,7 @@ cudnn::ConvolutionShape shape_of(const ConvGeometry& geometry, int axes, const O
   return shape;
 }
 
-/// Whether filters are contiguous in the order in which the caller gave them.
+/// Returns whether filters are contiguous in the order in which the caller gave them.
 inline bool is_dense(const ConstTensorRef& w, bool channels_last) {
   if (!channels_last) return cudnn::is_dense(w);
   const Extents order{0, 2, 3, 4, 1};
@@ -98,7 +98,7 @@ class Layer {
     convolution_.prepare(session_, shape, pass);
   }
 
-  /// Of which the pass writes one.
+  /// Runs the pass, which writes one of the tensors.
   void run(const cudnn::ConvolutionShape& shape, const ConstTensorRef& x, const ConstTensorRef& w,
            const ConstTensorRef& y, Context& context) {
     prepare(shape, context);

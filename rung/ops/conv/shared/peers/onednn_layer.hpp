@@ -40,14 +40,14 @@ inline onednn::Window window_of(const ConvGeometry& geometry, int axes) {
     window.strides[i] = axis.stride;
     window.dilation[i] = axis.dilation - 1;
     window.front[i] = axis.padding;
-    // What oneDNN computes the extent from is what the last tap reaches, not the padding given.
+    // oneDNN computes the extent from the reach of the last tap, not from the padding given.
     window.behind[i] = (axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 -
                        axis.in - axis.padding;
   }
   return window;
 }
 
-/// What conv's x, w and y, or their gradients, are to the primitive.
+/// Roles of conv's x, w and y, or of their gradients, in the primitive.
 struct Pass {
   onednn::Role x, w, y;
   bool backward;
