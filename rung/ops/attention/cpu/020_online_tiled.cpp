@@ -23,7 +23,7 @@ using namespace attention_cpu;
 constexpr std::int64_t query_tile = 16;
 constexpr std::int64_t key_tile = 64;
 
-/// What a query knows of the keys so far; `weighted` has an element for each column of V.
+/// State of a query over the keys so far; `weighted` has an element per column of V.
 template <class Sum>
 struct Running {
   Sum maximum;

@@ -147,7 +147,7 @@ bool soften(const Scratch<Sum>& s, std::int64_t rows, std::int64_t keys) {
   for (std::int64_t r = 0; r < rows; r += lanes<Sum>()) {
     const auto before = hn::LoadU(d, s.maximum + r);
     auto maximum = before;
-    // Of a NaN and a number, Max gives the second operand: a NaN comes back in the sum.
+    // Max of a NaN and a number returns the second operand; the sum restores the NaN.
     for (std::int64_t j = 0; j < keys; ++j) {
       maximum = hn::Max(hn::LoadU(d, s.weight + j * block_rows + r), maximum);
     }
@@ -245,7 +245,7 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
     }
     for (std::int64_t c = 0; c < s.value_pitch; c += tile_vectors * vector) {
       if (masked) {
-        // What a row does not see is not even multiplied by 0: it may be NaN.
+        // Unseen values are skipped, not multiplied by 0: they may be NaN.
         for (std::int64_t r = 0; r < block.rows; ++r) {
           multiply_add<1, tile_vectors>(s.weight + r, 1, block_rows, s.v + c, s.value_pitch,
                                         std::clamp<std::int64_t>(seen[r] - first, 0, keys),

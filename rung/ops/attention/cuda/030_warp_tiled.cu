@@ -41,7 +41,7 @@ struct Tiles {
   Sum v[values][piece];
 };
 
-/// What a block does: 64 queries of a head, a piece of v.
+/// Work of a block: 64 queries of a head, a piece of v.
 struct Item {
   std::int64_t b, h, first_query, first_column;
 };
@@ -198,7 +198,7 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
           tiles.weight[column + c][row + r] = weight;
         }
       }
-      // Of all queries the first sees the fewest keys.
+      // The first query sees the fewest keys.
       if (first + key_tile > seen_by_first || end - item.first_query < rows) {
         multiply_values<true>(p, item, first, seen_by_last, seen, tiles, o);
       } else {

@@ -24,7 +24,7 @@ namespace {
 
 using namespace attention_cuda;
 
-/// By the width to which rows of Q, K and V are padded.
+/// Tile sizes, indexed by the width to which rows of Q, K and V are padded.
 struct Tuning {
   int warps;  // of 16 queries each
   int keys;   // per tile
@@ -88,7 +88,7 @@ struct Layout {
   alignas(1024) unsigned char v[2][TileK::bytes];
 };
 
-/// Which operands' rows start at multiples of 16 bytes; of O, at multiples of 4.
+/// Operands whose rows start at multiples of 16 bytes; of O, at multiples of 4.
 struct WideRows {
   bool q, k, v, o;
 };

@@ -21,7 +21,7 @@ namespace {
 
 using namespace attention_cuda;
 
-/// By the width to which rows of Q, K and V are padded.
+/// Tile sizes, indexed by the width to which rows of Q, K and V are padded.
 struct Tuning {
   int groups;                                  // consumer warpgroups, of 64 queries each
   int keys;                                    // per tile

@@ -23,7 +23,7 @@ namespace {
 
 using namespace attention_cuda;
 
-/// By the width to which rows of Q, K and V are padded.
+/// Tile sizes, indexed by the width to which rows of Q, K and V are padded.
 struct Tuning {
   int groups;                                  // consumer warpgroups, of 64 queries each
   int keys;                                    // per tile
@@ -79,7 +79,8 @@ __global__ void attention_zero_tickets(Tickets* tickets) { *tickets = {}; }
 __device__ __forceinline__ int take_tile(Tickets* tickets) {
   return static_cast<int>(gridDim.x + atomicAdd(&tickets->taken, 1U));
 }
-/// By each block, when it takes no more.
+/// Counts the blocks that have finished; the last one resets the tickets. Each block calls it once,
+/// after its last tile.
 __device__ __forceinline__ void return_tickets(Tickets* tickets) {
   if (ptx::atomic_add_acquire_release(&tickets->left, 1U) + 1 == gridDim.x) *tickets = {};
 }

@@ -15,7 +15,7 @@
 namespace rung {
 namespace {
 
-/// What the contract calls p, and the smallest number that a weight may be kept in.
+/// Precision of weights: the contract's p, and the smallest number in which a weight may be kept.
 struct Weights {
   double roundoff = 0;
   double underflow = 0x1p-126;

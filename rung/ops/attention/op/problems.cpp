@@ -305,7 +305,7 @@ void Attention::invoke(Context& context, Invocation& call, Pick pick) {
   options.causal = call.has("causal");
   if (call.has("lengths")) options.key_lengths = call.tensors.at("lengths");
   Extents shape = q.shape;
-  // What is wrong with the ranks, attention() says.
+  // attention() reports wrong ranks.
   if (shape.rank == 4 && v.rank() == 4) shape[3] = v.shape[3];
   call.result = Tensor(q.dtype, shape, context.device());
   attention(context, q, call.tensors.at("k"), v, call.result, options, pick);

@@ -95,7 +95,7 @@ TEST_P(AttentionOn, ACausalQueryIsACallOfItsOwn) {
 TEST_P(AttentionOn, MemoryOrderChangesNothing) {
   const Shape shape{.batch = 2, .heads = 2, .kv_heads = 2, .queries = 40, .keys = 40, .width = 64};
   auto x = rounded<f16>(random_values(shape.q().product(), 6));
-  // The same elements as B x S x H x D.
+  // The same elements, stored as B x S x H x D.
   std::vector<f16> turned(x.size());
   TensorRef strided = tensor(turned, {2, 40, 2, 64});
   std::swap(strided.shape[1], strided.shape[2]);

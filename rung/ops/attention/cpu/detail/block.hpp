@@ -24,7 +24,8 @@ struct Block {
 };
 
 using Attend = void(const Attention::Args& args, const Block& block, void* scratch);
-/// For the type of q and the best instruction set of this machine (030_simd.cpp).
+/// Returns the kernel for the type of q and the best instruction set of this machine
+/// (030_simd.cpp).
 Attend* attend_for(DType dtype);
 
 /// Rows that share a head of k and v; scratch memory of one thread, in bytes.

@@ -61,7 +61,7 @@ __device__ __forceinline__ void exact_row(const QueryJob<T>& job, int batch, int
 #pragma unroll
   for (int i = 0; i < each; ++i) {
     const int column = lane + i * warp_size;
-    // Where all scores are -infinity, a NaN or an infinity in v has made the total NaN already.
+    // If all scores are -infinity, a NaN or an infinity in v has already made the total NaN.
     if (column < job.value_width()) put(column, sum == 0 ? total[i] : total[i] / sum);
   }
 }

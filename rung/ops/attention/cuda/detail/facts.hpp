@@ -10,7 +10,7 @@
 
 namespace rung::attention_cuda {
 
-/// What a block has.
+/// Tile of a block.
 struct QueryTiles {
   int rows;      // queries
   int keys;      // of a tile

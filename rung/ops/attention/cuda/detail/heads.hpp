@@ -15,8 +15,8 @@
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
-/// Of a type of elements T: q and o are batch x heads x queries x width, k and v batch x kv_heads x
-/// keys x width; v and o have value_width instead.
+/// Kernel parameters. q and o are batch x heads x queries x width, k and v batch x kv_heads x keys
+/// x width; v and o have value_width instead.
 template <class T>
 struct Heads {
   using Element = T;
@@ -42,7 +42,7 @@ struct Heads {
   [[nodiscard]] __device__ __forceinline__ std::int64_t length(std::int64_t b) const {
     return key_lengths.data != nullptr ? key_length(key_lengths(b), keys()) : keys();
   }
-  /// How many of them, from the first on, query i sees.
+  /// Returns how many keys, from the first on, query i sees.
   [[nodiscard]] __device__ __forceinline__ std::int64_t visible(std::int64_t b,
                                                                 std::int64_t i) const {
     return visible_keys(i, queries(), length(b), causal);
@@ -53,8 +53,8 @@ struct Heads {
   }
 };
 
-/// Where maxima start: finite, so that -infinity less it is -infinity, not NaN. A query that sees
-/// nothing ends with a sum of 0, by which it is known.
+/// Initial value of maxima: finite, so that -infinity minus it is -infinity, not NaN. A sum of 0 at
+/// the end identifies a fully masked query.
 template <class Sum>
 inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
 
@@ -65,7 +65,8 @@ inline constexpr Sum log2_e = Sum(1.44269504088896340736L);
 __device__ __forceinline__ float power(float z) { return ptx::fast_exp2(z * log2_e<float>); }
 __device__ __forceinline__ double power(double z) { return exp(z); }
 
-/// What a query's o is multiplied by at the end, and its lse: 0 and -infinity where the sum is 0.
+/// Returns the final factor of a query's o, and (below) its lse: 0 and -infinity where the sum is
+/// 0.
 __device__ __forceinline__ float reciprocal(float sum) { return sum == 0 ? 0.0F : 1 / sum; }
 __device__ __forceinline__ double reciprocal(double sum) { return sum == 0 ? 0.0 : 1 / sum; }
 __device__ __forceinline__ float log_sum(float maximum, float sum) {
@@ -96,8 +97,8 @@ Heads<T> heads_of(const Attention::Args& args) {
   return heads;
 }
 
-/// Whether rows start at multiples of so many bytes; as rows are contiguous, they may be copied in
-/// pieces of that size then.
+/// Returns whether rows, which are contiguous, start at multiples of `bytes` and may be copied in
+/// pieces of that size.
 inline bool starts_rows_at(const ConstTensorRef& heads, std::int64_t bytes) {
   const auto element = static_cast<std::int64_t>(size_of(heads.dtype));
   for (int axis = 0; axis < 3; ++axis) {

@@ -41,7 +41,7 @@ struct RowSoftmax {
       }
       greatest = fmaxf(greatest, shuffle_xor(greatest, 1));
       greatest = fmaxf(greatest, shuffle_xor(greatest, 2));
-      // Of a row that has seen no key, everything is 2^-infinity, not 2^NaN.
+      // All weights of a row that has seen no key are 2^-infinity, not 2^NaN.
       shift[row] = greatest == no_score ? 0.0f : greatest * scale;
       factor[row] = ptx::fast_exp2(fmaf(max[row], scale, -shift[row]));
       max[row] = greatest;

@@ -76,7 +76,7 @@ struct QueryJob {
 constexpr std::int64_t max_tensor_width = 256;
 constexpr std::int64_t max_tensor_size = std::int64_t{1} << 30;
 
-/// Whether a row's elements are neighbors.
+/// Returns whether a row's elements are adjacent.
 inline bool has_contiguous_rows(const ConstTensorRef& heads) {
   return heads.strides[3] == 1 || heads.shape[3] <= 1;
 }

@@ -14,8 +14,8 @@ namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 
 inline constexpr int combine_rows = 4;  // of a block of the second kernel, a warp each
 
-/// How the rows of a call are cut, and where partial results go: row r of a head of K and V is
-/// token r / group of its head r % group; there are `rows` of them, in tiles.
+/// Partition of the rows of a call, and destination of partial results. Row r of a K and V head is
+/// token r / group of its query head r % group; there are `rows` of them, in tiles.
 template <class Sum>
 struct Cut {
   std::int64_t rows;
@@ -40,8 +40,8 @@ __device__ __forceinline__ double power_of_2(double z) { return exp2(z); }
 __device__ __forceinline__ float greater(float a, float b) { return fmaxf(a, b); }
 __device__ __forceinline__ double greater(double a, double b) { return fmax(a, b); }
 
-/// Where a row's results go: to o and lse, or, if its keys are split, to the partial results. Made
-/// once per row, whose place takes divisions.
+/// Destination of a row's results: o and lse or, if its keys are split, the partial results.
+/// Constructed once per row, because its position takes divisions.
 template <class T>
 class RowResult {
   using Sum = Accumulator<T>;
@@ -79,7 +79,7 @@ class RowResult {
   }
 };
 
-/// What the warps of a block found for a row: combined in their order.
+/// Partial results of a block's warps for a row, combined in the order of the warps.
 template <int Warps, class Sum>
 struct Combined {
   Sum maximum = no_maximum<Sum>;
@@ -138,7 +138,7 @@ __global__ void __launch_bounds__(32 * combine_rows)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Whether rows are contiguous pieces of 16 bytes, which 16 bytes align.
+/// Returns whether rows are contiguous and consist of aligned pieces of 16 bytes.
 inline bool has_wide_rows(const ConstTensorRef& heads) {
   const auto chunk = static_cast<std::int64_t>(16 / size_of(heads.dtype));
   return heads.strides[3] == 1 && heads.shape[3] % chunk == 0 && starts_rows_at(heads, 16);

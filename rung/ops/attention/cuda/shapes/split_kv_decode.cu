@@ -30,9 +30,9 @@ struct Plan {
   int resident;  // blocks of an SM
 };
 
-/// As many splits as make the busiest place of the device finish first. A block takes as long as
-/// two tiles to start and end, and a second kernel as long as one; of parts that it combines, their
-/// bytes.
+/// Returns the number of splits that minimizes the busiest SM's time. A block takes as long as two
+/// tiles to start and end, a second kernel as long as one, plus the bytes of the parts that it
+/// combines.
 Plan plan_of(const Attention::Args& args, const Context& context) {
   Plan plan{};
   const std::int64_t widest = larger(args.width(), args.value_width());

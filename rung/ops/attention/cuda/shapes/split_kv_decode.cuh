@@ -16,8 +16,9 @@ constexpr int threads = 32 * warps;
 constexpr int key_tile = 64;
 constexpr int warp_rows = 16;  // of mma.m16n8k16
 
-/// Of the width that D and Dv are padded to. Bytes in flight hide the memory's latency (3.35 TB/s
-/// times 1 us are 25 KB per SM): two or three blocks per SM, each with all but one of its stages.
+/// Tile sizes, indexed by the width to which D and Dv are padded. Bytes in flight hide the memory
+/// latency (3.35 TB/s times 1 us are 25 KB per SM): two or three blocks per SM, each with all but
+/// one of its stages.
 template <int Width>
 struct Ring {
   static constexpr int stages = Width == 64 ? 4 : 3;
@@ -31,7 +32,7 @@ struct Stage {
   T v[key_tile][Width + 8];
 };
 
-/// What warps that share rows exchange at the end.
+/// Exchange buffer of warps that share rows.
 template <int Width>
 struct Exchange {
   float maximum[warps][warp_rows];
@@ -232,7 +233,8 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
   constexpr int stages = Ring<Width>::stages;
   constexpr int key_warps = warps / RowWarps;
   constexpr int warp_keys = key_tile / key_warps;
-  // Of 16 keys, whose products overlap; at 256 columns q and o leave no registers for a second.
+  // A step has 16 keys, whose products overlap; at 256 columns q and o leave no registers for a
+  // second one.
   constexpr int steps = warp_keys >= 32 && Width < 256 ? 2 : 1;
   start_dependent();
   auto& layout = shared<Layout<T, Width>>();
