@@ -230,11 +230,9 @@ class Weights {
   std::int64_t beta_mask_;
 };
 
-/// Bytes of x between what is loaded and what is prefetched (4096x4096, RMS, on a 2-core Zen 5
-/// vCPU: 4.3 ms with none, 2.9 with 4 KiB, 2.7 with 8, 3.0 with 12).
+/// Distance in bytes between load and prefetch of x (EXPERIMENTS.md).
 constexpr std::int64_t prefetch_distance = 8 << 10;
-/// The same where it is prefetched into L2 (65536x256, this loop on a 2-core Zen 4 vCPU: 32 to
-/// 34 GB/s with 6 KiB, 36 to 40 with 8, 38 to 43 with 12, 37 to 44 with 16).
+/// Distance where x is prefetched into L2 (EXPERIMENTS.md).
 constexpr std::int64_t far_prefetch_distance = 12 << 10;
 
 /// Writes the few elements that do not fill a turn of the pipeline.

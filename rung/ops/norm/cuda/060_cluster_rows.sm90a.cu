@@ -40,13 +40,13 @@ struct alignas(128) ClusterShared {
   ptx::MemoryBarrier sent[turns];
 };
 
-/// How rows are in the ring, and on blocks.
+/// Layout of rows in the ring, and their partition into blocks.
 struct RingShape {
   int stages;  // 2, 3 or 4
   int part;    // packs of a row that a block has
 };
 
-/// What a kernel is compiled for: anything; or rows of one axis without a residual, gamma and beta
+/// Specialization of a kernel: anything; rows of one axis without a residual, with gamma and beta
 /// of x's type; or such rows that, moreover, fill all threads of a cluster.
 enum class ClusterKind { any, usual, whole };
 
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int warps = threads / 32;
   const int warp = thread / 32;
   const int row_packs = static_cast<int>(call.n / vector_width<T>);
-  // Of the block's packs each warp has neighboring ones.
+  // Each warp has adjacent packs of the block.
   const int begin = warp * 32 * cluster_packs;
   const int length = smaller(shape.part, row_packs - rank * shape.part);
   auto* const ring = reinterpret_cast<Pack<T, vector_width<T>>*>(&scratch + 1);
@@ -200,7 +200,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   int before = 0;  // the stage of the row before
   for (int k = 0, row = first;; ++k, row += step) {
     if (row < rows) {
-      // As many as two stages fewer than there are may still be in flight.
+      // Two stages fewer than there are may still be in flight.
       if (shape.stages == 2) {
         ptx::async_wait<0>();
       } else if (shape.stages == 3) {
@@ -249,8 +249,8 @@ Support supports(const Norm::Args& args, const Context& context) {
   return supported;
 }
 
-/// How many threads of how many blocks, and how many stages. Of 16 bits half as many threads as the
-/// registers hold are enough, in more blocks; their rings are deeper.
+/// Launch plan: threads per block, blocks and stages. 16-bit rows need only half of the threads
+/// that the registers hold, in more blocks with deeper rings.
 struct Plan {
   std::int64_t blocks = 2;
   int threads = cluster_threads;  // at most

@@ -26,7 +26,8 @@ inline AxisSet chosen(std::string_view op, int axis, int axes, int rank) {
   return ((AxisSet{1} << axes) - 1) << first;
 }
 
-/// In the type it is added in, where a larger one would be an infinity and every result beta.
+/// Returns whether epsilon fits the type it is added in; a larger one would be infinite and make
+/// every result beta.
 inline bool epsilon_fits(double epsilon, DType arithmetic) {
   const double used = arithmetic == DType::f64 ? epsilon : static_cast<float>(epsilon);
   return epsilon >= 0 && std::isfinite(used);
@@ -34,7 +35,7 @@ inline bool epsilon_fits(double epsilon, DType arithmetic) {
 
 inline bool holds(AxisSet set, int axis) { return (set >> axis & 1) != 0; }
 
-/// Those of `extents` whose axis is in the set.
+/// Returns the elements of `extents` whose axis is in the set.
 inline Extents part(const Extents& extents, AxisSet set) {
   Extents result;
   for (int axis = 0; axis < extents.rank; ++axis) {
@@ -65,7 +66,7 @@ void spread(std::string_view op, BasicTensorRef<Void>& tensor, std::string_view 
   tensor.strides = strides;
 }
 
-/// The same of one that may have an extent of 1 for each axis that is not of the set.
+/// Spreads a tensor that may have an extent of 1 for each axis outside the set.
 template <class Void>
 void spread_keeping_ones(std::string_view op, BasicTensorRef<Void>& tensor, std::string_view name,
                          const Extents& shape, AxisSet set) {

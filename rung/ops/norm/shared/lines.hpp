@@ -20,8 +20,8 @@ enum ColumnTensor : int {
   column_beta
 };
 
-/// Where element (row, column) of each tensor lies: the sum of its offset in `rows` and that in
-/// `columns`. Tensors that are absent move with x.
+/// Offset of element (row, column) of each tensor: the sum of its offsets in `rows` and in
+/// `columns`. Absent tensors move with x.
 struct Lines {
   Collapsed<6> rows;     // indexed by RowTensor
   Collapsed<6> columns;  // indexed by ColumnTensor

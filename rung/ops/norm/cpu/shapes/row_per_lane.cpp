@@ -166,7 +166,7 @@ void panel_of_rows(const NormCall& call, const Panel<T>& panel, std::size_t coun
       total_1[v] = hn::Load(d, moments[1]);
       total_2[v] = hn::Load(d, moments[2]);
     }
-    // As scale_of() does, a row a lane.
+    // This computes scale_of(), one row per lane.
     const V rest = layer ? hn::Mul(total_1[v], part_of_n) : hn::Zero(d);
     const V variance = hn::MulSub(total_2[v], part_of_n, hn::Mul(rest, rest));
     // Not below zero through rounding; a NaN must stay one.

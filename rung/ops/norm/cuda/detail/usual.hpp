@@ -6,8 +6,8 @@
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 
-/// What a kernel is compiled for: anything, or the usual - rows of one axis, no residual, weights
-/// of x's type: gamma alone, or gamma and beta. What it need not look at it need not branch on.
+/// Specialization of a kernel: anything, or the usual: rows of one axis, no residual, weights of
+/// x's type, gamma alone or gamma and beta. A specialized kernel has no branches for the rest.
 enum class Usual { no, gamma, gamma_and_beta };
 
 template <class T>

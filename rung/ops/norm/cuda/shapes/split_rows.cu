@@ -23,7 +23,7 @@ using namespace norm_cuda;
 
 constexpr int threads = 256;
 
-/// How rows are cut, and what was found: [rows][spans].
+/// Partition of rows, and their partial results: [rows][spans].
 template <class W>
 struct Spans {
   std::int64_t count;
@@ -47,7 +47,7 @@ struct Span {
   __device__ __forceinline__ Span(const PackedRow<T>& row, const Spans<W>& spans)
       : begin(std::int64_t{blockIdx.x} * spans.length),
         end(smaller(row.packs(), begin + spans.length)) {}
-  /// How many elements they hold: the first and the last pack of a row may be cut.
+  /// Returns how many elements they hold: the first and the last pack of a row may be partial.
   [[nodiscard]] __device__ __forceinline__ std::int64_t elements(const PackedRow<T>& row) const {
     const std::int64_t from = larger<std::int64_t>(begin * vector_width<T> - row.lead, 0);
     const std::int64_t to = smaller(end * vector_width<T> - row.lead, row.call.n);

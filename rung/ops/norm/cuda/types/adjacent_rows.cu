@@ -74,11 +74,11 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// As many threads for a row as have a few elements each; with long rows, few rows.
+/// Returns a block with a few elements per thread; with long rows it has few rows.
 RowBlock block_of(const Norm::Args& args, const Context& context) {
   int across = 32;
   while (across < threads && args.columns() * across < std::int64_t{batch} * threads) across *= 2;
-  // Where rows are few, half a warp of them still loads sectors in full.
+  // Half a warp of adjacent rows still loads full sectors, where rows are few.
   while (across > 8 && ceil_div(args.rows(), std::int64_t{across}) < context.info().sms &&
          args.columns() * across > std::int64_t{batch} * threads) {
     across /= 2;
@@ -86,7 +86,7 @@ RowBlock block_of(const Norm::Args& args, const Context& context) {
   return {.threads = across, .rows = threads / across};
 }
 
-/// Whether neighboring rows are adjacent in what is read and written.
+/// Returns whether adjacent rows are adjacent in all tensors.
 bool adjacent(const Norm::Args& args) {
   const auto& rows = norm_lines::lines_of(args).rows;
   if (rows.rank == 0) return true;

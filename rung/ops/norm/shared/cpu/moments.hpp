@@ -129,7 +129,7 @@ class CombinedMoments {
   }
 
   [[nodiscard]] Scale<V> scale(double epsilon) const {
-    // What overflows in V overflows, wherever blocks begin.
+    // A sum that overflows in V must overflow whatever the partition into blocks.
     if (static_cast<V>(squares_) == infinite<V>) {
       // Exact for equal elements, of which only rounding's share overflows; it may be infinite.
       const double mean = center_ + rest_ * part_;

@@ -168,8 +168,8 @@ struct AddMoments {
   }
 };
 
-/// Where row `row` of one of the tensors begins: no more registers than that takes. `flat`: rows
-/// have one axis.
+/// Returns the start of row `row` of one of the tensors, with no more registers than that takes.
+/// `flat`: rows have one axis.
 template <int tensor, bool flat = false, class T>
 __device__ __forceinline__ std::int64_t place(const Call<T>& call, int row) {
   const auto& rows = call.lines.rows;
@@ -201,7 +201,7 @@ __device__ __forceinline__ Scale<W> scale_about(const Call& call, W center, Mome
   return {center, rstd, -rest * rstd};
 }
 
-/// By one thread of the row.
+/// Writes mean and rstd. One thread per row calls it.
 template <bool flat = false, class T, class W = Accumulator<T>>
 __device__ __forceinline__ void write_statistics(const Call<T>& call, int row, W center,
                                                  Moments<W> moments, W rstd) {
@@ -211,7 +211,7 @@ __device__ __forceinline__ void write_statistics(const Call<T>& call, int row, W
   if (call.rstd != nullptr) call.rstd[place<norm_lines::row_rstd, flat>(call, row)] = rstd;
 }
 
-/// What the threads of a row found, as the scale of the row; mean and rstd are written by one.
+/// Returns the scale of a row from its threads' combined moments; one thread writes mean and rstd.
 template <class T, class W = Accumulator<T>>
 __device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const std::int64_t (&at)[6],
                                              W center, Moments<W> moments, bool writes) {

@@ -55,7 +55,7 @@ struct PackedRow {
   [[nodiscard]] __device__ __forceinline__ bool exists(std::int64_t pack, int i) const {
     return of(call.x, norm_lines::row_x).exists(pack, i);
   }
-  /// Whether all elements of the pack exist.
+  /// Returns whether all elements of the pack exist.
   [[nodiscard]] __device__ __forceinline__ bool whole(std::int64_t pack) const {
     return of(call.x, norm_lines::row_x).whole(pack);
   }
@@ -75,7 +75,7 @@ struct PackedRow {
     }
     return s;
   }
-  /// The same in words, of a pack that is not read again.
+  /// Loads a pack as words; it is not read again.
   __device__ __forceinline__ PackedWords first_words(std::int64_t pack) const {
     const auto x = of(call.x, norm_lines::row_x);
     if (call.residual == nullptr && x.aligned && x.whole(pack)) {
@@ -83,7 +83,7 @@ struct PackedRow {
     }
     return words_of<T>(first(pack, false));
   }
-  /// The same again, from where it is.
+  /// Loads a pack a second time, from its tensor.
   __device__ __forceinline__ Pack<T, width> again(std::int64_t pack) const {
     if (call.residual == nullptr) return of(call.x, norm_lines::row_x).load(pack, zero<T>());
     if (call.sum != nullptr) return of(call.sum, norm_lines::row_sum).load(pack, zero<T>());

@@ -17,7 +17,7 @@ namespace rung::norm_cuda::inline RUNG_TARGET {
 template <class T>
 inline constexpr int kept_packs = sizeof(T) == 8 ? 8 : 32 / vector_width<T>;
 
-/// What a warp, or a block of a span, found: moments about a center of its own.
+/// Partial result of a warp, or of a block's span: moments about a center of its own.
 template <class W>
 struct alignas(16) WarpPart {
   W center;
@@ -30,7 +30,7 @@ template <class W>
 __device__ __forceinline__ W lanes_sum(W value, int lanes) {
   return lanes >= 32 ? warp_reduce(value, Plus{}) : lanes_reduce(value, Plus{}, lanes);
 }
-/// Of a whole warp both at once: after the first step a half of it has each.
+/// Reduces both moments over a whole warp at once: after the first step each half of it has one.
 template <class W>
 __device__ __forceinline__ Moments<W> lanes_sum(const Moments<W>& value, int lanes) {
   if (lanes < 32) return {lanes_sum(value.rest, lanes), lanes_sum(value.squares, lanes)};
