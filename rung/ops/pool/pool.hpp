@@ -80,9 +80,10 @@ RUNG_API void max_pool(Context& context, const ConstTensorRef& x, const TensorRe
 RUNG_API void average_pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
                            const PoolOptions& options = {}, Pick pick = best);
 
-/// How many windows are along an axis of x: the extent of y. As PyTorch counts: with ceil_mode a
-/// last window may reach beyond the padded image, but must begin within the image or the padding in
-/// front of it. stride 0: the kernel's extent. Throws Error(invalid_argument) where there is none.
+/// Returns the number of windows along an axis of x, the extent of y, as PyTorch counts: with
+/// ceil_mode a last window may reach beyond the padded image, but must begin within the image or
+/// the padding in front of it. A stride of 0 stands for the kernel's extent. Throws
+/// Error(invalid_argument) where there is none.
 RUNG_API std::int64_t pooled_extent(std::int64_t extent, int kernel, int stride = 0,
                                     int padding = 0, int dilation = 1, bool ceil_mode = false);
 

@@ -115,7 +115,7 @@ class SeparableRows {
   using V = hn::Vec<hn::ScalableTag<S>>;
   static HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(d)); }
 
-  /// Whether a window is all of an image of contiguous rows.
+  /// Returns whether a window is a whole image of contiguous rows.
   [[nodiscard]] bool has_whole_planes() const {
     const auto all = [](const PoolAxis& axis) {
       return axis.kernel == axis.in && axis.out == 1 && axis.padding == 0 && axis.dilation == 1;

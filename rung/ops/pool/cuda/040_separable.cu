@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(threads)
           from += dilation;
           const bool is_nan = from->value != from->value;
           const bool both = is_nan && best.value != best.value;
-          // What the row-major order of the window says of equals, and of several NaN.
+          // Row-major order of the window decides among equals, and among several NaN.
           const bool later = from->row >= best.row;
           const bool replaces =
               both ? later
@@ -140,7 +140,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Of a row in shared memory; odd, so that rows of the block begin in different banks.
+/// Returns the pitch of a row in shared memory: odd, so that rows of the block begin in different
+/// banks.
 int pitch_of(const Pool::Args& args) { return static_cast<int>(args.columns.in) | 1; }
 int row_bytes(const Pool::Args& args) {
   const int element = args.x.dtype == DType::f64 ? 8 : 4;
@@ -157,7 +158,7 @@ Support supports(const Pool::Args& args, const Context&) {
   return rows <= 0x7fffffff ? supported : unsupported("2^31 rows of y and more");
 }
 
-/// How rows of y are divided: a block takes `group` of them, `at_once` at a time.
+/// Partition of y's rows: a block takes `group` of them, `at_once` at a time.
 struct Cut {
   std::int64_t rows;
   int lanes, at_once, group;
@@ -165,10 +166,10 @@ struct Cut {
 Cut cut_of(const Pool::Args& args) {
   Cut cut{.rows = args.images() * args.channels() * args.rows.out, .lanes = 32};
   const int bytes = larger(row_bytes(args), 1);
-  // As many lanes as a row has columns, in powers of two.
+  // Lanes: a power of two that covers the columns of a row.
   while (cut.lanes > 4 && cut.lanes / 2 >= args.columns.in) cut.lanes /= 2;
   cut.at_once = threads / cut.lanes;
-  // As much as eight blocks of an SM have room for, but a few blocks for each.
+  // Rows: as many as eight blocks per SM have room for, but a few blocks for each SM.
   constexpr std::int64_t few_blocks = 1024;
   const std::int64_t fitting =
       smaller<std::int64_t>(usual_shared / bytes, ceil_div(cut.rows, few_blocks));

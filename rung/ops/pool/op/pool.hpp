@@ -46,7 +46,7 @@ struct RUNG_API Pool {
     [[nodiscard]] std::int64_t channels() const { return y.shape[1]; }
     [[nodiscard]] std::int64_t taps() const { return rows.kernel * columns.kernel; }
     [[nodiscard]] bool has_indices() const { return options.indices.data != nullptr; }
-    /// Whether anything follows the pooled number.
+    /// Returns whether anything follows the pooled number.
     [[nodiscard]] bool has_epilogue() const {
       return options.bias.data != nullptr || options.activation != Activation::none;
     }

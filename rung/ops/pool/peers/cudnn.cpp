@@ -10,7 +10,7 @@
 namespace rung {
 namespace {
 
-/// What cuDNN's pooling takes, beyond what its other functions do.
+/// cuDNN's functions for pooling, beyond those that other operators use.
 struct Functions {
   cudnn::Status (*create)(cudnn::Descriptor* descriptor);
   cudnn::Status (*set)(cudnn::Descriptor descriptor, int mode, int propagates_nan, int height,
@@ -40,7 +40,7 @@ struct State {
   State() { cudnn::check(functions().create(&pooling), "a pooling"); }
 };
 
-/// Whether the windows of an axis are those that cuDNN counts: none partial at the end.
+/// Returns whether cuDNN counts the windows of an axis alike: none is partial at the end.
 bool is_plain(const PoolAxis& axis) {
   const std::int64_t floor = (axis.in + 2 * axis.padding - axis.kernel) / axis.stride + 1;
   return axis.dilation == 1 && axis.out == floor;

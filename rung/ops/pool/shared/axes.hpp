@@ -31,7 +31,7 @@ Window window_of(const Options& o, int axis) {
           o.ceil_mode};
 }
 
-/// Whether each window has a tap within the image. With a dilation, the taps may step over it.
+/// Returns whether each window has a tap within the image. A dilation may step over it.
 inline bool no_window_is_empty(const PoolAxis& axis) {
   if (axis.start(axis.out - 1) >= axis.in) return false;
   for (std::int64_t o = 0; o < axis.out && axis.start(o) < 0; ++o) {

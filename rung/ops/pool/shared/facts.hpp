@@ -9,7 +9,8 @@
 
 namespace rung {
 
-/// Of a kernel in blocks of 256 threads. Types whose arithmetic differs are paths of their own.
+/// Returns the work of a kernel in blocks of 256 threads. Types with different arithmetic are paths
+/// of their own.
 inline Work pool_facts(Amount blocks, Amount rounds, Amount steps, DType type,
                        std::string_view path = "") {
   return {.blocks = blocks,

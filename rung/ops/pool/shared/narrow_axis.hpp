@@ -24,13 +24,13 @@ struct NarrowAxis {
     const int first = start(o);
     return {first >= 0 ? 0 : taps_in(-first), smaller(kernel, taps_in(in - first))};
   }
-  /// How many taps an average counts.
+  /// Returns how many taps an average counts.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr int counted(int o, bool padded) const {
     if (padded) return smaller(kernel, taps_in(in + padding - start(o)));
     const NarrowTaps within = taps(o);
     return within.end - within.begin;
   }
-  /// What a window spans.
+  /// Returns the span of a window.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr int span() const {
     return (kernel - 1) * dilation + 1;
   }
@@ -49,7 +49,7 @@ struct NarrowAxis {
   }
 };
 
-/// Whether every place along the axes, and the number of every thread, fits.
+/// Accepts calls in which every position along the axes, and every thread's index, fits.
 inline Support supports_narrow(const PoolAxis& rows, const PoolAxis& columns,
                                std::int64_t numbers) {
   constexpr std::int64_t max_place = std::int64_t{1} << 29;

@@ -28,7 +28,7 @@ struct PoolAxis {
   std::int64_t padding = 0;
   std::int64_t dilation = 1;
 
-  /// Where the first tap of window `o` lies; negative in the padding.
+  /// Returns the position of the first tap of window `o`; negative in the padding.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t start(std::int64_t o) const {
     return o * stride - padding;
   }
@@ -37,13 +37,13 @@ struct PoolAxis {
     const std::int64_t first = start(o);
     return {first >= 0 ? 0 : taps_in(-first), smaller(kernel, taps_in(in - first))};
   }
-  /// How many of its taps are within the padded image: all, but for those beyond it that ceil mode
-  /// admits. They are the first ones.
+  /// Returns how many of its taps are within the padded image: all, except those beyond it that
+  /// ceil mode admits. They are the first ones.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t padded_taps(
       std::int64_t o) const {
     return smaller(kernel, taps_in(in + padding - start(o)));
   }
-  /// Whether all taps of window `o` are within the image, or the padded one.
+  /// Returns whether all taps of window `o` are within the image, or the padded one.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr bool has_all_taps(std::int64_t o,
                                                                        bool padded) const {
     const std::int64_t first = start(o);
@@ -67,7 +67,7 @@ struct PoolAxis {
   }
 
  private:
-  /// How many taps, a dilation apart, begin within so many places.
+  /// Returns how many taps, a dilation apart, begin within `places` positions.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t taps_in(
       std::int64_t places) const {
     return dilation == 1 ? places : ceil_div(places, dilation);

@@ -177,7 +177,7 @@ TEST_P(PoolOn, NaNAndInfinitiesAsInPyTorch) {
       for (std::size_t i = 0; with_indices && i < 5; ++i) EXPECT_EQ(indices[i], wanted[i]) << name;
     });
   }
-  // The same numbers as 5 rows of 4 channels, so that vectors lie the other way.
+  // The same numbers as 5 rows of 4 channels, so that vectors run along the other axis.
   std::vector<float> turned(16 * 20);
   for (std::size_t c = 0; c < 16; ++c) {
     for (std::size_t i = 0; i < 20; ++i) turned[i * 16 + c] = x[i];

@@ -21,9 +21,9 @@ TEST(PooledExtent, IsPyTorchs) {
 }
 
 TEST(PooledExtent, CountsWindowsOneByOne) {
-  // By definition: windows begin a stride apart; each is within the padded image or, in ceil
-  // mode, has at least its beginning within the image or the padding in front - and, as PyTorch's
-  // division has it, less than a stride of it behind the padded image.
+  // The definition: windows begin a stride apart; each is within the padded image or, in ceil mode,
+  // at least begins within the image or the padding in front, and, as PyTorch's division has it,
+  // less than a stride behind the padded image.
   for (int in = 1; in <= 9; ++in) {
     for (int kernel = 1; kernel <= 4; ++kernel) {
       for (int stride = 1; stride <= 4; ++stride) {

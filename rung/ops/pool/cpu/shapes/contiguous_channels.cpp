@@ -123,8 +123,8 @@ class ChannelRows {
     }
   }
 
-  /// Whether consecutive windows are combined from the columns they share: two of three. With a
-  /// stride of 2 it is one of three, which is no gain.
+  /// Returns whether consecutive windows share columns: two of three. With a stride of 2 they share
+  /// one of three, which gains nothing.
   [[nodiscard]] bool shares_columns() const {
     const PoolAxis& columns = args_.columns;
     return args_.kind() != Pooling::weighted && !keeps_results_ && columns.kernel == 3 &&

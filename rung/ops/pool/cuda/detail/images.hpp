@@ -45,7 +45,7 @@ struct Place {
   std::int64_t n, c, oh, ow;
 };
 
-/// What the taps of a window become, one by one, in row-major order.
+/// Accumulator of the taps of a window, in row-major order.
 template <Pooling kind, class Sum>
 struct Pooled {
   static constexpr bool is_max = kind == Pooling::max;
@@ -64,7 +64,7 @@ struct Pooled {
       value += v;
     }
   }
-  /// What another part of the window became.
+  /// Combines with the accumulator of another part of the window.
   __device__ __forceinline__ void join(const Pooled& other) {
     if constexpr (is_max) {
       take(other.value);

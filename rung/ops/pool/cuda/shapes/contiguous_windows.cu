@@ -21,7 +21,7 @@ namespace {
 using namespace pool_cuda;
 
 constexpr int threads = 256;
-/// In flight, of a lane.
+/// Loads in flight per lane.
 template <int Elements>
 constexpr int loads = Elements == 1 ? 8 : 4;
 

@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(threads)
   finish(p, at, all.result(narrow_divisor<kind, Sum>(g.rows, g.columns, at, p.count_padding)));
 }
 
-/// Whether channels are in packs of 16 bytes.
+/// Returns whether channels form packs of 16 bytes.
 bool in_packs(const Pool::Args& args) {
   const auto lanes = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
   bool whole =
@@ -93,7 +93,7 @@ bool in_packs(const Pool::Args& args) {
   return whole;
 }
 
-/// How many lanes of a block have channels: as many as there are packs, in powers of two.
+/// Returns how many lanes of a block have channels: as many as there are packs, in powers of two.
 std::int64_t lanes_of(std::int64_t packs) {
   std::int64_t lanes = 4;
   while (lanes < 32 && lanes < packs) lanes *= 2;
