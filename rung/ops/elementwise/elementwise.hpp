@@ -58,7 +58,7 @@ enum class ElementwiseFunction : std::uint8_t {
   sign
 };
 RUNG_API std::string_view to_string(ElementwiseFunction function) noexcept;
-/// How many tensors the function reads: 1 to 3.
+/// Returns the number of tensors that the function reads: 1 to 3.
 constexpr int arity(ElementwiseFunction function) {
   if (function == ElementwiseFunction::fma) return 3;
   return function <= ElementwiseFunction::axpy ? 2 : 1;

@@ -79,7 +79,7 @@ Extents spread(const View<Out, N>& z, const View<In, M>& in, int position) {
   return strides;
 }
 
-/// Where elements of any type lie, told as a tensor of bytes.
+/// Returns the addresses of elements of any type as a tensor of bytes.
 template <class T>
 ConstTensorRef place(const T* data, const Extents& shape, const Extents& strides) {
   // One more axis for the bytes of an element.

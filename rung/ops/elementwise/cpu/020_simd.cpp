@@ -48,7 +48,7 @@ HWY_INLINE V multiply_wrapping(D d, V x, V y) {
     const auto high = hn::ShiftLeft<8>(hn::Mul(hn::ShiftRight<8>(a), hn::ShiftRight<8>(b)));
     return hn::BitCast(d, hn::Or(low, high));
   } else {
-    // By halves: what the two upper ones give is above 64 bits.
+    // The product is computed by halves; the bits above 64 come from the two upper ones.
     const hn::RebindToUnsigned<D> d64;
     const hn::Repartition<std::uint32_t, D> d32;
     const auto a = hn::BitCast(d64, x);
@@ -182,7 +182,7 @@ auto with_function(ElementwiseFunction function, Use use) {
 
 // --- loop ----------------------------------------------------------------------------------------
 
-/// What T is computed in: f32 for the 2-byte floats.
+/// Type in which T is computed: f32 for the 2-byte floats.
 template <class T>
 using Tag = hn::ScalableTag<Accumulator<T>>;
 

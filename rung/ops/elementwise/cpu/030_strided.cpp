@@ -26,7 +26,7 @@ namespace elementwise_cpu {
 namespace {
 
 constexpr std::int64_t line = 64;
-/// Of one buffer: four of them take a third of L1.
+/// Bytes of one buffer: four of them take a third of L1.
 constexpr std::int64_t piece_bytes = 4096;
 
 /// `rows` rows of `width` elements, one after the other: what gather_rows makes of an operand.
@@ -116,7 +116,7 @@ class Runs {
         layout_(args.layout),
         alpha_(args.alpha),
         arity_(args.arity()),
-        // Where z's elements straddle lines, or are read before, nothing is won.
+        // Non-temporal stores gain nothing where z's elements straddle lines.
         streaming_(streaming && reinterpret_cast<std::uintptr_t>(args.z.data) % sizeof(Word) == 0) {
     base_[0] = static_cast<Word*>(args.z.data);
     for (int i = 0; i < 3; ++i) {

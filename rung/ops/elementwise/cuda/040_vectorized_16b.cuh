@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// At least one block: the elements outside of packs are its.
+/// Launches at least one block, which computes the elements outside packs.
 template <class F, class T>
 std::int64_t blocks_of(const Packing<T::all>& packing) {
   return larger<std::int64_t>(
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(block_threads)
   store_wide(tensors.out + at[0] * wide, apply_pack<T>(f, packs, Indices{}));
 }
 
-/// Whether few threads of such a grid would idle.
+/// Returns whether few threads of such a grid would idle.
 template <int All>
 bool has_long_rows(const Packing<All>& packing) {
   if (packing.layout.rank != 2) return false;
@@ -146,7 +146,7 @@ void launch_packs(Context& context, const F& f, const T& tensors, const Packing<
          elementwise_rows_16b<F, T>, f, tensors, packing);
 }
 
-/// For calls whose type is among Ts, and whose packs fit.
+/// Accepts calls whose type is among Ts and whose packs fit.
 template <class... Ts>
 void launch_vectorized_16b(const Elementwise::Args& args, Context& context) {
   with_call<Ts...>(args, [&](const auto& f, const auto& tensors) {

@@ -102,8 +102,8 @@ __global__ void __launch_bounds__(threads)
       compute_pack<T>(f, ring.tile[stage], at + mine, to + at + mine, typename T::Indices{});
     }
   }
-  // What is before the first whole pack and behind the last whole tile: less than a tile and a
-  // pack, the last block's.
+  // The last block computes the elements before the first whole pack and behind the last whole
+  // tile: less than a tile and a pack.
   if (blockIdx.x + 1 < gridDim.x) return;
   if (threadIdx.x < head) compute_flat(tensors, f, threadIdx.x);
 #pragma unroll 1

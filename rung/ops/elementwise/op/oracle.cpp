@@ -14,7 +14,7 @@ namespace {
 
 using Function = ElementwiseFunction;
 
-/// In Real: double, or long double where the operands are double already.
+/// Computes the function in Real: double, or long double where the operands are double.
 template <class Real>
 Real exact(ElementwiseFunction function, Real alpha, Real x, Real y, Real w) {
   switch (function) {
@@ -81,8 +81,8 @@ double value_at(const Elementwise::Args& args, const std::int64_t (&at)[3]) {
   } else {
     using Real = std::conditional_t<std::is_same_v<T, double>, long double, double>;
     using Computed = Accumulator<T>;
-    // What IEEE rounds once is asked in double: rounded to long double first, f64 would be rounded
-    // twice, and the product of a fused operation does not fit one at all.
+    // Operations that IEEE rounds once are computed in double: long double would round f64 twice,
+    // and does not hold the product of a fused operation.
     const bool arithmetic = args.function <= Function::fma;
     const auto real = [](const T& value) { return static_cast<Computed>(value); };
     const auto alpha = static_cast<Computed>(args.alpha);
@@ -159,7 +159,7 @@ Tolerance Elementwise::tolerance(const Args& args, const RungInfo& rung, Values)
   const DType type = args.z.dtype;
   const bool exact = args.function == Function::relu || args.function == Function::sign;
   if (!is_floating(type) || exact) return {};
-  // What elementwise.hpp promises; the hundredth covers the oracle's own rounding.
+  // The bound is elementwise.hpp's; the hundredth covers the oracle's own rounding.
   const double last_place = epsilon(type == DType::f64 ? DType::f64 : DType::f32);
   double units = 0;
   if (args.function == Function::gelu) units = 8;

@@ -155,7 +155,7 @@ std::vector<Problem> Elementwise::check_problems(Backend backend) {
       "f16 1000,relu,in_place",
   });
   if (backend == Backend::simt) return problems;
-  // What a CPU takes in several shares, in pieces, and past its caches.
+  // These problems span several shares, several pieces, and exceed a CPU's caches.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 100003,add",
       "f32 300x401,add,y=300x1",

@@ -26,14 +26,15 @@ class Walk {
     const int last = layout_->rank - 1;
     return last < 0 ? 1 : layout_->shape[last] - index_[last];
   }
-  /// From here on along the axis before the last one: whole rows a constant distance apart.
+  /// Returns how many whole rows, a constant distance apart, are left along the axis before the
+  /// last one.
   [[nodiscard]] std::int64_t rows_left() const {
     const int axis = layout_->rank - 2;
     return axis < 0 ? 1 : layout_->shape[axis] - index_[axis];
   }
-  /// By no more than is left in the row.
+  /// Advances by `count` elements, no more than are left in the row.
   void advance(std::int64_t count) { advance(layout_->rank - 1, count); }
-  /// From the beginning of a row to that of another, by no more than rows_left().
+  /// Advances from the beginning of a row to that of another, by no more than rows_left().
   void advance_rows(std::int64_t count) { advance(layout_->rank - 2, count); }
 
   std::int64_t at[N] = {};  // offsets in elements

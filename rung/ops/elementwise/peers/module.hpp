@@ -44,7 +44,7 @@ struct Module {
   }
 };
 
-/// What all three take.
+/// Accepts the calls that all three peers support.
 inline Support supports_call(const Elementwise::Args& args) {
   if (args.z.dtype != DType::f32 && args.z.dtype != DType::f64) {
     return unsupported("compared in f32 and f64");

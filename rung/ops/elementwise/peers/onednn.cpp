@@ -45,7 +45,7 @@ onednn::Algorithm algorithm_of(ElementwiseFunction function) {
   }
 }
 
-/// With extents of 1 where a tensor repeats: as oneDNN takes them.
+/// Returns the tensor with extents of 1 where it repeats, as oneDNN takes it.
 ConstTensorRef narrowed(ConstTensorRef tensor) {
   std::int64_t dense = 1;
   for (int axis = tensor.rank() - 1; axis >= 0; --axis) {

@@ -169,7 +169,7 @@ TEST(ElementwiseErrors, PartialOverlapIsSeenOnEveryCall) {
   std::vector<float> z(64);
   const TensorRef from(x.data(), DType::f32, Extents{32});
   elementwise(context, {from}, TensorRef(z.data(), DType::f32, Extents{32}), {.function = exp});
-  // The same layout, remembered from the call before, but now z begins inside of x.
+  // The layout is remembered from the call before, but z now begins inside x.
   const TensorRef inside(x.data() + 16, DType::f32, Extents{32});
   EXPECT_NE(message_of([&] { elementwise(context, {from}, inside, {.function = exp}); }), "");
   // Exactly in place is fine.

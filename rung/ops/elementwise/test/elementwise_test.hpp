@@ -20,7 +20,7 @@ TensorRef vector_of(std::vector<T>& values) {
   return {values.data(), dtype_of<T>, Extents{static_cast<std::int64_t>(values.size())}};
 }
 
-/// As many operands as the function reads.
+/// Returns as many operands as the function reads.
 inline ElementwiseInputs operands(ElementwiseFunction function, const ConstTensorRef& x,
                                   const ConstTensorRef& y, const ConstTensorRef& w) {
   ElementwiseInputs inputs{x, {}, {}};

@@ -33,8 +33,8 @@ struct Divisor {
   }
 };
 
-/// How a call is cut into packs of P elements: `head` elements up to the first aligned address,
-/// whole packs, and what is left. With several axes there is no head and no rest.
+/// Partition of a call into packs of P elements: `head` elements up to the first aligned address,
+/// whole packs, and the remainder. With several axes there is neither head nor remainder.
 template <int All>
 struct Packing {
   Collapsed<All> layout;  // of packs; operands that repeat along a row keep offsets of elements
@@ -42,7 +42,7 @@ struct Packing {
   std::int64_t head = 0;
   unsigned repeats = 0;  // bit i: tensor i has one element for a whole pack
 
-  /// Where the packs with this number lie.
+  /// Sets `at` to the offsets of pack `number` in every tensor.
   __device__ __forceinline__ void place(std::int64_t number, std::int64_t (&at)[All]) const {
     if (layout.count > Divisor::most) return layout.offsets(number, at);
 #pragma unroll
@@ -72,7 +72,7 @@ struct Packing {
 template <class T>
 inline constexpr int pack_elements = 16 / T::widest;
 
-/// Whether every tensor's packs are aligned, and if so how; nothing when they are not.
+/// Returns the partition if every tensor's packs are aligned, else nothing.
 template <class T>
 std::optional<Packing<T::all>> pack(const T& tensors) {
   constexpr std::int64_t wide = pack_elements<T>;

@@ -21,8 +21,8 @@ namespace {
 
 using namespace elementwise_cuda;
 
-/// How operands are read: bit i of `packed` says that tensor i is dense in z's order and aligned as
-/// z is; `head` elements of z come before its first pack.
+/// Access to operands: bit i of `packed` is set if tensor i is dense in z's order and aligned as z
+/// is; `head` elements of z come before its first pack.
 template <int All>
 struct Gathering {
   Divisor extents[max_rank];
@@ -31,7 +31,7 @@ struct Gathering {
   std::uint32_t packs = 0;
 };
 
-/// Where rows begin, and a place in one.
+/// Offsets of the current rows, and the position within them.
 template <class T>
 struct RowPlace {
   std::uint32_t column;
@@ -54,7 +54,7 @@ struct RowPlace {
       rest = quotient;
     }
   }
-  /// To the next element, whose number is given.
+  /// Advances to the next element, whose number is given.
   __device__ __forceinline__ void step(const T& tensors, const Gathering<T::all>& gathering,
                                        std::uint32_t next) {
     const auto& layout = tensors.layout;
