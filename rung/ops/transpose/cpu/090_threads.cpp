@@ -31,7 +31,7 @@ bool wants_stage(const Moves& m) {
          (collide(m.x_row, m.rows) || collide(m.y_row, m.columns));
 }
 
-/// Whether each matrix of the batch is one block.
+/// Returns whether each matrix of the batch is one block.
 bool is_one_block(const Moves& m) {
   return m.rows * m.element_bytes <= tiles_down * line_bytes &&
          m.columns * m.element_bytes <= tiles_across * line_bytes;

@@ -76,7 +76,7 @@ constexpr Tiling tiling{.rows = Shape<T, lines>::rows,
                         .shift = Shape<T, lines>::overlap / static_cast<int>(sizeof(T)),
                         .dependent = true};
 
-/// Where chunk `slot` of a column of the tile is kept.
+/// Returns the position of chunk `slot` of a column of the tile.
 template <class T, bool lines>
 __device__ __forceinline__ Byte* kept(Tile<T, lines>& tile, int column, int slot) {
   return &tile.at[column][(slot ^ (column / Shape<T, lines>::width & 7)) * chunk_bytes];
@@ -204,7 +204,7 @@ __global__ void __launch_bounds__(Shape<T, lines>::threads)
   }
 }
 
-/// Whether rows of y begin at sectors, so that no tile writes a part of one.
+/// Returns whether rows of y begin at sectors, so that no tile writes a partial one.
 bool in_lines(const Transpose::Args& args) {
   const Moves& m = args.moves;
   return rows_aligned(m, args.y.data, m.y_row, m.columns, 0, sector);

@@ -108,8 +108,8 @@ Transpose::Moves moves_of(const TensorRef& y, const ConstTensorRef& x, const Ext
     moves.run = take(axes, last).extent;
   }
   const Axis rows = take(axes, axes.rank - 1);  // y's strides fall
-  // Of the rest, the axis along which x is densest; one that it repeats is read from a cache
-  // anyway.
+  // Among the others, columns are the axis along which x is densest; a repeated axis is read from a
+  // cache anyway.
   int densest = -1;
   for (int axis = 0; axis < axes.rank; ++axis) {
     const std::int64_t stride = std::abs(axes.strides[1][axis]);

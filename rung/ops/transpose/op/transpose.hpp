@@ -23,12 +23,12 @@ struct RUNG_API Transpose {
       "TYPE EXTENTS OF x[,order=AXES]: f32 8192x8192   u8 16x1000x3   f16 8x128x12x64,order=0213\n"
       "order: the axis of x that each axis of y is, a digit each; default: the last two exchanged";
 
-  /// What a call comes down to, whatever its axes were called: y(j, i) = x(i, j) for each matrix of
-  /// a batch. Axes that x and y walk alike are merged. Rows are the axis along which y lies
-  /// densest, columns the one along which x does: a transpose reads along one and writes along the
-  /// other. Where an axis lies densely in both, neighbors along it stay together: 2, 4, 8 or 16 of
-  /// their bytes become one opaque element if alignment allows (pairs of f64, say), and what
-  /// remains of the axis is a run. Strides count opaque elements.
+  /// Canonical form of a call: y(j, i) = x(i, j) for each matrix of a batch. Axes that x and y
+  /// traverse alike are merged. Rows are the axis along which y is densest, columns the one along
+  /// which x is: a transpose reads along one and writes along the other. Where an axis is dense in
+  /// both, adjacent elements stay together: 2, 4, 8 or 16 of their bytes become one opaque element
+  /// if alignment allows (pairs of f64, say), and the rest of the axis is a run. Strides count
+  /// opaque elements.
   struct Moves {
     int element_bytes = 1;  // 1, 2, 4, 8 or 16
     std::int64_t run = 1;

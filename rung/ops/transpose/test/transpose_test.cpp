@@ -142,7 +142,7 @@ TEST_P(TransposeOn, NegativeStridesRunBackwards) {
   std::vector<std::int32_t> y(150 * 140);
   const ConstTensorRef upside_down(words + 139 * 150, DType::i32, Extents{140, 150},
                                    Extents{-150, 1});
-  // As it is, and with its own rows turned round, so that x's order comes back.
+  // The second time its own rows are mirrored, so that x's order comes back.
   for (const bool mirrored : {false, true}) {
     const TensorRef to(y.data() + (mirrored ? 139 : 0), DType::i32, y_shape,
                        Extents{140, mirrored ? -1 : 1});

@@ -102,7 +102,7 @@ struct Block {
   std::int64_t rows, columns;  // of x
   int element_bytes;           // 1, 2, 4, 8 or 16
 };
-/// So many matrices like the first, a constant number of bytes apart in x and in y.
+/// Matrices like the first, a constant number of bytes apart in x and in y.
 struct Batch {
   std::int64_t count = 1;
   std::int64_t x = 0, y = 0;
@@ -171,8 +171,8 @@ constexpr std::int64_t panel_columns(int element_bytes) {
 }
 /// Scratch memory per thread of stream_along(): a line per column.
 inline constexpr std::int64_t panel_scratch = panel_columns(1) * line_bytes;
-/// Whether non-temporal stores go down the rows of x in place of along them: faster, but with so
-/// many rows in flight that they must not all be in the same sets, and tiles that fit L1.
+/// Returns whether non-temporal stores go down the rows of x instead of along them: faster, but so
+/// many rows are in flight that they must not all map to the same sets, and tiles must fit L1.
 inline bool goes_down(const Moves& m) {
   return m.element_bytes >= 4 && m.x_row * m.element_bytes % way_bytes != 0;
 }

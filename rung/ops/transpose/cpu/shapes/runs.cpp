@@ -38,7 +38,7 @@ void copy_runs(const Transpose::Args& args, cpu::Range units) {
     auto* y = static_cast<std::byte*>(args.y.data) + at[0] * bytes + first;
     x += (block.row * m.x_row + block.column * m.x_column) * bytes;
     y += (block.column * m.y_row + block.row * m.y_column) * bytes;
-    // By value: through a reference, strides are loaded after each store.
+    // Captured by value: through a reference, strides would be loaded after each store.
     const auto each = [=, rows = block.rows, columns = block.columns, x_row = m.x_row * bytes,
                        x_column = m.x_column * bytes, y_row = m.y_row * bytes,
                        y_column = m.y_column * bytes](const auto& copy_run) {

@@ -13,7 +13,7 @@ using Byte = unsigned char;
 inline constexpr int chunk_bytes = 16;
 using Chunk = Pack<unsigned, 4>;
 
-/// How far into an aligned chunk an address lies.
+/// Returns the offset of an address within its aligned chunk.
 __device__ __forceinline__ int skew_of(const void* address) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(address) % chunk_bytes);
 }
@@ -40,7 +40,7 @@ __device__ __forceinline__ Chunk shifted(const Chunk& low, const Chunk& high, in
   return result;
 }
 
-/// The same from memory; the aligned chunks around must exist.
+/// Loads a chunk at any address; the aligned chunks around it must exist.
 __device__ __forceinline__ Chunk load_skewed(const Byte* from) {
   const int skew = skew_of(from);
   return shifted(load_aligned(from - skew), load_aligned(from - skew + chunk_bytes), skew);

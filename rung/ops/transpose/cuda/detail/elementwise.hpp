@@ -8,7 +8,7 @@
 
 namespace rung::transpose_cuda::inline RUNG_TARGET {
 
-/// Which of the two tensors neighboring threads walk along.
+/// Tensor along which adjacent threads walk.
 enum class Along : std::uint8_t { x, y };
 
 /// The axes of y (tensor 0) and x (tensor 1), the densest of the chosen one last.

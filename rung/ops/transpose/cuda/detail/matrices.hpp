@@ -41,7 +41,8 @@ struct WordOf<16> {
 #if defined(__CUDACC__)
   using Type = uint4;
 #else
-  // Of a structure's parts each would be an access of its own, and counted as such.
+  // A vector type, because each member of a structure would be an access of its own, and counted as
+  // such.
   typedef unsigned Type __attribute__((vector_size(16)));
 #endif
 };
@@ -74,16 +75,16 @@ struct Matrices {
     const T* x;
     T* y;
   };
-  /// Where a block's matrix begins. Kernels take Matrices as constants: a parameter that is changed
-  /// or copied moves to local memory, every thread's own 300 bytes of it.
+  /// Returns the start of a block's matrix. Kernels take Matrices as constants: a parameter that is
+  /// changed or copied moves to local memory, 300 bytes per thread.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Matrix matrix(unsigned block) const {
     std::int64_t at[2];
     batch.offsets(first_matrix + block, at);
     return {x + at[1], y + at[0]};
   }
 
-  /// Which column of tiles is a block's, of as many as there are blocks across. Where rows of x
-  /// collide, every other one is of x's far half: columns in flight at a time are half a row apart.
+  /// Returns the column of tiles of a block, of as many as there are blocks across. Where rows of x
+  /// collide, every other one is in x's far half: concurrent columns are half a row apart.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE int column_of_tiles(unsigned block,
                                                                unsigned blocks) const {
     const unsigned column = colliding_rows ? block / 2 + block % 2 * ((blocks + 1) / 2) : block;
@@ -108,8 +109,8 @@ struct Tiling {
   bool dependent = false;  // the kernel begins with wait_for_grid_in_front()
 };
 
-/// With so much shared memory that no more than four blocks are on an SM: they are
-/// enough to keep memory busy, and more keep it busy in too many places.
+/// Requests so much shared memory that at most four blocks are on an SM: they saturate memory, and
+/// more of them spread its accesses.
 inline Tiling with_few_blocks(Tiling tiling, const Context& context) {
   constexpr int max_blocks = 4;
   tiling.shared_bytes =
@@ -117,12 +118,9 @@ inline Tiling with_few_blocks(Tiling tiling, const Context& context) {
   return tiling;
 }
 
-/// Whether rows of x are so far apart that memory is slow to read down a column: an odd multiple of
-/// 128 KiB, whatever the element. On an H200, with columns in turn and with every other one from
-/// the far half, GB/s: f64 8192 x 16384 3924 and 4126, 4096 x 49152 4006 and 4165, 16384 x 16384
-/// 4026 and 4141, u8 16384 x 131072 3992 and 4102, f32 32768 x 32768 4100 and 4121. At other
-/// distances the second order is the slower one: half and twice this one up to 1 %, those of odd
-/// sizes 6 %.
+/// Returns whether rows of x are so far apart that memory is slow to read down a column: an odd
+/// multiple of 128 KiB, whatever the element. Other distances are faster in the plain order
+/// (EXPERIMENTS.md).
 inline bool collide(const Moves& m) {
   constexpr std::int64_t colliding_bytes = std::int64_t{128} << 10;
   const std::int64_t distance = m.x_row * m.element_bytes;
@@ -166,7 +164,7 @@ void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel,
   }
 }
 
-/// What the teaching rungs take: one element size shows what there is to see.
+/// Accepts what the teaching rungs support: one element size.
 inline Support require_words(const Transpose::Args& args, const Context&) {
   if (args.moves.empty()) return supported;
   if (args.moves.element_bytes != 4) return unsupported("takes elements of 4 bytes");
@@ -178,7 +176,7 @@ inline Support require_dense(const Moves& m) {
   return unsupported("x and y must each be dense along one axis, and not along the same");
 }
 
-/// Whether all rows of all matrices of tensor 0 (y) or 1 (x) begin at multiples of `bytes`.
+/// Returns whether all rows of all matrices of tensor 0 (y) or 1 (x) begin at multiples of `bytes`.
 inline bool rows_aligned(const Moves& m, const void* data, std::int64_t row, std::int64_t rows,
                          int tensor, int bytes) {
   const auto whole = [&](std::int64_t stride) { return stride * m.element_bytes % bytes == 0; };
@@ -187,7 +185,7 @@ inline bool rows_aligned(const Moves& m, const void* data, std::int64_t row, std
   return all;
 }
 
-/// How rows lie: at what kernels like best, or not; `cut`: tiles do not begin at sectors of y.
+/// Alignment of rows: aligned for the kernels, or not; `cut`: tiles do not begin at sectors of y.
 enum class Lie : unsigned char { even, askew, cut };
 
 /// A path for each size of elements, and for how rows lie.

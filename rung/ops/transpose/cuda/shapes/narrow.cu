@@ -42,7 +42,7 @@ struct Strip {
   std::int64_t first_matrix;
 };
 
-/// What is moved between shared memory and a plane at once: at least a register.
+/// Unit of copies between shared memory and a plane: at least a register.
 template <class T>
 using Unit = std::conditional_t<sizeof(T) <= 4, std::uint32_t, T>;
 template <class T>

@@ -56,7 +56,7 @@ constexpr Tiling tiling{.rows = Shape<T>::rows,
                         .shift = Shape<T>::above,
                         .dependent = true};
 
-/// By how many elements a place is past a sector.
+/// Returns by how many elements an address is past a sector.
 template <class T>
 __device__ __forceinline__ int past_sector(const T* place) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(place) % sector / sizeof(T));

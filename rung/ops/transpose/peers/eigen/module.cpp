@@ -7,8 +7,8 @@
 namespace rung::peer_eigen_transpose {
 namespace {
 
-/// As Eigen users write it: floating types where there are any, because their assignment is what
-/// Eigen vectorizes.
+/// Transposes as Eigen users would: with floating types where there are any, because Eigen
+/// vectorizes their assignment.
 template <class T>
 void run(const Call& call) {
   using Matrix = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
