@@ -102,7 +102,7 @@ struct Picture {
         (near(-1, 1) - near(-1, -1)) + 2 * (near(0, 1) - near(0, -1)) + (near(1, 1) - near(1, -1));
     const Sum down =
         (near(1, -1) - near(-1, -1)) + 2 * (near(1, 0) - near(-1, 0)) + (near(1, 1) - near(-1, 1));
-    // Of u8 at most 2 * 1020^2: exact in f32.
+    // The sum is at most 2 * 1020^2 for u8: exact in f32.
     const float root = std::sqrt(static_cast<float>(across * across + down * down));
     if constexpr (is_u8) return static_cast<T>(std::min(std::nearbyint(root), 255.0F));
     if constexpr (!is_u8) return root;

@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(lanes* warps)
   T* y = plane.y + first * p.y_row + element * p.y_step;
   const bool is_copied = p.is_alpha(plane.number, element);
 
-  // Of three rows, the last of which is the newest.
+  // Differences of three rows; the last one is the newest.
   Sum difference[3] = {};
   Sum sum[3] = {};
   T copied[3] = {};

@@ -24,7 +24,7 @@ constexpr int threads = 256;
 constexpr int tile_rows = 32;
 constexpr int results = 4;  // of a thread, in either pass
 
-/// What is between the passes: exact sums of u8 are below 2^16.
+/// Type between the passes: exact sums of u8 are below 2^16.
 template <class T>
 using MidOf = std::conditional_t<Filter<T>::is_u8, std::uint16_t, float>;
 

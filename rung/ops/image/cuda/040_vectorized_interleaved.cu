@@ -35,8 +35,8 @@ struct Lines {
   Filter<T> filter;
 };
 
-/// Where the warp keeps chunk i of those that lane i / each uses. With two or four each, eight
-/// lanes would meet in four or two of the eight places that 16 bytes can have among the banks.
+/// Returns the position in shared memory of chunk i of those that lane i / each uses. With two or
+/// four each, eight lanes would otherwise conflict in four or two of the eight 16-byte bank groups.
 template <int each>
 __device__ __forceinline__ int place_of(int i) {
   return each % 2 == 0 ? i + i / 8 : i;

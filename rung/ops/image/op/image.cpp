@@ -16,7 +16,7 @@ namespace {
 constinit RungList<Image> rung_list;
 const Operator<Image> self;
 
-/// Where a picture's axes are among those of a tensor.
+/// Positions of a picture's axes among those of a tensor.
 struct Axes {
   int row, column, channel;
 };
@@ -91,7 +91,7 @@ void require_numbers(const ImageOptions& options) {
   }
 }
 
-/// By distance from the middle, as the header says.
+/// Computes the weights by distance from the middle, as the header defines them.
 void derive_blur(Image::Args& args) {
   args.radius = args.options.radius;
   if (args.filter() == ImageFilter::box) {

@@ -45,7 +45,7 @@ struct RUNG_API Image {
     int out_channels = 0;  // of y
     Strides from, to;      // of x, of y
     Collapsed<2> pictures;
-    // Of blurs, by distance from the middle; radius 0 of what is none.
+    // Weights of blurs, by distance from the middle; the radius is 0 without a blur.
     int radius = 0;
     float blur[max_radius + 1] = {};             // of f32; of box, which divides in the end, 1
     std::int32_t blur_256[max_radius + 1] = {};  // of u8, in units of 1/256; of box 1

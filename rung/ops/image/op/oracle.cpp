@@ -57,7 +57,7 @@ class Reference {
     tap(0) = rest;
   }
 
-  /// Of channel `channel` of y, of the picture whose first element of x is `picture`.
+  /// Returns channel `channel` of y, of the picture whose first element of x is `picture`.
   [[nodiscard]] Value at(const void* picture, std::int64_t row, std::int64_t column,
                          int channel) const {
     const Pixel pixel{picture, row, column};
@@ -148,7 +148,8 @@ class Reference {
             (2 * taps + 8) * unit * sum.size * scale + (2 * taps + 8) * smallest};
   }
 
-  /// What the window's column at distance `across` sums to: neighbors in a row share it.
+  /// Returns the sum of the window's column at distance `across`; adjacent pixels of a row share
+  /// it.
   [[nodiscard]] const Sum& column_sum(const Pixel& pixel, std::int64_t across, int channel) const {
     static const Sum nothing;
     if (is_zero(pixel.column + across, args_.columns)) return nothing;
@@ -211,7 +212,7 @@ class Reference {
 
 Cost Image::cost(const Args& args) {
   const auto element = static_cast<double>(size_of(args.x.dtype));
-  // What x repeats (broadcast) is in memory once.
+  // Elements that x repeats (broadcast) are in memory once.
   double read = element;
   for (int axis = 0; axis < args.x.rank(); ++axis) {
     const auto extent = static_cast<double>(args.x.shape[axis]);
@@ -251,7 +252,7 @@ void Image::reference(const Args& args, Oracle& oracle) {
   std::size_t judged = 0;
   for (const std::int64_t row : output.rows) {
     for (std::int64_t i = 0; i < output.length; ++i, ++judged) {
-      // Where the element is in y, and where its picture begins in x.
+      // Position of the element in y, and start of its picture in x.
       std::int64_t at[max_rank];
       at[rank - 1] = i;
       std::int64_t rest = row;

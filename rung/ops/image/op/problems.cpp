@@ -205,7 +205,7 @@ Image::Call Image::make(const Problem& problem, Inputs& inputs) {
   options.edge = parse_word<ImageEdge>("edge", problem.text("edge", "clamp"), edges);
   options.truncate = problem.has("truncate");
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
-  // Of u8, every value alike; the other kinds of value are what they are for every operator.
+  // Values of u8 are uniform; the other kinds of value are those of every operator.
   const bool is_picture = problem.dtype == DType::u8 && inputs.variant().values == Values::normal;
   const auto uniform = [](std::int64_t, double drawn) { return std::floor(256 * drawn); };
   return {

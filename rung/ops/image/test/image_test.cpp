@@ -115,7 +115,7 @@ TEST_P(ImageOn, AnImpulseGivesTheKernel) {
   }
 }
 
-// What the border's nearest pixel gives a mean: by hand.
+// The mean of the border's repeated pixels, computed by hand.
 TEST_P(ImageOn, TheBorderIsRepeated) {
   Bytes x({1, 4, 1});
   x.values = {10, 20, 30, 80};

@@ -38,7 +38,7 @@ struct Filter {
     if constexpr (!is_u8) return sum;
   }
 
-  /// What the sum over a window becomes.
+  /// Converts the sum over a window to its result.
   [[nodiscard]] __device__ __forceinline__ Sum blurred(Sum sum) const {
     if constexpr (is_u8) {
       if (kind != ImageFilter::box) return (sum + (1 << 15)) >> 16;
@@ -50,7 +50,7 @@ struct Filter {
     }
   }
 
-  /// Of a pixel, x, and its blur: what unsharp gives.
+  /// Returns the unsharp result of a pixel, x, and its blur.
   [[nodiscard]] __device__ __forceinline__ T sharpened(Sum x, Sum blur) const {
     if constexpr (is_u8) {
       const int sharp = x + (((x - blur) * amount + (1 << 7)) >> 8);
@@ -71,9 +71,9 @@ struct Filter {
     const Sum down = (below[0] - above[0]) + 2 * (below[1] - above[1]) + (below[2] - above[2]);
     return magnitude(across, down);
   }
-  /// Of Sobel's two correlations.
+  /// Combines Sobel's two correlations.
   static __device__ __forceinline__ T magnitude(Sum across, Sum down) {
-    // Of u8 at most 2 * 1020^2: exact in f32.
+    // The sum is at most 2 * 1020^2 for u8: exact in f32.
     const float root = sqrtf(static_cast<float>(across * across + down * down));
     if constexpr (is_u8) return root > 255 ? T{255} : static_cast<T>(__float2int_rn(root));
     if constexpr (!is_u8) return root;

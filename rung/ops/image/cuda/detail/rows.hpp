@@ -66,7 +66,7 @@ struct Plane {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Whether all channels of a pixel are beside each other, and pixels too, in x and y.
+/// Returns whether all channels of a pixel are adjacent, and pixels too, in x and y.
 inline bool is_interleaved(const Image::Args& args) {
   const auto lies_so = [&](const Image::Strides& strides) {
     return (args.channels == 1 || strides.channel == 1) &&
@@ -115,7 +115,7 @@ inline std::int64_t resident_tiles(std::int64_t shared_bytes) {
   return smaller<std::int64_t>(8, sm_bytes / (shared_bytes + reserved));
 }
 
-/// What kernels whose blocks are tiles of so many rows take.
+/// Accepts calls for kernels whose blocks are tiles of `tile_rows` rows.
 inline Support supports_tiles(const Image::Args& args, int tile_rows) {
   if (args.filter() == ImageFilter::grey) return unsupported("takes filters with a neighborhood");
   constexpr std::int64_t max_blocks = 65535;  // along y and z of a grid
