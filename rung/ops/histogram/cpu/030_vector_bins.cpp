@@ -58,8 +58,8 @@ void find_bins(const EvenBins<Real>& even, std::uint32_t bins, const T* x, std::
   }
 }
 
-/// The same for whole numbers that are their own bins, in 32 bits: below `low` they wrap to numbers
-/// beyond all bins.
+/// Computes the bins of integers that are their own bins, in 32 bits: below `low` they wrap beyond
+/// all bins.
 template <class T>
 void own_bins(std::uint32_t low, std::uint32_t bins, const T* x, std::int64_t count,
               std::uint32_t* indices) {

@@ -62,7 +62,7 @@ struct Cells<std::int64_t> {
   }
 };
 
-/// Of indices [begin, end) the first that `holds` is true for, and for all behind it; else end.
+/// Returns the first of the indices [begin, end) from which on `holds` is true, else end.
 template <class F>
 __device__ __forceinline__ int first_of(int begin, int end, F&& holds) {
   for (int count = end - begin; count > 0;) {
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// As many cells as bins, a power of two, or what fits beside them.
+/// Plan with as many cells as bins, a power of two, or as many as fit beside them.
 struct Plan {
   int cells = 0;
   std::size_t shared_bytes = 0;

@@ -30,7 +30,7 @@ constexpr std::int64_t min_elements_per_block = 16 << 10;
 constexpr int group_bits = 5;
 constexpr int group = 1 << group_bits;
 
-/// Where a bin is counted: the group's number, modulo the blocks, says by whom.
+/// Distribution of bins: the group's number, modulo the blocks, is the block that counts it.
 struct Deal {
   int cluster_bits;
   int slots;  // of a block's table

@@ -16,7 +16,8 @@
 
 namespace rung {
 
-/// What a value is compared and computed in: f32, f64 or i64, which is also the type of edges.
+/// Type in which a value is compared and computed: f32, f64 or i64, which is also the type of
+/// edges.
 template <class T>
 using BinKey = std::conditional_t<std::is_same_v<T, double>, double,
                                   std::conditional_t<std::is_integral_v<T>, std::int64_t, float>>;
@@ -37,7 +38,7 @@ struct EvenBins {
             static_cast<Real>(static_cast<double>(args.bins()) / (args.high - args.low)),
             static_cast<std::int32_t>(args.bins() - 1)};
   }
-  /// Whether no value in the range can overflow, nor the scale vanish.
+  /// Returns whether no value in the range can overflow and the scale cannot underflow.
   static bool representable(double low, double high, std::int64_t bins) {
     const Real width = static_cast<Real>(high) - static_cast<Real>(low);
     const Real scale = static_cast<Real>(static_cast<double>(bins) / (high - low));
@@ -82,15 +83,15 @@ struct WholeBins {
     if (d >= span) return -1;
     return factor == 0 ? static_cast<std::int32_t>(d) : quotient(d, factor);
   }
-  /// Of d with 32 bits: the upper half of the product from two of 64.
+  /// Returns the quotient of a 32-bit d: the upper half of the product, from two of 64 bits.
   static RUNG_HD RUNG_ALWAYS_INLINE std::int32_t quotient(std::uint64_t d, std::uint64_t factor) {
     const std::uint64_t below = d * (factor & 0xffffffffu) >> 32;
     return static_cast<std::int32_t>((d * (factor >> 32) + below) >> 32);
   }
 };
 
-/// The same where 32 bits are enough for x and its range: below `low`, differences wrap to numbers
-/// beyond the span, as 2^32 - (low - x) >= span whenever x >= -2^31 and low + span <= 2^31.
+/// Bins of x and ranges for which 32 bits are enough: below `low`, differences wrap beyond the
+/// span, because 2^32 - (low - x) >= span whenever x >= -2^31 and low + span <= 2^31.
 template <bool own>
 struct ShortBins {
   using Key = std::int32_t;

@@ -38,9 +38,9 @@ struct RUNG_API Histogram {
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
-  /// As the order of elements does not matter, x's axes are sorted by their strides and merged: the
-  /// last one is the densest, and a transposed matrix is one row. x has one axis at least; its
-  /// strides descend (0 counts as the widest), and its data are those of the lowest address.
+  /// Call with x's axes sorted by stride and merged, which the order of elements permits: the last
+  /// one is the densest, and a transposed matrix is one row. x has one axis at least; its strides
+  /// descend (0 counts as the widest), and its data pointer is the lowest address.
   struct Args : Call {
     [[nodiscard]] std::int64_t bins() const { return counts.shape[0]; }
     [[nodiscard]] bool even() const { return edges.data == nullptr; }

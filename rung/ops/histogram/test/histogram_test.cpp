@@ -41,7 +41,7 @@ TEST_P(HistogramOn, BinsAreAsWritten) {
   const std::vector<float> x = {-1.0F, -0.0F, 0.0F,  0.24F, 0.25F,    0.5F,
                                 0.99F, 1.0F,  1.01F, NAN,   INFINITY, -INFINITY};
   EXPECT_EQ(histogram_of(context, vector_of(x), 4, {.low = 0, .high = 1}), (Counts{3, 1, 1, 2}));
-  // The same bins by their edges; whole numbers; a range of them whose bins hold 3, 3 and 4.
+  // The same bins given as edges, as whole numbers, and as a range whose bins hold 3, 3 and 4.
   const std::vector<float> edges = {0.0F, 0.25F, 0.5F, 0.75F, 1.0F};
   EXPECT_EQ(histogram_of(context, vector_of(x), 4, {.edges = vector_of(edges)}),
             (Counts{3, 1, 1, 2}));
@@ -106,7 +106,7 @@ TEST_P(HistogramOn, StridesAreWalkedInAnyDirection) {
 }
 
 TEST_P(HistogramOn, EveryRungAgreesAtTheEdgesOfBins) {
-  // Where rounding decides: each edge and its neighbors, for widths that are no binary fractions.
+  // Rounding decides at each edge and its neighbors, for widths that are no binary fractions.
   constexpr std::int64_t bins = 1000;
   const HistogramOptions options{.low = -0.3, .high = 0.7};
   std::vector<float> x;

@@ -21,7 +21,7 @@ void for_each_piece(const ConstTensorRef& x, cpu::Range range, F&& f) {
   const std::int64_t length = x.shape[last];
   const std::int64_t stride = x.strides[last];
   const T* const data = static_cast<const T*>(x.data);
-  // Where row `row` begins, in elements; one division per axis and row.
+  // Returns the offset of row `row`, in elements; one division per axis and row.
   const auto row_offset = [&](std::int64_t row) {
     std::int64_t offset = 0;
     for (int axis = last - 1; axis >= 0; --axis) {

@@ -104,8 +104,9 @@ inline void clear_counts(const Histogram::Args& args, Context& context) {
           .dependent = can_depend(context)},
          histogram_clear, Counts::make(args));
 }
-/// Whether the launch behind clear_counts() may be a dependent one. Not where there is none, as x
-/// may then be what the grid in front is writing; nor on newer devices, which run the code for 8.0.
+/// Returns whether the launch after clear_counts() may be a dependent one. It may not if there is
+/// none, because the grid in front may then still write x; nor on newer devices, which run the code
+/// for 8.0.
 inline bool counts_cleared_ahead(const Histogram::Args& args, const Context& context) {
   return !args.accumulate && can_depend(context);
 }
@@ -138,8 +139,8 @@ inline Support supports_taught(const Histogram::Args& args, const Context&) {
   return args.even() ? supported : unsupported("only bins of equal width");
 }
 
-/// The same, of as few elements as take a second where all compete for one bin: those that wait try
-/// again and again, so that the attempts grow with the square of the elements.
+/// Accepts, moreover, only as many elements as take a second where all compete for one bin: waiting
+/// threads retry, so that the attempts grow with the square of the elements.
 inline Support supports_competing(const Histogram::Args& args, const Context& context) {
   constexpr std::int64_t most = 65536;
   if (args.size() > most) return unsupported("more than 65,536 elements may compete for minutes");
@@ -162,7 +163,7 @@ void visit_even(const Histogram::Args& args, F&& f) {
         }
       });
 }
-/// That visit_even serves this call.
+/// Accepts the calls that visit_even serves.
 inline Support require_even(const Histogram::Args& args) {
   if (!args.even()) return unsupported("only bins of equal width");
   if (is_floating(args.x.dtype) || args.x.dtype == DType::i64) return supported;
@@ -220,7 +221,7 @@ inline Support require_table(const Histogram::Args& args, const Context& context
 
 // Facts.
 
-/// What differs in speed: how a value finds its bin.
+/// Returns the way in which a value finds its bin: it decides the speed.
 inline std::string_view bins_path(const Histogram::Args& args) {
   switch (args.x.dtype) {
     case DType::u8:
@@ -253,8 +254,8 @@ inline Work walk_work(const Histogram::Args& args, const Context& context, std::
           .path = bins_path(args)};
 }
 
-/// The same of blocks that add to counts themselves. L2 does additions to one count one after
-/// another, and all elements may be of one bin: an addition stands for so many operations.
+/// Returns the work of blocks that add to counts themselves. L2 serializes additions to one count,
+/// and all elements may be of one bin: an addition stands for so many operations.
 inline Work global_work(const Histogram::Args& args, const Context& context, std::int64_t blocks,
                         int threads) {
   constexpr std::int64_t few = 1 << 13, in_turn = 16;

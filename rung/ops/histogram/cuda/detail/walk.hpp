@@ -80,7 +80,7 @@ class PackWalk {
     if (thread < x_.head) single(x_.data[thread]);
     if (thread < x_.data + x_.size - behind) single(behind[thread]);
   }
-  /// The same with each element by itself.
+  /// Visits each element by itself.
   template <class F>
   __device__ __forceinline__ void for_each_element(const F& f) {
     for_each(
