@@ -64,12 +64,12 @@ struct StencilOptions {
   int iterations = 1;  // applications; each reads the result of the one before
 };
 
-/// With a mask, or with options.window and no mask ({}).
+/// Applies a mask, or options.window without a mask ({}).
 RUNG_API void stencil(Context& context, const ConstTensorRef& x, const ConstTensorRef& mask,
                       const TensorRef& y, const StencilOptions& options = {}, Pick pick = best);
 
-/// With the mask w[k, j, i] = through[k] down[j] across[i]; of an array of two axes, or one, the
-/// vectors that it has no axis for are left out ({}).
+/// Applies the mask w[k, j, i] = through[k] down[j] across[i]; an array of one or two axes leaves
+/// out ({}) the vectors of the axes that it does not have.
 RUNG_API void stencil_separable(Context& context, const ConstTensorRef& x,
                                 const ConstTensorRef& across, const ConstTensorRef& down,
                                 const ConstTensorRef& through, const TensorRef& y,

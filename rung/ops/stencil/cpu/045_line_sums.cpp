@@ -128,7 +128,7 @@ void sum_range(const Args& args, cpu::Range range, S* scratch) {
       const auto need = [&](std::int64_t count) HWY_ATTR {
         for (; made < count; ++made) found[made % (2 * taps)] = make(made);
       };
-      // Of up to three lines the sum itself is as cheap.
+      // A sum of up to three lines is as cheap directly.
       for (std::int64_t i = 0; taps <= 3 && i < lines.rows; ++i) {
         need(i + taps);
         add_lines<S>(line(i), taps > 1 ? line(i + 1) : nullptr, taps > 2 ? line(i + 2) : nullptr,

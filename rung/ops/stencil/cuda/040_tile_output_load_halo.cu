@@ -20,7 +20,7 @@ namespace {
 
 using namespace stencil_cuda;
 
-/// Of the tile of y, and of the block; the second for arrays that shall be followed by hand.
+/// Side of the tile of y, and of the block; the second one is for arrays that are followed by hand.
 constexpr int side = 16;
 constexpr int small_side = 8;
 

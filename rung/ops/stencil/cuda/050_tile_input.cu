@@ -24,7 +24,8 @@ __global__ void stencil_tile_input(Image p) {
   const int width = static_cast<int>(blockDim.x);
   const int down = static_cast<int>(threadIdx.y);
   const int across = static_cast<int>(threadIdx.x);
-  // Of the element that the thread loads; it makes that of y for which this is the first tap.
+  // Position of the element that the thread loads; it computes the element of y whose first tap
+  // this is.
   const int from_row = static_cast<int>(blockIdx.y) * side + down - p.origin_row;
   const int from_column = static_cast<int>(blockIdx.x) * side + across - p.origin_column;
   if (!p.is_ghost(from_row, from_column)) {

@@ -25,7 +25,7 @@ constexpr int thread_rows = 4, thread_columns = 2;  // of y: below each other, a
 constexpr int rows = warps * thread_rows, columns = lanes * thread_columns;
 constexpr int alignment = 4;  // of a box's first column, in elements
 
-/// What is in front of the box, which is aligned to 128 bytes.
+/// Shared memory in front of the box, which is aligned to 128 bytes.
 struct Head {
   alignas(128) ptx::MemoryBarrier full;
   float weights[Stencil::max_taps * Stencil::max_taps];

@@ -30,9 +30,9 @@ constexpr int lanes = 32, warps = 8;
 constexpr int pack = 4;              // columns of a lane
 constexpr int strip = lanes * pack;  // and of a warp
 
-/// What a kernel's masks are, at most: rows along the walk, rows across it, columns to either side
-/// of an element. `centered`: as many columns as that, and the element in the middle. Else a mask's
-/// columns are asked for one by one, not multiplied by 0: an infinity times 0 is none.
+/// Largest masks of a kernel: rows along the walk, rows across it, columns to either side of an
+/// element. `centered` masks have all these columns, with the element in the middle. The columns of
+/// other masks are tested one by one, not multiplied by 0, because infinity times 0 is NaN.
 template <int walk_taps, int cross_taps, int columns_beside, bool is_centered>
 struct Reach {
   static constexpr int walk = walk_taps, cross = cross_taps, side = columns_beside;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(lanes* warps)
     for (int i = 0; i < R::weights; ++i) kept[i] = weights[i];
   }
 
-  // Which part of y. The warps of a block have adjacent rows, or strips.
+  // Part of y. The warps of a block have adjacent rows, or strips.
   std::int64_t task = std::int64_t{blockIdx.x} * warps + thread / lanes;
   int cross = 0;
   if constexpr (R::cross > 1) {
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(lanes* warps)
 #pragma unroll
     for (int c = 0; c < pack; ++c) {
       const int inside = index_near(from + c, p.extents[2], p.edge);
-      // Of columns that y does not have, no element of x need stand for any.
+      // Columns that y does not have need no element of x.
       values[c] = inside < 0 || inside >= p.extents[2] ? zero<T>() : x[inside];
     }
     return values;
@@ -193,7 +193,7 @@ __global__ void __launch_bounds__(lanes* warps)
   }
 }
 
-/// As the kernel has it: of two axes rows are the walk, and nothing is across it.
+/// Kernel parameters. With two axes, rows are the walk, and nothing is across it.
 template <class T>
 struct Walk : Arrays<T, T> {
   using Element = T;
@@ -231,7 +231,7 @@ Walk<T> walk_of(const Stencil::Args& args) {
   return p;
 }
 
-/// How a grid's warps share the walks: each has `length` places of one.
+/// Distribution of the walks over a grid's warps: each has `length` positions of one.
 struct Share {
   std::int64_t strips, bands, length, tasks;
   [[nodiscard]] std::int64_t blocks() const { return ceil_div(tasks, std::int64_t{warps}); }

@@ -120,7 +120,7 @@ class Reference {
   /// iteration reads.
   template <class Visit>
   void visit_sources(std::int64_t row, const Visit& visit) const {
-    // Which row of which plane of which array.
+    // Row, plane and array.
     const std::int64_t y = row % extents_[1];
     const std::int64_t z = row / extents_[1] % extents_[0];
     const std::int64_t array = row / extents_[1] / extents_[0];

@@ -66,7 +66,7 @@ Extents extents_of_vectors(const Stencil::Args& args, DType type) {
   return extents;
 }
 
-/// Of the mask, whichever way it was given, and which way that was.
+/// Returns the extents of the mask, whichever way it was given, and stores which way that was.
 Extents extents_of_mask(Stencil::Args& args) {
   const bool vectors = is_given(args.across) || is_given(args.down) || is_given(args.through);
   const int ways = (is_given(args.mask) ? 1 : 0) + (vectors ? 1 : 0) + (args.window.rank != 0);

@@ -69,7 +69,8 @@ struct RUNG_API Stencil {
     [[nodiscard]] std::int64_t elements() const {
       return arrays() * depth().extent * rows().extent * columns().extent;
     }
-    /// Whether the vectors, or the columns of a window, are summed one axis after the other.
+    /// Returns whether the vectors, or the columns of a window, are summed one axis after the
+    /// other.
     [[nodiscard]] bool is_separable() const { return weights != Weights::mask; }
   };
 

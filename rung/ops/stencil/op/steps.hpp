@@ -9,7 +9,7 @@
 
 namespace rung::stencil_detail {
 
-/// The same call, once, from and to other tensors of the same shape.
+/// Returns the call as one iteration, between other tensors of the same shape.
 Stencil::Args one_step(const Stencil::Args& args, const ConstTensorRef& x, const TensorRef& y);
 
 /// The bytes of the buffer between iterations; none for a single one. A multiple of 256.

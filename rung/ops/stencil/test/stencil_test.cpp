@@ -360,7 +360,7 @@ TEST(StencilReuse, IsWhatCoursesPublish) {
   // One axis, a tile of 8, a window of 5: 40 uses of 12 loads; of 10, 37, where the array ends.
   EXPECT_DOUBLE_EQ(reuse(counted("window_sum_shared", {8}, {5}, StencilEdge::clamp)), 40.0 / 12);
   EXPECT_DOUBLE_EQ(reuse(counted("window_sum_shared", {16}, {5}, StencilEdge::zero)), 3.7);
-  // The same in two axes: 37 x 37 of 10 x 10.
+  // In two axes: 37 x 37 of 10 x 10.
   EXPECT_DOUBLE_EQ(reuse(counted("tile_output_load_halo", {16, 16}, {5, 5}, StencilEdge::zero)),
                    13.69);
   // 16 x 16 under 9 x 9 from 24 x 24, and 40 x 40 from 48 x 48.

@@ -121,7 +121,7 @@ inline Cost traffic_of(const Stencil::Args& args, int launches) {
   return cost;
 }
 
-/// What a launch does: `products` of the mask's taps, by however many elements it makes.
+/// Work of a launch: `products` of the mask's taps, times the elements it computes.
 struct LaunchFacts {
   std::int64_t blocks, threads, shared_bytes = 0;
   double products;   // of all blocks

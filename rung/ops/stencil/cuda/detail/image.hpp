@@ -31,7 +31,7 @@ struct Image {
     const bool inside = row >= 0 && row < rows && column >= 0 && column < columns;
     return !inside && edge == StencilEdge::zero;
   }
-  /// Which element of x stands for a place that is no ghost.
+  /// Returns the element of x for a position that is not a ghost.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE const float& element(int row, int column) const {
     return x[edge_index(row, rows, edge) * x_row + edge_index(column, columns, edge)];
   }
@@ -69,7 +69,7 @@ inline Support supports_rows(const Stencil::Args& args) {
   }
   return supported;
 }
-/// Of the rungs whose mask is in constant memory, to which it is copied as it lies.
+/// Accepts calls for the rungs whose mask is copied to constant memory as one array.
 inline Support supports_image(const Stencil::Args& args, const Context&) {
   if (args.weights != Stencil::Weights::mask) return unsupported("takes a mask");
   const Extents& strides = args.mask.strides;
