@@ -227,7 +227,7 @@ class Vectors {
 };
 #endif
 
-/// The same contract, element by element.
+/// Scalar implementation of the same contract.
 template <class T, class Operation>
 class Loop {
  public:

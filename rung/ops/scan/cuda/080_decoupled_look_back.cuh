@@ -123,7 +123,7 @@ struct LookBackShared {
   unsigned ticket;
 };
 
-/// Where a block's tile lies.
+/// Position of a block's tile.
 struct TakenTile {
   std::int64_t line;
   int tile;  // of the line

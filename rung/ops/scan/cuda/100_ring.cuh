@@ -86,7 +86,7 @@ struct Turn {
 template <class Policy, class S = typename Policy::State>
 class Window {
  public:
-  /// Of a group of `count` tiles.
+  /// Starts to poll a group of `count` tiles.
   __device__ __forceinline__ void open(const Policy& policy, const Published<S>* nodes, int count) {
     nodes_ = nodes + lane_of_thread();
     missing_ = 0;

@@ -13,7 +13,8 @@
 namespace rung {
 namespace {
 
-/// What the oracle combines in: exact modulo 2^64 for integers, wider than any rung otherwise.
+/// Type in which the oracle combines: exact modulo 2^64 for integers, wider than any rung
+/// otherwise.
 template <class T>
 using Wide = std::conditional_t<std::is_integral_v<T>, std::uint64_t,
                                 std::conditional_t<std::is_same_v<T, double>, long double, double>>;
@@ -73,7 +74,7 @@ struct Running {
     }
   }
 
-  /// As the type holds it: integers wrapped.
+  /// Returns the result as the type holds it: integers wrap.
   [[nodiscard]] double result() const {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<double>(static_cast<T>(value));

@@ -18,7 +18,8 @@ namespace {
 constinit RungList<Scan> rung_list;
 const Operator<Scan> self;
 
-/// From a tensor's first element to the one where a reversed scan begins, in bytes.
+/// Returns the offset in bytes from a tensor's first element to the one where a reversed scan
+/// begins.
 template <class Void>
 std::int64_t last_element(const BasicTensorRef<Void>& tensor, std::int64_t length,
                           std::int64_t stride) {
@@ -38,7 +39,7 @@ Void* moved(Void* data, std::int64_t bytes) {
   return data == nullptr ? nullptr : static_cast<Byte*>(data) + bytes;
 }
 
-/// With the axis at the end, and turned round if the scan is.
+/// Moves the axis to the end, and reverses it if the scan is reversed.
 template <class Void>
 BasicTensorRef<Void> along(const BasicTensorRef<Void>& tensor, int axis, bool reverse) {
   BasicTensorRef<Void> result = tensor;

@@ -47,7 +47,7 @@ struct RUNG_API Scan {
     [[nodiscard]] std::int64_t x_stride() const { return x.strides[x.rank() - 1]; }
     [[nodiscard]] std::int64_t y_stride() const { return y.strides[y.rank() - 1]; }
     [[nodiscard]] bool has_segments() const { return offsets.data != nullptr; }
-    /// Whether elements of a line are adjacent, in the order in which they are combined.
+    /// Returns whether elements of a line are adjacent in the order in which they are combined.
     [[nodiscard]] bool is_contiguous() const {
       return length() <= 1 || (x_stride() == 1 && y_stride() == 1);
     }

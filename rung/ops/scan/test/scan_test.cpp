@@ -218,7 +218,7 @@ TEST(ScanErrors, AliasingIsSeenOnEveryCallNotOnlyTheFirst) {
   const TensorRef in(x.data(), DType::f32, Extents{8});
   for (const bool reverse : {false, true}) {
     scan(context, in, line(y), {.reverse = reverse});
-    // The same layout and alignment, remembered from the call before, but now y is within x.
+    // The layout and the alignment are remembered from the call before, but y is now within x.
     const TensorRef inside(x.data() + 4, DType::f32, Extents{8});
     expect_text(message_of([&] { scan(context, in, inside, {.reverse = reverse}); }), "y overlaps");
   }

@@ -26,7 +26,7 @@ __global__ void scan_mark_heads(View<const I, 1> offsets, std::int64_t n, bool r
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     const std::int64_t offset = offsets(i);
     if (offset <= 0 || offset >= n) continue;
-    // Of empty segments the last one marks: thousands would wait for the same word.
+    // The last of several empty segments sets the bit: thousands would wait for the same word.
     if (i + 1 < count && offsets(i + 1) == offset) continue;
     // From the other end, a segment begins where the next one's elements are all behind.
     const std::int64_t at = reverse ? n - offset : offset;

@@ -33,8 +33,8 @@ struct Published {
 #pragma unroll
     for (int i = 0; i < pieces; ++i) ptx::store_relaxed(piece + i, Piece{bits.at[i], 1});
   }
-  /// Whether all of it is there. `state` is what was seen, of no meaning before: without a branch,
-  /// so that several looks may be in flight at once.
+  /// Returns whether all of the value has arrived, and sets `state`, which is meaningless before.
+  /// There is no branch, so that several polls may be in flight at once.
   [[nodiscard]] __device__ __forceinline__ bool look(S& state) const {
     Bits bits;
     bool there = true;

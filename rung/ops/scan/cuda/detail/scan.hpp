@@ -260,7 +260,7 @@ struct Segmented {
 template <class T>
 using Sum = std::conditional_t<sizeof(T) == 1, ByteSum<T>, Plain<T, ScanState<T>, ScanSum>>;
 
-/// Of rungs that are compiled for the fast policy alone.
+/// Accepts calls for the rungs that are compiled for the fast policy alone.
 inline Support supports_sum(const Scan::Args& args) {
   if (args.operation != ScanOperation::sum) return unsupported("sums only");
   return args.has_segments() ? unsupported("no segments") : supported;
@@ -283,7 +283,7 @@ Segmented<T> segmented_policy(const Scan::Args& args) {
 /// Launches that mark where segments begin: words are cleared, and marked.
 inline int marking_launches(const Scan::Args& args) { return args.has_segments() ? 2 : 0; }
 
-/// Whether neighbors in a line are neighbors in memory, forward or backward.
+/// Returns whether adjacent elements of a line are adjacent in memory, forward or backward.
 inline bool is_adjacent(const Scan::Args& args) {
   return args.length() <= 1 ||
          (args.x_stride() * args.x_stride() == 1 && args.y_stride() * args.y_stride() == 1);

@@ -86,7 +86,7 @@ struct Tile {
     return rows_before;
   }
 
-  /// What is before this warp in the tile, and the tile's total, to every thread.
+  /// Prefix of this warp in the tile, and the tile's total, for every thread.
   struct Block {
     State before_warp;
     State total;

@@ -64,7 +64,7 @@ std::int64_t line_bytes(const Scan::Args& args) {
   return args.length() * static_cast<std::int64_t>(size_of(args.x.dtype));
 }
 
-/// As many as a line fills.
+/// Returns as many warps as a line fills.
 std::int64_t warps_for(const Scan::Args& args) {
   return clamped<std::int64_t>(ceil_div(line_bytes(args), warp_bytes), 1, max_warps);
 }

@@ -49,7 +49,7 @@ struct Walk {
   [[nodiscard]] __device__ __forceinline__ std::int64_t line(const Cut& cut) const {
     return outer * cut.width + strip * N;
   }
-  /// Where the piece's totals lie: adjacent for neighboring strips.
+  /// Returns the slot of the piece's totals; adjacent strips have adjacent slots.
   [[nodiscard]] __device__ __forceinline__ std::int64_t slot(const Cut& cut) const {
     return ((outer * cut.pieces + piece) * cut.strips + strip) * N;
   }

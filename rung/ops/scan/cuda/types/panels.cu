@@ -27,7 +27,8 @@ template <class T>
 constexpr std::int64_t step_rows = groups* columns::abreast<T>;
 constexpr std::int64_t panel_bytes = lanes * 16;
 
-/// What both policies are asked: the state of a single element, and what has been seen of a line.
+/// Returns the state of a single element; the functions below return, for both policies, the
+/// combined state of a line so far.
 template <class T, class S, class C>
 __device__ __forceinline__ S state_of(const Plain<T, S, C>&, S value, bool) {
   return value;
