@@ -34,7 +34,7 @@ HWY_INLINE void for_row(std::int64_t length, F&& f) {
       length, [&](std::int64_t i, int chain) HWY_ATTR RUNG_ALWAYS_INLINE { f(i, chain); },
       [&](std::int64_t i, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE { f(i, 1, n); });
 }
-/// What is beyond the n elements is none of the sum.
+/// Masks the lanes beyond the n elements out of the sum.
 template <class Sum>
 HWY_INLINE Vector<Sum> existing(Vector<Sum> terms) {
   return terms;
@@ -92,8 +92,8 @@ HWY_INLINE double cross_entropy(const Row<T>& row, std::int64_t n,
   return loss;
 }
 
-/// The same for a row that one vector holds: it is read once and stays in a register, and the
-/// label's share is a lane of a vector.
+/// Computes a row that one vector holds: it is read once and stays in a register, and the label's
+/// share is a lane of a vector.
 template <class T>
 HWY_INLINE double short_cross_entropy(const Row<T>& row, std::int64_t n,
                                       const LossTerms<Accumulator<T>>& terms,
@@ -104,7 +104,7 @@ HWY_INLINE double short_cross_entropy(const Row<T>& row, std::int64_t n,
   const auto exists = hn::FirstN(d, count);
   const auto x = sm::load_as_n(d, row.x, count);
   const auto lowest = hn::Set(d, std::numeric_limits<Sum>::lowest());
-  // Of a NaN and a number, Max gives the second: it comes back in the sum.
+  // Max of a NaN and a number returns the second operand; the sum restores the NaN.
   const auto high = hn::MaxOfLanes(d, hn::IfThenElse(exists, hn::Max(x, lowest), lowest));
   const auto below = hn::Sub(high, x);
   const auto e =
@@ -112,7 +112,7 @@ HWY_INLINE double short_cross_entropy(const Row<T>& row, std::int64_t n,
   const auto is_label = hn::Eq(hn::Iota(d, 0), hn::Set(d, static_cast<Sum>(row.label)));
   const auto q = hn::Add(hn::IfThenElseZero(is_label, hn::Set(d, terms.label_share)),
                          hn::IfThenElseZero(exists, hn::Set(d, terms.every_share)));
-  // Where q is 0, x may be -infinity.
+  // x may be -infinity where q is 0.
   const auto weighed = hn::IfThenZeroElse(hn::Eq(q, hn::Zero(d)), hn::Mul(q, below));
   const Sum sum = hn::GetLane(hn::SumOfLanes(d, e));
   const Sum linear = hn::GetLane(hn::SumOfLanes(d, weighed));

@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(block_threads) loss_warp_per_row(Rows<4> rows,
   leave_sum(total, scratch.sums, p.sums);
 }
 
-/// As many lanes as the row has elements, up to a warp.
+/// Returns a block with as many lanes per row as the row has elements, up to a warp.
 RowBlock block_for(const Loss::Args& args) {
   RowBlock block{.threads = 1};
   while (block.threads < warp_size && block.threads < args.classes()) block.threads *= 2;

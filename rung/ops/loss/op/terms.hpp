@@ -29,7 +29,7 @@ struct LossTerms {
             1 / classes};
   }
 
-  /// The same for a kind that the compiler knows.
+  /// Computes the terms of a kind that is a compile-time constant.
   template <LossKind known>
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE LossTerms of_kind() const {
     LossTerms terms = *this;
@@ -92,7 +92,7 @@ struct LossLabels {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool counts(std::int64_t label) const {
     return !ignores || label != ignored;
   }
-  /// Whether it is no class; there are none where there are no labels.
+  /// Returns whether the label is no class; without labels there is none.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool is_wrong(std::int64_t label) const {
     return data != nullptr && (label < 0 || label >= classes);
   }

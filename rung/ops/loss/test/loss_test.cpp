@@ -161,7 +161,7 @@ TEST_P(LossOn, IgnoredRowsCountForNothing) {
   EXPECT_EQ(losses[0], 0);
   EXPECT_EQ(losses[3], 0);
   for (std::size_t c = 0; c < classes; ++c) EXPECT_EQ(dx[c], 0) << c;
-  // Of nothing at all the mean is 0, not 0 / 0.
+  // The mean of no rows is 0, not 0 / 0.
   labels.assign(rows, 3);
   loss(context, ConstTensorRef(x, shape), ConstTensorRef(labels), TensorRef(&result, Extents{}),
        options);

@@ -37,7 +37,7 @@ struct RowLoss {
   double* sums;   // one for each block: of its rows' losses
   unsigned zero;  // widen_again()'s
 
-  /// What the gradient of a row is multiplied with. For all threads of a block to ask.
+  /// Returns the factor of a row's gradient. All threads of a block must call it.
   [[nodiscard]] __device__ __forceinline__ Sum factor() const {
     if (!mean) return 1;
     std::int64_t count = rows;
@@ -59,7 +59,7 @@ __device__ __forceinline__ double power(double z) { return exp(z); }
 __device__ __forceinline__ float logarithm(float value) { return logf(value); }
 __device__ __forceinline__ double logarithm(double value) { return log(value); }
 
-/// What a part of a row adds up to: of exponentials, and of terms.
+/// Partial sums of a row: of exponentials, and of terms.
 template <class Sum>
 struct Parts {
   Sum powers;
@@ -107,7 +107,7 @@ struct Row {
   }
 };
 
-/// What the threads of a block exchange.
+/// Exchange buffer of a block's threads.
 template <class Sum>
 struct Shared {
   RowScratch<Sum> maxima;

@@ -133,7 +133,8 @@ __global__ void __launch_bounds__(row_chunk_threads)
 
 constexpr int longest = 512;
 
-/// Whether rows of the tensor follow one another; of labels and losses, in steps.
+/// Returns the distance between rows of the tensor if they are contiguous; of labels and losses, in
+/// steps.
 std::int64_t step_of(const Loss::Args& args, int tensor) {
   return args.count() > 1 ? args.rows.others.strides[tensor][0] : args.classes();
 }

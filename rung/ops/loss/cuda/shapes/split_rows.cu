@@ -19,8 +19,8 @@ using namespace loss_cuda;
 
 constexpr int threads = 256;
 
-/// What a span adds up to about its own maximum: of exponentials, of terms, and of the shares with
-/// which the maximum is in these.
+/// Partial sums of a span about its own maximum: of exponentials, of terms, and of the shares with
+/// which the maximum enters the latter.
 template <class Sum>
 struct SpanParts {
   Sum maximum;
@@ -101,7 +101,7 @@ __device__ __forceinline__ Parts<Sum> join_spans(const SpanParts<Sum>* parts, st
     sum.terms += part.terms;
     if (!has_maximum) continue;
     sum.powers += part.powers * power(part.maximum - maximum);
-    // Where nothing is counted, the distance may be infinite.
+    // The distance may be infinite where nothing is counted.
     if (part.shares != 0) sum.terms += part.shares * (maximum - part.maximum);
   }
   return warp_reduce(sum, AddParts{});
