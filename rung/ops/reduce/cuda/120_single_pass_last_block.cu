@@ -22,7 +22,7 @@ namespace {
 
 constexpr int long_row_threads = 512;
 
-/// What a block takes of a long row: whole rounds of packs of all its threads.
+/// Returns a block's share of a long row: whole rounds of packs of all its threads.
 template <class T>
 RUNG_HD Index share_of(Index length, int splits) {
   constexpr Index round = Index{long_row_threads} * vector_width<T>;

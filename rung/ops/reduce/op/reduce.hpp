@@ -47,7 +47,7 @@ struct RUNG_API Reduce {
     [[nodiscard]] std::int64_t segments() const { return offsets.shape[0] - 1; }
     /// The step from one segment's result to the next.
     [[nodiscard]] std::int64_t segment_step() const { return y.strides[y.rank() - 1]; }
-    /// Whether the result is an index.
+    /// Returns whether the result is an index.
     [[nodiscard]] bool is_arg() const {
       return operation == Reduction::argmin || operation == Reduction::argmax;
     }

@@ -21,7 +21,7 @@ namespace rung {
 namespace {
 using namespace reduce_peer;
 
-/// Where row r begins, for CUB's segments.
+/// Start of row r, for CUB's segments.
 struct RowBegin {
   std::int64_t length;
   __host__ __device__ std::int64_t operator()(std::int64_t row) const { return row * length; }

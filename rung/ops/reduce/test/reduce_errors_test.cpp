@@ -50,7 +50,7 @@ TEST(ReduceErrors, OverlapsAndNullPointers) {
   EXPECT_NE(message(tensor(x, {5, 4}), TensorRef(y.data(), DType::f32, Extents{5}, Extents{0})),
             "");
   EXPECT_NE(message(TensorRef(nullptr, DType::f32, Extents{5, 4}), tensor(y, {5})), "");
-  // The same layout, remembered from a call before, but now y is in x.
+  // The layout is remembered from a call before, but y is now in x.
   EXPECT_EQ(message(tensor(x, {5, 4}), tensor(y, {5})), "");
   EXPECT_NE(message(tensor(x, {5, 4}), TensorRef(x.data() + 20 - 5, DType::f32, Extents{5})), "");
 }

@@ -261,7 +261,7 @@ void expect_long_row_right() {
       EXPECT_EQ((whole<std::int64_t>(context, x, Reduction::argmax)), at);
       x[static_cast<std::size_t>(at)] = before;
     }
-    // What one call met says nothing of the next.
+    // A NaN in one call does not affect the next.
     EXPECT_EQ((whole<T>(context, x, Reduction::max)), T{5006});
     x[3] = -std::numeric_limits<T>::infinity();
     x[static_cast<std::size_t>(n / 2)] = std::numeric_limits<T>::infinity();

@@ -33,7 +33,7 @@ struct Zeroed {
 Zeroed zeroed_of(Context& context);
 inline unsigned* tickets_of(Context& context) { return zeroed_of(context).tickets; }
 
-/// How the results of a call are shared out.
+/// Partition of a call's results among blocks.
 struct Sharing {
   Index results = 0;
   int group = block_threads;  // threads per result: a power of two up to 32, or a block
@@ -115,7 +115,7 @@ inline Places places_of(const Reduce::Args& args) {
   return places;
 }
 
-/// What a result has on average: what sharing out goes by.
+/// Returns the mean number of terms per result, which the partition depends on.
 inline Index average_terms(const Reduce::Args& args) {
   const Index cuts = args.has_segments() ? larger<Index>(args.segments(), 1) : 1;
   return ceil_div(args.terms.size(), cuts);

@@ -40,8 +40,8 @@ __device__ __forceinline__ Index join_sums(Index a, Index b) {
   return static_cast<Index>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-/// What elements of T are added up in within one pack (i32 without a sign: it wraps; 32 bits hold a
-/// pack of smaller ones), and between packs.
+/// Types in which elements of T are accumulated within a pack (i32 as unsigned, which wraps; 32
+/// bits hold a pack of smaller ones), and between packs.
 template <class T>
 using PackSum = std::conditional_t<std::is_integral_v<T>,
                                    std::conditional_t<sizeof(T) < 4, std::int32_t, std::uint64_t>,
@@ -166,7 +166,7 @@ struct ProductFold {
   }
 };
 
-/// What extremes of T are compared in.
+/// Type in which extremes of T are compared.
 template <class T>
 using Compared = std::conditional_t<std::is_class_v<T>, float,
                                     std::conditional_t<sizeof(T) < 4, std::int32_t, T>>;

@@ -6,7 +6,7 @@
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 
-/// Where a result goes and what it becomes on the way.
+/// Destination of a result, and its conversion.
 struct Result {
   void* y;
   DType dtype;

@@ -23,7 +23,7 @@ struct AdjacentScratch {
   int is_last;
 };
 
-/// Of every result over the shares of the block, in the first share.
+/// Combines the block's shares of every result in the first share.
 template <class F>
 __device__ __forceinline__ typename F::State join_shares(const F& fold, AdjacentScratch<F>& scratch,
                                                          typename F::State state, int across) {
