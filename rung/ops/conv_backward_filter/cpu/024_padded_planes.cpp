@@ -121,7 +121,7 @@ class PlanesByFilters {
     g.q = channels;
     return plane_shape(g, sizeof(T), 1);
   }
-  /// As many channels as have sums of half a MiB.
+  /// Returns as many channels as have half a MiB of sums.
   [[nodiscard]] std::int64_t channels_that_fit() const {
     const std::int64_t a_term = round_up(filters_, columns) * static_cast<std::int64_t>(sizeof(T));
     return std::max<std::int64_t>(1, 524288 / a_term / taps_);

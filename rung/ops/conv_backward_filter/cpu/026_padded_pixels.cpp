@@ -113,7 +113,7 @@ class PixelsByFilters {
     return std::is_same_v<T, In> ? 0 : block_pixels * vectors_ * lanes;
   }
 
-  /// Of terms in the order t0 t1 t2 q, taps in the order of memory.
+  /// Sets the offsets of terms in the order t0 t1 t2 q, with taps in the order of memory.
   void set_offsets(std::int64_t* to) const {
     for_each_tap(g_, [&](const auto& t) {
       for (std::int64_t q = 0; q < g_.q; ++q) *to++ = bands_.offset(t[0], t[1], t[2]) + q;
@@ -142,7 +142,7 @@ class PixelsByFilters {
     }
   }
 
-  /// Where the filters of a block's pixels are: in dy, or widened in the panel.
+  /// Sets the filters of a block's pixels: in dy, or widened in the panel.
   void set_filters(const In* dy, T* panel, PixelBlock<T>& block) const {
     if constexpr (std::is_same_v<T, In>) {
       block.dy = dy;
@@ -177,7 +177,7 @@ class PixelsByFilters {
       for (std::int64_t t0 = 0; t0 < deep; ++t0) {
         if (g_.axis[0].source(o0, tap_at(g_.axis[0], t0)) < 0) continue;
         for (std::int64_t i = 0; i < tiles; ++i) {
-          // As many terms for each tile.
+          // Terms are divided evenly among the tiles.
           const cpu::Range part = cpu::part_of(terms, static_cast<int>(i), static_cast<int>(tiles));
           const auto rows = static_cast<int>(part.size());
           const std::int64_t term = t0 * terms + part.begin;
@@ -251,7 +251,7 @@ namespace {
 
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   const conv_layer::Gathered g = conv_layer::of_filters(args);
-  // As many slices as PixelsByFilters may make, of sums of whole vectors.
+  // Upper bounds: of a vector's lanes, and of the bands from which PixelsByFilters makes slices.
   constexpr std::int64_t most_lanes = 16, most_bands = std::int64_t{1} << 62;
   const auto sums =
       static_cast<double>(conv_backward_filter_cpu::slices_of(g, g.groups, most_bands) * g.groups) *

@@ -246,7 +246,7 @@ int shape_of(const ConvBackwardFilter::Args& args) {
   return args.geometry.group_filters() > shapes[1].rows ? 0 : 1;
 }
 
-/// As many as a large device holds at a time.
+/// Returns as many blocks as a large device holds at a time.
 std::int64_t blocks_of(int shape) { return std::int64_t{two_for_each / 2} * shapes[shape].blocks; }
 
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {

@@ -139,7 +139,7 @@ TEST(ConvBackwardFilterSimt, SlicesOfSmallFiltersAddUp) {
   }
 }
 
-// Of 4096 pixels the tensor-core rungs make slices, whose sums another kernel adds.
+// The tensor-core rungs cut 4096 pixels into slices, whose sums another kernel adds.
 TEST(ConvBackwardFilterSimt, SlicesOfPixelsAddUp) {
   Context context = Context::simt();
   Context host = Context::cpu(1);

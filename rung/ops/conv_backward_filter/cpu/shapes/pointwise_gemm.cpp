@@ -73,7 +73,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   for (std::int64_t group = 0; group < g.groups; ++group) {
     const TensorRef dw =
         part_of(args.dw, group * g.w_group, {g.m, g.q}, {g.w_strides[0], g.w_strides[1]});
-    // Of no image: zeros, as of no pixels.
+    // No images give zeros, as no pixels do.
     for (std::int64_t n = 0; n < std::max<std::int64_t>(images, 1); ++n) {
       const std::int64_t some = images == 0 ? 0 : pixels;
       const ConstTensorRef dy = part_of(args.dy, n * g.y_strides[0] + group * g.m * g.y_strides[1],

@@ -32,8 +32,8 @@ struct Term {
   int d, h, v;         // outside of every image where there is no such term
 };
 
-/// Where a term's elements lie from where a pixel begins; in the order that x is contiguous in:
-/// taps innermost, or channels.
+/// Returns the offsets of a term's elements from the start of a pixel, in the order in which x is
+/// contiguous: taps innermost, or channels.
 template <bool ChannelsInnermost, class T>
 __device__ __forceinline__ Term make_term(const FilterGradient<T>& p, std::int64_t index) {
   if (index >= p.terms) return {0, outside, outside, outside};
@@ -48,7 +48,7 @@ __device__ __forceinline__ Term make_term(const FilterGradient<T>& p, std::int64
           static_cast<int>(d), static_cast<int>(h), static_cast<int>(v)};
 }
 
-/// Where a pixel begins in x, and is in dy.
+/// Returns the start of a pixel in x, and its position in dy.
 template <class T>
 __device__ __forceinline__ Entry entry_of_pixel(const FilterGradient<T>& p, std::int64_t pixel,
                                                 std::int64_t end) {
@@ -68,7 +68,7 @@ __device__ __forceinline__ Entry entry_of_pixel(const FilterGradient<T>& p, std:
   return made;
 }
 
-/// Whether a pixel has a term within the image.
+/// Returns whether a pixel has a term within the image.
 template <class T>
 __device__ __forceinline__ bool meet(const FilterGradient<T>& p, const Entry& pixel,
                                      const Term& term) {
@@ -185,7 +185,7 @@ LaunchShape sliced_grid(const FilterGradient<T>& p, std::int64_t rows, std::int6
           .block = block_threads,
           .shared_bytes = shared_bytes};
 }
-/// Of the kernel that adds the slices.
+/// Returns the launch shape of the kernel that adds the slices.
 template <class T>
 LaunchShape sum_grid(const FilterGradient<T>& p) {
   return sum_grid<Accumulator<T>>(p.g.filters * p.terms, p.slices);
