@@ -24,7 +24,8 @@ namespace rung {
 namespace conv_backward_data_cpu {
 namespace {
 
-/// As many phases as are worth a team each: with greater strides most pixels meet no tap.
+/// Largest number of phases that are worth a team each: with greater strides most pixels have no
+/// tap.
 constexpr std::int64_t max_phases = 256;
 
 /// Zeros in all of dx.
@@ -38,7 +39,7 @@ void clear(const conv_layer::Gathered& g, int threads) {
   Axis axes[5] = {{g.images, g.y_strides[0]}, channels};
   for (int i = 0; i < 3; ++i) axes[i + (last ? 1 : 2)] = {g.axis[i].places, g.y_strides[2 + i]};
   if (last) axes[4] = channels;
-  // What is contiguous is one run.
+  // Contiguous axes form one run.
   int outer = 5;
   std::int64_t run = 1;
   while (outer > 0 && (axes[outer - 1].stride == run || axes[outer - 1].places == 1)) {
@@ -61,7 +62,7 @@ void clear(const conv_layer::Gathered& g, int threads) {
   });
 }
 
-/// In the fastest way.
+/// Computes a layer by the fastest algorithm.
 void make_layer(const conv_layer::Gathered& layer, Context& context, int threads) {
   conv_cpu::fastest_way(layer, context).layer_on(layer, context, threads);
 }

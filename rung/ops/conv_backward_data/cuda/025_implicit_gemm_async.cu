@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
                                     .outer_extent = packed.pitch,
                                     .depth_stride = packed.pitch},
                                    first_filter);
-    // Of dy a thread has the same places of all tiles: eight filters of a tap are copied where the
-    // tap meets a result, else zeros.
+    // A thread copies the same positions of dy in all tiles: eight filters of a tap where the tap
+    // has a result, else zeros.
     TappedPixel pixel[Ring::pixels];
 #pragma unroll
     for (int i = 0; i < Ring::pixels; ++i) {
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(block_threads)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// How many there are, up to max_phases.
+/// Returns the number of phases, up to max_phases.
 std::int64_t phases_of(const ConvBackwardData::Args& args, Phases<max_phases>& phases) {
   const Gathered g = conv_layer::transposed(args);
   const std::int64_t count = conv_layer::phases_of(g);
@@ -180,7 +180,7 @@ Work work(const ConvBackwardData::Args& args, const Context& context) {
   return async_facts(layers, cost, plan_async<ConvBackwardData>(layers, cost, context));
 }
 
-/// Of `count` phases, of which the first has the most terms.
+/// Launches `count` phases, of which the first has the most terms.
 template <int Max>
 void run_phases(const ConvBackwardData::Args& args, Context& context, Phases<Max>& phases,
                 int count) {

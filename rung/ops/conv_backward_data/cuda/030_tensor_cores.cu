@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(block_threads)
   for (int slot = 0; slot < pixel_slots; ++slot) {
     pixel[slot] = gathered_pixel(g, first_pixel + row + slot * rows_apart);
   }
-  // Of w eight threads copy the 128 bytes that a term has of all channels.
+  // Eight threads copy the 128 bytes of w that a term has of all channels.
   const int term_row = thread / (tile_filters / chunk);
   const int term_column = thread % (tile_filters / chunk) * chunk;
   const bool has_channels = first_filter + term_column < g.m;

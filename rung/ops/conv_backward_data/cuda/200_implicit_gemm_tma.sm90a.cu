@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Where phases lie that have been made: images x rows x columns x channels each.
+/// Buffers of completed phases: images x rows x columns x channels each.
 struct MadePhases {
   std::int64_t first[max_phases];  // element; -1 where no tap meets a result
   int rows, columns;               // strides, as far as there are places
@@ -193,8 +193,8 @@ void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
   }
 }
 
-/// Whether phases are stored where they belong: where each has terms, and enough tiles without
-/// slices.
+/// Returns whether phases are stored to dx directly: each has terms, and there are enough tiles
+/// without slices.
 bool is_direct(const ConvBackwardData::Args& args, const Context& context) {
   if (args.dx.shape[1] > 1 && args.dx.strides[1] != 1) return false;
   const std::int64_t phases = conv_layer::phases_of(conv_layer::transposed(args));

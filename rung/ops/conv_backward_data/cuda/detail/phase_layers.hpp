@@ -61,7 +61,7 @@ void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
   });
 }
 
-/// What conv's rung says of the phases.
+/// Returns whether conv's rung supports the phases.
 template <class Supports>
 Support supports_phases(const ConvBackwardData::Args& args, Supports&& supports) {
   if (args.dx.empty() || args.dy.empty()) return unsupported("nothing to do");
