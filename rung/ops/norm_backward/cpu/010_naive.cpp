@@ -81,7 +81,7 @@ class Naive {
       std::int64_t at[5];
       lines_.rows.offsets(row, at);
       result.rstd = static_cast<const Wide*>(args_.rstd.data)[at[NormBackward::row_rstd]];
-      // Where the squares of the row overflow rstd is 0, and x - mean may overflow.
+      // rstd is 0 where the squares of the row overflow, and x - mean may overflow.
       if (args_.mean.data != nullptr && result.rstd != 0) {
         result.center = static_cast<const Wide*>(args_.mean.data)[at[NormBackward::row_mean]];
       }
@@ -102,7 +102,7 @@ class Naive {
       const Sum distance = x(row, i) - result.center - result.rest;
       squares += distance * distance;
     }
-    // What overflows in the arithmetic of the contract overflows here, too (norm.hpp).
+    // A sum that overflows in the contract's arithmetic overflows here, too (norm.hpp).
     if (!std::isnan(squares) &&
         !norm_cpu::in_range(static_cast<Wide>(squares), static_cast<Wide>(result.center))) {
       return {};

@@ -40,7 +40,7 @@ Scale<Wide<T>> scale_of(const NormBackward::Args& args, const std::int64_t (&at)
     const W mean = args.mean.data != nullptr
                        ? static_cast<const W*>(args.mean.data)[at[NormBackward::row_mean]]
                        : W{0};
-    // Where the squares of the row overflow rstd is 0, and x - mean may overflow.
+    // rstd is 0 where the squares of the row overflow, and x - mean may overflow.
     return {rstd == 0 ? W{0} : mean, rstd, 0, mean};
   }
   const bool layer = args.kind == NormKind::layer;

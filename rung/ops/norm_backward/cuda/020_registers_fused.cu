@@ -21,7 +21,7 @@ using namespace norm_backward_cuda;
 constexpr int max_threads = 512;
 constexpr std::int64_t rows_a_chunk = 8;
 
-/// Of a thread: gamma and two sums take 3 registers per element, x and dy two packs of 4.
+/// Packs per thread: gamma and two sums take 3 registers per element, x and dy two packs of 4.
 template <class T>
 constexpr int packs = sizeof(T) == 2 ? 2 : 4;
 

@@ -15,7 +15,7 @@ namespace {
 using namespace norm_oracle;
 using Args = NormBackward::Args;
 
-/// What all elements of a row share.
+/// Values that all elements of a row share.
 struct Row {
   RowStatistics statistics;
   Real mean_g = 0;       // mean(g)
@@ -55,7 +55,7 @@ class Rows {
   [[nodiscard]] Real z(const Row& row, const Index& index) const {
     return row.statistics.z(element(args_.x, index));
   }
-  /// How far a rung's z may be off: see norm.hpp; nothing but rounding with given statistics.
+  /// Returns the error bound of a rung's z (norm.hpp): rounding alone, if statistics are given.
   [[nodiscard]] Real z_error(const Row& row, Real z) const {
     if (args_.rstd.data != nullptr) return 3 * unit(arithmetic_of(args_.x.dtype)) * std::abs(z);
     return row.statistics.z_error(z);

@@ -31,7 +31,7 @@ struct alignas(16) Part {
   Moments<W> moments;
 };
 
-/// How rows are cut, and what spans of rows found: [rows][spans].
+/// Partition of rows, and the partial results of spans: [rows][spans].
 template <class W>
 struct Spans {
   std::int64_t count;

@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(most_threads, kept == some ? 2 : 1)
   write_sums<kept>(call, chunks, reinterpret_cast<W*>(memory), dgamma, dbeta);
 }
 
-/// What is launched, and what a block needs.
+/// Launch plan, and the shared memory of a block.
 struct Plan {
   RowChunks chunks;
   int kept;

@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(warp_size* warps)
       if (!exists) return W{0};
       return convert<W>(x_row[columns.template offset<NormBackward::column_x>(i)]);
     };
-    // Of every eighth column from `begin` on; zeros where there is none.
+    // Loads every eighth column from `begin` on; zeros where there is none.
     const auto load = [&](std::int64_t begin, W(&x_values)[batch], W(&dy_values)[batch]) {
 #pragma unroll
       for (int b = 0; b < batch; ++b) {
@@ -167,8 +167,8 @@ Support supports(const NormBackward::Args& args, const Context& context) {
   return fits ? supported : unsupported("shared memory does not hold the sums of so many columns");
 }
 
-/// As many blocks as there are rows for; where each has sums of its own, more blocks are more sums
-/// to add up: as long for 32 rows as for 64 Ki of them.
+/// Returns as many blocks as there are rows for. Blocks with sums of their own add sums to combine:
+/// 32 rows take as long as 64 Ki of them.
 std::int64_t blocks_of(std::int64_t rows, std::int64_t n, bool sums) {
   const std::int64_t groups = ceil_div(rows, std::int64_t{warp_size});
   if (!sums) return groups;
