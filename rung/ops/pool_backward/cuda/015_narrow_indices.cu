@@ -45,7 +45,7 @@ __device__ __forceinline__ int tap_at(const NarrowAxis& axis, int o, int at) {
   return tap * axis.dilation == places ? tap : -1;
 }
 
-/// By how much an average's window was divided.
+/// Returns the divisor of an average's window.
 template <class T>
 __device__ __forceinline__ Accumulator<T> taps_of(const Gradients<T>& p, const Places& g, int oh,
                                                   int ow) {
@@ -121,7 +121,7 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return supports_narrow(args.rows, args.columns, args.dx.size());
 }
 
-/// Whether windows do not overlap.
+/// Returns whether windows do not overlap.
 bool are_apart(const PoolBackward::Args& args) {
   const auto along = [](const PoolAxis& axis) {
     return axis.stride >= axis.kernel && axis.dilation == 1;

@@ -29,7 +29,7 @@ struct Divisor {
   Real terms = 0;  // of absolute values
 };
 
-/// Of window (oh, ow), by its definition.
+/// Returns the divisor of window (oh, ow), by its definition.
 Divisor divisor_of(const Args& args, std::int64_t oh, std::int64_t ow) {
   Divisor divisor;
   const auto counts = [&](const PoolAxis& axis, std::int64_t place) {

@@ -40,12 +40,13 @@ ValueMaker positions(const PoolAxis& rows, const PoolAxis& columns, std::int64_t
   };
 }
 
-/// Of the size that norms of normal values have, some of them 0.
+/// Returns values of the size that norms of normal values have, some of them 0.
 double norm_values(std::int64_t, double uniform) {
   return uniform < 0.1 ? 0 : 0.5 + std::floor(uniform * 8);
 }
 
-// As pool's: images of every size, channels first and last, in the windows of networks.
+// Patterns as pool's survey has them: images of every size, channels first and last, in the windows
+// of networks.
 constexpr std::string_view survey_patterns[] = {
     ("(f32*3|bf16|f16|f64) 1..64x1..512x1..256x1..256,(k=2|k=3,s=2,p=1|k=3,s=1,p=1)"
      "(*2|,ceil|,average*2|,average,valid)"),
