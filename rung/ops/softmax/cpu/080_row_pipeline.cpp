@@ -249,7 +249,7 @@ class SoftmaxRows {
   HWY_INLINE const T* x_of(std::int64_t row) const { return x_ + args_.rows.offset<0>(row); }
   HWY_INLINE Y* y_of(std::int64_t row) const { return y_ + args_.rows.offset<1>(row); }
 
-  /// For rows that were gathered.
+  /// Constructs the pipeline for rows that were gathered.
   SoftmaxRows(const Softmax::Args& args, Sum scale, Sum* scratch)
       : args_(args), scale_(scale), scratch_(scratch) {}
 

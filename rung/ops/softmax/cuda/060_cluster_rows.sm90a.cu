@@ -63,7 +63,7 @@ struct Plan {
   std::size_t shared_bytes = sizeof(Packets);
   bool fits = true;
 };
-/// As few blocks as hold a row, two per SM.
+/// Returns the fewest blocks that hold a row, two per SM.
 template <class T>
 Plan plan_of(const Softmax::Args& args) {
   const std::int64_t packs = packs_of_row<T>(args);

@@ -12,7 +12,7 @@ namespace {
 
 using namespace softmax_oracle;
 
-/// What the elements of a row have in common.
+/// Values that all elements of a row share.
 struct RowSums {
   Real maximum = -std::numeric_limits<Real>::infinity();
   Real sum = 0;  // of exponentials

@@ -25,7 +25,8 @@ ValueMaker masked_values(std::int64_t last_extent) {
   };
 }
 
-/// In every fourth row a NaN, in every fourth a +infinity, in every fourth a -infinity.
+/// Returns values with a NaN in every fourth row, a +infinity in every fourth, a -infinity in every
+/// fourth.
 ValueMaker special_values(std::int64_t last_extent) {
   return [last_extent](std::int64_t index, double uniform) {
     const std::int64_t row = index / last_extent;

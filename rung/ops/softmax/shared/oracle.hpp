@@ -31,7 +31,7 @@ inline Real load(const ConstTensorRef& tensor, const Extents& at) {
   return load_as_double(tensor.dtype, static_cast<const std::byte*>(tensor.data) + offset * bytes);
 }
 
-/// What the elements of a row along `axis` have in common, by row.
+/// Values that the elements of a row along `axis` share, by row.
 template <class Sums>
 class RowCache {
  public:

@@ -14,7 +14,7 @@ inline bool are_below(double limit, const Softmax::Args& args, const Context& co
   return are_below(limit, args.scale, args.x, context);
 }
 
-/// What the naive rungs take.
+/// Accepts the inputs that the naive rungs compute correctly.
 Support supports_naive(const Softmax::Args& args, const Context& context);
 
 }  // namespace rung::softmax_values

@@ -80,9 +80,8 @@ TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
 }
 
 TEST(SoftmaxExponential, IsWithinTwoUnitsInTheLastPlace) {
-  // Of pairs (0, z) with z below -17 the sum is 1 to the last bit: y is the exponential alone. Its
-  // argument, z log2(e) in f32, is taken as it is: what rounding it costs is the contract's 8 |z|
-  // u.
+  // The sum of pairs (0, z) with z below -17 is 1 to the last bit: y is the exponential alone. Its
+  // argument, z log2(e) in f32, is used as it is: its rounding is the contract's 8 |z| u.
   Context context = Context::cpu(1);
   constexpr std::int64_t count = 100000;
   std::vector<float> x(2 * count);
