@@ -88,7 +88,7 @@ ActivationBackward::Call ActivationBackward::make(const Problem& problem, Inputs
   for (const ActivationFunction function : functions) {
     if (problem.has(to_string(function))) call.function = function;
   }
-  // What forward gives is within its range, its ends included.
+  // The values of y are those of the forward pass, the ends of its range included.
   ValueMaker maker;
   if (call.function == ActivationFunction::sigmoid) {
     maker = [](std::int64_t index, double uniform) { return index % 17 == 0 ? 1.0 : uniform; };

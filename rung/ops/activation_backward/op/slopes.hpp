@@ -15,7 +15,7 @@ namespace rung::activation_slopes {
 struct Tail {
   static constexpr int degree = 9;
   static constexpr float bound = 14;
-  /// Of the i-th power in P.
+  /// Returns the coefficient of the i-th power in P.
   static RUNG_HD constexpr float coefficient(int i) {
     constexpr float p[] = {0.119687693145F,  0.119551763229F,   0.110405179847F, 0.0775890643774F,
                            0.0984807401835F, -0.0837425490162F, 0.196940677017F, -0.232038482936F,
