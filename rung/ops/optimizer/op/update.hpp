@@ -17,7 +17,7 @@ struct OptimizerState {
   Sum v;
 };
 
-/// What all parameters share, in the type of the arithmetic.
+/// Constants that all parameters share, in the type of the arithmetic.
 template <class Sum>
 struct OptimizerUpdate {
   bool adam;
@@ -76,7 +76,7 @@ struct OptimizerUpdate {
   }
 };
 
-/// What gradients are multiplied with, of this norm.
+/// Returns the factor of gradients of this norm.
 RUNG_HD RUNG_ALWAYS_INLINE inline double clip_factor(double max_norm, double norm) {
   return max_norm > 0 && !(norm <= max_norm) ? max_norm / norm : 1.0;
 }

@@ -118,7 +118,7 @@ TEST_P(OptimizerOn, NormsOfLargeGradientsDoNotOverflow) {
             {.learning_rate = 1, .max_norm = 1, .norm = TensorRef(&norm, Extents{})});
   EXPECT_NEAR(norm / 1e25F, std::sqrt(40.0), 1e-5);
   EXPECT_NEAR(p[7], -1 / std::sqrt(40.0), 1e-6);
-  // Of nothing the norm is 0.
+  // The norm of no elements is 0.
   norm = -77;
   optimizer(context, TensorRef(p.data(), {0}), ConstTensorRef(g.data(), {0}),
             {.max_norm = 1, .norm = TensorRef(&norm, Extents{})});
