@@ -11,7 +11,7 @@ namespace {
 
 using namespace softmax_oracle;
 
-/// What the elements of a row have in common.
+/// Values that all elements of a row share.
 struct RowSums {
   Real sum = 0;    // of dy y; log: of dy
   Real terms = 0;  // of the absolute values of the same

@@ -14,7 +14,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// In every fourth row of y a NaN, in every fourth a +infinity, in every fourth a -infinity.
+/// Returns values with a NaN in every fourth row of y, a +infinity in every fourth, a -infinity in
+/// every fourth.
 ValueMaker special_values(std::int64_t last_extent, bool whole_numbers) {
   return [last_extent, whole_numbers](std::int64_t index, double uniform) {
     const std::int64_t row = index / last_extent;
@@ -28,7 +29,7 @@ ValueMaker special_values(std::int64_t last_extent, bool whole_numbers) {
   };
 }
 
-/// What log-softmax makes: at most 0.
+/// Returns a value as log-softmax gives it: at most 0.
 double log_value(std::int64_t, double uniform) { return -10 * uniform; }
 
 // Rows, few and long or many and short; along axes that are not the last; in place.

@@ -67,7 +67,7 @@ Support supports(const SoftmaxBackward::Args& args, const Context&) {
   return supported;
 }
 
-/// Of `lanes` adjacent rows each; the last of a run may be cut.
+/// Returns the number of blocks of `lanes` adjacent rows; the last of a run may be partial.
 std::int64_t blocks_of(const SoftmaxBackward::Args& args) {
   const std::int64_t run = larger(args.rows.run(), std::int64_t{1});
   return args.count() / run * ceil_div(run, std::int64_t{lanes});
