@@ -35,7 +35,7 @@ struct Tuning {
 constexpr Tuning tuning{
     .max_bytes = std::int64_t{8} << 20, .min_bytes = std::int64_t{512} << 10, .lanes = 8};
 
-/// As many chunks as there are lanes, within limits.
+/// Returns the chunk size for as many chunks as there are lanes, within limits.
 std::int64_t chunk_bytes(std::int64_t bytes) {
   const std::int64_t share = ceil_div(bytes, static_cast<std::int64_t>(tuning.lanes));
   return clamped(round_up(share, 4096), tuning.min_bytes, tuning.max_bytes);

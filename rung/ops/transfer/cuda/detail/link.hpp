@@ -73,7 +73,7 @@ inline void copy_async(const Context& context, void* to, const void* from, std::
 #endif
 }
 
-/// Whether host memory is page-locked already, so that copies need not be staged.
+/// Returns whether host memory is page-locked already, so that copies need no staging.
 inline bool is_page_locked(const void* memory) {
 #if defined(__CUDACC__)
   cudaPointerAttributes attributes{};
