@@ -12,8 +12,8 @@
 namespace rung {
 namespace {
 
-/// Scale of the errors of a transformed layer: the greatest elements of x around a pixel and of the
-/// filter, per channel.
+/// Returns the scale of the errors of a transformed layer: the greatest elements of x around a
+/// pixel and of the filter, per channel.
 template <class T>
 double magnitude_of_tiles(const Conv::Args& args, const std::int64_t (&at)[5]) {
   constexpr std::int64_t reach = 5;  // a tile of 6 x 6 holds the pixel's window

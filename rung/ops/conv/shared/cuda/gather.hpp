@@ -30,9 +30,9 @@ __device__ __forceinline__ GatheredPixel gathered_pixel(const Gathered& g, std::
   return made;
 }
 
-/// Offset that a term adds to a pixel's, and its position in w: term `index` of those before `end`,
-/// in the order in which x is contiguous, taps innermost, or channels, of which Together are one
-/// term.
+/// Returns the offset that a term adds to a pixel's, and its position in w: term `index` of those
+/// before `end`, in the order in which x is contiguous, taps innermost, or channels, of which
+/// Together are one term.
 template <bool ChannelsInnermost, int Together = 1>
 __device__ __forceinline__ Entry gathered_term(const Gathered& g, std::int64_t index,
                                                std::int64_t end) {
