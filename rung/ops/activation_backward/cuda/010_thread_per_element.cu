@@ -6,7 +6,6 @@
 // Cost     the lanes of a warp read and write neighboring elements, of f32 in full sectors; a load
 //          and an address for each element.
 // Limits   every valid call; where axes do not merge, a division per axis and element.
-// Tried    -
 // Source   the chain rule.
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"

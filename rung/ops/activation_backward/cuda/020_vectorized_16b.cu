@@ -8,7 +8,6 @@
 // Cost     every element once. gelu and silu: an exponential and a division or two, some 30
 //          instructions for 12 bytes of f32.
 // Limits   contiguous tensors; one that is aligned otherwise than dx is moved by elements.
-// Tried    -
 // Source   elementwise's ladder (ops/elementwise/cuda/040_vectorized_16b.cu).
 #include "rung/device/dependent.hpp"
 #include "rung/device/rows.hpp"
