@@ -7,7 +7,6 @@
 // Cost     the matrix of scores, Sq x Sk for every head, goes to memory and back three times: at
 //          4096 queries and keys 64 MB a head, where q, k, v and o together have 4.
 // Limits   f32; scores up to 1 GiB. Neighboring threads read rows of K that are D elements apart.
-// Tried    -
 // Source   A. Vaswani and others, Attention is all you need, 2017.
 #include "rung/core/integer.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"

@@ -11,7 +11,6 @@
 //          once per query: a load for each multiply-add, which all lanes of a warp share.
 // Limits   f32, D and Dv up to 64: q and the sum take 128 registers of each thread. Few queries
 //          leave the device empty.
-// Tried    -
 // Source   T. Dao and others, FlashAttention, 2022, algorithm 1.
 #include "rung/core/integer.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"

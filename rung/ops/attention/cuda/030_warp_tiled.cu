@@ -11,7 +11,6 @@
 //          into pieces of 128 columns, a block each.
 // Cost     2 (D + Dv) operations per score; of Dv > 128 the scores are made for each piece anew.
 // Limits   every valid call. Sums are f32 (f64) multiply-adds, an eighth of what tensor cores do.
-// Tried    -
 // Source   T. Dao, FlashAttention-2, 2023; NVIDIA CUTLASS, "Efficient GEMM", for register tiles.
 #include "rung/core/integer.hpp"
 #include "rung/device/collectives.hpp"

@@ -12,7 +12,6 @@
 // Limits   D and Dv up to 256, fewer than 2^31 keys, up to 64 rows. Sums are multiply-adds in
 //          registers: up to 8 rows (f64, or more than 128 columns: 4 and 2) per block; more rows
 //          read K and V again.
-// Tried    -
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023.
 #include "rung/device/load.hpp"
 #include "rung/ops/attention/cuda/shapes/split_kv.cuh"

@@ -11,7 +11,6 @@
 // Cost     the bytes of K and V. Partial results are 4 (Dv + 2) bytes per row and split.
 // Limits   f16 and bf16; D and Dv multiples of 8 up to 256; rows of K and V that 16 bytes align.
 //          More than 64 rows are tiles that read K and V again, from L2.
-// Tried    see EXPERIMENTS.md
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; J. Ainslie and
 //          others, GQA, 2023.
 #include "rung/ops/attention/cuda/shapes/split_kv_decode.cuh"
