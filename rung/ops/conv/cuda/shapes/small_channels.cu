@@ -13,11 +13,6 @@
 //          shared memory, where taps j, j + s, ... are the taps of a window that moves by one.
 // Limits   up to 4 channels, one group, images of two dimensions, columns without dilation; what is
 //          staged must fit in shared memory. f32, f16, bf16.
-// Tried    32 x 32 pixels, four of a thread eight rows apart: four loads of x and a wide one of w
-//          for sixteen multiply-adds, 72 % of them for nothing on images of 34 x 34 (1068 us for
-//          1000x4x40x40,out=16,k=7 on an H100). x staged by one load of a thread at a time: 506 us,
-//          mostly waiting. Eight pixels of eight filters, for half the loads of w: 134 registers,
-//          412 us where four pixels took 337.
 #include "rung/device/activate_all.hpp"
 #include "rung/ops/conv/shared/cuda/rungs.hpp"
 
