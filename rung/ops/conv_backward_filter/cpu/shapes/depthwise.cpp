@@ -11,8 +11,6 @@
 // Limits   one filter per channel (C = K = G), channels contiguous, up to 128 taps; f32, f16, bf16.
 //          Bands are cut into slices that depend on the shape alone, and whose sums are added in
 //          their order.
-// Tried    row by row, without a copy: the edges of rows of a dozen pixels cost as much as all
-//          others.
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/cpu/foreach_target.hpp"
 
