@@ -13,12 +13,6 @@
 // Cost     every operand once, the result once.
 // Limits   rows that are contiguous in every operand (or repeat one element), whose packs lie
 //          aligned in all tensors at once; several axes only with rows of whole packs.
-// Tried    on an H200, relu of 2^28 f32: one pack a thread 4273 GB/s, two 4139, four 4119, eight
-//          4107; loads past L1 or stores marked for early eviction 3949 to 4135. gelu in f32: two
-//          packs 3848, four 4089; in bf16: one 4042, two 4137. One kernel for all functions needs
-//          the registers of the heaviest: add in bf16 then made 3915 GB/s, with its own 4352. A row
-//          added to each of 16384 (f32, copy 4207): found by divisions 3846, by the grid 4259; two
-//          and four rows per thread 4222 and 4191, loads of x past L1 4146.
 // Source   J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, 2013.
 #include "rung/ops/elementwise/cuda/040_vectorized_16b.cuh"
 

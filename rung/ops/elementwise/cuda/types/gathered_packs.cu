@@ -11,7 +11,6 @@
 // Limits   functions of two or three floating-point operands; z dense, and an operand that is in
 //          its order; less than 2^31 elements. An operand that runs across z's rows is no faster
 //          than with strided.
-// Source   -
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/ops/elementwise/cuda/detail/packs.hpp"
