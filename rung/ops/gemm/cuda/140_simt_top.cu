@@ -9,11 +9,6 @@
 //          a thread.
 // Limits   the issue rate: of 139 instructions 128 are multiply-adds. An operand that is contiguous
 //          along k is copied 4 bytes at a time; two such operands cost 10 %.
-// Tried    on an H200, 4096 cubed, as trial kernels that can do nothing else, against 52.7 TFLOP/s
-//          (the rung: 50.9): multiply-adds always from the first column
-//          on 51.2; 4 stages 52.4, and with all copies of a tile in one step 50.3; 16 steps per
-//          tile
-//          49.3; 128 x 128 tiles of 16 x 8 elements per thread 50.4.
 // Source   CUTLASS and cuBLAS kernel names for the tile sizes; salykova, "Fast multi-level matrix
 //          multiplication on GPU" (sgemm.cu) for 4-byte cp.async that turns A around.
 #include <array>

@@ -11,7 +11,6 @@
 // Limits   none: every layout, stride and alignment. Lines that begin anywhere are loaded as the
 //          aligned chunks that hold them and shifted in registers; what is contiguous along no axis
 //          element by element. Products of mma.sync reach two thirds of a Hopper's tensor cores.
-// Tried    -
 // Source   PTX ISA, ldmatrix; CUTLASS, "Implicit GEMM"'s permuted shared-memory layout.
 #include "rung/cpu/split.hpp"  // types: float f16 bf16
 #include "rung/ops/gemm/cuda/220_ldmatrix_pipeline.cuh"

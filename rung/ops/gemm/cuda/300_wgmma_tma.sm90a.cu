@@ -10,7 +10,6 @@
 // Limits   operands that TMA takes: 16-byte aligned, strides of a multiple of 16 bytes; tf32 only
 //          with k contiguous. The warps that multiply also ask for tiles: they wait for the
 //          products of one before the next can be fetched in its place.
-// Tried    -
 // Source   PTX ISA, wgmma and cp.async.bulk.tensor; the recipe of fast.cu's second kernel.
 #include "rung/device/stage_ring.hpp"
 #include "rung/ops/gemm/cuda/detail/tensor_job.hpp"

@@ -10,7 +10,6 @@
 // Cost     the bytes of a 128 x 256 tile: a quarter less than 128 x 128.
 // Limits   as wgmma_tma. While a block writes C, its tensor cores rest; so do an SM's at the end,
 //          unless the tiles of C are a multiple of the SMs.
-// Tried    -
 // Source   CUTLASS, "Warp-specialized kernel design"; fast.cu.
 #include "rung/device/collectives.hpp"
 #include "rung/device/tile/roles.hpp"

@@ -11,7 +11,6 @@
 // Limits   as wgmma_tma. The tensor cores rest while sums go to shared memory; beta, bias and
 //          activations, which are applied on the way, take that much longer. A C that TMA cannot
 //          write, a bias that is a matrix, and beta with a residual take an epilogue by threads.
-// Tried    -
 // Source   CUTLASS, "Persistent, cooperative kernels"; Triton's tutorials, grouped order of tiles.
 #include "rung/cpu/split.hpp"  // types: float f16 bf16
 #include "rung/ops/gemm/cuda/320_persistent.cuh"

@@ -9,7 +9,6 @@
 // Cost     bytes from L2 of a tile of 256 x 256, in blocks of 128 x 256.
 // Limits   as persistent. C of up to 128 rows leaves half of the blocks without work; two blocks
 //          wait for the slower one.
-// Tried    -
 // Source   CUTLASS, TMA multicast; fast.cu, where it brought 4 %.
 #include "rung/device/collectives.hpp"
 #include "rung/device/tile/roles.hpp"

@@ -9,8 +9,6 @@
 // Cost     of each tile that is cut, and each of its slices, 128 KiB written and read, mostly
 //          within L2; a second launch, which is set up while the first one ends.
 // Limits   as persistent. Where tiles fill the last wave there is nothing to gain.
-// Tried    equal parts of all steps of k, as in the paper: blocks that are each at another step of
-//          k share no operands in L2 (EXPERIMENTS.md).
 // Source   Osama et al. 2023, "Stream-K: work-centric parallel decomposition", its hybrid
 //          schedules.
 #include "rung/cpu/split.hpp"  // types: float f16 bf16

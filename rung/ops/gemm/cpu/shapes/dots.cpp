@@ -11,7 +11,6 @@
 // Cost     8 loads for 16 vectors of multiply-adds; some 45 instructions for 16 elements of C.
 // Limits   rows of A contiguous, and columns of B - up to 16 are copied where they are not -, at
 //          most 16 rows or columns in C.
-// Source   -
 #include "rung/cpu/foreach_target.hpp"
 
 #include <tuple>

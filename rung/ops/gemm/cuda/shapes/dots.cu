@@ -9,7 +9,6 @@
 // Cost     a row and a column of memory, mostly L2 or L1, for each element of C.
 // Limits   some thousand elements; each load of an operand that is not contiguous along k touches
 //          32 sectors.
-// Tried    -
 // Source   the CPU's dots; NVIDIA, threadFenceReduction sample, for the ticket.
 #include "rung/ops/gemm/cuda/shapes/dots.cuh"
 

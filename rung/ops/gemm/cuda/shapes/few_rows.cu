@@ -11,8 +11,6 @@
 //          numbers per element of C and slice, where there are slices.
 // Limits   memory up to some 16 rows of f32; beyond, multiply-adds. 16-bit operands are converted
 //          to f32 in registers: tensor cores are better from some 8 rows on.
-// Tried    lines that begin anywhere by chunks of 16 bytes that are shifted in registers: a quarter
-//          of bandwidth on an H100 (EXPERIMENTS.md); a lane per element of the line came of it.
 // Source   cuBLAS gemv kernels' names in a profile; CUTLASS, gemv.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16
 #include "rung/ops/gemm/cuda/detail/rung.hpp"

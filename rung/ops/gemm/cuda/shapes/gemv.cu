@@ -11,7 +11,6 @@
 // Cost     the matrix once; the vector from the caches, at the rate of the matrix.
 // Limits   memory; of small ones the latency of a load, of the sums across a block and, where
 //          blocks share sums, of a ticket.
-// Tried    -
 // Source   cuBLAS gemv kernels' names in a profile.
 #include <cmath>
 

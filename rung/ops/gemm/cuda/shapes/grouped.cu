@@ -8,7 +8,6 @@
 //          tiles. gemm_grouped() launches it; as a rung it makes a list of a batch.
 // Cost     a launch for up to 200 products: what each costs alone where they are small.
 // Limits   f32 and f64 without tensor cores. Large products have faster kernels, one by one.
-// Tried    -
 // Source   CUTLASS, "Grouped GEMM": the persistent scheduler.
 #include <type_traits>
 #include <vector>

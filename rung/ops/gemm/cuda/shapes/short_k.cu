@@ -11,10 +11,6 @@
 // Cost     C once; A once for 128 columns, B once for 64 to 512 rows. Per row and lane, 4 k
 //          multiply-adds and 58 other instructions: what nvcc makes of f32 without an epilogue.
 // Limits   k up to 16.
-// Tried    an epilogue per element, with its addresses and its branches: 0.25 of bandwidth on an
-//          H100 (EXPERIMENTS.md); pointers that move and branches per row came of it. B's columns
-//          one by one, and again for each 64 rows: 4096 x 4096 x 16 in 62 us, cuBLAS 36; by packs,
-//          and for several tiles: 44. Adjacent warps came of it. One row at a time: 35, two: 29.
 // Source   the CPU's short_k.
 #include "rung/core/integer.hpp"
 #include "rung/device/activate_all.hpp"

@@ -8,7 +8,6 @@
 //          against split_k: one launch, and no partial sums in memory.
 // Cost     as a tile of that size; at the end, 4 bytes of shared memory per element and group.
 // Limits   C of more than a few tiles per SM is simt_top's; of few tiles and long k, split_k's.
-// Tried    -
 // Source   CUTLASS, "Parallelized reductions: sliced K".
 #include <array>
 

@@ -11,8 +11,6 @@
 // Cost     A, B and C once. A thread reads 2 t numbers from shared memory for t^2 multiply-adds.
 // Limits   shared memory: half the multiply-add rate with 4 x 4 elements per thread. C of up to
 //          64 x 64 or 128 x 128; k of any length, in parts that fit.
-// Tried    operands element by element: some 30 instructions each; f32 78 x 15 x 49, 3033 products,
-//          98 us on an H100 (45 so, cuBLAS 55).
 // Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016: several products
 //          per block.
 #include <cmath>

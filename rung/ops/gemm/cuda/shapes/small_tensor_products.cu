@@ -11,7 +11,6 @@
 //          instructions.
 // Limits   memory. Operands of one product in 96 KiB. Lines that begin at odd addresses are copied
 //          element by element, through registers.
-// Tried    -
 // Source   MAGMA, "Fast batched matrix multiplication for small sizes", ISC 2016.
 #include <cmath>
 

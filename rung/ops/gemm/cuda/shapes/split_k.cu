@@ -7,8 +7,6 @@
 //          short k, there is one slice and nothing else changes: the sums go straight to C.
 // Cost     the partial sums are written and read once: 8 bytes per element of C and slice.
 // Limits   a second launch, and no more than 32 MiB of partial sums.
-// Tried    atomicAdd into C needs no workspace, but its order, and so its rounding, changes from
-//          run to run.
 // Source   CUTLASS, "Parallelized reductions: split K".
 #include <array>
 

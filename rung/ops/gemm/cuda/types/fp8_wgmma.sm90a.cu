@@ -9,7 +9,6 @@
 // Cost     half the bytes of 16-bit operands per product; an addition per sum and 128 steps of k.
 // Limits   wgmma takes 8-bit operands with k contiguous only: others, and those that TMA does not
 //          take, are first copied, up to 1 GiB. C is written by threads where TMA cannot write it.
-// Tried    -
 // Source   DeepSeek-AI, "DeepSeek-V3 Technical Report", section 3.3.2, for the promoted sums.
 #ifndef RUNG_SPLIT_TYPE
 #define RUNG_SPLIT_TYPE e4m3, e4m3

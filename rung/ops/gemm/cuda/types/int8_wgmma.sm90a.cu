@@ -7,7 +7,6 @@
 // Cost     as fp8_wgmma, without the additions. C is four times as wide as the operands.
 // Limits   as fp8_wgmma: operands whose k is not contiguous are copied first. k is not cut into
 //          slices. C is written by threads where TMA cannot write it.
-// Tried    -
 // Source   PTX ISA, "Asynchronous warpgroup level matrix multiply-accumulate".
 #include "rung/device/collectives.hpp"
 #include "rung/device/tile/roles.hpp"

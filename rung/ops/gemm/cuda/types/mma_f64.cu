@@ -14,7 +14,6 @@
 //          3 KiB of shared memory for each four steps of k, in a quarter of the time of its 16
 //          instructions.
 // Limits   the tensor cores.
-// Tried    m16n8k16, whose operands the compiler gathers by moves (EXPERIMENTS.md).
 // Source   PTX ISA, "Matrix fragments for mma.m16n8k4, m16n8k8 and m16n8k16 with .f64".
 #include <cmath>
 

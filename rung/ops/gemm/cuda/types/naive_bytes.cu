@@ -7,8 +7,6 @@
 // Cost     2 loads per multiply-add, and conversions that GPUs before compute capability 8.9 have
 //          no instruction for.
 // Limits   as naive_coalesced. The general rung: any strides, any size.
-// Tried    -
-// Source   -
 #include <algorithm>
 
 #include "rung/device/tile/epilogue.hpp"

@@ -7,7 +7,6 @@
 //          cost a copy instruction per element and tile.
 // Cost     the copy: an operand read and written once, n^2 work beside n^3.
 // Limits   products large enough for that; copies of up to 1 GiB of workspace.
-// Tried    -
 // Source   Goto & van de Geijn, "Anatomy of high-performance matrix multiplication", 2008: packing.
 #include "rung/ops/gemm/cuda/detail/pack.hpp"
 #include "rung/ops/gemm/cuda/detail/simt_top.hpp"

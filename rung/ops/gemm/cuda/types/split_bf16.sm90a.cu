@@ -8,7 +8,6 @@
 //          k go to f32 additions, because tensor cores cut off where additions round.
 // Cost     10 bytes per element to split it; six times the products of bf16.
 // Limits   up to 2 GiB of parts. Infinity times a part that is zero is NaN.
-// Tried    -
 // Source   Henry, Tang, Heinecke, "Leveraging the bfloat16 Artificial Intelligence Datatype For
 //          Higher-Precision Computations"; Ootomo, Yokota, "Recovering single precision accuracy
 //          from Tensor Cores", for the additions.
