@@ -10,7 +10,6 @@
 //          element; a search per cell and block before the first.
 // Limits   edges, guide and table must fit shared memory: some 19000 bins of f64, 28000 of f32.
 //          Edges that crowd in one cell cost a search there.
-// Tried    -
 // Source   the guide table of H. Chen and Y. Asau 1974, On generating random variates from an
 //          empirical distribution.
 #include <bit>

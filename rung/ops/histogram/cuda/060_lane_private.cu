@@ -8,7 +8,6 @@
 //          that the additions stay atomic.
 // Cost     128 bytes of shared memory a bin; 32 counters a bin to add up at the end.
 // Limits   f32 and u8, bins of equal width; 1816 bins on an H200. Loads of single elements.
-// Tried    -
 // Source   R. Shams and R. Kennedy, "Efficient histogram algorithms for NVIDIA CUDA compatible
 //          devices", 2007, where threads had columns; C. Nugteren et al., "High performance
 //          predictable histogramming on GPUs", 2011.

@@ -11,12 +11,6 @@
 // Cost     x once a slice. Each block adds its table to counts: 132 blocks with 50000 bins each
 //          make 6.6 million atomic additions on L2, neighbors together.
 // Limits   contiguous x; bins of equal width; not u8, which has 256 values.
-// Tried    H200, f32. 50000 bins, 2^28: two loads in flight 309 us, four 249. 400000 bins, 2^26, in
-//          seven slices: 560 us with one block more than fits at once, 331 without. 1000000 bins,
-//          2^28: plain atomic operations 2.7 ms too where values are random; merging is for those
-//          that are not. bf16, 1024 bins, 2^29: the single copy costs 327 us, the eight of
-//          multi_copy_vectorized 243.
-// Source   -
 #include "rung/core/bounds.hpp"
 #include "rung/ops/histogram/cuda/detail/walk.hpp"
 
