@@ -10,8 +10,6 @@
 //          decided once per column.
 // Cost     18 rows of 3 loads per 16 results; x from memory once.
 // Limits   sobel; any strides.
-// Tried    -
-// Source   -
 #include "rung/ops/image/cuda/detail/rows.hpp"
 
 namespace rung {
