@@ -6,7 +6,6 @@
 // Cost     every tensor once, and the gradients once more to clip; an access of 4 bytes or 2 and an
 //          address for each of up to 8.
 // Limits   every valid call; where axes do not merge, a division per axis and element.
-// Tried    -
 // Source   the papers named in optimizer.hpp.
 #include "rung/ops/optimizer/cuda/detail/clip.hpp"
 

@@ -8,7 +8,6 @@
 // Cost     as thread_per_element: every tensor once, gradients once more to clip.
 // Limits   contiguous tensors of one order; one that is aligned otherwise than the parameters is
 //          moved by elements.
-// Tried    -
 // Source   the structure of Apex's multi-tensor optimizers.
 #include "rung/ops/optimizer/cuda/detail/clip.hpp"
 
