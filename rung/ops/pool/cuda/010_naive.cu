@@ -7,7 +7,6 @@
 //          windows, so that with a stride of 2 every load uses half of its sectors; the other half
 //          comes from the L1 cache with the next tap.
 // Limits   f32, maximum and average; no indices, bias or activation.
-// Tried    -
 // Source   the definition.
 #include "rung/core/integer.hpp"
 #include "rung/device/device.hpp"

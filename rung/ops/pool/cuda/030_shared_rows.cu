@@ -10,7 +10,6 @@
 //          tile reads 17 x 129 for 16 x 128. kh kw shared loads per output; with a stride of 2 two
 //          lanes of a warp meet at every bank.
 // Limits   contiguous rows; tiles whose rows fit in 48 KiB.
-// Tried    -
 // Source   V. Volkov, Better performance at lower occupancy, 2010, on what a thread should take.
 #include "rung/ops/pool/cuda/detail/images.hpp"
 #include "rung/ops/pool/shared/facts.hpp"

@@ -11,8 +11,6 @@
 // Cost     kh / sh loads per element of x, all but the first from the L1 or L2 cache; a store to
 //          shared memory per column of x and row of y, and kw loads per output.
 // Limits   contiguous rows of up to 48 KiB, widened; maximum, with its position, average, l2.
-// Tried    -
-// Source   -
 #include <type_traits>
 
 #include "rung/ops/pool/cuda/detail/images.hpp"

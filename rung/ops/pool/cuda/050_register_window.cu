@@ -12,8 +12,6 @@
 //          cache: x from memory once.
 // Limits   these windows, square, undilated; contiguous rows; no indices, no weights; fewer
 //          than 2^31 threads.
-// Tried    -
-// Source   -
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool/shared/small_window.hpp"

@@ -9,8 +9,6 @@
 // Cost     a load per pack of the window, four in flight per lane, or eight of one element; up to
 //          five shuffles.
 // Limits   windows of one piece, all taps within the image; no indices, no weights.
-// Tried    -
-// Source   -
 #include "rung/device/collectives.hpp"
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"

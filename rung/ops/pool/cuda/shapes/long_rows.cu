@@ -8,8 +8,6 @@
 // Cost     kh kw loads per output, most of them from the L1 cache. The end of a row leaves lanes
 //          idle.
 // Limits   windows of 2 or 3 columns, contiguous rows of y; maximum and average, no indices.
-// Tried    -
-// Source   -
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 

@@ -9,8 +9,6 @@
 //          multiple of a vector: then a lane has one.
 // Cost     a load per tap and pack of channels, four in flight per thread; a barrier per window.
 // Limits   contiguous channels; no indices, no weights; images of up to 2^29 along an axis.
-// Tried    -
-// Source   -
 #include "rung/device/shared.hpp"
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"

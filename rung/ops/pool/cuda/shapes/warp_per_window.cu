@@ -9,8 +9,6 @@
 // Cost     ceil(kh kw / 32) loads per lane and five shuffles. Lanes beyond the taps of a small
 //          window idle.
 // Limits   no indices.
-// Tried    -
-// Source   -
 #include "rung/device/collectives.hpp"
 #include "rung/ops/pool/cuda/detail/images.hpp"
 #include "rung/ops/pool/shared/facts.hpp"

@@ -8,8 +8,6 @@
 //          kind, type and layout.
 // Cost     kh kw loads per output, most of them from the L1 cache.
 // Limits   every valid call. Loads of one element each.
-// Tried    -
-// Source   -
 #include "rung/ops/pool/cuda/detail/images.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 

@@ -8,7 +8,6 @@
 //          third of that. A short window is otherwise index arithmetic.
 // Cost     kh kw loads per output, most of them from the L1 cache.
 // Limits   fewer than 2^31 outputs; images of up to 2^29 along an axis.
-// Tried    -
 // Source   H. Warren, Hacker's Delight, section 10-9.
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"

@@ -9,8 +9,6 @@
 // Cost     of 3 x 3 with a stride of 1, 18 loads for 4 outputs; of a stride of 2, 27.
 // Limits   2 x 2 or 3 x 3, square, undilated; contiguous channels; no indices, no weights; fewer
 //          than 2^31 threads. A load is one element.
-// Tried    -
-// Source   -
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool/shared/small_window.hpp"

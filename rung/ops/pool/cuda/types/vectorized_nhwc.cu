@@ -8,8 +8,6 @@
 //          overlap are done while their rows are in the L2 cache.
 // Limits   contiguous channels in a multiple of 16 bytes; no indices; of the activations relu;
 //          fewer than 2^31 threads.
-// Tried    -
-// Source   -
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 
