@@ -8,8 +8,6 @@
 // Cost     (kh / sh) (kw / sw) loads of dy per element, and as many of indices for max; most come
 //          from the L1 cache.
 // Limits   every valid call.
-// Tried    -
-// Source   -
 #include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 

@@ -6,7 +6,6 @@
 // Changes  against gather, which spends 700 to 1000 instructions on an element.
 // Cost     as gather's: (kh / sh) (kw / sw) loads of dy per element, and of what else a kind needs.
 // Limits   fewer than 2^31 elements; images of up to 2^29 along an axis.
-// Tried    -
 // Source   H. Warren, Hacker's Delight, section 10-9.
 #include "rung/device/divisor.hpp"
 #include "rung/ops/pool/shared/facts.hpp"

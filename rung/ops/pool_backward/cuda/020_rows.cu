@@ -8,8 +8,6 @@
 // Cost     (kh / sh) (kw / sw) loads of indices, or of dy, per element, most of them from the L1
 //          cache.
 // Limits   maximum, average and l2, without dilation; rows of all tensors contiguous.
-// Tried    -
-// Source   -
 #include <cstdint>
 
 #include "rung/ops/pool/shared/facts.hpp"

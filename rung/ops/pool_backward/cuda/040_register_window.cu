@@ -10,8 +10,6 @@
 // Cost     of 3 x 3 with a stride of 2, 6 windows for 4 elements; of 2 x 2, 2 windows.
 // Limits   these windows, square, undilated; maximum and average; rows of all tensors contiguous;
 //          fewer than 2^31 threads.
-// Tried    -
-// Source   -
 #include <cstdint>
 
 #include "rung/ops/pool/shared/facts.hpp"

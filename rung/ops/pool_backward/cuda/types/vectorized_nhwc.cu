@@ -7,8 +7,6 @@
 //          arithmetic, and wide loads and stores.
 // Cost     (kh / sh) (kw / sw) loads of 16 bytes of dy for as much of dx, and of its indices.
 // Limits   contiguous channels in a multiple of 16 bytes; maximum and average, without dilation.
-// Tried    -
-// Source   -
 #include "rung/device/take_axis.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
