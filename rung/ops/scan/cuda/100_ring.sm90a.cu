@@ -16,12 +16,6 @@
 //          the second level of cache.
 // Limits   Hopper; sums without segments, contiguous lines that begin on 16 bytes. Short inputs do
 //          not fill the ring.
-// Tried    H200, 2^28 floats, 536 us. Totals published by the warp that looks back, after it was
-//          done with the tile before: 1590. Groups of 64 tiles instead of 128: 584; of 256: 549.
-//          Against the latter: tiles of 16 KiB 581; of 8 KiB in two blocks 738; four buffers
-//          instead of six 608; two blocks of 96 KiB 567; results by bulk copies 562. Tiles by a
-//          counter instead of in advance: 529 against 531. Streaming stores, and loads that are
-//          evicted first: 560 and 577 even without look-back, so no gain.
 // Source   D. Merrill & M. Garland 2016 for the look-back; NVIDIA, CUDA C++ Programming Guide, for
 //          bulk copies and asynchronous barriers.
 #include "rung/core/bounds.hpp"

@@ -7,7 +7,6 @@
 //          line: for lines of a few elements it stays the fastest.
 // Cost     As serial.
 // Limits   f16 is widened and rounded one by one, in software.
-// Source   -
 #include "rung/ops/scan/cpu/detail/heads.hpp"
 #include "rung/ops/scan/op/operations.hpp"
 

@@ -8,8 +8,6 @@
 //          memory, not in one for each warp; and a line needs only as many threads as it fills.
 // Cost     each element read and written once; 35 shuffles for 2 KiB of floats.
 // Limits   sums without segments. Parallel over lines only. Lines under 2 KiB leave lanes idle.
-// Tried    H200, 8192 x 4096 f32: 3982 GB/s (warp_a_line 3737); 1981 while nvcc made four stores of
-//          each 16 bytes, as it did in warp_a_line (2143).
 // Source   as warp_shuffle.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda/detail/tile.hpp"

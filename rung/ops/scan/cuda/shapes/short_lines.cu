@@ -10,7 +10,6 @@
 //          line's lanes a shuffle per halving of them.
 // Limits   lines of 2 to 128 elements that follow one another in x and y, in either direction; no
 //          segments.
-// Tried    -
 // Source   as warp_shuffle.
 #include "rung/device/row_chunk.hpp"
 #include "rung/ops/scan/cuda/detail/scan.hpp"
