@@ -15,7 +15,6 @@
 //          loaded once (and the rows around each band of 128 once more), y stored once.
 // Limits   Every valid call; one thread. A separable mask of three axes goes through memory once
 //          more. Along a row every tap is an unaligned load.
-// Tried    See EXPERIMENTS.md.
 #include <algorithm>
 
 #include "rung/cpu/foreach_target.hpp"

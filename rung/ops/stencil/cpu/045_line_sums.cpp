@@ -9,7 +9,6 @@
 //          m + n multiply-adds. Against block_sums: unit stride and no chain of additions.
 // Cost     Ring of 3 m lines, in L2 for the most part. x loaded once, y stored once.
 // Limits   Windows of one or two axes, with more than 3 rows or columns; one thread.
-// Tried    See EXPERIMENTS.md.
 // Source   See 026_block_sums.cpp.
 #include <algorithm>
 

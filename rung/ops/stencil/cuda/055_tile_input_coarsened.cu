@@ -8,7 +8,6 @@
 // Cost     under 9 x 9, a tile of 40 x 40: 2,304 loads for 1,600 x 81 uses, 56.25 each, where
 //          tile_input has 36.00.
 // Limits   f32; one or two axes, a contiguous mask.
-// Source   -
 #include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 
 namespace rung {

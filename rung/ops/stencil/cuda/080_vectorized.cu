@@ -11,7 +11,6 @@
 // Cost     for four rows and four taps of one row of x a load of elements, up to four of weights
 //          and up to 64 multiply-adds. x from global memory (31 + m)(127 + n) / 4096 times.
 // Limits   masks of one or two axes; contiguous rows; not f64. A separable mask is multiplied out.
-// Tried    -
 // Source   V. Volkov, Better performance at lower occupancy, GTC 2010, for sums in registers.
 #include "rung/device/load.hpp"
 #include "rung/ops/stencil/cuda/detail/arrays.hpp"

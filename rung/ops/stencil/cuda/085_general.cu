@@ -7,7 +7,6 @@
 // Cost     two loads, mostly from L1, for every tap, and the weights of a separable mask multiplied
 //          anew.
 // Limits   slow: load instructions and index arithmetic.
-// Source   -
 #include "rung/ops/stencil/cuda/detail/arrays.hpp"
 
 namespace rung {

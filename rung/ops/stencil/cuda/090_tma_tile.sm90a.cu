@@ -9,7 +9,6 @@
 // Cost     a load from shared memory for up to 4 multiply-adds, and a weight for two. x from global
 //          memory (31 + m)(66 + n) / 2048 times.
 // Limits   f32; one or two axes; zero edges; rows of x from multiples of 16 bytes on.
-// Tried    -
 // Source   CUDA C++ Programming Guide, "Tensor memory access"; PTX ISA, cp.async.bulk.tensor.
 #include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/ops/stencil/cuda/detail/arrays.hpp"

@@ -13,7 +13,6 @@
 //          that a warp makes; in three axes, where a block makes 16 rows, 18 / 16 times that.
 // Limits   f32, f16, bf16 and u8, x and y alike; contiguous rows; masks of up to nine rows that
 //          reach up to four columns to either side, in three axes of 3 x 3 and up to three planes.
-// Tried    -
 // Source   P. Micikevicius, 3D finite difference computation on GPUs using CUDA, 2009, for the
 //          queue.
 #include <utility>

@@ -14,8 +14,6 @@
 // Limits   f32; one or two axes; zero edges, two iterations or more, masks of 3 or 5 columns, and
 //          no more rows, about the element; contiguous rows. In the iterations between, places
 //          outside the array stay 0.
-// Tried    two tiles in shared memory, of 64 x 64 elements: 5.13 ms for ten iterations of 3 x 3 on
-//          8192 x 8192 (H100), where ten calls of tma_tile take 2.03 ms.
 // Source   J. Meng and K. Skadron, Performance modeling and automatic ghost zone optimization for
 //          iterative stencil loops on GPUs, ICS 2009; K. Matsumura et al., AN5D, CGO 2020, for
 //          queues in registers.
