@@ -13,9 +13,6 @@
 //          compute, copy out, the host's own copies - plus filling and draining.
 // Limits   every valid call; small ones are one chunk, and gain nothing. In the simulator streams
 //          are immediate: what is checked there is that no chunk is lost, doubled or overwritten.
-// Tried    on an H200's host of 16 cores, 256 MiB each way from and to pageable memory: 8 chunks of
-//          8 MiB in flight 6.8 ms, of 4 MiB 7.4, of 1 MiB 13; 4 chunks of 8 MiB 7.8; results not
-//          by non-temporal stores 8.8; 8 threads 8.9, 4 threads 22, one 61.
 // Source   CUDA C++ Best Practices Guide, "Concurrent copy and execute".
 
 #include "rung/core/bounds.hpp"
