@@ -7,7 +7,6 @@
 // Cost     for an element a load, a store, and an addition a side.
 // Limits   the rung for all element sizes and all strides: 16-byte elements move in one access
 //          each, smaller ones waste the width of the path. No runs.
-// Tried    -
 // Source   M. Harris, "An Efficient Matrix Transpose in CUDA C/C++", NVIDIA, 2013.
 #include "rung/ops/transpose/cuda/detail/matrices.hpp"
 

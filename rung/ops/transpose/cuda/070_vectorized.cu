@@ -14,17 +14,6 @@
 // Cost     4-byte elements: a load, 4 shared stores, a shared load and a store for 16 bytes.
 // Limits   elements of 1, 2, 4 and 8 bytes, dense in x along one axis and in y along another.
 //          Shifts cost bytes and halves of odd sizes a fifth to a fourth of the rate.
-// Tried    on an H200, f32, 32768 x 32768, 4115 GB/s as it is (a copy: 4202). Five blocks a
-//          SM 4103, three 4096. Stores that ask for each chunk: 4100 in five blocks,
-//          3948 in four; without that question f16 makes 3585, not 4121. Trial kernels of the same
-//          form: warps that read 128 bytes of four rows 4100, in six blocks 4055; streaming loads
-//          and stores 4117; loads that make L2 fetch 256 bytes 4100; tiles of 64 x 128, read by 512
-//          bytes per row, 4083; rows of a tile that are together in x 4136. In six blocks, to 4048:
-//          loads past L1 3956; panels of 8192 rows 3803; diagonals of tiles 3794; tiles asked of L2
-//          ahead by half of the resident blocks 3767, by four thirds 91. Earlier, to 4072: along
-//          the rows of x instead of down its columns 3947, and then tiles with rows of 128 bytes
-//          3583; two or four adjacent columns of tiles 4054, 4038; blocks that stay 3880. Odd
-//          sizes with tiles cut anywhere: 3283, not 3576; L2 seems to take parts of sectors slowly.
 // Source   sub-word packing after NVIDIA's PTX ISA, "prmt"; the swizzle is that of CUTLASS.
 #include <cstdint>
 #include <type_traits>

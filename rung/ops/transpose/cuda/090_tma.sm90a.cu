@@ -9,10 +9,6 @@
 // Cost     4 shared loads of 16 bytes, with 4 ways of conflict, and 4 stores for 64 bytes.
 // Limits   4-byte elements; rows that begin at multiples of 16 bytes, in x and in y; one batch
 //          axis. Not the fastest: on an H200, f32, 32768 x 32768, 3971 GB/s; vectorized 4072.
-// Tried    there: storing by the copy engine too, from blocks that stay, three tiles of 64 x 64 in
-//          and two out: 3778; two tiles of 128 rows: 3868; hints for L2: 3553 to 3719. And the
-//          engine stores 16 bytes at a time: where rows of y end within, it writes past their end.
-//          Blocks that stay, three tiles in, stores by threads: 3651.
 // Source   CUDA C++ Programming Guide, "Tensor memory access"; PTX ISA, cp.async.bulk.tensor.
 #include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/ops/transpose/cuda/detail/chunk.hpp"

@@ -11,17 +11,6 @@
 //          store for 16 bytes.
 // Limits   elements of 4, 8 and 16 bytes, dense in x along one axis and in y along another. Where
 //          rows begin at sectors it is level with vectorized, for 8 bytes 4 % ahead.
-// Tried    on an H200, f32, 32767 x 32769: this way 3808 GB/s in a trial kernel with four blocks a
-//          SM, 3744 with six (even sizes 4091, 4048). Stores that the compiler took for
-//          four of 4 bytes each: 3169, as L2 got 58 % more sectors. Streaming stores 3779, and
-//          streaming loads with them 3680. Tiles cut anywhere: 3093; of 128 rows and 512 threads
-//          3816, of 128 columns 3719; cut at lines instead of sectors 3723. Panels that a block
-//          goes down with a ring of rows in shared memory, which read nothing twice: 3361.
-//          f64, 16384 x 16384, with its columns of tiles in turn (a copy 4200, cuBLAS 3973): 4073,
-//          launched without overlap 4069. By 16-byte loads, 256 bytes of a row a warp 4074, 512
-//          bytes 4068; tiles of 32 x 32 4075, of 128 x 32 4061; streaming 4074; loads past L1 3967.
-//          With every other column from the far half (collide() in detail/matrices.hpp) 4120 to
-//          4141, cuBLAS 3885 to 3988, by where x and y are in memory.
 #include "rung/ops/transpose/cuda/detail/chunk.hpp"
 #include "rung/ops/transpose/cuda/detail/matrices.hpp"
 
