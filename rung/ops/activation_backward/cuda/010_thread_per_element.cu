@@ -2,7 +2,7 @@
 // activation_backward / a thread per element
 //
 // Idea     as many threads as there are elements, each with one of them.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     the lanes of a warp read and write neighboring elements, of f32 in full sectors; a load
 //          and an address for each element.
 // Limits   every valid call; where axes do not merge, a division per axis and element.
