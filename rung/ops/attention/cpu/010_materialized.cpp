@@ -3,7 +3,7 @@
 //
 // Idea     the definition, step by step: all scores of a head into a matrix, softmax of each row,
 //          times V.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     2 (D + Dv) operations per score, and the Sq x Sk matrix of them, which is written once
 //          and read four times: at 4096 queries and keys 64 MB a head, beyond any cache.
 // Limits   matrices of scores up to 1 GiB; one thread, one element at a time.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / simd
 //
-// Idea     both products in tiles of registers. 64 queries - of all heads that share a head of K
-//          and V - are turned, so that a vector holds one element of 16 queries (AVX-512): scores
-//          of 64 keys come out turned, too, and maximum and sum of a query are vertical, 16 queries
-//          an instruction. exp is a polynomial.
-// Changes  against online_tiled: vectors; a tile of 4 x 4 vectors of sums makes 16 multiply-adds of
+// Idea     both products as register tiles. 64 queries, of all heads that share a head of K and V,
+//          are transposed, so that a vector holds one element of 16 queries (AVX-512); scores of 64
+//          keys come out transposed, too, and maximum and sum are vertical. exp is a polynomial.
+// Changes  against online_tiled: vectors; a tile of 4 x 4 vectors of sums does 16 multiply-adds per
 //          8 loads. K and V are converted and padded once for 64 queries.
 // Cost     2 (D + Dv) operations per score. A head of K and V is read once per 64 rows.
 // Limits   every valid call; one thread.

@@ -3,7 +3,7 @@
 //
 // Idea     the definition, a kernel for each step: a thread per score; a thread per row, for its
 //          softmax; a thread per element of o.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     the matrix of scores, Sq x Sk for every head, goes to memory and back three times: at
 //          4096 queries and keys 64 MB a head, where q, k, v and o together have 4.
 // Limits   f32; scores up to 1 GiB. Neighboring threads read rows of K that are D elements apart.

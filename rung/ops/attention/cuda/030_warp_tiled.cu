@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / warp tiled
 //
-// Idea     a block of 256 threads has 64 queries, and a tile of 64 keys at a time. A thread makes a
-//          4 x 4 patch of the scores in registers, from slices of 32 elements of q and k in shared
-//          memory; the 16 threads of a row of patches are half a warp and share maximum and sum by
-//          shuffles. Weights go to shared memory, from where a thread takes those of its 4 queries
-//          for its 4 x 8 patch of o.
-// Changes  against online_tiled: 16 multiply-adds for two loads of 4 elements, 32 for three, where
-//          there was one for each load. D is not bounded, as it goes by in slices, and Dv is cut
-//          into pieces of 128 columns, a block each.
-// Cost     2 (D + Dv) operations per score; of Dv > 128 the scores are made for each piece anew.
+// Idea     a block of 256 threads has 64 queries and loops over tiles of 64 keys. A thread computes
+//          a 4 x 4 patch of the scores in registers, from 32-element slices of q and k in shared
+//          memory; half a warp shares a row of patches and reduces maximum and sum by shuffles.
+//          Weights pass through shared memory to the 4 x 8 patches of o.
+// Changes  against online_tiled: 16 multiply-adds per two loads of 4 elements, 32 per three,
+//          instead of one per load. D is unbounded, because it is processed in slices; Dv is cut
+//          into pieces of 128 columns, one block each.
+// Cost     2 (D + Dv) operations per score; with Dv > 128 the scores are computed once per piece.
 // Limits   every valid call. Sums are f32 (f64) multiply-adds, an eighth of what tensor cores do.
 // Source   T. Dao, FlashAttention-2, 2023; NVIDIA CUTLASS, "Efficient GEMM", for register tiles.
 #include "rung/core/integer.hpp"

@@ -2,15 +2,15 @@
 // attention / tensor cores
 //
 // Idea     both products by mma.sync. A warp has 16 queries; their scores against a tile of keys
-//          stay in its registers, become powers there and are the A operand of the second product
-//          as they stand: the registers of a result are arranged as those of an operand.
+//          stay in registers, where they are exponentiated and serve as the A operand of the second
+//          product: the register layouts of result and operand are the same.
 // Changes  against warp_tiled: 16-bit operands on tensor cores, fragments by ldmatrix from swizzled
-//          tiles, and cp.async, which brings the next keys and values during the products.
+//          tiles, and cp.async copies of the next keys and values during the products.
 // Cost     K and V once per 64 queries of a head, from L2 where that holds them; per warp and 16
 //          keys, one fragment of K or V is loaded for two products.
-// Limits   rows of Q, K, V and O contiguous, of at most 256 elements. Rows that start anywhere are
-//          loaded as the aligned chunks that hold them and shifted in registers, which is slower.
-//          Every warp loads all of K and V from shared memory for its 16 rows.
+// Limits   rows of Q, K, V and O contiguous, of at most 256 elements. Unaligned rows are loaded as
+//          aligned chunks and shifted in registers, which is slower. Every warp loads all of K and
+//          V from shared memory for its 16 rows.
 // Source   Dao 2023, FlashAttention-2; PTX ISA, "Matrix fragments for mma.m16n8k16".
 #include "rung/device/load_anywhere.hpp"
 #include "rung/device/ptx/async_copy.hpp"
