@@ -3,7 +3,7 @@
 //
 // Idea     a thread per pixel of y, as courses write it: blocks of 16 x 16 pixels, a grid over
 //          filters, tiles of the image and images; each thread adds up channels and taps.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     two loads per multiply-add; those of w are the same for all threads of a block, those of
 //          x neighbors: C kh kw times each element of x comes from the L1 cache or from memory.
 // Limits   f32, images of two dimensions, one group; no bias, no activation.

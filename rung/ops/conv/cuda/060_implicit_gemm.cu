@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / implicit GEMM
 //
-// Idea     the product of im2col_gemm without its second matrix: what a block needs of it for a
-//          step of 8 terms is gathered from x into shared memory, padding as zeros. A block makes
-//          64 or 128 filters by as many pixels - of all images, so that small ones fill a tile too
-//          -, a thread 4 x 4 or 8 x 8 of them in registers. Of a layer of few tiles blocks share
-//          the terms, and a second kernel adds their sums in a fixed order.
+// Idea     the product of im2col_gemm without its second matrix: a block gathers what a step of 8
+//          terms needs from x into shared memory, padding as zeros. A block computes 64 or 128
+//          filters by as many pixels, of all images so that small ones fill a tile, with 4 x 4 or 8
+//          x 8 per thread in registers. Split-K: with few tiles blocks share the terms, and a
+//          second kernel adds their sums in a fixed order.
 // Changes  against im2col_gemm: nothing is materialized; every type, layout, group and stride.
-// Cost     per multiply-add 1/64 of a load of x and of w. Where a term lies is decoded once per
-//          block; an element of x then costs three additions and comparisons of places.
+// Cost     per multiply-add 1/64 of a load of x and of w. A term's position is decoded once per
+//          block; an element of x then costs three additions and comparisons.
 // Limits   extents of up to 2^28. Loads of single elements. Groups of few filters fill 1 row in 16.
 // Source   S. Chetlur et al., cuDNN: Efficient primitives for deep learning, 2014.
 #include "rung/ops/conv/shared/cuda/implicit.hpp"

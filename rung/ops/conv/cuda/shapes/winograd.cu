@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / Winograd F(2x2, 3x3)
 //
-// Idea     a tile of 2 x 2 pixels of a 3 x 3 filter takes 36 multiplications. Transformed - tiles
-//          of x and filters by additions and halves alone - it takes 16: Y = A^T ((G g G^T) . (B^T
-//          d B)) A. For each of the 16 places of a transformed tile the sum over channels is a
-//          matrix product of filters by tiles. Four kernels: filters, input, products, output.
+// Idea     a tile of 2 x 2 pixels of a 3 x 3 filter takes 36 multiplications, transformed 16: Y =
+//          A^T ((G g G^T) . (B^T d B)) A, whose transforms are additions and halvings. For each of
+//          the 16 positions of a transformed tile the sum over channels is a matrix product of
+//          filters by tiles. Four kernels: filters, input, products, output.
 // Changes  against implicit_gemm: 2.25 times less to multiply; what is multiplied is in memory as
 //          two matrices, read without decoding.
 // Cost     x is written transformed at four times its size, and read once per 64 filters; so are

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / f16 arithmetic
 //
-// Idea     f16 elements are multiplied as they are, two per instruction (fma.rn.f16x2): a word
-//          holds two neighboring channels of a pixel, another the same channels of a filter. Sums
-//          of f16 would stop growing at 2048 times what is added; so only 8 multiply-adds are
-//          summed in each half of a word, and then added to a sum in f32.
+// Idea     f16 elements are multiplied two per instruction (fma.rn.f16x2): a word holds two
+//          adjacent channels of a pixel, another the same channels of a filter. f16 sums stop
+//          growing at 2048 times the addend, so only 8 multiply-adds are summed in each half of a
+//          word before they are added to an f32 sum.
 // Changes  against implicit_gemm: 16-byte loads, half the bytes in shared memory, 2 multiply-adds
-//          per instruction; the conversions, 4 instructions, are paid once for 16 multiply-adds.
-// Cost     8 instructions for 16 multiply-adds, and 4 for their promotion: 3/4 of an instruction
+//          per instruction; 4 conversion instructions per 16 multiply-adds.
+// Cost     8 instructions per 16 multiply-adds, and 4 for their conversion: 3/4 of an instruction
 //          per multiply-add, where f32 takes one and its conversions.
-// Limits   |error| <= 8.1 2^-11 sum |w x| + 2^-24 n, instead of what conv.hpp promises of f32 sums:
-//          a lesson, which is never picked. Products whose sums of 8 exceed 65504 become infinite.
-//          f16; contiguous channels, a multiple of 8 per group, all 16-byte aligned.
+// Limits   |error| <= 8.1 2^-11 sum |w x| + 2^-24 n, more than conv.hpp promises, so it is never
+//          chosen; products whose sums of 8 exceed 65504 become infinite. f16; contiguous channels,
+//          a multiple of 8 per group, all 16-byte aligned.
 // Source   CUDA C++ Programming Guide, "Arithmetic instructions": results per clock and SM.
 #include "rung/device/ptx/half_multiply.hpp"
 #include "rung/ops/conv/shared/cuda/tensor_tiles.hpp"
