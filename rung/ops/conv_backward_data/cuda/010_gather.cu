@@ -4,7 +4,7 @@
 // Idea     a thread per element of dx, which looks for the results that its place had a tap in and
 //          adds up what they give. A scatter from dy would need atomic additions, and with that
 //          give other bits from run to run.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     two loads per multiply-add; a division by the stride per tap and axis.
 // Limits   every valid call.
 #include "rung/ops/conv/shared/cuda/layer.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / small channels
 //
-// Idea     of up to four filters, conv's rung of this name: a block stages what a tile of
-//          dx needs of dy, and all filters, read backwards, in shared memory, and makes all
-//          channels of its places.
+// Idea     conv's small_channels for up to four filters: a block stages the part of dy that a tile
+//          of dx needs, and all filters, mirrored, in shared memory, and computes all channels of
+//          its positions.
 // Changes  against implicit_gemm: no element of dy is decoded or loaded per term.
 // Cost     as conv's; a launch per phase of a strided layer.
-// Limits   up to 4 filters, one group, images of two dimensions, 16 phases; what is staged must fit
-//          in shared memory. f32, f16, bf16.
+// Limits   up to 4 filters, one group, images of two dimensions, 16 phases; the stage must fit in
+//          shared memory. f32, f16, bf16.
 // Source   conv / small_channels.
 #include "rung/ops/conv/shared/cuda/rungs.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/phase_layers.hpp"
