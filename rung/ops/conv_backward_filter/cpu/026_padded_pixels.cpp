@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / padded pixels
 //
-// Idea     with channels last a pixel's filters are contiguous in dy and its terms, once the
-//          padding stands around a copy of x, in that copy: nothing is gathered. Up to eight terms
-//          are broadcast, each from the pixel's place moved by its offset, by one to four vectors
-//          of filters that are read where they lie.
-// Changes  against padded_planes: x is copied as it lies instead of channel by channel, dy not at
-//          all (small types are widened), and tiles are as narrow as the filters are few.
+// Idea     with channels last a pixel's filters are contiguous in dy and its terms are contiguous
+//          in a padded copy of x: nothing is gathered. Up to eight terms are broadcast, each from
+//          the pixel's position plus its offset, by one to four vectors of filters that are read in
+//          place.
+// Changes  against padded_planes: x is copied in its own layout instead of channel by channel, dy
+//          not at all (small types are widened), and tiles are narrow where filters are few.
 // Cost     a load of dy per vector and a broadcast per term for each pixel.
 // Limits   channels contiguous in x and dy; filters that do not span millions of places. Slices as
 //          terms_by_filters, of bands.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / warp per tap
 //
-// Idea     a warp per element of dw: its lanes share the results of all images, and what they have
-//          added up is combined in the order of the lanes.
-// Changes  nothing yet: this is where the ladder stands. A thread per result with atomic additions
-//          to dw would have all of them meet at a few addresses, and give other bits from run to
-//          run.
+// Idea     a warp per element of dw: its lanes share the results of all images, and their sums are
+//          combined in the order of the lanes.
+// Changes  baseline. A thread per result with atomic additions to dw would contend for a few
+//          addresses and give other bits from run to run.
 // Cost     two loads and bounds checks per multiply-add; dy is read C/G kh kw times, x K/G kh kw
 //          times, from the caches where they fit.
 // Limits   every valid call.
