@@ -2,17 +2,16 @@
 // elementwise / vectorized, 16 bytes
 //
 // Idea     each load and store moves 16 bytes: 4 f32, 8 f16, 16 u8. A thread takes one pack of each
-//          operand and ends; where the function keeps the arithmetic units busy it takes two or
-//          four, all of which it loads before it computes on the first.
-// Changes  against coarsened_grid_stride: a quarter of the instructions, and blocks that come and
-//          go again instead of staying. Against strided: rows of several axes, and operands that
-//          repeat, are walked by packs, with a multiplication in place of each division; the few
-//          elements before the first aligned address and behind the last whole pack are the first
-//          block's. Two axes with long rows are the grid's, too, which spares even the
-//          multiplication. The next launch is set up while this one runs.
+//          operand and ends; for compute-heavy functions it takes two or four, all loaded before
+//          the first is used.
+// Changes  against coarsened_grid_stride: a quarter of the instructions, and short-lived blocks.
+//          Against strided: rows of several axes, and broadcast operands, are walked by packs, with
+//          a multiplication instead of each division (none for two axes with long rows, which are
+//          axes of the grid); the first block computes the elements outside packs. Programmatic
+//          dependent launch overlaps the next launch.
 // Cost     every operand once, the result once.
-// Limits   rows that are contiguous in every operand (or repeat one element), whose packs lie
-//          aligned in all tensors at once; several axes only with rows of whole packs.
+// Limits   rows that are contiguous in every operand (or repeat one element) and aligned alike in
+//          all tensors; several axes only with rows of whole packs.
 // Source   J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, 2013.
 #include "rung/ops/elementwise/cuda/040_vectorized_16b.cuh"
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / bulk copy ring
 //
-// Idea     the copy engine fetches: one thread asks for a tile of 4 KiB an operand, all that the
-//          block is to compute, into shared memory; the block takes it when it has landed and
-//          writes its results straight to global memory by 16 bytes.
-// Changes  against vectorized_16b: what is in flight no longer lives in registers, whatever the
-//          function needs of them, and no thread computes addresses of loads.
+// Idea     one thread issues bulk copies of a block's whole input, a tile of 4 KiB per operand,
+//          into shared memory; the block waits for their arrival and stores its results to global
+//          memory, 16 bytes at a time.
+// Changes  against vectorized_16b: data in flight no longer occupies registers, however many the
+//          function needs, and no thread computes load addresses.
 // Cost     every operand once, the result once; each operand passes through shared memory.
 // Limits   f32 and f64, and f16 and bf16 with one operand; contiguous, 16-byte aligned with each
 //          other. Needs compute capability 9.0.
-// Care     a slot may be filled again only when what was read of it has been used, not just asked
-//          for: a barrier of the block does not wait for loads that are still in the queue behind
-//          stores. Here slots are used once.
+// Care     a stage may be refilled only when the values read from it have been used: a block
+//          barrier does not wait for loads that are queued behind stores. Here stages are used
+//          once.
 // Source   CUB's transform for sm_90; PTX ISA, "cp.async.bulk".
 #include "rung/device/dependent.hpp"
 #include "rung/device/ptx/bulk_copy.hpp"
