@@ -2,7 +2,7 @@
 // gemm / naive, loops i j k
 //
 // Idea     the definition: each element of C is the dot product of a row of A and a column of B.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     2 m n k operations, and as many loads. Neighboring elements of a column of B are a
 //          whole row apart, so that each load touches another cache line, and soon another page;
 //          the sum is one chain of additions, which wait for each other.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / packed SIMD, one thread
 //
-// Idea     Both operands are copied, block by block, into the order in which a micro-kernel reads
-//          them; it keeps a 14 x 32 tile of C (AVX-512) in registers. Five loops around it choose
-//          the blocks: columns of B for L3, steps of k, rows of A for L2, strips of B for L1, and
-//          tiles.
+// Idea     Both operands are packed, block by block, into the order in which a micro-kernel reads
+//          them, which keeps a 14 x 32 tile of C (AVX-512) in registers. Five loops around it
+//          select the blocks: columns of B for L3, steps of k, rows of A for L2, strips of B for
+//          L1, and tiles.
 // Changes  against packed_b: A is packed too, in blocks that stay in L2 while many strips of B, in
-//          L3, pass; every type, stride and epilogue. A kernel per number of rows and vectors makes
-//          edges cost what they are; C is prefetched while its tile is computed.
+//          L3, stream past; every type, stride and epilogue. A kernel per number of rows and
+//          vectors avoids wasted work at edges; C is prefetched while its tile is computed.
 // Cost     2 m n k operations. Memory: A once per nc columns, B once, C twice per kc steps of k.
 // Limits   One thread. Packing copies what a small product reads only a few times.
 // Source   K. Goto and R. van de Geijn, Anatomy of High-Performance Matrix Multiplication, 2008;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / async copy
 //
-// Idea     cp.async carries the tiles from global to shared memory without passing through
-//          registers, three tiles ahead of the multiply-adds.
-// Changes  against prefetch: a ring of four buffers instead of two, so that memory has the time of
-//          three tiles to answer instead of one; no registers and no store instructions for what is
-//          in flight. A arrives turned around, element by element, so that rows of A need no
-//          alignment; where B's rows are aligned it arrives 16 bytes at a time. Edges: clamped
-//          addresses instead of comparisons (see detail/pipeline.hpp).
+// Idea     cp.async copies tiles from global to shared memory without registers, three tiles ahead
+//          of the multiply-adds.
+// Changes  against prefetch: a ring of four buffers instead of two hides the latency behind three
+//          tiles instead of one; no registers and no store instructions for data in flight. A is
+//          transposed element by element, so that its rows need no alignment; aligned rows of B are
+//          copied 16 bytes at a time. Edges: clamped addresses instead of comparisons
+//          (detail/pipeline.hpp).
 // Cost     the same bytes; one barrier per tile.
-// Limits   shared-memory reads: the two rows of threads that make up a warp read 8 + 128 words for
-//          what a squarer warp would get from 32 + 64.
+// Limits   shared-memory reads: the two thread rows of a warp read 8 + 128 words, where a squarer
+//          warp would read 32 + 64.
 // Source   NVIDIA A100 white paper, "Asynchronous copy"; CUTLASS, "multistage" pipelines.
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/async.hpp"

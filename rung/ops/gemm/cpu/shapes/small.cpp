@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / small
 //
-// Idea     when A fits in the L2 cache, tiles may as well read it where it is: packing it would
-//          only copy it from L2 to L2. B is read where it is, too, as long as a strip of it stays
-//          in L1; from then on each thread packs its strips one by one, right before using them.
-// Changes  against packed_simd: A is never copied, B at most once into 128 bytes x k that stay
-//          near; threads need no barrier. Rows are divided evenly among tiles, and threads take
-//          whole tiles: the same bits for any number of threads. Where all of B stays in L1, k
-//          being short, tiles go along rows of C. Up to twelve last columns go along k
-//          (slivers), four at a time.
+// Idea     A that fits in L2 is read in place: packing it would only copy it from L2 to L2. B is
+//          read in place, too, as long as a strip of it stays in L1; beyond that each thread packs
+//          its strips one by one, right before using them.
+// Changes  against packed_simd: A is never copied, B at most once into 128 bytes x k that stay in
+//          L1 or L2; no barriers. Threads take whole tiles of rows, so the bits do not depend on
+//          their number. Where all of B stays in L1, tiles go along rows of C; up to twelve last
+//          columns go along k (slivers), four at a time.
 // Cost     A is read from L2 once for each 32 columns: 56 bytes for 448 multiply-adds.
 // Limits   A beyond L2, or rows a multiple of 4 KiB apart: 14 lines of one set do not fit in the 12
 //          ways of L1 (0.9 of packed_simd at 1024 on a 2-core Zen 5 vCPU; 1.03 at 512, 1.1 at

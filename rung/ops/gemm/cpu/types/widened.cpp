@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / widened
 //
-// Idea     the rungs for awkward shapes read f32 where it lies. So bf16 and f16 are widened, a
-//          block at a time, into buffers that stay in L2, and each block's product is a call of
-//          gemm in f32, which chooses among those rungs. Sums become C's elements, rounded once,
-//          while they are still near.
-// Changes  against packed_simd: a copy in the order in which the operand lies, along its contiguous
-//          axis, in place of panels; sums wait in L2 instead of in a buffer of megabytes.
+// Idea     the rungs for short sides read f32 in place. So bf16 and f16 are widened, a block at a
+//          time, into buffers that stay in L2, and each block's product is a call of gemm in f32,
+//          which chooses among those rungs. Sums are rounded to C's type once, while they are in
+//          L2.
+// Changes  against packed_simd: a copy in the operand's own order, along its contiguous axis,
+//          instead of panels; sums stay in L2 instead of a buffer of megabytes.
 // Cost     each element of A and B is widened once for each block of the other side: 0.06 ns;
 //          rounding a sum 0.08.
 // Limits   bf16 and f16 operands, contiguous in one direction; large products are better packed.
-//          Where a peer has instructions for bf16, it stays ahead: 0.3 to 0.7 of oneDNN.
+//          Peers with bf16 instructions stay ahead: 0.3 to 0.7 of oneDNN.
 // Source   measured here.
 #include <optional>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / dots
 //
-// Idea     where C is small, a product lasts as long as one of its elements: a warp, or a block,
-//          makes each of them, a row times a column, with all its loads in flight at once.
-// Changes  against few_rows: nothing is shared and nobody waits, so that the time is that of one
-//          or two rounds of loads. Where several blocks share an
-//          element, the last to finish adds up what they left, in fixed order: one launch.
+// Idea     where C is small, the latency of one element bounds the product: a warp, or a block,
+//          computes each element, a row times a column, with all its loads in flight at once.
+// Changes  against few_rows: nothing is shared and nothing waits, so that the time is one or two
+//          rounds of loads. Where several blocks share an element, the last to finish combines
+//          their partial sums in a fixed order: one launch.
 // Cost     a row and a column of memory, mostly L2 or L1, for each element of C.
 // Limits   some thousand elements; each load of an operand that is not contiguous along k touches
 //          32 sectors.

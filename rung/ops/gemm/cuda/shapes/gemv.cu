@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / gemv
 //
-// Idea     a matrix times a vector is reading the matrix. Each thread starts eight loads of 16
-//          bytes, of the matrix and of what they are multiplied by, before it waits for the first;
-//          no thread waits for another until its sums are made. Lines along k are dots' kernel;
-//          lines across have one here.
-// Changes  against few_rows: no barrier per step, nothing staged in shared memory, three blocks per
-//          SM. Threads that narrow matrices have no columns for go along k. Where several blocks
-//          share a sum, the last to finish adds up what they left, in fixed order: one launch.
+// Idea     a matrix times a vector is bound by reading the matrix. Each thread issues eight 16-byte
+//          loads of the matrix, and those of the vector, before it waits for the first; threads
+//          synchronize only to combine their sums. Lines along k use dots' kernel, lines across
+//          have one here.
+// Changes  against few_rows: no barrier per step, no staging in shared memory, three blocks per SM.
+//          Threads without columns of a narrow matrix go along k. Where several blocks share a sum,
+//          the last to finish combines the partial sums in a fixed order: one launch.
 // Cost     the matrix once; the vector from the caches, at the rate of the matrix.
-// Limits   memory; of small ones the latency of a load, of the sums across a block and, where
-//          blocks share sums, of a ticket.
+// Limits   memory bandwidth; for small matrices the latency of a load, of the reduction across a
+//          block and, where blocks share sums, of a ticket.
 // Source   cuBLAS gemv kernels' names in a profile.
 #include <cmath>
 
