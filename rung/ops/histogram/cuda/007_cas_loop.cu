@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / loop of compare and swap
 //
-// Idea     an atomic addition made of atomicCAS: read the count, store one more if it is still what
-//          was read, else try again with what is there now. Any function of one word can be made
-//          atomic so.
+// Idea     an atomic addition made of atomicCAS: load the count, store count + 1 if it is
+//          unchanged, else retry with the new count. Any function of one word can be made atomic
+//          this way.
 // Changes  against lock: no lock and no fence, and a thread per element on all SMs. The count
-//          itself tells whether another thread was faster, and of those that compete one always
+//          itself shows whether another thread was faster; of the competing threads one always
 //          succeeds.
 // Cost     a load and an atomic per element where nothing competes. Of 32 lanes in one bin, one
 //          succeeds per round: 32 rounds, 528 attempts in place of 32 additions.
