@@ -4,7 +4,7 @@
 // Idea     a thread for each pixel: it reads the pixel, or the window around it, channel by
 //          channel, and writes one pixel. Outside of the picture it reads the nearest pixel of the
 //          border, or takes 0.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     of grey 3 loads and a store per pixel, of single bytes: the lanes of a warp read 96
 //          bytes in three instructions, each of which touches all of them. Of blurs T^2 loads per
 //          result, mostly from L1.

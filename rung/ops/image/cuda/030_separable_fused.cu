@@ -2,15 +2,15 @@
 // image / separable, fused
 //
 // Idea     a blur of T x T is one of T rows and then one of T columns; both passes of a tile run in
-//          one kernel, and what is between them stays in shared memory. x comes in by 16 bytes,
-//          whatever the alignment of its rows, and y leaves by 16 bytes.
-// Changes  against shared_tile: 2 T multiply-adds per result instead of T^2; a thread makes four
-//          results of each pass, so that an element it has loaded serves up to four windows. Two u8
-//          of a column are summed in the halves of one register.
+//          one kernel, with the intermediate in shared memory. x is loaded and y stored 16 bytes at
+//          a time, whatever the alignment of rows.
+// Changes  against shared_tile: 2 T multiply-adds per result instead of T^2; a thread computes four
+//          results per pass, so that a loaded element serves up to four windows. Two u8 of a column
+//          are summed in the halves of one register.
 // Cost     (32 + 2 r)(240 + 2 r C) elements loaded per 32 x 240 results. In shared memory, for
-//          radius 2: an element of x is read twice, one between the passes twice.
-// Limits   box with clamped edges, gaussian, unsharp; contiguous rows. For u8 it is integer
-//          instructions, not memory, that limit it from radius 2 on.
+//          radius 2, an element of x is read twice, an intermediate one twice.
+// Limits   box with clamped edges, gaussian, unsharp; contiguous rows. Integer instructions, not
+//          memory, limit u8 from radius 2 on.
 // Source   V. Podlozhnyuk, Image Convolution with CUDA, 2007.
 #include "rung/device/load_anywhere.hpp"
 #include "rung/ops/image/cuda/detail/rows.hpp"
