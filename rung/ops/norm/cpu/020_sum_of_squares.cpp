@@ -4,10 +4,9 @@
 // Idea     One pass is enough: sum x and x^2 together, the variance is mean(x^2) - mean(x)^2.
 // Changes  Against two_pass: a row is read twice instead of three times, and in f32.
 // Cost     2 reads of a row.
-// Limits   It fails on purpose: the two terms agree in all leading digits when the mean is large
-//          against the spread. With a mean of 100 and a spread of 1e-3 they are 10^4, their
-//          difference is 10^-6, and an f32 holds 7 digits: nothing is left (README.md shows what
-//          comes out). RMS norm subtracts nothing and is safe. f32, contiguous rows, no residual.
+// Limits   Catastrophic cancellation, on purpose: with a mean of 100 and a spread of 1e-3 the two
+//          terms are 10^4, their difference is 10^-6, and an f32 holds 7 digits (README.md has the
+//          errors). RMS norm subtracts nothing and is safe. f32, contiguous rows, no residual.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
 #include <cmath>
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / block two pass
 //
-// Idea     a block owns a row: its threads sum up every 256th element, meet, do so again with the
-//          distances from the mean, meet, and write y. The second meeting also corrects the mean by
-//          what it left over, which keeps all digits at the price of one addition (norm.hpp).
-// Changes  -
+// Idea     a block per row: its threads sum every 256th element, synchronize, sum the distances
+//          from the mean and their squares, synchronize, and write y. The second reduction also
+//          corrects the mean by the remaining sum of distances, for one addition per element
+//          (norm.hpp).
+// Changes  baseline.
 // Cost     a row is read three times; the second and third time it comes from L2 or L1, if it fits.
 // Limits   loads of one element; takes any strides, and so every call.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
