@@ -2,7 +2,7 @@
 // optimizer / a thread per element
 //
 // Idea     as many threads as there are parameters, each takes the step of one.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     every tensor once, and the gradients once more to clip; an access of 4 bytes or 2 and an
 //          address for each of up to 8.
 // Limits   every valid call; where axes do not merge, a division per axis and element.
