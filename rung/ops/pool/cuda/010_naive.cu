@@ -2,7 +2,7 @@
 // pool / naive
 //
 // Idea     a thread per output, which looks at its window's taps one by one.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     kh kw loads and bounds checks per output; neighboring threads read neighboring
 //          windows, so that with a stride of 2 every load uses half of its sectors; the other half
 //          comes from the L1 cache with the next tap.

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / shared rows
 //
-// Idea     a block takes a tile of 64 x 8 outputs of one image and channel. The rows of x that
-//          their windows are in are staged in shared memory first, with the padding around them, by
-//          loads of neighboring elements; taps are then read from there, without bounds checks.
-// Changes  against naive (types/vectorized_nhwc is for the other layout): each element of x is
-//          loaded once per tile, in full sectors whatever the stride, and widened once.
-// Cost     a load and a store to shared memory per element of x, and of the halo: at k = 3, s = 2 a
-//          tile reads 17 x 129 for 16 x 128. kh kw shared loads per output; with a stride of 2 two
-//          lanes of a warp meet at every bank.
+// Idea     a block computes a tile of 64 x 8 outputs of one image and channel. It stages the rows
+//          of x under their windows in shared memory, padded, by coalesced loads; taps are read
+//          from there without bounds checks.
+// Changes  against naive: each element of x is loaded once per tile, in full sectors whatever the
+//          stride, and widened once. (types/vectorized_nhwc serves the other layout.)
+// Cost     a load and a store to shared memory per element of x and of the halo: at k = 3, s = 2 a
+//          tile reads 17 x 129 for 16 x 128. kh kw shared loads per output; a stride of 2 gives
+//          2-way bank conflicts.
 // Limits   contiguous rows; tiles whose rows fit in 48 KiB.
 // Source   V. Volkov, Better performance at lower occupancy, 2010, on what a thread should take.
 #include "rung/ops/pool/cuda/detail/images.hpp"
