@@ -3,7 +3,7 @@
 //
 // Idea     a thread per element of dx, which looks at the windows over its place and adds up what
 //          each of them gives.
-// Changes  nothing yet: this is where the ladder stands. A scatter from dy, as on a CPU, would need
+// Changes  baseline. A scatter from dy, as on a CPU, would need
 //          atomic additions, and with that give other bits from run to run.
 // Cost     (kh / sh) (kw / sw) loads of dy per element, and as many of indices for max; most come
 //          from the L1 cache.
