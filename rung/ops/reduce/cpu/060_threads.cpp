@@ -7,9 +7,8 @@
 // Changes  Against blocks: several threads; f16, bf16 and small integers; segments and any strides.
 // Cost     x loaded once; 16 bytes per chunk of 16384 elements or more where threads share a
 //          result.
-// Limits   Every valid call. Strided elements are gathered one by one. Cuts follow from shapes and
-//          strides, not from the number of threads, which changes no bit. EXPERIMENTS.md: what was
-//          tried.
+// Limits   Every valid call. Strided elements are gathered one by one. The partition follows from
+//          shapes and strides, so the bits do not depend on the thread count.
 #include <unistd.h>
 
 #include <array>

@@ -3,7 +3,7 @@
 //
 // Idea     a tree: in the first round every second thread adds its neighbor's element to its own,
 //          in the next every fourth the one two further on, and so forth.
-// Changes  nothing yet: this is where the ladder stands. (A single thread with a loop, or atomics
+// Changes  baseline. (A single thread with a loop, or atomics
 //          from all of them, would be slower still.)
 // Cost     log2(256) rounds through global memory: each reads two elements and writes one for every
 //          one that it removes. Working threads lie 2, 4, 8 ... apart, so that every warp stays in
