@@ -3,7 +3,7 @@
 //
 // Idea     a thread per element, all in shared memory. In step d every element is combined with the
 //          one d before it; d doubles, so that after log2(n) steps each holds all before it.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     n log2(n) operations where one thread needs n, and two barriers a step: one before an
 //          element is overwritten, so that its reader has it, one after.
 // Limits   lines of up to 1024 elements, f32 and i32.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / grid barrier
 //
-// Idea     one kernel whose blocks are all resident: each sums a tile that it keeps in registers,
-//          all meet at a barrier of the grid, and each then knows what all others have summed.
-// Changes  against three_kernel: x is read once, and a barrier of one to two microseconds stands in
-//          place of two launches. No status has to be cleared first.
+// Idea     one kernel whose blocks are all resident: each sums a tile that it keeps in registers, a
+//          grid barrier follows, and each block then reads the totals of all others.
+// Changes  against three_kernel: x is read once, and a barrier of one to two microseconds replaces
+//          two launches. No status has to be cleared first.
 // Cost     each element read and written once; every block reads the totals of all before it.
 // Limits   one line; sums without segments. Longer ones than the device holds at once (some 16
 //          MiB) take several rounds, with a barrier each, during which the memory idles.

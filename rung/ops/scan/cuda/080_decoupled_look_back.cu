@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / decoupled look-back
 //
-// Idea     one kernel, one pass. Each block publishes the total of its tile as soon as it knows it,
-//          then looks back at what the tiles before it have published, until it knows all that
-//          is before; then it scans the tile, which has waited in registers. Blocks take their
-//          tiles from a counter, so that every tile before one's own has been started.
-// Changes  against grid_barrier: nobody waits for all. The order in which totals are combined is
-//          that of a tree of degree 32, whatever has been published first. The kernel is in
-//          080_decoupled_look_back.cuh, as functors of scan.cuh run in it too.
-// Cost     each element read and written once; 8 to 16 bytes of status for each tile of 16 or 32
-//          KiB, which a small launch clears first. Lines of one tile need neither.
-// Limits   sums without segments; any strides and types. Elements that are not adjacent are
-//          moved one by one. About one memory latency a tile is spent waiting; other blocks of the
-//          SM fill it.
+// Idea     one kernel, one pass. Each block publishes its tile's total as soon as it is summed,
+//          then polls the totals of the tiles before it and scans its tile, which waits in
+//          registers. Blocks take tiles from a counter, so that every tile before one's own has
+//          been started.
+// Changes  against grid_barrier: no block waits for all. Totals are combined as a tree of degree
+//          32, whichever is published first. The kernel is in 080_decoupled_look_back.cuh, because
+//          functors of scan.cuh run in it too.
+// Cost     each element read and written once; 8 to 16 bytes of status per tile of 16 or 32 KiB,
+//          which a small launch clears first. Single-tile lines skip both.
+// Limits   sums without segments; any strides and types. Strided elements are moved one by one. A
+//          tile waits about one memory latency, which other blocks of the SM hide.
 // Source   D. Merrill & M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back,
 //          2016.
 #include "rung/ops/scan/cuda/080_decoupled_look_back.cuh"

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / warp-specialized ring
 //
-// Idea     one block per SM, whose roles pass tiles along a ring of buffers in shared
-//          memory. One warp loads, with bulk copies that need no registers and run stages ahead.
-//          Three sum, a tile each, and publish the totals at once. One adds up what is before
-//          each tile. Sixteen scan and store. Memory never waits for a look-back, nor a look-back
-//          for a store.
-// Changes  against decoupled_look_back: loads do not stop while a block waits for its prefix; and
-//          nobody waits for a prefix that another has to compute first: every block reads the
-//          totals of all tiles. That is one step from a total to all who need it, where a tree has
-//          three. Tiles are scheduled in advance, and no launch in front clears the totals: the
-//          blocks do, and meet at a barrier of the grid while their first tiles are on the way.
+// Idea     warp specialization: one persistent block per SM passes tiles along a ring of buffers in
+//          shared memory. One warp issues bulk copies, stages ahead; three sum a tile each and
+//          publish the totals at once; one sums the totals before each tile; sixteen scan and
+//          store. Loads never wait for a look-back, nor look-backs for a store.
+// Changes  against decoupled_look_back: loads continue while a block waits for its prefix, and
+//          every block reads the totals of all tiles: one step from a total to its readers, where a
+//          tree has three. Tiles are scheduled in advance. The blocks clear the totals behind a
+//          grid barrier while their first tiles load, without a launch in front.
 // Cost     each element read and written once; each tile is read twice from shared memory. Totals
-//          are 8 bytes per tile and block (16 of 8-byte types): under 1 % of the sectors that pass
-//          the second level of cache.
+//          are 8 bytes per tile and block (16 for 8-byte types): under 1 % of the sectors through
+//          L2.
 // Limits   Hopper; sums without segments, contiguous lines that begin on 16 bytes. Short inputs do
 //          not fill the ring.
 // Source   D. Merrill & M. Garland 2016 for the look-back; NVIDIA, CUDA C++ Programming Guide, for
