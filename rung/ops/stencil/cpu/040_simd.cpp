@@ -3,18 +3,17 @@
 //
 // Idea     Register tile: sums of four rows of four vectors (AVX2: two) stay in registers while all
 //          taps pass, so that a load of x serves four rows of y, and one of a weight four vectors.
-//          Where all taps are inside the array rows of x are read in place; others become lines
-//          first: converted to the type of the sums, with their edges in place. A ring keeps the
-//          lines under the masks.
-// Changes  Against tiled: no sum is loaded or stored between taps, and four rows share each load;
-//          hence 5x and more in one step. Every type, edge and stride. Separable masks are summed
-//          along the row as a line is made. Under a mask of several planes, a band of rows is made
-//          of one plane after the other, its lines still in L2. Results that would not stay in a
-//          cache are written by non-temporal stores.
+//          Rows of x are read in place where all taps are inside the array; others become lines
+//          first, converted to the type of the sums, with their edges. A ring keeps the lines under
+//          the masks.
+// Changes  Against tiled: no sum is loaded or stored between taps, and four rows share each load:
+//          5x and more. Every type, edge and stride; separable masks are summed along the row as a
+//          line is made, masks of several planes a band of rows at a time, whose lines stay in L2.
+//          Results that exceed the caches are written by non-temporal stores.
 // Cost     K multiply-adds per element, 16 f32 per instruction with AVX-512; m + n for vectors. x
 //          loaded once (and the rows around each band of 128 once more), y stored once.
 // Limits   Every valid call; one thread. A separable mask of three axes goes through memory once
-//          more. Along a row every tap is an unaligned load.
+//          more. Every tap along a row is an unaligned load.
 #include <algorithm>
 
 #include "rung/cpu/foreach_target.hpp"

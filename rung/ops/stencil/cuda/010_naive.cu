@@ -2,7 +2,7 @@
 // stencil / naive
 //
 // Idea     one thread an element of y: it lays the mask on x, multiplies and sums.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     for every multiply-add two loads: an element of x and a weight. Neighboring threads
 //          load neighboring elements, and K threads the same one: from L1, if it is still there.
 // Limits   f32; one or two axes, a mask, zero edges. Load instructions: half an operation a byte.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / register queue
 //
-// Idea     no tile at all. A warp walks down a strip of 128 columns, four of them a lane's; in
-//          three axes through the planes of two rows of such strips. A lane loads its own four
-//          elements of each row, and their neighbors on both sides: those are other lanes' own,
-//          and come from the L1 cache. The sums of all rows of y that see this row of x wait in
-//          registers, a queue: with every row the oldest is complete and leaves.
+// Idea     no tile: a warp walks down a strip of 128 columns, four per lane; in three axes through
+//          the planes of two rows of such strips. A lane loads its own four elements of each row,
+//          and their neighbors on both sides through the L1 cache. The sums of all rows of y that
+//          see this row of x form a queue in registers; each row completes the oldest.
 // Changes  against tma_tile: tiles do not overlap along the walk, where x is read once from end to
 //          end; no barrier, no shared memory but for weights, every edge and four types.
 // Cost     three loads of four elements for each row of x that a lane's elements of y see, its own
