@@ -3,7 +3,7 @@
 //
 // Idea     the three steps one after another: copy x to the device, compute, copy y back, each
 //          straight from and to the caller's memory.
-// Changes  nothing yet: this is where the ladder stands.
+// Changes  baseline.
 // Cost     each byte crosses the link once; pageable memory is first copied by the driver, through
 //          small page-locked buffers of its own, by one core of the host.
 // Limits   every valid call. Nothing overlaps: the link is idle while the device computes, and its
