@@ -34,7 +34,7 @@ struct RUNG_API ActivationBackward {
 
   enum ElementTensor : int { element_dx, element_saved, element_dy };
   struct Args : Call {
-    /// The axes of all tensors, as few as will do; the one along which dx lies densest last.
+    /// The axes of all tensors, as few as will do; the one along which dx is densest last.
     Collapsed<3> elements;
 
     [[nodiscard]] bool flat() const {

@@ -22,7 +22,7 @@ constexpr ActivationFunction functions[] = {ActivationFunction::sign, Activation
                                             ActivationFunction::tanh, ActivationFunction::relu,
                                             ActivationFunction::gelu, ActivationFunction::silu};
 
-/// The function whose gradient is asked for; for sign, what stands in for it.
+/// The function whose gradient is tested; for sign, its stand-in.
 double value_of(ActivationFunction function, double x) {
   switch (function) {
     case ActivationFunction::sign:
