@@ -16,7 +16,7 @@
 //          of strides. What is written must not overlap itself.
 // Types    q, k, v, o: one of f32, f64, f16, bf16. lse: f32, f64 for f64. key_lengths: i32. Sums
 //          are kept in f32, f64 for f64.
-// Scale    above 0 and within the range of f32; 0, the default, stands for 1 / sqrt(D).
+// Scale    above 0 and within the range of f32; 0, the default, means 1 / sqrt(D).
 // Special  A query that sees no key: o is 0 and lse -infinity. A score that is NaN or +infinity
 //          makes its query's o and lse NaN. A score of -infinity has the weight 0. Where all scores
 //          of a query are -infinity, all weights are 0 (a softmax by its formula would be NaN): lse

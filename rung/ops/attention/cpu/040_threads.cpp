@@ -48,7 +48,7 @@ Plan plan_of(const Attention::Args& args) {
   return plan;
 }
 
-/// Combines a row's parts, which lie `pitch` elements apart.
+/// Combines a row's parts, which are `pitch` elements apart.
 template <class T>
 void combine(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
              const typename Heads<T>::Sum* parts, std::int64_t pitch, std::int64_t splits) {

@@ -83,7 +83,7 @@ class Reference {
     if (is_nan_) return;
     has_no_weight_ = std::isinf(maximum_);
     if (has_no_weight_) {
-      // The sums of 0 v_j stand undivided: NaN comes from a NaN or an infinity in v alone.
+      // The sums of 0 v_j are not divided: NaN comes from a NaN or an infinity in v alone.
       std::fill(score_.begin(), score_.end(), Real{0});
       sum_ = 1;
       return;

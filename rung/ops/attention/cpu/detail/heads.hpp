@@ -18,7 +18,7 @@ struct Heads {
 
   View<const T, 4> q, k, v;
   View<T, 4> o;
-  View<Sum, 3> lse;  // no data: not asked for
+  View<Sum, 3> lse;  // no data: not requested
   View<const std::int32_t, 1> key_lengths;
   Sum scale;
   bool causal;

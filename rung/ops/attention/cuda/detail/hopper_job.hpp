@@ -30,8 +30,8 @@ __device__ __forceinline__ void write_rows(const HopperJob<T>& job, const BlockQ
   softmax.finish();
   const float factor[2] = {softmax.reciprocal(0), softmax.reciprocal(1)};
   write_log_sums(job, work, first, softmax);
-  // Lane 8 i + r of a stmatrix tells where row r of its 8 x 8 matrix i is: two below each other,
-  // then two to their right.
+  // Lane 8 i + r of a stmatrix gives the address of row r of its 8 x 8 matrix i: two below each
+  // other, then two to their right.
   float check[2] = {0, 0};  // NaN where the row has an infinity or NaN
 #pragma unroll
   for (int block = 0; block < Width / 16; ++block) {

@@ -126,7 +126,7 @@ __global__ void __launch_bounds__(threads)
   }
   const T* k = keys == 0 ? nullptr : &p.k(b, g, begin, 0);
   const T* v = keys == 0 ? nullptr : &p.v(b, g, begin, 0);
-  // All lanes of a warp make as many rounds, because they meet in shuffles.
+  // All lanes of a warp make as many rounds, because they take part in shuffles.
   for (int first = warp * warp_keys; first < keys; first += block_keys) {
     const int j = first + lane / key_lanes;
     const int row = smaller(j, keys - 1);
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(threads)
     }
   }
 
-  // The four keys of a warp meet by shuffles, warps in shared memory.
+  // The four keys of a warp are combined by shuffles, warps in shared memory.
   __syncthreads();  // q has been used
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / split KV, decode: the kernel, rows of queries against a part of the keys.
 //
-// Idea, Changes, Cost and Limits stand in split_kv_decode.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in split_kv_decode.cu.
 #pragma once
 
 #include "rung/device/ptx/async_copy.hpp"
