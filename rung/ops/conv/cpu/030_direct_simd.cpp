@@ -4,7 +4,7 @@
 // Idea     a matrix product that never sees its second matrix: of x, what 64 pixels need for some
 //          128 terms is gathered into L1 when it is needed, and all filters use it there; six
 //          filters by four vectors of pixels are summed in registers. With channels last the pixels
-//          are the rows, read where they lie, and panels hold packed weights.
+//          are the rows, read in place, and panels hold packed weights.
 // Changes  against im2col_gemm: x is not written out kh kw times; sums stay in registers; every
 //          type, stride, group and layout.
 // Cost     24 multiply-adds per 4 loads and 6 broadcasts; x is gathered once per 512 filters. A
@@ -64,7 +64,7 @@ template <class T>
 constexpr std::int64_t max_chunk = 32768 / static_cast<std::int64_t>(panel_columns<T> * sizeof(T));
 
 /// Channels first. A panel is terms by pixels, gathered; rows are filters, whose weights are read
-/// where they lie if terms are contiguous there.
+/// in place if terms are contiguous there.
 template <class T, class In>
 class PixelColumns {
  public:
@@ -161,7 +161,7 @@ class PixelColumns {
 };
 
 /// Channels last. A panel is terms by 64 filters, packed once; rows are pixels, whose channels are
-/// contiguous where they lie. Where these are few or small, terms of 48 pixels are gathered first.
+/// contiguous in place. Where these are few or small, terms of 48 pixels are gathered first.
 template <class T, class In>
 class ChannelColumns {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / padded planes
 //
-// Idea     a tap's pixels are the image itself, moved: once the padding stands around a copy of it,
+// Idea     a tap's pixels are the image itself, moved: once there is padding around a copy of it,
 //          no term needs to be gathered. A band of rows that L2 holds is copied for all channels,
 //          and six filters by four vectors of pixels are summed in registers from unaligned loads
 //          of that copy. With a stride of s the copy is s x s planes of every s-th place.

@@ -2,12 +2,12 @@
 // conv / padded pixels
 //
 // Idea     with channels last the taps of one row of a filter are contiguous, channels of all of
-//          them, once the padding stands around a copy of x: a pixel's terms are a few runs, at
+//          them, once there is padding around a copy of x: a pixel's terms are a few runs, at
 //          offsets that all pixels share. Eight pixels by one to three vectors of filters, or six
 //          by four, are summed in registers over all terms in one go.
-// Changes  against padded_planes: pixels are rows, filters columns; x is copied as it lies and y
-//          stored as it is summed. Against direct_simd: one call per tile instead of one per tap,
-//          and eight chains of additions where there are but 16 filters.
+// Changes  against padded_planes: pixels are rows, filters columns; x is copied in its own layout
+//          and y stored as it is summed. Against direct_simd: one call per tile instead of one per
+//          tap, and eight chains of additions where there are but 16 filters.
 // Cost     a load of weights per vector and a broadcast per pixel for each term; the copy, where
 //          there is padding or a small type to widen.
 // Limits   channels contiguous in x and y; filters that do not span millions of places. Filters
@@ -307,7 +307,7 @@ class PaddedPixels {
     return same;
   }
 
-  /// The runs that some rows of a band meet, kept until other rows meet others.
+  /// Runs under the taps of some rows of a band, kept until other rows have others.
   struct MetTaps {
     TermRun* runs;
     const TermRun* end;

@@ -2,8 +2,8 @@
 // conv / tensor cores
 //
 // Idea     implicit_gemm on tensor cores, for f16 and bf16 with channels last: 8 channels of a tap
-//          are 16 contiguous bytes of x and of w, so that strips of both are copied as they lie,
-//          and a warp multiplies 16 x 8 x 16 elements by one instruction (mma.sync), its operands
+//          are 16 contiguous bytes of x and of w, so that strips of both are copied unchanged, and
+//          a warp multiplies 16 x 8 x 16 elements by one instruction (mma.sync), its operands
 //          brought by ldmatrix. Rows are pixels, columns filters: both have their terms contiguous.
 // Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
 //          multiply-adds per instruction; half the bytes.

@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     if (threadIdx.x != 0) return;
     for (int number = first; number < works; number += blocks) {
       const TileWork work = job.raster.at(number);
-      // The tile's first pixel, as the engine counts: where its first tap lies.
+      // The tile's first pixel, as the engine counts: the position of its first tap.
       const int pixel = work.row * tile_pixels;
       const int row = pixel / conv.out_width;
       const int image = row / conv.out_height;
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(role_threads, 1)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// A group's layer as a product: pixels x terms by terms x filters. A's strides stand for those of
+/// A group's layer as a product: pixels x terms by terms x filters. A's strides represent those of
 /// x's pixels; its data are never read as a matrix.
 Gemm::Args product_of(const Conv::Args& args, std::int64_t group) {
   const ConvGeometry& g = args.geometry;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the references of conv, conv_backward_data and conv_backward_filter share: sums by the
-// definition, in a type wider than the arithmetic's, and the walk over the elements asked for.
+// definition, in a type wider than the arithmetic's, and the walk over the requested elements.
 #pragma once
 
 #include <cmath>
@@ -35,8 +35,8 @@ struct Sum {
   }
 };
 
-/// f(value, magnitude, place) for each element that is asked for: `place` has the five axes of a
-/// tensor turned by to_five(), `rank` is what the caller's had.
+/// f(value, magnitude, place) for each requested element: `place` has the five axes of a tensor
+/// turned by to_five(), `rank` is what the caller's had.
 template <class F>
 void for_each(Oracle::Output& output, const Extents& five, int rank, bool channels_last, F&& f) {
   // Position of each of the caller's axes among the five.

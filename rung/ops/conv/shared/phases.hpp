@@ -49,8 +49,8 @@ RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t remainder(std::int64_t a, std:
   return a - quotient(a, b) * b;
 }
 
-/// An axis without a divisor: of the taps only each `every`th meets a result. first_tap: the first
-/// of them; -1 where there is none.
+/// An axis without a divisor: only each `every`th tap has a result. first_tap: the first of them;
+/// -1 where there is none.
 struct Phase {
   SourceAxis axis;
   std::int64_t first_tap;
@@ -81,7 +81,7 @@ RUNG_HD inline Phase phase_of(const SourceAxis& axis, std::int64_t first) {
 }
 
 /// Phase `index` of a layer, a layer without divisors, of elements of so many bytes, those of y of
-/// `written`; with no terms where no tap meets a result.
+/// `written`; with no terms where no tap has a result.
 RUNG_HD inline Gathered phase_layer(const Gathered& g, std::int64_t index, std::int64_t element,
                                     std::int64_t written) {
   Gathered made = g;

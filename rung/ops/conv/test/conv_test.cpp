@@ -156,7 +156,7 @@ TEST_P(ConvOn, ChannelsLastIsTheSameNumbers) {
     auto x = whole_values(layer.x().product(), 13);
     auto w = whole_values(layer.w().product(), 14);
     const auto wanted = convolved(context, layer, x, w, layer.options());
-    // Turned in memory; the public call is told so.
+    // Transposed in memory; the public call gets the option.
     const auto turned = [](const std::vector<float>& from, const Extents& s) {
       std::vector<float> to(from.size());
       const std::int64_t pixels = s[2] * s[3];

@@ -43,7 +43,7 @@ HWY_NOINLINE void sum_channels(const float* filters, std::int64_t channels, cons
 ///
 /// A panel is 64 tiles, of any rows and images: all its vectors are full. Its transformed tiles and
 /// sums are read with strides from place to place. A line more than their size keeps these strides
-/// off powers of two, with which 36 places meet in one set of L1 and of L2.
+/// off powers of two, with which 36 positions would share one set of L1 and of L2.
 template <class Transform>
 class WinogradTiles {
  public:

@@ -39,7 +39,7 @@ class ChannelVectors {
  public:
   explicit ChannelVectors(const Gathered& g)
       : g_(g),
-        taps_(g.terms()),  // none where a phase meets no result
+        taps_(g.terms()),  // none where a phase has no result
         blocks_(ceil_div(g.groups, std::int64_t{lanes})),
         inside_(inside(g.axis[2])) {}
 

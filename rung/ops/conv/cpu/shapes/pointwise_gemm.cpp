@@ -2,9 +2,9 @@
 // conv / pointwise GEMM
 //
 // Idea     with filters of 1 x 1 an image is the second matrix already: its channels are rows, its
-//          pixels columns. Nothing is gathered; gemm is called on views of w, x and y, with
-//          bias and activation. With channels last pixels are rows, of all images at once if they
-//          lie one behind the other.
+//          pixels columns. Nothing is gathered; gemm is called on views of w, x and y, with bias
+//          and activation. With channels last pixels are rows, of all images at once if they are
+//          contiguous.
 // Changes  against threads: x is packed by gemm, in blocks that it multiplies by all filters.
 // Cost     as gemm's threads; with up to eight filters as gemm's few_rows or gemv, and with up to
 //          64 and channels last as its small, which read x where it is.

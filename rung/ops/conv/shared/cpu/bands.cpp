@@ -86,7 +86,7 @@ bool all_inside(const Gathered& g) {
 
 PlaneShape plane_shape(const Gathered& g, std::size_t element, int threads) {
   auto shape = cut<PlaneShape>(g, element, threads);
-  // An odd number of cache lines apart, planes do not meet in one set of a cache.
+  // An odd number of cache lines apart, planes do not share one set of a cache.
   const auto line = static_cast<std::int64_t>(64 / element);
   shape.plane = (ceil_div(set_copy(g, shape), line) | 1) * line;
   return shape;

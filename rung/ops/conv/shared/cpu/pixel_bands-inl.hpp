@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bands of pixels of images with channels last: what the taps of a band reach, with the padding
-// around it, is copied as it lies and widened, so that a pixel's channels, and those of its
+// around it, is copied in its own layout and widened, so that a pixel's channels, and those of its
 // neighbors, follow each other. Without padding the image itself is read.
 #if defined(RUNG_OPS_CONV_CPU_PIXEL_BANDS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_CONV_CPU_PIXEL_BANDS_INL_HPP_

@@ -10,8 +10,8 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-/// A pixel: where its first tap would lie, in elements of x and along the axes; outside of every
-/// image beyond the last pixel.
+/// A pixel: position of its first tap, in elements of x and along the axes; outside of every image
+/// beyond the last pixel.
 struct GatheredPixel {
   std::int64_t base;
   int d, h, v;

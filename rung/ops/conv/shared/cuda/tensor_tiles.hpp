@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Words of the kernels that gather a layer of f16 or bf16 whose channels are contiguous: eight
-// channels of a tap are 16 bytes, which are copied to shared memory as they lie. Rows of the
-// product are pixels, columns what is written of a pixel, k the terms.
+// channels of a tap are 16 bytes, which are copied to shared memory unchanged. Rows of the product
+// are pixels, columns what is written of a pixel, k the terms.
 #pragma once
 
 #include "rung/device/ptx/matrix.hpp"

@@ -2,8 +2,8 @@
 // Words of the kernels that gather the operands of a product into shared memory: 256 threads, sums
 // in registers, strips of both operands in two stages of shared memory.
 //
-// Where an operand's element k lies is looked up in a table of 256 entries, which the block makes
-// together, an entry per thread: decoding k - three divisions - is not paid for per element.
+// The position of an operand's element k is looked up in a table of 256 entries, which the block
+// makes together, an entry per thread: decoding k - three divisions - is not paid for per element.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer cuDNN of conv and of its two gradients: its convolution of images as they lie.
+// The peer cuDNN of conv and of its two gradients: its convolution of images in their own layout.
 //
 // Limits   f32, f64, f16, bf16; contiguous filters; extents and strides of 32 bits. Sums by the
 //          definition: no Winograd and no FFT, but where conv is called with `winograd`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer oneDNN of conv and of its gradients: its convolution primitive on images as they lie,
-// and on filters in whichever layout it prefers, to or from which each call reorders them.
+// The peer oneDNN of conv and of its gradients: its convolution primitive on images in their own
+// layout, and on filters in whichever layout it prefers, to or from which each call reorders them.
 //
 // Limits   f32 and bf16; no strides of 0. With images, too, in its own blocked layouts it is
 //          faster, but a program that calls us does not have those; reordering to them and back is
