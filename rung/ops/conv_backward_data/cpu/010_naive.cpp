@@ -5,7 +5,7 @@
 //          scattered, so that nothing is added to twice and in another order.
 // Changes  baseline.
 // Cost     K/G times the taps multiply-adds per element, a division and bounds checks for each tap;
-//          with a stride of s only one tap in s, along each axis, meets a result.
+//          with a stride of s only one tap in s, along each axis, has a result.
 // Limits   every valid call; one thread.
 // Source   the definition.
 #include "rung/core/dtype.hpp"

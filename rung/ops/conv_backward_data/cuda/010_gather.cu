@@ -62,7 +62,8 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   });
 }
 
-/// However few results there are, one asks tap after tap, and takes its terms one after another.
+/// However few results there are, a thread tests tap after tap and adds its terms one after
+/// another.
 Work work(const ConvBackwardData::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const bool divides = g.axis[0].stride > 1 || g.axis[1].stride > 1 || g.axis[2].stride > 1;

@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
       walk.advance(g);
     };
 
-    // Tiles are asked for `stages - 1` ahead. One group of copies per tile, empty ones included, so
-    // that "all but the last n groups" always means the same tile.
+    // Tile copies are issued `stages - 1` ahead. One group of copies per tile, empty ones included,
+    // so that "all but the last n groups" always means the same tile.
     filters.copy(ring.filters[0]);
     gather(ring.pixels_of[0]);
     ptx::async_commit();

@@ -7,8 +7,8 @@
 //          terms, and ldmatrix transposes them as it loads registers.
 // Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
 //          multiply-adds per instruction; half the bytes.
-// Cost     128 places x 64 channels per block, 32 terms per step; the blocks of a strided
-//          layer share its phases, whose terms all meet results.
+// Cost     128 places x 64 channels per block, 32 terms per step; the blocks of a strided layer
+//          share its phases, whose terms all have results.
 // Limits   contiguous channels and filters, multiples of 8 per group, all 16-byte aligned. Tensor
 //          cores truncate when they add: twice the error bound of f32.
 // Source   PTX ISA, "Matrix load instruction: ldmatrix", .trans.

@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(threads)
 
 /// Buffers of completed phases: images x rows x columns x channels each.
 struct MadePhases {
-  std::int64_t first[max_phases];  // element; -1 where no tap meets a result
+  std::int64_t first[max_phases];  // element; -1 where no tap has a result
   int rows, columns;               // strides, as far as there are places
 };
 
@@ -177,7 +177,7 @@ Conv::Args layer_of(const ConvBackwardData::Args& args, const Gathered& phase, c
   return made;
 }
 
-/// Addresses that stand for memory that is not there yet; aligned as workspaces are.
+/// Placeholder addresses of memory that is not allocated yet; aligned as workspaces are.
 void* stand_in() {
   return reinterpret_cast<void*>(std::uintptr_t{4096});  // NOLINT(performance-no-int-to-ptr)
 }

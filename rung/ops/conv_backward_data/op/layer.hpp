@@ -40,7 +40,7 @@ void for_each_phase(const Gathered& g, F&& f) {
     f(phase_layer(g, i, static_cast<std::int64_t>(size_of(g.dtype))));
 }
 
-/// Operations with the padding's, without those of taps that meet no result.
+/// Operations with the padding's, without those of taps that have no result.
 inline Cost phase_cost(const ConvBackwardData::Args& args) {
   const ConvGeometry& g = args.geometry;
   Cost cost = ConvBackwardData::cost(args);

@@ -15,7 +15,7 @@
 namespace rung {
 namespace {
 
-/// Phases are worth a team each; with greater strides most pixels meet no tap.
+/// Phases are worth a team each; with greater strides most pixels have no tap.
 constexpr std::int64_t max_phases = 64;
 
 Support supports(const ConvBackwardData::Args& args, const Context&) {

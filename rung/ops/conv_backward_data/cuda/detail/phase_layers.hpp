@@ -91,7 +91,7 @@ Work phases_facts(const ConvBackwardData::Args& args, F&& facts) {
 }
 
 /// run(layer) for phases with terms; zeros<T>(y, count), a kernel that sets y to zero, for those
-/// that no tap meets.
+/// without taps.
 template <class Run, class Zeros>
 void run_phases(const ConvBackwardData::Args& args, Context& context, Run&& run, Zeros&& zeros) {
   for_each_layer(args, [&](const Conv::Args& layer, bool has_terms) {

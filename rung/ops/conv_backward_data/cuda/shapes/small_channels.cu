@@ -17,7 +17,7 @@ namespace {
 
 using namespace conv_cuda;
 
-/// Zeros for a phase that no tap meets: images x channels x depth x rows x columns, every stride-th
+/// Zeros for a phase without taps: images x channels x depth x rows x columns, every stride-th
 /// place of dx along the last three.
 template <class T>
 __global__ void __launch_bounds__(zeros_threads)
