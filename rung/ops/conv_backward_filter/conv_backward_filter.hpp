@@ -18,8 +18,8 @@
 //          roundoff of the arithmetic, plus one rounding to dw's type; twice that where tensor
 //          cores add. Sums are cut into slices, so that n counts as n / slices + slices in
 //          practice.
-// NaN      and infinities of x spread to the taps that meet them, and no further. Padding is zero,
-//          or left out: taps that meet it for an infinite dy may be NaN or not.
+// NaN      and infinities of x spread to the taps that read them, and no further. Padding is zero,
+//          or left out: taps that read it for an infinite dy may be NaN or not.
 // Repeats  the same bits from run to run and, where dy is finite, for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, options, aliasing.
 // Source   the chain rule.

@@ -9,7 +9,7 @@
 //          filters, dy once per 576 terms.
 // Cost     24 multiply-adds per 4 loads and 6 broadcasts, and per pixel the gathering of a term,
 //          one element at a time where its pixels are not contiguous (strides). With channels last
-//          a pixel's channels are copied as they lie, and the tile reads its rows by columns.
+//          a pixel's channels are copied unchanged, and the tile reads its rows by columns.
 // Limits   every valid call; one thread. Where dw is small, pixels are cut into slices, whose sums
 //          are added in their order: how many depends on the shape alone, so that any number of
 //          threads gives the same bits.
@@ -35,7 +35,7 @@ constexpr std::int64_t pixels_a_time = 128;  // a panel of dy is then 32 KiB
 constexpr std::int64_t min_slice = 2048;     // pixels that are worth a slice
 constexpr std::int64_t max_slices = 16;
 
-/// Fewer channels than this are gathered pixel by pixel: they are not copied as they lie.
+/// Fewer channels than this are gathered pixel by pixel: they are not copied as one run.
 constexpr std::int64_t few_channels = 8;
 
 /// c[i][j] (+)= sum over pixels k of rows[i][k] panel[k][j], rows `row` apart and pixels `pixel`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / padded planes
 //
-// Idea     a term's pixels are the image itself, moved by its tap: once the padding stands around a
+// Idea     a term's pixels are the image itself, moved by its tap: once there is padding around a
 //          copy of a band of rows, as in conv's padded_planes, no term needs to be gathered. Six
 //          terms are broadcast from that copy, by four vectors of filters; what the filters have in
 //          dy is transposed into a panel of 128 pixels, four filters by a vector at a time.

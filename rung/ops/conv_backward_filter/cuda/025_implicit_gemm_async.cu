@@ -130,7 +130,7 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
         from += Ring::apart * p.dy_strides[1];
       }
     };
-    // x: the pixel of every `apart`th term: where a term lies from the pixel's first tap and
+    // x: the pixel of every `apart`th term: the offset of a term from the pixel's first tap and
     // channel on, and the bit of its tap; none where there is no such term.
     const float* const x = p.x + group * g.group_channels() * p.x_strides[1];
     int offset[Ring::terms];
@@ -166,8 +166,8 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
       }
     };
 
-    // Tiles are asked for `stages - 1` ahead. One group of copies per tile, empty ones included, so
-    // that "all but the last n groups" always means the same tile.
+    // Tile copies are issued `stages - 1` ahead. One group of copies per tile, empty ones included,
+    // so that "all but the last n groups" always means the same tile.
     copy_dy(ring.dy[0]);
     gather_x(ring.x[0]);
     at.advance();

@@ -3,7 +3,7 @@
 //
 // Idea     the product over pixels on tensor cores, for f16 and bf16 with channels last. Of a
 //          pixel, eight filters are 16 contiguous bytes of dy, and eight channels of a tap 16 of x:
-//          strips of 32 pixels are copied as they lie, pixel by pixel, and ldmatrix transposes both
+//          strips of 32 pixels are copied unchanged, pixel by pixel, and ldmatrix transposes both
 //          as it loads registers, for it is the pixels that are summed over.
 // Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
 //          multiply-adds per instruction; half the bytes.

@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(role_threads, 1)
 template <class T>
 using PixelPanel = WgmmaTile<T, 64, false>;
 
-/// A group's gradient as products, taps of them. b's strides stand for those of x's pixels; its
+/// A group's gradient as products, taps of them. b's strides represent those of x's pixels; its
 /// data are never read as a matrix.
 Gemm::Args product_of(const ConvBackwardFilter::Args& args, std::int64_t group) {
   const ConvGeometry& g = args.geometry;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What conv_backward_filter's tiled CUDA rungs share: a call with its slices of the pixels, what a
-// pixel and a term stand for, and the sum over slices.
+// pixel and a term represent, and the sum over slices.
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"
