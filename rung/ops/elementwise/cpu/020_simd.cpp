@@ -273,7 +273,7 @@ Kernel kernel_of(ElementwiseFunction function) {
   return with_function<T>(function, []<class F>(F) -> Kernel { return map<F, T>; });
 }
 
-/// `int` stands for all integers.
+/// `int` represents all integers.
 Kernel kernel_for([[maybe_unused]] DType dtype, ElementwiseFunction function) {
   if constexpr (std::is_same_v<RUNG_SPLIT_TYPE, int>) {
     return visit<std::int32_t, std::int64_t, std::uint8_t>(

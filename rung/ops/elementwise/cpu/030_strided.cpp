@@ -271,7 +271,7 @@ class Runs {
   int arity_;
   bool streaming_;
   bool flat_;
-  bool direct_ = true;    // all that is touched lies densely along rows
+  bool direct_ = true;    // all operands are dense along rows
   std::int64_t row_ = 1;  // elements of one
   bool contiguous_[4] = {};
   Word* base_[4];

@@ -2,7 +2,7 @@
 // elementwise / coarsened grid stride
 //
 // Idea     as many threads as the device holds at once, each of which computes many elements: its
-//          next one lies a whole grid further on, so that a warp still reads neighbors.
+//          next one is a whole grid further on, so that a warp still reads neighbors.
 // Changes  against thread_per_element: blocks start once; the function is chosen once a thread,
 //          not once an element; four elements at a time keep four loads of an operand in flight.
 // Cost     the same bytes; a few instructions an element less.

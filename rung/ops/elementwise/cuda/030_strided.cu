@@ -2,7 +2,7 @@
 // elementwise / strided
 //
 // Idea     any strides and any broadcasting: the axes that all tensors share are merged on the host
-//          to as few as will do, with the one along which z lies densest last, and a thread divides
+//          to as few as will do, with the one along which z is densest last, and a thread divides
 //          its index by their extents to find its element of each tensor.
 // Changes  against coarsened_grid_stride: takes every layout and type. A merged axis costs one
 //          division; with one axis left there is none.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / strided: its kernel, which transform.cuh launches too.
 //
-// Idea, Changes, Cost and Limits stand in 030_strided.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in 030_strided.cu.
 #pragma once
 
 #include "rung/core/bounds.hpp"

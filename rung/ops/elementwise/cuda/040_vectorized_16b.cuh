@@ -3,7 +3,7 @@
 // axes have a kernel of their own, whose grid has them too: a thread finds its place without a
 // division, and needs half the registers.
 //
-// Idea, Changes, Cost and Limits stand in 040_vectorized_16b.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in 040_vectorized_16b.cu.
 #pragma once
 
 #include "rung/core/bounds.hpp"

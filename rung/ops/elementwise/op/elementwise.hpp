@@ -41,7 +41,7 @@ struct RUNG_API Elementwise {
   /// The operands have z's shape, with stride 0 where they repeat.
   struct Args : Call {
     /// The axes that z, x, y and w (in this order) share, as few as will do; the one along which z
-    /// lies densest stands last. Strides of operands that are not read are 0.
+    /// is densest is last. Strides of operands that are not read are 0.
     Collapsed<4> layout;
 
     [[nodiscard]] int arity() const { return rung::arity(function); }

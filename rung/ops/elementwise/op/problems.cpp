@@ -247,7 +247,7 @@ void Elementwise::invoke(Context& context, Invocation& call, Pick pick) {
   inputs.x = call.tensors.at("x");
   if (call.has("y")) inputs.y = call.tensors.at("y");
   if (call.has("w")) inputs.w = call.tensors.at("w");
-  // The shape that all operands broadcast to; what does not fit is told by bind().
+  // The shape that all operands broadcast to; bind() reports what does not fit.
   Extents shape = inputs.x.shape;
   for (const ConstTensorRef& operand : {inputs.y, inputs.w}) {
     Extents wide = operand.rank() > shape.rank ? operand.shape : shape;

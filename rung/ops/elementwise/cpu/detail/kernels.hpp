@@ -46,8 +46,8 @@ inline Kernel find_kernel(ElementwiseFunction function, DType dtype) {
   }
 }
 
-/// 030: computes a range of elements in the order of args.layout on the calling thread.
-/// `streaming` asks for non-temporal stores, which are used where they pay.
+/// 030: computes a range of elements in the order of args.layout on the calling thread. `streaming`
+/// requests non-temporal stores, which are used where they pay.
 void strided(const Elementwise::Args& args, cpu::Range elements, bool streaming);
 
 }  // namespace rung::elementwise_cpu

@@ -5,7 +5,7 @@
 //          order are loaded by packs, and of one that is broadcast or strided each element from its
 //          own place, which is found by one division a pack and counting on.
 // Changes  against vectorized_16b: rows need not be whole packs, nor contiguous in every operand.
-//          Against strided: wide accesses for what lies densely, a division for 4 to 16 elements.
+//          Against strided: wide accesses for dense operands, a division for 4 to 16 elements.
 // Cost     every operand once, the result once; a load for each element that is gathered, from the
 //          caches where it repeats.
 // Limits   functions of two or three floating-point operands; z dense, and an operand that is in
