@@ -16,7 +16,7 @@
 // Scales   of e4m3 and e5m2, f32 and optional: scale_a, m x ceil(k / 128), has a factor for every
 //          128 elements of a row of op(A), scale_b, ceil(k / 128) x ceil(n / 128), one for every
 //          block of 128 x 128 of op(B); each optionally with a batch axis in front, any strides,
-//          laid out as op() whether or not the operand is given transposed. op(A)(i, p) stands for
+//          laid out as op() whether or not the operand is given transposed. op(A)(i, p) means
 //          scale_a(i, p / 128) a(i, p). A factor for a whole matrix belongs in alpha.
 // Zero     m, n or batch = 0: nothing is written. k = 0 or alpha = 0: A and B are not read.
 //          beta = 0: C is not read, so that NaN in it does not survive.

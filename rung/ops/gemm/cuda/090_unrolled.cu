@@ -7,8 +7,7 @@
 //          eight at once, so that the loads of a step's fragments move up among the multiply-adds
 //          of the step before. Bounds are checked in edge tiles alone.
 // Cost     the same bytes; code eight times as long.
-// Limits   a block stands still while its next tiles come from memory: only other blocks on the
-//          SM fill the gap.
+// Limits   a block idles while its next tiles are loaded: only other blocks on the SM fill the gap.
 // Source   Volkov, "Better performance at lower occupancy", GTC 2010.
 #include "rung/device/tile/epilogue.hpp"
 #include "rung/ops/gemm/cuda/detail/rung.hpp"

@@ -4,7 +4,7 @@
 // Idea     two buffers in shared memory: while a block multiplies the tiles in one, the next tiles
 //          are already in flight from global memory, through registers, to the other.
 // Changes  against unrolled: the wait for memory is hidden behind a tile's multiply-adds, and one
-//          barrier a tile is enough, since nobody writes the buffer that is being read.
+//          barrier a tile is enough, since no thread writes the buffer that is being read.
 // Cost     the same bytes; twice the shared memory, 8 registers per thread for what is in flight.
 // Limits   only one tile is in flight, for the 512 multiply-adds of one tile: less than the latency
 //          of memory when it is busy.

@@ -21,7 +21,7 @@ namespace {
 
 using namespace gemm_cuda;
 
-// Kernels are told apart by their index here: nvcc 13 cannot name a kernel by a struct.
+// Kernels are identified by their index here: nvcc 13 cannot name a kernel by a struct.
 constexpr std::array<TileShape, 3> shapes{{{.rows = 128,
                                             .columns = 256,
                                             .steps = 8,

@@ -54,7 +54,8 @@ struct Tiles {
 struct Sums {
   alignas(32) float warp[tuning.warps()][tuning.warp_rows][tuning.warp_columns + 4];
 };
-/// The sums reuse the tiles' memory: nobody reads a tile after the last barrier of the main loop.
+/// The sums reuse the tiles' memory: no thread reads a tile after the last barrier of the main
+/// loop.
 template <class T>
 union Layout {
   Tiles<T> tiles;

@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(threads, 2) gemm_async_ring(P p) {
     const Tiles<T>& tiles = layout.ring[tile % stages];
 #pragma unroll
     for (int step = 0; step < depth; step += 16) {
-      // Lanes 0 to 15 point at the 16 rows of the left half, 16 to 31 at those of the right.
+      // Lanes 0 to 15 address the 16 rows of the left half, 16 to 31 those of the right.
       std::uint32_t b_fragments[along / 2][4];
 #pragma unroll
       for (int j = 0; j < along / 2; ++j) {

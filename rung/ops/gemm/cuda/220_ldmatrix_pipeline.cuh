@@ -4,7 +4,7 @@
 // Takes any layout: an operand's tile is in shared memory as it is in global memory, k or rows
 // contiguous, and ldmatrix turns what must be turned on the way to registers.
 //
-// Idea, Changes, Cost and Limits stand in 220_ldmatrix_pipeline.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in 220_ldmatrix_pipeline.cu.
 #pragma once
 
 #include <type_traits>
@@ -140,7 +140,7 @@ __device__ __forceinline__ void load_fragment4(std::uint32_t (&to)[4], const uns
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int first_k = step * 2 * half;
   if constexpr (KMajor || sizeof(T) == 2) {
-    // Lane 8 i + r tells where line r of matrix i is.
+    // Lane 8 i + r gives the address of line r of matrix i.
     const int matrix = lane / 8;
     const int below = second == Second::rows ? matrix % 2 : matrix / 2;
     const int behind = second == Second::rows ? matrix / 2 : matrix % 2;
@@ -274,7 +274,7 @@ bool has_wide_lines(const View<const T, 3>& operand, bool k_major, int outer, in
          (operand.strides[0] % width == 0 || operand.shape[0] <= 1) &&
          reinterpret_cast<std::uintptr_t>(operand.data) % 16 == 0;
 }
-/// Along which axis lines lie: the one that is closer together in memory.
+/// Returns the axis along which lines run: the one with the smaller stride.
 inline bool is_k_major(std::int64_t outer_stride, std::int64_t depth_stride) {
   return std::abs(depth_stride) <= std::abs(outer_stride);
 }

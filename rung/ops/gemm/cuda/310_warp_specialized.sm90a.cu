@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / warp specialized
 //
-// Idea     warp roles: one thread of a producer warpgroup does nothing but ask for tiles, two
-//          consumer warpgroups nothing but multiply them, and barriers in both directions are all
-//          that they share. The producer gives its registers to the consumers (setmaxnreg).
+// Idea     warp roles: one thread of a producer warpgroup only issues TMA loads, two consumer
+//          warpgroups nothing but multiply them, and barriers in both directions are all that they
+//          share. The producer gives its registers to the consumers (setmaxnreg).
 // Changes  against wgmma_tma: products of the next tile are issued while those of the last are
 //          carried out; no barrier of the block; a tile of 128 x 256, whose 256 sums per thread
 //          of one warpgroup would not fit.
@@ -30,7 +30,7 @@ struct RolesLayout {
   StageRing<stage_count> ring;
 };
 
-/// A block per tile of C. Producer and consumers meet at the ring's barriers alone.
+/// A block per tile of C. Producer and consumers synchronize at the ring's barriers only.
 template <class T, bool KMajorA, bool KMajorB>
 __global__ void __launch_bounds__(role_threads, 1)
     gemm_warp_specialized(const __grid_constant__ TensorJob<T> job) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / persistent: the kernel, compiled for a type of operands a file.
 //
-// Idea, Changes, Cost and Limits stand in 320_persistent.sm90a.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in 320_persistent.sm90a.cu.
 #pragma once
 
 #include "rung/device/collectives.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / stream k: the kernels, compiled for a type of operands a file.
 //
-// Idea, Changes, Cost and Limits stand in 340_stream_k.sm90a.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in 340_stream_k.sm90a.cu.
 #pragma once
 
 #include "rung/device/collectives.hpp"
@@ -38,8 +38,8 @@ struct StreamLayout {
   StageRing<stage_count> ring;
 };
 
-/// The sums of slices lie tile behind tile, as one matrix of a tile's columns: of each slice all
-/// tiles that are cut, of each tile its blocks, one below the other.
+/// The sums of slices are stored tile after tile, as one matrix of a tile's columns: of each slice
+/// all tiles that are cut, of each tile its blocks, one below the other.
 template <class T>
 struct StreamJob {
   TensorJob<T> tiles;

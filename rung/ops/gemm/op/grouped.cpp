@@ -52,7 +52,7 @@ struct Use {
   bool written;
 };
 
-/// No result lies among the tensors of another product.
+/// No result overlaps the tensors of another product.
 void require_apart(std::span<const GemmProblem> problems) {
   std::vector<Use> uses;
   for (std::size_t i = 0; i < problems.size(); ++i) {

@@ -5,7 +5,7 @@
 // memory, and keeps the fastest; later runs make one call. While a CUDA graph is being captured
 // nothing can be timed: a layout that is new then takes the first proposal.
 //
-// Precision  f32 in full (CUBLAS_COMPUTE_32F) unless tf32 is asked for; f16 and bf16 with f32 sums.
+// Precision  f32 in full (CUBLAS_COMPUTE_32F) unless tf32 is requested; f16 and bf16 with f32 sums.
 //            e4m3 with f32 sums that are promoted as ours (no "fast accumulation"); i8 with i32.
 // Limits     e4m3 and i8 where k is contiguous in both operands, i8 at addresses that are multiples
 //            of 4. No bias and no activation: cuBLASLt's own GELU is the tanh approximation, not

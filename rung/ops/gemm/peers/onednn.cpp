@@ -20,7 +20,7 @@ onednn::Primitive& cached() {
   return primitive;
 }
 
-/// A matrix as oneDNN is told of it: its transposition is in the strides.
+/// A matrix as passed to oneDNN: its transposition is in the strides.
 ConstTensorRef tensor(const peer::Matrix& matrix, DType dtype, std::int64_t rows,
                       std::int64_t columns) {
   const Extents strides =

@@ -2,7 +2,7 @@
 // gemm / openblas: the peer OpenBLAS, cblas_sgemm and cblas_dgemm.
 //
 // Kernels  OpenBLAS knows the processors of its day: 0.3.21 takes Haswell's AVX2 kernels on newer
-//          AMD machines, at half the speed. So it is told the instruction set that our own rungs
+//          AMD machines, at half the speed. So it is given the instruction set that our own rungs
 //          use, over any OPENBLAS_CORETYPE in the environment, because a peer held back would
 //          flatter us; RUNG_PEER_OPENBLAS_CORETYPE chooses another on purpose.
 // Vectors  n = 1 and m = 1 go to gemv: 18.6 against 5 Gflop/s through gemm at 4096 (one Zen 5).

@@ -14,7 +14,7 @@
 
 namespace rung::gemm_bytes_test {
 
-/// A batch of matrices of any type whose rows lie `pitch` elements apart, `skip` elements from an
+/// A batch of matrices of any type whose rows are `pitch` elements apart, `skip` elements from an
 /// aligned address. What is between the rows is NaN, or 99.
 struct Elements {
   DType dtype = DType::f32;

@@ -70,7 +70,7 @@ TEST(GemmBytes, ExactWithTilesOfEverySize) {
 
 /// More tiles of 128 x 128 than SMs, so that the model takes clusters: two tiles of 128 x 256, one
 /// below the other, by blocks that fetch halves of B for each other. k goes once around the ring of
-/// stages, so that they are released in both. The record tells that this kernel ran.
+/// stages, so that they are released in both. The record shows that this kernel ran.
 TEST(GemmBytes, ExactInClustersThatShareB) {
   RUNG_LONG_TEST_IF_SANITIZED();
   Context context = Context::on(Backend::simt);

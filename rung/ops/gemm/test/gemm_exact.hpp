@@ -12,7 +12,7 @@
 
 namespace rung::gemm_test {
 
-/// A batch of matrices of whole numbers from -2 to 2, whose rows (or columns) lie `pitch` elements
+/// A batch of matrices of whole numbers from -2 to 2, whose rows (or columns) are `pitch` elements
 /// apart, `skip` elements from an aligned address.
 struct Numbers {
   // Two per f32, four per f64; aligned to 16 bytes, as what new gives.
@@ -87,7 +87,7 @@ inline std::string describe(const Case& c) {
          std::to_string(c.alpha) + " beta " + std::to_string(c.beta);
 }
 
-/// C as it must be, to the last bit; rows of C lie as in `c`.
+/// C as it must be, to the last bit; rows of C are laid out as in `c`.
 inline std::vector<float> product_of(const Case& test, const Numbers& a, const Numbers& b,
                                      const Numbers& c) {
   std::vector<float> expected;

@@ -224,7 +224,7 @@ TEST(GemmCpu, IndicesBeyond32Bits) {
 }
 
 TEST(GemmCpu, MoreThan32BitsOfK) {
-  // 8 GiB of zeros that no page of memory stands behind, but for the few that are written.
+  // 8 GiB of zeros without physical pages, but for the few that are written.
   const std::int64_t k = (std::int64_t{1} << 31) + 3;
   const std::size_t bytes = static_cast<std::size_t>(k) * sizeof(float);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,

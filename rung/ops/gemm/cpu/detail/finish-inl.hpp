@@ -40,7 +40,7 @@ HWY_INLINE void add_scaled(const Out* from, std::int64_t step, T scale, T* x, in
   }
 }
 
-// Contiguous sums of which nothing is asked but to be rounded.
+// Contiguous sums that need rounding only.
 template <class T, class Out>
 void round_sums(const T* sums, Out* c, std::int64_t count) {
   const hn::ScalableTag<T> d;

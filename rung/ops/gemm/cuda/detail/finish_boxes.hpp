@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The epilogue of strip_boxes.hpp where more than alpha stands between sums and C: a warp adds,
-// activates and rounds sums in the registers where wgmma leaves them, and the copy engine moves
-// boxes of 16 rows by 128 bytes both ways - C, for beta, or residual to where C goes out again.
+// The epilogue of strip_boxes.hpp where more than alpha follows the sums: a warp adds, activates
+// and rounds sums in the registers where wgmma leaves them, and the copy engine moves boxes of 16
+// rows by 128 bytes both ways - C, for beta, or residual to where C goes out again.
 //
 //   BoxTurn turn;                                 // of a warp, all tiles long
 //   BoxFinish<Columns, T> finish(layout.strips[warp], layout.arrivals[warp], turn);

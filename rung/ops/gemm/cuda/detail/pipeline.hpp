@@ -2,8 +2,8 @@
 // The pipeline of the fastest single-precision rungs: tiles travel from global to shared memory by
 // cp.async, several tiles ahead, without passing through registers; warps own parts of the tile.
 //
-// The copies are those of rung/device/tile/async_tile.hpp; a thread's sums lie as
-// rung/device/tile/register_tile.hpp tells.
+// The copies are those of rung/device/tile/async_tile.hpp; a thread's sums are laid out as in
+// rung/device/tile/register_tile.hpp.
 #pragma once
 
 #include <cstdint>

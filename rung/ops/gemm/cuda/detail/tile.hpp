@@ -36,7 +36,7 @@ __device__ void load_tile(const View<const T, 2>& from, std::int64_t first_row,
 
 /// Copies a tile of a matrix with aligned rows (see require_aligned_rows), four elements an
 /// instruction, in two halves: load() leaves a thread's share in registers, put() hands it out, so
-/// that other work can stand between. Guarded: zero beyond the matrix; else all of it must exist.
+/// that other work can overlap. Guarded: zero beyond the matrix; else all of it must exist.
 template <int Rows, int Columns, int Threads>
 class VectorTile {
   static constexpr int width = 4;

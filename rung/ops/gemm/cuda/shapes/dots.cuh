@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / dots: the kernel, and what it shares with gemv's: sums over a warp, a block, and blocks.
 //
-// Idea, Changes, Cost and Limits stand in dots.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in dots.cu.
 #pragma once
 
 #include "rung/device/collectives.hpp"
@@ -230,7 +230,7 @@ __global__ void __launch_bounds__(sums_threads, sums_blocks) gemm_dots(SumsCall<
   });
 }
 
-/// Zero between calls; the context's own, so that calls of several streams do not meet. In
+/// Zero between calls; the context's own, so that calls of several streams do not share it. In
 /// dots.cu.
 unsigned* sums_tickets_of(Context& context);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / few rows: the kernel, compiled for a type of operands per file.
 //
-// Idea, Changes, Cost and Limits stand in few_rows.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in few_rows.cu.
 #pragma once
 
 #include "rung/device/collectives.hpp"

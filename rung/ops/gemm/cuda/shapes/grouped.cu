@@ -93,7 +93,7 @@ struct GroupJob {
 template <class Sum>
 struct PlainTiles {
   static constexpr int steps = 16;
-  Sum a[tile][steps + 1];  // as A lies; the odd pitch spreads rows over the banks
+  Sum a[tile][steps + 1];  // laid out as A; the odd pitch spreads rows over the banks
   Sum b[steps][tile];
 };
 template <class P, class Sum = typename P::Sum>

@@ -77,7 +77,7 @@ template <class T>
 __device__ __forceinline__ void store_scaled(const View<T, 3>& c, float alpha, StripStage& stage,
                                              int batch, int first_row, int first_column,
                                              const float (&sums)[tile_columns / 8][4]) {
-  constexpr int pitch = tile_columns + 8;  // 20 words: lanes of eight rows meet all banks
+  constexpr int pitch = tile_columns + 8;  // 20 words: lanes of eight rows cover all banks
   static_assert(tile_rows * pitch * element <= static_cast<int>(sizeof(StripStage)));
   T* const tile = reinterpret_cast<T*>(stage.bytes);
   const int lane = static_cast<int>(threadIdx.x) % 32;

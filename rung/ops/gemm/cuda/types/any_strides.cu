@@ -34,7 +34,7 @@ constexpr Tuning tuning{.rows = 128,
 
 template <class Sum>
 struct Tiles {
-  Sum a[tuning.rows][tuning.steps + 1];  // as A lies; the odd pitch spreads rows over the banks
+  Sum a[tuning.rows][tuning.steps + 1];  // laid out as A; the odd pitch spreads rows over the banks
   Sum b[tuning.steps][tuning.columns];
 };
 template <class Sum>

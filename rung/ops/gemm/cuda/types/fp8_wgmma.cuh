@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // gemm / fp8 wgmma: the kernel, compiled for a pair of operand types a file.
 //
-// Idea, Changes, Cost and Limits stand in fp8_wgmma.sm90a.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in fp8_wgmma.sm90a.cu.
 #pragma once
 
 #include "rung/device/collectives.hpp"
@@ -225,7 +225,7 @@ void launch_fp8_wgmma(Context& context, const Fp8Call& call, const TensorPlan& p
                .k_tiles = k_tiles,
                .slice_tiles = slice_tiles,
                .boxes_of_c = false};
-    // Slices lie one behind the other, as a longer batch; what stands behind their rows is unowned.
+    // Slices are contiguous, as a longer batch; what stands behind their rows is unowned.
     Product<e4m3, float> longer = job.finish.p;
     if (sliced) {
       longer.c.shape[0] *= job.raster.slices;

@@ -6,7 +6,7 @@
 //          a time where lines allow it, else an element: any strides, alignment and size.
 // Changes  against any_strides, the fastest of f64 before: 128 multiply-adds per cycle and SM
 //          instead of 64, copies in flight while tiles are multiplied, small C in slices of k. A
-//          tile lies as its operand does, k or the other axis contiguous. Which rows an
+//          tile is laid out as its operand, k or the other axis contiguous. Which rows an
 //          instruction's registers hold is free as long as operand and C agree: a lane takes two
 //          neighboring rows of A, and columns of B, which one load fetches where they are
 //          contiguous; four sums of it are then adjacent in C.
@@ -323,7 +323,7 @@ Work work(const Gemm::Args& args, const Context& context) {
                     .slices = tiles_of(k, tiles_of(tiles_of(k, plan.slices), steps) * steps)});
 }
 
-/// Along which axis lines lie: the one that is closer together in memory.
+/// Returns the axis along which lines run: the one with the smaller stride.
 bool is_k_major(const View<const double, 3>& operand, int outer, int depth) {
   return std::abs(operand.strides[depth]) <= std::abs(operand.strides[outer]);
 }

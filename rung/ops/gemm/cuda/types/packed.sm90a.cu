@@ -9,7 +9,7 @@
 // Cost     the operand once more read and written, and a launch for each; then persistent's.
 // Limits   up to 1 GiB of copies; operands that TMA takes as they are go to persistent itself. C is
 //          written by threads where TMA cannot write it.
-// Source   cuBLAS does so, too, as its kernels' names in a profile tell.
+// Source   cuBLAS does so, too, as its kernels' names in a profile show.
 #include "rung/ops/gemm/cuda/320_persistent.cuh"
 #include "rung/ops/gemm/cuda/detail/pack.hpp"
 

@@ -63,7 +63,7 @@ __device__ __forceinline__ void write_strip(const Job& job, StripBoxes& boxes, i
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Tiles are asked for by 32-bit coordinates.
+/// TMA coordinates have 32 bits.
 constexpr std::int64_t longest_mapped = std::int64_t{1} << 30;
 
 /// A matrix of C's shape, of Out whatever it is given as, as boxes of a strip: rows end where a
@@ -90,8 +90,8 @@ bool map_c(const P& p, TensorMap& map) {
   return plain && map_boxes<Out>(p.c, map);
 }
 
-/// Lets the copy engine write partial sums or an f32 C. Slices lie one behind the other, as a
-/// longer batch; what stands behind their rows is unowned.
+/// Lets the copy engine write partial sums or an f32 C. Slices are contiguous, as a longer batch;
+/// what stands behind their rows is unowned.
 template <class T>
 void map_sums(TensorJob<T>& job, bool sliced) {
   Product<T, float> longer = job.finish.p;
