@@ -7,7 +7,7 @@
 //          n + 1.
 // Strides  any, zero (broadcast) and negative in x too; counts must not overlap itself.
 // Types    x: u8, u16, i32, i64, f32, f64, f16 or bf16. counts: i32 or i64.
-// Bins     n bins of equal width over a range. low = high (the default) stands for [0, n): whole
+// Bins     n bins of equal width over a range. low = high (the default) means [0, n): whole
 //          numbers are then their own bins.
 //          Integers: low <= x < high, bin floor((x - low) n / (high - low)), exactly. low and high
 //          are whole numbers of at most 53 bits, n <= high - low <= 2^32.

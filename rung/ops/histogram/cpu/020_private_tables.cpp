@@ -4,8 +4,8 @@
 // Idea     Four tables of 32-bit counters take turns: element i is counted into table i % 4, and
 //          the tables are added up at the end.
 // Changes  Against naive: an addition waits for the last store to the same counter, which equal
-//          neighbors now meet only every fourth time. Values outside have a counter of their own,
-//          which saves a branch that random data would mispredict.
+//          equal neighbors now conflict only every fourth time. Values outside have a counter of
+//          their own, which saves a branch that random data would mispredict.
 // Cost     x once; a load, an addition and a store per element, in cache.
 // Limits   Up to 2^16 bins, beyond which four tables leave the cache; one thread. EXPERIMENTS.md
 //          has more tables.

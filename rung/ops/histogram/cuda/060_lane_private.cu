@@ -3,9 +3,9 @@
 //
 // Idea     each of a warp's 32 lanes has a table of its own, and the tables are interleaved: bin b
 //          of lane l is word 32 b + l. A lane's counters all are in its own bank.
-// Changes  against shared_privatized: no two lanes of a warp ever meet, in a bank or on a counter:
-//          every request takes one turn, whatever the values. Warps of a block share the tables, so
-//          that the additions stay atomic.
+// Changes  against shared_privatized: no two lanes of a warp ever conflict, in a bank or on a
+//          counter: every request takes one turn, whatever the values. Warps of a block share the
+//          tables, so that the additions stay atomic.
 // Cost     128 bytes of shared memory a bin; 32 counters a bin to add up at the end.
 // Limits   f32 and u8, bins of equal width; 1816 bins on an H200. Loads of single elements.
 // Source   R. Shams and R. Kennedy, "Efficient histogram algorithms for NVIDIA CUDA compatible

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(tuning.threads)
     const std::int32_t bin = bins(convert<typename Bins::Key>(value));
     if (bin >= 0) atomicAdd(ptx::cluster_map(table + deal.slot(bin), deal.owner(bin)), 1u);
   });
-  ptx::cluster_sync();  // nobody adds any more: from here on a block touches its own table alone
+  ptx::cluster_sync();  // no more additions: from here on a block touches its own table alone
   wait_for_cleared_counts();
   const int rank = ptx::cluster_rank();
   for (int slot = static_cast<int>(threadIdx.x); slot < deal.slots; slot += tuning.threads) {

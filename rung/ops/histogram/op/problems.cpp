@@ -18,7 +18,7 @@
 namespace rung {
 namespace {
 
-/// Values that a problem asks for by name, over the range of its bins.
+/// Values that a problem names, over the range of its bins.
 ValueMaker maker(const Problem& problem, double low, double high, std::int64_t size) {
   const double width = high - low;
   // Integers: `high` itself is outside, and rounding would reach it.
@@ -197,7 +197,7 @@ Problem Histogram::describe(const Call& call) {
   if (is_given(call.edges)) {
     low = default_low;
     high = default_high;
-  } else if (low == high) {  // which stands for a number per bin
+  } else if (low == high) {  // which means an integer per bin
     low = 0;
     high = static_cast<double>(bins);
   }

@@ -53,7 +53,7 @@ Support supports(const Histogram::Args& args, const Context&) {
 }
 
 void run(const Histogram::Args& args, Context& context) {
-  // A thread costs some 20 us to start: a peer that nobody would write so is no peer.
+  // A thread costs some 20 us to start: such a loop would be no fair peer.
   const int threads = args.size() < 1 << 18 ? 1 : context.threads();
   visit<float, std::uint8_t>(args.x.dtype, [&]<class T>() { count_all<T>(args, threads); });
 }

@@ -255,7 +255,7 @@ inline Work walk_work(const Histogram::Args& args, const Context& context, std::
 }
 
 /// Returns the work of blocks that add to counts themselves. L2 serializes additions to one count,
-/// and all elements may be of one bin: an addition stands for so many operations.
+/// and all elements may be of one bin: an addition counts as so many operations.
 inline Work global_work(const Histogram::Args& args, const Context& context, std::int64_t blocks,
                         int threads) {
   constexpr std::int64_t few = 1 << 13, in_turn = 16;

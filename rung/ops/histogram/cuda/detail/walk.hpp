@@ -33,8 +33,8 @@ inline Support require_dense(const Histogram::Args& args) {
 }
 
 /// The grid walks over x: thread t of all takes packs t, t + threads, t + 2 threads ... It keeps
-/// `InFlight` loads always in flight: as soon as a pack is in use, the next is asked for
-/// in its place. The constructor asks for the first ones; what a block has to prepare comes next.
+/// `InFlight` loads always in flight: as soon as a pack is in use, the next load is issued. The
+/// constructor issues the first ones; what a block has to prepare comes next.
 ///
 /// A pack is held as four words: as its elements, bytes would fill a register each, and go to words
 /// and back at an instruction a byte.
