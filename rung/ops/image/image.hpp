@@ -21,8 +21,8 @@
 //          3 or 4 channels, y has 1, or 2 where x has 4 and alpha is to be kept.
 // Alpha    grey, unsharp and sobel copy it. Blurs treat it as one more channel: what is right at
 //          the rim of something transparent only where colors are premultiplied by alpha.
-// Edges    outside of the picture lies the nearest pixel of its border; for box, on request, 0
-//          (edge = zero): such pixels count in T^2, so that the border of y is darker.
+// Edges    outside of the picture is the nearest pixel of its border; for box, on request, 0 (edge
+//          = zero): such pixels count in T^2, so that the border of y is darker.
 // Strides  any, zero (broadcast) in x too; y must not overlap itself.
 // Types    u8 or f32, x and y alike.
 // u8       Every result is a whole number that does not depend on how it is computed:
@@ -46,7 +46,7 @@
 //            sobel     |error| <= 8 u (S of h + S of v) + 2^-74. h^2 + v^2 that overflows gives
 //                      infinity.
 //          A NaN or infinity reaches the pixels whose window contains it, and no others; where it
-//          meets a weight of zero is not defined.
+//          times a weight of zero is not defined.
 // Aliasing y must not overlap x. Overlap is decided by address ranges, from the lowest to the
 //          highest byte that a tensor touches, so that tensors whose elements interleave are
 //          refused.

@@ -73,7 +73,7 @@ TEST_P(ImageBoxOn, BoxWithZerosOutsideIsTruncated) {
   }
 }
 
-// Exact multiples of the area, and one less: a division by multiplication must tell them apart.
+// Exact multiples of the area, and one less: a division by multiplication must distinguish them.
 TEST_P(ImageBoxOn, MeansAreTruncatedExactly) {
   for (int radius = 1; radius <= Image::max_radius; ++radius) {
     const int taps = 2 * radius + 1;
