@@ -10,8 +10,8 @@
 //                   d row / dx_c = 2 (x_c - target_c) / C
 //   result = mean or sum of row over all rows that count;  dx = d result / dx
 //
-// hinge is one against all: every class is told apart from all others by the sign of its x. With a
-// margin of 0 it is the perceptron's loss.
+// hinge is one against all: the sign of its x separates every class from all others. With a margin
+// of 0 it is the perceptron's loss.
 //
 // Shapes   x, dx: 1 to 8 axes; a row is all elements that differ in the given axis only, the
 //          classes: at least one. target of cross_entropy and hinge: labels, shaped as x without

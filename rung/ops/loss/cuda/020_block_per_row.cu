@@ -2,7 +2,7 @@
 // loss / a block per row
 //
 // Idea     the threads of a block share a row: neighbors read neighboring elements. The maximum,
-//          then the sums of exponentials and of the label's terms, meet in shared memory.
+//          then the sums of exponentials and of the label's terms, are combined in shared memory.
 // Changes  against naive: full sectors, as many threads in flight as there are elements; every kind
 //          of loss, type and layout, smoothing.
 // Cost     x three times, dx once; two exponentials per element, two barriers or more per row.

@@ -3,7 +3,7 @@
 //
 // Idea     a warp owns a row, or as few lanes of one as the row has elements; maximum and sums in
 //          one pass, online: what was added up below an old maximum is scaled down to a new one,
-//          and the lanes' sums meet by shuffle.
+//          and the lanes' sums are combined by shuffle.
 // Changes  against block_per_row: two passes in place of three, no barrier between rows, and short
 //          rows share a warp.
 // Cost     x twice, the second time from L1 for rows of a few thousand elements.

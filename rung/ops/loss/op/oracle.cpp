@@ -242,7 +242,7 @@ Cost Loss::cost(const Args& args) {
 
 void Loss::reference(const Args& args, Oracle& oracle) {
   const Reference reference(args);
-  std::size_t next = 0;  // in the order that make() asks for them: result, losses, dx
+  std::size_t next = 0;  // in the order of make()'s outputs: result, losses, dx
   put(oracle.outputs.at(next++), 0, reference.result(), args.result.dtype);
   if (args.options.losses.data != nullptr) {
     Oracle::Output& losses = oracle.outputs.at(next++);

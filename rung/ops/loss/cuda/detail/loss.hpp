@@ -72,7 +72,7 @@ struct AddParts {
   }
 };
 
-/// A row of a call: where it lies, and what its label says.
+/// A row of a call: its position and its label.
 template <class T>
 struct Row {
   using Sum = Accumulator<T>;
