@@ -15,7 +15,7 @@
 // Strides  any; zero (broadcast) in what is read. What is written must not overlap itself.
 // Types    x, residual, y, sum: one of f32, f64, f16, bf16. gamma and beta: that type or, for f16
 //          and bf16, both f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
-// Sum      s is rounded to the type of x, asked for or not: the fused call gives, bit for bit, what
+// Sum      s is rounded to the type of x, requested or not: the fused call gives, bit for bit, what
 //          adding first and normalizing the result gives.
 // Aliasing y and sum may each be x or residual itself (the same elements in the same places);
 //          otherwise what is written overlaps nothing else. Overlap is decided by address ranges,

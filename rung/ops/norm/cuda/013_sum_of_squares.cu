@@ -3,7 +3,8 @@
 //
 // Idea     one pass: the threads of a block sum up s and s^2 together, and the variance is
 //          mean(s^2) - mean(s)^2.
-// Changes  against block_two_pass: a row is read twice, not three times, and the threads meet once.
+// Changes  against block_two_pass: a row is read twice, not three times, and the threads
+//          synchronize once.
 // Cost     2 reads of a row.
 // Limits   it fails on purpose where the mean is large against the spread: see the CPU's rung of
 //          this name. One element has no spread, and all that is left is a rounding error: rows of

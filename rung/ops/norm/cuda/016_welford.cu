@@ -2,7 +2,7 @@
 // norm / Welford
 //
 // Idea     one pass that keeps its digits: each thread updates a running mean and a sum of squares
-//          about it; where threads meet, two such pairs are joined by Chan's formula.
+//          about it; where threads combine, two such pairs are joined by Chan's formula.
 // Changes  against sum_of_squares: nothing large is subtracted from anything large. Against
 //          block_two_pass: one pass and one meeting fewer.
 // Cost     2 reads of a row; a division an element.

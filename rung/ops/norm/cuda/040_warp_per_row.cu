@@ -6,7 +6,7 @@
 // Changes  against block_two_pass: no barrier and no shared memory, a quarter to an eighth of the
 //          load instructions, and short rows do not leave most of a block idle.
 // Cost     a row is read three times, the second and third from L1 while it fits.
-// Limits   contiguous rows. Long rows: 32 threads ask for too little of a row at a time, and L1 no
+// Limits   contiguous rows. Long rows: 32 threads have too little of a row in flight, and L1 no
 //          longer holds it.
 // Source   CUDA C++ Programming Guide, "Warp shuffle functions".
 #include "rung/ops/norm/shared/cuda/packs.hpp"

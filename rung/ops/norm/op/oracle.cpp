@@ -123,7 +123,7 @@ void Norm::reference(const Args& args, Oracle& oracle) {
       expect_statistics(args, rows.at(linear_of(index, shape, all_axes)), mean, value, bound);
     });
   };
-  // In the order in which make() asks for what is written.
+  // In the order of make()'s outputs.
   const bool y_in_place = args.y.data == args.x.data;
   const bool sum_in_place = args.sum.data != nullptr && args.sum.data == args.residual.data;
   if (y_in_place) fill_y();

@@ -17,7 +17,7 @@ namespace rung {
 
 namespace {
 
-// Rows, few and long or many and short; with what training and fused calls ask for; other axes.
+// Rows, few and long or many and short; with the outputs of training and fused calls; other axes.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16*2|f16|f64) 1..16777216x1..16777216(,gamma,beta*2|,rms,gamma)",
     "(f32*2|bf16*2|f16) 1..16777216x2..64(,gamma,beta*2|,rms,gamma)",

@@ -20,7 +20,7 @@ inline Support supports_contiguous_f32(const Norm::Args& args, const Context&) {
   return supported;
 }
 
-/// Stores mean and rstd, where they are asked for, of the row whose tensors begin at `at`.
+/// Stores mean and rstd, if requested, of the row whose tensors begin at `at`.
 template <class V>
 void store_statistics(const Norm::Args& args, const std::int64_t (&at)[6], V mean, V rstd) {
   if (args.mean.data != nullptr) static_cast<V*>(args.mean.data)[at[norm_lines::row_mean]] = mean;

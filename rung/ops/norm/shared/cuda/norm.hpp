@@ -238,8 +238,8 @@ __device__ __forceinline__ T add(T x, T residual) {
   return convert<T>(convert<W>(x) + convert<W>(residual));
 }
 
-/// A row's elements one by one, wherever they lie. After prepare(), s(i) is where it was stored by
-/// the same thread: in sum, or in y until y itself is written; so any of them may be x or residual.
+/// A row's elements one by one, at any stride. After prepare(), s(i) is where it was stored by the
+/// same thread: in sum, or in y until y itself is written; so any of them may be x or residual.
 template <class T>
 struct Elements {
   using W = Accumulator<T>;

@@ -17,7 +17,7 @@ __device__ __forceinline__ Pack<W, N> all_equal(W value) {
   return same;
 }
 
-/// gamma or beta from `begin` on, wherever they lie; where there are none, whatever they would be.
+/// gamma or beta from `begin` on, at any alignment; where there are none, whatever they would be.
 template <class T, class W = Accumulator<T>>
 __device__ __forceinline__ Pack<W, vector_width<T>> weights_anywhere(const Call<T>& call,
                                                                      const void* weights,
@@ -60,8 +60,8 @@ struct PackedRow {
     return of(call.x, norm_lines::row_x).whole(pack);
   }
 
-  /// s of the pack, from x and residual; stored in sum, or in y when `keeps` asks for it to be read
-  /// again.
+  /// s of the pack, from x and residual; stored in sum, or in y when `keeps` requests that it is
+  /// read again.
   __device__ __forceinline__ Pack<T, width> first(std::int64_t pack, bool keeps) const {
     Pack<T, width> s = of(call.x, norm_lines::row_x).load(pack, zero<T>());
     if (call.residual == nullptr) return s;

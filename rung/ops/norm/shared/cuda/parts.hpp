@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Mean and variance by parts. Each warp of a row takes the moments of its part about a center of
 // its own, the mean of some of its elements; they are then moved to the first warp's center, by
-// adding small numbers alone (T. Chan, G. Golub and R. LeVeque, 1983). So the warps of a row meet
-// once, not twice, and the digits are those of two passes over the row: a center of m of its n
-// elements is off the mean by at most sqrt(n / m) standard deviations.
+// adding small numbers alone (T. Chan, G. Golub and R. LeVeque, 1983). So the warps of a row
+// synchronize once, not twice, and the digits are those of two passes over the row: a center of m
+// of its n elements is off the mean by at most sqrt(n / m) standard deviations.
 #pragma once
 
 #include <cstdint>
