@@ -27,7 +27,7 @@ struct Shared {
   WarpValues<Means<W>, threads> means;
 };
 
-/// Element (row, i) of x and dy, wherever it lies.
+/// Returns element (row, i) of x and dy, at any stride.
 template <class T>
 struct Elements {
   using W = Accumulator<T>;

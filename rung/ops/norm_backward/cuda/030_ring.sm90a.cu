@@ -63,7 +63,7 @@ struct TeamRows {
   [[nodiscard]] __device__ __forceinline__ bool has(int p) const {
     return whole || index(p) < row_packs;
   }
-  /// Starts copying a row: by one thread, when nobody reads the stage any more.
+  /// Starts copying a row: one thread calls it, when the stage is no longer read.
   __device__ __forceinline__ void fetch(std::int64_t row, int stage) const {
     if (row >= call.rows) return;
     const auto bytes = static_cast<unsigned>(row_packs) * 16;
@@ -135,7 +135,7 @@ __device__ __forceinline__ Scale<W> scale_again(const TeamRows<T, whole>& mine, 
   return scale_about(mine.call, center, moments);
 }
 
-/// The block's sums: its teams' meet where the ring was, and are added up in their order.
+/// The block's sums: its teams' sums reuse the ring's memory and are added in their order.
 template <class T, bool whole, class W = Accumulator<T>>
 __device__ __forceinline__ void add_up(const TeamRows<T, whole>& mine, void* ring,
                                        const Pack<W, vector_width<T>> (&dgamma)[kept_packs<T>],

@@ -44,7 +44,7 @@ struct Call {
   bool wide_gamma;      // of Wide, not T
   bool wide_gradient;   // dgamma and dbeta are of Wide, not T
   std::int64_t chunks;  // shares of rows with sums of their own
-  Wide* sums;           // [chunks][2][n]: of dy z, of dy; null when nobody asks for them
+  Wide* sums;           // [chunks][2][n]: of dy z, of dy; null when not requested
   Scale<Wide>* scales;  // a row, where a kernel of its own computes them
 };
 
@@ -119,7 +119,7 @@ struct FinishShared {
 };
 
 /// dgamma and dbeta from the sums of all shares. A block has `columns` of them, 8 or 32. Threads of
-/// a column add up every so-manyth share, lanes of a warp meet by shuffles, and then one thread
+/// a column add up every so-manyth share, lanes of a warp combine by shuffles, and then one thread
 /// adds up the results of the warps, in their order.
 template <class T>
 __global__ void __launch_bounds__(finish_threads)

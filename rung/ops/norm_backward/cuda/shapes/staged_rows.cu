@@ -233,7 +233,7 @@ constexpr int many_of(std::size_t element) {
 }
 
 /// A lane for eight columns saves shuffles; but where rows begin at multiples of many words, those
-/// of a warp meet in few banks, and lanes for two columns spread them.
+/// of a warp conflict in few banks, and lanes for two columns spread them.
 int kept_of(int n, std::size_t element) {
   if (n > few * warp_size) {
     return n <= some * threads ? some : many_of(element);

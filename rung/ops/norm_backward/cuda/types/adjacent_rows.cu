@@ -3,7 +3,7 @@
 //
 // Idea     where the normalized axis is not the innermost one, neighboring rows are adjacent in
 //          memory: lane x of a warp has row x of 32, and the eight warps of a block share the
-//          columns of these rows, so that a warp loads 32 neighbors. Warps meet in shared memory
+//          columns of these rows, so that a warp loads 32 neighbors. Warps combine in shared memory
 //          for the sums of a row. A column belongs to one warp, which adds up its 32 rows by
 //          shuffles, and over all rows of the block in shared memory.
 // Changes  against block_per_row: full sectors; two kernels, not four.
