@@ -146,7 +146,7 @@ Cost Optimizer::cost(const Args& args) {
 void Optimizer::reference(const Args& args, Oracle& oracle) {
   const Reference reference(args);
   const OptimizerOptions& o = args.options;
-  std::size_t next = 0;  // in the order that make() asks for them
+  std::size_t next = 0;  // in the order of make()'s outputs
   const auto fill = [&](const TensorRef& tensor, auto&& pick) {
     if (tensor.data == nullptr) return;
     Oracle::Output& output = oracle.outputs.at(next++);

@@ -91,7 +91,7 @@ inline double sum_of_squares(const Optimizer::Args& args, const Kernels& kernels
   return sum;
 }
 
-/// Writes the norm if it is asked for. Returns what gradients are multiplied with.
+/// Writes the norm if requested. Returns the factor of the gradients.
 inline double clip_of(const Optimizer::Args& args, double squares) {
   const double norm = std::sqrt(squares);
   const TensorRef& to = args.options.norm;
