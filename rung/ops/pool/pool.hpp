@@ -3,7 +3,7 @@
 //
 //   y[n, c, oh, ow] = act(P + bias[c]), P over the taps (i, j) of the window,
 //   v(i, j) = x[n, c, oh sh - ph + i dh, ow sw - pw + j dw],   0 <= i < kh, 0 <= j < kw:
-//     max       P = max v            and, when asked for, its position h W + w in the image
+//     max       P = max v            and, if requested, its position h W + w in the image
 //     average   P = sum v / number of taps
 //     l2        P = sqrt(sum v^2)
 //     weighted  P = sum weights[i, j] v / sum weights[i, j]
@@ -82,7 +82,7 @@ RUNG_API void average_pool(Context& context, const ConstTensorRef& x, const Tens
 
 /// Returns the number of windows along an axis of x, the extent of y, as PyTorch counts: with
 /// ceil_mode a last window may reach beyond the padded image, but must begin within the image or
-/// the padding in front of it. A stride of 0 stands for the kernel's extent. Throws
+/// the padding in front of it. A stride of 0 means the kernel's extent. Throws
 /// Error(invalid_argument) where there is none.
 RUNG_API std::int64_t pooled_extent(std::int64_t extent, int kernel, int stride = 0,
                                     int padding = 0, int dilation = 1, bool ceil_mode = false);

@@ -4,7 +4,7 @@
 // Kernels  generated while running for the processor it finds.
 // Limits   f32 and bf16; maximum without indices, average; no bias, no activation; no window that
 //          reaches beyond the padded image where padding is counted, for it counts that too. Its
-//          answer to a NaN is not ours: it is asked for finite values alone.
+//          answer to a NaN is not ours: it gets finite values only.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

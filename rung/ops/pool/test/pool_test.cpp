@@ -326,7 +326,7 @@ TEST(PoolCpu, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
-// Images and kernels that few bytes stand for: broadcast, or in the padding.
+// Images and kernels that few bytes represent: broadcast, or in the padding.
 TEST(PoolCpu, BoundsItsScratchForBroadcastTensors) {
   struct BroadcastCall {
     Extents x;

@@ -2,8 +2,8 @@
 // pool / every call
 //
 // Idea     a thread per output still, but kind and type are template arguments, the taps within the
-//          image are counted before the loop instead of being asked for in it, and threads follow
-//          the axis along which y is contiguous.
+//          image are counted before the loop instead of being tested in it, and threads follow the
+//          axis along which y is contiguous.
 // Changes  against naive: no bounds check and one operation per tap; divisions of 32 bits; every
 //          kind, type and layout.
 // Cost     kh kw loads per output, most of them from the L1 cache.
