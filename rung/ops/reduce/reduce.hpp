@@ -9,8 +9,8 @@
 //          (keepdims); any tensor of one element when everything is reduced.
 // Segments offsets (n + 1 numbers, i32 or i64, ascending, within the last axis of x) cut the last
 //          axis: y's last axis has n elements, element s from x[..., offsets[s] .. offsets[s + 1]).
-//          The CPU throws Error for offsets that descend or leave the axis; a GPU, which could tell
-//          only by waiting, cuts them to the axis and takes a descending pair as empty.
+//          The CPU throws Error for offsets that descend or leave the axis; a GPU, which could
+//          detect that only by waiting, cuts them to the axis and takes a descending pair as empty.
 // Strides  any, zero (broadcast) in x too; y must not overlap itself.
 // Types    x: f32 f64 f16 bf16 i8 u8 u16 i32 i64.
 //            sum, product  y as x; f32 too for f16 and bf16; i32 (of types up to 32 bits) and i64
@@ -63,8 +63,8 @@ namespace rung {
 
 enum class Reduction : std::uint8_t { sum, product, min, max, mean, argmin, argmax, norm };
 RUNG_API std::string_view to_string(Reduction operation) noexcept;
-/// The type of y where none is asked for: x's; i64 for sums and products of integers and for
-/// indices, f64 for means of integers.
+/// The type of y where none is given: x's; i64 for sums and products of integers and for indices,
+/// f64 for means of integers.
 RUNG_API DType reduced_dtype(Reduction operation, DType x) noexcept;
 
 struct ReduceOptions {

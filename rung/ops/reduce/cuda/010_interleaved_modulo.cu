@@ -6,7 +6,7 @@
 // Changes  baseline. (A single thread with a loop, or atomics
 //          from all of them, would be slower still.)
 // Cost     log2(256) rounds through global memory: each reads two elements and writes one for every
-//          one that it removes. Working threads lie 2, 4, 8 ... apart, so that every warp stays in
+//          one that it removes. Working threads are 2, 4, 8 ... apart, so that every warp stays in
 //          all rounds for fewer and fewer of its lanes, and each access touches a line for itself.
 // Limits   one sum of contiguous f32.
 // Source   D. Kirk & W. Hwu, Programming Massively Parallel Processors, chapter on reduction;

@@ -2,7 +2,7 @@
 // reduce / cooperative groups
 //
 // Idea     the block is cut into tiles of 32 threads, objects that know their size, their rank and
-//          how to shuffle: the code says which threads meet instead of computing masks.
+//          how to shuffle: the code names the group of threads instead of computing masks.
 // Changes  against warp_shuffle: no masks and no constants of the hardware in the kernel; the tree
 //          works for any size of tile. The instructions are the same.
 // Cost     as warp_shuffle.

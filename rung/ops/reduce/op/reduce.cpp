@@ -165,7 +165,7 @@ void Reduce::bind(Args& args) {
   }
   args.reduced = reduced_axes(args);
   args.y = without_reduced(args);
-  // y's strides, one an axis of x; those of reduced axes are never looked at.
+  // y's strides, one an axis of x; those of reduced axes are never read.
   Extents y_strides = args.x.shape;
   for (int axis = 0, from = 0; axis < args.x.rank(); ++axis) {
     const bool gone = (args.reduced >> axis & 1) != 0;

@@ -3,7 +3,7 @@
 //
 // Kernels  compiled with librung from the CUDA toolkit's headers; CUB tunes for the architecture.
 // Limits   contiguous f32: sums, minima and maxima of everything or of rows of one length. Its
-//          temporary memory is asked for on each call, as its interface wants it, and comes from
+//          temporary memory is requested on each call, as its interface requires, and comes from
 //          the context's workspace.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
@@ -54,7 +54,7 @@ template <class Call>
 void in_two_steps(Context& context, const Call& call) {
   std::size_t bytes = 0;
   check(call(nullptr, bytes));
-  // Never null: that would ask for the size again.
+  // Never null: that would query the size again.
   void* memory = context.workspace(bytes == 0 ? 1 : bytes);
   check(call(memory, bytes));
 }

@@ -11,7 +11,7 @@
 
 namespace rung::reduce_peer {
 
-/// The module for the instruction set that our own rungs use, beside librung wherever that lies.
+/// The module for the instruction set that our own rungs use, in librung's folder.
 struct Module {
   DynamicLibrary library{"RUNG_PEER_REDUCE", {peers::isa_module_path("reduce")}};
   peer_reduce::Run* run;

@@ -73,7 +73,7 @@ TEST(ReduceErrors, OffsetsThatDescendOrLeaveTheAxis) {
     expect_text(text, "offsets[0] is -1");
     EXPECT_EQ(sums(context, {3, 5, 5, 2000}), (std::vector<float>{2, 0, 1995}));
   }
-  // A GPU cannot tell without waiting: it stays within the axis.
+  // A GPU cannot report it without a wait: it stays within the axis.
   Context simulated = Context::simt();
   EXPECT_EQ(sums(simulated, {-4, 5, 3, 9, 3000}), (std::vector<float>{5, 0, 6, 1991}));
 }

@@ -96,7 +96,7 @@ void combine(Fold fold, bool arg, W& value, W& rest, W later_value, W later_rest
       value = multiply(value, later_value);
       break;
     default:
-      // An infinity equals the identity: rest < 0 tells that no element was found yet.
+      // An infinity equals the identity: rest < 0 shows that no element was found yet.
       if (wins(fold, later_value, value) || (arg && rest < 0)) {
         value = later_value;
         rest = later_rest;
