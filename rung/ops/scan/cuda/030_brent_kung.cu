@@ -5,8 +5,8 @@
 //          gets the total of both; going down, the middle of each block gets what is before it.
 // Changes  against kogge_stone: 2n operations instead of n log2(n), in twice as many steps; half as
 //          many threads as elements, as no step needs more.
-// Cost     2 log2(n) - 1 barriers. In most steps most threads stand idle, and elements a power of
-//          two apart share banks: the work is less, the time rarely is.
+// Cost     2 log2(n) - 1 barriers. In most steps most threads are idle, and elements a power of two
+//          apart share banks: the work is less, the time rarely is.
 // Limits   lines of up to 2048 elements, f32 and i32.
 // Source   R. Brent & H. Kung, A Regular Layout for Parallel Adders, IEEE Trans. Computers C-31,
 //          1982; G. Blelloch, Prefix Sums and Their Applications, 1990.

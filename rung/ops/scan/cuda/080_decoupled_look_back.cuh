@@ -2,7 +2,7 @@
 // scan / decoupled look-back: its kernel, for any policy - sums here, functors of C++ programs in
 // scan.cuh; segmented_look_back has the parts in a kernel of its own.
 //
-// Look-back has a fixed order. Merrill and Garland add up aggregates until they meet an inclusive
+// Look-back has a fixed order. Merrill and Garland add up aggregates until they find an inclusive
 // prefix; where that is depends on timing, and so do the bits of a sum of floats. Here the tiles of
 // a line are the leaves of a tree of degree 32, and each prefix is combined from the same nodes
 // every time:
@@ -13,7 +13,7 @@
 // carry into the next 1024. Each sum of up to 31 is one load per lane and a reduction of a warp.
 // Only the carries form a chain, one step in 1024 tiles (8 to 32 MiB): it runs ahead of the data.
 //
-// Idea, Changes, Cost and Limits stand in 080_decoupled_look_back.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in 080_decoupled_look_back.cu.
 #pragma once
 
 #include "rung/core/bounds.hpp"

@@ -13,7 +13,7 @@
 // tiles before it in the group. The order of additions follows from the positions of tiles alone,
 // however many blocks there are. Addition commutes: a lane adds every 32nd total, not a run.
 //
-// Idea, Changes, Cost and Limits stand in 100_ring.sm90a.cu, whose rung this is a part of.
+// Part of the rung whose Idea, Changes, Cost and Limits are in 100_ring.sm90a.cu.
 #pragma once
 
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -36,16 +36,16 @@ inline constexpr int load_warp = look_warp + 1;
 inline constexpr int threads = (load_warp + 1) * warp_size;
 /// Tiles a group.
 inline constexpr int group_size = 128;
-// A wait tells a phase from the next one, not from the one after. Tiles may land in another order
-// than they were asked for, so a buffer is always awaited by the same sum warp, phase by phase.
+// A wait distinguishes a phase from the next one, not from the one after. Tiles may land in another
+// order than they were issued, so a buffer is always awaited by the same sum warp, phase by phase.
 static_assert(stages % sum_warps == 0);
 
-/// A buffer of the ring, and what the roles tell each other of the tile in it.
+/// A buffer of the ring, and the roles' messages about the tile in it.
 template <class T, class S>
 struct Stage {
   ptx::MemoryBarrier full;   // loaded: the lanes of load_warp
   ptx::MemoryBarrier ready;  // `before` is known: a lane of look_warp; `before_chunk`: a sum warp
-  ptx::MemoryBarrier empty;  // nobody needs it any more: the scan warps and the sum warp
+  ptx::MemoryBarrier empty;  // released by the scan warps and the sum warp
   T* y;                      // where the tile goes
   std::int64_t line;
   std::int64_t tile;  // of the line

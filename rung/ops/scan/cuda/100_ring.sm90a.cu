@@ -111,7 +111,8 @@ struct WarpRoles {
     }
   }
 
-  /// Every warp of the role a whole tile: nobody waits for another before the total is published.
+  /// Every warp of the role sums a whole tile: none waits for another before the total is
+  /// published.
   __device__ __forceinline__ void sum() const {
     const int lane = lane_of_thread();
     const int warp = static_cast<int>(threadIdx.x) / warp_size - scan_warps;

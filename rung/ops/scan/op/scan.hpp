@@ -38,7 +38,7 @@ struct RUNG_API Scan {
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
-  /// The scan axis stands last, and a reversed scan runs forward along a negative stride. The other
+  /// The scan axis is last, and a reversed scan runs forward along a negative stride. The other
   /// axes, collapsed, are the lines.
   struct Args : Call {
     Collapsed<2> lines;  // x and y over the other axes

@@ -27,8 +27,8 @@ inline Support supports(const Scan::Args& args, const Context&) {
   return supported;
 }
 
-/// Rows of a strip in flight at a time: all are asked for before the first is needed,
-/// which the compiler may not do by itself, as y may be x. Of small elements a row has more states.
+/// Rows of a strip in flight at a time: all loads are issued before the first is needed, which the
+/// compiler may not do by itself, as y may be x. Of small elements a row has more states.
 template <class T>
 inline constexpr int abreast = sizeof(T) >= 4 ? 8 : 4;
 

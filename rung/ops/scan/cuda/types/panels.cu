@@ -39,7 +39,7 @@ template <class T, class S, class C>
 __device__ __forceinline__ S value_of(const Plain<T, S, C>&, S state, bool) {
   return state;
 }
-/// `head`: a segment begins with the element in front of which this stands.
+/// `head`: a segment begins with the next element.
 template <class T>
 __device__ __forceinline__ ScanState<T> value_of(const Segmented<T>& policy,
                                                  const Flagged<ScanState<T>>& state, bool head) {
