@@ -15,7 +15,7 @@
 //          masked, is all 0 (log: all -infinity), where others divide 0 by 0. +infinity or NaN in a
 //          row makes all of it NaN. Where x - m overflows the arithmetic, y may be that of
 //          x = -infinity, however small s is.
-// Aliasing y may lie exactly on x (in place); else they must be disjoint. Overlap
+// Aliasing y may be exactly x (in place); else they must be disjoint. Overlap
 //          is decided by address ranges, from the lowest to the highest byte that a tensor touches,
 //          so that tensors whose elements interleave are refused.
 // Accuracy with u the unit roundoff of the arithmetic, n the length of a row, z = s (x - m):

@@ -6,8 +6,8 @@
 // Cost     x is read twice, y written once; two exponentials per element.
 // Limits   exp overflows above 88.7 in f32, and infinity divided by infinity is NaN; far below 0
 //          all powers vanish, and 0 is divided by 0. It therefore looks through x first and takes
-//          only rows for which the definition holds as it stands: on purpose the rung that fails.
-//          f32, no logarithm.
+//          only rows for which the definition is exact enough: on purpose the rung that fails. f32,
+//          no logarithm.
 // Source   any textbook.
 #include <cmath>
 

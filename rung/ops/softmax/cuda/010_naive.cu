@@ -6,9 +6,9 @@
 // Cost     x is read twice, y written once - but neighboring threads are a row apart, so that each
 //          load touches a sector of its own and moves eight times what it uses.
 // Limits   exponentials above 88.7 overflow, and infinity divided by infinity is NaN; far below 0
-//          all vanish. It looks through x first and takes only values for which the definition
-//          holds as it stands: on purpose the rung that fails. f32, forward, no logarithm; few
-//          rows leave the device empty.
+//          all vanish. It looks through x first and takes only values for which the definition is
+//          exact enough: on purpose the rung that fails. f32, forward, no logarithm; few rows leave
+//          the device empty.
 // Source   any textbook.
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 #include "rung/ops/softmax/shared/value_range.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the values of a call are like, for those who cannot take all of them: the naive rungs, whose
 // exponentials overflow, and peers, which give NaN for rows of nothing but -infinity. They look
-// through x when asked whether they support a call; no rung that is ever picked may do that.
+// through x when they decide whether they support a call; no rung that is ever picked may do that.
 #pragma once
 
 #include "rung/ops/softmax/op/softmax.hpp"

@@ -207,7 +207,7 @@ inline LongBlock long_block(std::int64_t packs) {
   block.fits = packs <= max_threads * (long_packs + long_staged);
   if (!block.fits) return block;
   constexpr std::int64_t a_warp = warp_size * long_packs;
-  // One warp at least: an empty row, which is asked for and never run, has no packs.
+  // One warp at least: an empty row, which is queried and never run, has no packs.
   const std::int64_t warps = larger<std::int64_t>((packs + a_warp - 1) / a_warp, 1);
   block.threads = static_cast<int>(smaller<std::int64_t>(warps * warp_size, max_threads));
   const std::int64_t rounds = (packs + block.threads - 1) / block.threads;
