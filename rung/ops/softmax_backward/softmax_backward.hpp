@@ -14,7 +14,7 @@
 // Special  masked elements need no exception: y = 0 gives dx = 0; with log, exp(-infinity) = 0
 //          gives dx = s dy. A NaN or an infinity in a row of dy, or a NaN in one of y, makes its dx
 //          NaN or infinite, as the formula has it.
-// Aliasing dx may lie exactly on y or on dy; else they must be disjoint. Overlap is decided by
+// Aliasing dx may be exactly y or dy; else they must be disjoint. Overlap is decided by
 //          address ranges, from the lowest to the highest byte that a tensor touches, so that
 //          tensors whose elements interleave are refused.
 // Accuracy with u the unit roundoff of the arithmetic and n the length of a row:

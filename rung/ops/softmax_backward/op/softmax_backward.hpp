@@ -37,7 +37,7 @@ struct RUNG_API SoftmaxBackward {
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
-  /// The axes of all tensors are collapsed to rows along the one asked for.
+  /// The axes of all tensors are collapsed to rows along the requested one.
   struct Args : Call {
     Rows<3> rows;  // of y, dy and dx
 

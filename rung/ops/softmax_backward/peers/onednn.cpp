@@ -2,8 +2,8 @@
 // softmax_backward / onednn: the peer oneDNN, its softmax primitive, backward.
 //
 // Kernels  generated while running for the processor it finds.
-// Limits   f32 and bf16, with and without logarithm; no scale. Its answers to
-//          infinities and NaN are not ours: it is asked for finite values alone.
+// Limits   f32 and bf16, with and without logarithm; no scale. Its answers to infinities and NaN
+//          are not ours: it gets finite values only.
 #include <limits>
 
 #include "rung/ops/softmax/shared/value_range.hpp"
