@@ -223,7 +223,7 @@ class MaskedSums {
   }
 
  private:
-  /// Rows of one plane. Each line is made when the first mask comes to be on it.
+  /// Rows of one plane. Each line is made when the first mask reaches it.
   void rows() {
     const std::int64_t plane = lines_.first_plane;
     const int taps = args_.rows().taps;

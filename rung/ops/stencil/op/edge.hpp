@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which element stands for one that is outside an array: what all rungs share.
+// The element used for a position outside an array, shared by all rungs.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ class Reference {
     for (std::size_t i = 0; i < rows_.size(); ++i) from[i] = load(rows_[i]);
     std::vector<std::vector<Value>> to(rows_.size());
     for (int left = args_.iterations - 1; left >= 0; --left) {
-      // rows_ is sorted by distance: what is needed from here on stands in front.
+      // rows_ is sorted by distance: the elements still needed are in front.
       const std::size_t needed = rows_within(left);
       for (std::size_t i = 0; i < needed; ++i) apply(rows_[i], from, to[i]);
       std::swap(from, to);
@@ -95,7 +95,7 @@ class Reference {
     return 1;
   }
 
-  /// The element that stands for index i of an axis, by going to and fro; -1: none.
+  /// The element for index i of an axis, by reflection; -1: none.
   [[nodiscard]] std::int64_t inside(std::int64_t i, std::int64_t extent) const {
     while (i < 0 || i >= extent) {
       switch (args_.edge) {

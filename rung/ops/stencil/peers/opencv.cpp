@@ -4,7 +4,7 @@
 //
 // Limits   images of f32, f64 and u8; one or two axes; no wrapped edges, no scale. boxFilter keeps
 //          running sums, and with them the rounding errors of large values that have left the
-//          window: it is asked for ordinary values alone, of f32 and u8.
+//          window: it gets ordinary values only, of f32 and u8.
 #include <cmath>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first rungs of a GPU take: images of f32. What tells the rungs apart - who loads what -
-// stands in their kernels.
+// What the first rungs of a GPU take: images of f32. The difference between the rungs (which thread
+// loads what) is in their kernels.
 #pragma once
 
 #include <cstdint>

@@ -27,7 +27,7 @@ struct Volume {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool has(int plane, int row, int column) const {
     return plane < extent[0] && row < extent[1] && column < extent[2];
   }
-  /// The element of x that stands for a place that is no ghost.
+  /// Returns the element of x for a position that is not a ghost.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE const float& element(int plane, int row,
                                                                 int column) const {
     return x[edge_index(plane, extent[0], edge) * x_plane +
