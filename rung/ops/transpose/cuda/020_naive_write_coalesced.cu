@@ -4,7 +4,7 @@
 // Idea     one thread per element; neighboring threads write neighboring elements of y.
 // Changes  against naive_read_coalesced: the order in which threads are numbered. Reads are the
 //          better side to scatter: a sector that was fetched whole may still be in L1 or L2 when
-//          its other elements are asked for, whereas a sector partly written has to be merged.
+//          its other elements are read, whereas a sector partly written has to be merged.
 // Cost     a warp's read of 4-byte elements touches up to 32 sectors; its write 4.
 // Limits   the general rung of the GPU: every permutation, stride and element size. Where runs stay
 //          together it is the right one: both sides are coalesced then.

@@ -46,9 +46,9 @@ struct Shape {
   static constexpr int unit_chunk = chunk_bytes / sizeof(Unit);  // units to a chunk of y
   static constexpr int across = columns / width;                 // chunks to a row of the tile
   // A warp reads 8 chunks of 4 rows of units: lanes that differ in the chunk write to different
-  // groups of 4 banks, those that differ in the row to different banks of the group. Of elements
-  // of 4 bytes it reads 16 chunks of 2 rows, with two ways of conflict: that 256 bytes which lie
-  // together are asked for at once is worth more.
+  // groups of 4 banks, those that differ in the row to different banks of the group. Of elements of
+  // 4 bytes it reads 16 chunks of 2 rows, with two ways of conflict: one request for 256 contiguous
+  // bytes is worth more.
   static constexpr int abreast = lines && sizeof(T) == 4 ? 16 : 8;
   static constexpr int deep = 32 / abreast;
   static constexpr int rounds = across / abreast * (units / deep) / (threads / 32);

@@ -19,7 +19,7 @@ namespace {
 constinit RungList<Transpose> rung_list;
 const Operator<Transpose> self;
 
-/// The order asked for, or the default one, as a permutation of all axes.
+/// The requested order, or the default one, as a permutation of all axes.
 Extents resolve_order(const Extents& order, int rank) {
   if (order.rank == 0) {
     if (rank == 0) return order;

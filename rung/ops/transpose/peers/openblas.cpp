@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / openblas: the peer OpenBLAS, cblas_somatcopy and cblas_domatcopy.
 //
-// Kernels  it is told the instruction set that our own rungs use, over any OPENBLAS_CORETYPE in the
-//          environment, because a peer held back would flatter us; RUNG_PEER_OPENBLAS_CORETYPE
+// Kernels  it is given the instruction set that our own rungs use, over any OPENBLAS_CORETYPE in
+//          the environment, because a peer held back would flatter us; RUNG_PEER_OPENBLAS_CORETYPE
 //          chooses another on purpose.
 // Threads  none: omatcopy runs on one whatever OpenBLAS is set to.
 // Limits   elements of 4 and 8 bytes that are f32 and f64; it multiplies them by 1, which keeps all

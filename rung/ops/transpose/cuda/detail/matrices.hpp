@@ -188,7 +188,7 @@ inline bool rows_aligned(const Moves& m, const void* data, std::int64_t row, std
 /// Alignment of rows: aligned for the kernels, or not; `cut`: tiles do not begin at sectors of y.
 enum class Lie : unsigned char { even, askew, cut };
 
-/// A path for each size of elements, and for how rows lie.
+/// A path for each element size and alignment of rows.
 inline std::string_view element_path(const Moves& m, Lie lie = Lie::even) {
   constexpr std::string_view paths[3][5] = {
       {"1", "2", "4", "8", "16"},
