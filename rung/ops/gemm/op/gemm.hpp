@@ -92,13 +92,9 @@ struct RUNG_API Gemm {
   static void bind(Args& args);
 
   static Cost cost(const Args& args);
-  /// Returns the cost of a kernel that computes C in tiles of speed.rows x speed.columns and reads
-  /// a strip of A and one of B per tile.
-  static Cost traffic(const Args& args, const Speed& speed);
-  /// Its time with k cut into so many slices. The SM with the most blocks decides (wave
-  /// quantization): with 133 tiles on 132 SMs, one works twice as long as it would with 132.
-  static double estimate(const Args& args, const Speed& speed, const Context& context,
-                         std::int64_t slices = 1);
+  /// Returns the traffic of a kernel that computes C in such tiles and reads a strip of A and one
+  /// of B per tile.
+  static Cost traffic(const Args& args, const TileExtents& tile);
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);

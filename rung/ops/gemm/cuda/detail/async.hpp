@@ -40,9 +40,11 @@ void with_access(const Product32& p, F&& f) {
             : f.template operator()<along_depth, along_depth>();
 }
 
-/// Returns how much longer the products of large tiles take with narrow copies than with wide ones,
-/// as simt_top does on 4096 cubed (H200) and 4095 x 4097 x 4099 (H100).
-inline double copy_factor(const Gemm::Args& args) {
+/// Returns the path of kernels with five kinds of copies: wide ones, of single elements along k, or
+/// others. Where k is shorter than a stage, only stores of C count.
+inline const char* copies_path(const Gemm::Args& args) {
+  constexpr std::int64_t stage = 16;
+  if (args.k() < stage) return "short k";
   const Product32 p = with_contiguous_c(product<float, float>(args));
   const TileAccess a = access_of(p.a, 1, 2);
   const TileAccess b = access_of(p.b, 2, 1);
@@ -50,7 +52,8 @@ inline double copy_factor(const Gemm::Args& args) {
   return a == TileAccess::along_depth && b == TileAccess::along_depth ? "along k" : "";
 }
 
-/// Returns the time of a tile's kernel with wide copies, without the combination of slices:
+/// Returns the seconds of a tile's kernel with wide copies, at a share `peak` of the cores' rate,
+/// without the combination of slices:
 ///
 ///   launch + max(compute, memory) + start + C by single elements
 ///
@@ -60,8 +63,8 @@ inline double copy_factor(const Gemm::Args& args) {
 ///            smallest products on an H100
 /// C          four adjacent elements per store if there is no epilogue and rows are aligned; else
 ///            a 32-byte sector per element in L2, at 1.5 times memory bandwidth
-inline double tile_seconds(const Speed& speed, const Gemm::Args& args, const Context& context,
-                           std::int64_t slices = 1) {
+inline double tile_seconds(const TileShape& tile, double peak, const Gemm::Args& args,
+                           const Context& context, std::int64_t slices = 1) {
   constexpr double start = 2e-6;
   constexpr double block_start_steps = 32;  // steps of k that filling and draining a block cost
   const NominalRates rates = nominal_rates(context);

@@ -98,11 +98,14 @@ void run(const Gemm::Args& args, Context& context) {
   });
 }
 
-/// Returns the time as naive_coalesced does: a thread waits for two loads per step of k.
-double estimate(const Gemm::Args& args, const Context& context) {
-  constexpr double latency = 95e-9;
-  const double k = args.alpha == 0 ? 0.0 : static_cast<double>(args.k());
-  return std::max(Gemm::estimate(args, speed, context), launch_seconds + k * latency);
+Work work(const Gemm::Args& args, const Context&) {
+  const std::int64_t k = args.alpha == 0 ? 0 : args.k();
+  return {
+      .blocks = tiles_of(args.m(), tiling.rows) * tiles_of(args.n(), tiling.columns) * args.batch(),
+      .resident = 8,
+      .rounds = k,
+      .steps = k * std::min<std::int64_t>(args.m(), tiling.rows),
+      .path = args.a.dtype == DType::i8 ? "i8" : ""};
 }
 
 const Rung<Gemm> self{{.name = "naive_bytes",
