@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the addresses that copies are given, and the same place in another block of a cluster.
-// Internal to simt/.
+// Checks of the addresses that copies receive, and address translation between the blocks of a
+// cluster. Internal to simt/.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,19 @@ namespace rung::simt {
 
 /// Fails the launch unless the bytes are in the calling block's shared memory.
 void require_shared(const char* operation, const void* address, std::size_t bytes, Place place);
-/// Fails the launch when the bytes begin in an allocation of the device and leave it.
+/// Fails the launch if the bytes begin in a device allocation and extend past its end.
 void require_global(const char* operation, const void* address, std::size_t bytes, Place place);
-/// The block of this rank in the caller's cluster; fails the launch when there is none.
+/// Returns the block of this rank in the caller's cluster; fails the launch if the rank is out of
+/// range.
 Block& block_of_rank(const char* operation, int rank, Place place);
 
-/// The place in `block`'s shared memory of an address in the caller's.
+/// Translates an address in the caller's shared memory to the same offset in `block`'s.
 inline void* in(const Block& block, const void* address) {
   const Block& own = *running_worker("cluster").current().block;
   return block.shared + (static_cast<const std::byte*>(address) - own.shared);
 }
 
-/// Calls f(block) for each block of the caller's cluster whose rank's bit is set.
+/// Calls f(block) for each block of the caller's cluster whose bit is set in the mask.
 template <class F>
 void for_each_rank(const char* operation, std::uint32_t ranks, Place place, F f) {
   for (; ranks != 0; ranks &= ranks - 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Delayed copies from global to shared memory.
+// Delayed copies from global to shared memory (cp.async).
 #include "rung/simt/async_copy.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace rung::simt {
 
 void carry_out(const AsyncCopy& copy) {
-  if (copy.valid != 0) {  // else the source may be any pointer
+  if (copy.valid != 0) {  // a source of no valid bytes is not dereferenced
     std::memcpy(copy.to, copy.from, static_cast<std::size_t>(copy.valid));
   }
   std::memset(copy.to + copy.valid, 0, static_cast<std::size_t>(copy.bytes - copy.valid));
@@ -26,7 +26,7 @@ void carry_out(const AsyncCopy& copy) {
 
 namespace {
 
-/// Returns whether a copy that is issued now happens at once, rather than as late as it may.
+/// Returns true if a copy completes at issue instead of as late as possible.
 bool early(const Worker& worker, Block& block) {
   if (worker.order() == ThreadOrder::Kind::reverse) return true;
   return worker.order() == ThreadOrder::Kind::random && next_random(block.random) % 2 == 0;
@@ -42,7 +42,7 @@ void issue(Worker& worker, AsyncCopy copy) {
   self.copies.push_back(copy);
 }
 
-/// Carries out and forgets the copies of the groups before `group`.
+/// Performs the copies of the groups before `group` and removes them from the queue.
 void complete_before(Worker& worker, Thread& thread, std::uint32_t group) {
   worker.copies().land_copies(worker, thread, group);
   record::Recorder* const recorder = worker.recorder();
@@ -50,7 +50,8 @@ void complete_before(Worker& worker, Thread& thread, std::uint32_t group) {
   for (; copy != thread.copies.end() && copy->group < group; ++copy) {
     if (!copy->done) carry_out(*copy);
     if (recorder == nullptr) continue;
-    // It may have written at any time since it was issued: who reads it must come after this, too.
+    // The copy may have written at any time since its issue: readers must be ordered after this
+    // point.
     record::note_access(copy->to, static_cast<std::size_t>(copy->bytes), record::Access::landed,
                         record::site_of(copy->place) | record::landing_bit);
   }
@@ -104,7 +105,7 @@ void async_arrive(std::uint64_t* barrier, bool counted, Place place) {
     if (counted) mbarrier_arrive(barrier, 0, place);
     return;
   }
-  // Expected before the thread arrives: its phase may be over with that.
+  // Announces the bytes before the arrival, which may complete the phase.
   mbarrier_expect(barrier, bytes, place);
   LateLoad load{CopyShape{bytes}, self.block, nullptr, nullptr, barrier, place};
   load.copies = std::exchange(self.copies, {});
@@ -128,7 +129,7 @@ void async_commit() { ++running_worker("cp.async.commit_group").current().copy_g
 void async_wait_group(int pending) {
   Worker& here = running_worker("cp.async.wait_group");
   Thread& self = here.current();
-  // copy_group groups are committed, 0 .. copy_group - 1.
+  // Groups 0 .. copy_group - 1 are committed.
   const std::uint32_t keep = static_cast<std::uint32_t>(pending);
   complete_before(here, self, self.copy_group > keep ? self.copy_group - keep : 0);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Atomics and fences of the simulated GPU. Blocks may run on several OS threads, so these are real
-// atomics; relaxed, as on the chip. Each counts against a budget after which the thread lets
-// others run, so that a thread that spins on an atomic cannot starve the one it waits for.
+// atomics; relaxed, as on the chip. Each counts against a budget after which the thread yields, so
+// that a thread that spins on an atomic cannot starve the thread it waits for.
 #pragma once
 
 #include <concepts>
@@ -16,7 +16,7 @@ namespace rung::simt {
 inline constexpr int atomics_before_yield = 256;
 extern RUNG_API constinit thread_local int atomics_left __attribute__((tls_model("initial-exec")));
 
-/// Returns whether something that others may wait for has changed since a thread gave way.
+/// True if memory that a thread may poll has changed since a thread last yielded.
 extern RUNG_API constinit thread_local bool memory_changed
     __attribute__((tls_model("initial-exec")));
 
@@ -39,20 +39,21 @@ enum class AtomicKind : std::uint8_t {
   decrement   // wraps to the operand after 0, and from anything above it
 };
 
-/// Whose accesses it is atomic to.
+/// Threads with respect to which an access is atomic.
 enum class AtomicScope : std::uint8_t { block, device };
 
-/// What an atomic access orders, as std::memory_order spells it from 0 (relaxed) to 5. CUDA's own
-/// functions and volatile accesses say nothing of it: they release nothing without a fence, and
-/// whoever reads by them is taken to go by what it reads.
+/// Memory order of an atomic access, encoded as in std::memory_order from 0 (relaxed) to 5. CUDA's
+/// own functions and volatile accesses state none: they do not release without a fence, and a read
+/// by them is taken to acquire.
 inline constexpr int unstated_order = -1;
 
-/// The old value. Not inline: kernels are compiled with a hook at each access, and this is one
-/// access however it is done.
+/// Performs an atomic operation and returns the old value. Not inline: kernels are compiled with a
+/// hook at each access, and this must count as one access.
 template <class T>
 RUNG_API T atomic_update(T* address, AtomicKind kind, T operand, Place place,
                          AtomicScope scope = AtomicScope::device);
-/// `expected` is a `guess` where the program read it plainly before, to be found out here.
+/// Compares and exchanges. `guess`: the program may have read `expected` by a plain load, which
+/// this comparison validates.
 template <class T>
 RUNG_API T atomic_compare_exchange(T* address, T expected, T desired, Place place,
                                    AtomicScope scope = AtomicScope::device,
@@ -100,11 +101,11 @@ template <AtomicInteger T>
 T atomicXor(T* address, std::type_identity_t<T> value, Place place = Place::current()) {
   return atomic_update(address, AtomicKind::bit_xor, value, place);
 }
-/// Counts up and wraps to 0 after `last`.
+/// Increments, and wraps to 0 after `last`.
 inline unsigned atomicInc(unsigned* address, unsigned last, Place place = Place::current()) {
   return atomic_update(address, AtomicKind::increment, last, place);
 }
-/// Counts down and wraps to `last` after 0, and from anything above it.
+/// Decrements, and wraps to `last` after 0 and from any value above it.
 inline unsigned atomicDec(unsigned* address, unsigned last, Place place = Place::current()) {
   return atomic_update(address, AtomicKind::decrement, last, place);
 }

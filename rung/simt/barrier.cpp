@@ -2,9 +2,9 @@
 // Barriers of a block and of a grid.
 //
 // __syncthreads() is barrier 0 with every thread that has not exited, as on compute capability 7
-// and newer: arrivals are counted per thread, whichever call in the source they come from. Whole
-// warps may arrive from different calls, as PTX allows; where lanes of one warp do, CUDA leaves
-// undefined what happens, and a session that checks reports it.
+// and newer. Arrivals are counted per thread, whichever call in the source they come from. Whole
+// warps may arrive from different calls, as PTX allows; if lanes of one warp do, the behavior is
+// undefined in CUDA, and a checking session reports it.
 #include <cstring>
 
 #include "rung/simt/record/recorder.hpp"
@@ -13,7 +13,8 @@
 namespace rung::simt {
 namespace {
 
-/// Barrier 0 with a count, or with another reduction, in one phase: PTX leaves that undefined.
+/// Fails the launch: barrier 0 was used with two counts or two reductions in one phase, which PTX
+/// leaves undefined.
 [[gnu::noinline, gnu::cold, noreturn]] void fail_mixed(Worker& here, const char* name,
                                                        Place place) {
   here.blame(std::string("simulated GPU: mixed barrier: this thread is at ") + name +
@@ -23,7 +24,7 @@ namespace {
   here.abandon();
 }
 
-/// Checks a named barrier's arguments and joins it.
+/// Validates a named barrier's arguments and arrives at it.
 void join_named(Worker& here, int id, int threads, const Place& place) {
   Thread& self = here.current();
   if (id < 0 || id >= named_barriers) {
@@ -113,7 +114,7 @@ int block_barrier(BlockReduction reduction, int predicate, Place place) {
   }
   ++barrier.arrived;
   if (predicate != 0) ++barrier.voted;
-  self.wait = Wait::barrier;  // before the release, which wakes those that wait
+  self.wait = Wait::barrier;  // set before the release, which wakes the waiting threads
   self.barrier = 0;
   self.operation = name;
   self.place = place;

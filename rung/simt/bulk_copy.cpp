@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies: checked when they are issued, done later.
+// Bulk copies: checked at issue, performed later.
 #include "rung/simt/bulk_copy.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace rung::simt {
 namespace {
 
 constexpr std::size_t granule = 16;
-constexpr std::uint32_t every_group = ~std::uint32_t{0};  // at a thread's end
+constexpr std::uint32_t every_group = ~std::uint32_t{0};  // used when a thread ends
 
 bool half_the_time(const Worker& worker, Block& block) {
   return worker.order() == ThreadOrder::Kind::random && next_random(block.random) % 2 == 0;
@@ -35,7 +35,8 @@ void require_granules(const char* operation, const void* to, const void* from, s
                                  place);
 }
 
-/// Values that a thread sends come from its registers, as its own writes do.
+/// Returns the access kind of a load's writes: a value that a thread sends from registers counts as
+/// the thread's own write.
 record::Access written_by(const LateLoad& load) {
   const bool sent = !load.shape.is_box && load.from == nullptr;
   return sent ? record::Access::write : record::Access::engine_write;
@@ -57,7 +58,8 @@ void CopyEngine::clear() {
 
 void CopyEngine::issue(Worker& worker, LateLoad load) {
   if (record::Recorder* const recorder = worker.recorder()) {
-    // Its bytes arrive for whom waits; nobody may use the memory from now on until then.
+    // The waiting threads learn of its bytes on arrival; until then no thread may access the
+    // memory.
     const bool sent = written_by(load) == record::Access::write;
     load.agent = sent ? recorder->agent(load.place) : recorder->start_copy(load.place);
     load.agent.generic = load.by_threads;
@@ -164,7 +166,7 @@ void CopyEngine::land(Worker& worker, std::size_t index) {
 
 void CopyEngine::complete_stores(Thread& thread, std::uint32_t group, bool read_only) {
   if (record::Recorder* const recorder = this_worker->recorder()) {
-    std::uint32_t latest = 0;  // of the flights that end
+    std::uint32_t latest = 0;  // highest number among the flights that end
     for (const LateStore& store : stores_) {
       if (store.thread == &thread && store.group < group) latest = std::max(latest, store.flight);
     }
@@ -314,7 +316,7 @@ void bulk_wait_group(int pending, bool read) {
   Worker& here = running_worker("bulk_wait");
   Thread& self = here.current();
   if (self.bulk_stores == 0) return;
-  // bulk_group groups are committed, 0 .. bulk_group - 1.
+  // Groups 0 .. bulk_group - 1 are committed.
   const std::uint32_t keep = static_cast<std::uint32_t>(pending);
   here.copies().complete_stores(self, self.bulk_group > keep ? self.bulk_group - keep : 0, read);
 }

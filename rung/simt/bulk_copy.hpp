@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk copies of the simulated GPU (cp.async.bulk). A load lands when no thread can go on without
-// it, and reads its source then; a store reads shared memory when its thread waits for its group.
-// So a kernel that forgets a wait finds what was there before. Under random orders half of the
-// copies are done at once instead, which tells the kernels that overwrite what others still read.
+// Bulk copies of the simulated GPU (cp.async.bulk). A load lands when no thread can proceed without
+// it, and reads its source then; a store reads shared memory when its thread waits for its group. A
+// kernel that omits a wait therefore reads stale data. Under random orders half of the copies are
+// performed at issue, which exposes kernels that overwrite a buffer still being read.
 #pragma once
 
 #include <atomic>
@@ -30,13 +30,15 @@ RUNG_API void bulk_load_multicast(void* to, const void* from, std::uint32_t byte
                                   std::uint64_t* barrier, std::uint16_t ranks, Place place);
 RUNG_API void bulk_send(void* to, const void* from, std::uint32_t bytes, std::uint64_t* barrier,
                         int rank, Place place);
-/// Plain when `reduce` is null.
+/// Issues a store of shared to global memory; a reduction if `reduce` is not null.
 RUNG_API void bulk_store(void* to, const void* from, std::uint32_t bytes, BulkReduce reduce,
                          Place place);
 RUNG_API void bulk_commit();
-/// Completes all groups of the calling thread but the latest `pending`; `read`: only their reads.
+/// Completes all groups of the calling thread except the latest `pending`. `read`: waits only until
+/// they have read their source.
 RUNG_API void bulk_wait_group(int pending, bool read);
-/// The calling thread's writes so far are for copies to see.
+/// Makes the calling thread's preceding writes visible to the asynchronous proxy
+/// (fence.proxy.async).
 RUNG_API void fence_async_proxy();
 RUNG_API void bulk_prefetch(const void* from, std::uint32_t bytes, Place place);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters: ranks, their barrier, and addresses in each other's shared memory.
+// Clusters: ranks, the cluster barrier, and distributed shared memory.
 #include "rung/simt/cluster.hpp"
 
 #include "rung/simt/address.hpp"
@@ -93,7 +93,7 @@ const void* cluster_map(const void* pointer, int rank, Place place) {
   Worker& here = running_worker("cluster_map");
   const auto& blocks = here.current().block->cluster->blocks;
   if (here.recorder() != nullptr && rank >= 0 && static_cast<std::size_t>(rank) < blocks.size()) {
-    // If that block has ended, the access is reported, which says more.
+    // An access to a block that has exited is reported at the access, with more detail.
     return in(*blocks[static_cast<std::size_t>(rank)], pointer);
   }
   return in(block_of_rank("cluster_map", rank, place), pointer);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clusters of the simulated GPU: blocks that are resident together on one OS thread, so that each
-// may read and write the others' shared memory. A block's shared memory is poisoned when it exits
-// before the others.
+// Clusters of the simulated GPU: co-resident blocks on one OS thread, each of which may access the
+// others' shared memory. When a block exits before the others, its shared memory is poisoned.
 #pragma once
 
 #include "rung/core/export.hpp"
@@ -13,7 +12,7 @@ RUNG_API int cluster_rank();
 RUNG_API int cluster_size();
 RUNG_API void cluster_arrive(Place place);
 RUNG_API void cluster_wait(Place place);
-/// The same place in the shared memory of block `rank`.
+/// Returns the address of the same offset in the shared memory of block `rank` (mapa).
 RUNG_API const void* cluster_map(const void* pointer, int rank, Place place);
 
 }  // namespace rung::simt

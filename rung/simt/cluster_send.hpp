@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// st.async of the simulated GPU: 4 to 16 bytes to another block of the cluster. They land when no
-// thread can go on without them, as bulk copies do, or under random orders half the time at once.
+// st.async of the simulated GPU: stores 4 to 16 bytes to another block of the cluster. They land
+// when no thread can proceed without them, as bulk copies do; under random orders half of them land
+// at issue.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The copies of bulk_copy.hpp and tensor_copy.hpp that one worker's blocks have issued and that
-// have not been done. Internal to simt/.
+// Queue of the bulk and tensor copies that one worker's blocks have issued and that are not yet
+// performed. Internal to simt/.
 #pragma once
 
 #include <array>
@@ -17,43 +17,44 @@ namespace rung::simt {
 
 class Worker;
 
-/// What is copied: `bytes` in a row, or a box of a tensor.
+/// Shape of a copy: `bytes` contiguous bytes, or a box of a tensor.
 struct CopyShape {
   std::uint32_t bytes = 0;
   bool is_box = false;
   TensorMapFields map{};
   int at[5] = {};
-  int offsets[3] = {};  // of an im2col box
+  int offsets[3] = {};  // for an im2col box
 };
 
-/// Global memory, another block's, or a value sent, to `target`'s shared memory.
+/// A copy to `target`'s shared memory from global memory, from another block, or of a value sent.
 struct LateLoad {
   CopyShape shape;
   Block* target;
   std::byte* to;
-  const std::byte* from;  // of a box: unused; null: `value`
+  const std::byte* from;  // unused for a box; null: `value` is the source
   std::uint64_t* barrier;
   Place place;
   record::Agent agent = {};
   std::array<std::byte, 16> value{};
-  bool by_threads = false;  // its bytes are read, and counted, as those of the threads
-  // Copies of a thread that has told a barrier of them; empty: it is one of the engine's.
+  // Counted and checked as accesses of the threads, not of the copy engine.
+  bool by_threads = false;
+  // Copies of a thread that are tracked by an mbarrier; empty: a copy of the engine.
   std::vector<AsyncCopy> copies{};
-  const Thread* thread = nullptr;  // likewise
+  const Thread* thread = nullptr;  // the thread that issued `copies`
 };
 
-/// Shared to global memory.
+/// A copy from shared to global memory.
 struct LateStore {
   CopyShape shape;
   Thread* thread;
   std::uint32_t group;
-  std::byte* to;  // of a box: unused
+  std::byte* to;  // unused for a box
   const std::byte* from;
   BulkReduce reduce;
-  std::vector<std::byte> data;  // of `from`, once that was read
-  bool waited = false;          // for the reading
+  std::vector<std::byte> data;  // contents of `from` after the read
+  bool waited = false;          // its thread has waited for the read
   Place place = {};
-  std::uint32_t flight = 0;  // its number, where somebody checks
+  std::uint32_t flight = 0;  // its number, while a session checks
 };
 
 class CopyEngine {
@@ -61,44 +62,46 @@ class CopyEngine {
   void clear();
   void issue(Worker& worker, LateLoad load);
   void issue(Worker& worker, LateStore store);
-  /// Does the load whose turn comes in the launch's order; false: there is none.
+  /// Performs the next load in the launch's order. Returns false if there is none.
   bool land_one(Worker& worker);
-  /// Copies that the running thread has told a barrier of.
+  /// Queues copies of the running thread that an mbarrier tracks.
   void issue_copies(Worker& worker, LateLoad load);
-  /// Lands those of a thread whose groups are before `group`.
+  /// Lands that thread's copies in groups before `group`.
   void land_copies(Worker& worker, const Thread& thread, std::uint32_t group);
-  /// Reads, and unless `read_only` writes, what the thread's groups before `group` store.
+  /// Performs the reads and, unless `read_only`, the writes of the thread's stores in groups before
+  /// `group`.
   void complete_stores(Thread& thread, std::uint32_t group, bool read_only);
-  /// At a thread's end: what has read shared memory is written; what has not is a failure.
+  /// Completes a thread's stores when it ends: writes those that have read shared memory, and fails
+  /// the launch for those that have not.
   void finish_stores(Worker& worker, Thread& thread);
 
  private:
   void land(Worker& worker, std::size_t index);
   std::vector<LateLoad> loads_;
-  int told_copies_ = 0;  // of those, a thread's that has told a barrier of them
+  int told_copies_ = 0;  // number of queued copies that an mbarrier tracks
   std::vector<LateStore> stores_;
 };
 
-/// Copies a box between shared memory and the tensor, in tensor_copy.cpp. `block_memory` is where
-/// the block's shared memory begins: the swizzle goes by addresses within it.
+/// Copies a box between shared memory and the tensor; in tensor_copy.cpp. `block_memory` is the
+/// base of the block's shared memory: the swizzle depends on addresses relative to it.
 void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memory);
 /// Tells what of global memory a box is read from, where this launch has written there.
 void note_box_read(record::Recorder& recorder, const record::Agent& agent, const CopyShape& shape);
-/// `reduce`: null for a plain store.
+/// Stores a box; a plain store if `reduce` is null.
 void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset_in_block,
                BulkReduce reduce);
-/// The pixels of an im2col box, in im2col.cpp.
+/// Loads the pixels of an im2col box; in im2col.cpp.
 void load_pixels(const CopyShape& shape, std::byte* to, const std::byte* block_memory);
-/// Where the chunk that is at this offset in the block's memory goes.
+/// Returns the swizzled offset of the chunk at this offset in the block's shared memory.
 inline std::size_t swizzled_offset(const TensorMapFields& map, std::size_t offset) {
   return offset ^ ((offset >> 3) & map.swizzle_chunks);
 }
-/// Does what a cp.async does; in async_copy.cpp.
+/// Performs a cp.async; in async_copy.cpp.
 void carry_out(const AsyncCopy& copy);
-/// Adds, compares or combines elements, each atomically; null where the engine does not. In
-/// tensor_reduce.cpp.
+/// Returns the function that combines elements atomically, one by one; null if the engine does not
+/// support the combination. In tensor_reduce.cpp.
 BulkReduce reduction_of(DType dtype, TensorReduction reduction);
-/// Bytes of `bytes` arrive for the barrier in `owner`'s shared memory; in mbarrier.cpp.
+/// Signals the arrival of `bytes` bytes to the barrier in `owner`'s shared memory; in mbarrier.cpp.
 void complete_bytes(Worker& worker, Block& owner, std::uint64_t* barrier, std::uint32_t bytes);
 
 }  // namespace rung::simt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counted arithmetic: the sums of all threads.
+// Counted arithmetic: totals over all threads.
 #include "rung/simt/counted.hpp"
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A number that counts what is done with it, for kernels on the simulated GPU: written for
-// counted<float> instead of float, a kernel tells how many additions and multiplications its
-// threads made.
+// A number type that counts its operations, for kernels on the simulated GPU: a kernel instantiated
+// with counted<float> instead of float reports how many additions and multiplications its threads
+// performed.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 namespace rung::simt {
 
 struct Operations {
-  std::uint64_t additions = 0;  // and subtractions
+  std::uint64_t additions = 0;  // additions and subtractions
   std::uint64_t multiplications = 0;
   std::uint64_t divisions = 0;
 
   [[nodiscard]] std::uint64_t total() const { return additions + multiplications + divisions; }
 };
 
-/// Of every thread since the last call.
+/// Returns the operations of all threads since the last call, and resets the counts.
 RUNG_API Operations take_operations();
 
-/// In librung, where no access is recorded: a kernel's counters stay those of its own accesses.
+/// Counts one addition. Defined in librung, where accesses are not recorded, so that counting adds
+/// nothing to a kernel's counters.
 RUNG_API void count_addition();
 RUNG_API void count_multiplication();
 RUNG_API void count_division();

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes of one warp that come to different calls: of one mask, and at the block's barrier.
+// Detection of lanes of one warp that execute the same collective or barrier at different call
+// sites.
 #include "rung/simt/record/recorder.hpp"
 #include "rung/simt/scheduler.hpp"
 
 namespace rung::simt {
 
-/// Lanes may meet in calls at different places, and exchange what they have: an H200 lets them,
-/// too. But where some go on to the place where the others were then, and those have ended by now,
-/// the operation there fell in two: a mask names lanes that took another path.
+/// Lanes may execute a collective at different call sites and exchange values, as an H200 allows.
+/// But if some lanes then go on to the call site of the others, and those lanes have exited by now,
+/// the collective was split: its mask names lanes that took another path.
 void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart) {
   if (!recorder_->launch().checking) return;
   const Thread& first = *warp.lanes[__builtin_ctz(lanes)];
@@ -29,12 +30,12 @@ void Worker::note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, b
   for (const Parting& one : warp.partings) {
     if (&one == &at(first.place) || (one.lanes & lanes) != lanes) continue;
     recorder_->parted(first, before, one.place);
-    at(first.place).lanes = 0;  // told
+    at(first.place).lanes = 0;  // reported
     return;
   }
 }
 
-/// Warps may come to the block's barrier from different calls; the lanes of one warp must not.
+/// Reports lanes of one warp that wait at the block's barrier in different calls; whole warps may.
 void Worker::note_split_warps(const Block& block) {
   if (!recorder_->launch().checking) return;
   for (const Warp& warp : block.warps) {

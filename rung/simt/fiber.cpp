@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stacks of simulated threads: made in slabs, kept, and reused.
+// Stacks of simulated threads: allocated in slabs and reused.
 #include "rung/simt/fiber.hpp"
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@
 namespace rung::simt {
 namespace {
 
-// Room for a kernel's local arrays and a printf. Only touched pages cost memory.
+// Space for a kernel's local arrays and a printf. Only touched pages use memory.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t stack_bytes_at_first = 256 << 10;
 #else
@@ -25,8 +25,8 @@ constexpr std::size_t stack_bytes_at_first = 64 << 10;
 #endif
 std::atomic<std::size_t> stack_bytes_now{stack_bytes_at_first};
 constexpr std::size_t stacks_per_slab = 32;
-// The lowest bytes of a stack, which nothing should ever reach. Guard pages between all stacks
-// would cost a system call and a mapping each; there is one a slab, against long overruns.
+// Bytes at the low end of a stack that hold a canary. Guard pages between all stacks would cost a
+// system call and a mapping each; there is one per slab, which catches long overruns.
 constexpr std::size_t canary_bytes = 512;
 constexpr unsigned char canary = 0xa5;
 
@@ -46,7 +46,7 @@ void set_stack_bytes(std::size_t bytes) {
 FiberPool::~FiberPool() {
   for (const Slab& slab : slabs_) {
 #if defined(__SANITIZE_ADDRESS__)
-    // What comes to be here next, perhaps a thread's stack, must not find our frames' marks.
+    // The next owner of this memory, perhaps a thread's stack, must not inherit ASan's poison.
     __asan_unpoison_memory_region(slab.memory, slab.size);
 #endif
     munmap(slab.memory, slab.size);
@@ -68,8 +68,8 @@ void FiberPool::grow() {
   mprotect(memory, guard, PROT_NONE);
   for (std::size_t i = 0; i < stacks_per_slab; ++i) {
     std::byte* bottom = static_cast<std::byte*>(memory) + guard + i * stack_bytes;
-    // Stacks that all end on the same offset within a page would share a few sets of the L1
-    // cache; their tops are staggered by a cache line each.
+    // Stacks whose tops share one offset within a page would compete for a few L1 sets, so their
+    // tops are staggered by one cache line each.
     const std::size_t stagger = (fibers_.size() % 64) * 64;
     auto fiber = std::make_unique<Fiber>();
     fiber->bottom = bottom;
@@ -83,7 +83,7 @@ void FiberPool::grow() {
 void FiberPool::restart(Fiber& fiber) {
   std::byte* bottom = static_cast<std::byte*>(const_cast<void*>(fiber.bottom));
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(bottom, fiber.size);  // frames left behind by abandoned threads
+  __asan_unpoison_memory_region(bottom, fiber.size);  // poisoned by frames of abandoned threads
 #endif
   std::memset(bottom, canary, canary_bytes);
   fiber.context = new_context(bottom + fiber.size, fiber.size);
@@ -97,7 +97,7 @@ void FiberPool::restart_all() {
     restart(*fiber);
     idle_.push_back(fiber.get());
   }
-  unused_ = idle_.size();  // their canaries are new
+  unused_ = idle_.size();  // their canaries are intact
 }
 
 bool FiberPool::intact() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fibers: one stack a simulated thread, switched in a few nanoseconds. A fiber is reused for thread
-// after thread, and an abandoned one is restarted without unwinding it.
+// Fibers: one stack per simulated thread, switched in a few nanoseconds. A fiber is reused for one
+// thread after another; an abandoned one is restarted without unwinding.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,14 @@
 
 namespace rung::simt {
 
-/// A stack and the point where it was left. The OS thread's own stack is one too.
+/// A stack and its saved context. The OS thread's own stack is one too.
 struct alignas(64) Fiber {
-  void* context = nullptr;       // comes first: jump() knows where it lies
-  const void* bottom = nullptr;  // the lowest address; what ASan wants to know
+  void* context = nullptr;       // must be the first member: rung_simt_jump() relies on its offset
+  const void* bottom = nullptr;  // lowest address, for ASan
   std::size_t size = 0;
-  void* fake_stack = nullptr;  // ASan's
-  // This fiber's part of the C++ runtime's state (the exceptions being handled), swapped at each
-  // switch so that a thread may wait inside a catch block.
+  void* fake_stack = nullptr;  // for ASan
+  // This fiber's exception state of the C++ runtime, swapped at each switch so that a thread may
+  // wait inside a catch block.
   struct Exceptions {
     void* caught = nullptr;
     unsigned uncaught = 0;
@@ -33,22 +33,22 @@ struct alignas(64) Fiber {
   } exceptions;
 };
 
-/// The C++ runtime's exception state of the calling OS thread.
+/// Returns the C++ runtime's exception state of the calling OS thread.
 Fiber::Exceptions* current_exceptions();
 
-/// What every fiber runs, in scheduler.cpp: it calls arrive(), and never returns.
+/// Entry point of every fiber, in scheduler.cpp: calls arrive() and never returns.
 void run_fiber(Fiber& starter);
 
-/// Goes on where `to` was left, and notes where `from` is.
+/// Saves the context in `from` and resumes `to`.
 extern "C" void rung_simt_jump(Fiber* from, Fiber* to);
 
-/// Leaves `from` for `to`; returns when somebody switches back. `live` is current_exceptions(),
-/// which the caller has at hand.
+/// Switches from `from` to `to`; returns when another fiber switches back. `live` is
+/// current_exceptions(), cached by the caller.
 inline void switch_fiber(Fiber& from, Fiber& to, Fiber::Exceptions* live) {
   if (live->any() || to.exceptions.any()) [[unlikely]] {
     from.exceptions = *live;
     *live = to.exceptions;
-    to.exceptions = {};  // of what runs the live state alone counts
+    to.exceptions = {};  // while a fiber runs, only the live state is valid
   }
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(&from.fake_stack, to.bottom, to.size);
@@ -59,14 +59,14 @@ inline void switch_fiber(Fiber& from, Fiber& to, Fiber::Exceptions* live) {
 #endif
 }
 
-/// What a fiber's first function does first.
+/// Completes the switch into a new fiber; its first function calls this first.
 inline void arrive([[maybe_unused]] Fiber& starter) {
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(nullptr, &starter.bottom, &starter.size);
 #endif
 }
 
-/// Fibers of one OS thread.
+/// Pool of the fibers of one OS thread.
 class FiberPool {
  public:
   FiberPool() = default;
@@ -74,7 +74,7 @@ class FiberPool {
   FiberPool& operator=(const FiberPool&) = delete;
   ~FiberPool();
 
-  /// An idle fiber, or a new one.
+  /// Returns an idle fiber, or a new one.
   Fiber* acquire() {
     if (idle_.empty()) grow();
     Fiber* fiber = idle_.back();
@@ -82,12 +82,13 @@ class FiberPool {
     unused_ = std::min(unused_, idle_.size());
     return fiber;
   }
-  /// A fiber that waits inside its function to be given more work.
+  /// Returns to the pool a fiber that waits inside its entry point for more work.
   void release(Fiber* fiber) { idle_.push_back(fiber); }
-  /// Makes every fiber idle and as new, wherever it was left.
+  /// Makes every fiber idle and restarts it, wherever it was suspended.
   void restart_all();
-  /// Returns whether no fiber used since the last call has overflowed its stack. All must be idle.
-  /// Not asked after each thread: the stacks' far ends are cold, and cost more than all the rest.
+  /// Returns true if no fiber used since the last call has overflowed its stack. All fibers must be
+  /// idle. Not called after each thread: the canaries are cold, and touching them would dominate
+  /// the cost of a thread.
   bool intact();
 
  private:
@@ -100,8 +101,8 @@ class FiberPool {
 
   std::vector<Slab> slabs_;
   std::vector<std::unique_ptr<Fiber>> fibers_;
-  std::vector<Fiber*> idle_;  // the last released on top
-  std::size_t unused_ = 0;    // so many at the bottom of idle_ have not been used since intact()
+  std::vector<Fiber*> idle_;  // the most recently released is last
+  std::size_t unused_ = 0;    // that many at the front of idle_ have not been used since intact()
 };
 
 }  // namespace rung::simt

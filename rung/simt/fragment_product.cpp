@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// wmma's products: the lanes' parts are combined row by row, multiplied as vectors as wide as
-// the processor has, and distributed again. Each sum is rounded as one after another would be: this
-// file is compiled without fused multiplications and additions.
+// wmma products: gathers the lanes' fragments, multiplies row by row with the widest vectors of the
+// host, and scatters the result. Each sum is rounded as in sequential order, so this file is
+// compiled without contraction to fused multiply-adds.
 #include "rung/simt/fragment_product.hpp"
 
 #include <cstring>
@@ -13,9 +13,9 @@
 namespace rung::simt {
 namespace {
 
-constexpr int max_elements = 32 * 16;  // of a matrix, of all shapes
+constexpr int max_elements = 32 * 16;  // per matrix, over all shapes
 
-/// Puts a matrix together, each element as `convert` makes it.
+/// Gathers a matrix from the lanes and converts each element.
 template <class Stored, class Number, class Convert>
 void gather(const void* const (&parts)[warp_lanes], int elements, Number* to, Convert convert) {
   for (int lane = 0; lane < warp_lanes; ++lane) {
@@ -49,7 +49,7 @@ void gather_as(FragmentType type, const void* const (&parts)[warp_lanes], int el
   }
 }
 
-/// A row of the product at a time, in one vector of n.
+/// Computes the product one row at a time, in one vector of n elements.
 template <int n, class Number>
 [[gnu::always_inline]] inline void multiply_rows(int m, int k, const Number* a, const Number* b,
                                                  Number* c) {
@@ -66,7 +66,7 @@ template <int n, class Number>
   }
 }
 
-/// c += a b, row by row each.
+/// Operands of c += a b, row-major.
 template <class Number>
 struct Matrices {
   int m, n, k;
@@ -109,7 +109,7 @@ Multiply<Number> widest() {
   return multiply_plainly<Number>;
 }
 
-/// `Sum`: as which sums are stored; they wrap as `Number` does.
+/// `Sum`: storage type of the sums, which wrap as `Number` does.
 template <class Number, class Sum = Number>
 void multiply_as(void* const* lanes, const FragmentKind& kind) {
   static const Multiply<Number> multiply = widest<Number>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of wmma: d = a b + c of matrices that are spread over a warp, element 32 i + lane
-// (row by row) at place i of the lane's. Sums are rounded in order of k.
+// Arithmetic of wmma: d = a b + c for matrices distributed over a warp. Element 32 i + lane in
+// row-major order is the lane's i-th. Sums are rounded in order of k.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace rung::simt {
 
 enum class FragmentType : std::uint8_t { f16, bf16, tf32, f64, s8, u8 };
 
-/// Of an m x n x k product: what operands are stored as. Sums are doubles of f64, int of bytes,
-/// else float.
+/// Shape and operand types of an m x n x k product. Sums are double for f64, int for bytes, else
+/// float.
 struct FragmentKind {
   int m, n, k;
   FragmentType a, b;
 };
 
-/// One lane's part of it. d may be c.
+/// One lane's fragments. d may alias c.
 struct FragmentProduct {
   void* d;
   const void* a;
@@ -28,10 +28,10 @@ struct FragmentProduct {
   const void* c;
 };
 
-/// `lanes`: of all 32 a FragmentProduct each.
+/// Computes the product. `lanes` holds one FragmentProduct for each of the 32 lanes.
 RUNG_API void multiply_fragments(void* const* lanes, const FragmentKind& kind);
 
-/// The same where each lane has `count` sums that are stored as `Sum`, perhaps a half.
+/// Computes the product if each lane has `count` sums stored as `Sum`, which may be a half.
 template <class Sum, int count>
 __attribute__((no_sanitize("thread"))) void multiply_fragments_into(void* const* lanes,
                                                                     const FragmentKind& kind) {

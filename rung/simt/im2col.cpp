@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// im2col boxes: pixels of an image one after another, as the rows of the matrix that a convolution
-// multiplies by.
+// im2col boxes: consecutive pixels of an image, as the rows of the matrix that a convolution
+// multiplies.
 #include <algorithm>
 #include <cstring>
 
@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t chunk_bytes = 16;
 
-/// The next pixel of the window: along the last spatial axis first, then further ones, the images
-/// last. `at`: as in a View, images first, channels last.
+/// Advances to the next pixel of the window: along the last spatial axis first, then the outer
+/// ones, images last. `at` is ordered as in a View: images first, channels last.
 void advance(const TensorMapFields& map, int (&at)[5]) {
   for (int axis = map.rank - 2; axis >= 1; --axis) {
     const int spatial = axis - 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic and bit intrinsics of the simulated GPU. Those that are approximate on the chip
-// (__expf, __fdividef ...) are computed exactly rounded or nearly so here: tests must not rely on
-// their exact bits on either side.
+// (__expf, __fdividef ...) are correctly rounded or nearly so here, so tests must not rely on their
+// exact bits on either side.
 #pragma once
 
 #include <math.h>  // NOLINT: fmaf and its like are wanted in the global namespace, as under nvcc
@@ -13,7 +13,7 @@
 #include <type_traits>
 
 // Macros, because the C library declares functions of these names for its own use: an overload
-// would be ambiguous, and theirs cannot be linked.
+// would be ambiguous, and the library's cannot be linked.
 #define __expf(a) expf(a)
 #define __exp10f(a) powf(10.0f, a)
 #define __logf(a) logf(a)
@@ -27,18 +27,19 @@ namespace rung::simt::dialect {
 using ::printf;
 
 template <class A, class B>
-  requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
-constexpr std::common_type_t<A, B> min(A a, B b) {
+requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B>) constexpr std::common_type_t<A, B> min(
+    A a, B b) {
   using T = std::common_type_t<A, B>;
   if constexpr (std::is_floating_point_v<T>) {
-    return fmin(static_cast<T>(a), static_cast<T>(b));  // NaN loses, as on the chip
+    // The other operand is returned for a NaN, as on the chip.
+    return fmin(static_cast<T>(a), static_cast<T>(b));
   } else {
     return static_cast<T>(a) < static_cast<T>(b) ? static_cast<T>(a) : static_cast<T>(b);
   }
 }
 template <class A, class B>
-  requires(std::is_arithmetic_v<A> && std::is_arithmetic_v<B>)
-constexpr std::common_type_t<A, B> max(A a, B b) {
+requires(std::is_arithmetic_v<A>&& std::is_arithmetic_v<B>) constexpr std::common_type_t<A, B> max(
+    A a, B b) {
   using T = std::common_type_t<A, B>;
   if constexpr (std::is_floating_point_v<T>) {
     return fmax(static_cast<T>(a), static_cast<T>(b));
@@ -49,7 +50,7 @@ constexpr std::common_type_t<A, B> max(A a, B b) {
 
 inline float __fmaf_rn(float a, float b, float c) { return fmaf(a, b, c); }
 inline double __fma_rn(double a, double b, double c) { return fma(a, b, c); }
-// Never contracted into a fused multiply-add: that is what the _rn words are for.
+// Never contracted to a fused multiply-add, which is the purpose of the _rn intrinsics.
 inline float __fadd_rn(float a, float b) {
   volatile float sum = a + b;
   return sum;
@@ -88,7 +89,7 @@ inline int __float2int_rn(float a) { return static_cast<int>(nearbyintf(a)); }
 inline int __float2int_rz(float a) { return static_cast<int>(a); }
 inline int __float2int_rd(float a) { return static_cast<int>(floorf(a)); }
 inline int __float2int_ru(float a) { return static_cast<int>(ceilf(a)); }
-/// Saturates, as the chip's does; NaN gives 0.
+/// Converts with saturation, as the chip does; NaN gives 0.
 constexpr unsigned __float2uint_rz(float a) {
   return !(a > 0.0f) ? 0 : a >= 0x1p32f ? 0xffffffffu : static_cast<unsigned>(a);
 }
@@ -99,7 +100,7 @@ constexpr int __popc(unsigned a) { return std::popcount(a); }
 constexpr int __popcll(unsigned long long a) { return std::popcount(a); }
 constexpr int __clz(int a) { return std::countl_zero(static_cast<unsigned>(a)); }
 constexpr int __clzll(long long a) { return std::countl_zero(static_cast<unsigned long long>(a)); }
-/// One more than the position of the lowest set bit; 0 for 0.
+/// Returns one more than the index of the lowest set bit; 0 for 0.
 constexpr int __ffs(int a) { return a == 0 ? 0 : std::countr_zero(static_cast<unsigned>(a)) + 1; }
 constexpr int __ffsll(long long a) {
   return a == 0 ? 0 : std::countr_zero(static_cast<unsigned long long>(a)) + 1;
@@ -116,7 +117,7 @@ constexpr unsigned __umulhi(unsigned a, unsigned b) {
 constexpr int __mulhi(int a, int b) {
   return static_cast<int>((static_cast<std::int64_t>(a) * b) >> 32);
 }
-/// The high word of high:low shifted left by shift mod 32.
+/// Returns the high word of high:low shifted left by shift mod 32.
 constexpr unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>(((static_cast<std::uint64_t>(high) << 32 | low) << (shift & 31)) >>
                                32);
@@ -124,7 +125,8 @@ constexpr unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) 
 constexpr unsigned __funnelshift_r(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>((static_cast<std::uint64_t>(high) << 32 | low) >> (shift & 31));
 }
-/// Four bytes picked from b:a by the nibbles of the selector (bit 3 of one copies the byte's sign).
+/// Selects four bytes of b:a by the nibbles of the selector; bit 3 of a nibble replicates the
+/// byte's sign.
 constexpr unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   const std::uint64_t bytes = static_cast<std::uint64_t>(b) << 32 | a;
   unsigned result = 0;
@@ -137,7 +139,7 @@ constexpr unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
   return result;
 }
 
-/// Loads through the read-only path; the simulated GPU has one path.
+/// Loads through the read-only path, which is the ordinary path here.
 template <class T>
 T __ldg(const T* address) {
   return *address;

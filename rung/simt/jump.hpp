@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From one stack to another. Internal to simt/.
+// Context switch between stacks. Internal to simt/.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace rung::simt {
 
-/// The context of a new stack that ends at `top`: a jump there calls run_fiber(starter).
+/// Creates the context of a new stack that ends at `top`: resuming it calls run_fiber(starter).
 void* new_context(std::byte* top, std::size_t size);
 
 }  // namespace rung::simt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dealing a launch's clusters to workers.
+// Distribution of a launch's clusters to workers.
 #include "rung/simt/launch_state.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace rung::simt {
 namespace {
 
-/// Fewer simulated threads than this are not worth waking another OS thread for.
+/// Minimum number of simulated threads that repays waking another OS thread.
 constexpr std::uint64_t threads_worth_a_worker = 8192;
 
 std::uint64_t volume(const dim3& extent) { return std::uint64_t{extent.x} * extent.y * extent.z; }
@@ -20,8 +20,7 @@ std::uint64_t volume(const dim3& extent) { return std::uint64_t{extent.x} * exte
 ClusterSequence::ClusterSequence(std::uint64_t count, ThreadOrder order)
     : count_(count), order_(order) {
   if (order.kind != ThreadOrder::Kind::random) return;
-  // position -> (position * step + start) mod count visits each one once when step and count have
-  // no common factor.
+  // position -> (position * step + start) mod count is a permutation if step and count are coprime.
   std::uint64_t state = order.seed;
   start_ = next_random(state) % count;
   do {
@@ -56,12 +55,12 @@ LaunchState::LaunchState(const Launch& given, ThreadOrder thread_order)
       clusters(volume(given.grid) / volume(given.cluster)),
       sequence(clusters, thread_order),
       max_resident_(resident_clusters(given)) {
-  // Small enough that the last chunk keeps nobody waiting, large enough to hide the counter.
+  // Small enough for load balance at the end, large enough to amortize the shared counter.
   chunk_ = std::clamp<std::uint64_t>(clusters / (useful_workers() * 16), 1, 64);
 }
 
 std::uint64_t LaunchState::useful_workers() const {
-  if (launch.cooperative) return 1;  // one worker holds the whole grid
+  if (launch.cooperative) return 1;  // one worker runs the whole grid
   const std::uint64_t threads = volume(launch.grid) * volume(launch.block);
   const std::uint64_t useful = (threads + threads_worth_a_worker - 1) / threads_worth_a_worker;
   return std::clamp<std::uint64_t>(std::min(useful, clusters), 1,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the workers of one launch share: which clusters of blocks are still to be run, the first
-// failure, and who waits for whom. Internal to simt/.
+// State that the workers of one launch share: the clusters still to be run, the first failure, and
+// deadlock detection. Internal to simt/.
 //
-// Clusters are claimed in order, so that whatever cluster fails, all before it have been claimed
-// too and are run to their end: the failure that is reported is the first in order, however many OS
-// threads there are. (Where blocks wait for each other the failing one takes those with it that are
-// resident on its worker.)
+// Clusters are claimed in order, so that whichever cluster fails, all earlier ones have been
+// claimed too and run to completion: the reported failure is the first in order, independently of
+// the number of OS threads. (If blocks wait for each other, a failing block takes the resident
+// blocks of its worker with it.)
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class LaunchRecord;
 
 namespace rung::simt {
 
-/// The linear index of the cluster whose turn comes at `position`.
+/// Maps `position` in the launch's order to the linear index of a cluster.
 class ClusterSequence {
  public:
   ClusterSequence(std::uint64_t count, ThreadOrder order);
@@ -35,7 +35,7 @@ class ClusterSequence {
   std::uint64_t start_ = 0;
 };
 
-/// The failure with the least position among all workers.
+/// The failure with the lowest position among all workers.
 class FirstFailure {
  public:
   [[nodiscard]] bool any() const { return before(~std::uint64_t{0} - 1); }
@@ -65,21 +65,22 @@ class LaunchState {
   FirstFailure failure;
   record::LaunchRecord* record = nullptr;  // while a session records
 
-  /// How many OS threads are worth having.
+  /// Returns the number of OS threads that the launch can keep busy.
   [[nodiscard]] std::uint64_t useful_workers() const;
-  /// The index of the block of this rank in the cluster at this position.
+  /// Returns the index of the block of this rank in the cluster at this position.
   [[nodiscard]] uint3 block_index(std::uint64_t position, int rank) const;
 
-  /// Clusters that one worker has claimed and not yet started.
+  /// Clusters that one worker has claimed and not started.
   struct Claim {
     std::uint64_t begin = 0, end = 0;
   };
-  /// Takes the next cluster; false: none is left, or the launch has failed before it. `extra`: not
-  /// the worker's only one, so that it must fit the device beside those that run.
+  /// Claims the next cluster. Returns false if none is left or the launch has failed before it.
+  /// `extra`: the worker already runs one, so this one must fit on the device beside the resident
+  /// clusters.
   bool claim(Claim& mine, bool extra, std::uint64_t& position);
   void release_cluster() { resident_.fetch_sub(1, std::memory_order_relaxed); }
 
-  /// A worker's part in finding out whether anybody can still go on.
+  /// One worker's share of deadlock detection.
   struct Waiting {
     bool waits = false;
     bool confirmed = false;
@@ -87,11 +88,13 @@ class LaunchState {
   };
   void join();
   void leave(Waiting& mine);
-  /// The worker's threads have all looked and seen no change. Whether that is so everywhere.
+  /// Called when all threads of the worker have polled without a change. Returns true if that holds
+  /// for all workers.
   bool all_wait(Waiting& mine);
   void progressed(Waiting& mine);
-  /// To be asked after each round of looks, long after all_wait(). Whether every worker has gone
-  /// through a whole round since the last of them came to wait: then nothing will ever change.
+  /// Called after each further round of polls, long after all_wait(). Returns true if every worker
+  /// has completed a whole round since the last of them began to wait: then no change can ever
+  /// come.
   bool all_stuck(Waiting& mine);
 
  private:
@@ -104,14 +107,14 @@ class LaunchState {
     ++epoch_;
     confirmed_ = 0;
   }
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   int workers_ = 0;
   int waiting_ = 0;
   int confirmed_ = 0;
   std::uint64_t epoch_ = 0;
 };
 
-/// Clusters that the simulated device holds at once.
+/// Returns the number of clusters that are resident on the simulated device at once.
 std::uint64_t resident_clusters(const Launch& launch);
 
 }  // namespace rung::simt

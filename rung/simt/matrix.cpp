@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ldmatrix and mma.sync: the last lane to come computes for the whole warp.
+// ldmatrix and mma.sync: the last lane to arrive computes for the whole warp.
 #include "rung/simt/matrix.hpp"
 
 #include <cstring>
@@ -82,7 +82,7 @@ struct MultiplyRequest {
   const float* c;
 };
 
-/// Element `half` (0 or 1) of a register of two small floats.
+/// Returns element `half` (0 or 1) of a register that holds two 16-bit floats.
 template <class T>
 float half_of(std::uint32_t packed, int half) {
   return static_cast<float>(T::from_bits(static_cast<std::uint16_t>(packed >> (16 * half))));
@@ -102,7 +102,8 @@ void multiply(void* const* requests, const float (&a)[16][K], const float (&b)[K
   }
 }
 
-/// Two elements a register: PTX manual, "Matrix fragments for mma.m16n8k16".
+/// Computes mma.m16n8k16, two elements per register: PTX manual, "Matrix fragments for
+/// mma.m16n8k16".
 template <class T>
 void resolve_k16(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
@@ -124,7 +125,7 @@ void resolve_k16(void* const* requests, std::uint32_t lanes) {
   multiply<16>(requests, a, b);
 }
 
-/// One element a register: "Matrix fragments for mma.m16n8k8".
+/// Computes mma.m16n8k8, one element per register: "Matrix fragments for mma.m16n8k8".
 void resolve_k8(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
   record::note_product(16, 8, 8);
@@ -150,7 +151,8 @@ struct DoubleRequest {
   const double* b;
 };
 
-/// A number a register: the first eight of k where tf32 has its own, others behind them.
+/// Computes f64 products, one number per register. k = 0..7 have the layout of tf32; further
+/// elements follow them.
 template <int K>
 void resolve_doubles(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
@@ -186,7 +188,7 @@ int byte_of(std::uint32_t packed, int i, bool is_signed) {
   return is_signed ? static_cast<std::int8_t>(byte) : byte;
 }
 
-/// Four elements a register: "Matrix fragments for mma.m16n8k32".
+/// Computes mma.m16n8k32, four elements per register: "Matrix fragments for mma.m16n8k32".
 void resolve_bytes(void* const* requests, std::uint32_t lanes) {
   require_whole_warp(lanes, "mma.sync");
   record::note_product(16, 8, 32);
@@ -230,7 +232,7 @@ void require_rows(const char* operation, const void* row, Place place) {
 void load_matrix(std::uint32_t* registers, int count, bool transposed, const void* row,
                  Place place) {
   require_rows("ldmatrix", row, place);
-  // Lane 8 i + r gives row r of matrix i.
+  // Lane 8 i + r holds the address of row r of matrix i.
   if (lane_index() < 8 * count) record::note(row, 16, record::Access::read, place);
   LoadRequest request{registers, count, transposed, row};
   warp_collective(whole_warp, "ldmatrix", resolve_load, &request, place);

@@ -13,8 +13,9 @@
 
 namespace rung::simt {
 
-/// ldmatrix.m8n8.x{1,2,4}.b16: lane 8 i + r gives the address of row r of matrix i; register i of
-/// lane l receives the elements 2 (l % 4) and the next of row l / 4, or of that column.
+/// ldmatrix.m8n8.x{1,2,4}.b16: lane 8 i + r gives the address of row r of matrix i. Register i of
+/// lane l receives elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4, or of that column if
+/// transposed.
 RUNG_API void load_matrix(std::uint32_t* registers, int count, bool transposed, const void* row,
                           Place place);
 
@@ -23,11 +24,11 @@ enum class MatrixType : std::uint8_t { tf32, f16, bf16 };
 RUNG_API void multiply_m16n8(float* d, const std::uint32_t* a, const std::uint32_t* b,
                              const float* c, MatrixType type, Place place);
 
-/// mma.sync.m16n8k4, m16n8k8 and m16n8k16 of doubles: sums += a b.
+/// mma.sync.m16n8k4, m16n8k8 and m16n8k16 with f64: sums += a b.
 RUNG_API void multiply_m16n8_f64(double* sums, const double* a, const double* b, int depth,
                                  Place place);
 
-/// mma.sync.m16n8k32 of 8-bit integers.
+/// mma.sync.m16n8k32 with 8-bit integers.
 RUNG_API void multiply_bytes(int* d, const std::uint32_t* a, const std::uint32_t* b, const int* c,
                              bool a_signed, bool b_signed, Place place);
 
@@ -35,9 +36,9 @@ RUNG_API void multiply_bytes(int* d, const std::uint32_t* a, const std::uint32_t
 RUNG_API void store_matrix(void* row, const std::uint32_t* registers, int count, bool transposed,
                            Place place);
 
-/// Sign, exponent and 10 bits of mantissa: rounded to nearest, ties away from zero (cvt.rna).
+/// Rounds to TF32 (10 mantissa bits) to nearest, ties away from zero (cvt.rna).
 RUNG_API float round_to_tf32(float value);
-/// What a tensor core sees of a float that nobody rounded.
+/// Returns the value that a tensor core uses for a float that was not rounded to TF32.
 inline float truncate_to_tf32(float value) {
   return __builtin_bit_cast(float, __builtin_bit_cast(std::uint32_t, value) & 0xffffe000u);
 }

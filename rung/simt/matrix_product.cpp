@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma's operands in shared memory and in registers, and their product.
+// wgmma operands in shared memory and in registers, and their product.
 #include "rung/simt/matrix_product.hpp"
 
 #include <algorithm>
@@ -20,10 +20,10 @@ namespace rung::simt {
 namespace {
 
 constexpr int rows_of_a = 64;
-constexpr int bytes_of_k = 32;  // of an instruction, whatever the type
-constexpr int max_k = 32;       // elements of one byte
+constexpr int bytes_of_k = 32;  // per instruction, for every type
+constexpr int max_k = 32;       // for 1-byte elements
 constexpr int max_columns = 256;
-constexpr int piece_bytes = 16;  // what stays together under every swizzle
+constexpr int piece_bytes = 16;  // unit that every swizzle keeps contiguous
 
 int element_bytes(WgmmaType type) {
   switch (type) {
@@ -39,7 +39,7 @@ int element_bytes(WgmmaType type) {
 
 bool is_integer(WgmmaType type) { return type == WgmmaType::s8 || type == WgmmaType::u8; }
 
-/// The element at this address.
+/// Loads the element at this address as a float.
 float value_at(WgmmaType type, const void* element) {
   std::uint32_t bits = 0;
   std::memcpy(&bits, element, static_cast<std::size_t>(element_bytes(type)));
@@ -64,7 +64,7 @@ float value_at(WgmmaType type, const void* element) {
   return static_cast<float>(byte);
 }
 
-/// Where in the block's shared memory a piece lies; fails the launch where it is not there.
+/// Returns a piece's offset in the block's shared memory; fails the launch if it is out of bounds.
 std::size_t offset_of(Worker& here, const MatrixProduct& product, std::uint32_t address) {
   const std::size_t offset = address - shared_bytes_reserved;
   if (address >= shared_bytes_reserved && offset + piece_bytes <= shared_room(here.launch())) {
@@ -83,7 +83,7 @@ OperandShape shape_of_b(const MatrixProduct& product) {
   return {product.shape.n, element_bytes(product.shape.b), product.shape.turn_b};
 }
 
-/// Calls f(row, k, address) for the first element of each piece of rows first to last - 1.
+/// Calls f(row, k, address) for the first element of each piece of rows first .. last - 1.
 template <class F>
 void for_each_piece(std::uint64_t matrix, const OperandShape& shape, int first, int last, F f) {
   const int row_step = shape.turned ? piece_bytes / shape.element : 1;
@@ -95,7 +95,7 @@ void for_each_piece(std::uint64_t matrix, const OperandShape& shape, int first, 
   }
 }
 
-/// to[k][row], or to[row][k].
+/// Reads an operand from shared memory to to[k][row] or to[row][k].
 void read_shared(Worker& here, const Block& block, const MatrixProduct& product,
                  std::uint64_t matrix, const OperandShape& shape, WgmmaType type, bool negate,
                  float* to, int row_stride, int k_stride) {
@@ -111,7 +111,7 @@ void read_shared(Worker& here, const Block& block, const MatrixProduct& product,
   });
 }
 
-/// A in registers: see ptx/wgmma.hpp for who holds what.
+/// Reads A from registers; ptx/wgmma.hpp has the layout.
 void read_registers(const MatrixProduct& product, float (&to)[rows_of_a][max_k]) {
   const WgmmaType type = product.shape.a;
   const int element = element_bytes(type);
@@ -140,9 +140,9 @@ Spot spot_of(int thread, int i) {
           8 * (i / 4) + 2 * (lane % 4) + i % 2};
 }
 
-/// A sum of 8-bit floats' products as Hopper makes it: all are aligned with the largest, the sum
-/// among them, and what is less than its 14th bit is cut off [DeepSeek-AI, "DeepSeek-V3
-/// Technical Report", section 3.3.2]. b: a column.
+/// Adds 8-bit float products as Hopper does: all terms and the sum are aligned to the largest, and
+/// bits below its 14th are truncated [DeepSeek-AI, "DeepSeek-V3 Technical Report", section 3.3.2].
+/// b: a column.
 float add_aligned(float sum, const float (&a)[max_k], const float* b, int depth) {
   constexpr int kept_bits = 14;
   float terms[max_k];
@@ -237,7 +237,8 @@ std::uint32_t operand_address(std::uint64_t matrix, const OperandShape& shape, i
   return at & 0x3ffff;
 }
 
-/// Operands and results in 4 bytes per element: 104 KiB, for those threads alone that need them.
+/// Operands and results, 4 bytes per element. The 104 KiB are allocated only for the threads that
+/// need them.
 struct Operands {
   float a[rows_of_a][max_k];
   float b[max_k][max_columns];
@@ -263,7 +264,8 @@ void multiply(Worker& here, const Block& block, MatrixProduct& product) {
                       : multiply(product, a, b, sums.floats);
 }
 
-/// Each warp has its 16 rows of A, and is told of for a quarter of B, which all of them read.
+/// Each warp reads its own 16 rows of A; the reads of B, which all four warps make, are recorded as
+/// a quarter per warp.
 void note_operands(Worker& here, const MatrixProduct& product) {
   record::Recorder* const recorder = here.recorder();
   const Thread& self = here.current();

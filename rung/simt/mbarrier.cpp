@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bits of mbarriers, and those who wait for them.
+// State encoding of mbarriers, and the threads that wait for them.
 #include "rung/simt/mbarrier.hpp"
 
 #include <utility>
@@ -14,17 +14,17 @@ namespace rung::simt {
 namespace {
 
 constexpr int count_bits = 20;
-constexpr std::int64_t most = (1 << count_bits) - 1;  // arrivals, and bytes in flight
+constexpr std::int64_t most = (1 << count_bits) - 1;  // maximum of arrivals, and of bytes in flight
 
-/// The state of one barrier, from and to its 64 bits: mark 2, parity 1, expected 20, pending 20,
-/// bytes 21 with a bias, for they may land before they are announced.
+/// State of one barrier, packed in 64 bits: mark 2, parity 1, expected 20, pending 20, bytes 21
+/// with a bias, since bytes may land before they are announced.
 struct State {
   std::int64_t expected = 0;
   std::int64_t pending = 0;
   std::int64_t bytes = 0;
   std::uint32_t parity = 0;
 
-  static constexpr std::uint64_t mark = 1;  // not what poison has there, nor zeros
+  static constexpr std::uint64_t mark = 1;  // differs from poison and from zeros
 
   static bool valid(std::uint64_t word) { return word >> 62 == mark; }
   explicit State(std::uint64_t word)
@@ -36,7 +36,7 @@ struct State {
     return mark << 62 | std::uint64_t{parity} << 61 | static_cast<std::uint64_t>(expected) << 41 |
            static_cast<std::uint64_t>(pending) << 21 | static_cast<std::uint64_t>(bytes + most);
   }
-  /// Starts the next phase if this one has all it waits for.
+  /// Starts the next phase if the current one is complete.
   bool complete() {
     if (pending != 0 || bytes != 0) return false;
     pending = expected;
@@ -71,7 +71,7 @@ void write(Worker& here, Block& owner, std::uint64_t* barrier, State state) {
 struct Arrival {
   std::uint32_t bytes = 0;  // announced
   int count = 1;
-  bool last = false;  // later phases do without
+  bool last = false;  // mbarrier.arrive_drop: later phases expect `count` arrivals fewer
 };
 void arrive(const char* operation, Block& owner, std::uint64_t* barrier, const Arrival& arrival,
             Place place) {
@@ -90,7 +90,7 @@ void arrive(const char* operation, Block& owner, std::uint64_t* barrier, const A
   write(here, owner, barrier, state);
 }
 
-/// The running thread has waited for it.
+/// Records that the running thread has waited for a phase.
 void learn(const std::uint64_t* barrier, std::uint32_t parity, bool of_state, Place place) {
   Worker& here = running_worker("mbarrier");
   if (here.recorder() == nullptr) return;
@@ -152,7 +152,7 @@ void mbarrier_expect(std::uint64_t* barrier, std::uint32_t bytes, Place place) {
   record::note(barrier, sizeof(*barrier), record::Access::touch, place);
   State state = read("mbarrier_expect", barrier, place);
   announce("mbarrier_expect", state, bytes, place);
-  *barrier = state.word();  // a phase does not complete by an announcement
+  *barrier = state.word();  // an announcement alone never completes a phase
 }
 
 void mbarrier_arrive_remote(std::uint64_t* barrier, int rank, Place place, std::uint32_t bytes,
@@ -220,7 +220,7 @@ void Worker::release_mbarrier(Block& owner, const std::uint64_t* barrier) {
     }
   }
   waiters.resize(kept);
-  memory_changed = true;  // those that look at it instead of waiting may go on
+  memory_changed = true;  // threads that poll it may proceed
   release_gathered(owner, false);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated device's memory, and its registration with core. Its memory is host memory, so that
-// tensors of the two are interchangeable; what a kernel's own device would refuse is refused here.
+// The simulated device's memory, and its registration with core. It is host memory, so tensors of
+// the two are interchangeable; accesses that a real device would reject are rejected here.
 #include "rung/core/context.hpp"
 
 #include <unistd.h>
@@ -21,12 +21,12 @@ namespace {
 
 constexpr std::align_val_t allocation_alignment{256};  // as cudaMalloc's
 
-/// Memory before and behind an allocation that belongs to nobody: what goes astray by a little
-/// damages nothing, and is found while somebody records.
+/// Red zones around an allocation: small overruns damage nothing, and are detected while a session
+/// records.
 constexpr std::size_t margin = 256;
 
-/// What was freed while somebody records, kept so that nothing else comes to be there: up to so
-/// many bytes.
+/// Limit of the freed memory that is quarantined while a session records, so that its addresses are
+/// not reused.
 constexpr std::size_t max_kept = std::size_t{256} << 20;
 struct Kept {
   std::mutex mutex;
@@ -44,7 +44,7 @@ std::size_t host_memory() {
 }
 
 void* allocate(int, std::size_t bytes) {
-  // Filling it with poison touches every page, so more than there is must be refused first.
+  // Poisoning touches every page, so requests beyond the host's memory are rejected first.
   void* whole = bytes < host_memory()
                     ? ::operator new(bytes + 2 * margin, allocation_alignment, std::nothrow)
                     : nullptr;
@@ -55,7 +55,7 @@ void* allocate(int, std::size_t bytes) {
   }
   std::memset(whole, poison, bytes + 2 * margin);
   std::byte* memory = static_cast<std::byte*>(whole) + margin;
-  // Host code writes tensors through pointers: that nobody has written them cannot be known.
+  // Host code writes tensors through pointers, so they cannot be known to be uninitialized.
   record::register_memory({.begin = memory, .bytes = bytes, .name = "device memory"});
   return memory;
 }
@@ -76,8 +76,8 @@ void release(int, void* memory) noexcept {
   }
 }
 
-/// Asked for when a context is made, which is where a RUNG_SIMT_ORDER that nobody understands is to
-/// be reported, rather than at each launch.
+/// Called when a context is made, which reports an invalid RUNG_SIMT_ORDER there instead of at each
+/// launch.
 DeviceInfo info(int) {
   (void)thread_order();
   return {.name = "simulated H200",
@@ -97,7 +97,7 @@ const DeviceRegistration self{{
     .info = info,
     .allocate = allocate,
     .release = release,
-    // Kernels are done when their launch returns: copies need not wait, streams are nothing.
+    // Launches are synchronous: copies need not wait, and streams do nothing.
     .copy =
         [](int, void* to, const void* from, std::size_t bytes) {
           if (bytes == 0) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which simulated threads take turns: read from text, set and asked for.
+// Thread orders: parsed from text, set and queried.
 #include <charconv>
 #include <cstdlib>
 #include <mutex>

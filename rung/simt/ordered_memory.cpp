@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads that wait, and accesses of 16 bytes.
+// Ordered loads and stores, including those of 16 bytes.
 #include "rung/simt/ordered_memory.hpp"
 
 #include <cstring>
@@ -33,7 +33,8 @@ void store_word(void* to, const void* from) {
   __atomic_store_n(static_cast<Word*>(to), word, __ATOMIC_RELEASE);
 }
 
-/// 16 bytes in one piece, which no standard atomic promises: under locks chosen by the address.
+/// Loads 16 bytes atomically, which no standard atomic guarantees: under a lock selected by the
+/// address.
 void load(const void* from, void* to, std::size_t bytes) {
   if (bytes == 16) {
     const std::lock_guard lock(lock_of(from));
@@ -63,7 +64,7 @@ void store(void* to, const void* from, std::size_t bytes) {
   }
 }
 
-/// `ordered`: what the order that is meant by that is for this access.
+/// Returns the memory order to record: `ordered` for MemoryOrder::ordered.
 int noted(MemoryOrder order, int ordered) {
   if (order == MemoryOrder::unstated) return unstated_order;
   return order == MemoryOrder::ordered ? ordered : __ATOMIC_RELAXED;
@@ -77,8 +78,9 @@ std::uint64_t digest(const void* value, std::size_t bytes) {
 
 }  // namespace
 
-/// Notes what the calling thread saw. Whether it had seen just that there before; if so, other
-/// threads have run meanwhile, and it should look again. Also for volatile_memory.cpp.
+/// Records the value that the calling thread has read. Returns true if it read the same value there
+/// before; then other threads have run meanwhile, and it should read again. Also used by
+/// volatile_memory.cpp.
 bool poll(const void* address, std::uint64_t seen, const char* operation, Place place);
 
 void require_aligned(const void* address, std::size_t bytes, const char* operation, Place place) {
@@ -97,14 +99,14 @@ bool poll(const void* address, std::uint64_t seen, const char* operation, Place 
     return self.polled[i] == address && self.polled_values[i] == seen;
   };
   if (!known(0) && !known(1)) {
-    // Replaces what it saw here before, or else the older of the two.
+    // Replaces the entry of this address, or else the older of the two.
     if (self.polled[0] != address) {
       self.polled[1] = self.polled[0];
       self.polled_values[1] = self.polled_values[0];
     }
     self.polled[0] = address;
     self.polled_values[0] = seen;
-    // One that looks at many places in turn gives way too, now and then.
+    // A thread that polls many addresses in turn also yields now and then.
     if (--polls_left <= 0) {
       polls_left = polls_before_yield;
       here.yield(Look::many_loads);
@@ -120,7 +122,7 @@ void load_in_order(const void* from, void* to, std::size_t bytes, MemoryOrder or
   require_aligned(from, bytes, operation, place);
   load(from, to, bytes);
   if (poll(from, digest(to, bytes), operation, place)) load(from, to, bytes);
-  // Behind the load: what is seen has been released before.
+  // After the load: the value that it returned was released before.
   const auto access =
       scope == AtomicScope::block ? record::Access::block_read : record::Access::volatile_read;
   record::note_atomic(from, bytes, access, noted(order, __ATOMIC_ACQUIRE), place);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The random numbers behind ThreadOrder::random: SplitMix64 [Steele, Lea & Flood 2014], the same on
-// every machine, one state a block so that nothing depends on which OS thread runs it.
+// Random numbers for ThreadOrder::random: SplitMix64 [Steele, Lea & Flood 2014], equal on every
+// machine, with one state per block so that results do not depend on the OS thread that runs it.
 #pragma once
 
 #include <cstdint>

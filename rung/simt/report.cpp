@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the simulated GPU says when a kernel goes wrong: which kernel, block and thread, and where.
+// Failure messages of the simulated GPU: kernel, block, thread, and source location.
 #include <map>
 
 #include "rung/core/text.hpp"
@@ -22,7 +22,7 @@ std::string what_it_waits_for(const Thread& thread) {
   if (thread.place.line() != 0) text += " at " + to_string(thread.place);
   const Warp& warp = *thread.warp;
   if (thread.wait == Wait::warp) {
-    // Lanes of the mask that are not in this operation: those that are to blame.
+    // Lanes of the mask that are missing from this operation; these caused the hang.
     std::string missing;
     for (std::uint32_t left = thread.mask & ~warp.exited; left != 0; left &= left - 1) {
       const Thread& other = *warp.lanes[__builtin_ctz(left)];
@@ -67,12 +67,12 @@ std::string where(const Launch& launch, const Thread& thread, const Place* place
 }
 
 void Worker::blame_deadlock() {
-  // One line for each thing waited for, with its first thread.
+  // One line per object that threads wait for, with its first thread.
   struct Group {
     std::uint64_t threads = 0;
     const Thread* first = nullptr;
   };
-  // Those that look for a change come first: what others wait for is often them.
+  // Polling threads come first: the others often wait for them.
   std::map<std::pair<bool, std::string>, Group> groups;
   const Thread* example = nullptr;
   for_each_block([&](const Block& block) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which blocks are resident: admitting clusters, ending them, and what remains of a launch.
+// Residency of blocks: admitting clusters, retiring them, and cleanup after a launch.
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -13,7 +13,7 @@
 
 namespace rung::simt {
 Block::Block() = default;
-// A program may declare shared variables with so large an alignment, in addresses of any kind.
+// Upper bound of the alignment of a program's shared variables, in addresses of any kind.
 constexpr std::align_val_t arena_alignment{16 * shared_alignment};
 
 Block::~Block() { ::operator delete(shared, arena_alignment); }
@@ -55,12 +55,12 @@ void Worker::prepare(Block& block, uint3 index) {
       }
     }
   }
-  // The last warp may be short: lanes that never were count as exited.
+  // The last warp may be partial: lanes that do not exist count as exited.
   if (const std::size_t rest = count % warp_lanes; rest != 0) {
     block.warps.back().exited = ~((1u << rest) - 1);
   }
 
-  // Grown in whole alignments; at least one, so that shared_address() has a base.
+  // Grown in multiples of the alignment; at least one, so that shared_address() has a base.
   const std::size_t need = (shared_room(*launch_) / shared_alignment + 1) * shared_alignment;
   if (need > block.shared_capacity) {
     ::operator delete(block.shared, arena_alignment);
@@ -117,7 +117,7 @@ bool Worker::admit() {
   idle_.pop_back();
   Cluster& cluster = *resident_.back();
   prepare(cluster, position);
-  shown_block_ = nullptr;  // a block that was shown may be another now
+  shown_block_ = nullptr;  // the cached block index may belong to a retired block
   live_ += static_cast<std::uint64_t>(cluster.live);
   threads_ += static_cast<std::uint64_t>(cluster.live);
   reserve_ready(live_);
@@ -135,7 +135,7 @@ void Worker::end_block(Block& block) {
   }
   Cluster& cluster = *block.cluster;
   if (cluster.live != 0) {
-    // Others of the cluster may still read it, and must not.
+    // Other blocks of the cluster could still read it, which is an error that poison exposes.
     std::memset(block.shared, poison, poisoned_bytes(*launch_));
     return;
   }
@@ -150,7 +150,7 @@ void Worker::end_block(Block& block) {
 
 void Worker::run(LaunchState& state) {
   if (busy()) throw Error(ErrorCode::internal, "simulated GPU: a kernel cannot launch a kernel");
-  struct Running {  // until it is left on any way
+  struct Running {  // detaches the worker on every exit path
     Worker& worker;
     explicit Running(Worker& here, LaunchState& launch_state) : worker(here) {
       worker.state_ = &launch_state;
@@ -187,12 +187,12 @@ void Worker::run(LaunchState& state) {
   for (;;) {
     threads_ = 0;
     if (!admit()) break;
-    // A cooperative grid is resident as a whole before its first thread runs.
+    // All blocks of a cooperative grid are resident before its first thread runs.
     while (launch_->cooperative && admit()) {
     }
     note_progress();
     switch_to(main_, *next_ready());
-    // Back here: every thread has ended, or one has failed.
+    // Here every thread has ended, or one has failed.
     if (failed_) {
       fibers_.restart_all();
       record_failure();
@@ -221,7 +221,7 @@ void Worker::begin_recording(record::LaunchRecord& record) {
 }
 
 void Worker::record_failure() {
-  // A worker that only gave up because another has failed has nothing to say.
+  // A worker that was abandoned because another one failed reports nothing.
   std::exception_ptr failure = take_escaped();
   if (failure == nullptr && !failure_.empty()) {
     failure = std::make_exception_ptr(Error(ErrorCode::device, failure_));
@@ -254,7 +254,7 @@ std::exception_ptr Worker::take_escaped() {
 void Worker::check_stacks() {
   if (fibers_.intact()) return;
   fibers_.restart_all();
-  // Less telling than any other failure.
+  // Lowest priority: any other failure says more.
   state_->failure.record(
       state_->clusters,
       std::make_exception_ptr(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running a launch: on how many OS threads.
+// Runs a launch on one or more OS threads.
 #include <optional>
 #include <string>
 
@@ -33,7 +33,7 @@ void run(const Launch& launch) {
   if (record::follows_launches() && !launch.unrecorded) state.record = &record.emplace(launch);
   if (launch.cooperative) require_resident(launch, state);
   const int workers = static_cast<int>(state.useful_workers());
-  // OpenMP's pool keeps its threads, and with them their workers and stacks, between launches.
+  // OpenMP's thread pool persists between launches, and with it the threads' workers and stacks.
 #pragma omp parallel num_threads(workers) if (workers > 1)
   {
     try {

@@ -39,7 +39,7 @@ void Worker::run_threads() {
     run_current();
     Thread* next = finish_current();
     if (next != nullptr && next->fiber == nullptr) {
-      next->fiber = &self;  // an unstarted thread: no need to switch
+      next->fiber = &self;  // an unstarted thread: runs here, without a switch
       make_current(*next);
       continue;
     }
@@ -49,7 +49,7 @@ void Worker::run_threads() {
     } else {
       switch_fiber(self, main_, exceptions_);
     }
-    // Here again with a thread to start, perhaps of another launch.
+    // A switch back arrives here with a thread to start, perhaps of another launch.
   }
 }
 
@@ -61,12 +61,12 @@ void Worker::run_current() {
     escaped_ = std::current_exception();
     failed_position_ = current_->block->cluster->position;
   }
-  abandon();  // outside the handler: its exception must be let go of first
+  abandon();  // outside the handler, so that its exception is released first
 }
 
 Thread* Worker::finish_current() {
   Thread& thread = *current_;
-  memory_changed = true;  // the end of a thread is something that others may have waited for
+  memory_changed = true;  // other threads may wait for a thread's end
   if (thread.bulk_stores != 0) copies_.finish_stores(*this, thread);
   if (!thread.block->warpgroups.empty()) finish_products(thread);
   thread.wait = Wait::exited;
@@ -76,7 +76,7 @@ Thread* Worker::finish_current() {
   --block.live;
   --cluster.live;
   --live_;
-  // Those who have exited are no longer waited for.
+  // Exited threads no longer count toward barrier 0.
   try_release(block, 0);
   Warp& warp = *thread.warp;
   warp.exited |= 1u << thread.lane;
@@ -116,9 +116,9 @@ void Worker::release_gathered(Block& block, bool first) {
 
 void Worker::abandon() {
   failed_ = true;
-  record::AtomicOrder::release();  // its destructor is not reached
+  record::AtomicOrder::release();  // abandon() skips its destructor
   switch_fiber(abandoned_, main_, exceptions_);
-  std::abort();  // nobody switches back to an abandoned thread
+  std::abort();  // an abandoned thread is never resumed
 }
 
 void Worker::blame(const std::string& what, const Thread& thread, const Place* place) {

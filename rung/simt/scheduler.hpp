@@ -2,14 +2,14 @@
 // The scheduler of the simulated GPU: an OS thread's worker runs the threads of its resident blocks
 // as fibers, one at a time, each until it waits or ends. Internal to simt/.
 //
-// A fiber that finishes a thread takes the next unstarted one without a switch, so that a kernel
-// that never waits runs all its threads on one stack. A thread that waits jumps straight to the
-// next ready one; there is no dispatcher in between.
+// A fiber that finishes a thread starts the next one without a switch, so that a kernel that never
+// waits runs all its threads on one stack. A thread that waits switches directly to the next ready
+// one; there is no dispatcher in between.
 //
-// A worker runs one cluster after another (a cluster is one block unless the launch says more).
-// Only when all threads that could run do nothing but look whether something has changed does it
-// admit the next, up to what the device holds: so kernels whose blocks wait for each other get on
-// whatever the order, and all others keep the cache to one block.
+// A worker runs one cluster after another (a cluster is one block unless the launch says more). It
+// admits another, up to the residency limit of the device, only when all runnable threads merely
+// poll: so kernels whose blocks wait for each other make progress under every order, and other
+// kernels keep the host's caches to one block.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,7 @@ class Recorder;
 
 namespace rung::simt {
 
-// The built-in variables of words.hpp as the scheduler writes them.
+// The built-in variables of words.hpp, writable by the scheduler.
 extern RUNG_API constinit thread_local uint3 thread_index __asm__("rung_simt_thread_index")
     __attribute__((tls_model("initial-exec")));
 extern RUNG_API constinit thread_local uint3 block_index __asm__("rung_simt_block_index")
@@ -45,15 +45,15 @@ extern RUNG_API constinit thread_local dim3 block_extent __asm__("rung_simt_bloc
 extern RUNG_API constinit thread_local dim3 grid_extent __asm__("rung_simt_grid_extent")
     __attribute__((tls_model("initial-exec")));
 
-// The shared memory of the block that runs, and the launch's own data, for code that was rewritten
-// by `rung emulate`.
+// Shared memory of the running block and the launch's private data, for code that `rung emulate`
+// has rewritten.
 extern RUNG_API constinit thread_local std::byte* shared_base __asm__("rung_simt_shared")
     __attribute__((tls_model("initial-exec")));
 extern RUNG_API constinit thread_local void* launch_data __asm__("rung_simt_launch_data")
     __attribute__((tls_model("initial-exec")));
 
-/// Why a thread gives way, and how much that speaks for its waiting in vain: it has done many
-/// loads, or hundreds of atomics, or slept; or it has seen exactly what it saw before.
+/// Reason for a yield, weighted as evidence of livelock: many loads, hundreds of atomics or a sleep
+/// are weak evidence; a load that returned the value it returned before is strong.
 enum class Look : int { many_loads = 4, many_atomics = 16, in_vain = 64 };
 
 class Worker {
@@ -63,20 +63,20 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
   ~Worker();
 
-  /// Runs clusters of the launch until there are none left, or one has failed; what went wrong is
-  /// recorded in the launch's state.
+  /// Runs clusters of the launch until none is left or one has failed. A failure is recorded in the
+  /// launch's state.
   void run(LaunchState& state);
   [[nodiscard]] bool busy() const { return launch_ != nullptr; }
 
-  /// What a fiber does: one thread after another, for ever.
+  /// Entry point of a fiber: runs one thread after another and never returns.
   [[noreturn]] void run_threads();
 
-  // What follows is for the operations that kernels call.
+  // Interface of the operations that kernels call.
   [[nodiscard]] Thread& current() const { return *current_; }
   [[nodiscard]] const Launch& launch() const { return *launch_; }
   [[nodiscard]] ThreadOrder::Kind order() const { return order_.kind; }
   [[nodiscard]] CopyEngine& copies() { return copies_; }
-  /// Suspends the current thread until it is made ready again.
+  /// Suspends the current thread until it becomes ready.
   void wait(Wait reason, const char* operation, Place place) {
     Thread& self = *current_;
     self.wait = reason;
@@ -89,42 +89,46 @@ class Worker {
       switch_to(*self.fiber, next);
     }
   }
-  /// Lets others run. A thread that calls this over and over is waiting for something.
+  /// Yields to other threads. A thread that calls this repeatedly is waiting for something.
   void yield(Look look);
-  /// The current thread has read a clock: a loop with a deadline ends though nothing changes.
+  /// Notes that the current thread has read a clock: a loop with a deadline ends although no memory
+  /// changes.
   void note_clock_read() { ++clock_reads_; }
-  /// Suspends the current thread until no other can run that is not in step with it.
+  /// Suspends the current thread until no thread outside its lockstep group is ready.
   void keep_step();
-  /// Suspends the current thread until the recorder has seen the rest of its warp.
+  /// Suspends the current thread until the recorder has processed the rest of its warp.
   void wait_for_lanes();
-  /// Null while nobody records.
+  /// Returns the recorder; null if no session records.
   [[nodiscard]] record::Recorder* recorder() const { return recorder_; }
   void make_ready(Thread& thread) { push_back(thread); }
-  /// Makes the gathered threads ready, in the launch's order: before the others or after.
+  /// Returns the list of threads for release_gathered(), emptied.
   std::vector<Thread*>& gather() {
     gathered_.clear();
     return gathered_;
   }
+  /// Makes the gathered threads ready, in the launch's order. `first`: ahead of the threads that
+  /// are ready now.
   void release_gathered(Block& block, bool first);
-  /// Releases the barrier if all that it waits for have arrived.
+  /// Releases the barrier if all expected threads have arrived.
   void try_release(Block& block, int barrier);
   void arrive_at_grid(Place place);
   void try_release(Cluster& cluster);
-  /// Wakes those that wait for a phase of this mbarrier that has completed.
+  /// Wakes the threads that wait for a completed phase of this mbarrier.
   void release_mbarrier(Block& owner, const std::uint64_t* barrier);
-  /// Completes the collective of these lanes if all have come. Each goes on later.
+  /// Completes the collective of these lanes if all have arrived. Its threads become ready.
   void try_complete(Warp& warp, std::uint32_t mask);
-  /// Notes why the launch fails; abandon() comes next.
+  /// Records the reason of a failure; the caller calls abandon() next.
   void blame(const std::string& what, const Thread& thread, const Place* place);
-  /// Gives up the launch. Does not unwind: device code cannot catch, nor can noexcept code stop it.
-  /// Nothing that owns memory may be alive in the caller, which is why blame() comes apart.
+  /// Abandons the launch. Does not unwind: device code cannot catch, and noexcept functions would
+  /// terminate. The caller must not own memory at this point, which is why blame() is separate.
   [[noreturn]] void abandon();
-  /// Both at once, of the current thread. `what` is gone before the switch; long strings that it
-  /// was combined from would not be: those callers blame() and then abandon().
+  /// Calls blame() for the current thread, then abandon(). `what` is destroyed before the switch;
+  /// temporaries that it was concatenated from would leak, so such callers use blame() and
+  /// abandon().
   [[noreturn]] void fail(std::string&& what, Place place);
 
  private:
-  // Starting and ending, in residency.cpp.
+  // Admission and retirement; in residency.cpp.
   bool admit();
   void prepare(Cluster& cluster, std::uint64_t position);
   void prepare(Block& block, uint3 index);
@@ -135,33 +139,36 @@ class Worker {
   void choose_recording(std::uint64_t position);
   void record_failure();
   void check_stacks();
-  // Threads that wait by looking, in waiting.cpp.
-  /// Where nothing is ready: false when no thread can ever go on.
+  // Polling threads; in waiting.cpp.
+  /// Makes a thread ready when none is: lands copies, admits clusters, wakes pollers. Returns false
+  /// on a deadlock.
   bool find_work();
   bool admit_another();
   void wake_all();
   void step();
   void look_now_and_then();
   void note_progress();
-  /// Returns whether the sleeping threads have stood still for a while: each round of looks leaves
-  /// their stacks as they were, so that no further round would differ.
+  /// Returns true if the sleeping threads have made no progress for a while: each round of polls
+  /// leaves their stacks unchanged, so every further round would too.
   bool stands_still();
   [[nodiscard]] std::uint64_t digest_of_sleepers() const;
-  /// A thread ends: it has waited for what it asked of the tensor cores, or the launch fails.
+  /// Completes a thread's wgmma products when it ends; fails the launch if it has not waited for
+  /// them.
   void finish_products(const Thread& thread);
   void blame_deadlock();
 
   void run_current();
   Thread* finish_current();
-  /// False: every thread has ended. Where none can go on it lands copies, or fails.
+  /// Ensures that a thread is ready. Returns false if every thread has ended; fails the launch on a
+  /// deadlock.
   bool find_ready();
   bool release_active_masks();
   void note_parting(Warp& warp, std::uint32_t mask, std::uint32_t lanes, bool apart);
   void note_split_warps(const Block& block);
-  /// Takes the first of those that can go on; null when every thread has ended.
+  /// Dequeues the next ready thread; null when every thread has ended.
   Thread* next_ready() {
     if (ready_begin_ == ready_end_ && !find_ready()) return nullptr;
-    // With a thousand stacks in turn each is cold: fetch those of the threads that come next.
+    // With a thousand stacks in rotation each is cold: prefetch those of the next threads.
     if (ready_end_ - ready_begin_ > 2) {
       __builtin_prefetch(ready_[(ready_begin_ + 2) & ready_mask_]);
       if (const Fiber* soon = ready_[(ready_begin_ + 1) & ready_mask_]->fiber) {
@@ -206,7 +213,7 @@ class Worker {
 
   FiberPool fibers_;
   Fiber main_;
-  Fiber abandoned_;  // where a failed thread was left, which nobody needs
+  Fiber abandoned_;  // context of a failed thread, never resumed
   Fiber::Exceptions* exceptions_;
   LaunchState* state_ = nullptr;
   const Launch* launch_ = nullptr;
@@ -220,10 +227,11 @@ class Worker {
   record::Recorder* recorder_ = nullptr;  // of the resident blocks; null: none is recorded
   void (*entry_)(const void* arguments) = nullptr;  // what their threads run
   std::unique_ptr<record::Recorder> own_recorder_;
-  const Block* shown_block_ = nullptr;  // whose index block_index holds
+  const Block* shown_block_ = nullptr;  // block whose index block_index holds
   std::uint64_t live_ = 0;              // threads that have not exited, of all resident blocks
-  std::uint64_t changes_ = 0;           // how often all gave way though memory had changed
-  std::uint64_t threads_ = 0;           // all that were admitted since none was resident
+  // Times that all threads yielded although memory had changed.
+  std::uint64_t changes_ = 0;
+  std::uint64_t threads_ = 0;  // admitted since the worker last had no resident cluster
   std::uint64_t grid_arrived_ = 0;
   std::uint64_t looks_ = 0;   // of those that are asleep, weighted
   std::uint64_t stuck_ = 0;   // looks since nothing else was left to do
@@ -235,37 +243,38 @@ class Worker {
   std::vector<Thread*> asleep_;                        // gave way: they go on when all others wait
   std::vector<Thread*> in_step_;                       // likewise, before those that are asleep
 
-  std::vector<Thread*> ready_;  // a ring; its indices run freely and wrap by the mask
+  std::vector<Thread*> ready_;  // ring buffer; indices run freely and are masked on access
   std::uint64_t ready_begin_ = 0, ready_end_ = 0, ready_mask_ = 0;
   std::vector<Thread*> gathered_;
 
   std::string failure_;
   std::uint64_t failed_position_ = 0;
   bool failed_ = false;
-  std::exception_ptr escaped_;  // what a kernel threw
+  std::exception_ptr escaped_;  // exception that a kernel threw
 };
 
-/// The calling OS thread's worker; made at its first launch.
+/// Returns the calling OS thread's worker, which its first launch creates.
 Worker& worker();
 extern RUNG_API constinit thread_local Worker* this_worker
     __attribute__((tls_model("initial-exec")));
 [[noreturn]] void throw_called_by_host(const char* operation);
-/// The worker if a kernel is running on it; throws Error(internal) for a call from host code.
+/// Returns the worker that runs the calling kernel; throws Error(internal) if called from host
+/// code.
 inline Worker& running_worker(const char* operation) {
   if (this_worker == nullptr || !this_worker->busy()) throw_called_by_host(operation);
   return *this_worker;
 }
 
-/// Shared memory that is known to be used, gap included.
+/// Returns the bytes of shared memory to be poisoned, the gap included.
 inline std::size_t poisoned_bytes(const Launch& launch) {
   return launch.shared_bytes + launch.shared_gap_end - launch.shared_gap_begin;
 }
-/// All of a block's shared memory that may be addressed.
+/// Returns the bytes of a block's shared memory that are addressable.
 inline std::size_t shared_room(const Launch& launch) {
   return std::max(launch.shared_bytes, launch.shared_room);
 }
 
-/// What of that a kernel may access by now.
+/// Returns the bytes of a block's shared memory that a kernel may access by now.
 inline std::size_t shared_extent(const Launch& launch) {
   return launch.shared_in_use == nullptr ? shared_room(launch)
                                          : __atomic_load_n(launch.shared_in_use, __ATOMIC_RELAXED);
@@ -273,7 +282,7 @@ inline std::size_t shared_extent(const Launch& launch) {
 
 std::string where(const Launch& launch, const Thread& thread, const Place* place);
 std::string to_string(const Place& place);
-/// Returns whether both are the same call in the source.
+/// Returns true if both are the same call in the source.
 bool same_place(const Place& a, const Place& b);
 
 }  // namespace rung::simt

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of a kernel from its address. Kernels live in anonymous namespaces, where dladdr() sees
-// nothing: their names are in the symbol table of the file that holds them, unless stripped.
+// The name of a kernel from its address. Kernels are in anonymous namespaces, whose names dladdr()
+// cannot find; they are read from the symbol table of the file, unless it is stripped.
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <elf.h>
@@ -24,13 +24,13 @@ std::string demangle(const char* name) {
   return status == 0 ? text.get() : name;
 }
 
-/// A file of which parts are read: libraries are large, their tables small.
+/// Reader of parts of a file: libraries are large, their symbol tables small.
 class TableReader {
  public:
   explicit TableReader(const char* path) : stream_(path, std::ios::binary | std::ios::ate) {
     if (stream_) size_ = static_cast<std::uint64_t>(stream_.tellg());
   }
-  /// The array of T at a place in the file; empty when it is not within.
+  /// Returns the array of T at this file offset; empty if it is out of bounds.
   template <class T>
   std::vector<T> read(std::uint64_t offset, std::uint64_t bytes) {
     if (offset > size_ || bytes > size_ - offset) return {};
@@ -46,7 +46,7 @@ class TableReader {
   std::uint64_t size_ = 0;
 };
 
-/// The function that covers `address`, as the file's own symbol table knows it; "" if none.
+/// Returns the function that covers `address` according to the file's symbol table; "" if none.
 std::string find_in_file(const char* path, std::uint64_t address) {
   TableReader file(path);
   const auto headers = file.read<Elf64_Ehdr>(0, sizeof(Elf64_Ehdr));
@@ -57,7 +57,7 @@ std::string find_in_file(const char* path, std::uint64_t address) {
     if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
     const Elf64_Shdr& strings = sections[section.sh_link];
     std::vector<char> names = file.read<char>(strings.sh_offset, strings.sh_size);
-    names.push_back('\0');  // a damaged table still ends
+    names.push_back('\0');  // terminates names of a damaged table
     for (const Elf64_Sym& symbol : file.read<Elf64_Sym>(section.sh_offset, section.sh_size)) {
       if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && symbol.st_value <= address &&
           address < symbol.st_value + symbol.st_size && symbol.st_name < names.size()) {
@@ -76,7 +76,7 @@ std::string symbol_name(const void* code) {
   if (info.dli_saddr == code && info.dli_sname != nullptr) return demangle(info.dli_sname);
   const auto base = reinterpret_cast<std::uintptr_t>(info.dli_fbase);
   const auto address = reinterpret_cast<std::uintptr_t>(code);
-  // Symbols of a program that is not position-independent hold absolute addresses.
+  // Symbols of a position-dependent executable hold absolute addresses.
   std::string name = find_in_file(info.dli_fname, address - base);
   if (name.empty()) name = find_in_file(info.dli_fname, address);
   return name.empty() ? "kernel" : name;

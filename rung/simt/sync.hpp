@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Barriers, shuffles and votes of the simulated GPU.
 //
-// Every call carries its place in the source, so that a deadlock or a divergent barrier is reported
-// by file and line, and so that two calls are told apart even where the compiler duplicated one.
+// Every call carries its source location, so that a deadlock or a divergent barrier is reported by
+// file and line, and two calls remain distinct even if the compiler merged or duplicated them.
 //
-// Warp operations follow the Volta rules: all lanes named in the mask and not yet exited must call
-// the same operation with the same mask; none of them goes on before the last has come. A lane
-// that is read but took no part yields NaN or a huge number, so that relying on it shows.
+// Warp operations follow the Volta rules: all lanes that are named in the mask and have not exited
+// must call the same operation with the same mask, and none proceeds before the last has arrived. A
+// shuffle that reads an absent lane yields NaN or a huge number, so that reliance on it shows.
 #pragma once
 
 #include <cstddef>
@@ -21,42 +21,45 @@ namespace rung::simt {
 
 using Place = std::source_location;
 
-/// The lanes of `mask` meet: each gives a request (usually on its own stack); when the last has
-/// come, `resolve` sees all of them, indexed by lane, and writes the answers into them.
+/// Callback of a warp operation. Each lane of `mask` arrives with a request (usually on its own
+/// stack); when the last has arrived, `resolve` receives all requests, indexed by lane, and writes
+/// the results into them.
 using Resolve = void (*)(void* const* requests, std::uint32_t lanes);
 RUNG_API void warp_collective(std::uint32_t mask, const char* name, Resolve resolve, void* request,
                               Place place);
 RUNG_API void warp_barrier(std::uint32_t mask, Place place);
-/// The calling thread's lane, 0..31.
+/// Returns the calling thread's lane, 0 .. 31.
 RUNG_API int lane_index();
 
 enum class BlockReduction : std::uint8_t { none, count, all, any };
 RUNG_API int block_barrier(BlockReduction reduction, int predicate, Place place);
-/// Barrier `id` (0..15) of the block completes when `threads` have arrived (a multiple of 32).
+/// Waits at barrier `id` (0 .. 15) of the block, which completes after `threads` arrivals (a
+/// multiple of 32).
 RUNG_API void named_barrier_sync(int id, int threads, Place place);
 RUNG_API void named_barrier_arrive(int id, int threads, Place place);
-/// A block is cut into tiles of 64, 128, 256 or 512 threads in order of rank: the caller's meets.
+/// Synchronizes the caller's tile: a block is divided into tiles of 64, 128, 256 or 512 threads in
+/// order of rank.
 RUNG_API void tile_barrier(int threads, Place place);
-/// They meet, each with `bytes` bytes at `mine`, and the caller gets `count` threads' of its tile:
-/// those of the ranks first, first + stride, ... (NaN and -1 for ranks that are not there).
+/// Exchanges `bytes` bytes at `mine` within the caller's tile: the caller receives those of `count`
+/// threads, of ranks first, first + stride, ... (NaN and -1 for ranks out of range).
 struct TileRanks {
   int first, stride, count;
 };
 RUNG_API void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks from,
                             void* result, Place place);
-/// setmaxnreg of the calling warp: to `registers` a thread; a claim waits until others have
+/// Sets the calling warp's registers per thread (setmaxnreg); a claim waits until other warps have
 /// released as many.
 RUNG_API void set_registers(int registers, bool claim, Place place);
-/// Every thread of a cooperative launch.
+/// Synchronizes every thread of a cooperative launch.
 RUNG_API void grid_barrier(Place place);
-/// Lets the other threads run: what a spinning thread owes to those it waits for.
+/// Yields to other threads; spinning threads must call it.
 RUNG_API void yield();
-/// The running kernel has read a clock, which may end a wait in which nothing else changes. Does
-/// nothing outside of kernels.
+/// Notes that the running kernel has read a clock, which may end a wait in which nothing else
+/// changes. No effect in host code.
 RUNG_API void note_clock_read();
-/// The lanes of this warp that are here when no other lane can go on.
+/// Returns the lanes of this warp that have arrived here when no other lane can proceed.
 RUNG_API std::uint32_t active_mask(Place place);
-/// Ends the launch with an error that names the thread; does not return.
+/// Fails the launch with an error that names the thread; does not return.
 [[noreturn]] RUNG_API void fail(const char* what, Place place = Place::current());
 
 enum class Shuffle : std::uint8_t { index, up, down, exclusive_or };
@@ -65,13 +68,13 @@ RUNG_API std::uint64_t shuffle(std::uint32_t mask, std::uint64_t bits, Shuffle k
 RUNG_API std::uint32_t ballot(std::uint32_t mask, bool predicate, Place place);
 RUNG_API std::uint32_t match_any(std::uint32_t mask, std::uint64_t bits, Place place);
 enum class Reduction : std::uint8_t { add, min, max, bit_and, bit_or, bit_xor };
-/// Signed minimum and maximum see the low 32 bits as int.
+/// Reduces over the lanes of `mask`. Signed minimum and maximum treat the low 32 bits as int.
 RUNG_API std::uint32_t reduce(std::uint32_t mask, std::uint32_t bits, Reduction kind,
                               bool is_signed, Place place);
 
-/// What CUDA shuffles and matches: arithmetic types of 4 or 8 bytes.
+/// Types that CUDA shuffles and matches: arithmetic types of 4 or 8 bytes.
 template <class T>
-concept WarpValue = std::is_arithmetic_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept WarpValue = std::is_arithmetic_v<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 
 template <class T>
 std::uint64_t to_bits(T value) {
@@ -142,7 +145,7 @@ template <WarpValue T>
 unsigned __match_any_sync(unsigned mask, T value, Place place = Place::current()) {
   return match_any(mask, to_bits(value), place);
 }
-/// The lanes that took part when all hold one value, else 0.
+/// Returns `mask` if all its lanes hold one value, else 0.
 template <WarpValue T>
 unsigned __match_all_sync(unsigned mask, T value, int* predicate, Place place = Place::current()) {
   const std::uint32_t here = ballot(mask, true, place);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes of tensors, row by row: what is outside the tensor is zero, or left alone but for what
-// the chip's 16-byte pieces touch. Rules that no manual states were measured on an H200.
+// Boxes of tensors, row by row: elements outside the tensor are zero, or unchanged except within
+// the 16-byte pieces that the chip writes. Rules that no manual states were measured on an H200.
 #include "rung/simt/tensor_copy.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ std::uint32_t row_bytes(const TensorMapFields& map) {
 }
 
 /// Calls f(offset in the dense box, address in the tensor, first, last) for each row of the box
-/// along the last axis; the elements first .. last - 1 of it exist.
+/// along the last axis; elements first .. last - 1 are in bounds.
 template <class F>
 void for_each_row(const CopyShape& shape, F f) {
   const TensorMapFields& map = shape.map;
@@ -48,8 +48,8 @@ void for_each_row(const CopyShape& shape, F f) {
   }
 }
 
-/// An illegal instruction on a chip: a box that starts within a 16-byte piece of its rows, and a
-/// store that starts in front of the tensor, along whichever axis.
+/// Fails the launch for boxes that are an illegal instruction on a chip: a box that starts within a
+/// 16-byte piece of its rows, and a store that starts before the tensor along any axis.
 void require_place(const char* operation, const CopyShape& shape, bool is_store, Place place) {
   constexpr const char* consequence = "; an illegal instruction on a chip";
   const int last = shape.map.rank - 1;
@@ -131,7 +131,7 @@ void load_box(const CopyShape& shape, std::byte* to, const std::byte* block_memo
   const TensorMapFields& map = shape.map;
   const std::uint32_t bytes = row_bytes(map);
   const auto base = static_cast<std::size_t>(to - block_memory);
-  std::byte row[256 * 8];  // the longest box of the widest element
+  std::byte row[256 * 8];  // the longest box row of the widest element
   for_each_row(shape,
                [&](std::size_t offset, std::int64_t byte, std::int64_t first, std::int64_t last) {
                  std::memset(row, 0, bytes);
@@ -172,7 +172,8 @@ void store_box(const CopyShape& shape, const std::byte* from, std::size_t offset
                        swizzled_offset(map, offset_in_block + offset + chunk) - offset_in_block;
                    std::memcpy(row + chunk, from + at, copy_chunk_bytes);
                  }
-                 // Whole pieces: a row that ends within one has what is behind it overwritten.
+                 // Whole pieces: the bytes behind a row's end are overwritten up to the end of its
+                 // piece.
                  const auto end = static_cast<std::size_t>(last * map.element_bytes);
                  if (reduce != nullptr) {
                    reduce(map.data + byte, row, end);

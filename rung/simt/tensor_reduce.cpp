@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tensor_reduce() does to the elements of each type.
+// Element-wise reductions of tensor stores, by type.
 #include <algorithm>
 #include <atomic>
 #include <type_traits>
@@ -9,7 +9,7 @@
 namespace rung::simt {
 namespace {
 
-/// Small floats are combined as floats.
+/// Combines 16-bit floats as floats.
 template <class T>
 auto number(T value) {
   if constexpr (std::is_arithmetic_v<T>) return value;

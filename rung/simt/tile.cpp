@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of a block that are larger than a warp: a barrier each, and values that their threads
-// exchange. A chip's library does it through barriers and words in shared memory; here the tiles
-// have barriers of their own, so that a program's sixteen stay free.
+// Tiles of a block that are larger than a warp: one barrier each, and exchange of values. CUDA's
+// library implements them by barriers and words in shared memory; here they have barriers of their
+// own, so that a program's sixteen remain available.
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int smallest = 2 * warp_lanes;
 
-/// The caller's tile: its first thread's rank in the block, and how many there are.
+/// The caller's tile: the rank of its first thread in the block, and its size.
 struct Tile {
   int first, threads;
   int barrier;
@@ -30,7 +30,7 @@ Tile tile_of(Worker& here, int threads, const Place& place) {
   }
   const Thread& self = here.current();
   const int rank = static_cast<int>(&self - self.block->threads.data());
-  // Those of 64 threads come first, then half as many of 128, and so on.
+  // Barriers of the tiles of 64 threads come first, then half as many of 128, and so on.
   int barrier = named_barriers + rank / threads;
   for (int size = smallest, tiles = 16; size < threads; size *= 2, tiles /= 2) barrier += tiles;
   const int first = rank / threads * threads;
@@ -79,7 +79,7 @@ void tile_exchange(int threads, const void* mine, std::size_t bytes, TileRanks f
       std::memset(to, poison, bytes);
     }
   }
-  meet(here, tile, name, place);  // before anyone's value is gone
+  meet(here, tile, name, place);  // other threads read `mine` until then
 }
 
 }  // namespace rung::simt

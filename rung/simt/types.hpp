@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's vector types for the simulated GPU: same members, size and alignment, so that a kernel's
-// layouts are those of the chip. Aliases of three templates instead of forty structs.
+// CUDA's vector types for the simulated GPU, with the same members, size and alignment, so that
+// layouts agree with the chip's. Aliases of three templates instead of forty structs.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ using float4 = Vector4<float>;
 using double2 = Vector2<double>;
 using double4 = Vector4<double>;
 
-/// Missing extents are 1, as in CUDA.
+/// Three-dimensional extents; missing ones are 1, as in CUDA.
 struct dim3 {
   unsigned x = 1, y = 1, z = 1;
   constexpr dim3() = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volatile accesses of instrumented code: a thread that reads a variable again and again waits for
-// another one to change it, and has to let that one run. And programs older than Volta count on a
-// warp's going in step where its shared memory is volatile: there it does.
+// Volatile accesses of instrumented code. A thread that reads a volatile variable repeatedly waits
+// for another thread to change it, and must yield to that thread. Pre-Volta programs rely on warp
+// lockstep with volatile shared memory; here such warps run in lockstep.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +18,7 @@ bool poll(const void* address, std::uint64_t seen, const char* operation, Place 
 
 namespace {
 
-/// What a wait at this place is called in messages. Asked for only by threads that do wait.
+/// Returns the name of a wait at this location for messages. Called only by threads that do wait.
 const char* name_of_wait(const void* site) {
   static std::mutex mutex;
   static auto& names = *new std::unordered_map<const void*, std::string>;
@@ -31,12 +31,12 @@ const char* name_of_wait(const void* site) {
   return name.c_str();
 }
 
-/// A thread that reads shared memory so often without writing any may be waiting.
+/// Consecutive reads of shared memory without a write after which a thread may be waiting.
 constexpr int reads_before_poll = 8;
 
-/// Between reads and writes all lanes that come as far wait for each other: what one statement
-/// reads in any lane is read before any lane writes. A barrier between the two is such a meeting,
-/// too. Whether the reading thread may be waiting.
+/// Runs the lanes in lockstep between reads and writes: all lanes read in a statement before any
+/// lane writes. A barrier in between serves the same purpose. Returns true if the reading thread
+/// may be waiting.
 bool read_in_step(Thread& self) {
   if (self.volatile_reads < 0) {
     if (!self.met_block) this_worker->keep_step();
@@ -52,12 +52,12 @@ void write_in_step(Thread& self) {
   self.met_block = false;
 }
 
-/// in_kernel(), without a call.
+/// Same as in_kernel(), inlined.
 bool kernel_runs() { return this_worker != nullptr && this_worker->busy(); }
 
 }  // namespace
 
-/// Called by the hooks in front of a volatile read of up to 8 bytes.
+/// Handles a volatile read of up to 8 bytes; called by the hooks before the read.
 extern "C" RUNG_API void rung_simt_volatile_read(const void* address, std::size_t bytes,
                                                  const void* site) {
   if (!kernel_runs() || bytes > sizeof(std::uint64_t)) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that wait by looking. One that gives way sleeps until all others wait too; when all have
-// looked and nothing has changed, copies land, then further blocks start; when there is nothing
-// left to do, it is a deadlock.
+// Polling threads. A thread that yields sleeps until all others wait too; when all have polled and
+// nothing has changed, copies land, then further blocks start; if neither is left, the launch is
+// deadlocked.
 #include <chrono>
 #include <exception>
 #include <thread>
@@ -12,16 +12,15 @@
 namespace rung::simt {
 namespace {
 
-/// So many looks in vain, and so many by each thread, before a wait is called endless.
+/// Polls without a change, in total and per thread, before a wait counts as endless.
 constexpr std::uint64_t looks_before_deadlock = static_cast<std::uint64_t>(Look::in_vain) << 14;
 constexpr std::uint64_t rounds_before_deadlock = 200;
-/// So often may others meet before those that are asleep look again.
+/// Releases of barriers and collectives after which sleeping threads poll again.
 constexpr std::uint64_t releases_before_looking = 1024;
-/// So often may all give way, while memory changes, before a further block starts: who waits may
-/// write all the while, and yet wait for a block that is not resident.
+/// Rounds in which all threads yield while memory changes, before a further block starts: a thread
+/// may write while it waits for a block that is not resident.
 constexpr std::uint64_t changes_before_admitting = 64;
-/// So many rounds, and so long, may threads look in vain before it counts that each round has left
-/// their stacks as they were.
+/// Rounds and time of polls without a change before the stacks are compared from round to round.
 constexpr std::uint64_t rounds_before_digest = 8;
 constexpr std::chrono::milliseconds still_before_deadlock{300};
 
@@ -80,7 +79,7 @@ void Worker::step() {
 }
 
 void Worker::look_now_and_then() {
-  // Others may go round in barriers until one that is asleep goes on.
+  // Other threads may loop through barriers until a sleeping thread proceeds.
   if (!asleep_.empty() && ++releases_ % releases_before_looking == 0) wake_all();
 }
 
@@ -93,7 +92,7 @@ bool Worker::find_ready() {
   while (ready_begin_ == ready_end_) {
     if (live_ == 0) return false;
     if (recorder_ != nullptr && recorder_->any_ahead()) {
-      // Those that are asleep may be of their warps, and catch up.
+      // Sleeping threads may belong to these warps and catch up.
       if (!recorder_->release_ahead(asleep_.empty())) wake_all();
       continue;
     }
@@ -114,11 +113,11 @@ bool Worker::find_ready() {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-__attribute__((no_sanitize_address))  // it reads whole stacks
+__attribute__((no_sanitize_address))  // reads whole stacks
 #endif
 std::uint64_t
 Worker::digest_of_sleepers() const {
-  std::uint64_t sum = clock_reads_;  // in whatever order they are
+  std::uint64_t sum = clock_reads_;  // a sum, so independent of the order of threads
   for (const Thread* thread : asleep_) {
     const Fiber& fiber = *thread->fiber;
     const auto* word = static_cast<const std::uint64_t*>(fiber.context);
@@ -143,11 +142,11 @@ bool Worker::stands_still() {
 }
 
 bool Worker::find_work() {
-  // All that are asleep have looked since something has changed.
+  // All sleeping threads have polled since the last change.
   if (copies_.land_one(*this)) return true;
   const bool released = release_active_masks();
   if (asleep_.empty()) return released;
-  if (state_->failure.any()) abandon();  // perhaps what is waited for has failed elsewhere
+  if (state_->failure.any()) abandon();  // the awaited thread may have failed on another worker
   const bool nobody_runs = state_->all_wait(waiting_);
   if (nobody_runs && !released && admit_another()) return true;
   stuck_ += looks_;
@@ -161,7 +160,7 @@ bool Worker::find_work() {
       wake_all();
       return true;
     }
-    // Another OS thread's blocks are at work, or have yet to look as often.
+    // Blocks on another OS thread still run, or have yet to poll as often.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
   wake_all();

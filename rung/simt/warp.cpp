@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warp operations: lanes meet, the last one computes the answers of all.
+// Warp operations: the last lane to arrive computes the results of all.
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -30,11 +30,11 @@ struct ShuffleRequest {
   int width;
 };
 
-/// The lane that `lane` reads; its own where the operation leaves its segment of `width` lanes.
+/// Returns the lane that `lane` reads; itself if that is outside its segment of `width` lanes.
 int source_lane(const ShuffleRequest& request, int lane) {
   const int first = lane & ~(request.width - 1);
   const int last = first + request.width - 1;
-  const int operand = request.operand & 31;  // the chip looks at five bits
+  const int operand = request.operand & 31;  // the chip uses five bits
   int source = lane;
   switch (request.kind) {
     case Shuffle::index:
@@ -52,8 +52,9 @@ int source_lane(const ShuffleRequest& request, int lane) {
   return source > last ? lane : source;
 }
 
-/// What a lane reads of an absent one: in turn a NaN, which shows in sums and products, and numbers
-/// larger and smaller than any that a program has, which show in maxima and minima.
+/// Returns the value that a read of an absent lane yields: alternately NaN, which propagates
+/// through sums and products, and huge positive and negative numbers, which show in maxima and
+/// minima.
 std::uint64_t undefined_value(int lane) {
   Worker& here = *this_worker;
   Thread& self = here.current();
@@ -198,14 +199,14 @@ void warp_collective(std::uint32_t mask, const char* name, Resolve resolve, void
 void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   const std::uint32_t lanes = mask & ~warp.exited;
   if ((warp.waiting & lanes) != lanes) return;
-  // A lane of ours may still be in an operation of other lanes; then it comes later.
+  // A lane of the mask may still be in another operation; it arrives later.
   const Thread& first = *warp.lanes[__builtin_ctz(lanes)];
   const Thread* other = nullptr;
   bool apart = false;
   for (std::uint32_t left = lanes; left != 0; left &= left - 1) {
     const Thread& lane = *warp.lanes[__builtin_ctz(left)];
     if ((lane.mask & ~warp.exited) != lanes) return;
-    // The compiler may hold one name in several places.
+    // The compiler may store equal names at several addresses.
     if (lane.resolve != first.resolve ||
         (lane.operation != first.operation && std::strcmp(lane.operation, first.operation) != 0)) {
       other = &lane;
@@ -215,7 +216,7 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
   if (other != nullptr) fail_mixed(*this, first, *other);
   if (recorder_ != nullptr) {
     if (apart || !warp.partings.empty()) note_parting(warp, mask, lanes, apart);
-    // The exchange is the simulator's, even where it is a template that has hooks.
+    // The exchange is the simulator's own, even if it is a template compiled with hooks.
     const record::Tracer running = std::exchange(record::tracer, {});
     first.resolve(warp.requests, lanes);
     record::tracer = running;
@@ -233,7 +234,7 @@ void Worker::try_complete(Warp& warp, std::uint32_t mask) {
     thread.wait = Wait::none;
     released.push_back(&thread);
   }
-  // First in the queue: a warp's stacks are still in the cache.
+  // Front of the queue: the warp's stacks are still cached.
   release_gathered(*first.block, true);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the warpgroups of a block have asked of the tensor cores. Internal to simt/.
+// State of a block's warpgroups: their wgmma products in flight. Internal to simt/.
 #pragma once
 
 #include <array>
@@ -17,10 +17,10 @@ struct Block;
 
 inline constexpr int warpgroup_threads = 128;
 
-/// Where a thread's sums of a product lie.
+/// Registers of a thread that hold a product's sums.
 struct SumPlaces {
   std::uint32_t* first = nullptr;
-  std::vector<std::uint32_t*> each;  // empty: in a row from the first
+  std::vector<std::uint32_t*> each;  // addresses; empty: contiguous from the first
 
   bool operator==(const SumPlaces&) const = default;
   [[nodiscard]] std::uint32_t* at(std::size_t i) const {
@@ -28,11 +28,11 @@ struct SumPlaces {
   }
   void read(std::uint32_t* to, std::size_t words) const;
   void write(const std::uint32_t* from, std::size_t words) const;
-  /// Returns whether some of these words are among the other's.
+  /// Returns true if some words are in both.
   [[nodiscard]] bool meet(std::size_t words, const SumPlaces& other, std::size_t its_words) const;
 };
 
-/// One wgmma, from the first thread that issues it to the last that has waited for it.
+/// A wgmma, from its issue by the first thread until the last has waited for it.
 struct MatrixProduct {
   WgmmaShape shape;
   bool a_in_registers;
@@ -42,27 +42,28 @@ struct MatrixProduct {
   int issued = 0;
   int collected = 0;
   bool done = false;
-  bool continued = false;           // a later product adds to its sums
-  bool superseded = false;          // the sums have gone to that product
-  std::int64_t before = -1;         // the product in flight whose sums this one adds to
+  bool continued = false;   // a later product accumulates onto its sums
+  bool superseded = false;  // its sums have moved to that product
+  // the product in flight onto whose sums this one accumulates; -1: none
+  std::int64_t before = -1;
   std::vector<std::uint32_t> sums;  // n / 2 words per thread
-  std::vector<std::uint32_t> a;     // of registers: four a thread
+  std::vector<std::uint32_t> a;     // A in registers: four per thread
 };
 
 struct Warpgroup {
-  struct Registers {  // that a product has written
+  struct Registers {  // written by a product
     SumPlaces sums;
     std::uint64_t hash;
   };
   struct Member {
     std::int64_t issued = 0;
     std::int64_t collected = 0;
-    std::vector<std::int64_t> groups;  // committed: the products before this one
-    std::vector<SumPlaces> sums;       // of each product that it has not collected
-    std::vector<Registers> written;    // since its last fence
+    std::vector<std::int64_t> groups;  // per committed group: the number of products before its end
+    std::vector<SumPlaces> sums;       // of each product that it has not waited for
+    std::vector<Registers> written;    // since its last wgmma.fence
     bool fenced = false;
   };
-  std::int64_t first = 0;  // the number of products.front()
+  std::int64_t first = 0;  // number of products.front()
   std::deque<MatrixProduct> products;
   std::array<Member, warpgroup_threads> members;
 
@@ -71,12 +72,12 @@ struct Warpgroup {
   }
 };
 
-/// An operand in shared memory: its rows, of M or N, and the bytes of an element.
+/// Shape of an operand in shared memory: its rows, of M or N, and the element size.
 struct OperandShape {
   int rows, element;
   bool turned;  // MN-major
 };
-/// Where element k of a row begins, as shared_address() counts.
+/// Returns the shared_address() of element k of a row.
 std::uint32_t operand_address(std::uint64_t matrix, const OperandShape& shape, int row, int k);
 
 }  // namespace rung::simt

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has issued which product, and who waits for it. The arithmetic is in matrix_product.cpp.
+// Issue and completion of wgmma products. The arithmetic is in matrix_product.cpp.
 #include "rung/simt/wgmma.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::size_t linear_index(const Thread& thread) {
   return static_cast<std::size_t>(&thread - thread.block->threads.data());
 }
 
-/// The calling thread's warpgroup; fails the launch where it is not whole.
+/// Returns the calling thread's warpgroup; fails the launch if it is incomplete.
 Warpgroup& warpgroup(Worker& here, const char* operation, Place place) {
   Block& block = *here.current().block;
   const std::size_t index = linear_index(here.current()) / warpgroup_threads;
@@ -56,7 +56,8 @@ void remember(Warpgroup::Member& member, const SumPlaces& sums, std::size_t word
   }
 }
 
-/// Registers that ordinary code has touched need a fence before a product does.
+/// Returns the error message if the product needs a wgmma.fence that the thread lacks; null if it
+/// needs none.
 const char* missing_fence(const Warpgroup::Member& member, const SumPlaces& sums,
                           std::size_t words) {
   if (!member.fenced) return "wgmma without a wgmma_fence() before it";
@@ -67,8 +68,8 @@ const char* missing_fence(const Warpgroup::Member& member, const SumPlaces& sums
   return nullptr;
 }
 
-/// The product in flight that has the same sums; -1: none has. `mixed`: one has some of them, or
-/// has them in another order.
+/// Returns the product in flight with the same sums; -1 if there is none. `mixed`: some product
+/// shares only part of them, or has them in another order.
 std::int64_t product_before(Warpgroup& group, const Warpgroup::Member& member,
                             const SumPlaces& sums, std::size_t words, bool& mixed) {
   for (std::size_t i = member.sums.size(); i-- > 0;) {
@@ -81,7 +82,8 @@ std::int64_t product_before(Warpgroup& group, const Warpgroup::Member& member,
   return -1;
 }
 
-/// The first thread to issue it says what it is; all others must say the same.
+/// Returns the warpgroup's next product. Its first issuer defines it; the other threads must issue
+/// the same.
 MatrixProduct& find_product(Worker& here, Warpgroup& group, const MatrixProduct& mine,
                             std::int64_t number) {
   if (number == group.first + static_cast<std::int64_t>(group.products.size())) {
@@ -114,7 +116,7 @@ void carry_out(Worker& here, Block& block, Warpgroup& group, std::int64_t number
   product.done = true;
 }
 
-/// The products before this number, in order; waits until all threads have issued them.
+/// Performs the products before number `end` in order; waits until all threads have issued them.
 void carry_out_before(Worker& here, Warpgroup& group, std::int64_t end, Place place) {
   Thread& self = here.current();
   for (std::int64_t number = group.members[linear_index(self) % warpgroup_threads].collected;
@@ -140,7 +142,7 @@ void issue(MatrixProduct mine, SumPlaces sums, const std::uint32_t* a) {
   const char* wrong = mixed ? "wgmma has some of the sums of one that is in flight: wait for that"
                             : missing_fence(member, sums, words);
   if (wrong != nullptr) {
-    sums = {};  // what follows does not unwind
+    sums = {};  // abandon() does not unwind
     here.fail(wrong, mine.place);
   }
   MatrixProduct& product = find_product(here, group, mine, member.issued);
@@ -244,8 +246,8 @@ void wgmma_wait(int pending, Place place) {
   }
   member.groups.erase(member.groups.begin(),
                       member.groups.begin() + static_cast<std::ptrdiff_t>(over));
-  // A product whose sums a later one takes up is kept until that one is carried out, even when all
-  // have waited for it.
+  // A product whose sums a later product accumulates onto is kept until that one is performed, even
+  // if all threads have waited for it.
   const auto is_over = [](const MatrixProduct& product) {
     return product.collected == warpgroup_threads && (!product.continued || product.superseded);
   };

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// wgmma on the simulated GPU: what a warpgroup issues is carried out as late as its waits allow, so
-// that a kernel that does not wait finds its old sums, and one that overwrites operands too early
-// multiplies the new ones. Under random orders half are carried out as soon as all threads have
+// wgmma on the simulated GPU. Products are performed as late as the waits allow, so that a kernel
+// that omits a wait reads its old sums, and one that overwrites operands too early multiplies the
+// new ones. Under random orders half of the products are performed as soon as all threads have
 // issued them.
 //
 // Products of the small types are exact in float; sums are rounded to float in order of k. The chip
-// adds in another order, and truncates: only the error bound is common to both.
+// adds in another order and truncates: only the error bound holds for both.
 #pragma once
 
 #include <cstdint>
@@ -29,17 +29,18 @@ struct WgmmaShape {
   }
 };
 
-/// `sums`: the calling thread's n / 2 registers, floats or ints. `a`: its four, or null: `a_matrix`
-/// and `b_matrix` describe shared memory as the PTX manual says (matrix descriptor).
+/// Issues a wgmma. `sums`: the calling thread's n / 2 registers, floats or ints. `a`: its four
+/// registers of A, or null. `a_matrix` and `b_matrix` are matrix descriptors of shared memory (PTX
+/// manual).
 RUNG_API void wgmma(const WgmmaShape& shape, void* sums, const std::uint32_t* a,
                     std::uint64_t a_matrix, std::uint64_t b_matrix, bool accumulate, Place place);
-/// The same where the sums are not in a row: n / 2 places, all different.
+/// Issues a wgmma whose n / 2 sums are at distinct addresses that are not contiguous.
 RUNG_API void wgmma_scattered(const WgmmaShape& shape, void* const* sums, const std::uint32_t* a,
                               std::uint64_t a_matrix, std::uint64_t b_matrix, bool accumulate,
                               Place place);
 RUNG_API void wgmma_fence(Place place);
 RUNG_API void wgmma_commit(Place place);
-/// Carries out all groups of the calling thread but the latest `pending`.
+/// Completes all groups of the calling thread except the latest `pending`.
 RUNG_API void wgmma_wait(int pending, Place place);
 
 }  // namespace rung::simt

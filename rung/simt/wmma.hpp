@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's wmma fragments on the simulated GPU. A matrix is spread over the warp: each lane holds
-// its own part, in a layout that kernels must not know, and a product is an exchange of all lanes.
+// CUDA's wmma fragments on the simulated GPU. A matrix is distributed over the warp in a layout
+// that kernels must not rely on; a product is an exchange among all lanes.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct tf32 {};
 }  // namespace precision
 enum layout_t { mem_row_major, mem_col_major };
 
-/// What a fragment of T is stored as: tf32 numbers are floats.
+/// Storage type of a fragment of T: TF32 numbers are floats.
 template <class T>
 using Stored = std::conditional_t<std::is_same_v<T, precision::tf32>, float, T>;
 
@@ -51,7 +51,7 @@ struct fragment {
   Stored<T> x[num_elements];
 };
 
-/// Calls f(i, row, column) for each element x[i] that this lane holds.
+/// Calls f(i, row, column) for each element x[i] of this lane.
 template <class Fragment, class F>
 void for_each_element(int lane, F f) {
   for (int i = 0; i < Fragment::num_elements; ++i) {
@@ -65,7 +65,7 @@ void fill_fragment(fragment<Use, M, N, K, T, Layout>& to, const Stored<T>& value
   for (Stored<T>& x : to.x) x = value;
 }
 
-/// The rules for addresses: 32-byte alignment, rows that are multiples of 16 bytes.
+/// Checks the address rules: 32-byte alignment, and rows that are multiples of 16 bytes.
 template <class T>
 void check_address(const T* p, unsigned stride, const Place& place) {
   if (reinterpret_cast<std::uintptr_t>(p) % 32 != 0) {
@@ -79,7 +79,7 @@ void check_address(const T* p, unsigned stride, const Place& place) {
 template <class Fragment, class T>
 void load_elements(Fragment& to, const T* p, unsigned stride, bool by_rows, Place place) {
   check_address(p, stride, place);
-  warp_barrier(0xffffffffu, place);  // all lanes take part, as on the chip
+  warp_barrier(0xffffffffu, place);  // all lanes participate, as on the chip
   for_each_element<Fragment>(lane_index(), [&](int i, int row, int column) {
     to.x[i] = by_rows ? p[row * static_cast<std::ptrdiff_t>(stride) + column]
                       : p[column * static_cast<std::ptrdiff_t>(stride) + row];
@@ -87,9 +87,9 @@ void load_elements(Fragment& to, const T* p, unsigned stride, bool by_rows, Plac
 }
 
 template <class Use, int M, int N, int K, class T, class Layout>
-  requires(!std::is_void_v<Layout>)
-void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& to, const Stored<T>* p, unsigned stride,
-                      Place place = Place::current()) {
+requires(!std::is_void_v<Layout>) void load_matrix_sync(fragment<Use, M, N, K, T, Layout>& to,
+                                                        const Stored<T>* p, unsigned stride,
+                                                        Place place = Place::current()) {
   load_elements(to, p, stride, std::is_same_v<Layout, row_major>, place);
 }
 template <int M, int N, int K, class T>
@@ -117,7 +117,7 @@ constexpr FragmentType type_of_operand() {
 
 template <class A, class B, class C>
 struct ProductRequest : FragmentProduct {
-  /// Gathers the matrices from all lanes, multiplies, and deals the result out.
+  /// Gathers the matrices from all lanes, multiplies, and scatters the result.
   static void resolve(void* const* requests, std::uint32_t lanes) {
     if (lanes != 0xffffffffu) fail("wmma::mma_sync in a warp of which lanes have exited");
     constexpr FragmentType type = type_of_operand<typename A::element_type>();
@@ -126,13 +126,14 @@ struct ProductRequest : FragmentProduct {
   }
 };
 
-/// d = a b + c; d and c may be one fragment.
+/// Computes d = a b + c; d may alias c.
 template <int M, int N, int K, class T, class LayoutA, class LayoutB, class Sum>
-  requires(std::is_same_v<Sum, float> || std::is_same_v<T, f16>)
-void mma_sync(fragment<accumulator, M, N, K, Sum>& d,
-              const fragment<matrix_a, M, N, K, T, LayoutA>& a,
-              const fragment<matrix_b, M, N, K, T, LayoutB>& b,
-              const fragment<accumulator, M, N, K, Sum>& c, Place place = Place::current()) {
+requires(std::is_same_v<Sum, float> ||
+         std::is_same_v<T, f16>) void mma_sync(fragment<accumulator, M, N, K, Sum>& d,
+                                               const fragment<matrix_a, M, N, K, T, LayoutA>& a,
+                                               const fragment<matrix_b, M, N, K, T, LayoutB>& b,
+                                               const fragment<accumulator, M, N, K, Sum>& c,
+                                               Place place = Place::current()) {
   using Request = ProductRequest<std::remove_cvref_t<decltype(a)>, std::remove_cvref_t<decltype(b)>,
                                  fragment<accumulator, M, N, K, Sum>>;
   Request request{{d.x, a.x, b.x, c.x}};

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's qualifiers and built-in variables for the simulated GPU. This is the one place of macros:
-// g++ has to be made blind to words that only nvcc knows.
+// CUDA's qualifiers and built-in variables for the simulated GPU. All macros are here: g++ must
+// ignore words that only nvcc knows.
 //
-// The built-in variables are const here and written by the scheduler under another name (see
-// scheduler.hpp). Const, because g++'s instrumentation then leaves their reads alone; a thread's
-// own values never change, and a block's threads never leave their OS thread, so that a compiler
-// may keep what it has read across a barrier.
+// The built-in variables are const here, and the scheduler writes them under another name (see
+// scheduler.hpp). Const, because g++'s instrumentation then skips their reads. A thread's values
+// never change and a block's threads never move to another OS thread, so a compiler may cache them
+// across a barrier.
 #pragma once
 
 #include "rung/core/export.hpp"
@@ -21,7 +21,7 @@
 
 namespace rung::simt::dialect {
 
-// Initial-exec: one add to the thread pointer instead of a call for each read of threadIdx.
+// Initial-exec: a read of threadIdx is one add to the thread pointer instead of a call.
 extern RUNG_API constinit thread_local const uint3 threadIdx __asm__("rung_simt_thread_index")
     __attribute__((tls_model("initial-exec")));
 extern RUNG_API constinit thread_local const uint3 blockIdx __asm__("rung_simt_block_index")

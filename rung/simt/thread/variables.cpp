@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a simulated thread reads of itself, in a library of its own, librung_thread.so. Initial-exec
-// variables want a place in the block that every thread has from its start, of which little is
-// left for libraries that come later, by dlopen(), as into Python: enough for these, not for all
-// that librung.so and what is linked into it keep for each thread.
+// Thread-local variables of a simulated thread, in a library of their own, librung_thread.so.
+// Initial-exec variables occupy static TLS, of which little is left for libraries that are loaded
+// by dlopen(), as into Python: enough for these, not for all thread-local data of librung.so and
+// its dependencies.
 #include "rung/simt/record/request.hpp"
 #include "rung/simt/scheduler.hpp"
 
