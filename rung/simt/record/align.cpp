@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aligning lanes: which step of the list is the one that a lane takes now.
+// Alignment of lanes: finds the step of the list that a lane executes now.
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
 
 namespace rung::simt::record {
 
-/// Which step the access fits, or behind which it is a new one.
+/// Returns the step that the access matches, or the step behind which to insert a new one.
+///
+/// Divergent lanes reconverge as on a chip that lets trailing lanes catch up: code at lower
+/// addresses executes first. A lane that jumped back in a loop continues where the list goes back
+/// to the same site, unless that is behind other code of an outer loop.
 ///
 /// Lanes that went different ways meet again as on a chip that lets those behind catch up: code at
 /// lower addresses goes first. A lane that has gone back, round a loop, goes on where the list goes
@@ -16,14 +20,14 @@ Recorder::Spot Recorder::find(const RequestList& list, std::uintptr_t address, s
   const auto match = [&](std::uint32_t i) {
     return i != 0 && fits(list.step(i), address, site, log_size);
   };
-  // What a list before has left comes next, perhaps: a lane that starts has not looked there.
+  // The steps of the previous list come next, perhaps; a lane that starts has not compared them.
   if (list.linear() && match(here + 1)) return {.match = here + 1};
   std::uint32_t i = list.after(here);
   if (match(i)) return {.match = i};
   if (i == 0 || !list.may_hold(site)) return {.before = behind_lower(list, here, site)};
   const std::uintptr_t last = tracer.last->site;
   if (((site | last) & place_bit) != 0) {
-    // Operations have no order: one that comes soon is the same.
+    // Operations of the simulator have no address order: an equal one within a few steps matches.
     for (int look = 0; look < 16 && i != 0; ++look, i = list.after(i)) {
       if (match(i)) return {.match = i};
     }
@@ -44,7 +48,7 @@ Recorder::Spot Recorder::find(const RequestList& list, std::uintptr_t address, s
   return {.before = before};
 }
 
-/// The last step before the one that must not come before this site.
+/// Returns the last step before the first one that must not precede this site.
 std::uint32_t Recorder::behind_lower(const RequestList& list, std::uint32_t here,
                                      std::uintptr_t site) {
   if (list.step(here).site >= site || (site & place_bit) != 0) return here;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler calls a hook at the start of each basic block that it knows when it places them.
-// Later passes split blocks, and some machine code has no hook: how often that runs follows from
-// the blocks around it, since who enters a block leaves it again.
+// Execution counts of basic blocks. The compiler inserts a hook at the start of each basic block
+// before its later passes, which split blocks and add code without hooks. The counts of such code
+// follow from its neighbors by flow conservation.
 #include "rung/simt/record/arithmetic.hpp"
 
 #include <algorithm>
@@ -15,7 +15,8 @@ namespace {
 
 using Flow = Instruction::Flow;
 
-/// Hooks that are closer are of one disassembly; and so much code around them is looked at.
+/// Distance up to which hooks share a disassembly, and by which it extends beyond the outermost
+/// hooks.
 constexpr std::uintptr_t near = 1 << 16;
 constexpr std::uintptr_t margin = 1 << 14;
 
@@ -27,7 +28,7 @@ std::size_t index_of(const std::vector<Instruction>& code, std::uintptr_t addres
   return here ? static_cast<std::size_t>(at - code.begin()) : code.size();
 }
 
-/// The hook that the call in front of this site goes to; 0: none.
+/// Returns the hook that the call in front of this site calls; 0: none.
 std::uintptr_t hook_at(const std::vector<Instruction>& code, std::uintptr_t site) {
   const std::size_t behind = index_of(code, site);
   if (behind == code.size() || behind == 0) return 0;
@@ -59,7 +60,7 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
     leads[i + 1] = true;
     if (code[i].flow != Flow::end) leads[index_of(code, code[i].target)] = true;
   }
-  // A function may follow a call that does not return: its first block is entered by calls.
+  // A function may follow a call that does not return: its first block is entered by calls only.
   for (std::size_t i = 0; i < code.size(); ++i) {
     if (code[i].flow == Flow::call) leads[index_of(code, code[i].target)] = true;
   }
@@ -74,7 +75,7 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
     Node& node = part.nodes.back();
     if (code[i].flow == Flow::call && code[i].target == hook) {
       const std::uintptr_t site = i + 1 < code.size() ? code[i + 1].address : 0;
-      // What comes before the first hook of a block goes with it.
+      // Code in front of a block's first hook is counted with it.
       if (node.hooked()) node.pieces.emplace_back();
       node.pieces.back().site = site;
     } else if (code[i].arithmetic.any()) {
@@ -87,7 +88,7 @@ ControlFlow::Part ControlFlow::build(const std::vector<Instruction>& code, std::
     part.nodes[to].in.push_back(part.edges.size() - 1);
   };
   for (std::size_t i = 0; i < code.size(); ++i) {
-    if (!leads[i + 1] && i + 1 != code.size()) continue;  // not a block's last
+    if (!leads[i + 1] && i + 1 != code.size()) continue;  // not the last instruction of a block
     const std::size_t here = node_of[i];
     const Instruction& last = code[i];
     if (last.flow == Flow::jump || last.flow == Flow::branch) {
@@ -130,7 +131,7 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
     const Node& node = part.nodes[i];
     if (node.hooked()) nodes[i] = visits_of(node.pieces.front().site);
   }
-  // Who comes in goes out: the one unknown of a side, or the whole side, follows.
+  // Flow conservation: if one edge of a side is unknown, or a whole side is, its count follows.
   const auto settle = [&](std::size_t node, const std::vector<std::size_t>& side, bool open) {
     if (open) return false;
     std::uint64_t sum = 0;
@@ -153,7 +154,7 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
       return true;
     }
     if (unknowns == 0 || *nodes[node] != sum) return false;
-    for (const std::size_t edge : side) {  // nothing is left for the others
+    for (const std::size_t edge : side) {  // the remaining edges have count zero
       if (!edges[edge]) edges[edge] = 0;
     }
     return true;
@@ -168,8 +169,8 @@ void ControlFlow::run(const Part& part, const Visits& visits, Result& result) {
     }
   };
   settle_all();
-  // What is left is a choice among blocks without hooks, as of a conversion that treats large
-  // numbers apart: the way without a jump is the usual one.
+  // The rest is a choice among blocks without hooks, such as the large-number path of a conversion:
+  // the fall-through path is assumed.
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = part.nodes[i];
     if (nodes[i]) continue;

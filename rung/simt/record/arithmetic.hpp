@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From visits of basic blocks to the arithmetic that was done in them. Internal to simt/.
+// Computes executed arithmetic from execution counts of basic blocks. Internal to simt/.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace rung::simt::record {
 
-/// Threads that entered a basic block, by the site of its hook.
+/// Number of threads that entered each basic block, by the site of its hook.
 using Visits = std::unordered_map<std::uintptr_t, std::uint64_t>;
 
-/// The machine code around the hooks of some kernels, as blocks that are entered at their first
-/// instruction alone.
+/// Control-flow graph of the machine code around the hooks of some kernels. Blocks are entered at
+/// their first instruction only.
 class ControlFlow {
  public:
-  /// `sites`: of basic blocks that were entered, in any objects of this process.
+  /// `sites`: hooks of executed basic blocks, in any object of this process.
   explicit ControlFlow(std::vector<std::uintptr_t> sites);
 
-  /// False: there is no objdump, or nothing was compiled with hooks at basic blocks.
+  /// Returns false without objdump, or if no code was compiled with hooks at basic blocks.
   [[nodiscard]] bool known() const { return !parts_.empty(); }
 
-  /// Instructions that calculate, and how often threads ran them.
+  /// Arithmetic instructions, and how often threads executed them.
   struct Run {
     std::uintptr_t address = 0;
     std::uint64_t times = 0;
@@ -31,7 +31,7 @@ class ControlFlow {
   };
   struct Result {
     std::vector<Run> runs;
-    bool exact = true;  // false: some code has no hook, and its visits do not follow from others
+    bool exact = true;  // false: the count of some code without hooks is a guess
   };
   [[nodiscard]] Result run(const Visits& visits) const;
 
@@ -39,19 +39,19 @@ class ControlFlow {
   struct Edge {
     std::size_t from = 0, to = 0;
   };
-  struct Piece {  // of a block: the instructions that go with one hook
+  struct Piece {  // the instructions of a block that belong to one hook
     std::uintptr_t site = 0;
     std::vector<Run> code;
   };
   struct Node {
     std::vector<Piece> pieces;
     std::vector<std::size_t> in, out;        // edges
-    std::size_t fall_from = none;            // the edge by which it is entered without a jump
-    bool open_in = false, open_out = false;  // other ways in or out, which are not known
+    std::size_t fall_from = none;            // the fall-through edge into it
+    bool open_in = false, open_out = false;  // further edges in or out, which are unknown
     [[nodiscard]] bool hooked() const { return pieces.front().site != 0; }
   };
   static constexpr std::size_t none = ~std::size_t{0};
-  struct Part {  // adjacent code of one object
+  struct Part {  // contiguous code of one object
     std::vector<Node> nodes;
     std::vector<Edge> edges;
   };

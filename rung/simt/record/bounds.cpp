@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indices that an array's type does not have. The compiler asks at each access of an array of known
-// size (-fsanitize=bounds), and calls us when the answer is no; which memory that is, the
-// access tells that follows.
+// Indices outside an array's type. The compiler checks each access to an array of known extent
+// (-fsanitize=bounds) and calls us on a violation; the access that follows identifies the memory.
 #include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/operations.hpp"
 #include "rung/simt/record/recorder.hpp"
@@ -22,7 +21,7 @@ void Recorder::suspect(const char* file, int line, const char* array, long long 
   leave();
   suspicion_ = {thread_, file, "index " + std::to_string(index) + " of an array of type " + array,
                 line};
-  // So that the next access comes to settle(), one to the thread's own memory too.
+  // Forces the next access, even one to the thread's own memory, into settle().
   tracer.last = no_list();
   tracer.stack_bytes = 0;
 }
@@ -39,7 +38,7 @@ void Recorder::settle(std::uintptr_t address) {
   }
   finding.kind = Kind::out_of_bounds;
   name_object(launch_->launch, finding, address, nullptr, *thread.block);
-  finding.object = {};  // that of another, which the index leads to
+  finding.object = {};  // the object that the index leads to is another one
   finding.object_text.clear();
   finding.kernel = kernel_name(launch_->launch);
   finding.file = std::move(suspicion_.file);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Basic blocks and branches: which lanes of a warp enter which block, and where they part. Blocks
-// are steps of the list, as accesses are, or marks at the first access in them; where lanes went on
-// from one tells how it ended.
+// Branches: which lanes of a warp enter which basic block, and where they diverge. Blocks are steps
+// of the list, as accesses are, or marks at their first access. The successors of a block, lane by
+// lane, show how it ended.
 #include <algorithm>
 #include <bit>
 #include <iterator>
@@ -13,7 +13,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Stands that a list before has left come behind its steps.
+/// Positions that refer to the previous list are numbered from here on.
 constexpr std::uint32_t before = RequestList::room;
 
 using Answer = SiteCount::Answer;
@@ -30,15 +30,15 @@ std::uint16_t Recorder::stood_at(const RequestList& list, std::uint32_t stand) c
   return stand < before ? list.target(stand).enters : left_at_[stand - before];
 }
 
-/// Returns whether the lanes that enter this block, of those that stand together, only come to the
-/// next test of the condition at which some have gone elsewhere: then they stand where they stood.
+/// Returns true if the block that these convergent lanes enter is only the next test of a condition
+/// at which other lanes have left: then their position does not change.
 bool Recorder::tests_on(const RequestList& list, std::uint32_t index, std::uint32_t lanes) {
   if (list.step(index).access != Access::basic_block) return false;
   SiteCount& block = counts_[list.target(index).enters];
   if (!is_test(block)) return false;
   const auto one = static_cast<std::size_t>(std::countr_zero(lanes));
   const std::uint32_t stand = stands_[one];
-  // A condition goes forward: what goes back is a loop.
+  // A condition only jumps forward; a backward jump is a loop.
   if (stand == 0 || block.site <= tested_[one]) return false;
   const Way& way = ways_[stand];
   bool together = true;
@@ -53,7 +53,7 @@ bool Recorder::tests_on(const RequestList& list, std::uint32_t index, std::uint3
   return true;
 }
 
-/// Lanes that stood together go on to this block.
+/// Records that lanes that were convergent proceed to this block.
 void Recorder::go_on(WarpRecord& warp, const RequestList& list, std::uint32_t stand,
                      std::uintptr_t to) {
   SiteCount& from = counts_[stood_at(list, stand)];
@@ -64,7 +64,7 @@ void Recorder::go_on(WarpRecord& warp, const RequestList& list, std::uint32_t st
   } else if (way.to != to && !way.parted) {
     way.parted = true;
     ++from.partings;
-    // Some functions of the simulator branch where a GPU has an instruction.
+    // Some functions of the simulator branch where a GPU has a single instruction.
     if (!warp.diverged) warp.diverged = source_of(from.site).of_a_kernel;
   }
   from.went(to);

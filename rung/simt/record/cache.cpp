@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding lines, and making room for them.
+// Lookup and replacement of cache lines.
 #include "rung/simt/record/cache.hpp"
 
 #include <bit>
@@ -14,7 +14,7 @@ std::uint64_t Cache::mix(std::uint64_t number) {
   return number * 0xd6e8feb86659fd93u;
 }
 
-/// Returns the line's slot in the table, or the one where it would be.
+/// Returns the line's slot in the table, or the free slot in which it would be inserted.
 std::size_t Cache::slot_of(std::uint64_t number) const {
   const std::size_t mask = table_.size() - 1;
   std::size_t slot = mix(number) & mask;
@@ -28,7 +28,7 @@ void Cache::grow() {
   for (std::uint32_t i = 1; i < lines_.size(); ++i) table_[slot_of(lines_[i].number)] = i;
 }
 
-/// Takes a line out of the table; those behind it move up.
+/// Removes a line from the table and moves up the entries behind it.
 void Cache::forget(std::uint64_t number) {
   const std::size_t mask = table_.size() - 1;
   std::size_t free = slot_of(number);

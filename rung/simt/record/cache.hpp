@@ -13,25 +13,25 @@ inline constexpr std::uint64_t sectors_per_line = 4;
 
 class Cache {
  public:
-  /// A line takes the set that a hash of its number names: hardware does so, too, lest a stride of
-  /// a power of two use few sets. `ways` 0: nothing is ever kept.
+  /// Constructs an empty cache. A hash of the line's number selects the set, as in hardware, so
+  /// that a power-of-two stride does not map to few sets. `ways` 0: nothing is cached.
   Cache(std::size_t sets, std::size_t ways);
 
   struct Line {
-    std::uint64_t number = 0;  // the address over 128
+    std::uint64_t number = 0;  // the address divided by 128
     std::uint32_t newer = 0, older = 0;
-    std::uint8_t valid = 0, dirty = 0;  // a bit per sector
+    std::uint8_t valid = 0, dirty = 0;  // one bit per sector
   };
-  /// The line, now the newest of its set; null: it is not there.
+  /// Returns the line and makes it the most recently used of its set; null on a miss.
   Line* find(std::uint64_t number);
   struct Fresh {
     Line* line = nullptr;  // null: there are no ways
     bool evicts = false;
-    std::uint8_t dirty = 0;  // of the line that went
+    std::uint8_t dirty = 0;  // of the evicted line
   };
-  /// Makes room for a line that is not there; it has no sector yet.
+  /// Inserts a line that is not cached, with no valid sector; evicts another if the set is full.
   Fresh add(std::uint64_t number);
-  /// Sectors that are dirty.
+  /// Returns the number of dirty sectors.
   [[nodiscard]] std::uint64_t dirty() const;
 
  private:
@@ -48,8 +48,8 @@ class Cache {
 
   std::size_t ways_;
   std::vector<Set> sets_;
-  std::vector<Line> lines_;           // from 1; as many as were ever needed
-  std::vector<std::uint32_t> table_;  // a hash table of indices, open addressing; 0: free
+  std::vector<Line> lines_;           // 1-based; grown on demand
+  std::vector<std::uint32_t> table_;  // hash table of indices with open addressing; 0: free
 };
 
 }  // namespace rung::simt::record

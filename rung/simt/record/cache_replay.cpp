@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays traces through L1 and L2, an SM after the other.
+// Replays traces through L1 and L2, round-robin over the SMs.
 #include "rung/simt/record/cache_replay.hpp"
 
 #include <algorithm>
@@ -55,8 +55,8 @@ class Model {
     return fresh.line;
   }
 
-  /// L1 writes through, and keeps what is stored. `dirty` of its lines: sectors of which a part was
-  /// stored, where a store hits and a load does not.
+  /// Accesses L1, which writes through and keeps stored data. `dirty` marks sectors of which a part
+  /// was stored: a store hits them, a load does not.
   void access(std::size_t sm, std::uint64_t line, std::uint8_t sectors, RunKind kind, Counters& c) {
     if (kind == RunKind::load) {
       std::optional<Cache>& l1 = l1_[sm];
@@ -78,7 +78,7 @@ class Model {
         (kind == RunKind::store ? here->valid : here->dirty) |= sectors;
       }
     } else if (l1_[sm] && kind == RunKind::atomic) {
-      // An atomic operation leaves its result in L2 alone.
+      // The result of an atomic operation is in L2 only.
       if (Cache::Line* const here = l1_[sm]->find(line); here != nullptr) {
         here->valid &= static_cast<std::uint8_t>(~sectors);
         here->dirty &= static_cast<std::uint8_t>(~sectors);
@@ -103,13 +103,13 @@ class Model {
     if (is_store(kind) || kind == RunKind::atomic) here->dirty |= sectors;
   }
 
-  std::vector<std::optional<Cache>> l1_;  // by SM, once it loads
+  std::vector<std::optional<Cache>> l1_;  // by SM; created at its first load
   std::size_t l1_ways_;
   Cache l2_;
   std::vector<Counters> sites_;
 };
 
-/// The warps that are resident in one SM.
+/// The resident warps of one SM.
 class Multiprocessor {
  public:
   void start(const BlockTrace& block) {
@@ -119,7 +119,8 @@ class Multiprocessor {
   }
   [[nodiscard]] bool busy() const { return !warps_.empty(); }
 
-  /// One request, of the next warp that does not wait. Returns how many blocks have ended.
+  /// Replays one request of the next warp that is not at a barrier. Returns the number of blocks
+  /// that have ended.
   std::size_t step(Model& model, std::size_t sm) {
     std::size_t ended = 0;
     for (std::size_t tries = warps_.size(); tries != 0 && busy(); --tries) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of L1 and L2: what each launch asked of global memory, replayed. Internal to simt/.
+// Model of L1 and L2: replays each launch's requests of global memory. Internal to simt/.
 //
-// Blocks go to SMs in turn, as many to each as fit; whichever SM ends one gets the next. SMs take
-// turns, a request each, and so do the warps of an SM, in the order of blocks and warps; a warp
-// waits for its block's others at a barrier. Both caches are empty at first, which is how Nsight
-// Compute measures. L1 keeps what is loaded: stores go through to L2, and update a line that is
-// there. L2 keeps both, and writes a line back on eviction; a store never misses there, since
-// L2 fetches nothing for it. Atomic operations happen in L2.
+// Blocks are assigned to SMs round-robin, as many to each as fit; the SM that retires a block gets
+// the next. SMs take turns, one request each, and so do the warps of an SM, in the order of blocks
+// and warps; a warp waits at a barrier for the other warps of its block. Both caches are cold,
+// which is how Nsight Compute measures. L1 caches loads: stores write through to L2 and update a
+// line that is present. L2 caches both and writes a line back on eviction; a store never misses
+// there, since L2 does not fetch on write. Atomic operations are performed in L2.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,17 @@ namespace rung::simt::record {
 
 struct CacheShape {
   std::uint64_t resident = 1;  // blocks per SM
-  std::size_t l1_bytes = 0;    // what shared memory leaves of it
+  std::size_t l1_bytes = 0;    // remainder beside shared memory
 };
-/// Shared memory takes the least of what the driver may give it that holds as many blocks as fit.
+/// Returns the cache sizes of a launch: shared memory gets the smallest carveout that holds as many
+/// blocks as fit.
 CacheShape cache_shape(const Chip& chip, std::uint64_t block_threads, std::uint64_t shared_bytes);
 
 struct Replayed {
-  std::vector<Counters> sites;  // by number: the caches' counters alone
+  std::vector<Counters> sites;  // by site number; only the cache counters
   std::uint64_t dirty_bytes = 0;
 };
-/// `blocks` in any order; they are sorted.
+/// Replays the blocks, given in any order, through the caches of `chip`.
 Replayed replay(std::vector<BlockTrace>& blocks, std::size_t sites, const Chip& chip,
                 const CacheShape& shape);
 

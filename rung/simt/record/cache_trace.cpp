@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps which sectors of global memory warps ask for, for the model of the caches.
+// Records the sectors of global memory that warps access, for the cache model.
 #include "rung/simt/record/cache_trace.hpp"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void Recorder::keep_sectors(WarpRecord& warp, const Request& request) {
     }
     std::sort(sectors, sectors + count);
     count = static_cast<int>(std::unique(sectors, sectors + count) - sectors);
-    // As far as they are evenly apart; two alone only where they are adjacent.
+    // Longest run at an even distance; a run of two only if they are adjacent.
     for (int first = 0, behind = 0; first < count; first = behind) {
       behind = first + 1;
       if (behind == count) {

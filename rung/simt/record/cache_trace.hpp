@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What warps asked of global memory, in order, for the model of the caches. Internal to simt/.
+// Trace of a warp's requests of global memory, in order, for the cache model. Internal to simt/.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace rung::simt::record {
 
-/// Sectors that one request touches, in a row or evenly apart, in a word. Those that are apart are
-/// followed by a word with their stride.
+/// A run of sectors of one request, contiguous or strided, packed in a word. A strided run is
+/// followed by a word with its stride.
 class SectorRun {
  public:
-  // partial_store: of less than whole sectors.
+  // partial_store: writes parts of sectors.
   enum class Kind : std::uint8_t { load, uncached_load, store, partial_store, atomic, barrier };
 
   SectorRun() = default;
-  /// `first`: an address over 32; `count`: sectors. `continues`: of the request before. `site`: by
-  /// the launch's numbers.
+  /// `first`: an address divided by 32; `count`: sectors. `continues`: part of the preceding
+  /// request. `site`: its number in the launch.
   SectorRun(std::uint64_t first, std::uint64_t count, Kind kind, bool continues, std::uint16_t site,
             bool strided = false)
       : bits_(first << 22 | (count - 1) << 17 | std::uint64_t{site} << 5 |
@@ -43,11 +43,12 @@ static_assert(sizeof(SectorRun) == 8);
 using WarpTrace = std::vector<SectorRun>;
 
 struct BlockTrace {
-  std::uint64_t number = 0;  // of the block in its grid
+  std::uint64_t number = 0;  // the block's linear index in the grid
   std::vector<WarpTrace> warps;
 };
 
-/// A launch with more, by all of its OS threads, is not replayed: they are 512 MiB.
+/// Limit of the traces of a launch over all OS threads, 512 MiB; beyond it the launch is not
+/// replayed.
 inline constexpr std::uint64_t max_sector_runs = std::uint64_t{1} << 26;
 
 }  // namespace rung::simt::record

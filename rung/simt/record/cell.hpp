@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shadow cell: who accessed a word of memory, or one byte of it, last, in 64 bits. Internal to
+// Shadow cell: the last accesses of a word of memory, or of one byte of it, in 64 bits. Internal to
 // simt/.
 #pragma once
 
@@ -11,32 +11,32 @@ struct Cell {
   enum State : std::uint32_t {
     none,
     one,         // a thread
-    lanes,       // several lanes of one warp, at one clock of it; only of reads
-    block,       // several warps of one block, in one of its intervals (kept in `clock`)
+    lanes,       // several lanes of one warp, at one clock; reads only
+    block,       // several warps of one block, in one barrier interval (stored in `clock`)
     everywhere,  // several blocks
-    // Only of writes:
-    stored = everywhere,  // a thread, by a volatile or an atomic store
-    atomic,               // a thread, by an atomic operation on what was there
-    block_atomic,         // a thread, by either, atomically to its block
+    // Writes only:
+    stored = everywhere,  // one thread, by a volatile or atomic store
+    atomic,               // one thread, by an atomic read-modify-write
+    block_atomic,         // one thread, by either, atomic at block scope
     copying,              // a copy that a thread has issued and that is not known to have landed
-    engine = block,  // not a thread, but a bulk copy that it has started, whose number is the clock
-    // Only of reads:
-    in_bytes = atomic,    // the word was accessed in part: each of its bytes has cells of its own
-    only_read = copying,  // several blocks have read, none has written: more reads cannot race
-    // Lanes in a row have read a part each of the word, at one clock. Of several readers likewise,
-    // where the other one is so.
+    engine = block,       // a bulk copy started by the thread; `clock` is its number
+    // Reads only:
+    in_bytes = atomic,    // the word was accessed in part: each of its bytes has its own cells
+    only_read = copying,  // several blocks have read, none has written: further reads cannot race
+    // Consecutive lanes have read a part of the word each, at one clock. Also for several readers
+    // if the other cell has this state.
     in_lanes = block_atomic,
-    // In place of another reader: a plain write behind which atomic operations have come.
+    // Stored in place of another reader: a plain write followed by atomic operations.
     overwritten = everywhere
   };
   std::uint32_t state = none;
   std::uint32_t site = 0;    // 12 bits
-  std::uint32_t thread = 0;  // within its block: 10 bits
-  std::uint32_t owner = 0;   // the block's number: 24 bits
-  std::uint32_t clock = 0;   // the warp's: 15 bits
+  std::uint32_t thread = 0;  // index in its block: 10 bits
+  std::uint32_t owner = 0;   // block number: 24 bits
+  std::uint32_t clock = 0;   // warp clock: 15 bits
 
   static constexpr std::uint32_t max_clock = (1u << 15) - 1;
-  // Where they are in word().
+  // Bit positions in word().
   static constexpr int thread_shift = 15;
   static constexpr std::uint64_t state_bits = 7;
   static constexpr std::uint64_t site_bits = std::uint64_t{0xfff} << 3;
@@ -59,15 +59,15 @@ struct Cell {
            std::uint64_t{owner} << 25 | std::uint64_t{clock} << 49;
   }
   [[nodiscard]] std::uint32_t warp() const { return thread / 32; }
-  /// Of lanes that have read a part each of 2^log_size bytes, the first, whose number is a multiple
-  /// of theirs: so its last bit tells bytes from halves.
+  /// Returns the cell of lanes that have read a part of 2^log_size bytes each. The first lane's
+  /// number is a multiple of their count, so its low bit distinguishes bytes from halves.
   [[nodiscard]] Cell with_lanes(int log_size) const {
     Cell first = *this;
     first.state = in_lanes;
     first.thread += log_size == 0 ? 1 : 0;
     return first;
   }
-  /// The one of them that has read this byte.
+  /// Returns the cell of the lane that has read this byte.
   [[nodiscard]] Cell lane_of(std::uint32_t byte) const {
     Cell lane = *this;
     if (state == in_lanes) lane.state = one;
@@ -78,7 +78,7 @@ struct Cell {
 
 inline std::uint32_t state_of(std::uint64_t word) { return static_cast<std::uint32_t>(word & 7); }
 
-/// Returns whether each byte of the word has readers of its own, in its reads and the other reader.
+/// Returns true if each byte of the word has its own readers, both in `reads` and in `other`.
 inline bool read_in_lanes(std::uint64_t reads, std::uint64_t other) {
   const std::uint32_t state = state_of(reads);
   if (state == Cell::in_lanes) return true;
@@ -87,7 +87,7 @@ inline bool read_in_lanes(std::uint64_t reads, std::uint64_t other) {
   return several && state_of(other) == Cell::in_lanes;
 }
 
-/// In place of a word's reads: each of its bytes is only_read, by cells of its own.
+/// Replaces a word's reads: each of its bytes is only_read, in cells of its own.
 inline constexpr std::uint64_t bytes_only_read = ~std::uint64_t{0};
 
 }  // namespace rung::simt::record

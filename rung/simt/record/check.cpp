@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of requests against shadow memory: data races, reads of uninitialized memory.
+// Checks of requests against shadow memory: data races and reads of uninitialized memory.
 //
-// Two accesses of one word race when at least one writes, not both are atomic, and neither is known
-// to have happened before the other. The cell of a word holds its last write and its readers since.
+// Two accesses to a word race if at least one writes, not both are atomic, and neither happens
+// before the other. A word's cell holds its last write and the reads since then.
 #include <algorithm>
 #include <bit>
 
@@ -70,7 +70,7 @@ void Recorder::check_lanes(BlockRecord& block, WarpRecord& warp, Request& reques
     if (reach.is_read && left != 0 && units[next()] == units[lane]) {
       check_lane(reach, offset, lane);
       if (reach.wrote(offset, lane)) check_lane(reach, offset, next());
-      // From the third on nothing changes.
+      // From the third on the cell does not change.
       reach.read_by_another_lane(offset, next());
       while (left != 0 && units[next()] == units[lane]) left &= left - 1;
       continue;
@@ -160,7 +160,7 @@ void Recorder::check_bytes(const Reach& reach, std::size_t word, std::uint32_t b
             state_of(other) == Cell::in_lanes ? Cell(other).lane_of(i).word() : other;
       }
     }
-    // Workers on other threads that see this see the cells, too.
+    // Workers on other threads that observe this also observe the cells.
     __atomic_store_n(&reads, Cell::in_bytes, __ATOMIC_RELEASE);
   }
   for (; bytes != 0; bytes &= bytes - 1) {
@@ -195,10 +195,11 @@ void Recorder::check_read(const Reach& reach, const Cells& cells, const Cell& me
   } else if (lacks_fence(reach.request, reach.block, write)) {
     report_proxy(*this, reach.request, side_of(me, false), side_of(write, true));
   }
-  if (reach.is_atomic) return;  // no plain write after it is judged by it: flags are reset so
+  // A later plain write is not checked against it, since flags are reset without synchronization.
+  if (reach.is_atomic) return;
   const Cell before(cells.read);
   Cell after = me;
-  // That there are several readers is kept with two of them: whoever writes is not both.
+  // Several readers are represented by two of them: a writer differs from at least one.
   const auto add_to = [&](Cell::State several) {
     after.state = several;
     cells.other = before.word();
@@ -240,7 +241,7 @@ void Recorder::check_initialized(const Reach& reach, std::uint32_t thread, std::
     return;
   }
   if (reach.initialized->all(offset, bytes)) return;
-  // Where host code may write through a pointer, only poison is what nobody has written.
+  // If host code may write through a pointer, only poison indicates uninitialized memory.
   const Region* region = reach.request.target.region;
   for (std::size_t i = 0; i < bytes && region != nullptr && region->memory.host_writes; ++i) {
     if (reach.memory[offset + i] != std::byte{poison}) {
@@ -251,7 +252,7 @@ void Recorder::check_initialized(const Reach& reach, std::uint32_t thread, std::
   report_uninitialized(*this, reach.request,
                        reinterpret_cast<std::uintptr_t>(reach.memory + offset), reach.block,
                        thread);
-  if (!reach.is_read) reach.initialized->set(offset, bytes, true);  // told once
+  if (!reach.is_read) reach.initialized->set(offset, bytes, true);  // reported once
 }
 
 }  // namespace rung::simt::record

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of adjacent words together. Lanes in a row mostly access words in a row, or one word, and
-// the cells of those words differ in nothing but the thread: then one verdict holds for all, and
-// the cells are read and written as vectors. Where it does not, or takes more than that, nothing
-// has been changed, and each lane is checked by itself (check.cpp).
+// Checks adjacent words together. Consecutive lanes mostly access consecutive words, or one word,
+// and the cells of those words differ only in the thread: then one verdict holds for all, and the
+// cells are loaded and stored as vectors. Otherwise nothing has been changed, and each lane is
+// checked by itself (check.cpp).
 #include <algorithm>
 #include <atomic>
 
@@ -10,15 +10,15 @@
 
 namespace rung::simt::record {
 
-/// Adjacent words that lanes in a row access.
+/// Adjacent words accessed by consecutive lanes.
 struct Recorder::Together {
   std::size_t word;   // the first
-  std::size_t words;  // in all
+  std::size_t words;  // their number
   int log_words;      // 2^log_words words per lane ...
-  int log_lanes;      // ... or 2^log_lanes lanes per word, which read a part of it each
-  std::uint64_t me;   // the cell that the first leaves
+  int log_lanes;      // ... or 2^log_lanes lanes per word, each of which reads a part of it
+  std::uint64_t me;   // the cell that the first lane leaves
 
-  /// Calls f(i, the cell that the word's lanes leave there) for each word.
+  /// Calls f(i, cell) for each word, with the cell that its lanes leave there.
   template <class F>
   [[gnu::always_inline]] void for_each(std::uint64_t first, F f) const {
     if (words == 1) {
@@ -31,23 +31,23 @@ struct Recorder::Together {
   }
 };
 
-/// What the cells of adjacent words hold: that of the first, and the bits in which any differs from
-/// it, or from what its own lane leaves there.
+/// Cells of adjacent words, summarized: the first cell, and the bits in which any cell differs from
+/// it, or from the one that its own lane leaves.
 struct Recorder::Common {
   std::uint64_t first, differ = 0, own = 0;
   [[nodiscard]] bool empty() const { return (first | differ) == 0; }
   [[nodiscard]] bool differ_in(std::uint64_t bits) const { return (differ & bits) != 0; }
-  /// But for sites and threads.
+  /// Returns true if the cells differ at most in sites and threads.
   [[nodiscard]] bool alike() const {
     return !differ_in(Cell::state_bits | Cell::owner_bits | Cell::clock_bits);
   }
-  /// Each is of the thread that comes now.
+  /// Returns true if each cell belongs to the thread that accesses the word now.
   [[nodiscard]] bool own_threads() const {
     return (own & (Cell::owner_bits | Cell::thread_bits)) == 0;
   }
 };
 
-/// Up to which clock every lane of the warp knows what its block has done.
+/// Returns the clock up to which every lane of the warp knows its block's accesses.
 std::uint32_t Recorder::known_to_all(const BlockRecord& block, const WarpRecord& warp) {
   std::uint32_t met = ~std::uint32_t{0};
   for (std::uint32_t lane = 0; lane < warp_lanes; ++lane) {
@@ -61,7 +61,7 @@ std::uint32_t Recorder::known_to_all(const BlockRecord& block, const WarpRecord&
   return known;
 }
 
-/// Returns whether whatever wrote there last happened before, as far as one look tells.
+/// Returns true if the last writes happen before this access, as far as the summary shows.
 bool Recorder::after_writes(const Reach& reach, const Together& some, const Common& writes) {
   if (writes.empty()) return true;
   if (!writes.alike()) return false;
@@ -75,7 +75,7 @@ bool Recorder::after_writes(const Reach& reach, const Together& some, const Comm
          reach.both_atomic(write);
 }
 
-/// The same of all that have read there.
+/// Returns true if all reads happen before this access, as far as the summary shows.
 bool Recorder::after_reads(const Reach& reach, const Common& reads) {
   if (reads.empty()) return true;
   const Cell read(reads.first);
@@ -93,7 +93,7 @@ bool Recorder::after_reads(const Reach& reach, const Common& reads) {
   }
 }
 
-/// The lanes become readers, as in check_read(). False: not by one look.
+/// Adds the lanes as readers, as check_read() does. Returns false if the summary does not suffice.
 bool Recorder::add_readers(const Reach& reach, const Together& some, const Common& reads,
                            bool written) {
   std::uint64_t* const cells = reach.reads + some.word;
@@ -102,7 +102,7 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
     some.for_each(first, [&](std::size_t i, std::uint64_t me) { cells[i] = me; });
     return true;
   };
-  // One by lane stands beside those by lane alone.
+  // Readers of parts of a word combine only with readers of parts.
   const bool in_lanes = some.log_lanes != 0;
   const auto join_others = [&](Cell::State state) {
     const bool several = state_of(reads.first) == Cell::block;
@@ -152,7 +152,8 @@ bool Recorder::add_readers(const Reach& reach, const Together& some, const Commo
   return true;
 }
 
-/// What check_overwritten() does. False, and nothing done: not by one look.
+/// Does what check_overwritten() does. Returns false, with nothing changed, if the summary does not
+/// suffice.
 bool Recorder::keep_overwritten(const Reach& reach, const Together& some, const Common& writes) {
   std::uint64_t* const others = reach.others + some.word;
   const std::uint32_t state = state_of(writes.first);
@@ -228,7 +229,8 @@ bool Recorder::check_at_once(const Reach& reach, std::size_t offset, std::uint32
         reach.value(word + i, lane + static_cast<std::uint32_t>(i >> log_words),
                     i & ((std::size_t{1} << log_words) - 1));
   }
-  // Workers on other threads may come between: whoever finds a cell finds its value or a later one.
+  // Workers on other threads may interleave: a thread that sees a cell must see its value or a
+  // later one.
   std::atomic_thread_fence(std::memory_order_release);
   some.for_each(some.me, [&](std::size_t i, std::uint64_t mine) { write_cells[i] = mine; });
   return true;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of writes. Two that write the same value to a word do no harm, and are common: a flag that
-// many threads set. So values are looked at, by lane where the code is instrumented.
+// Checks of writes. Two writes of the same value to a word are benign and common, such as a flag
+// that many threads set, so values are compared, per lane in instrumented code.
 #include "rung/simt/record/request_view.hpp"
 
 namespace rung::simt::record {
 namespace {
 
-/// Of several readers one that is not the thread that writes, nor of its warp or block where the
-/// others matter.
+/// Returns a reader other than the writing thread, and if possible of another warp or block.
 Cell other_reader(const Cell& read, const Cell& other, const Cell& me) {
   const bool same_block = read.owner == me.owner;
   bool own = same_block;
@@ -19,8 +18,8 @@ Cell other_reader(const Cell& read, const Cell& other, const Cell& me) {
 
 }  // namespace
 
-/// Atomic operations do not end what a plain write before them may race with: it is kept beside
-/// them, until another plain write comes or the place is needed for a reader.
+/// Keeps a plain write beside the atomic operations that follow it, since later accesses may still
+/// race with it; until another plain write, or until the slot is needed for a reader.
 void Recorder::check_overwritten(const Reach& reach, const Cells& cells, const Cell& me) {
   const Cell write(cells.write);
   Cell earlier = write;
@@ -55,7 +54,7 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
         break;
     }
     if (!known) {
-      // The thread is another than the writer; who else has read is what `read` stands for.
+      // The thread is not the writer; `read` represents the other readers.
       const bool judged = read.state == Cell::block && reach.ordered_block(read);
       const Cell other = judged ? Cell(cells.other) : other_reader(read, Cell(cells.other), me);
       Side reader = side_of(read, false);
@@ -66,13 +65,14 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
     }
     cells.read = 0;
   }
-  // Workers on other threads may come between: whoever finds a cell finds its value or a later one.
+  // Workers on other threads may interleave: a thread that sees a cell must see its value or a
+  // later one.
   if (const std::uint64_t before = __atomic_load_n(&cells.write, __ATOMIC_ACQUIRE); before != 0) {
     const Cell write(before);
     const bool same_request = write.site == me.site && write.owner == me.owner &&
                               write.warp() == me.warp() && write.clock == me.clock;
-    // Two that write the same value do no harm. What an atomic operation leaves is no one's value,
-    // and what a copy brings is not there yet when it starts.
+    // Two writes of the same value are benign. The result of an atomic operation is not such a
+    // value, and a copy's data has not arrived when it starts.
     const bool copies =
         me.state == Cell::copying && (write.state != Cell::copying || write.thread == me.thread);
     const bool differ = me.state == Cell::atomic || write.state == Cell::atomic ||
@@ -88,7 +88,7 @@ void Recorder::check_write(const Reach& reach, const Cells& cells, const Cell& m
   if (is_atomic(reach.request.step.access)) check_overwritten(reach, cells, me);
   if (cells.bits == ~std::uint32_t{0}) {
     cells.kept = value;
-  } else {  // the word's other bytes may be written by others at this moment
+  } else {  // other threads may write the word's other bytes now
     const int shift = __builtin_ctz(cells.bits);
     reinterpret_cast<std::uint8_t*>(&cells.kept)[shift / 8] =
         static_cast<std::uint8_t>(value >> shift);

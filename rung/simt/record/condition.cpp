@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the few machine instructions of which the tests of a condition consist.
+// Decodes the few machine instructions that the tests of a condition consist of.
 #include "rung/simt/record/condition.hpp"
 
 #include "rung/simt/record/source.hpp"
@@ -16,10 +16,10 @@ class Reader {
 
   [[nodiscard]] std::uintptr_t position() const { return reinterpret_cast<std::uintptr_t>(at_); }
 
-  /// What one instruction is to a condition.
+  /// Role of an instruction in a condition.
   enum class What { part, jump, other };
   What next() {
-    bool half = false;  // operands of 16 bits, or a vector's
+    bool half = false;  // 16-bit operands, or a vector's
     for (; is_prefix(*at_); ++at_) half |= *at_ != thread_local_memory;
     bool wide = false;
     if ((*at_ & 0xf0) == 0x40) wide = (*at_++ & 8) != 0;
@@ -94,7 +94,7 @@ class Reader {
     at_ += bytes;
     return What::part;
   }
-  /// The byte that says which operands there are, and what belongs to it.
+  /// Decodes the ModRM byte and skips its displacement and the constant.
   What operands(int constant_bytes) {
     const int mode = *at_ >> 6, rm = *at_ & 7;
     ++at_;
@@ -111,13 +111,13 @@ class Reader {
 }  // namespace
 
 bool is_part_of_condition(std::uintptr_t site) {
-  constexpr int enough = 12;                // more is work
-  constexpr std::uintptr_t call_bytes = 5;  // of the hook
+  constexpr int enough = 12;                // longer blocks do real work
+  constexpr std::uintptr_t call_bytes = 5;  // of the hook's call
   Reader reader(site);
   for (int i = 0; i < enough; ++i) {
     const Reader::What what = reader.next();
     if (what == Reader::What::part) continue;
-    // A statement of its own is another condition.
+    // A separate statement is a separate condition.
     return what == Reader::What::jump && !begins_statement(site - call_bytes, reader.position());
   }
   return false;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies that go on while their thread does: who may use what they bring.
+// Asynchronous copies: which threads may use the data that they bring.
 //
-// A bulk copy's bytes are there for those who have waited for its mbarrier, and for those whom they
-// have told since: a barrier of the block behind the thread that has started it tells nothing. So
-// a block's copies have numbers, which are known or not as the clocks of its warps are, and what a
-// copy writes stands in the shadow under its number.
+// A bulk copy's data is available to threads that have waited for its mbarrier and to threads
+// synchronized with those since; a block barrier behind the issuing thread does not suffice. So a
+// block's copies are numbered, the numbers are acquired like the clocks of its warps, and a copy's
+// writes are recorded in shadow memory under its number.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -21,11 +21,11 @@ Agent Recorder::agent(const Place& place) const {
 
 void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes, Access access) {
   if (!checking_ || bytes == 0) return;
-  if (agent.copy_era != agent.block->copy_era) return;  // its number means another by now
+  if (agent.copy_era != agent.block->copy_era) return;  // the number belongs to an earlier era
   known_.reset();
   generic_ = agent.generic;
   auto at = reinterpret_cast<std::uintptr_t>(address);
-  // Whatever thread happens to run, or has just ended, when a copy lands.
+  // When a copy lands, any thread may be running or have just ended.
   const auto warp = static_cast<std::size_t>(agent.warp - agent.block->warps.data());
   const Thread* const running =
       std::exchange(thread_, &agent.block->block->threads[warp * warp_lanes + agent.lane]);
@@ -34,7 +34,7 @@ void Recorder::copied(const Agent& agent, const void* address, std::size_t bytes
   step.site = agent.site;
   step.access = access;
   step.site_index = site_index(agent.site);
-  // Its clock counts from that of the warp.
+  // A step's clock is relative to that of the warp.
   step.clock = agent.clock - agent.warp->clock;
   for (const std::uintptr_t end = at + bytes; at < end;) {
     step.log_size = 4;
@@ -62,7 +62,7 @@ Agent Recorder::start_copy(const Place& place) {
   if (!checking_) return started;
   launch_->sampling.give_up();  // fingerprints do not have what copies of boxes access
   if (block_->copies.size() == Cell::max_clock) {
-    // Cells cannot hold more: everything before is forgotten, as where a clock has run full.
+    // The clock field is full: the history is forgotten, as on a clock overflow.
     launch_->new_era();
     for (const auto& block : block_->block->cluster->blocks) {
       ++block->record->era;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From requests to counted events.
+// Counts events of requests.
 #include <algorithm>
 #include <bit>
 
@@ -9,9 +9,9 @@ namespace rung::simt::record {
 namespace {
 
 constexpr std::uint32_t banks = 32;
-constexpr int line_shift = 7;  // of L1's lines
+constexpr int line_shift = 7;  // of L1 lines
 
-/// How many different numbers there are. Lanes in a row mostly climb: then changes are counted.
+/// Returns the number of distinct values. Lanes are mostly ascending, so that changes are counted.
 std::uint32_t distinct(const std::uint32_t* numbers, int count) {
   std::uint32_t changes = 1;
   std::uint32_t falls = 0;
@@ -59,7 +59,7 @@ bool halves_within(const Request& request, int shift) {
 /// is aligned, and no larger.
 std::uint32_t touched(const Request& request, int shift) {
   if (request.progression) {
-    // Steps of a part at most leave none out between the first and the last.
+    // With steps no larger than a part, all parts between the first and the last are touched.
     const std::int64_t step = std::int64_t{request.stride} * (1 << request.step.log_size);
     const std::int64_t far = step < 0 ? -step : step;
     if (far > std::int64_t{1} << shift) return 32;
@@ -90,7 +90,7 @@ std::uint32_t touched(const Request& request, int shift) {
   return distinct(numbers, count);
 }
 
-/// Addresses that differ.
+/// Returns the number of distinct addresses.
 std::uint32_t distinct_units(const Request& request) {
   if (request.progression) return request.stride == 0 ? 1 : warp_lanes;
   if (request.halves && request.stride >= 0 && request.stride <= 1) {
@@ -105,7 +105,7 @@ std::uint32_t distinct_units(const Request& request) {
   return distinct(units, count);
 }
 
-/// Lanes on the address that most of them share.
+/// Returns the number of lanes on the most popular address.
 std::uint32_t most_alike(Request& request) {
   if (request.progression && request.stride != 0) return 1;
   request.spread();
@@ -122,12 +122,12 @@ std::uint32_t most_alike(Request& request) {
 }
 std::uint32_t sectors(const Request& request) { return touched(request, sector_shift); }
 
-/// Rounds that the banks of shared memory need for these lanes: as many as there are different
-/// words in the bank that has most. Atomics on one word take turns.
+/// Returns the wavefronts that these lanes need: the most distinct words in any bank of shared
+/// memory. Atomics on one word are serialized.
 std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alone) {
   const int log_size = request.step.log_size;
   const std::uint32_t words_each = log_size > 2 ? 1u << (log_size - 2) : 1;
-  // A bank's first word is all that most banks see, however many lanes ask for it.
+  // Most banks see only one word, however many lanes read it.
   std::uint32_t first_in[banks];
   std::uint32_t others[64];
   int count = 0;
@@ -158,11 +158,11 @@ std::uint32_t rounds(const Request& request, std::uint32_t lanes, bool each_alon
 
 struct Wavefronts {
   std::uint32_t all = 0;
-  std::uint32_t needed = 0;  // whatever the layout
+  std::uint32_t needed = 0;  // minimum over all layouts
 };
 
-/// Returns whether each of these lanes reads what its neighbor, `apart` lanes away, reads, if that
-/// takes part.
+/// Returns true if each of these lanes reads the same as the lane `apart` lanes away, if that one
+/// is active.
 bool in_pairs(const Request& request, std::uint32_t lanes, int apart) {
   bool same = true;
   for_each_lane(lanes, [&](int lane) {
@@ -172,8 +172,8 @@ bool in_pairs(const Request& request, std::uint32_t lanes, int apart) {
   return same;
 }
 
-/// Wide accesses go through the banks in parts: halves of the warp for 8 bytes, quarters for 16.
-/// Two parts that are read in pairs go together (seen on an H200, see
+/// Counts wavefronts. Wide accesses are split: half-warps for 8 bytes, quarter-warps for 16. Two
+/// parts that are read in pairs share a wavefront (measured on an H200, see
 /// docs/counters-against-hardware.md).
 Wavefronts wavefronts(Request& request, bool read) {
   const bool alike = request.progression && !is_atomic(request.step.access);
@@ -219,7 +219,7 @@ Wavefronts wavefronts(Request& request, bool read) {
 
 }  // namespace
 
-/// Which sectors of memory somebody needs at all.
+/// Marks the request's sectors as read or written. Returns true if one of them is new.
 bool Recorder::cover(Request& request, bool stores) {
   Coverage* const coverage = request.target.coverage;
   if (coverage == nullptr) return false;
@@ -291,19 +291,20 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
   const Where where = request.target.where;
   const bool texture = request.step.access == Access::texture;
   if (!texture) {
-    if (where == Where::nowhere || where == Where::local) return;  // local: counted by the thread
+    // Local accesses are counted by the thread.
+    if (where == Where::nowhere || where == Where::local) return;
     if (request.step.access >= Access::landed) return;
   }
   SiteCount& site = counts_[request.step.site_index];
   Counters& c = site.counters;
-  // Without an instruction of its own counting bits is a call.
+  // Without a popcount instruction, counting bits is a call.
   const bool whole = request.lanes == ~std::uint32_t{0};
   const std::uint64_t lanes =
       whole ? banks : static_cast<std::uint64_t>(std::popcount(request.lanes));
   const std::uint64_t one = request.target.continues ? 0 : 1;
   const std::uint64_t bytes = lanes << request.step.log_size;
   c.active_lanes += lanes;
-  // A loop round which lanes went differently often: another set of lanes at the same site.
+  // Often a loop whose lanes had different trip counts: another set of lanes at the same site.
   if (site.stretch != stretch_) {
     site.stretch = stretch_;
     site.lanes = request.lanes;
@@ -313,7 +314,7 @@ void Recorder::count(WarpRecord& warp, Request& request, bool aligned) {
     site.exact = false;
   }
   if (request.lanes != warp.launched) {
-    // Without hooks at basic blocks that is what is seen of branches.
+    // Without hooks at basic blocks, this is the only evidence of divergence.
     warp.diverged |= !follows_ && !request.target.continues;
     site.exact &= aligned;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of what was counted.
+// Sums of counters.
 #include "rung/simt/record/counters.hpp"
 
 namespace rung::simt::record {

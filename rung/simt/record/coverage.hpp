@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sectors of an allocation a launch has read, and which it has written. Internal to simt/.
+// Sets of the sectors of an allocation that a launch has read and written. Internal to simt/.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,15 @@ namespace rung::simt::record {
 
 inline constexpr int sector_shift = 5;  // 32 bytes
 
-/// A bit a sector. Workers on several OS threads share it: each bit is new to one of them only.
+/// Bit set of sectors, shared by workers on several OS threads: each bit is new to exactly one of
+/// them.
 class SectorSet {
  public:
-  /// `sectors` in all.
+  /// Constructs an empty set of `sectors` sectors.
   explicit SectorSet(std::size_t sectors) : bits_((sectors + 63) / 64 * 8) {}
-  /// How many of the sectors first .. last were not there; they are now.
+  /// Adds sectors first .. last. Returns how many of them are new.
   std::uint32_t add(std::uint64_t first, std::uint64_t last) {
-    // Mostly they are few, and somebody was there before.
+    // Mostly few sectors, already present.
     if ((first ^ last) < 64) {
       const std::uint64_t mask = ~std::uint64_t{0} >> (63 - (last - first)) << first % 64;
       if ((__atomic_load_n(&word_of(first), __ATOMIC_RELAXED) & mask) == mask) return 0;
@@ -47,7 +48,7 @@ class SectorSet {
 };
 
 struct Coverage {
-  /// Sectors count from the one that holds the first byte.
+  /// Sectors are numbered from the one that holds the first byte.
   Coverage(const void* begin, std::size_t bytes)
       : first_sector(reinterpret_cast<std::uintptr_t>(begin) >> sector_shift),
         loaded((bytes >> sector_shift) + 2),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs objdump on the object that holds a kernel, and reads what it prints.
+// Runs objdump on a kernel's object file and parses its output.
 #include "rung/simt/record/disassembly.hpp"
 
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ std::string hexadecimal(std::uintptr_t number) {
   return "0x" + text;
 }
 
-/// Returns what the command prints; "" where it cannot be run.
+/// Returns the command's output; "" if it cannot be run.
 std::string output_of(std::vector<std::string> words) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return "";
@@ -67,7 +67,7 @@ bool is_any(std::string_view word, std::initializer_list<std::string_view> words
   return false;
 }
 
-/// Floating operations of SSE, AVX and the x87, elements of packed ones each.
+/// Adds floating-point operations of SSE, AVX and x87 instructions, per element of packed ones.
 void add_floating(std::string_view name, std::string_view operands, Arithmetic& sum) {
   if (!name.empty() && name.front() == 'v') name.remove_prefix(1);
   if (name.size() < 4) return;
@@ -102,7 +102,7 @@ void add_x87(std::string_view name, Arithmetic& sum) {
   if (verb == "fdiv" || name == "fsqrt") ++sum.divisions;
 }
 
-/// Whole numbers: arithmetic, logic and addresses, without what only serves the stack.
+/// Returns true for integer arithmetic, logic and address computation, without stack maintenance.
 bool is_integer(std::string_view name, std::string_view operands) {
   if (operands.find("%rsp") != std::string_view::npos && name != "lea") return false;
   const std::string_view bare =
@@ -112,7 +112,7 @@ bool is_integer(std::string_view name, std::string_view operands) {
   const auto is = [&](std::initializer_list<std::string_view> words) {
     return is_any(name, words) || is_any(bare, words);
   };
-  if (is({"xor"})) {  // of a register with itself: zero
+  if (is({"xor"})) {  // of a register with itself: zeroing
     const std::size_t comma = operands.find(',');
     return comma == std::string_view::npos ||
            operands.substr(0, comma) != operands.substr(comma + 1);
@@ -122,7 +122,7 @@ bool is_integer(std::string_view name, std::string_view operands) {
              "sbb", "bsf", "bsr",  "shld", "shrd", "bswap", "popcnt", "tzcnt", "lzcnt", "andn"});
 }
 
-/// Functions of the mathematics library, by the name that objdump gives their call.
+/// Returns true for functions of the math library, by the name that objdump shows for a call.
 bool is_function(std::string_view called) {
   std::string_view name = called.substr(0, called.find_first_of("@+>"));
   if (name.ends_with("_finite")) name.remove_suffix(7);
@@ -141,7 +141,7 @@ bool is_fused(std::string_view called) {
   return name == "fma" || name == "fmaf";
 }
 
-/// One line: "  401136:\tmulss  0x10(%rax),%xmm0".
+/// Parses one line: "  401136:\tmulss  0x10(%rax),%xmm0".
 bool parse(std::string_view line, std::uintptr_t bias, Instruction& one) {
   const std::size_t colon = line.find(":\t");
   if (colon == std::string_view::npos) return false;

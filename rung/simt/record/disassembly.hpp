@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine code as objdump reads it. Internal to simt/.
+// Disassembly by objdump. Internal to simt/.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ struct Instruction {
   enum class Flow : std::uint8_t { next, call, branch, jump, end };
 
   std::uintptr_t address = 0;  // in this process
-  std::uintptr_t target = 0;   // of a call, branch or jump; 0: not known
+  std::uintptr_t target = 0;   // of a call, branch or jump; 0: unknown
   Flow flow = Flow::next;
   Arithmetic arithmetic;
 };
 
-/// Returns the code from `begin` to `end`, which one object of this process holds; empty without
-/// objdump (binutils), or on another CPU than x86-64.
+/// Returns the code from `begin` to `end`, within one object of this process; empty without objdump
+/// (binutils), or on a CPU other than x86-64.
 std::vector<Instruction> disassemble(std::uintptr_t begin, std::uintptr_t end);
 
 }  // namespace rung::simt::record

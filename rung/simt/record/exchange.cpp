@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds masks of warp operations that name lanes which do not take part, where that matters.
+// Detects masks of warp operations that name absent lanes, where that has consequences.
 //
-// Lanes that have exited need not take part, so a mask that names an absent lane proves nothing. A
-// lane that skips a call has not exited if it goes on to code that callers come to as well: a
-// branch around the call, not a return in front of it. A value read from an absent lane is
-// undefined whether that has exited or not, and harmless until it is used: it is followed through
-// later shuffles to a store or an atomic operation.
+// Exited lanes need not participate, so a mask that names an absent lane proves nothing. A lane
+// that skips a call has not exited if it goes on to code that callers reach as well: a branch
+// around the call, not a return in front of it. A value read from an absent lane is undefined in
+// either case, and harmless until it is used: it is tracked through later shuffles to a store or an
+// atomic operation.
 #include "rung/simt/record/exchange.hpp"
 
 #include <algorithm>
@@ -22,11 +22,11 @@
 namespace rung::simt::record {
 namespace {
 
-/// Reductions exchange a few variables in turn.
+/// Tracked values per lane: reductions alternate between a few variables.
 constexpr std::size_t kept_doubts = 4;
 constexpr std::size_t kept_skips = 8;
 
-/// Bits are compared: a NaN is equal to itself, and -0 is not 0.
+/// Compares bits: a NaN equals itself, and -0 differs from 0.
 template <class T>
 bool is_sum_of(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
@@ -37,8 +37,8 @@ bool is_sum_of(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   return equals(of(a) + of(b)) || equals(of(a) - of(b)) || equals(of(b) - of(a));
 }
 
-/// Returns true for results that keep the undefined value recognizable: a product with 0, a minimum
-/// or an AND does not.
+/// Returns true for results from which the undefined value is recognizable; not for a product with
+/// 0, a minimum or an AND.
 template <class Word>
 bool is_of_words(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
   const auto word = static_cast<Word>(value), x = static_cast<Word>(a), y = static_cast<Word>(b);
@@ -46,7 +46,7 @@ bool is_of_words(std::uint64_t value, std::uint64_t a, std::uint64_t b) {
          (x > 1 && y > 1 && word == static_cast<Word>(x * y));
 }
 
-/// Returns the first doubt that explains the value; null: there is none.
+/// Returns the first doubt that explains the value; null if there is none.
 const LaneExchanges::Doubt* find_doubt(const std::vector<LaneExchanges::Doubt>& doubts,
                                        std::uint64_t value, int bytes) {
   for (const LaneExchanges::Doubt& one : doubts) {
@@ -55,7 +55,7 @@ const LaneExchanges::Doubt* find_doubt(const std::vector<LaneExchanges::Doubt>& 
   return nullptr;
 }
 
-/// Shuffles send narrow values as words of 64 bits.
+/// Returns the size of a value; shuffles send narrow values as 64-bit words.
 int bytes_of(std::uint64_t value) { return value >> 32 == 0 ? 4 : 8; }
 
 }  // namespace
@@ -114,11 +114,11 @@ void Recorder::waits_without(const BlockRecord& block, WarpRecord& warp) {
   if (first != nullptr) note_skip(warp, *first, warp.launched, callers, true);
 }
 
-/// Lanes of the mask are missing at the call of `first` and the other callers.
+/// Records lanes of the mask that are missing at the call of `first` and the other callers.
 void Recorder::note_skip(WarpRecord& warp, const Thread& first, std::uint32_t mask,
                          std::uint32_t callers, bool barrier) {
   const std::uint32_t missing = mask & ~callers & warp.launched;
-  bool seen = false;  // without accesses nothing tells where a lane went
+  bool seen = false;  // the path of a lane without accesses is unknown
   for (std::uint32_t left = missing; left != 0; left &= left - 1) {
     seen |= warp.cursors[std::countr_zero(left)] != nullptr;
   }
@@ -130,7 +130,7 @@ void Recorder::note_skip(WarpRecord& warp, const Thread& first, std::uint32_t ma
   warp.exchanges->skips.push_back({call, barrier, true, callers, missing, {}});
 }
 
-/// The list before the call has been read.
+/// Finishes the records once the list before the call has been processed.
 void Recorder::end_skip(WarpRecord& warp) {
   if (warp.exchanges == nullptr || warp.exchanges->skips.empty()) return;
   std::vector<LaneExchanges::Skip>& skips = warp.exchanges->skips;
@@ -151,7 +151,7 @@ void Recorder::shuffled(const Warp& lanes, std::uint32_t mask, std::uint32_t cal
   if (!absent && warp.exchanges == nullptr) return;
   if (warp.exchanges == nullptr) warp.exchanges = std::make_unique<LaneExchanges>();
   LaneExchanges& exchanges = *warp.exchanges;
-  const LaneExchanges::Doubt* given[32] = {};  // by lane: why what it sends is doubtful
+  const LaneExchanges::Doubt* given[32] = {};  // per lane: why the value that it sends is doubtful
   for (std::uint32_t left = callers; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
     const std::uint64_t value = shuffles[lane]->given;
@@ -236,7 +236,7 @@ std::string hexadecimal(std::uint32_t mask) {
 
 }  // namespace
 
-/// A finding about a call of this lane, with what followed from it as its other side.
+/// Returns a finding about this lane's call, with its consequence as the other side.
 Finding Recorder::about_call(Kind kind, const BlockRecord& block, const WarpRecord& warp,
                              const LaneCall& call, int lane, std::uint16_t other) {
   Step step;

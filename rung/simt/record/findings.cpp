@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wording what is wrong.
+// Texts of findings.
 #include "rung/simt/record/findings.hpp"
 #include <algorithm>
 
@@ -19,7 +19,7 @@ bool writes(Access access) {
 
 namespace {
 
-/// Beyond an allocation by no more than this lies memory that holds nothing: the kernel may go on.
+/// Size of the red zone behind an allocation, which holds no data: the kernel may continue.
 constexpr std::size_t harmless = 256;
 
 bool near_before(const void* address, const Region& region) {
@@ -90,8 +90,8 @@ std::uint32_t linear_thread(const Thread& thread) {
 
 namespace {
 
-/// An offset out of bounds of shared memory of that extent, in words. Dynamic and static memory
-/// are apart.
+/// Describes an offset that is out of bounds of shared memory of that extent. Dynamic and static
+/// memory are separate.
 std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t extent) {
   const auto into = [](std::size_t offset, std::size_t size, const char* which) {
     return std::to_string(offset) + " bytes into the " + std::to_string(size) + " bytes of " +
@@ -107,11 +107,11 @@ std::string place_in_shared(const Launch& launch, std::size_t at, std::size_t ex
   return std::to_string(static_begin - at) + " bytes before the block's static shared memory";
 }
 
-/// Where an address lies that is out of bounds of the block's shared memory; "": far from it, or
-/// farther than from this region of global memory, which may be its neighbor.
+/// Describes an address out of bounds of the block's shared memory; "" if it is far from it, or
+/// farther than from this region of global memory, which may adjoin it.
 std::string beside_shared(const Launch& launch, const Thread& thread, std::uintptr_t address,
                           std::size_t size, const Region* region) {
-  // A kernel may have dynamic shared memory of which its launch has given none.
+  // A kernel may use dynamic shared memory without its launch providing any.
   std::uintptr_t near = size != 0 ? 64 << 10 : shared_room(launch) != 0 ? 4 << 10 : 0;
   const auto begin = reinterpret_cast<std::uintptr_t>(thread.block->shared);
   if (region != nullptr) {
@@ -132,7 +132,7 @@ std::string beside_shared(const Launch& launch, const Thread& thread, std::uintp
 
 void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t address,
                         const Region* region) {
-  // The simulator's own functions may be there instrumented too: a linker keeps one copy of each.
+  // The simulator's own functions may also be instrumented: a linker keeps one copy of each.
   const Source& source = source_of(step.site);
   if (!source.of_a_kernel) return;
   const std::uint32_t bytes = 1u << step.log_size;
@@ -192,7 +192,7 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   Finding finding = describe(kind, recorder, step, Where::global, thread.block->record->number,
                              linear_thread(thread));
   if (!shared.empty() || in_shared) finding.space = Space::shared;
-  // No array of the device has anything to do with an address of the host.
+  // No device array is related to a host address.
   const Region* const about = shared.empty() && !of_host ? nearest : nullptr;
   if (about != nullptr || finding.space == Space::shared) {
     name_object(recorder.launch().launch, finding, address, about, *thread.block);
@@ -209,7 +209,7 @@ void report_bad_address(Recorder& recorder, const Step& step, std::uintptr_t add
   if (!harms) return;
   std::string why = "illegal address: " + message;
   if (source.line != 0) why += "\n  at " + source.file + ":" + std::to_string(source.line);
-  {  // the fiber is abandoned, and nothing left on its stack destroyed
+  {  // abandon() destroys nothing on the fiber's stack
     // NOLINTNEXTLINE(bugprone-unused-local-non-trivial-variable)
     const std::string gone = std::move(message) + std::move(advice);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags: who publishes what it has done by an atomic or volatile write, and who hears of that.
+// Flags: release by atomic or volatile writes behind a fence, and acquire by reads.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -14,11 +14,11 @@
 namespace rung::simt::record {
 namespace {
 
-/// Every fence is alike: a mark in a warp's list, which its lanes pass one after another.
+/// All fences share one site: a mark in a warp's list, which its lanes pass one after another.
 constexpr std::uintptr_t fence_site = place_bit | 1;
 
 constexpr std::size_t lock_count = 64;
-std::atomic<bool> locks[lock_count];  // by the address
+std::atomic<bool> locks[lock_count];  // selected by address
 constinit thread_local std::atomic<bool>* held = nullptr;
 
 }  // namespace
@@ -48,7 +48,7 @@ void Recorder::fence(bool device) {
   launch_->sampling.give_up();  // its blocks may wait for each other
   const std::uint32_t lane = 1u << thread_->lane;
   if ((warp_->pending_lanes & lane) != 0) {
-    // What was read relaxed before the fence is gone by behind it.
+    // The fence turns preceding relaxed reads into acquires.
     flush(*block_, *warp_, false);
     acquire(*block_, *warp_, warp_->pending);
     acquire_own_lanes(warp_->pending);
@@ -56,7 +56,7 @@ void Recorder::fence(bool device) {
     if (warp_->pending_lanes == 0) warp_->pending = warp_->last_pending = nullptr;
   }
   warp_->fenced |= lane;
-  // What comes behind the fence is not published by the flag, though written before it.
+  // Writes between the fence and the flag are not released by the flag.
   warp_->fence_clock[thread_->lane] = clock_now();
   trace_entered_block();
   if (checking_) trace_slowly(0, fence_site, 0, Access::marker);
@@ -87,7 +87,7 @@ void Recorder::read_flag(std::uintptr_t flag, bool acquires) {
     return;
   }
   if (acquired != warp_->acquired || acquired_in_block != warp_->acquired_in_block) {
-    // What the warp did before is judged by what it knew then.
+    // Preceding accesses are checked against the warp's knowledge at that time.
     flush(*block_, *warp_, false);
     acquire(*block_, *warp_, acquired);
     acquire(*block_, *warp_, acquired_in_block);
@@ -106,15 +106,15 @@ void Recorder::before_atomic(std::uintptr_t address, int log_size, Access access
   if (!checking_ || is_local(address)) return;
   Target& target = warp_->list->target(warp_->list->index_of(tracer.last));
   if (target.where != Where::global && target.where != Where::shared) return;
-  // All blocks that reach a block's shared memory run on one OS thread.
+  // All blocks that access a block's shared memory run on one OS thread.
   if (in_order != nullptr && target.where == Where::global) in_order->hold(address);
   target.compares |= compares;
   warp_->compared |= compares;
   if (compares) note_guess(target, address);
-  // Whoever reads it by an atomic function that says nothing of order may go by it, with a fence
-  // behind or without: formally one is due, but programs that do so are many. A volatile read of
-  // global memory says no more than that what it reads is not kept: what is read behind it may
-  // come from a cache that holds what was there before, as on an H200 half of it does.
+  // An atomic function without a stated order is taken to acquire, with or without a fence behind
+  // it: formally a fence is required, but many programs omit it. A volatile read of global memory
+  // does not acquire: it only bypasses caching of the flag itself, and a read behind it may return
+  // stale data from a cache, as about half of them do on an H200.
   if (!is_store(access)) {
     const bool kept = access == Access::volatile_read && target.where == Where::global;
     const bool stated = order != unstated_order;

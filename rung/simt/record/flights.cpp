@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk stores in flight: from when they are issued until their thread has waited, they read shared
-// memory, and write global memory, and nobody may come between.
+// Bulk stores in flight: from their issue until their thread has waited, they read shared memory
+// and write global memory, and conflicting accesses race with them.
 //
-// Who writes there behind the issue is ordered after nothing that ends the reading, even where a
-// barrier stands between: only the thread's wait does. Accesses are looked at when lists become
-// requests, which may be later than that wait. Those of other threads then meet what the wait has
-// left in the shadow; those of the thread itself are told by marks in the list, which it passes in
-// order.
+// An access after the issue is not ordered by any barrier, only by the issuing thread's wait.
+// Accesses are checked when lists become requests, which may be later than that wait: then accesses
+// of other threads meet the shadow cells that the wait has left, and those of the issuing thread
+// are ordered by marks in its list.
 #include <algorithm>
 
 #include "rung/simt/record/finding_text.hpp"
@@ -37,7 +36,7 @@ std::uint32_t Recorder::take_off(const Place& place, const void* from, const voi
   if (!checking_) return 0;
   launch_->sampling.give_up();
   trace_slowly(0, issue_site, 0, Access::marker);
-  // Of more than these the oldest are forgotten.
+  // Limit; the oldest are forgotten.
   constexpr std::size_t kept_flights = 256;
   if (block_->flights.size() >= kept_flights) block_->flights.erase(block_->flights.begin());
   FlightOrder& order = block_->flight_orders[thread_index()];
@@ -83,7 +82,7 @@ void Recorder::drop_flights() {
   std::erase_if(block_->flights, [&](const Flight& one) { return one.thread == thread; });
 }
 
-/// The lanes pass a mark in their warp's list.
+/// Processes a mark in a warp's list for the lanes that pass it.
 void Recorder::pass_flights(BlockRecord& block, const WarpRecord& warp, const Request& request) {
   const bool issues = request.step.site == issue_site;
   if (block.flights.empty() || (!issues && request.step.site != wait_site)) return;

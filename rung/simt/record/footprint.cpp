@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes that a launch accesses.
+// Collects the bytes that a launch accesses.
 #include "rung/simt/record/footprint.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ Touch touch_of(Access access) {
   return Touch::atomic;
 }
 
-/// Appends [begin, end), which does not begin before the last range ends.
+/// Appends [begin, end), which must not begin before the end of the last range.
 void append(ByteRanges& ranges, std::uintptr_t begin, std::uintptr_t end) {
   if (!ranges.empty() && ranges.back().end == begin) {
     ranges.back().end = end;

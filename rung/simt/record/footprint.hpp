@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of global and constant memory that a launch accesses, for launchers that order launches
-// and copies among each other.
+// Bytes of global and constant memory that a launch accesses, for launchers that order launches and
+// copies.
 #pragma once
 
 #include <array>
@@ -19,17 +19,17 @@ struct Request;
 struct ByteRange {
   std::uintptr_t begin = 0, end = 0;
 };
-/// Ascending ranges that neither overlap nor touch.
+/// Ascending, disjoint, non-adjacent ranges.
 using ByteRanges = std::vector<ByteRange>;
 
-/// Atomic and volatile accesses are apart: two of them do not race.
+/// Kind of an access. Atomic and volatile ones are separate, since two of them do not race.
 enum class Touch : std::uint8_t { read, write, atomic };
 
 class Footprint {
  public:
   void note(Request& request);
   RUNG_API void add(Touch touch, std::uintptr_t address, std::size_t bytes);
-  /// Adds what another worker has noted.
+  /// Merges the footprint of another worker.
   void add(const Footprint& other);
   void clear();
   [[nodiscard]] bool empty() const { return pages_.empty(); }

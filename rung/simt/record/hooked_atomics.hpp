@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic operations of instrumented files, which g++ turns into calls: done, and told to the
-// recorder. Part of hooks.cpp.
+// Atomic operations of instrumented files, which g++ turns into calls: performed and recorded. Part
+// of hooks.cpp.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace rung::simt::record {
 
-/// __atomic_* as memory_order 0 to 5 is spelled there.
+/// Records and performs an __atomic_* operation; `order` is numbered 0 to 5 as memory_order is.
 template <class T, class Operation>
 inline T hooked_atomic(volatile T* p, Access access, int order, const void* site,
                        Operation operation) {

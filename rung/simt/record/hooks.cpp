@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What g++ -fsanitize=thread calls at each access of an instrumented file, instead of libtsan. A
-// part of every binary that has kernels, and hidden in it, so that a program under the real
-// sanitizer never meets them. They may not throw.
+// Hooks that g++ -fsanitize=thread calls at each access of an instrumented file, instead of
+// libtsan. Part of every binary with kernels, with hidden visibility, so that a program under the
+// real sanitizer never calls them. They must not throw.
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +18,14 @@ using rung::simt::record::trace;
 using rung::simt::record::trace_block;
 using rung::simt::record::trace_write;
 
-// In bounds.cpp.
+// Defined in bounds.cpp.
 extern "C" void rung_simt_bad_index(const char* file, int line, const char* array, long long index);
-// In rung/simt/volatile_memory.cpp.
+// Defined in rung/simt/volatile_memory.cpp.
 extern "C" void rung_simt_volatile_read(const void* address, std::size_t bytes, const void* site);
 extern "C" void rung_simt_volatile_write();
 
-// A hook's twenty instructions are in two lines of code, not three: of a naive matrix product that
-// makes a fifth.
+// A hook's twenty instructions fit in two cache lines of code if aligned, else three: a fifth of
+// the time of a naive matrix product.
 #define RUNG_HOOK extern "C" __attribute__((visibility("hidden"), used, aligned(64)))
 
 namespace {
@@ -34,7 +34,7 @@ std::uintptr_t number(const volatile void* address) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-/// An access of any size and alignment, as the chip's compiler would split it.
+/// Records an access of any size and alignment, split as the GPU's compiler would.
 __attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t bytes,
                                            std::uintptr_t site, Access access) {
   if (access == Access::write) keep_value();  // the parts are written together, after all hooks
@@ -49,7 +49,7 @@ __attribute__((noinline)) void trace_range(std::uintptr_t address, std::size_t b
   }
 }
 
-/// Accesses of host code, out of the way of those of kernels.
+/// Records accesses of host code, off the fast path of kernels.
 __attribute__((noinline, cold)) void host_touch(void* p, std::size_t bytes, HostAccess access,
                                                 const void* behind) {
   rung::simt::record::watch_host(number(p), bytes, access, behind);
@@ -65,8 +65,8 @@ __attribute__((noinline)) void host_write(void* p, const void* behind) {
 
 }  // namespace
 
-// One line a size; the place in the code is where the hook returns to.
-// The compiler's names. NOLINTBEGIN(readability-identifier-naming)
+// One macro use per size; the site is the hook's return address.
+// The names are the compiler's. NOLINTBEGIN(readability-identifier-naming)
 #define RUNG_HOOKS_OF_SIZE(bytes, log_size)                                              \
   RUNG_HOOK void __tsan_read##bytes(void* p) {                                           \
     if (rung::simt::record::tracer.last == nullptr) [[unlikely]] {                       \
@@ -136,9 +136,9 @@ RUNG_HOOK void __tsan_write_range(void* p, std::size_t bytes) {
   trace_range(number(p), bytes, number(__builtin_return_address(0)), Access::write);
 }
 
-// -fsanitize=bounds: the compiler's description of the place, the array's type and the index's.
+// -fsanitize=bounds: descriptors of the location, the array's type and the index's type.
 struct IndexType {
-  std::uint16_t kind, bits;  // of integers: log2 of their width, twice, plus 1 if signed
+  std::uint16_t kind, bits;  // for integers: twice log2 of the width, plus 1 if signed
   char name[1];
 };
 struct BadIndex {
@@ -154,8 +154,8 @@ RUNG_HOOK void __ubsan_handle_out_of_bounds(const BadIndex* at, std::uintptr_t i
   rung_simt_bad_index(at->file, static_cast<int>(at->line), at->array->name, value);
 }
 
-// -fsanitize=alignment, where it is asked for: memory looked at through a pointer that is not
-// aligned as its type wants. A float4 of which parts are used is read in parts, each aligned.
+// -fsanitize=alignment, if enabled: an access through a pointer that is misaligned for its type. A
+// float4 of which parts are used is read in parts, each aligned.
 struct MisalignedUse {
   const char* file;
   std::uint32_t line, column;
@@ -169,14 +169,14 @@ RUNG_HOOK void __ubsan_handle_type_mismatch_v1(const MisalignedUse* use, void* p
         use->kind == 1 ? Access::write : Access::read);
 }
 
-// At the start of each basic block, where -fsanitize-coverage=trace-pc asks for it.
+// Called at the start of each basic block with -fsanitize-coverage=trace-pc.
 RUNG_HOOK void __sanitizer_cov_trace_pc() { trace_block(number(__builtin_return_address(0))); }
 
-// Of no interest here, but called.
+// Required, without effect.
 RUNG_HOOK void __tsan_init() {}
 RUNG_HOOK void __tsan_func_entry(void*) {}
 RUNG_HOOK void __tsan_func_exit() {}
-// A constructor sets the pointer to its class's virtual functions.
+// Called when a constructor sets the vtable pointer.
 RUNG_HOOK void __tsan_vptr_update(void* p, void*) {
   trace_write(number(p), number(__builtin_return_address(0)), 3);
 }

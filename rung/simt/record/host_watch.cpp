@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which accesses of host code are told to the launcher.
+// Selects the host accesses that are reported to the launcher.
 #include "rung/simt/record/host_watch.hpp"
 
 namespace rung::simt::record {

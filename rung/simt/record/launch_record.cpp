@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one launch's workers record together.
+// Data that the workers of one launch record together.
 #include "rung/simt/record/launch_record.hpp"
 
 #include <algorithm>

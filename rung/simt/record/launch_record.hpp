@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one launch's workers record together. Internal to simt/.
+// Data that the workers of one launch record together. Internal to simt/.
 #pragma once
 
 #include <atomic>
@@ -21,28 +21,28 @@
 
 namespace rung::simt::record {
 
-/// Where code reads what it later compares: a site, in one allocation (0: shared memory), since a
-/// function may look into several. 0: of some of many readers.
+/// Identifies a read that the program later validates: a site in one allocation (0: shared memory),
+/// since a function may read several. 0: reads by some of many readers.
 using GuessPlace = std::uint64_t;
 inline GuessPlace place_of_guess(const Region* region, std::uint16_t site) {
   return site == 0 ? 0 : (region == nullptr ? 0 : region->serial) << 16 | site;
 }
 
-/// What was counted at one place in the code.
+/// Counts of one site.
 struct SiteCount {
   std::uintptr_t site = 0;
   Counters counters;
   bool exact = true;
-  std::uint32_t stretch = 0;         // the list in which it was seen last ...
-  std::uint32_t lanes = 0;           // ... and the lanes that took part there
-  std::uint64_t local_accesses = 0;  // of threads to their own memory
-  // Of a basic block: how often a warp went on from it, how often its lanes parted, and where to.
-  // One place alone: what ends it is no branch, or never decided anything.
+  std::uint32_t stretch = 0;         // the last list in which the site occurred ...
+  std::uint32_t lanes = 0;           // ... and the lanes that were active there
+  std::uint64_t local_accesses = 0;  // accesses of threads to their own memory
+  // For a basic block: how often a warp left it, how often the lanes diverged, and its successors.
+  // A single successor: it does not end in a branch, or the branch always went the same way.
   std::uint64_t ways = 0;
   std::uint64_t partings = 0;
   std::uintptr_t way = 0;
   bool both_ways = false;
-  // Looked up where somebody asks.
+  // Computed on demand.
   enum class Answer : std::uint8_t { unknown, no, yes };
   Answer part_of_condition = Answer::unknown;
 
@@ -68,10 +68,10 @@ struct SiteCount {
 
 class LaunchRecord {
  public:
-  static constexpr std::size_t max_sites = 4096;  // what a shadow cell can name
+  static constexpr std::size_t max_sites = 4096;  // as many as a shadow cell can encode
 
   explicit LaunchRecord(const Launch& launch);
-  /// Adds what was counted to the session.
+  /// Adds the counts to the session.
   void finish();
 
   const Launch& launch;
@@ -79,46 +79,48 @@ class LaunchRecord {
   const bool checking;
   BlockSampling sampling;
 
-  /// One number for all workers, from 1; 0 stands for all that are too many.
+  /// Returns the site's number, common to all workers, from 1; 0 for sites beyond the limit.
   std::uint16_t number_of(std::uintptr_t site);
   [[nodiscard]] std::uintptr_t site_of(std::uint16_t number);
-  /// A read that races with an atomic operation is reported at the end, unless it was a guess.
+  /// Defers a read that races with an atomic operation: it is reported at the end unless it was a
+  /// validated guess.
   void hold(Finding finding, GuessPlace read, std::uint16_t atomic_site);
-  /// What is read there is compared and exchanged later, here (optimistic_read.cpp).
+  /// Notes that the value read there is compared and exchanged later, at `compare_site`
+  /// (optimistic_read.cpp).
   void guessed(GuessPlace read, std::uint16_t compare_site);
-  /// What one worker has counted. Of `work` warps and bytes.
+  /// Adds the counts of one worker. `work` holds warps and bytes only.
   void add(const std::vector<SiteCount>& counts, const Work& work, std::uint64_t requests,
            const std::set<const Region*>& written, const Overlaps& overlaps);
   void add(const Footprint& footprint);
   void add(const WrittenRanges& ranges);
   /// Keeps the sectors of global memory that a block's warps asked for.
   void keep(BlockTrace trace);
-  /// Counts so many more runs of sectors. Returns false if they are too many to be kept.
+  /// Reserves that many more runs of sectors. Returns false if they exceed the limit.
   bool may_keep(std::uint64_t runs) {
     return kept_.fetch_add(runs, std::memory_order_relaxed) + runs <= max_sector_runs;
   }
-  /// Of this launch, and this memory.
+  /// Returns this launch's coverage of the region.
   Coverage& coverage_of(const Region& region);
 
-  /// Shadow cells of another era are as new.
+  /// Returns the current era; shadow cells of another era count as empty.
   [[nodiscard]] std::uint32_t era() const { return era_.load(std::memory_order_relaxed); }
   void new_era();
 
-  /// Flags in global memory, by address; behind the lock.
+  /// Flags in global memory, by address; guarded by the lock.
   struct Flag {
     VectorClockRef released;
-    VectorClockRef in_block;  // behind a fence that reaches no further
-    std::uint32_t block = 0;  // the one
+    VectorClockRef in_block;  // released by a block-scope fence
+    std::uint32_t block = 0;  // the block of that fence
   };
   struct Flags {
-    std::atomic<bool> any = false;  // whether one has ever been published
+    std::atomic<bool> any = false;  // true once a flag has been published
     std::mutex mutex;
     std::unordered_map<std::uintptr_t, Flag> at;
   };
   Flags flags;
 
  private:
-  /// Adds what the caches would have done.
+  /// Adds the counts of the cache model.
   void replay_caches();
 
   const RegionsInUse regions_;
@@ -133,8 +135,8 @@ class LaunchRecord {
     std::uint16_t atomic_site;
   };
   std::vector<Held> held_;
-  std::unordered_set<GuessPlace> guesses_;      // where is read
-  std::unordered_set<std::uint16_t> compares_;  // and that compare what they have read
+  std::unordered_set<GuessPlace> guesses_;      // read sites
+  std::unordered_set<std::uint16_t> compares_;  // sites that compare what they have read
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;
   std::unordered_map<std::uintptr_t, SiteCount> counts_;
   std::unordered_map<const Region*, Coverage> coverage_;

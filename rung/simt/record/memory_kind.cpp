@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which memory an address lies that a step accesses for the first time.
+// Determines the memory space of an address at a step's first access.
 #include <link.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace rung::simt::record {
 namespace {
 
-/// The program's thread-local variables: shared variables of a whole file are among them. Nothing
-/// is known of them but that they are there.
+/// Thread-local variables of the program, which include file-scope shared variables. Only their
+/// extent is known.
 struct OwnVariables {
   const void* begin = nullptr;
   std::size_t bytes = 0;
@@ -22,7 +22,7 @@ int find_own_variables(dl_phdr_info* program, std::size_t, void* found) {
     if (program->dlpi_phdr[i].p_type != PT_TLS) continue;
     *static_cast<OwnVariables*>(found) = {program->dlpi_tls_data, program->dlpi_phdr[i].p_memsz};
   }
-  return 1;  // the first object is the program
+  return 1;  // the first object is the executable
 }
 const OwnVariables& own_variables() {
   static thread_local const OwnVariables own = [] {
@@ -39,7 +39,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   const auto set = [&](Where where, const void* begin, std::size_t size) {
     target.where = where;
     step.base = reinterpret_cast<std::uintptr_t>(begin);
-    // Units are 32 bits wide: of larger memory a window.
+    // Units are 32 bits wide: of larger memory a window is used.
     constexpr int window = 31;
     const std::uint64_t skipped = (address - step.base) >> window << window;
     step.base += skipped;
@@ -50,7 +50,8 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   const auto within = [&](const void* begin, std::size_t size) {
     return address - reinterpret_cast<std::uintptr_t>(begin) < size;
   };
-  const Fiber* const stack = thread_->fiber;  // null: it has ended, and a copy lands for it
+  // Null: the thread has ended, and a copy lands on its behalf.
+  const Fiber* const stack = thread_->fiber;
   if (stack != nullptr && within(stack->bottom, stack->size) &&
       set(Where::local, stack->bottom, stack->size)) {
     return;
@@ -60,7 +61,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
       set(Where::nowhere, own.begin, own.bytes)) {
     return;
   }
-  // blockDim and gridDim, whose type g++ does not take for constant.
+  // blockDim and gridDim, whose type g++ does not treat as constant.
   if (within(&block_extent, sizeof(block_extent)) || within(&grid_extent, sizeof(grid_extent))) {
     const bool block = within(&block_extent, sizeof(block_extent));
     if (set(Where::nowhere, block ? &block_extent : &grid_extent, sizeof(dim3))) return;
@@ -74,7 +75,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
   for (const auto& block : thread_->block->cluster->blocks) {
     if (!within(block->shared, arena)) continue;
     target.block = block->record.get();
-    // Dynamic and static shared memory are apart.
+    // Dynamic and static shared memory are separate.
     const std::size_t first = launch.shared_gap_end;
     const std::size_t size = first == 0 ? arena : launch.shared_gap_begin;
     if (within(block->shared, size) && set(Where::shared, block->shared, size)) return;
@@ -101,7 +102,7 @@ void Recorder::place(Step& step, Target& target, std::uintptr_t address, std::ui
       return;
     }
   }
-  // Wrong, or nothing that is known. One more access like it comes here again.
+  // Out of bounds or unknown. The next access of this kind is looked up again.
   target.where = Where::nowhere;
   step.base = address;
   step.last_unit = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses of memory that is there, and that the kernel may not access so.
+// Accesses to registered memory that the kernel has no permission for.
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
@@ -45,7 +45,7 @@ bool is_host_memory(std::uintptr_t address, const Region* nearest) {
 
 namespace {
 
-/// Tells of the access, and why the launch ends.
+/// Reports the access and returns why the launch ends.
 std::string tell_denied(Recorder& recorder, const Step& step, const Memory& memory, bool reads) {
   const Thread& thread = recorder.thread();
   const Kind kind = reads ? Kind::read_only : Kind::out_of_bounds;
@@ -73,7 +73,7 @@ void require_access(Recorder& recorder, const Step& step, const Region& region) 
   const int device = recorder.launch().launch.device;
   const auto allowed = [&](std::uint64_t devices) { return (devices >> device & 1) != 0; };
   if (allowed(writes(step.access) ? memory.writers : memory.readers)) return;
-  if (!source_of(step.site).of_a_kernel) return;  // the simulator's own functions, as elsewhere
+  if (!source_of(step.site).of_a_kernel) return;  // the simulator's own functions
   recorder.worker().fail(tell_denied(recorder, step, memory, allowed(memory.readers)), Place{});
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a wait for an mbarrier tells.
+// Happens-before edges of mbarrier waits.
 //
-// A wait by parity returns while the last phase that is over has that parity. If the thread knows
-// such a phase to be over, that may have been this one: then the wait has told nothing, though in
-// this run more phases may be over. Otherwise it tells of the phase behind the last that the thread
-// knows. So what a wait tells does not depend on who has run ahead, and a parity that flips too
-// seldom is found in whatever order.
+// A wait by parity returns if the last completed phase has that parity. If the thread already knows
+// of such a phase, the wait may have returned because of it and orders nothing, even if more phases
+// are complete in this run. Otherwise the wait acquires the phase after the last one that the
+// thread knows. So the result is independent of the order of threads, and a parity that flips too
+// seldom is detected under every order.
 #include <algorithm>
 #include <utility>
 
@@ -20,7 +20,7 @@ namespace rung::simt::record {
 namespace {
 
 constexpr std::uintptr_t lesson_site = place_bit | 5;
-/// A thread that is further behind is taken to know the ones before.
+/// Limit of the kept phases; a thread that is further behind is assumed to know the older ones.
 constexpr std::size_t kept_phases = 8;
 
 }  // namespace
@@ -37,8 +37,8 @@ void Recorder::completed(Block& owner, const void* object, std::uint32_t parity)
   meeting.last_parity = parity;
 }
 
-/// Returns whether the running thread knows all of that; of its own warp's other lanes, what it was
-/// told.
+/// Returns true if the running thread knows all of that; of its own warp's other lanes, what it has
+/// acquired.
 bool Recorder::knows(const VectorClock& clock, const Clocks& known,
                      const VectorClockRef& remote) const {
   const auto own = static_cast<std::size_t>(warp_ - block_->warps.data());
@@ -58,7 +58,7 @@ bool Recorder::knows(const VectorClock& clock, const Clocks& known,
   return true;
 }
 
-/// What the running thread's warp knew when its list began.
+/// Returns the knowledge of the running thread's warp when its list began.
 const Clocks& Recorder::known_before() const {
   return warp_->lessons.empty() ? warp_->known : warp_->known_before;
 }
@@ -66,7 +66,7 @@ const VectorClockRef& Recorder::remote_before() const {
   return warp_->lessons.empty() ? warp_->remote : warp_->remote_before;
 }
 
-/// Returns whether the running thread has waited for just that since its warp's list began.
+/// Returns true if the running thread has waited for exactly that since its warp's list began.
 bool Recorder::heard(const VectorClockRef& told) const {
   return std::any_of(
       warp_->lessons.begin(), warp_->lessons.end(),
@@ -82,7 +82,7 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
   if (told == nullptr) return;
   const std::vector<VectorClockRef>& phases = meeting.phases;
   if (!exact && !phases.empty()) {
-    std::size_t known = phases.size();  // phases that the thread knows, of those
+    std::size_t known = phases.size();  // phases that the thread knows
     while (known != 0 && phases[known - 1] != nullptr &&
            !knows(*phases[known - 1], warp_->known, warp_->remote)) {
       --known;
@@ -93,7 +93,8 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
       const bool stale = known_parity == (parity & 1);
       if (stale && known == 0) return;
       if (stale) {
-        // Another lane of the warp may have been told just before, which this one comes to know.
+        // Another lane of the warp may have acquired a phase just before; this lane acquires it
+        // now.
         told = phases[known - 1];
       } else if (known < phases.size()) {
         told = phases[known];
@@ -105,7 +106,8 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
     }
   }
   if (!heard(told) && !knows(*told, known_before(), remote_before())) {
-    trace_slowly(0, lesson_site, 0, Access::marker);  // which may make requests of what was before
+    // May turn the preceding accesses into requests.
+    trace_slowly(0, lesson_site, 0, Access::marker);
     if (warp_->lessons.empty()) {
       warp_->known_before = warp_->known;
       warp_->remote_before = warp_->remote;
@@ -116,8 +118,8 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
   acquire_own_lanes(told);
 }
 
-/// While a list is read, its warp knows what it knew at each step: `known` and `remote` keep what
-/// it knows behind all of them.
+/// Restores the warp's knowledge at the list's first step; while the list is processed, it follows
+/// the steps. `known` and `remote` receive the knowledge at the end of the list.
 void Recorder::begin_lessons(WarpRecord& warp, Clocks& known, VectorClockRef& remote) {
   known = std::exchange(warp.known, warp.known_before);
   remote = std::exchange(warp.remote, warp.remote_before);
@@ -156,7 +158,8 @@ void Recorder::told_by_copy(Block& owner, const void* object, const Place& place
   const auto at = owner.record->objects.find(object);
   if (at == owner.record->objects.end()) return;
   Synchronizer::Init& init = at->second.init;
-  if (init.warp != warp_ || init.lane != thread_->lane) return;  // others are ordered, or race
+  // Other threads are ordered, or race.
+  if (init.warp != warp_ || init.lane != thread_->lane) return;
   if (warp_->synced[thread_->lane] <= init.clock) report_init(at->second, place);
   init = {};
 }

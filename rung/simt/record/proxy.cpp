@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asynchronous proxy: the way by which copies and tensor cores come to shared memory, and
-// copies to global memory. What threads have written in the same kernel they see only behind a
-// fence.proxy.async, by the writer or by somebody who knew of the write.
+// The asynchronous proxy, through which copies and tensor cores access shared memory, and copies
+// global memory. A thread's writes are visible to it only after a fence.proxy.async by the writer,
+// or by a thread that had acquired the write.
 #include <algorithm>
 
 #include "rung/simt/record/operations.hpp"
@@ -11,7 +11,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// Every such fence is alike, as those of threads are.
+/// All such fences share one site, as thread fences do.
 constexpr std::uintptr_t proxy_fence_site = place_bit | 3;
 
 }  // namespace
@@ -22,7 +22,7 @@ void Recorder::proxy_fence() {
   const std::uint8_t lane = thread_->lane;
   warp_->proxy_clock[lane] = clock_now();
   join(block_->proxy_known, warp_->known);
-  // Of its own warp's lanes it knows what came before they met last.
+  // Accesses of its own warp's lanes are known up to their last convergence.
   if (warp_->synced[lane] != 0) {
     std::uint32_t& known = block_->proxy_known[own];
     known = std::max(known, warp_->synced[lane] - 1);
@@ -39,7 +39,7 @@ bool Recorder::lacks_fence(const Request& request, const BlockRecord& block,
   if (write.state == Cell::none || write.state == Cell::engine || write.state == Cell::copying) {
     return false;
   }
-  if (write.owner != block.number) return false;  // who fenced in other blocks is not kept
+  if (write.owner != block.number) return false;  // fences in other blocks are not tracked
   return block.warps[write.warp()].proxy_clock[write.thread % 32] < write.clock &&
          block.proxy_known[write.warp()] < write.clock;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Wording races: what raced, and the advice where nobody knows the source.
+// Texts of races, and the advice if the source is unknown.
 #include <string>
 #include <utility>
 
@@ -11,7 +11,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// A finding of a race between these sides, with its places.
+/// Returns a finding of a race between these sides, with source locations.
 Finding race_between(Recorder& recorder, const Request& request, const Side& here,
                      const Side& there) {
   LaunchRecord& record = recorder.launch();
@@ -36,19 +36,20 @@ Racers racers_of(const Launch& launch, const Side& here, const Side& there) {
           .one_warp = launch.block.x * launch.block.y * launch.block.z <= 32};
 }
 
-/// Returns whether a bulk store of the running thread reads here; tensor cores read so, too.
+/// Returns true if the access is a bulk store's read by the running thread; tensor cores read in
+/// the same way.
 bool stores_in_bulk(const Recorder& recorder, const Request& request) {
   return request.step.access == Access::engine_read && recorder.thread().bulk_stores > 0;
 }
 
-/// A number for each kind of racers, none of which is 0.
+/// Returns a nonzero number for each combination of racers.
 std::uint8_t number_of(const Racers& racers) {
   const unsigned where = racers.across_blocks ? 3 : racers.across_warps ? 2 : 1;
   return static_cast<std::uint8_t>(where | (racers.both_write ? 4u : 0u) |
                                    (racers.same_thread ? 8u : 0u));
 }
 
-/// A copy on its way is one side, or both are.
+/// Describes a race in which one side or both are copies in flight.
 void describe_copy(Finding& finding, const Side& here, const Side& there) {
   const bool own = here.block == there.block && here.thread == there.thread;
   const Side& copy = there.in_flight() ? there : here;
@@ -82,12 +83,12 @@ void report_race(Recorder& recorder, const Request& request, std::uintptr_t addr
                  Side there) {
   const Side& read = here.writes ? there : here;
   const Side& write = here.writes ? here : there;
-  // Such a read may have been a guess, in this memory.
+  // The read may be an optimistic one, in this memory.
   const bool held = !read.writes && !read.atomic && write.atomic;
   const GuessPlace guess = read.of_many ? 0 : place_of_guess(request.target.region, read.site);
   const GuessPlace where_read = held ? guess : 0;
   const Racers racers = racers_of(recorder.launch().launch, here, there);
-  // The advice depends on all who race there, not on those who are seen first.
+  // The advice depends on all racers at these sites, not on the first ones.
   if (!recorder.is_news(Kind::race, here.site, there.site, where_read, number_of(racers))) return;
   const bool first = recorder.is_news(Kind::race, here.site, there.site, where_read);
   Finding finding = race_between(recorder, request, here, there);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder's view of launches and blocks.
+// The recorder's events of launches and blocks.
 #include "rung/simt/record/recorder.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ void Recorder::begin(LaunchRecord& launch) {
   launch_ = &launch;
   counting_ = launch.counting;
   checking_ = launch.checking;
-  // What lists hold of launches before points into memory that may be gone.
+  // Steps of earlier launches refer to memory that may have been freed.
   idle_.clear();
   for (const auto& list : lists_) {
     list->reset(true);
@@ -54,7 +54,7 @@ void Recorder::begin(LaunchRecord& launch) {
 void Recorder::end() {
   tracer.last = nullptr;
   warp_ = nullptr;
-  // As many as whole warps would need.
+  // Capacity of whole warps.
   for (SiteCount& one : counts_) {
     one.counters.local_requests = (one.local_accesses + warp_lanes - 1) / warp_lanes;
   }
@@ -123,7 +123,7 @@ void Recorder::prepare(Block& block) {
     }
     record.initialized.set(0, shared_room(launch_->launch), false);
   }
-  warp_ = nullptr;  // it may have been of this block's last use
+  warp_ = nullptr;  // may belong to this block's previous use
 }
 
 bool Recorder::is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder of one OS thread's worker: it follows the lanes of each warp, makes requests of
-// their accesses at each point where the warp synchronizes, counts them and checks them. Internal
-// to simt/.
+// Recorder of one OS thread's worker: aligns the lanes of each warp, groups their accesses into
+// requests whenever the warp synchronizes, and counts and checks the requests. Internal to simt/.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +34,11 @@ namespace rung::simt::record {
 class AtomicOrder;
 
 struct WarpRecord {
-  RequestList* list = nullptr;  // null: no accesses since it last synchronized
+  RequestList* list = nullptr;  // null: no accesses since the last synchronization
   std::uint32_t clock = 1;
   std::uint32_t launched = 0;        // lanes that exist
-  std::uint32_t fenced = 0;          // lanes behind a fence: their next flag publishes
-  std::uint32_t fenced_for_all = 0;  // of those, behind one that reaches beyond the block
+  std::uint32_t fenced = 0;          // lanes behind a fence: their next flag is a release
+  std::uint32_t fenced_for_all = 0;  // of those, lanes behind a device-scope fence
   std::uint32_t ahead = 0;           // lanes that wait for the others because the list is full
   std::uint32_t at_barrier = 0;      // lanes that wait at the block's barrier
   bool compared = false;             // an atomic comparison is in the list
@@ -48,22 +47,23 @@ struct WarpRecord {
   std::uint64_t requests_so_far = 0;  // while fingerprints are taken
   WarpTrace trace;                    // of global memory, while it is counted
   WarpWaits waits;
-  VectorClockRef remote;                       // of other blocks
-  VectorClockRef released;                     // what a lane published last
-  VectorClockRef acquired, acquired_in_block;  // of the flag that was read last
-  // Of flags that were read relaxed or volatile, by these lanes, that have had no fence since; and
-  // of the last of those flags.
+  VectorClockRef remote;                       // knowledge of other blocks
+  VectorClockRef released;                     // last release by a lane
+  VectorClockRef acquired, acquired_in_block;  // from the flag that was read last
+  // Knowledge from flags read by relaxed or volatile loads, by these lanes, without a fence since;
+  // and from the last of those flags.
   VectorClockRef pending, last_pending;
   std::uint32_t pending_lanes = 0;
   bool released_to_all = false;
-  Clocks known{};                      // of this block
-  std::uint32_t synced[32] = {};       // by lane: the clock at which it last met others of the warp
-  std::uint32_t fence_clock[32] = {};  // by lane: the warp's clock at its last fence
-  std::uint32_t proxy_clock[32] = {};  // by lane: the warp's clock at its last fence.proxy.async
-  std::uint32_t told[32] = {};  // by lane: the clock of its own warp that an object told it of
+  Clocks known{};                      // knowledge of this block
+  std::uint32_t synced[32] = {};       // per lane: clock of its last convergence with other lanes
+  std::uint32_t fence_clock[32] = {};  // per lane: the warp's clock at its last fence
+  std::uint32_t proxy_clock[32] = {};  // per lane: the warp's clock at its last fence.proxy.async
+  // Per lane: own-warp clock acquired through a synchronization object.
+  std::uint32_t told[32] = {};
   bool any_told = false;
-  // Of mbarriers that its lanes have waited for since its list began: in the list stand marks where
-  // they did. What it knew before that; `known` and `remote` are what it knows behind all of them.
+  // Phases of mbarriers that lanes have waited for since the list began; marks in the list show
+  // where. `before` is the knowledge at its start; `known` and `remote` are that at its end.
   struct Lesson {
     int lane = 0;
     VectorClockRef from;
@@ -71,12 +71,12 @@ struct WarpRecord {
   std::vector<Lesson> lessons;
   Clocks known_before{};
   VectorClockRef remote_before;
-  std::uintptr_t stale_wait = 0;             // the site of one that told nothing new; 0: none
+  std::uintptr_t stale_wait = 0;             // site of a wait that ordered nothing; 0: none
   std::unique_ptr<LaneExchanges> exchanges;  // null: no mask has named an absent lane
   Step* cursors[32] = {};
-  std::uintptr_t entered[32] = {};  // by lane: the block that it has entered and not told
-  std::uint16_t together = 0;       // the block at which all lanes stand; 0: look at each
-  // By lane: the last block it entered, and the first of the lanes that entered with it.
+  std::uintptr_t entered[32] = {};  // per lane: entered block that is not yet recorded
+  std::uint16_t together = 0;       // block in which all lanes are convergent; 0: see `stands`
+  // Per lane: the last block it entered, and the lowest lane that entered with it.
   struct Stand {
     std::uint16_t site = 0;
     std::int8_t first_lane = -1;  // -1: none
@@ -84,50 +84,50 @@ struct WarpRecord {
   Stand stands[32];
 };
 
-/// Blocks by number, as far as a shadow cell can tell them apart.
+/// Mask of block numbers, as many as a shadow cell distinguishes.
 inline constexpr std::uint32_t block_number_mask = (1u << 24) - 1;
 
-/// Bytes that a bulk store reads or writes, until its thread has waited for that.
+/// Bytes that a bulk store reads or writes until its thread has waited for it.
 struct Flight {
-  std::uint32_t thread = 0;  // that has started it, within the block
-  std::uint32_t number = 0;  // among its stores, from 1
-  std::uint32_t waited = 0;  // the number of the wait that ended it; 0: none has
+  std::uint32_t thread = 0;  // thread that issued it, in the block
+  std::uint32_t number = 0;  // number among its stores, from 1
+  std::uint32_t waited = 0;  // number of the wait that completed it; 0: in flight
   bool writes = false;
   std::uintptr_t site = 0;
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
-  // What the thread knew of others then, and of its own warp's lanes.
+  // Knowledge of the thread at the issue, of others and of its own warp's lanes.
   Clocks known{};
   std::uint32_t synced = 0, told = 0;
 };
-/// A thread's stores and waits so far, and those that its list has told of.
+/// Numbers of a thread's stores and waits so far, and of those that its list has passed.
 struct FlightOrder {
   std::uint32_t issued = 0, waits = 0;
   std::uint32_t passed_issues = 0, passed_waits = 0;
 };
 
-/// The latest access of a warp to the shared memory of another block of its cluster.
+/// Latest access of a warp to another block's shared memory in its cluster.
 struct RemoteUse {
   std::uint32_t block = 0, warp = 0, thread = 0;
   std::uint32_t clock = 0;
-  std::uint32_t phase = 0;  // of the cluster's barrier, as the owner counts
+  std::uint32_t phase = 0;  // of the cluster's barrier, counted by the owner
   std::uintptr_t site = 0;
 };
 
 struct BlockRecord {
   std::vector<WarpRecord> warps;
   Block* block = nullptr;
-  std::uint32_t number = 0;    // cut to what a cell holds
+  std::uint32_t number = 0;    // truncated to the bits of a cell
   std::uint32_t interval = 0;  // barriers of all threads so far
-  bool partial = false;        // some warps have met others since
+  bool partial = false;        // some warps have synchronized with others since
   bool fenced = false;         // some lanes have fenced since
-  Clocks proxy_known{};        // what threads knew of at a fence.proxy.async of theirs
+  Clocks proxy_known{};        // knowledge at the threads' fences.proxy.async
   Shadow shadow;               // of its shared memory
   Initialized initialized;
   std::uint32_t era = 0;
-  /// Of each bulk copy that it has started: its thread's warp's clock then.
+  /// Per bulk copy of the block: the warp clock of its issue.
   std::vector<std::uint32_t> copies;
-  std::uint32_t copy_era = 0;  // of their numbers
+  std::uint32_t copy_era = 0;  // era of their numbers
   Synchronizer barriers[named_barriers + tile_barriers];
   std::unordered_map<const void*, Synchronizer> objects;  // in its shared memory
   std::vector<RemoteUse> remote_uses;
@@ -137,16 +137,16 @@ struct BlockRecord {
   BlockFingerprint fingerprint;
 };
 
-/// A thread for which something is done later.
+/// A thread on whose behalf an access is made later.
 struct Agent {
-  BlockRecord* block = nullptr;  // null: nobody records
+  BlockRecord* block = nullptr;  // null: no session
   WarpRecord* warp = nullptr;
   std::uint8_t lane = 0;
   std::uint32_t clock = 0;  // of its warp
   std::uintptr_t site = 0;
-  std::uint32_t copy = 0;      // its number among the block's bulk copies; 0: none of those
-  std::uint32_t copy_era = 0;  // by which it is counted
-  bool generic = false;        // it comes by the way of threads, not by the engines' own
+  std::uint32_t copy = 0;      // number of the bulk copy in the block; 0: none
+  std::uint32_t copy_era = 0;  // era of that number
+  bool generic = false;        // uses the generic proxy, not the asynchronous one
 };
 
 class Recorder {
@@ -157,99 +157,100 @@ class Recorder {
   void begin(LaunchRecord& launch);
   void end();
   void prepare(Block& block);
-  /// The thread runs now, the one before does not.
+  /// Switches to the thread that runs now.
   void show(const Thread& thread);
   void exited(const Thread& thread);
 
-  // Who synchronizes; in synchronize.cpp and flags.cpp.
-  /// All threads of the block that have not exited have come to a barrier.
+  // Synchronization; in synchronize.cpp and flags.cpp.
+  /// All threads of the block that have not exited have arrived at a barrier.
   void block_met(Block& block, const Place& place);
-  /// The running thread waits at the block's barrier.
+  /// The running thread arrives at the block's barrier.
   void block_arrived();
-  /// A named barrier completes for those that wait there.
+  /// A named barrier completes for the threads that wait there.
   void named_barrier_met(Block& block, int barrier);
   /// The running thread arrives at a named barrier without waiting.
   void named_barrier_arrived(Block& block, int barrier, const Place& place);
-  /// `exchanges`: they have passed values to each other.
+  /// Lanes have completed a warp operation. `exchanges`: it passes values between them.
   void lanes_met(const Warp& warp, std::uint32_t lanes, bool exchanges);
-  /// The callers of a warp operation are about to meet; their mask names other lanes, too.
+  /// The callers of a warp operation are about to complete it; its mask names further lanes.
   void met_without(const Warp& warp, std::uint32_t mask, std::uint32_t callers);
-  /// The callers of a shuffle have met; by lane.
+  /// The callers of a shuffle have completed it. The arrays are indexed by lane.
   void shuffled(const Warp& warp, std::uint32_t mask, std::uint32_t callers,
                 const LaneShuffle* const* shuffles);
-  /// The running thread's atomic operation has this operand.
+  /// Records the operand of the running thread's atomic operation.
   void operand(std::uint64_t bits, int bytes, const Place& place);
-  /// Lanes are at a place without those of their mask that were there when these were elsewhere.
+  /// Lanes execute a collective without those lanes of its mask that were here while these were
+  /// elsewhere.
   void parted(const Thread& first, std::uint32_t gone, const Place& elsewhere);
-  /// Lanes of one warp wait at the block's barrier in different calls.
+  /// Lanes of one warp wait at the block's barrier at different call sites.
   void split(const Thread& first, const Thread& other);
   void cluster_met(const Cluster& cluster);
   void grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters);
-  /// An object in the shared memory of a block, an mbarrier: the running thread arrives there ...
+  /// mbarriers and other objects in shared memory: the running thread arrives ...
   void arrived(Block& owner, const void* object, const Place& place);
-  /// ... its phase of this parity is over ...
+  /// ... the phase of this parity completes ...
   void completed(Block& owner, const void* object, std::uint32_t parity);
-  /// ... and the running thread has waited for that: for a phase of this parity, or (`exact`) for
-  /// the one that is over now.
+  /// ... and the running thread has waited for it: for a phase of this parity, or (`exact`) for the
+  /// one that is complete now.
   void waited(Block& owner, const void* object, std::uint32_t parity, bool exact,
               const Place& place);
-  /// The running thread initializes it; a fence makes its inits so far known to the engines; and it
-  /// starts a copy that will tell it of its bytes.
+  /// The running thread initializes an object; a fence publishes its inits to the engines; and it
+  /// starts a copy that will signal its bytes to the object.
   void initialized(Block& owner, const void* object, const Place& place);
   void init_fence();
   void told_by_copy(Block& owner, const void* object, const Place& place);
 
-  /// Returns whether it is in the list: a thread's own memory is not. `valued`: what is written is
-  /// kept.
+  /// Records an access on the slow path. Returns true if it is in the list: accesses to a thread's
+  /// own memory are not. `valued`: the written value is kept.
   bool trace_slowly(std::uintptr_t address, std::uintptr_t site, int log_size, Access access,
                     bool valued = false);
   void before_atomic(std::uintptr_t address, int log_size, Access access, int order,
                      std::uintptr_t site, bool compares, AtomicOrder* in_order);
-  /// Its next access has an index that the array's type does not have; in bounds.cpp.
+  /// Marks the thread's next access as one with an index outside the array's type; in bounds.cpp.
   void suspect(const char* file, int line, const char* array, long long index);
   void fence(bool device);
-  /// fence.proxy.async by the running thread; in proxy.cpp.
+  /// Records a fence.proxy.async of the running thread; in proxy.cpp.
   void proxy_fence();
-  /// The copy engine reads or writes for this thread, under the clock at which it was told to.
+  /// Returns the agent of the copy engine for the running thread, at its current clock.
   [[nodiscard]] Agent agent(const Place& place) const;
   void copied(const Agent& agent, const void* address, std::size_t bytes, Access access);
-  /// The running thread starts a bulk copy. Nobody may use what it writes, not even that thread,
-  /// who has not waited for the mbarrier in the shared memory of `owner` that it lands for.
+  /// Starts a bulk copy of the running thread. No thread may use the data, not even this one,
+  /// before it has waited for the mbarrier in `owner`'s shared memory that the copy signals.
   [[nodiscard]] Agent start_copy(const Place& place);
   void landed(const Agent& agent, Block& owner, const void* barrier);
-  /// The running thread starts a bulk store: its number. `to`: null where it is no row of bytes.
+  /// Starts a bulk store of the running thread and returns its number. `to`: null if the
+  /// destination is not contiguous.
   std::uint32_t take_off(const Place& place, const void* from, const void* to, std::size_t bytes);
-  /// It has waited for its stores up to this number; `read_only`: to have read alone.
+  /// Ends the thread's stores up to this number, of which it has waited. `read_only`: only for
+  /// their reads.
   void end_flights(std::uint32_t number, bool read_only);
-  /// It ends.
+  /// Forgets the stores of a thread that ends.
   void drop_flights();
-  /// Returns whether this worker's blocks have written in that allocation in this launch.
+  /// Returns true if this worker's blocks have written to that allocation in this launch.
   [[nodiscard]] bool has_written(const void* address) const {
     const Region* const region = written_.empty() ? nullptr : find_region(address);
     return region != nullptr && written_.contains(region);
   }
-  /// A copy that a thread starts, and the bytes that it moves from or to global memory.
+  /// Counts a copy issued by a thread, with the bytes it loads from or stores to global memory.
   void count_copy(const Place& place, std::uint64_t loaded, std::uint64_t stored);
-  /// A product by tensor cores; of 2 m n k operations.
+  /// Counts a tensor core product of 2 m n k operations.
   void count_product(const Place& place, std::uint64_t operations);
-  /// Makes requests of what the warp has accessed. `aligned`: its lanes have all come as far as
-  /// they will.
+  /// Turns the warp's accesses into requests. `aligned`: all lanes have reached the same point.
   void flush(BlockRecord& block, WarpRecord& warp, bool aligned = true);
-  /// Returns whether lanes wait for the others of their warps because a list is full ...
+  /// Returns true if lanes wait for the rest of their warps because a list is full ...
   [[nodiscard]] bool any_ahead() const { return !ahead_.empty(); }
-  /// ... flushes those warps: all of them, or those that have been waited for long enough; whether
+  /// ... flushes those warps: all of them, or those that have waited long enough. Returns true if
   /// there was any.
   bool release_ahead(bool all);
-  /// Of the warp that is checked: the site of a wait for an mbarrier that told it nothing new; 0:
-  /// none.
+  /// Returns the site of the checked warp's mbarrier wait that ordered nothing; 0: none.
   [[nodiscard]] std::uintptr_t stale_wait() const {
     return checked_ != nullptr ? checked_->stale_wait : 0;
   }
   [[nodiscard]] LaunchRecord& launch() const { return *launch_; }
   [[nodiscard]] Worker& worker() const { return worker_; }
   [[nodiscard]] const Thread& thread() const { return *thread_; }
-  /// Returns whether this is the first time in this launch that these two sites are to blame for
-  /// that, there, in this of several ways.
+  /// Returns true at the first occurrence in this launch of this kind, pair of sites, memory and
+  /// variant.
   bool is_news(Kind kind, std::uint16_t site, std::uint16_t other, GuessPlace there = 0,
                std::uint8_t way = 0);
 
@@ -260,11 +261,11 @@ class Recorder {
   [[nodiscard]] bool nobody_follows(const Warp& warp) const;
   void release_ahead(BlockRecord& block, WarpRecord& warp);
   void leave();
-  /// Of the running thread's warp, where that thread stands.
+  /// Returns the clock of the running thread's warp at the thread's position.
   [[nodiscard]] std::uint32_t clock_now() const;
   struct Spot {
-    std::uint32_t match = 0;   // a step; 0: none fits
-    std::uint32_t before = 0;  // then: the step behind which a new one belongs
+    std::uint32_t match = 0;   // matching step; 0: none
+    std::uint32_t before = 0;  // if none: the step behind which to insert a new one
   };
   [[nodiscard]] Spot find(const RequestList& list, std::uintptr_t address, std::uintptr_t site,
                           int log_size) const;
@@ -277,15 +278,15 @@ class Recorder {
   void place(Step& step, Target& target, std::uintptr_t address, std::uint32_t bytes);
   std::uint16_t site_index(std::uintptr_t site);
   void count(WarpRecord& warp, Request& request, bool aligned);
-  /// Returns true if it touches a sector that no request of this launch has touched.
+  /// Returns true if the request touches a sector that no earlier request of this launch touched.
   bool cover(Request& request, bool stores);
-  /// Keeps which sectors it touches, for the model of the caches.
+  /// Records the request's sectors for the cache model.
   void keep_sectors(WarpRecord& warp, const Request& request);
   void keep_traces(BlockRecord& block);
-  /// Returns true if each lane loads the element behind its previous load at the same place in the
-  /// code, within the same 16 bytes.
+  /// Returns true if each lane loads the element behind its previous load at the same site, within
+  /// the same 16 bytes.
   bool continues_vector(const Request& request);
-  /// `position`: of the request in its list.
+  /// Checks a request. `position`: its index in the list.
   void check(BlockRecord& block, WarpRecord& warp, Request& request, std::uint32_t position);
   void check_lanes(BlockRecord& block, WarpRecord& warp, Request& request);
   // Bulk stores in flight; in flights.cpp.
@@ -294,7 +295,7 @@ class Recorder {
   void check_flights(const BlockRecord& block, const WarpRecord& warp, Request& request);
   void report_flight(const BlockRecord& block, const Request& request, const Flight& flight,
                      std::uintptr_t address, std::uint32_t thread);
-  // Shared memory of other blocks; in remote.cpp.
+  // Distributed shared memory; in remote.cpp.
   static bool is_remote(const BlockRecord& block, const Request& request) {
     return request.target.where == Where::shared && request.target.block != &block;
   }
@@ -313,7 +314,7 @@ class Recorder {
   void fingerprint(BlockRecord& block, WarpRecord& warp, const Request& request);
   void report_init(const Synchronizer& object, const Place& place);
   void find_guesses(const RequestList& list);
-  /// The running thread compares this word, which it may have read plainly in a list before.
+  /// Notes that the running thread compares this word, which it may have read plainly before.
   void note_guess(const Target& target, std::uintptr_t address);
   // Masks that name absent lanes; in exchange.cpp.
   void watch(BlockRecord& block, WarpRecord& warp, const Request& request);
@@ -328,28 +329,27 @@ class Recorder {
   void report_doubtful(const BlockRecord& block, const WarpRecord& warp,
                        const LaneExchanges::Doubt& doubt, int lane, std::uint16_t site);
   // Branches; in branches.cpp.
-  /// These lanes have entered the block at this step of the list.
+  /// Records that these lanes have entered the block at this step of the list.
   void follow(WarpRecord& warp, const RequestList& list, std::uint32_t index, std::uint32_t lanes);
   [[nodiscard]] bool tests_on(const RequestList& list, std::uint32_t index, std::uint32_t lanes);
   void go_on(WarpRecord& warp, const RequestList& list, std::uint32_t stand, std::uintptr_t to);
-  /// The number of the block at which those stand.
+  /// Returns the number of the block at a position.
   [[nodiscard]] std::uint16_t stood_at(const RequestList& list, std::uint32_t stand) const;
-  /// Where a list begins lanes stand where the one before left them.
+  /// Restores the lanes' positions at the end of the previous list.
   void stand_as_before(const WarpRecord& warp);
   void remember_stands(const RequestList& list, WarpRecord& warp) const;
   void end_block(BlockRecord& block);
   void arrived_at(Synchronizer& object, const Place& place);
   void acquire(BlockRecord& block, WarpRecord& warp, const VectorClockRef& from);
-  /// The running thread may hear of lanes of its own warp too: of one that had something copied, or
-  /// held a lock before.
+  /// Acquires knowledge of lanes of the same warp, which released it through a copy or a lock.
   void acquire_own_lanes(const VectorClockRef& from);
-  /// The running thread has read a flag; `acquires`: and goes by it.
+  /// Records that the running thread has read a flag; `acquires`: with acquire semantics.
   void read_flag(std::uintptr_t flag, bool acquires);
-  /// What the running thread's warp knows, its own accesses so far included.
+  /// Returns the knowledge of the running thread's warp, its own accesses included.
   VectorClockRef vector_clock(std::uint32_t clock) const;
   void join_all(BlockRecord& block);
   void heed(BlockRecord& block);
-  /// The warp's next accesses are news to all that have been told so far.
+  /// Advances the warp's clock: later accesses are not covered by earlier releases.
   void tick(BlockRecord& block, WarpRecord& warp);
   // Races and uninitialized reads; in check.cpp and check_write.cpp.
   struct Reach;
@@ -362,7 +362,7 @@ class Recorder {
   /// Of lanes in a row that access memory in a row.
   void check_row(const Reach& reach, std::size_t offset, std::uint32_t lane, std::uint32_t lanes);
   void check_lane(const Reach& reach, std::size_t offset, std::uint32_t lane);
-  // The same at once; in check_row.cpp. False: it takes a closer look.
+  // Vectorized variants; in check_row.cpp. They return false if a check per lane is needed.
   static bool check_at_once(const Reach& reach, std::size_t offset, std::uint32_t lane,
                             std::uint32_t lanes);
   static bool initialized_at_once(const Reach& reach, std::size_t offset, std::size_t bytes);
@@ -372,17 +372,18 @@ class Recorder {
                           bool written);
   static bool keep_overwritten(const Reach& reach, const Together& some, const Common& writes);
   static std::uint32_t known_to_all(const BlockRecord& block, const WarpRecord& warp);
-  /// `bytes`: of the word, those that are accessed.
+  /// Checks an access to `bytes`, a mask, of a word.
   void check_word(const Reach& reach, std::size_t word, std::uint32_t bytes, std::uint32_t thread,
                   std::size_t part);
-  /// Of a word of which some access concerns a part.
+  /// Checks a word that is accessed in part.
   void check_bytes(const Reach& reach, std::size_t word, std::uint32_t bytes, const Cell& me,
                    std::size_t part);
   void check_cells(const Reach& reach, const Cells& cells, const Cell& me, std::size_t part);
   void check_read(const Reach& reach, const Cells& cells, const Cell& me);
   void check_write(const Reach& reach, const Cells& cells, const Cell& me, std::uint32_t value);
   void check_overwritten(const Reach& reach, const Cells& cells, const Cell& me);
-  /// A copy or a tensor core comes to what a thread has written, and no fence made that known.
+  /// Returns true if a copy or a tensor core accesses a thread's write without a proxy fence in
+  /// between.
   [[nodiscard]] bool lacks_fence(const Request& request, const BlockRecord& block,
                                  const Cell& write) const;
   void check_initialized(const Reach& reach, std::uint32_t thread, std::size_t offset);
@@ -393,34 +394,34 @@ class Recorder {
   bool checking_ = false;
   void settle(std::uintptr_t address);
   struct Suspicion {
-    const Thread* thread = nullptr;  // null: there is none
+    const Thread* thread = nullptr;  // null: none
     std::string file, message;
     int line = 0;
   } suspicion_;
-  // The thread that runs.
+  // The running thread.
   const Thread* thread_ = nullptr;
-  const WarpRecord* checked_ = nullptr;  // whose accesses are looked at
-  bool generic_ = false;                 // those of a copy that comes by the way of threads
+  const WarpRecord* checked_ = nullptr;  // warp whose accesses are checked
+  bool generic_ = false;                 // they are a copy's through the generic proxy
   BlockRecord* block_ = nullptr;
   WarpRecord* warp_ = nullptr;
   std::vector<std::unique_ptr<RequestList>> lists_;
-  std::vector<RequestList*> idle_;  // the last released on top: it fits best
+  std::vector<RequestList*> idle_;  // the most recently released is last and fits best
   struct Ahead {
     BlockRecord* block = nullptr;
     WarpRecord* warp = nullptr;
-    int turns = 0;  // of the threads that had given way, since
+    int turns = 0;  // turns of yielded threads since then
   };
   std::vector<Ahead> ahead_;
   Region* last_region_ = nullptr;
   std::uint32_t stretch_ = 0;
-  /// known_to_all() of the warp whose list is checked, once somebody has asked.
+  /// Cached known_to_all() of the warp whose list is checked.
   std::optional<std::uint32_t> known_;
-  /// While a list is checked: where a lane's last comparison of a word stands in it.
+  /// While a list is checked: position of a lane's last comparison of a word.
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
-  std::unordered_set<GuessPlace> guess_places_;  // that this launch has shown to be some
-  // Of the list being flushed: the step at which each lane stands, 0 for none, behind all steps for
-  // where the list before has left it; or at which all stand (0: look at each); and where the lanes
-  // that stood together went from there.
+  std::unordered_set<GuessPlace> guess_places_;  // reads shown to be guesses in this launch
+  // For the list that is flushed: the step at which each lane is, 0 for none, beyond all steps for
+  // positions in the previous list; or the step of all lanes (0: they differ); and the successors
+  // of convergent lanes.
   struct Way {
     std::uint32_t stretch = 0;
     std::uintptr_t to = 0;
@@ -428,24 +429,24 @@ class Recorder {
   };
   std::uint32_t stands_[32] = {};
   std::uint32_t together_ = 0;
-  std::uintptr_t tested_[32] = {};  // by lane: the test of a condition that it has come to
+  std::uintptr_t tested_[32] = {};  // per lane: the last test of a condition that it has reached
   std::vector<Way> ways_;
-  std::uint16_t left_at_[32] = {};  // sites of what the list before has left, by its first lane
-  bool follows_ = false;            // any block so far
+  std::uint16_t left_at_[32] = {};  // sites of positions in the previous list, by their lowest lane
+  bool follows_ = false;            // any basic block so far
   std::set<std::tuple<Kind, std::uint16_t, std::uint16_t, GuessPlace, std::uint8_t>> told_;
   std::unordered_map<std::uintptr_t, std::uint16_t> numbers_;  // of sites
-  std::vector<SiteCount> counts_;                              // by that number
-  // By that number: the last shared load of a list.
+  std::vector<SiteCount> counts_;                              // by site number
+  // By site number: the last shared load of a list.
   struct LastLoad {
     std::uint32_t stretch = 0, lanes = 0;
-    std::uint32_t first = 0, last = 0;  // units of the first and the last of those lanes
-    std::uint64_t sum = 0;              // of all lanes' units
+    std::uint32_t first = 0, last = 0;  // units of its first and last lane
+    std::uint64_t sum = 0;              // sum of all lanes' units
   };
   std::vector<LastLoad> last_loads_;
   Work work_;
-  std::uint64_t requests_ = 0;       // of this launch
-  std::set<const Region*> written_;  // likewise
-  Footprint footprint_;              // likewise
+  std::uint64_t requests_ = 0;       // in this launch
+  std::set<const Region*> written_;  // in this launch
+  Footprint footprint_;              // of this launch
   bool keeps_footprint_ = false;
   bool samples_ = false;  // blocks of this launch may be left out
   WrittenRanges ranges_;  // likewise: what its recorded blocks have written

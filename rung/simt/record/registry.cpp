@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that kernels may access.
+// Registry of the memory that kernels may access.
 #include "rung/simt/record/registry.hpp"
 
 #include <link.h>
@@ -15,16 +15,16 @@
 namespace rung::simt::record {
 namespace {
 
-/// Regions by their first byte. Behind a lock: kernels' accesses come here once a request at most,
-/// and then only for memory that the one before did not touch.
+/// Regions by their first byte. Guarded by a lock: a kernel takes it at most once per request, and
+/// only if the memory differs from that of the previous request.
 struct Registry {
   using Regions = std::map<const std::byte*, std::unique_ptr<Region>, std::less<>>;
   std::mutex mutex;
   Regions live;
   Regions freed;
   Regions program;
-  std::deque<std::unique_ptr<Region>> replaced;  // that someone may still hold
-  std::size_t launches = 0;                      // that are recorded
+  std::deque<std::unique_ptr<Region>> replaced;  // possibly still referenced
+  std::size_t launches = 0;                      // being recorded
   std::uint64_t registered = 0;
 };
 Registry& registry() {
@@ -39,7 +39,7 @@ Region* find_in(const Registry::Regions& regions, const std::byte* address) {
   return address < region->end() || address == region->begin() ? region : nullptr;
 }
 
-/// Of what was freed only its place is remembered, and of so many at most.
+/// Limit of the freed regions that are remembered, by address only.
 constexpr std::size_t max_freed = 16384;
 
 void forget_contents(Region& freed) {
@@ -47,14 +47,14 @@ void forget_contents(Region& freed) {
   freed.initialized = Initialized();
 }
 
-/// Once nobody can hold a region any more.
+/// Destroys replaced regions once none can be referenced.
 void sweep(Registry& all) {
   if (all.launches != 0) return;
   all.replaced.clear();
   while (all.freed.size() > max_freed) all.freed.erase(all.freed.begin());
 }
 
-/// The part of a loaded object that holds the address.
+/// Segment of a loaded object that holds the address.
 struct Segment {
   const std::byte* address;
   const std::byte* begin = nullptr;
@@ -100,8 +100,8 @@ void register_memory(Memory memory) {
   region->memory = std::move(memory);
   const std::lock_guard lock(all.mutex);
   region->serial = ++all.registered;
-  // Nothing that was freed where this lies is known any more. Regions that were freed are apart, as
-  // each was registered when those before had gone.
+  // Freed regions that overlap this one are forgotten. They are disjoint, since each was registered
+  // after its predecessors had gone.
   auto old = all.freed.upper_bound(begin);
   if (old != all.freed.begin() && std::prev(old)->second->end() > begin) --old;
   while (old != all.freed.end() && old->first < region->end()) {
@@ -214,7 +214,7 @@ void expect_no_release() {
 
 namespace {
 
-/// Calls f(initialized, offset, bytes) for the part of live memory that the range is in.
+/// Calls f(initialized, offset, bytes) for the part of the range in live memory.
 template <class F>
 void with_initialized(const void* begin, std::size_t bytes, F f) {
   if (!checking() || bytes == 0) return;
@@ -268,7 +268,7 @@ bool never_written(const void* begin, std::size_t bytes) {
 void copy_initialized(const void* to, const void* from, std::size_t bytes) {
   const auto* begin = static_cast<const std::byte*>(from);
   with_initialized(to, bytes, [&](Initialized& map, std::size_t offset, std::size_t count) {
-    // Not among what was freed: the host's own memory may be there by now.
+    // Freed regions are skipped: host memory may have reused the addresses.
     const Region* source = find_in(registry().live, begin);
     if (source == nullptr || !source->initialized) {
       map.set(offset, count, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that kernels may access, as the recorder sees it. Internal to simt/.
+// Registry of the memory that kernels may access, as the recorder uses it. Internal to simt/.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ struct Region {
   enum class State : std::uint8_t { live, freed, program };  // program: a loaded object's data
   Memory memory;
   State state = State::live;
-  std::uint64_t serial = 0;  // in order of registration
-  Initialized initialized;   // empty: all of it is
-  Shadow shadow;             // made at the first access that is checked
+  std::uint64_t serial = 0;  // registration order
+  Initialized initialized;   // empty: all bytes are initialized
+  Shadow shadow;             // allocated at the first checked access
 
   [[nodiscard]] const std::byte* begin() const {
     return static_cast<const std::byte*>(memory.begin);
@@ -25,12 +25,12 @@ struct Region {
   [[nodiscard]] const std::byte* end() const { return begin() + memory.bytes; }
 };
 
-/// The region that holds this address: live memory first, then what was freed, then data of the
-/// program; null: none does. Stays valid until no launch is recorded, or the session ends.
+/// Returns the region that holds this address: live memory first, then freed memory, then data of
+/// the program; null if there is none. Valid until no launch is recorded, or the session ends.
 Region* find_region(const void* address);
-/// The live region that ends nearest before the address, or begins nearest behind it.
+/// Returns the live region nearest to the address, before or behind it.
 const Region* nearest_region(const void* address);
-/// A launch is recorded: regions and what is remembered of them stay for as long.
+/// Keeps regions alive while a launch is recorded.
 class RegionsInUse {
  public:
   RegionsInUse();
@@ -38,14 +38,14 @@ class RegionsInUse {
   RegionsInUse(const RegionsInUse&) = delete;
   RegionsInUse& operator=(const RegionsInUse&) = delete;
 };
-/// Makes the region's shadow, once.
+/// Returns the region's shadow; allocates it at the first call.
 Shadow& shadow_of(Region& region);
 
-/// At a session's begin and end: what was freed and all shadows are forgotten.
+/// Forgets freed regions and all shadows, at the begin and the end of a session.
 void forget_history();
-/// Live memory that a program should have freed and has not.
+/// Returns live memory that the program should have freed.
 std::vector<Memory> still_allocated();
-/// What lives now must not be freed.
+/// Excludes memory that is live now from the leak check.
 void expect_no_release();
 
 }  // namespace rung::simt::record

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of a cluster that end while others may still access their shared memory, which ends with
-// them: an access has to be known to a thread of its owner before that ends, whatever happens to
-// come first here.
+// Detects accesses to the shared memory of a cluster's block that may have exited: an access must
+// happen before the end of its owner, in this and in every other order.
 #include "rung/simt/record/finding_text.hpp"
 #include "rung/simt/record/findings.hpp"
 #include "rung/simt/record/recorder.hpp"
@@ -34,7 +33,7 @@ void Recorder::note_remote(const BlockRecord& block, const WarpRecord& warp,
 
 void Recorder::end_remote(BlockRecord& block) {
   if (block.remote_uses.empty()) return;
-  bool waits = false;  // some thread, for the cluster's barrier at which it has arrived last
+  bool waits = false;  // some thread waits for the cluster barrier at which it last arrived
   for (const Thread& thread : block.block->threads) waits |= !thread.at_cluster;
   for (const RemoteUse& use : block.remote_uses) {
     bool known = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A report as JSON and as text.
+// Formats a report as JSON and as text.
 #include <string>
 
 #include "rung/core/text.hpp"
@@ -33,7 +33,7 @@ std::string triple(const uint3& v) {
   return "[" + std::to_string(v.x) + "," + std::to_string(v.y) + "," + std::to_string(v.z) + "]";
 }
 
-/// An object that grows by a field at a time.
+/// Builder of a JSON object.
 class Fields {
  public:
   Fields& raw(const char* name, const std::string& value) {
@@ -139,7 +139,7 @@ std::string mean_lanes(const Counters& c) {
              : std::to_string(static_cast<double>(c.active_lanes) / static_cast<double>(requests));
 }
 
-/// Floating operations by kind.
+/// Returns floating-point operations by kind.
 Fields operations(const Arithmetic& a) {
   Fields out;
   out.number("total", a.operations()).number("additions", a.additions);
@@ -158,14 +158,14 @@ std::string one_line(const Line& line) {
   return out.whole();
 }
 
-/// "null" where there was nothing to divide by.
+/// Formats of / by; "null" if `by` is 0.
 std::string ratio(std::uint64_t of, std::uint64_t by) {
   if (by == 0) return "null";
   return std::to_string(static_cast<double>(of) / static_cast<double>(by));
 }
 
-/// Bytes by where they came from: asked of global memory by threads, moved for that in whole
-/// sectors, and of those what no cache could have kept.
+/// Returns bytes by level: requested of global memory by threads, moved in whole sectors, and
+/// compulsory for any cache.
 std::string levels(const Work& work) {
   constexpr std::uint64_t sector = 32;
   const Counters& c = work.totals;
@@ -183,7 +183,7 @@ std::string levels(const Work& work) {
   return out.whole();
 }
 
-/// Returns the figures of the model of the caches; null where a launch was too large to replay.
+/// Returns the counters of the cache model; null if a launch was too large to replay.
 std::string caches(const Work& work) {
   if (!work.caches_known) return "null";
   const Counters& c = work.totals;
@@ -200,7 +200,7 @@ std::string caches(const Work& work) {
   return out.whole();
 }
 
-/// Basic blocks that the busiest block and warp entered, over the mean of all; null: not known.
+/// Returns the basic blocks entered by the busiest block and warp over the mean; null if unknown.
 std::string balance(const Work& work) {
   const auto real = [](double value) { return value == 0 ? "null" : std::to_string(value); };
   Fields out;
@@ -209,7 +209,7 @@ std::string balance(const Work& work) {
   return out.whole();
 }
 
-/// What keeps warps waiting, from which `rung explain` bounds the time.
+/// Returns the causes of waiting from which `rung explain` bounds the time.
 std::string waits(const Waits& w) {
   Fields longest;
   longest.number("memory", w.longest.memory).number("cache", w.longest.cache);
@@ -267,12 +267,12 @@ std::string one_kernel(const Kernel& kernel) {
   out.raw("waits", waits(kernel.waits));
   out.raw("reuse", ratio(c.shared_load_bytes, c.global_load_bytes + c.bulk_load_bytes));
   out.raw("bytes", levels(kernel));
-  // Null: not told, or there were none.
+  // Null: unknown, or no branches.
   out.raw("branch_efficiency",
           kernel.totals.branches == 0 ? "null" : std::to_string(kernel.branch_efficiency()));
   out.raw("active_lanes", mean_lanes(kernel.totals));
   out.raw("thread_inst_executed_per_inst_executed", std::to_string(kernel.lanes_per_instruction()));
-  // Null: nobody could read the code.
+  // Null: the code could not be disassembled.
   Fields done = operations(kernel.arithmetic);
   done.number("integer", kernel.arithmetic.integer);
   done.raw("exact", kernel.arithmetic_exact ? "true" : "false");
@@ -342,7 +342,7 @@ std::string to_text(const Finding& f) {
     const auto same = [](const uint3& a, const uint3& b) {
       return a.x == b.x && a.y == b.y && a.z == b.z;
     };
-    // Of many who have read there it is not known who they were.
+    // For one of many readers the exact thread is unknown.
     const bool known = !same(f.block, f.other_block) || !same(f.thread, f.other_thread);
     if (f.kind == Kind::race && !known) {
       const bool own_init = f.advice.starts_with("fence.mbarrier_init");

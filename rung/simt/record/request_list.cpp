@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list that a warp's lanes walk along.
+// Lists of the accesses that a warp's lanes make.
 #include "rung/simt/record/request_list.hpp"
 
 #include <algorithm>
@@ -59,14 +59,15 @@ std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {
       steps_[used_].next = 0;
       linear_ = false;
     }
-    // Its neighbor in memory is not its successor: a gap, at which no walk goes on by itself.
+    // Steps that are adjacent in memory but not successors are separated by a gap that matches no
+    // access.
     steps_[at++].site = 0;
   }
   Step& step = steps_[at];
   step.site = site;
   step.next = 0;
   if (!linear_) {
-    steps_[at + 1].site = 0;  // what is left over there belongs to no list
+    steps_[at + 1].site = 0;  // leftover steps belong to no list
     step.next = steps_[index].next;
     steps_[index].next = at;
   }
@@ -76,7 +77,7 @@ std::uint32_t RequestList::insert(std::uint32_t index, std::uintptr_t site) {
   return at;
 }
 
-/// Four steps' units by lane, rows apart, become units by step.
+/// Transposes four rows of units by lane to units by step.
 void RequestList::turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_lanes]) {
   for (std::size_t lane = 0; lane < warp_lanes; lane += 4) {
     Vector rows[4];
@@ -99,8 +100,8 @@ void RequestList::turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_l
 void RequestList::take(std::uint32_t group) {
   taken_ = group;
   std::uint32_t* const units = units_.get() + std::size_t{group} * group_steps;
-  // Mostly all lanes are there, in step. What is not there never is part of a progression without
-  // being its first or last: the units that are used are below 2^31.
+  // Usually all lanes are active and in step. An inactive lane cannot be in a progression except as
+  // its first or last: valid units are below 2^31.
   for (std::uint32_t half = 0; half < group_steps; half += 4) {
     std::uint32_t* next = units + half;
     const auto load = [&] {
@@ -146,7 +147,7 @@ void RequestList::gather(std::uint32_t index, Request& request) {
     }
     std::memcpy(request.units, group_.units[i], sizeof(request.units));
   } else {
-    // Where lists are not linear neighbors in memory do not follow each other.
+    // Adjacent steps of a non-linear list are not successors.
     std::uint32_t* unit = units_.get() + index;
     for (std::size_t lane = 0; lane < warp_lanes; ++lane) {
       request.units[lane] = unit[lane * row];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list that a warp's lanes walk along. Internal to simt/.
+// List of the accesses that a warp's lanes make. Internal to simt/.
 //
-// While every lane does the same, steps are in memory in the order in which they are walked (the
-// list is linear), and what a list before left there is tried first. When a lane does something
-// between two steps, its steps go behind the last one, and links tell the order.
+// While all lanes take the same path, steps are stored in execution order (the list is linear), and
+// steps of the previous list are tried first. If a lane inserts a step between two others, it is
+// appended, and links give the order.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,22 @@ namespace rung::simt::record {
 class RequestList {
  public:
   static constexpr std::uint32_t capacity = 1024;
-  /// And steps with which lanes end, a gap before each: they cannot wait for others.
+  /// Capacity plus final steps of lanes that end, which cannot wait for others, with a gap before
+  /// each.
   static constexpr std::uint32_t room = capacity + 4 + 2 * warp_lanes;
   RequestList();
 
-  /// Where lanes start: before the first step.
+  /// Returns the position before the first step, where lanes start.
   [[nodiscard]] Step* start() const { return steps_.get(); }
   [[nodiscard]] std::uint32_t* units_of(int lane) const {
     return units_.get() + static_cast<std::size_t>(lane) * row;
   }
-  /// From now on there is room for what lanes write.
+  /// Allocates memory for written values.
   void keep_values();
-  /// What makes four times the address of a unit that of its value; 0: values are not kept.
+  /// Returns the offset from four times a unit's address to that of its value; 0: values are not
+  /// kept.
   [[nodiscard]] std::uintptr_t values() const { return values_from_units_; }
-  /// By lane, in rows as units: what they wrote at this step.
+  /// Returns the values written at this step, by lane in rows as the units are.
   [[nodiscard]] const std::uint32_t* values_at(std::uint32_t index) const {
     return values_.as<std::uint32_t>() + std::size_t{index} * value_words;
   }
@@ -43,33 +45,34 @@ class RequestList {
   [[nodiscard]] Target& target(std::uint32_t index) const { return targets_[index]; }
   [[nodiscard]] bool full() const { return used_ + 3 >= capacity; }
   [[nodiscard]] bool linear() const { return linear_; }
-  /// The next step; 0: there is none.
+  /// Returns the successor of a step; 0: none.
   [[nodiscard]] std::uint32_t after(std::uint32_t index) const {
     if (!linear_) return steps_[index].next;
     return index < used_ ? index + 1 : 0;
   }
 
-  /// A lane has come as far as this by itself.
+  /// Notes that a lane has advanced to this step on the fast path.
   void reach(const Step* step) {
     if (linear_ && index_of(step) > used_) used_ = index_of(step);
   }
-  /// A step behind `index`, to be filled in.
+  /// Inserts a step behind `index`, to be filled in by the caller, and returns its index.
   std::uint32_t insert(std::uint32_t index, std::uintptr_t site);
-  /// Returns whether a step of this site may be in the list.
+  /// Returns false if no step of this site is in the list.
   [[nodiscard]] bool may_hold(std::uintptr_t site) const {
     const std::size_t hash = hash_of(site);
     return (present_[hash / 64] >> (hash % 64) & 1) != 0;
   }
-  /// Takes the units of a step out, and says which lanes were there. Each step once until reset().
+  /// Moves the units of a step to the request and sets its active lanes. Once per step until
+  /// reset().
   void gather(std::uint32_t index, Request& request);
-  /// No lane has walked it. A linear list's steps are kept, to be tried.
+  /// Empties the list. The steps of a linear one are kept as candidates unless `forget`.
   void reset(bool forget);
 
  private:
-  // Rows of units are apart by an odd number of cache lines, so that a step's 32 fall into
-  // different sets of the cache.
+  // Rows of units are an odd number of cache lines apart, so that a step's 32 units map to
+  // different cache sets.
   static constexpr std::size_t row = capacity + 80;
-  /// Takes the units of some steps that are adjacent out.
+  /// Moves the units of a group of adjacent steps.
   void take(std::uint32_t group);
   static void look_for_halves(Request& request);
   static void turn(const std::uint32_t* units, std::uint32_t (*steps)[warp_lanes]);
@@ -78,10 +81,10 @@ class RequestList {
   std::unique_ptr<Step[]> steps_;
   std::unique_ptr<Target[]> targets_;
   std::unique_ptr<std::uint32_t[]> units_;
-  LazyMemory values_;  // only of steps that write
+  LazyMemory values_;  // only for writes
   std::uintptr_t values_from_units_ = 0;
-  // Of the steps taken_ * 8 to taken_ * 8 + 7: the units of the first lane and the last, how far
-  // lanes are apart, and whether all are (0) so. Where some are not, the units by step and lane.
+  // For steps taken_ * 8 to taken_ * 8 + 7: units of the first and the last lane, their stride, and
+  // whether all lanes conform (0). Otherwise the units by step and lane.
   static constexpr std::uint32_t group_steps = 8;
   struct Group {
     std::uint32_t first[group_steps], last[group_steps], stride[group_steps], odd[group_steps];
@@ -89,9 +92,9 @@ class RequestList {
   };
   alignas(64) Group group_;
   std::uint32_t taken_ = ~std::uint32_t{0};
-  std::uint32_t used_ = 0;  // the last step in memory
+  std::uint32_t used_ = 0;  // last used slot
   bool linear_ = true;
-  std::uint64_t present_[16] = {};  // by a hash of their sites: steps that may be there
+  std::uint64_t present_[16] = {};  // Bloom filter of the steps' sites.
 };
 
 }  // namespace rung::simt::record

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the checks of a request look at: the memory that it accesses, and what is remembered of it.
-// Internal to simt/.
+// View of a request for the checks: the accessed memory and its shadow. Internal to simt/.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +11,10 @@
 
 namespace rung::simt::record {
 
-/// A request's view of the memory that it accesses.
+/// A request with the memory that it accesses.
 struct Recorder::Reach {
   const Request& request;
-  const BlockRecord& block;  // of the warp
+  const BlockRecord& block;  // block of the warp
   const WarpRecord& warp;
   std::uint64_t* writes;
   std::uint64_t* reads;
@@ -27,11 +26,11 @@ struct Recorder::Reach {
   const std::byte* memory;
   Initialized* initialized;
   std::uint32_t clock;
-  std::uint32_t known;  // up to this clock each lane knows what its block has done
+  std::uint32_t known;  // clock up to which each lane knows its block's accesses
   bool is_read;
-  bool is_atomic;  // or volatile: never in a race with its like
+  bool is_atomic;  // or volatile: does not race with its kind
 
-  /// What is remembered of a write.
+  /// Returns the state that a write of this request leaves.
   [[nodiscard]] Cell::State state() const {
     switch (request.step.access) {
       case Access::block_atomic:
@@ -49,7 +48,7 @@ struct Recorder::Reach {
         return Cell::one;
     }
   }
-  /// Returns whether the write before and this access are atomic to each other.
+  /// Returns true if the previous write and this access are atomic with respect to each other.
   [[nodiscard]] bool both_atomic(const Cell& write) const {
     if (!is_atomic) return false;
     const bool scoped = write.state == Cell::block_atomic || is_of_block(request.step.access);
@@ -58,7 +57,7 @@ struct Recorder::Reach {
            (!scoped || write.owner == block.number);
   }
 
-  /// Returns whether what the cell tells happened before what the warp's `thread` does now.
+  /// Returns true if the cell's access happens before the current access of the warp's `thread`.
   [[nodiscard]] bool ordered(const Cell& before, std::uint32_t thread) const {
     if (before.state == Cell::copying) {
       return request.step.access == Access::landed && before.thread == thread;
@@ -75,8 +74,8 @@ struct Recorder::Reach {
     return warp.synced[before.thread % 32] > before.clock &&
            warp.synced[thread % 32] > before.clock;
   }
-  /// Returns whether the bulk copy that wrote there is known to have landed. What its own thread
-  /// did before it started the copy may be looked at later.
+  /// Returns true if the bulk copy that wrote there is known to have landed. Accesses of its own
+  /// thread before the copy's start may be checked later.
   [[nodiscard]] bool landed(const Cell& copy, std::uint32_t thread) const {
     if (copy.owner != block.number) {
       const Clocks* clocks = warp.remote != nullptr ? warp.remote->of(copy.owner) : nullptr;
@@ -85,11 +84,11 @@ struct Recorder::Reach {
     if (warp.known.copies.has(copy.clock)) return true;
     return copy.thread == thread && clock <= block.copies[copy.clock - 1];
   }
-  /// The warp's first, in its block.
+  /// Returns the index in its block of the warp's first thread.
   [[nodiscard]] std::uint32_t first_thread() const {
     return static_cast<std::uint32_t>(&warp - block.warps.data()) * warp_lanes;
   }
-  /// Where one lane of a request has just read, another one has, too.
+  /// Marks the cell of a lane's read as read by another lane, too.
   void read_by_another_lane(std::size_t offset, std::uint32_t lane) const {
     const std::uint32_t thread = first_thread() + lane;
     const auto add = [&](std::uint64_t& read, std::uint64_t& other) {
@@ -112,7 +111,7 @@ struct Recorder::Reach {
       }
     }
   }
-  /// Returns whether the lane itself was the last to write there: the word, or its first byte.
+  /// Returns true if the lane itself was the last to write the word, or its first byte.
   [[nodiscard]] bool wrote(std::size_t offset, std::uint32_t lane) const {
     const std::size_t word = offset / word_bytes;
     const bool in_bytes = state_of(reads[word]) == Cell::in_bytes;
@@ -120,23 +119,24 @@ struct Recorder::Reach {
     return write.state != Cell::none && write.owner == block.number &&
            write.thread == first_thread() + lane;
   }
-  /// What the lane has written to part `part` of its words; else what there is now.
+  /// Returns the lane's written value of part `part` of its words, or the current memory contents.
   [[nodiscard]] std::uint32_t value(std::size_t word, std::uint32_t lane, std::size_t part) const {
     if (request.values != nullptr) return request.values[lane * RequestList::value_row() + part];
     std::uint32_t now = 0;
     std::memcpy(&now, memory + word * word_bytes, sizeof(now));
     return now;
   }
-  /// The same of several warps of a block that have read.
+  /// Returns true if the reads of several warps of a block happen before this access.
   [[nodiscard]] bool ordered_block(const Cell& before) const {
     if (before.owner != block.number) {
-      // Which of its warps is not kept: knowing any of the block is taken for knowing all.
+      // The warps are not recorded: knowledge of any access of the block is taken as knowledge of
+      // all.
       return warp.remote != nullptr && warp.remote->of(before.owner) != nullptr;
     }
     return before.clock != (block.interval & Cell::max_clock) || block.partial;
   }
-  /// Where only some warps have met others since: one reader is kept with its clock, and judged for
-  /// all.
+  /// Returns the same if only some warps have synchronized since: one reader is stored with its clock, and
+  /// stands for all.
   [[nodiscard]] bool ordered_block(const Cell& before, const Cell& other,
                                    std::uint32_t thread) const {
     if (!ordered_block(before)) return false;
@@ -144,19 +144,19 @@ struct Recorder::Reach {
     return before.owner != block.number || !is_current(before) || !kept ||
            other.owner != block.number || ordered(other, thread);
   }
-  /// Returns whether several warps of the block have read since all have met last.
+  /// Returns true if several warps of the block have read since the last barrier of all.
   [[nodiscard]] bool is_current(const Cell& before) const {
     return before.clock == (block.interval & Cell::max_clock);
   }
 };
 
-/// The cells of a word or of a byte, whichever is checked.
+/// The cells of the checked word or byte.
 struct Recorder::Cells {
   std::uint64_t& write;
   std::uint64_t& read;
-  std::uint64_t& other;    // another reader, where `read` stands for several; or Cell::overwritten
-  std::uint32_t& kept;     // the word's value ...
-  std::uint32_t bits;      // ... and which of its bits these cells are of
+  std::uint64_t& other;    // another reader if `read` stands for several; or Cell::overwritten
+  std::uint32_t& kept;     // value of the word ...
+  std::uint32_t bits;      // ... and its bits that these cells cover
   std::uintptr_t address;  // of the word or the byte
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beginning and ending a session, and what it has found.
+// Begin and end of a session, and its results.
 #include "rung/simt/record/session.hpp"
 
 #include <algorithm>
@@ -21,16 +21,16 @@ constinit std::atomic<unsigned> mode{0};
 
 namespace {
 
-/// Enough for any reader.
+/// Limit of reported findings.
 constexpr std::size_t max_findings = 1000;
 
 using Sites = std::unordered_map<std::uintptr_t, SiteCount>;
 
-/// A kernel's counts, by site until the session ends: finding lines takes a while.
+/// A kernel's counts, by site until the session ends: looking up source lines is slow.
 struct Counted {
   Kernel kernel;
   Sites sites;
-  std::vector<Sites> each;  // of the launches that are listed
+  std::vector<Sites> each;  // of the listed launches
 };
 
 struct Session {
@@ -39,15 +39,16 @@ struct Session {
   ThreadOrder order_before;
   Report report;
   std::vector<Counted> counted;
-  std::unordered_map<const void*, std::size_t> kernels;  // by their code
-  std::atomic<std::uint64_t> added = 0;                  // findings, repeated ones too
+  std::unordered_map<const void*, std::size_t> kernels;  // by code address
+  std::atomic<std::uint64_t> added = 0;                  // findings, repetitions included
 };
 Session& session() {
   static Session& one = *new Session;
   return one;
 }
 
-/// Of a race, and of a barrier in two branches, it does not matter which side is reported first.
+/// Returns true for equal findings. For races and divergent barriers the order of the sides is
+/// ignored.
 bool same(const Finding& a, const Finding& b) {
   if (a.kind != b.kind || a.space != b.space) return false;
   const auto here = [](const Finding& f) { return std::tie(f.file, f.line); };
@@ -61,7 +62,7 @@ std::uint64_t volume(const dialect::dim3& extent) {
   return std::uint64_t{extent.x} * extent.y * extent.z;
 }
 
-/// The branch that ends a block. One that always went on to the same place ended in none.
+/// Returns counters of the branch that ends a basic block; none if it has a single successor.
 Counters branch_of(const SiteCount& count, bool both_ways) {
   Counters branch;
   branch.branches = both_ways ? count.ways : 0;
@@ -69,12 +70,12 @@ Counters branch_of(const SiteCount& count, bool both_ways) {
   return branch;
 }
 
-/// Where the branch is: mostly in front of the next block.
+/// Returns the source location of the branch, mostly in front of the next block.
 const Source& source_of_branch(std::uintptr_t block, const std::set<std::uintptr_t>& blocks) {
   const Source& begin = source_of(block);
   const auto next = blocks.upper_bound(block);
-  constexpr std::uintptr_t call_bytes = 5;  // of the hook, behind which a block's site is
-  constexpr std::uintptr_t far = 4096;      // another function, perhaps
+  constexpr std::uintptr_t call_bytes = 5;  // of the hook's call, behind which a block's site is
+  constexpr std::uintptr_t far = 4096;      // beyond it, probably another function
   if (next == blocks.end() || *next - block > far) return begin;
   const Source& end = source_of(*next - call_bytes);
   return end.of_a_kernel && end.file == begin.file ? end : begin;
@@ -88,7 +89,7 @@ Visits visits_of(const Sites& sites) {
   return visits;
 }
 
-/// Needs the visits of all launches together: they tell which code belongs to the kernel.
+/// Adds the arithmetic. Needs the counts of all launches, which show the code of the kernel.
 void add_arithmetic(Counted& counted, std::map<std::pair<std::string, int>, Line>& lines) {
   Kernel& kernel = counted.kernel;
   const Visits visits = visits_of(counted.sites);
@@ -148,13 +149,13 @@ void add_lines(Counted& counted) {
     for (const auto& [site, count] : counted.each[i]) {
       if (!source_of(site).of_a_kernel) continue;
       counted.kernel.each[i].totals += count.counters;
-      // Whether it is a branch all launches together tell.
+      // Whether a block ends in a branch is known only from all launches.
       counted.kernel.each[i].totals += branch_of(count, counted.sites[site].both_ways);
     }
   }
 }
 
-/// The counts of the launch's kernel; behind the lock.
+/// Returns the counts of the launch's kernel; the caller holds the lock.
 Counted& counted_of(Session& one, const Launch& launch) {
   const void* const identity =
       launch.identity != nullptr ? launch.identity(launch.data) : launch.kernel;
@@ -166,7 +167,7 @@ Counted& counted_of(Session& one, const Launch& launch) {
   return one.counted[at->second];
 }
 
-/// Adds what launches have in common with a kernel.
+/// Adds a launch's totals to a kernel's.
 void add_work(Work& kernel, const Work& launch) {
   kernel.warps += launch.warps;
   kernel.divergent_warps += launch.divergent_warps;
@@ -183,7 +184,7 @@ void add_work(Work& kernel, const Work& launch) {
   kernel.warp_imbalance = std::max(kernel.warp_imbalance, launch.warp_imbalance);
 }
 
-/// What has been found and counted, with lines; behind the lock.
+/// Returns the session's results with source lines; the caller holds the lock.
 Report collect(Session& one) {
   for (Finding& finding : one.report.findings) {
     if (finding.kind == Kind::race && finding.advice.empty()) finding.advice = race_advice(finding);
@@ -301,7 +302,7 @@ namespace {
 std::atomic<Completer> completer{nullptr};
 std::atomic<const LaunchSource*> source_of_launches{nullptr};
 
-/// Puts the program's call in place of the lines of a library's kernel.
+/// Replaces the source lines of a library's kernel by the program's call.
 void show_call(Finding& finding) {
   finding.file = finding.launch_file;
   finding.line = finding.launch_line;
@@ -312,9 +313,9 @@ void show_call(Finding& finding) {
   finding.advice = "pass " + finding.kernel + " no memory that it writes while it reads it";
 }
 
-/// Of what both have found the better example is kept, with the racers of both.
+/// Merges two equal findings: keeps the better example and the racers of both.
 void merge(Finding& known, Finding&& more) {
-  // A race may be seen from both sides in one launch.
+  // A launch may have a race in both orders.
   const bool reversed = known.line != more.line || known.file != more.file;
   const std::uint64_t times = known.times + (reversed ? 0 : more.times);
   Racers racers = known.racers;

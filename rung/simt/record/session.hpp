@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recording session: what its launches have added. Internal to simt/.
+// Recording session: accumulates its launches. Internal to simt/.
 #pragma once
 
 #include <atomic>
@@ -11,33 +11,33 @@
 
 namespace rung::simt::record {
 
-/// What launches want to know at once.
+/// Bit flags of the active session, read by launches.
 enum Mode : unsigned { recording = 1, counting = 2, checks = 4 };
 extern std::atomic<unsigned> mode;
-/// Returns whether a launch has to be followed: a session that neither counts nor checks only keeps
-/// what others find.
+/// Returns true if launches must be recorded: a session without counters and checks only collects
+/// findings from elsewhere.
 inline bool follows_launches() {
   return (mode.load(std::memory_order_relaxed) & (counting | checks)) != 0;
 }
 
-/// Has the launcher complete a finding (complete_findings()).
+/// Calls the launcher's completer on a finding (complete_findings()).
 void complete(const void* data, const Memory* memory, Finding& finding);
-/// What the launcher has given to complete_launches(); null: nothing.
+/// Returns the callbacks passed to complete_launches(); null: none.
 const LaunchSource* launch_source();
 
 /// Returns the GPU whose caches are modeled.
 const Chip& modeled_chip();
-/// Returns a block's shared memory, dynamic and static, as far as that is known: the gap between
-/// them is unowned.
+/// Returns the bytes of a block's dynamic and static shared memory used so far; the gap between
+/// them is out of bounds.
 std::uint64_t shared_bytes(const Launch& launch);
 
-/// A launch is done, and this is what was counted, by site; `work` has no totals yet.
+/// Adds a completed launch with its counts by site; `work` has no totals yet.
 void add_launch(const Launch& launch, Work work,
                 const std::unordered_map<std::uintptr_t, SiteCount>& counts);
 
-/// A launch has run that was not recorded.
+/// Adds a launch that was not recorded.
 void add_unrecorded(const Launch& launch);
-/// How often add() has been called.
+/// Returns the number of calls of add().
 std::uint64_t findings_added();
 
 }  // namespace rung::simt::record

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the recorder remembers of memory: who wrote and who read each word last, and which bytes
-// anybody has written. Internal to simt/.
+// Shadow memory: last writer and readers of each word, and the initialized bytes. Internal to
+// simt/.
 //
-// A word has cells, and each of its bytes only once an access concerns a part of the word. So words
-// that are always accessed whole, which is usual, cost little, and bytes of one word that belong to
-// different threads are told apart.
+// A word has cells; its bytes get their own only once an access covers a part of the word. So words
+// that are always accessed whole, the usual case, are cheap, and bytes of one word that belong to
+// different threads are distinguished.
 //
-// Cells are reset lazily: a chunk whose era is not the current one is as new. Workers on several OS
-// threads share the cells of global memory without locks: what is lost then is a record, which may
-// hide a race but cannot make one up.
+// Cells are reset lazily: a chunk of an older era counts as empty. Workers on several OS threads
+// share the cells of global memory without locks: a lost update may hide a race but cannot cause a
+// false report.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@
 
 namespace rung::simt::record {
 
-/// Zeroed memory of which only the touched pages cost anything.
+/// Zero-initialized memory; untouched pages cost nothing.
 class LazyMemory {
  public:
   LazyMemory() = default;
@@ -43,13 +43,13 @@ inline constexpr std::size_t word_bytes = 4;
 inline constexpr std::size_t chunk_bytes = 1024;
 inline constexpr std::size_t chunk_words = chunk_bytes / word_bytes;
 
-/// One bit a byte: whether anybody has written it.
+/// Initialized bits, one per byte.
 class Initialized {
  public:
   Initialized() = default;
   explicit Initialized(std::size_t bytes) : bits_((bytes + 63) / 64 * 8) {}
   explicit operator bool() const { return static_cast<bool>(bits_); }
-  /// Returns whether all of `count` bytes from `offset` on have been.
+  /// Returns true if all `count` bytes from `offset` on are initialized.
   [[nodiscard]] bool all(std::size_t offset, std::size_t count) const {
     while (count != 0) {
       const std::size_t bit = offset % 64;
@@ -61,7 +61,7 @@ class Initialized {
     }
     return true;
   }
-  /// Returns whether none of them has been.
+  /// Returns true if none of the bytes is initialized.
   [[nodiscard]] bool none(std::size_t offset, std::size_t count) const;
   void set(std::size_t offset, std::size_t count, bool value);
 
@@ -70,7 +70,7 @@ class Initialized {
   LazyMemory bits_;
 };
 
-/// The cells of a word's bytes.
+/// Cells of a word's bytes.
 struct ByteCells {
   std::uint64_t writes[word_bytes], reads[word_bytes], others[word_bytes];
 };
@@ -81,15 +81,15 @@ struct Shadow {
   explicit operator bool() const { return bytes != 0; }
 
   std::size_t bytes = 0;
-  LazyMemory writes;  // std::uint64_t a word; what the bits mean: cell.hpp
+  LazyMemory writes;  // std::uint64_t per word; encoding in cell.hpp
   LazyMemory reads;
-  LazyMemory others;   // likewise: another reader than the one in `reads`, if that is of several
-  LazyMemory by_byte;  // ByteCells a word, while its reads say so
-  LazyMemory values;   // std::uint32_t a word: what the last plain write left there
-  LazyMemory eras;     // std::uint32_t a chunk
+  LazyMemory others;   // a second reader if `reads` stands for several
+  LazyMemory by_byte;  // ByteCells per word, if its reads say so
+  LazyMemory values;   // std::uint32_t per word: value of the last plain write
+  LazyMemory eras;     // std::uint32_t per chunk
 };
 
-/// Empties the cells of a chunk that were left by another era.
+/// Clears the cells of a chunk that belong to another era.
 inline void touch(std::uint64_t* writes, std::uint64_t* reads, std::uint32_t& era,
                   std::uint32_t now, std::size_t chunk) {
   if (era == now) return;

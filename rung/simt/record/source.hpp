@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a site to its line in the source. Internal to simt/.
+// Maps a site to its source line. Internal to simt/.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,12 @@
 
 namespace rung::simt::record {
 
-/// Where memory was allocated.
+/// Returns where memory was allocated.
 Source source_of(const Memory& memory);
 
-/// The line of a kernel that accesses there, through whatever inlined accessors. Remembered.
+/// Returns the kernel's source line of a site, skipping inlined accessors. Cached.
 const Source& source_of(std::uintptr_t site);
-/// Returns whether a statement of the source begins with code from here to before `end`. False
-/// without debug information.
+/// Returns true if a source statement begins in [begin, end). False without debug information.
 bool begins_statement(std::uintptr_t begin, std::uintptr_t end);
 
 }  // namespace rung::simt::record

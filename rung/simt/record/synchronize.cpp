@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads learn of each other when they synchronize.
+// Happens-before edges of synchronization.
 //
-// Before anybody is told anything, the warps that tell are flushed: what they have accessed is in
-// the shadow cells under the clock that the others hear of.
+// A release first flushes the releasing warps: their accesses are then in the shadow cells, under
+// the clock that the acquiring threads receive.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -22,7 +22,7 @@ std::size_t index_of(const BlockRecord& block, const WarpRecord& warp) {
 
 void Recorder::tick(BlockRecord& block, WarpRecord& warp) {
   if (++warp.clock <= Cell::max_clock) return;
-  // Cells cannot hold it: everything before is forgotten, which may hide a race but tells no lie.
+  // Clock overflow: the history is forgotten, which may hide a race but causes no false report.
   launch_->new_era();
   ++block.era;
   for (WarpRecord& other : block.warps) other.known[index_of(block, warp)] = 0;
@@ -43,8 +43,8 @@ std::uint32_t Recorder::clock_now() const {
     return step.clock + (step.access == Access::marker ? 1 : 0);
   };
   std::uint32_t clock = behind(*tracer.last);
-  // What a lane does between two steps of others is behind its own marks: the step that it comes to
-  // then, which those others have left, may have an earlier clock.
+  // A lane that inserts steps follows its own marks: the step that it reaches next, left by other
+  // lanes, may have an earlier clock.
   if (const RequestList* const list = warp_->list; list != nullptr && !list->linear()) {
     const std::uint32_t* const units = list->units_of(thread_->lane);
     for (std::uint32_t i = list->after(0); i != 0; i = list->after(i)) {
@@ -88,7 +88,7 @@ void Recorder::join_all(BlockRecord& block) {
     warp.stale_wait = 0;
     tick(block, warp);
     std::fill(std::begin(warp.synced), std::end(warp.synced), warp.clock);
-    if (pending != nullptr) {  // a fence of any of them does from now on
+    if (pending != nullptr) {  // a later fence by any of these lanes acquires it
       warp.pending = pending;
       warp.pending_lanes = ~std::uint32_t{0};
     }
@@ -101,7 +101,8 @@ void Recorder::join_all(BlockRecord& block) {
   block.partial = false;
 }
 
-/// A warp that has come whole is looked at before others go on: what it wrote is still there.
+/// Processes a warp that has arrived whole before others proceed: the values that it wrote are
+/// still in memory.
 void Recorder::block_arrived() {
   const auto live = static_cast<std::uint32_t>(std::popcount(~thread_->warp->exited));
   if (!checking_ || ++warp_->at_barrier < live) return;
@@ -171,7 +172,7 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask, bool exchanges) 
   }
   if ((warp.pending_lanes & mask) != 0) warp.pending_lanes |= mask;
   if (!warp.any_told) return;
-  // What one of them knows of the warp's others all do now.
+  // Knowledge of the warp's other lanes that one of these lanes has now extends to all.
   std::uint32_t told = 0;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     told = std::max(told, warp.told[__builtin_ctz(left)]);
@@ -205,10 +206,10 @@ void Recorder::grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters) {
       heed(*block->record);
     }
   }
-  launch_->new_era();  // all that has been is over for all
+  launch_->new_era();  // all earlier accesses are ordered for every thread
 }
 
-/// Barriers of a cluster and of the grid are fences, too.
+/// Acquires what the block's lanes have read: barriers of a cluster and of the grid are fences, too.
 void Recorder::heed(BlockRecord& block) {
   for (WarpRecord& warp : block.warps) {
     acquire(block, warp, warp.pending);
@@ -217,7 +218,7 @@ void Recorder::heed(BlockRecord& block) {
   }
 }
 
-/// The list goes on behind a mark, under a later clock: lanes come here one after another.
+/// Inserts a mark and advances the clock; lanes pass it one after another.
 void Recorder::arrived_at(Synchronizer& object, const Place& place) {
   object.released = join(object.released, vector_clock(clock_now()));
   trace_slowly(0, site_of(place), 0, Access::marker);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of accesses: following them, and growing them where a lane does what none did before.
+// Lists of accesses: the slow path, and insertion of steps that no lane has made before.
 #include <algorithm>
 #include <bit>
 
@@ -12,15 +12,15 @@ namespace rung::simt::record {
 
 namespace {
 
-/// Where a lane stands whose warp has no list: what comes next fits nothing.
+/// Position of a lane whose warp has no list: no access matches it.
 Step unattached[2];
 
-/// So often do lanes that have given way take their turns before those ahead of them go on. Who has
-/// only done many loads (32 a turn) or atomics is behind by a list at most, and catches up; who
-/// waits for a lane that is ahead does not.
+/// Turns of yielded lanes before lanes that are ahead of them proceed. A lane that has only
+/// executed many loads (32 per turn) or atomics is at most a list behind and catches up; a lane
+/// that waits for one ahead of it does not.
 constexpr int turns_before_release = RequestList::capacity / 32 + 8;
 
-/// Apart from where threads take turns, most of which have written nothing.
+/// Out of line: at most switches the thread has written nothing.
 [[gnu::noinline]] void keep_last_value() { keep_value(); }
 
 }  // namespace
@@ -45,7 +45,7 @@ void Recorder::show(const Thread& thread) {
   }
 }
 
-/// Remembers how far the running thread has come.
+/// Saves the running thread's position.
 void Recorder::leave() {
   if (tracer.written != nullptr) [[unlikely]]
     keep_last_value();
@@ -57,7 +57,7 @@ void Recorder::leave() {
 }
 
 void Recorder::exited(const Thread& thread) {
-  trace_entered_block();  // there is room for it: see RequestList::capacity
+  trace_entered_block();  // has space: see RequestList::capacity
   leave();
   const Warp& warp = *thread.warp;
   if (warp.exited == ~std::uint32_t{0}) {
@@ -127,7 +127,7 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
                             Access access, bool valued) {
   const bool is_block = access == Access::basic_block;
   if (suspicion_.thread == thread_) {
-    if (is_block) return false;  // the access that is under suspicion comes first
+    if (is_block) return false;  // the suspected access comes first
     settle(address);
   }
   if (!is_block && count_local(address, site, log_size)) return false;
@@ -147,7 +147,7 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
     }
     if (!is_block && tracer.block != 0 && spot.match != 0 &&
         counts_[list.target(spot.match).enters].site != tracer.block) {
-      // Others have come here from another block.
+      // Other lanes have come here from another block.
       trace_slowly(0, tracer.block, 0, Access::basic_block);
       continue;
     }
@@ -168,7 +168,8 @@ bool Recorder::trace_slowly(std::uintptr_t address, std::uintptr_t site, int log
   }
 }
 
-/// A thread's own memory is elsewhere for each lane: it is in no list, which it would fill.
+/// Returns true for a thread's own memory, whose address differs per lane: it is not recorded in
+/// the list, which it would fill.
 bool Recorder::is_local(std::uintptr_t address) const {
   const Fiber& stack = *thread_->fiber;
   return address - reinterpret_cast<std::uintptr_t>(stack.bottom) < stack.size;
@@ -186,7 +187,7 @@ bool Recorder::count_local(std::uintptr_t address, std::uintptr_t site, int log_
 
 std::uint32_t Recorder::insert(RequestList& list, std::uint32_t before, std::uintptr_t address,
                                std::uintptr_t site, int log_size, Access access) {
-  // The same code in other memory is the same request: it goes behind its first part.
+  // The same code in other memory is the same request: it is inserted behind its first part.
   const std::uint32_t follower = list.after(before);
   const bool continues = follower != 0 && list.step(follower).site == site;
   if (continues) before = follower;
@@ -278,9 +279,9 @@ bool trace_write_slowly(std::uintptr_t address, std::uintptr_t site, int log_siz
 void note_access(const void* address, std::size_t bytes, Access access,
                  std::uintptr_t site) noexcept {
   keep_value();
-  trace_entered_block();  // operations have no order by which a block could be found again
+  trace_entered_block();  // operations have no order by which a block could be matched
   const auto number = reinterpret_cast<std::uintptr_t>(address);
-  // In pieces that are aligned to their size.
+  // Split into pieces aligned to their size.
   for (std::size_t at = 0; at < bytes;) {
     int log_size = 4;
     while ((number + at) % (1u << log_size) != 0 || at + (1u << log_size) > bytes) --log_size;

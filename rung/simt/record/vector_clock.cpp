@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joining what two know.
+// Joins of vector clocks.
 #include "rung/simt/record/vector_clock.hpp"
 
 #include <algorithm>

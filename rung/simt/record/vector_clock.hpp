@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which accesses happened before what comes now: logical clocks, one a warp. Internal to simt/.
+// Vector clocks: the happens-before order, with one logical clock per warp. Internal to simt/.
 //
-// A warp's clock advances whenever it lets others know what it has done: at a barrier, a
-// __syncwarp, a flag written behind a fence. A warp knows, for each warp of its block, up to which
-// clock it has acquired; of other blocks it knows what came with flags and barriers of clusters.
+// A warp's clock advances whenever the warp releases: at a barrier, a __syncwarp, a flag written
+// behind a fence. A warp knows, for each warp of its block, the clock up to which it has acquired;
+// its knowledge of other blocks comes through flags and cluster barriers.
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace rung::simt::record {
 
-/// Numbers of bulk copies that are known to have landed, from 1: all up to one, and some behind. Of
-/// those too far before the latest it is taken for known that they have.
+/// Set of bulk copies known to have landed, by number from 1: all up to one, and some later ones.
+/// Copies too far before the latest are assumed to have landed.
 class CopySet {
  public:
   [[nodiscard]] bool has(std::uint32_t number) const {
@@ -31,17 +31,17 @@ class CopySet {
 
  private:
   static constexpr std::uint32_t window = 256;
-  /// Everything up to this number is known.
+  /// Adds all numbers up to this one.
   void advance(std::uint32_t all);
   void settle();
   std::uint32_t all_ = 0;
   std::array<std::uint64_t, window / 64> some_{};  // bit i: of all_ + 1 + i
 };
 
-/// By warp of a block: everything up to this clock is known. 0: nothing.
+/// Acquired clock per warp of a block; 0: nothing.
 struct Clocks : std::array<std::uint32_t, 32> {
-  /// Likewise of the bulk copies that the block has started: a barrier of threads tells nothing of
-  /// them, only who has waited for one does.
+  /// Bulk copies of the block that have landed; only waits for them add to it, not barriers of
+  /// threads.
   CopySet copies;
 };
 
@@ -50,41 +50,40 @@ inline void join(Clocks& to, const Clocks& from) {
   to.copies.join(from.copies);
 }
 
-/// What somebody knows of several blocks. Never changed once it is shared.
+/// Knowledge of several blocks. Immutable once shared.
 class VectorClock {
  public:
-  using Entry =
-      std::pair<std::uint32_t, std::shared_ptr<const Clocks>>;  // a block's number, clocks
+  using Entry = std::pair<std::uint32_t, std::shared_ptr<const Clocks>>;  // block number, clocks
 
   VectorClock() = default;
   explicit VectorClock(std::vector<Entry> entries) : entries_(std::move(entries)) {}
-  /// Null if nothing is known of the block.
+  /// Returns the clocks of a block; null if nothing is known of it.
   [[nodiscard]] const Clocks* of(std::uint32_t block) const;
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  std::vector<Entry> entries_;  // by block
+  std::vector<Entry> entries_;  // sorted by block
 };
 using VectorClockRef = std::shared_ptr<const VectorClock>;  // null: nothing
 
-/// Both together.
+/// Returns the element-wise maximum of both.
 VectorClockRef join(const VectorClockRef& a, const VectorClockRef& b);
 
 struct BlockRecord;
 struct WarpRecord;
 
-/// What is released to and acquired from in phases: an mbarrier, a named barrier.
+/// A synchronization object with phases: an mbarrier or a named barrier.
 struct Synchronizer {
-  VectorClockRef released;   // by those that have arrived at the current phase
-  VectorClockRef completed;  // at those that are over
-  // Of an mbarrier: what was known at the end of each of its latest phases, the last one's parity,
-  // and whether these are all of them since it was initialized.
+  VectorClockRef released;   // by arrivals at the current phase
+  VectorClockRef completed;  // by the completed phases
+  // For an mbarrier: knowledge at the end of its latest phases, the parity of the last one, and
+  // whether these are all since its initialization.
   std::vector<VectorClockRef> phases;
   std::uint32_t last_parity = 1;
   bool whole = false;
-  // By whom that was, under which clock of its warp, until a fence has come.
+  // Initializing thread and the clock of its warp, until a fence.
   struct Init {
-    const WarpRecord* warp = nullptr;  // null: nobody, or a fence has come
+    const WarpRecord* warp = nullptr;  // null: none, or fenced
     std::uint8_t lane = 0;
     std::uint32_t clock = 0;
     std::uintptr_t site = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps a launch waiting, beyond what Nsight Compute counts: from it `rung explain` bounds the
-// time from below. Part of rung/simt/record.hpp.
+// Causes of waiting that Nsight Compute does not count, from which `rung explain` derives a lower
+// bound of the time. Part of rung/simt/record.hpp.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace rung::simt::record {
 
-/// Requests by the number of sectors, or of wavefronts, that each of them takes.
+/// Histogram of requests by the number of sectors or wavefronts that each takes.
 struct Distribution {
   static constexpr std::size_t most = 128;  // or more
   std::array<std::uint64_t, most + 1> requests{};
@@ -21,15 +21,15 @@ struct Distribution {
   }
 };
 
-/// Latencies that follow each other in a warp. It waits for its loads before it meets other lanes
-/// or reaches a barrier: loads between two of those overlap, and the slowest counts. Stores do not
-/// separate loads: compilers move a load above a store to other memory.
+/// Dependent latencies of a warp. A warp waits for its loads before a warp operation or a barrier:
+/// loads between two of those overlap, and the slowest counts. Stores do not separate loads, since
+/// compilers move loads above stores to other memory.
 struct Trips {
-  std::uint64_t memory = 0;  // loads of a sector that is loaded for the first time in the launch
+  std::uint64_t memory = 0;  // loads of a sector that the launch loads for the first time
   std::uint64_t cache = 0;   // other loads from global memory
   std::uint64_t shared = 0;
   std::uint64_t barriers = 0;
-  std::uint64_t exchanges = 0;  // shuffles, votes and other operations of a whole warp
+  std::uint64_t exchanges = 0;  // shuffles, votes and other warp-wide operations
 
   [[nodiscard]] std::uint64_t all() const { return memory + cache + shared + barriers + exchanges; }
   Trips& operator+=(const Trips& other) {
@@ -43,16 +43,16 @@ struct Trips {
 };
 
 struct Waits {
-  // Lines of 128 bytes that requests of global memory touch. L1 looks up one per cycle.
+  // Lines of 128 bytes touched by requests of global memory. L1 processes one per cycle.
   std::uint64_t lines = 0;
-  // Wavefronts of shared loads, if adjacent loads by each lane become one of up to 16 bytes, as
-  // nvcc makes them where it unrolls a loop.
+  // Wavefronts of shared loads if adjacent loads of each lane are merged to up to 16 bytes, as nvcc
+  // does when it unrolls a loop.
   std::uint64_t merged_load_wavefronts = 0;
-  // Requests that are no instructions of their own: loads that are merged so, and the second half
-  // of cp.async, which counts as a load and a store.
+  // Requests that are not instructions of their own: merged loads, and the second half of cp.async,
+  // which counts as a load and a store.
   std::uint64_t merged_requests = 0;
   Distribution load_sectors, shared_load_wavefronts;
-  Trips longest;  // of the warp of each block that has most of them, summed over the blocks
+  Trips longest;  // of the warp with the most in each block, summed over the blocks
 
   Waits& operator+=(const Waits& other) {
     lines += other.lines;
@@ -65,7 +65,7 @@ struct Waits {
   }
 };
 
-/// The latencies of one warp, in the order of its requests. Internal to simt/.
+/// Latencies of one warp, in order of its requests. Internal to simt/.
 class WarpWaits {
  public:
   enum class Load : std::uint8_t { none, shared, cached, memory };
@@ -74,7 +74,7 @@ class WarpWaits {
     before_ = pending_;
     if (pending_ < kind) pending_ = kind;
   }
-  /// The load before was of cp.async, for which the warp does not wait.
+  /// Cancels the preceding load, of a cp.async, for which the warp does not wait.
   void was_asynchronous() { pending_ = before_; }
   void settle() {
     trips_.memory += pending_ == Load::memory ? 1 : 0;
