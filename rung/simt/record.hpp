@@ -185,7 +185,7 @@ RUNG_API const std::string& start_folder();
 RUNG_API std::string shown_path(std::string_view file);
 
 struct Memory;
-/// Completes a finding's description (object, launch ...) from the launcher's knowledge: `data` is
+/// Completes a finding's description (object, launch ...) from the launcher's data: `data` is
 /// Launch::data, `memory` null for shared memory.
 using Completer = void (*)(const void* data, const Memory* memory, Finding& finding);
 RUNG_API void complete_findings(Completer completer);

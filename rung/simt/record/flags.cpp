@@ -87,7 +87,7 @@ void Recorder::read_flag(std::uintptr_t flag, bool acquires) {
     return;
   }
   if (acquired != warp_->acquired || acquired_in_block != warp_->acquired_in_block) {
-    // Preceding accesses are checked against the warp's knowledge at that time.
+    // Preceding accesses are checked against the warp's vector clock at that time.
     flush(*block_, *warp_, false);
     acquire(*block_, *warp_, acquired);
     acquire(*block_, *warp_, acquired_in_block);

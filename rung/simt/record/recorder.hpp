@@ -47,15 +47,15 @@ struct WarpRecord {
   std::uint64_t requests_so_far = 0;  // while fingerprints are taken
   WarpTrace trace;                    // of global memory, while it is counted
   WarpWaits waits;
-  VectorClockRef remote;                       // knowledge of other blocks
+  VectorClockRef remote;                       // clocks acquired from other blocks
   VectorClockRef released;                     // last release by a lane
   VectorClockRef acquired, acquired_in_block;  // from the flag that was read last
-  // Knowledge from flags read by relaxed or volatile loads, by these lanes, without a fence since;
+  // Clocks of flags read by relaxed or volatile loads, by these lanes, without a fence since;
   // and from the last of those flags.
   VectorClockRef pending, last_pending;
   std::uint32_t pending_lanes = 0;
   bool released_to_all = false;
-  Clocks known{};                      // knowledge of this block
+  Clocks known{};                      // clocks acquired within this block
   std::uint32_t synced[32] = {};       // per lane: clock of its last convergence with other lanes
   std::uint32_t fence_clock[32] = {};  // per lane: the warp's clock at its last fence
   std::uint32_t proxy_clock[32] = {};  // per lane: the warp's clock at its last fence.proxy.async
@@ -63,7 +63,7 @@ struct WarpRecord {
   std::uint32_t told[32] = {};
   bool any_told = false;
   // Phases of mbarriers that lanes have waited for since the list began; marks in the list show
-  // where. `before` is the knowledge at its start; `known` and `remote` are that at its end.
+  // where. The `_before` members hold the clocks at its start; `known` and `remote` those at its end.
   struct Lesson {
     int lane = 0;
     VectorClockRef from;
@@ -96,7 +96,7 @@ struct Flight {
   std::uintptr_t site = 0;
   std::uintptr_t begin = 0;
   std::size_t bytes = 0;
-  // Knowledge of the thread at the issue, of others and of its own warp's lanes.
+  // Clocks that the thread had acquired at the issue, of others and of its own warp's lanes.
   Clocks known{};
   std::uint32_t synced = 0, told = 0;
 };
@@ -121,7 +121,7 @@ struct BlockRecord {
   std::uint32_t interval = 0;  // barriers of all threads so far
   bool partial = false;        // some warps have synchronized with others since
   bool fenced = false;         // some lanes have fenced since
-  Clocks proxy_known{};        // knowledge at the threads' fences.proxy.async
+  Clocks proxy_known{};        // clocks at the threads' fences.proxy.async
   Shadow shadow;               // of its shared memory
   Initialized initialized;
   std::uint32_t era = 0;
@@ -341,11 +341,11 @@ class Recorder {
   void end_block(BlockRecord& block);
   void arrived_at(Synchronizer& object, const Place& place);
   void acquire(BlockRecord& block, WarpRecord& warp, const VectorClockRef& from);
-  /// Acquires knowledge of lanes of the same warp, which released it through a copy or a lock.
+  /// Acquires from lanes of the same warp, which released through a copy or a lock.
   void acquire_own_lanes(const VectorClockRef& from);
   /// Records that the running thread has read a flag; `acquires`: with acquire semantics.
   void read_flag(std::uintptr_t flag, bool acquires);
-  /// Returns the knowledge of the running thread's warp, its own accesses included.
+  /// Returns the vector clock of the running thread's warp, its own accesses included.
   VectorClockRef vector_clock(std::uint32_t clock) const;
   void join_all(BlockRecord& block);
   void heed(BlockRecord& block);
@@ -416,7 +416,7 @@ class Recorder {
   std::uint32_t stretch_ = 0;
   /// Cached known_to_all() of the warp whose list is checked.
   std::optional<std::uint32_t> known_;
-  /// While a list is checked: position of a lane's last comparison of a word.
+  /// Position of a lane's last comparison of a word, in the list that is checked.
   std::unordered_map<std::uint64_t, std::uint32_t> guesses_;
   std::unordered_set<GuessPlace> guess_places_;  // reads shown to be guesses in this launch
   // For the list that is flushed: the step at which each lane is, 0 for none, beyond all steps for

@@ -129,13 +129,12 @@ struct Recorder::Reach {
   /// Returns true if the reads of several warps of a block happen before this access.
   [[nodiscard]] bool ordered_block(const Cell& before) const {
     if (before.owner != block.number) {
-      // The warps are not recorded: knowledge of any access of the block is taken as knowledge of
-      // all.
+      // The warps are not recorded: acquiring any access of the block counts as acquiring all.
       return warp.remote != nullptr && warp.remote->of(before.owner) != nullptr;
     }
     return before.clock != (block.interval & Cell::max_clock) || block.partial;
   }
-  /// Returns the same if only some warps have synchronized since: one reader is stored with its clock, and
+  /// Returns the same if only some warps have synchronized since: one reader, stored with its clock,
   /// stands for all.
   [[nodiscard]] bool ordered_block(const Cell& before, const Cell& other,
                                    std::uint32_t thread) const {

@@ -172,7 +172,7 @@ void Recorder::lanes_met(const Warp& lanes, std::uint32_t mask, bool exchanges) 
   }
   if ((warp.pending_lanes & mask) != 0) warp.pending_lanes |= mask;
   if (!warp.any_told) return;
-  // Knowledge of the warp's other lanes that one of these lanes has now extends to all.
+  // What one of these lanes has acquired from the warp's other lanes now extends to all of them.
   std::uint32_t told = 0;
   for (std::uint32_t left = mask; left != 0; left &= left - 1) {
     told = std::max(told, warp.told[__builtin_ctz(left)]);
@@ -209,7 +209,7 @@ void Recorder::grid_met(const std::vector<std::unique_ptr<Cluster>>& clusters) {
   launch_->new_era();  // all earlier accesses are ordered for every thread
 }
 
-/// Acquires what the block's lanes have read: barriers of a cluster and of the grid are fences, too.
+/// Acquires pending flags of the block's lanes: barriers of a cluster and of a grid are fences.
 void Recorder::heed(BlockRecord& block) {
   for (WarpRecord& warp : block.warps) {
     acquire(block, warp, warp.pending);

@@ -3,7 +3,7 @@
 //
 // A warp's clock advances whenever the warp releases: at a barrier, a __syncwarp, a flag written
 // behind a fence. A warp knows, for each warp of its block, the clock up to which it has acquired;
-// its knowledge of other blocks comes through flags and cluster barriers.
+// it acquires clocks of other blocks through flags and cluster barriers.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ inline void join(Clocks& to, const Clocks& from) {
   to.copies.join(from.copies);
 }
 
-/// Knowledge of several blocks. Immutable once shared.
+/// Acquired clocks of several blocks. Immutable once shared.
 class VectorClock {
  public:
   using Entry = std::pair<std::uint32_t, std::shared_ptr<const Clocks>>;  // block number, clocks
@@ -76,7 +76,7 @@ struct WarpRecord;
 struct Synchronizer {
   VectorClockRef released;   // by arrivals at the current phase
   VectorClockRef completed;  // by the completed phases
-  // For an mbarrier: knowledge at the end of its latest phases, the parity of the last one, and
+  // For an mbarrier: vector clocks at the end of its latest phases, the parity of the last one, and
   // whether these are all since its initialization.
   std::vector<VectorClockRef> phases;
   std::uint32_t last_parity = 1;
