@@ -118,8 +118,8 @@ void Recorder::waited(Block& owner, const void* object, std::uint32_t parity, bo
   acquire_own_lanes(told);
 }
 
-/// Restores the warp's vector clock of the list's first step; while the list is processed, it follows
-/// the steps. `known` and `remote` receive the clocks at the end of the list.
+/// Restores the warp's clocks of the list's first step; they then follow the steps as the list is
+/// processed. `known` and `remote` receive the clocks at the end of the list.
 void Recorder::begin_lessons(WarpRecord& warp, Clocks& known, VectorClockRef& remote) {
   known = std::exchange(warp.known, warp.known_before);
   remote = std::exchange(warp.remote, warp.remote_before);

@@ -63,7 +63,7 @@ struct WarpRecord {
   std::uint32_t told[32] = {};
   bool any_told = false;
   // Phases of mbarriers that lanes have waited for since the list began; marks in the list show
-  // where. The `_before` members hold the clocks at its start; `known` and `remote` those at its end.
+  // where. `*_before` are the clocks at its start, `known` and `remote` those at its end.
   struct Lesson {
     int lane = 0;
     VectorClockRef from;

@@ -134,7 +134,7 @@ struct Recorder::Reach {
     }
     return before.clock != (block.interval & Cell::max_clock) || block.partial;
   }
-  /// Returns the same if only some warps have synchronized since: one reader, stored with its clock,
+  /// Returns the same if only some warps have synchronized since: one reader, kept with its clock,
   /// stands for all.
   [[nodiscard]] bool ordered_block(const Cell& before, const Cell& other,
                                    std::uint32_t thread) const {
