@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// asm statements: their operands become references, their instructions calls.
+// Rewrites asm statements: operands become references, instructions become calls.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -13,7 +13,7 @@
 namespace rung::emulate {
 namespace {
 
-/// What a string literal stands for, as far as PTX needs it.
+/// Returns the value of a string literal, as far as PTX needs it.
 std::string literal_text(std::string_view literal) {
   const std::size_t open = literal.find('"');
   if (literal.substr(0, open).ends_with('R')) {
@@ -45,17 +45,17 @@ struct Assembly {
   bool extended = false;  // with colons: percent signs are doubled
 };
 
-/// Reads what stands in the brackets open .. close. False: this is no PTX.
+/// Parses the brackets open .. close of an asm statement. Returns false if it is not PTX.
 bool read_assembly(const TokenStream& tokens, std::size_t open, std::size_t close, Assembly& to) {
   std::size_t i = open + 1;
   for (; i < close && tokens[i].kind == TokenKind::string; ++i) {
     to.text += literal_text(tokens[i].text);
   }
-  // A number that no other statement has: so are the names that labels get here.
+  // %= expands to a number unique to the statement, which also makes its labels unique.
   for (std::size_t at = 0; (at = to.text.find("%=", at)) != std::string::npos;) {
     to.text.replace(at, 2, "_");
   }
-  int part = 0;  // 1 outputs, 2 inputs, 3 clobbers
+  int part = 0;  // 1: outputs, 2: inputs, 3: clobbers
   while (i < close) {
     if (tokens[i].is(":") || tokens[i].is("::")) {
       part += tokens[i].is(":") ? 1 : 2;
@@ -71,7 +71,7 @@ bool read_assembly(const TokenStream& tokens, std::size_t open, std::size_t clos
       }
       if (tokens[i].kind != TokenKind::string || !tokens[i + 1].is("(")) return false;
       one.constraint = literal_text(tokens[i].text);
-      // Registers of other machines, rax and the like, are not for us.
+      // Constraints that name registers of other machines, such as rax, are not PTX.
       if (one.constraint.find_first_not_of("=+&hrlfdnqbC") != std::string::npos) return false;
       const std::size_t end = tokens.closing(i + 1);
       one.expression = tokens.text(i + 2, end);
@@ -141,10 +141,10 @@ class Writer : public OperandWriter {
               "inline PTX: '" + text + "' in .reg declares no registers; accepted: .b32 a, b<4>");
 }
 
-/// ".reg .b32 a, b<4>;" as C++; adds the names.
+/// Translates ".reg .b32 a, b<4>;" to C++ and adds the names to `locals`.
 std::string declare(const Instruction& one, std::map<std::string, std::string>& locals,
                     const std::string& prefix) {
-  // The type stands in front of the first name: ".b32 a".
+  // The type precedes the first name: ".b32 a".
   std::string type, declaration;
   for (std::string text : one.operands) {
     if (text.starts_with('.')) {
@@ -260,7 +260,7 @@ void rewrite_assembly(TokenStream& tokens) {
       continue;
     }
     if (trimmed(assembly.text).empty()) {
-      // A barrier for the compiler. Registers that it holds may be of kinds that g++ does not know.
+      // A compiler barrier. Its register operands may have types that g++ cannot constrain.
       if (!assembly.operands.empty()) {
         tokens.replace(i, close + 1, "__asm__ volatile(\"\" ::: \"memory\")");
       }

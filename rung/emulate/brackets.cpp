@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What brackets open.
+// Matching and classification of brackets.
 #include "rung/emulate/brackets.hpp"
 
 namespace rung::emulate {
@@ -29,12 +29,12 @@ bool opens_body(const TokenStream& tokens, std::size_t brace) {
     if (token.is(";") || token.is("{") || token.is("}") || token.kind == TokenKind::verbatim) {
       break;
     }
-    // extern "C" in front of one function opens no block of declarations.
+    // extern "C" in front of a single function does not open a declaration block.
     if (token.is("namespace") || (token.kind == TokenKind::string && !parenthesis)) return false;
     if (token.is(")")) {
       parenthesis = true;
       const std::size_t open = tokens.opening(i - 1);
-      if (open >= i) break;  // nothing opens it: no C++
+      if (open >= i) break;  // unmatched: not C++
       i = open + 1;
     }
     const bool type = token.is("struct") || token.is("class") || token.is("union");

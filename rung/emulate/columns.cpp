@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the place of the user's line that a column of the rewritten line stands for: the same word,
-// with the likest text on both sides.
+// Maps columns of rewritten lines to columns of the user's lines: finds the same word with the most
+// similar context.
 #include "rung/emulate/columns.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,8 @@
 namespace rung::emulate {
 namespace {
 
-using Lines = std::map<int, std::vector<std::string>>;  // several pieces may bear one number
+// Several pieces may have the same line number.
+using Lines = std::map<int, std::vector<std::string>>;
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> lines;
@@ -30,7 +31,7 @@ std::vector<std::string> split(const std::string& text) {
   return lines;
 }
 
-/// The lines of a source with markers, by the file and the number that they stand for.
+/// Returns the lines of a source with line markers, by file and line number.
 std::map<std::string, Lines> read_marked(const std::string& text) {
   std::map<std::string, Lines> files;
   Lines* lines = nullptr;
@@ -49,8 +50,8 @@ std::map<std::string, Lines> read_marked(const std::string& text) {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-/// Returns the number of characters that agree from a[i] and b[j] on, in the direction of `step`;
-/// blanks are skipped.
+/// Returns the number of equal characters from a[i] and b[j] in the direction of `step`, skipping
+/// blanks.
 int agreement(std::string_view a, std::size_t i, std::string_view b, std::size_t j, int step) {
   int count = 0;
   auto at = static_cast<std::ptrdiff_t>(i), there = static_cast<std::ptrdiff_t>(j);
@@ -69,7 +70,7 @@ int agreement(std::string_view a, std::size_t i, std::string_view b, std::size_t
   return count;
 }
 
-/// The word at a byte of a line, or the one character that is none of a word.
+/// Returns the word at a byte of a line, or a single character outside of words.
 std::string_view word_at(std::string_view line, std::size_t at) {
   std::size_t end = at;
   while (end < line.size() && in_word(line[end])) ++end;
@@ -77,11 +78,12 @@ std::string_view word_at(std::string_view line, std::size_t at) {
 }
 
 struct Place {
-  std::size_t at = 0;      // byte of the line, from 0 on
+  std::size_t at = 0;      // byte offset in the line
   std::size_t length = 1;  // of the word there
 };
 
-/// Returns the place in the user's line of the rewritten line's byte `at`; nullopt: it has none.
+/// Returns the position in the user's line that corresponds to byte `at` of the rewritten line;
+/// nullopt if there is none.
 std::optional<Place> place_in(const std::string& line, const std::string& rewritten,
                               std::size_t at) {
   if (at >= rewritten.size()) return std::nullopt;
@@ -103,7 +105,7 @@ std::optional<Place> place_in(const std::string& line, const std::string& rewrit
 
 constexpr std::size_t tab = 8;
 
-/// The line with blanks for tabs, as g++ shows it, up to a byte.
+/// Returns the line up to a byte with tabs expanded to blanks, as g++ shows it.
 std::string expanded(const std::string& line, std::size_t end) {
   std::string text;
   for (std::size_t i = 0; i < std::min(end, line.size()); ++i) {
@@ -122,7 +124,7 @@ std::size_t width_of(const std::string& text) {
   }));
 }
 
-/// "file:line:column: error: ...", taken apart.
+/// Parts of "file:line:column: error: ...".
 struct Header {
   std::string file, rest;
   int line = 0;
@@ -145,7 +147,7 @@ std::optional<Header> read_header(const std::string& text) {
   return std::nullopt;
 }
 
-/// "    4 | text" or "      | ^": of an excerpt.
+/// Returns true for a line of an excerpt: "    4 | text" or "      | ^".
 bool is_excerpt(const std::string& line) {
   const std::size_t bar = line.find(" |");
   return bar != std::string::npos && bar > 0 && line.find_first_not_of(" 0123456789") == bar + 1;
@@ -158,7 +160,7 @@ std::string in_columns_of_files(const std::string& messages, const std::string& 
   const std::map<std::string, Lines> pieces = read_marked(rewritten);
   std::map<std::string, std::vector<std::string>> files;
   std::string text;
-  bool replaced = false;  // the excerpt that follows
+  bool replaced = false;  // the following excerpt is replaced
   for (const std::string& line : split(messages)) {
     if (replaced && is_excerpt(line)) continue;
     replaced = false;
@@ -181,7 +183,7 @@ std::string in_columns_of_files(const std::string& messages, const std::string& 
       if (piece == own) place = Place{header->column - 1, 1};
       if (!place.has_value()) place = place_in(own, piece, header->column - 1);
     }
-    if (!place.has_value()) {  // a word that the user has not written: of a macro, say
+    if (!place.has_value()) {  // not in the user's line, such as a word from a macro
       text += fmt::format("{}:{}{}\n", header->file, header->line, header->rest);
       if (excerpts) text += fmt::format("{:5} | {}\n", header->line, expanded(own, own.size()));
       replaced = true;

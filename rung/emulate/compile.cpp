@@ -38,8 +38,8 @@ bool is_object(const std::string& file) {
 }
 bool is_standard(const std::string& option) { return option.starts_with("-std="); }
 
-/// The standard that is asked for, nvcc's default otherwise; gnu++17 for anything older, in which
-/// nearly every older program means the same.
+/// Returns the requested C++ standard, nvcc's default if none was; gnu++17 instead of an older one,
+/// since almost all older programs have the same meaning in it.
 std::string standard_of(const Sources& sources) {
   std::string standard = "gnu++17";
   for (const std::string& one : sources.options) {
@@ -52,12 +52,12 @@ std::string standard_of(const Sources& sources) {
 }
 bool is_older(const std::string& standard) { return standard == "gnu++17"; }
 
-/// Returns true if the source needs headers of ours that g++ reads as C++20 alone: those of PTX.
+/// Returns true if the source includes our PTX headers, which need C++20.
 bool needs_newer(const std::string& preprocessed) {
   return preprocessed.find("/rung/simt/wgmma.hpp\"") != std::string::npos;
 }
 
-/// Variables by which g++ is told of folders of headers, to be empty when it runs.
+/// Environment variables that add include folders to g++; cleared when it runs.
 const std::vector<std::pair<std::string, std::string>>& no_include_paths() {
   static const std::vector<std::pair<std::string, std::string>> variables = {
       {"CPATH", ""}, {"CPLUS_INCLUDE_PATH", ""}};
@@ -66,7 +66,8 @@ const std::vector<std::pair<std::string, std::string>>& no_include_paths() {
 
 std::vector<std::string> common_options(const Sources& sources, const Home& home,
                                         const std::string& standard) {
-  // As the simulator's own kernels; for messages the lines of statements, through what was inlined.
+  // Same options as for the simulator's own kernels, with line information through inlined
+  // functions for messages.
   std::vector<std::string> options = {"-O2",
                                       "-g1",
                                       "-gstatement-frontiers",
@@ -88,13 +89,12 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
   }
   for (const std::string& one : sources.include) options.push_back("-I" + one);
   if (is_older(standard)) {
-    // What our headers take of C++20, in headers that precede the library's, and ours where the
-    // program names their folder.
+    // Backports of C++20 features that our headers use, in headers found before the library's.
     options.insert(options.begin(),
                    {"-fconcepts", "-isystem", home.include + "/rung/emulate/include_older"});
   }
   options.insert(options.end(), {"-isystem", home.include + "/rung/emulate/include"});
-  // Folders of the environment would precede ours, whose headers stand in front of the library's.
+  // Include folders of the environment would precede ours, whose headers wrap the library's.
   for (const auto& [variable, unused] : no_include_paths()) {
     const char* const given = std::getenv(variable.c_str());
     std::istringstream folders(given != nullptr ? given : "");
@@ -102,17 +102,18 @@ std::vector<std::string> common_options(const Sources& sources, const Home& home
       if (!one.empty()) options.insert(options.end(), {"-isystem", one});
     }
   }
-  // g++ searches /usr/include anyway, and named, it would precede <cmath>'s folder, whose
-  // #include_next <math.h> then finds none.
+  // g++ searches /usr/include anyway; naming it would place it before the folder of <cmath>, whose
+  // #include_next <math.h> would then fail.
   if (home.include != "/usr/include") options.insert(options.end(), {"-isystem", home.include});
   for (const std::string& one : sources.definitions) options.push_back("-D" + one);
   return options;
 }
 
-/// So that accesses are seen, or (no hooks) that a loop without any goes on for ever, as with them.
+/// Returns options that add hooks at accesses, or, without hooks, that keep loops without side
+/// effects from being removed.
 std::vector<std::string> access_options(bool hooks, bool cuda) {
   if (!hooks) return {"-fno-finite-loops"};
-  // Accesses of two branches that are merged would be one place in the code, and one line.
+  // Tail merging of accesses in two branches would give them one site and one line.
   return {cuda ? "-fsanitize=thread,alignment,bounds" : "-fsanitize=thread,alignment",
           "--param=tsan-distinguish-volatile=1", "--param=tsan-instrument-func-entry-exit=0",
           "-fno-tree-tail-merge", "-fno-crossjumping"};
@@ -151,15 +152,15 @@ void run_compiler(const std::vector<std::string>& command, const std::string& fi
   }
 }
 
-/// A preprocessed source, and the rewritten file that is compiled to an object.
+/// A preprocessed source and the rewritten file that is compiled.
 struct Rewritten {
-  const std::string& source;  // as it was
-  const std::string& path;    // of what it has become
-  const std::string& stem;    // of the files made of it
+  const std::string& source;  // preprocessed source
+  const std::string& path;    // path of the rewritten file
+  const std::string& stem;    // prefix of derived file names
 };
 
-/// Compiles to `output`: assembly (`how` is "-S") or an object ("-c"). A wrong launch is many
-/// errors of our own headers: says it in the user's terms where it can.
+/// Compiles to `output`, assembly (`how` is "-S") or an object ("-c"). A wrong launch causes many
+/// errors in our headers; they are replaced by messages in the user's terms if possible.
 void compile_rewritten(std::vector<std::string> command, const std::string& file,
                        const Rewritten& one, const std::string& how, const std::string& output) {
   std::vector<std::string> whole = command;
@@ -193,12 +194,12 @@ void compile_rewritten(std::vector<std::string> command, const std::string& file
   }
 }
 
-/// Compiles a rewritten source with hooks and, at the same time, without, into one object.
+/// Compiles a rewritten source with and without hooks, concurrently, into one object.
 void compile_twice(const std::vector<std::string>& hooked, std::vector<std::string> bare,
                    const std::string& file, const Rewritten& one, const std::string& object) {
   const std::string with = one.stem + ".s", without = one.stem + ".unhooked.s";
   for (const std::string& option : access_options(false, true)) bare.push_back(option);
-  // The hooked compilation reports the same errors, in the user's terms: these are not shown.
+  // The hooked compilation reports the same errors in the user's terms; these are discarded.
   bare.insert(bare.end(),
               {"-w", "-fpreprocessed", "-x", "c++-cpp-output", "-S", one.path, "-o", without});
   auto second = std::async(std::launch::async, [&] {
@@ -218,20 +219,20 @@ void compile_twice(const std::vector<std::string>& hooked, std::vector<std::stri
 
 std::string absolute(const std::string& path) { return fs::absolute(path).lexically_normal(); }
 
-/// Returns the path of a kept object; "" if it is temporary.
+/// Returns the path at which an object is kept; "" if it is temporary.
 std::string object_of(const Sources& sources, const std::string& file) {
   if (!sources.object_only) return "";
   const bool named = !sources.output.empty();
   return absolute(named ? sources.output : fs::path(file).stem().string() + ".o");
 }
 
-/// The code by which an object tells the runtime, when it is loaded, which library it is part of.
+/// Constructor by which an object registers its library with the runtime on load.
 constexpr const char* registration =
     "\nextern \"C\" void rung_emulate_object(const void*);\n"
     "[[maybe_unused]] static const bool rung_object_known = "
     "(rung_emulate_object(&rung_object_known), true);\n";
 
-/// Returns the text without what comes from the system's headers, and ours.
+/// Returns the text without parts from the system's headers and ours.
 std::string users_text(const std::string& preprocessed) {
   std::string text;
   bool system = false;
@@ -249,12 +250,12 @@ std::string users_text(const std::string& preprocessed) {
   return text;
 }
 
-/// Functions whose calls in a program go to the runtime instead.
+/// Functions whose calls in a program are redirected to the runtime.
 constexpr const char* wrapped[] = {"malloc", "free",    "_Znwm",   "_Znam", "_ZdlPv",
                                    "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "clock"};
 
-/// Makes an object independent of how it is linked: calls that `rung emulate` wraps by an option of
-/// the linker are renamed, and the user's sources are added for advice.
+/// Makes an object independent of the linker's options: renames the calls that `rung emulate`
+/// otherwise wraps by --wrap, and embeds the user's sources for advice.
 void complete_object(const std::string& file, const std::string& object, const std::string& stem,
                      const std::string& preprocessed, const std::string& rewritten) {
   const std::string sources = stem + ".sources";
@@ -287,8 +288,9 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
                         const std::string& stem) {
   std::string standard = standard_of(sources);
   std::vector<std::string> options = common_options(sources, home, standard);
-  // A compiler behind ccache may give the object of an equal source in another folder, whose debug
-  // information names files there (hash_dir = false). This option is part of what ccache compares.
+  // A compiler behind ccache may return the object of an equal source in another folder, whose
+  // debug information names the wrong files (hash_dir = false). This option is part of the ccache
+  // key.
   options.insert(options.begin(),
                  fmt::format("-frandom-seed={:x}", std::hash<std::string>()(absolute(file))));
   const std::string object = stem + ".o";
@@ -333,7 +335,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
     options.insert(options.begin(), seed);
   }
   if (assembly || newer) preprocess_source(assembly);
-  // Whether anything is recorded or not: threads that wait by volatile reads are seen by hooks.
+  // Needed even without recording: waits by volatile reads are detected by hooks.
   const std::string source = read_file(preprocessed);
   const bool hooks = sources.watched || holds_volatile(source);
   const std::string rewritten = stem + ".rung.ii";
@@ -353,7 +355,7 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   add(access_options(hooks, true));
   add({"-fpreprocessed", "-x", "c++-cpp-output"});
   const Rewritten one{source, rewritten, stem};
-  // Large template programs take minutes once.
+  // Large template programs take minutes to compile.
   constexpr std::size_t large = 4 << 20;
   if (sources.twice && source.size() < large && !holds_volatile(source)) {
     compile_twice(command, bare, file, one, object);
@@ -365,13 +367,13 @@ std::string compile_one(const Sources& sources, const Home& home, const std::str
   }
   if (!kept.empty()) {
     keep(object, kept);
-    // Python's kernel strings are known by it (python/rung/cuda/_compile.py).
+    // python/rung/cuda/_compile.py identifies kernel strings by it.
     if (!sources.host_plain) keep(preprocessed, kept + ".ii");
   }
   return object;
 }
 
-/// Compiles each file; the objects.
+/// Compiles each file and returns the objects.
 std::vector<std::string> compile_all(const Sources& sources, const Home& home,
                                      const std::string& folder) {
   for (const std::string& file : sources.files) {
@@ -388,7 +390,7 @@ std::vector<std::string> compile_all(const Sources& sources, const Home& home,
   for (int i = 0; i < count; ++i) {
     const std::string& file = sources.files[static_cast<std::size_t>(i)];
     try {
-      // Cut: file systems have names of up to 255 bytes, and ours are longer than the source's.
+      // Truncated: file names are limited to 255 bytes, and ours extend the source's name.
       constexpr std::size_t most = 100;
       const std::string name = fs::path(file).stem().string().substr(0, most);
       const std::string stem = fmt::format("{}/{}_{}", folder, i, name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From CUDA sources to a program for this machine.
+// Compilation of CUDA sources to programs for this machine.
 #pragma once
 
 #include <string>
@@ -8,38 +8,37 @@
 namespace rung::emulate {
 
 struct Sources {
-  std::vector<std::string> files;         // .cu, and .cpp, .c, .o, .a as they are
+  std::vector<std::string> files;         // .cu; .cpp, .c, .o and .a are passed through
   std::vector<std::string> include;       // folders
   std::vector<std::string> definitions;   // NAME or NAME=VALUE
-  std::vector<std::string> options;       // further ones for the compiler: -O3, -std=, -fopenmp
+  std::vector<std::string> options;       // further compiler options: -O3, -std=, -fopenmp
   std::vector<std::string> libraries;     // for the linker: -lz
-  std::vector<std::string> dependencies;  // what the preprocessor is to write of headers: -MD -MF x
-  std::string output;                     // of build(); "": as nvcc names it
-  bool object_only = false;               // of build(): objects, nothing is linked
-  bool shared = false;                    // of build(): a shared library
+  std::vector<std::string> dependencies;  // dependency options of the preprocessor: -MD -MF x
+  std::string output;                     // for build(); "": nvcc's default name
+  bool object_only = false;               // for build(): compiles to objects without linking
+  bool shared = false;                    // for build(): links a shared library
   int capability = 90;                    // 90 for 9.0: __CUDA_ARCH__
-  bool watched = true;                    // accesses are to be counted or checked
-  bool all_cuda = false;                  // whatever the files' names end with
-  bool twice = false;                     // watched, and each function has a version without hooks
-  bool stands_alone = false;              // objects carry their sources; set by build()
-  bool host_plain = false;                // C++ sources get the user's options alone, as by nvcc
+  bool watched = true;                    // hooks at accesses, for counters and checks
+  bool all_cuda = false;                  // all files are CUDA sources, whatever their suffix
+  bool twice = false;                     // with hooks, plus a version of each function without
+  bool stands_alone = false;              // objects embed their sources; set by build()
+  bool host_plain = false;                // C++ sources get only the user's options, as with nvcc
   bool verbose = false;                   // prints each command
 };
 
-/// Compiles and links into `folder`/program; its path. Throws Error(invalid_argument) when the
-/// compiler has refused a file: it has said why.
+/// Compiles and links to `folder`/program and returns its path. Throws Error(invalid_argument) if
+/// the compiler rejects a file, after printing its messages.
 std::string compile(const Sources& sources, const std::string& folder);
 
-/// Compiles to objects, or links to a program, that stay: as nvcc does. Objects carry the user's
-/// sources in a section of their own, for advice when the program runs. `folder` is for temporary
-/// files.
+/// Compiles to objects or links a program, as nvcc does. Objects embed the user's sources in a
+/// section of their own, for advice at run time. `folder` is for temporary files.
 void build(const Sources& sources, const std::string& folder);
 
-/// Writes the preprocessed source to `sources.output`, or to standard output if that is empty.
-/// With `dependencies` writes what a makefile needs instead (-M, -MM).
+/// Writes the preprocessed source to `sources.output`, or to standard output if it is empty. With
+/// `dependencies` writes make rules instead (-M, -MM).
 void preprocess(const Sources& sources, const std::string& dependencies = "");
 
-/// Compiles no source: writes an empty object, which is what device linking yields here.
+/// Writes an empty object, the result of device linking here.
 void write_empty_object(const std::string& output, const std::string& folder);
 
 /// Returns true if build() linked the file.

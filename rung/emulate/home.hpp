@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of an installation, or of a build tree, that compiled programs need.
+// Folders of an installation or build tree that compiled programs need.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ struct Home {
   std::string libraries, include, program;
 };
 
-/// Returns where rung is. Throws Error(not_available) if the headers are not installed.
+/// Returns the folders. Throws Error(not_available) if the headers are not installed.
 Home find_home();
 
 /// Returns the host compiler: $CXX, or g++.

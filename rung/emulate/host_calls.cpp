@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of host functions by device functions, which nvcc refuses and the simulated GPU could do.
-// Only what is certain is refused: plain functions of the user's files, by names that mean nothing
-// else anywhere.
+// Detects calls of host functions by device functions, which nvcc rejects and the simulated GPU
+// could run. Only certain cases are rejected: plain functions in the user's files whose names have
+// no other meaning.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,20 +15,20 @@
 namespace rung::emulate {
 namespace {
 
-/// A function that runs on the device alone, outside of classes, and no template.
+/// A device-only function outside of classes that is not a template.
 struct DeviceFunction {
-  std::size_t name, close;  // where the name is, and the bracket that ends the body
+  std::size_t name, close;  // position of the name, and the bracket that ends the body
   bool kernel;
 };
 struct Meanings {
-  bool host_function = false;  // defined for the host alone
-  bool other = false;          // declared as anything else too
+  bool host_function = false;  // defined for the host only
+  bool other = false;          // also declared as something else
 };
 
 class Functions {
  public:
   explicit Functions(const TokenStream& tokens) : tokens_(tokens) {
-    std::vector<bool> classes;  // of each bracket that is open: whether it is a class's
+    std::vector<bool> classes;  // for each open bracket: true if it is a class's
     std::size_t head = 0;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       const Token& token = tokens[i];
@@ -41,7 +41,7 @@ class Functions {
           i = tokens.closing(i);
         }
       } else if (token.is("__attribute__") && tokens[i + 1].is("(")) {
-        i = tokens.closing(i + 1);  // no function's name
+        i = tokens.closing(i + 1);  // not a function's name
       } else if (token.kind == TokenKind::identifier && tokens[i + 1].is("(")) {
         const std::size_t end = end_of_head(i);
         if (end < tokens.size()) i = note(head, i, end, !classes.empty() && classes.back());
@@ -54,7 +54,7 @@ class Functions {
   }
 
   [[nodiscard]] const std::vector<DeviceFunction>& of_device() const { return of_device_; }
-  /// Returns whether the name stands for a function of the host and for nothing else.
+  /// Returns true if the name denotes a host function and nothing else.
   [[nodiscard]] bool is_host_function(std::string_view name) const {
     const auto known = meanings_.find(name);
     return known != meanings_.end() && known->second.host_function && !known->second.other &&
@@ -62,14 +62,14 @@ class Functions {
   }
 
  private:
-  /// Returns true for what ends no declaration: a line marker, or words that a macro of our headers
-  /// has brought in one piece, such as __device__ __forceinline__.
+  /// Returns true for tokens that do not end a declaration: a line marker, or words that a macro of
+  /// our headers expands to, such as __device__ __forceinline__.
   [[nodiscard]] static bool is_part_of_head(const Token& token) {
     return token.text.find_first_of(";{}") == std::string_view::npos;
   }
 
-  /// The { or ; behind the parameters of the function whose name may be at `name`; size() if it is
-  /// none.
+  /// Returns the { or ; behind the parameters of the function whose name may be at `name`; size()
+  /// if it is not a function.
   [[nodiscard]] std::size_t end_of_head(std::size_t name) const {
     std::size_t at = tokens_.closing(name + 1) + 1;
     while (at < tokens_.size() && !tokens_[at].is("{") && !tokens_[at].is(";")) {
@@ -82,7 +82,7 @@ class Functions {
     return at;
   }
 
-  /// Notes the declaration, and returns where it ends.
+  /// Registers the declaration and returns its end.
   std::size_t note(std::size_t head, std::size_t name, std::size_t end, bool in_class) {
     bool device = false, host = false, kernel = false;
     const Token& before = tokens_[name - 1];
@@ -112,7 +112,8 @@ class Functions {
     return close;
   }
 
-  /// Returns whether it stands in front of a bracket there: it may be a function's name.
+  /// Returns true if the name precedes a parenthesis in a system header: it may be a function's
+  /// name.
   [[nodiscard]] bool in_system_headers(std::string_view name) const {
     for (std::size_t i = 0; i < tokens_.size(); ++i) {
       if (tokens_[i].kind != TokenKind::verbatim) continue;
@@ -134,14 +135,14 @@ class Functions {
   std::vector<DeviceFunction> of_device_;
 };
 
-/// Returns whether the token at `i`, a name in front of a bracket, is called there.
+/// Returns true if the token at `i`, a name in front of a parenthesis, is a call.
 bool is_call(const TokenStream& tokens, std::size_t i) {
   const Token& before = tokens[i - 1];
   if (before.kind == TokenKind::identifier) return before.is("return") || before.is("else");
   return !before.is(".") && !before.is("->") && !before.is("::") && !before.is("~");
 }
 
-/// Words after which a call may be none, or may be left out.
+/// Returns true for words after which a name may not be a call, or the call may be discarded.
 bool makes_unsure(const Token& token) {
   for (const char* word : {"sizeof", "decltype", "noexcept", "alignof", "typeid", "constexpr",
                            "requires", "static_assert", "using"}) {
@@ -151,7 +152,8 @@ bool makes_unsure(const Token& token) {
 }
 
 void check(const TokenStream& tokens, const Functions& functions, const DeviceFunction& one) {
-  std::map<std::string_view, std::size_t> calls;  // of each name the first; 0: it means more here
+  // First call of each name; 0: the name has another meaning here.
+  std::map<std::string_view, std::size_t> calls;
   for (std::size_t i = one.name + 1; i < one.close; ++i) {
     if (makes_unsure(tokens[i])) return;
     if (tokens[i].kind != TokenKind::identifier) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that drop the error of a call of the runtime: cudaMemcpy(...); by itself. If the call
-// fails, and the program never asks for its last error, it goes on as if nothing had happened.
+// Statements that discard the error of a runtime call, such as a plain cudaMemcpy(...);. If the
+// call fails and the program never queries its last error, it continues with wrong data.
 #include <algorithm>
 #include <array>
 
@@ -9,7 +9,7 @@
 namespace rung::emulate {
 namespace {
 
-/// Those after whose failure a program cannot do what it was written for.
+/// Calls whose failure makes the program's result wrong.
 constexpr std::array<std::string_view, 21> calls = {
     "cudaFuncSetAttribute", "cudaHostAlloc",        "cudaMalloc",
     "cudaMalloc3D",         "cudaMallocAsync",      "cudaMallocHost",
@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 21> calls = {
     "cudaMemcpyToArray",    "cudaMemcpyToSymbol",   "cudaMemcpyToSymbolAsync",
     "cudaMemset",           "cudaMemset2D",         "cudaMemsetAsync"};
 
-/// Returns whether a statement may begin behind the token before i.
+/// Returns true if a statement may begin at token i.
 bool begins_statement(const TokenStream& tokens, std::size_t i) {
   do {
     if (i == 0) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels: what a __global__ function tells when it starts, and what it demands of its launches.
+// Kernels: inserts the prologue of __global__ functions, and collects their launch requirements.
 #include <fmt/format.h>
 
 #include <map>
@@ -17,23 +17,23 @@ namespace {
 struct KernelDefinition {
   std::size_t word;  // __global__
   std::size_t name;
-  std::size_t body;        // its {; size() for a declaration
-  std::string path;        // its name behind those of its namespaces
-  std::string demands;     // calls that tell what its launches must be like
-  std::size_t commas;      // between its parameters, and within
-  bool hidden;             // a parameter has its name
-  std::string restricted;  // calls that tell which parameters are __restrict__
-  std::string objects;     // the types of parameters that may have destructors
+  std::size_t body;        // the opening brace; size() for a declaration
+  std::string path;        // qualified name
+  std::string demands;     // calls that register its launch requirements
+  std::size_t commas;      // commas between and within its parameters
+  bool hidden;             // a parameter has the kernel's name
+  std::string restricted;  // calls that register its __restrict__ parameters
+  std::string objects;     // types of parameters that may have destructors
 };
 
-/// __launch_bounds__ and __cluster_dims__: what Demands calls them, or null.
+/// Returns the member of Demands for __launch_bounds__ and __cluster_dims__, else null.
 const char* demand_of(const Token& token) {
   if (token.is("__rung_launch_bounds__")) return "launch_bounds";
   if (token.is("__rung_cluster_dims__")) return "cluster_dims";
   return nullptr;
 }
 
-/// The demand whose word is at `i` as a call, on one line.
+/// Returns the requirement whose keyword is at `i` as a call, on one line.
 std::string call_of(const TokenStream& tokens, std::size_t i) {
   std::string call = std::string("rung_all.") + demand_of(tokens[i]) + "(";
   const std::size_t close = tokens.closing(i + 1);
@@ -44,7 +44,8 @@ std::string call_of(const TokenStream& tokens, std::size_t i) {
   return call + "); ";
 }
 
-/// Back over the words in front of a kernel's __global__; adds the demands among them.
+/// Returns the first specifier before a kernel's __global__; adds requirements among the
+/// specifiers.
 std::size_t first_word(const TokenStream& tokens, std::size_t word, std::string& demands) {
   std::size_t i = word;
   while (i > 0) {
@@ -60,8 +61,8 @@ std::size_t first_word(const TokenStream& tokens, std::size_t word, std::string&
   return i;
 }
 
-/// A parameter whose tokens are begin .. end-1 as a call, where it is a __restrict__ pointer to
-/// what is no pointer; "" for others.
+/// Returns the registration of the parameter begin .. end-1 if it is a __restrict__ pointer to a
+/// non-pointer type; else "".
 std::string restricted_call(const TokenStream& tokens, std::size_t begin, std::size_t end,
                             int number) {
   bool restricted = false;
@@ -82,8 +83,8 @@ std::string restricted_call(const TokenStream& tokens, std::size_t begin, std::s
   return fmt::format("rung_all.restricted({}, \"{}\"); ", number, name);
 }
 
-/// The same of all parameters, between the parentheses at open and close; "" where fewer than two
-/// are restricted, or packs leave open which arguments they get.
+/// Returns the registrations of all parameters between the parentheses; "" if fewer than two are
+/// restricted, or a parameter pack hides their positions.
 std::string restricted_calls(const TokenStream& tokens, std::size_t open, std::size_t close) {
   std::string calls;
   int depth = 0, number = 0, restricted = 0;
@@ -104,8 +105,8 @@ std::string restricted_calls(const TokenStream& tokens, std::size_t open, std::s
   return restricted > 1 ? calls : "";
 }
 
-/// Returns "decltype(p)" for the parameter p at begin .. end-1 if it is a named object of a class,
-/// as far as tokens show; "" for pointers, references, numbers and what is odd.
+/// Returns "decltype(p)" for the parameter p at begin .. end-1 if its type may be a class; "" for
+/// pointers, references, numbers and unrecognized forms.
 std::string object_type(const TokenStream& tokens, std::size_t begin, std::size_t end) {
   static const std::set<std::string_view> no_types = {
       "const",    "volatile", "struct",   "class",    "typename",
@@ -138,7 +139,7 @@ std::string object_type(const TokenStream& tokens, std::size_t begin, std::size_
   return fmt::format("decltype({}){}", tokens[name].text, pack ? "..." : "");
 }
 
-/// The same of all parameters, between the brackets at open and close, separated by commas.
+/// Returns the comma-separated types of all such parameters between the parentheses.
 std::string object_types(const TokenStream& tokens, std::size_t open, std::size_t close) {
   std::string types;
   int depth = 0;
@@ -162,7 +163,7 @@ std::string object_types(const TokenStream& tokens, std::size_t open, std::size_
 KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
   std::string demands;
   first_word(tokens, word, demands);
-  // The parameter list is the first bracket that follows the function's name.
+  // The parameter list is the first parenthesis behind the function's name.
   std::size_t at = word + 1;
   while (at < tokens.size() && !tokens[at].is("(")) {
     const bool demand = demand_of(tokens[at]) != nullptr && tokens[at + 1].is("(");
@@ -187,8 +188,8 @@ KernelDefinition read_kernel(const TokenStream& tokens, std::size_t word) {
           restricted, objects};
 }
 
-/// "<T, N, Rest...>" for a kernel template, "" for a function. False: an explicit specialization,
-/// or a template that is too odd to read.
+/// Returns "<T, N, Rest...>" for a kernel template, "" for a function. Returns false for explicit
+/// specializations and unrecognized templates.
 bool template_arguments(const TokenStream& tokens, std::size_t word, std::string& arguments) {
   std::string unused;
   const std::size_t i = first_word(tokens, word, unused);  // static, inline ...
@@ -226,8 +227,7 @@ bool template_arguments(const TokenStream& tokens, std::size_t word, std::string
   return true;
 }
 
-/// Throws where a kernel has another return type than void. A type that is not spelled out, as of a
-/// template, is left to the compiler.
+/// Throws if a kernel's return type is not void. Dependent types are left to the compiler.
 void require_void(const TokenStream& tokens, const KernelDefinition& one) {
   std::string unused, type;
   for (std::size_t i = first_word(tokens, one.word, unused); i < one.name; ++i) {
@@ -254,10 +254,10 @@ void require_void(const TokenStream& tokens, const KernelDefinition& one) {
                           to_string(tokens.line_of(one.word)), tokens[one.name].text, type));
 }
 
-/// The namespaces that are open where the tokens have been seen so far.
+/// Namespaces open at the current token.
 struct Namespaces {
   std::string path;                  // "a::b::"
-  std::vector<std::size_t> lengths;  // of the path, where each bracket { stands that is open
+  std::vector<std::size_t> lengths;  // lengths of `path` at each open brace
   void see(const TokenStream& tokens, std::size_t i) {
     if (tokens[i].is("}") && !lengths.empty()) {
       path.resize(lengths.back());
@@ -274,7 +274,7 @@ struct Namespaces {
   }
 };
 
-/// A name for everywhere, from a path in which namespaces without a name are empty.
+/// Returns a globally valid name for a path with unnamed namespaces.
 std::string qualified(const std::string& path) {
   std::string name = "::" + path;
   for (std::size_t at = 0; (at = name.find("::::")) != std::string::npos;) name.erase(at, 2);
@@ -286,12 +286,12 @@ std::string qualified(const std::string& path) {
 void rewrite_kernels(TokenStream& tokens) {
   std::vector<KernelDefinition> kernels;
   std::map<std::string, int> definitions;
-  std::map<std::string, std::set<std::size_t>> commas;  // of a declaration that is another function
-  std::map<std::string, std::string> declared;  // demands of a declaration that stands in front
+  std::map<std::string, std::set<std::size_t>> commas;  // of declarations of other overloads
+  std::map<std::string, std::string> declared;          // requirements of an earlier declaration
   Namespaces namespaces;
   for (std::size_t i = 1; i < tokens.size(); ++i) {
     namespaces.see(tokens, i);
-    // A word of CUDA's; as a macro it would spoil the attribute of that name.
+    // As a macro, this word of CUDA would break the attribute of that name.
     if (tokens[i].is("__noinline__") && !tokens[i - 1].is("(") && !tokens[i - 1].is(",")) {
       tokens.replace(i, "__attribute__((noinline))");
     }
@@ -317,7 +317,7 @@ void rewrite_kernels(TokenStream& tokens) {
     if (one.body >= tokens.size()) continue;
     const std::string_view name = tokens[one.name].text;
     std::string values;
-    // Where its name means one function, it can be launched by its address too.
+    // A kernel whose name is unambiguous can also be launched by address.
     const bool unique = definitions[one.path] == 1 && commas[one.path].size() == 1 &&
                         tokens[one.name].kind == TokenKind::identifier &&
                         template_arguments(tokens, one.word, values);

@@ -9,7 +9,7 @@
 namespace rung::emulate {
 namespace {
 
-/// The first token of the postfix expression that ends in front of `end`: what is launched.
+/// Returns the first token of the postfix expression that ends before `end`: the kernel.
 std::size_t first_of_callee(const TokenStream& tokens, std::size_t end) {
   std::size_t i = end;
   while (i > 0) {
@@ -17,7 +17,7 @@ std::size_t first_of_callee(const TokenStream& tokens, std::size_t end) {
     if (tokens[i].is(">") || tokens[i].is(">>")) {
       i = opening_angle(tokens, i);
       if (i >= tokens.size()) return end;
-      continue;  // with the name in front of the template arguments
+      continue;  // includes the name in front of template arguments
     }
     if (tokens[i].is(")") || tokens[i].is("]")) {
       const bool parenthesis = tokens[i].is(")");
@@ -46,7 +46,8 @@ std::size_t first_of_callee(const TokenStream& tokens, std::size_t end) {
   return end;
 }
 
-/// The >> of the >>> that ends the configuration which begins at `begin`; size() if none does.
+/// Returns the >> of the >>> that ends the configuration that begins at `begin`; size() if there is
+/// none.
 std::size_t closing_chevron(const TokenStream& tokens, std::size_t begin) {
   for (std::size_t i = begin; i < tokens.size(); ++i) {
     if (tokens[i].is(">>") && tokens[i + 1].is(">") && tokens[i + 2].is("(")) return i;
@@ -63,8 +64,8 @@ struct Range {
   std::size_t begin, end;
 };
 
-/// The arguments between the brackets at open and close. Commas within template argument lists
-/// separate nothing.
+/// Splits the arguments between the brackets at open and close. Commas within template argument
+/// lists do not separate.
 std::vector<Range> arguments(const TokenStream& tokens, std::size_t open, std::size_t close) {
   std::vector<Range> list;
   std::size_t begin = open + 1;
@@ -76,7 +77,7 @@ std::vector<Range> arguments(const TokenStream& tokens, std::size_t open, std::s
     } else if (opens(tokens[i])) {
       i = tokens.closing(i);
     } else if (tokens[i].is("<") && tokens[i - 1].kind == TokenKind::identifier) {
-      // A list only if it closes before the argument's end: else it compares.
+      // A template argument list only if it closes before the argument's end; else a comparison.
       int depth = 1;
       std::size_t end = i + 1;
       for (; end < close && depth > 0; ++end) {
@@ -95,7 +96,8 @@ std::vector<Range> arguments(const TokenStream& tokens, std::size_t open, std::s
   return list;
 }
 
-/// Null pointer constants mean something as literals only, and lists in braces have no type.
+/// Returns true for null pointer constants, which are valid as literals only, and for braced lists,
+/// which have no type.
 bool stays_literal(const TokenStream& tokens, const Range& argument) {
   const Token& first = tokens[argument.begin];
   if (first.is("{")) return true;
@@ -123,7 +125,7 @@ void rewrite_launch(TokenStream& tokens, std::size_t chevron) {
   const bool pack = std::any_of(given.begin(), given.end(), [&](const Range& one) {
     return tokens[one.end - 1].is(".") && tokens[one.end - 2].is(".");
   });
-  // The return type asks whether the kernel can be called with arguments of these kinds.
+  // The return type tests whether the kernel accepts arguments of these kinds.
   std::string parameters, values, kinds;
   if (pack) {
     parameters = "auto&&... rung_a";
@@ -161,7 +163,8 @@ void rewrite_launches_as_calls(TokenStream& tokens) {
     const std::size_t close = closing_chevron(tokens, i + 2);
     if (close >= tokens.size()) continue;
     std::string shape = tokens.text(i + 2, close);
-    std::replace(shape.begin(), shape.end(), '\n', ' ');  // what follows keeps its line
+    // Keeps the line numbers of the following tokens.
+    std::replace(shape.begin(), shape.end(), '\n', ' ');
     const std::size_t end = tokens.closing(close + 2);
     if (end < tokens.size() && shape.find('#') == std::string::npos) {
       tokens.insert_after(end, ", ::rung::cuda::launch_shape(" + shape + ")");

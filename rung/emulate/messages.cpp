@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler's messages about rewritten sources, in the user's terms.
+// Compiler messages about rewritten sources, in the user's terms.
 #include "rung/emulate/messages.hpp"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::string_view error_mark = ": error: ";
 
-/// "float [n]" where a message is about a shared array whose extent is no constant; "": it is not.
+/// Returns "float [n]" for a message about a shared array with a non-constant extent; else "".
 std::string variable_extent(const std::string& message) {
   if (message.find("variably modified type") == std::string::npos) return "";
   const std::size_t open = message.find("\u2018"), close = message.find("\u2019");
@@ -29,7 +29,7 @@ std::string variable_extent(const std::string& message) {
   return message.substr(open + 3, close - open - 3);
 }
 
-/// The library of a header that NVIDIA's toolkit would have, or a graphics system; null: none.
+/// Returns the library of a header of NVIDIA's toolkit or of a graphics system; null otherwise.
 const char* library_of(const std::string& header) {
   static constexpr std::pair<const char*, const char*> libraries[] = {
       {"thrust/", "Thrust"}, {"cub/", "CUB"},          {"cublasXt", "cuBLAS"},
@@ -79,7 +79,7 @@ void refuse_libraries(const std::string& file, const std::string& preprocessed,
     const std::string path = preprocessed.substr(at, preprocessed.find('"', at) - at);
     const std::string header = std::filesystem::path(path).filename();
     const char* const library = library_of(header);
-    // A program may have a header of its own with such a name; the system's bear a 3.
+    // A program may have its own header of that name; system headers are marked with a 3.
     const bool system = preprocessed.compare(at + path.size(), 5, "\" 1 3") == 0;
     if (library != nullptr && system && !path.starts_with(own)) {
       refuse_library(file, header, library);
@@ -100,12 +100,13 @@ std::string explained(const std::string& messages, const std::string& plain_mess
     std::string line;
   };
   std::vector<Message> errors;
-  std::map<std::string, std::string> types;  // of arrays without a constant extent, by place
+  // Arrays with a non-constant extent, by source location.
+  std::map<std::string, std::string> types;
   std::istringstream lines(plain_messages);
   for (std::string line; std::getline(lines, line);) {
     const std::size_t mark = line.find(error_mark);
     if (mark == std::string::npos) continue;
-    // The option is ours, and the user has not chosen it.
+    // The option is ours, not the user's.
     constexpr std::string_view option = " [-fpermissive]";
     if (line.ends_with(option)) line.resize(line.size() - option.size());
     const std::string place = line.substr(0, line.rfind(':', mark - 1));
@@ -114,7 +115,7 @@ std::string explained(const std::string& messages, const std::string& plain_mess
     errors.push_back({place, line});
   }
   std::string text;
-  std::set<std::string> told;  // places
+  std::set<std::string> told;  // locations already reported
   for (const auto& [place, line] : errors) {
     const auto found = types.find(place);
     const std::string type = found != types.end() ? found->second : "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The compiler's messages about rewritten sources, in the user's terms.
+// Compiler messages about rewritten sources, in the user's terms.
 #pragma once
 
 #include <string>
@@ -7,26 +7,24 @@
 
 namespace rung::emulate {
 
-/// All of a file; "": it cannot be read.
+/// Returns the contents of a file; "" if it cannot be read.
 std::string read_file(const std::string& path);
 
-/// Throws Error(not_available) where a source cannot be preprocessed because it uses a library that
-/// is not here. `command` is the compiler with its options, `stem` the beginning of file names.
+/// Throws Error(not_available) if a source cannot be preprocessed because it uses a library that is
+/// absent. `command` is the compiler with its options, `stem` a prefix of file names.
 void explain_missing_header(std::vector<std::string> command, const std::string& file,
                             const std::string& stem);
 
-/// Throws the same where the system has such a library's header, from a toolkit that is installed;
-/// `own` is the folder of ours.
+/// Throws the same error if the system has such a library's header, from an installed toolkit;
+/// `own` is our include folder.
 void refuse_libraries(const std::string& file, const std::string& preprocessed,
                       const std::string& own);
 
-/// Of what the compiler wrote about a rewritten source: whether it speaks of what only the rewriter
-/// has put there.
+/// Returns true if the compiler's messages mention code that only the rewriter has inserted.
 bool speaks_of_rewriting(const std::string& messages);
 
-/// One line for each thing that is wrong, from what the compiler says of the source that
-/// rewrite_for_messages() has made; only of lines that the other messages mention, too. Empty: it
-/// says nothing.
+/// Returns one line per error, from the compiler's messages about rewrite_for_messages(),
+/// restricted to lines that the original messages mention. Empty if there is none.
 std::string explained(const std::string& messages, const std::string& plain_messages);
 
 }  // namespace rung::emulate

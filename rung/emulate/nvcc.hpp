@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvcc's place in a build: `rung nvcc` takes its command line.
+// `rung nvcc`, a replacement for nvcc in builds.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace rung::emulate {
 
-/// Does what nvcc would with these words. Throws Error as read_nvcc_words() and build() do.
+/// Runs nvcc's command line. Throws Error as read_nvcc_words() and build() do.
 void run_nvcc(const std::vector<std::string>& words);
 
 }  // namespace rung::emulate

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nvcc's options in a table: what each means to g++ or the linker, or that it concerns chips alone.
+// Table of nvcc's options: their translation to g++ or the linker, or that they concern GPU code
+// only.
 #include "rung/emulate/nvcc_words.hpp"
 
 #include <fmt/format.h>
@@ -108,7 +109,7 @@ constexpr NvccOption nvcc_options[] = {
     {"-cuda --cuda -clean --clean-targets -run --run -r --relocatable-link -fdevice-syntax-only "
      "--fdevice-syntax-only",
      false, Effect::run},
-    // Of chips, of NVIDIA's compilers, or about files that are not made here.
+    // Concerns GPU code, NVIDIA's compilers, or files that are not produced here.
     {"-rdc --relocatable-device-code -Xptxas --ptxas-options -Xnvlink --nvlink-options "
      "-Xcudafe --cudafe-options -Xarchive --archive-options -ccbin --compiler-bindir "
      "-arbin --archiver-binary -maxrregcount --maxrregcount -t --threads -split-compile "
@@ -151,7 +152,7 @@ constexpr NvccOption nvcc_options[] = {
      false, Effect::nothing},
 };
 
-/// Letters whose value may stand right behind them: -Iinclude, -DN=1, -t4.
+/// Options whose value may follow without a blank: -Iinclude, -DN=1, -t4.
 constexpr std::string_view glued[] = {"-I", "-D", "-U", "-l", "-L", "-O", "-t", "-m", "-j"};
 
 bool has_name(const NvccOption& option, std::string_view name) {
@@ -171,7 +172,7 @@ const NvccOption* find_option(std::string_view name) {
   return nullptr;
 }
 
-/// Splits a file of options, or a variable of the environment, as a shell would.
+/// Splits an options file, or an environment variable, as a shell would.
 std::vector<std::string> split_words(const std::string& text) {
   std::vector<std::string> words;
   std::string word;
@@ -198,7 +199,7 @@ std::vector<std::string> split_words(const std::string& text) {
   return words;
 }
 
-/// Splits a list of nvcc's at commas; \, is a comma.
+/// Splits a comma-separated list of nvcc; \, is an escaped comma.
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts(1);
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -214,7 +215,7 @@ std::vector<std::string> split_list(const std::string& text) {
   return parts;
 }
 
-/// Libraries whose place the emulated runtime takes.
+/// Returns true for libraries that the emulated runtime replaces.
 bool is_runtime(std::string_view library) {
   constexpr std::string_view ours[] = {"cudart",  "cudart_static",   "cuda",     "cudadevrt",
                                        "curand",  "curand_static",   "cublas",   "cublas_static",
@@ -222,7 +223,7 @@ bool is_runtime(std::string_view library) {
   return std::find(std::begin(ours), std::end(ours), library) != std::end(ours);
 }
 
-/// Flags of the host compiler that would break what is made of its output.
+/// Returns true for host compiler flags that would break the rewritten output.
 bool is_harmful(std::string_view flag) {
   return flag.starts_with("-Werror") || flag.starts_with("-flto") || flag.starts_with("-O") ||
          flag.starts_with("-pedantic") || flag == "-g" || flag.starts_with("-ggdb") ||
@@ -332,12 +333,12 @@ class NvccReader {
                               "machine code",
                               printable(file)));
     }
-    // The compiler would take @name for a list of its options in a file `name`.
+    // The compiler would read @name as an options file.
     call_.sources.files.push_back(file.starts_with('@') ? "./" + file : file);
   }
 
   void read_architecture(const std::string& value) {
-    // sm_90a, compute_80, 90; several in a list or in arch=...,code=[...].
+    // Formats: sm_90a, compute_80, 90; lists; arch=...,code=[...].
     for (std::size_t at = 0; at < value.size(); ++at) {
       if (std::isdigit(static_cast<unsigned char>(value[at])) == 0) continue;
       char* end = nullptr;
@@ -437,7 +438,7 @@ class NvccReader {
         break;
       case Effect::host_options:
         for (const std::string& list : split_words(value)) {
-          // -Wl,a,b is one flag of g++'s, though its commas are nvcc's, too.
+          // -Wl,a,b is a single flag of g++, although nvcc splits lists at commas.
           if (list.starts_with("-Wl,")) {
             host_option(list);
             continue;

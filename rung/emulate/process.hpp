@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running other programs, and a temporary folder that signals do not leave behind.
+// Child processes, and a temporary folder that is removed even on signals.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace rung::emulate {
 
-/// How a program ended.
+/// Exit status of a program.
 struct Ending {
   int exit_code = 0;
-  int signal = 0;          // that killed it; 0: none
-  bool timed_out = false;  // and was killed for it
+  int signal = 0;          // signal that killed it; 0: none
+  bool timed_out = false;  // it was killed at the time limit
 };
 
-/// While one lives, the signals that would end us - Ctrl-C, SIGTERM, a closed terminal or pipe -
-/// are only remembered (interrupted()), so that destructors run. Programs started meanwhile do not
-/// inherit this.
+/// While one exists, signals that would end the process (Ctrl-C, SIGTERM, a closed terminal or
+/// pipe) are only recorded (interrupted()), so that destructors run. Child processes do not inherit
+/// this.
 class HeldSignals {
  public:
   HeldSignals();
@@ -26,17 +26,17 @@ class HeldSignals {
   HeldSignals& operator=(const HeldSignals&) = delete;
 };
 
-/// Runs a program with this command line, its streams being ours, and waits. Signals that would end
-/// us are passed on to it; once one has come, no further program is started. `variables` are added
-/// to the environment. After `seconds` it is killed; 0: never. What it writes to standard error
-/// goes to the file `errors`; "": to ours.
+/// Runs a program with this command line and our standard streams, and waits for it. Fatal signals
+/// are forwarded to it; after one, no further program is started. `variables` are added to its
+/// environment. It is killed after `seconds`; 0: no limit. Its standard error goes to the file
+/// `errors`; "": to ours.
 Ending run_program(const std::vector<std::string>& command,
                    const std::vector<std::pair<std::string, std::string>>& variables = {},
                    double seconds = 0, const std::string& errors = "");
-/// The signal that asked us to end; 0: none has.
+/// Returns the fatal signal received; 0: none.
 int interrupted();
 
-/// A new folder for temporary files; removed with all that it holds, whatever ends us but SIGKILL.
+/// A new temporary folder, removed with its contents on any exit except SIGKILL.
 class TemporaryFolder {
  public:
   TemporaryFolder();
@@ -47,7 +47,7 @@ class TemporaryFolder {
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
-  HeldSignals held_;  // from before the folder is there until it is gone
+  HeldSignals held_;  // outlives the folder
   std::string path_;
 };
 

@@ -8,7 +8,8 @@ namespace rung::emulate {
 namespace {
 
 struct Hopper : PtxTranslator {
-  /// "[reg+8]" as a place in this block's shared memory, or another's of the cluster.
+  /// Translates "[reg+8]" to a location in the shared memory of this block or another of the
+  /// cluster.
   [[nodiscard]] std::string place_of(std::string_view text, bool is_shared) const {
     const std::string_view inside = text.substr(1, text.size() - 2);
     return address_by(is_shared ? "shared_place" : "generic_place", inside);
@@ -62,7 +63,7 @@ struct Hopper : PtxTranslator {
     return "";
   }
 
-  /// Returns whether the copy goes into shared memory: that space is named before the other.
+  /// Returns true for copies into shared memory, the first state space of the name.
   [[nodiscard]] bool is_load() const {
     for (const std::string& modifier : one.modifiers) {
       if (modifier.starts_with("shared")) return true;
@@ -104,7 +105,7 @@ struct Hopper : PtxTranslator {
     std::string map, coordinates;
     std::size_t rank = 0;
   };
-  /// "[map, {c0, c1}]"
+  /// Parses "[map, {c0, c1}]".
   [[nodiscard]] Box box_at(std::size_t i) const {
     const std::string_view text = one.operands.at(i);
     const Words pair = split_operands(text.substr(1, text.size() - 2));
@@ -117,7 +118,7 @@ struct Hopper : PtxTranslator {
       list += (list.empty() ? "" : ", ") + operand(part);
     return fmt::format("::rung::ptx::coordinates({})", list);
   }
-  /// The number of axes that the instruction names must be that of its coordinates.
+  /// Returns true if the number of coordinates matches the instruction's dimensions.
   [[nodiscard]] bool right_rank(const Box& box) const {
     return box.rank >= 1 && box.rank <= 5 && has(std::to_string(box.rank) + "d");
   }
@@ -143,7 +144,7 @@ struct Hopper : PtxTranslator {
     if (!right_rank(box)) return "";
     const std::string call = fmt::format("{}, {}, {}", box.map, box.coordinates, shared_at(1));
     if (!has("reduce")) return fmt::format("::rung::ptx::tensor_store({}, {});", call, here);
-    // A map does not keep which words are unsigned, so that nothing is compared.
+    // Maps do not record signedness, so minimum and maximum are not supported.
     for (const char* name : {"add", "and", "or", "xor"}) {
       if (!has(name)) continue;
       const bool bits = std::string_view(name) != "add";
@@ -167,7 +168,7 @@ struct Hopper : PtxTranslator {
     return has("tensor") ? tensor_copy() : bulk_copy();
   }
 
-  /// Products of a warpgroup: f32 sums of the small floats, s32 sums of bytes.
+  /// Translates wgmma: f32 sums of 16- and 8-bit floats, s32 sums of bytes.
   [[nodiscard]] std::string product() const {
     std::string shape;
     Words kinds;
@@ -184,7 +185,7 @@ struct Hopper : PtxTranslator {
     const bool known =
         halves || kinds[1] == "tf32" || kinds[1].starts_with('e') || kinds[1].ends_with('8');
     const bool registers = one.operands[1].starts_with('{');
-    // Which scales and which turned operands there are depends on the type.
+    // The number of scale and transpose operands depends on the type.
     const std::size_t last = integers ? 4 : !halves ? 6 : registers ? 7 : 8;
     if (!known || (!integers && kinds[0] != "f32") || size() != last) return "";
     const auto number = [&](std::size_t i) { return get("int", at(i)); };
@@ -233,7 +234,7 @@ struct Hopper : PtxTranslator {
                        shared_at(2), values);
   }
   [[nodiscard]] std::string fence() const {
-    // Ordinary barriers and what they order are the simulator's; copies come by another way.
+    // Ordinary fences order the generic proxy; copies use the asynchronous proxy.
     if (has("proxy") && has("async")) {
       return "::rung::simt::fence_async_proxy();";
     }
@@ -272,7 +273,7 @@ std::string translate_hopper(const Instruction& one, const OperandWriter& operan
     return fmt::format("::rung::simt::set_registers({}, {}, {});", get("int", t.at(0)),
                        t.has("inc"), here);
   }
-  // How long a line shall stay in a cache.
+  // Cache eviction policies have no effect.
   if (op == "createpolicy" && size >= 1) return put(t.at(0), "0ull");
   return "";
 }

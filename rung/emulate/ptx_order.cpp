@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions on memory say of order and scope, as the simulator names it.
+// Memory order and scope of PTX instructions, in the simulator's terms.
 #include "rung/emulate/ptx_order.hpp"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ std::string strong_access(const Instruction& one) {
 }
 
 std::string atomic_order(const Instruction& one) {
-  const char* order = "::rung::simt::unstated_order";  // else as std::memory_order spells it
+  const char* order = "::rung::simt::unstated_order";  // otherwise a value of std::memory_order
   if (one.has("relaxed")) order = "0";
   if (one.has("acquire")) order = "2";
   if (one.has("release")) order = "3";

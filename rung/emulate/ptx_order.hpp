@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What instructions on memory say of order and scope, as the simulator names it.
+// Memory order and scope of PTX instructions, in the simulator's terms.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace rung::emulate {
 
-/// Place, order and scope of a load or store that is more than a plain one; "": it is plain.
+/// Returns location, order and scope of a strong load or store; "" for a weak one.
 std::string strong_access(const Instruction& one);
-/// The same of an atomic operation.
+/// Returns location, order and scope of an atomic operation.
 std::string atomic_order(const Instruction& one);
 
 }  // namespace rung::emulate

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading PTX.
+// Parser of PTX.
 #include <cctype>
 
 #include "rung/core/error.hpp"
@@ -12,7 +12,7 @@ bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$' || c == '%';
 }
 
-/// Without // and /* */ comments.
+/// Removes // and /* */ comments.
 std::string without_comments(std::string_view text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -113,7 +113,7 @@ std::vector<Instruction> parse_ptx(std::string_view given) {
   const std::string text = without_comments(given);
   std::vector<Instruction> list;
   std::size_t begin = 0;
-  bool blank = true;  // so far in this instruction
+  bool blank = true;  // no token in this instruction so far
   int vectors = 0;    // open braces of operands
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
@@ -132,7 +132,7 @@ std::vector<Instruction> parse_ptx(std::string_view given) {
       blank = false;
     }
   }
-  // The assembler takes the last one without its semicolon too.
+  // The assembler also accepts the last instruction without a semicolon.
   if (!blank) list.push_back(read_instruction(std::string_view(text).substr(begin)));
   return list;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX instructions with forms of their own: memory, conversions, predicates, barriers, the warp.
+// PTX instructions with irregular operands: memory, conversions, predicates, barriers, warp
+// operations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -142,7 +143,7 @@ struct Translator : PtxTranslator {
     return put(at(0), fmt::format("__{}_sync({}, {})", name, mask, predicate));
   }
   [[nodiscard]] std::string matrix() const {
-    // ldmatrix, stmatrix: the registers, then one row's address; the other way round to store.
+    // ldmatrix: registers, then a row's address; stmatrix: the reverse.
     const bool load = one.opcode == "ldmatrix";
     std::string registers;
     for (const std::string& part : parts(one.operands.at(load ? 0 : 1))) {
@@ -176,7 +177,7 @@ struct Translator : PtxTranslator {
     if (has("bulk") || has("mbarrier")) return "";
     const std::string bytes = at(2);
     const std::string valid = one.operands.size() > 3 ? at(3) : bytes;
-    // The second address is global.
+    // The second address is in global memory.
     const std::string_view source = one.operands.at(1);
     return fmt::format("::rung::ptx::async_copy({}, {}, {}, {}, {});", address(0),
                        address_by("pointer", source.substr(1, source.size() - 2)), bytes, valid,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which PTX instructions there are, and the function of rung_cuda/ptx*.h that each becomes.
+// Table of PTX instructions and the functions of rung_cuda/ptx*.h that implement them.
 //
-// A row's form says what the operands are: d the destination, a b c d the sources in the
-// instruction's type T; w a destination twice as wide, W a source; u a source of 32 bits; p a
-// predicate. "d:aab" makes   put(d, function<T>(get<T>(a), get<T>(b), ...)).
+// A row's form describes the operands: d the destination, a b c d the sources of the instruction's
+// type T; w a destination of twice the width, W such a source; u a 32-bit source; p a predicate.
+// "d:aab" translates to put(d, function<T>(get<T>(a), get<T>(b), ...)).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace rung::emulate {
 namespace {
 
 struct Row {
-  std::string_view name;  // the opcode and the modifiers that tell its variants apart
+  std::string_view name;  // the opcode and the modifiers that distinguish its variants
   std::string_view form;
   std::string_view function;
 };
@@ -126,7 +126,7 @@ constexpr TypeName types[] = {
                   " is not supported (docs/emulate.md lists those that are)");
 }
 
-/// The types among the modifiers, in order.
+/// Returns the types among the modifiers, in order.
 Words types_of(const Instruction& one) {
   Words found;
   for (const std::string& modifier : one.modifiers) {
@@ -135,7 +135,7 @@ Words types_of(const Instruction& one) {
   return found;
 }
 
-/// Returns whether the instruction is of this row: its opcode, and all its modifiers in any order.
+/// Returns true if the instruction has the row's opcode and all its modifiers, in any order.
 bool matches(const Instruction& one, std::string_view name) {
   std::size_t dot = std::min(name.find('.'), name.size());
   if (one.opcode != name.substr(0, dot)) return false;
@@ -176,8 +176,8 @@ std::string by_row(const Instruction& one, const Row& row, const OperandWriter& 
 
 }  // namespace
 
-// The instructions that are no function of registers alone; in ptx_special.cpp and ptx_hopper.cpp.
-// "" if not there.
+// Instructions with other operands than registers; in ptx_special.cpp and ptx_hopper.cpp. They
+// return "" for an unknown instruction.
 std::string translate_special(const Instruction& one, const OperandWriter& operand,
                               const Words& found);
 std::string translate_hopper(const Instruction& one, const OperandWriter& operand,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the translators of PTX instructions share: operands, addresses, and calls that are written.
+// Common parts of the PTX translators: operands, addresses, calls.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace rung::emulate {
 
-/// The user's line, evaluated where the asm statement stood.
+/// Source location of the asm statement.
 inline constexpr const char* here = "::RungPlace::current()";
 
 inline std::string get(std::string_view type, const std::string& value) {
@@ -22,7 +22,7 @@ inline std::string put(const std::string& to, const std::string& value) {
   return fmt::format("::rung::ptx::put({}, {}); ", to, value);
 }
 
-/// The parts of "{a, b}"; the operand itself when it is no vector.
+/// Splits "{a, b}"; a scalar operand is the only part.
 inline Words parts(const std::string& operand) {
   if (!operand.starts_with("{")) return {operand};
   return split_operands(std::string_view(operand).substr(1, operand.size() - 2));
@@ -37,7 +37,7 @@ struct PtxTranslator {
   [[nodiscard]] std::string unsigned_at(std::size_t i) const { return get("unsigned", at(i)); }
   [[nodiscard]] bool has(std::string_view modifier) const { return one.has(modifier); }
 
-  /// The text "reg+8", the operand of an address, as function(reg)+8.
+  /// Translates an address operand "reg+8" to function(reg)+8.
   [[nodiscard]] std::string address_by(std::string_view function, std::string_view text) const {
     text = trimmed(text);
     std::string offset;
@@ -47,7 +47,8 @@ struct PtxTranslator {
     }
     return fmt::format("(::rung::ptx::{}({}){})", function, operand(text), offset);
   }
-  /// "[reg+8]" as a pointer; .shared addresses count from the block's shared memory.
+  /// Translates "[reg+8]" to a pointer; .shared addresses are relative to the block's shared
+  /// memory.
   [[nodiscard]] std::string address(std::size_t i) const {
     const std::string_view text = one.operands.at(i);
     return address_by(shared() ? "shared_pointer" : "pointer", text.substr(1, text.size() - 2));

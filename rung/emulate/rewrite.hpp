@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA adds to C++ and no header can give: launches, kernels, shared variables, inline PTX.
-// Each is rewritten into plain C++ on top of rung/emulate/include, after the preprocessor has run:
-// macros that hold launches are no special case, and neither are the user's own headers.
+// Extensions of CUDA that no header can provide: launches, kernels, shared variables, inline PTX.
+// Each is rewritten to C++ on top of rung/emulate/include after preprocessing, so that macros with
+// launches and the user's headers need no special treatment.
 #pragma once
 
 #include <string>
@@ -10,42 +10,43 @@
 
 namespace rung::emulate {
 
-/// A preprocessed CUDA source as C++. Throws Error(unsupported) that names file, line and what is
-/// not supported, Error(invalid_argument) for what is no CUDA.
+/// Rewrites a preprocessed CUDA source to C++. Throws Error(unsupported) with file, line and the
+/// unsupported feature, and Error(invalid_argument) for text that is not CUDA.
 std::string rewrite(const std::string& preprocessed);
 
-/// The same with launches as plain calls, kernel(x): a wrong one is an error of the user's line.
-/// It can be compiled, but not run.
+/// Rewrites with launches as plain calls, kernel(x), so that a wrong launch is an error in the
+/// user's line. The result compiles, but must not be run.
 std::string rewrite_for_messages(const std::string& preprocessed);
 
-/// Returns whether there are asm statements, which need rung_cuda/ptx.h.
+/// Returns true if there are asm statements, which need rung_cuda/ptx.h.
 bool holds_assembly(const std::string& preprocessed);
 
-/// Returns whether the user's own code has volatile variables; `asm volatile` is none.
+/// Returns true if the user's own code has volatile variables; `asm volatile` does not count.
 bool holds_volatile(const std::string& preprocessed);
 
-/// Throws Error(invalid_argument) where a device function calls one that is the host's alone.
+/// Throws Error(invalid_argument) if a device function calls a host-only function.
 void check_host_calls(const TokenStream& tokens);
-/// Takes away __device__ and __host__, which words.h has left to be seen.
+/// Removes __device__ and __host__, which words.h leaves in the source.
 void erase_execution_spaces(TokenStream& tokens);
-/// kernel<<<grid, block>>>(x) as launcher("kernel", [=](auto& a) { kernel(a); }).with(grid,
-/// block)(x). The arguments are evaluated once; the lambda calls the kernel as the program would,
-/// so that deduction, conversions and default arguments work as they do there.
+/// Rewrites kernel<<<grid, block>>>(x) to launcher("kernel", [=](auto& a) { kernel(a);
+/// }).with(grid, block)(x). The arguments are evaluated once; the lambda calls the kernel as the
+/// program would, so that deduction, conversions and default arguments are unchanged.
 void rewrite_launches(TokenStream& tokens);
-/// kernel(x), in the same columns.
+/// Rewrites launches to kernel(x), in the same columns.
 void rewrite_launches_as_calls(TokenStream& tokens);
-/// Each definition of a __global__ function tells its name when it starts.
+/// Inserts a prologue with the kernel's name into each __global__ function.
 void rewrite_kernels(TokenStream& tokens);
-/// A shared variable becomes a reference into the memory of the block that runs.
+/// Rewrites a shared variable to a reference into the running block's memory.
 void rewrite_shared(TokenStream& tokens);
-/// Constants of a file are its own, as in nvcc without separate compilation: two files may have
-/// some of one name. Not where any is declared extern.
+/// Gives file-scope constants internal linkage, as nvcc does without separate compilation, since
+/// two files may use one name. Skipped if any is declared extern.
 void rewrite_constants(TokenStream& tokens);
-/// cudaMemcpy(...); by itself hands its error to ignored(), which tells of it at the program's end.
+/// Passes the result of a plain cudaMemcpy(...); to ignored(), which reports an error at the
+/// program's end.
 void rewrite_ignored_errors(TokenStream& tokens);
-/// memcpy, memmove and memset become functions whose accesses are seen.
+/// Redirects memcpy, memmove and memset to functions with recorded accesses.
 void rewrite_memory_calls(TokenStream& tokens);
-/// asm("...") statements of PTX become calls.
+/// Rewrites asm("...") statements of PTX to calls.
 void rewrite_assembly(TokenStream& tokens);
 
 }  // namespace rung::emulate

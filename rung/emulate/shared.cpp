@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared variables. `__shared__ float a[8], b;` in a function becomes
-//   typedef float rung_a[8], rung_b; struct ...; rung_a& a = shared_variable<rung_a, ...>(); ...
-// The typedef keeps whatever the declaration says of the type, in whatever order its words come.
+// Rewrites shared variables. `__shared__ float a[8], b;` in a function becomes
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +14,7 @@ namespace rung::emulate {
 
 namespace {
 
-/// Whether each bracket { that is open here belongs to a function's body.
+/// Stack of open braces: true if the brace belongs to a function's body.
 class Scopes {
  public:
   void see(const TokenStream& tokens, std::size_t i) {
@@ -32,7 +30,7 @@ class Scopes {
   std::vector<bool> in_body_;
 };
 
-/// Back over the specifiers in front of `at` that belong to the same declaration.
+/// Returns the first specifier of the declaration at `at`.
 std::size_t first_of_declaration(const TokenStream& tokens, std::size_t at) {
   std::size_t i = at;
   while (i > 0) {
@@ -56,13 +54,13 @@ struct Declarator {
   bool unbounded;  // name[]: dynamic shared memory
 };
 
-/// The names that the declaration begin .. semicolon-1 declares.
+/// Returns the names declared by begin .. semicolon-1.
 std::vector<Declarator> declarators(const TokenStream& tokens, std::size_t begin,
                                     std::size_t semicolon) {
   std::vector<Declarator> found;
   std::size_t candidate = tokens.size();
   int angles = 0;
-  bool named = false;  // the current declarator's name has been found
+  bool named = false;  // the current declarator has a name
   for (std::size_t i = begin; i <= semicolon; ++i) {
     const Token& token = tokens[i];
     if (token.is("<") && i > begin && tokens[i - 1].kind == TokenKind::identifier && !named) {
@@ -92,7 +90,7 @@ std::vector<Declarator> declarators(const TokenStream& tokens, std::size_t begin
   return found;
 }
 
-/// The semicolon that ends the declaration with the token `at`.
+/// Returns the semicolon that ends the declaration at `at`.
 std::size_t semicolon_of(const TokenStream& tokens, std::size_t at) {
   while (at < tokens.size() && !tokens[at].is(";")) {
     const bool open = tokens[at].is("(") || tokens[at].is("[") || tokens[at].is("{");
@@ -101,7 +99,7 @@ std::size_t semicolon_of(const TokenStream& tokens, std::size_t at) {
   return at;
 }
 
-/// Refuses `extern __shared__ s[];`, of which g++ would speak in words of the rewritten source.
+/// Rejects `extern __shared__ s[];`, for which g++'s message would refer to the rewritten source.
 void require_type(const TokenStream& tokens, std::size_t begin, const Declarator& one) {
   constexpr std::string_view no_types[] = {"extern",   "static",        "__rung_shared__", "const",
                                            "volatile", "__attribute__", "alignas"};
@@ -133,7 +131,7 @@ void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function
 
   const bool dynamic = names.front().unbounded;
   if (!in_function && !dynamic) {
-    // Of a whole file, which only blocks that follow each other share correctly.
+    // File-scope variables: correct only for blocks that run one after another.
     tokens.replace(word, tokens[word - 1].is("static") ? "thread_local" : "static thread_local");
     return;
   }
@@ -142,7 +140,7 @@ void rewrite_declaration(TokenStream& tokens, std::size_t word, bool in_function
     if (token.is("__rung_shared__") || token.is("extern") || token.is("static")) {
       tokens.erase(i);
     } else if (token.is("alignas") && tokens[i + 1].is("(")) {
-      // A typedef takes the attribute, not the specifier.
+      // A typedef accepts the attribute, not the specifier.
       tokens.replace(i, "__attribute__((aligned");
       tokens.insert_after(tokens.closing(i + 1), "))");
     }
@@ -184,9 +182,9 @@ void rewrite_shared(TokenStream& tokens) {
 
 namespace {
 
-/// Constant variables of a namespace tell where they lie: kernels may read them alone.
+/// Registers constant variables of a namespace: kernels may only read them.
 void register_constants(TokenStream& tokens, std::size_t begin) {
-  if (begin > 0 && tokens[begin - 1].is(">")) return;  // templates are many variables, or none
+  if (begin > 0 && tokens[begin - 1].is(">")) return;  // templates declare many variables or none
   const std::size_t semicolon = semicolon_of(tokens, begin);
   if (semicolon >= tokens.size()) return;
   for (const Declarator& one : declarators(tokens, begin, semicolon)) {
@@ -202,7 +200,7 @@ void register_constants(TokenStream& tokens, std::size_t begin) {
 void rewrite_constants(TokenStream& tokens) {
   std::vector<std::size_t> words;
   bool across_files = false;
-  std::vector<bool> braces;  // that are open: whether all of them are namespaces'
+  std::vector<bool> braces;  // per open brace: true if all open braces are namespaces'
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].is("{")) {
       braces.push_back((braces.empty() || braces.back()) && opens_namespace(tokens, i));
@@ -211,7 +209,7 @@ void rewrite_constants(TokenStream& tokens) {
     }
     if (!tokens[i].is("__rung_constant__")) continue;
     const std::size_t begin = first_of_declaration(tokens, i);
-    bool local = true;  // says nothing of its linkage itself
+    bool local = true;  // internal linkage unless stated
     bool defined = braces.empty() || braces.back();
     for (std::size_t at = begin; at < tokens.size(); ++at) {
       const Token& token = tokens[at];

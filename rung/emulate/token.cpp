@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutting a preprocessed source into tokens, and printing them again.
+// Splits a preprocessed source into tokens, and prints them.
 #include "rung/emulate/token.hpp"
 
 #include <algorithm>
@@ -14,16 +14,16 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_word(char c) { return in_word(c) && !is_digit(c); }
 
-/// A line "# 12 "file" 1 3": where the following line comes from.
+/// A line marker "# 12 "file" 1 3": source location of the following line.
 struct LineMarker {
   int line = 0;
   std::string_view file;
-  bool enters = false;   // a header begins
-  bool returns = false;  // the file that includes it goes on
+  bool enters = false;   // enters a header
+  bool returns = false;  // returns to the including file
   bool system = false;
 };
 
-/// The file of a marker: the preprocessor writes \" and \\, and \n for a line feed.
+/// Unescapes a marker's file name: \", \\, and \n for a line feed.
 std::string unquoted(std::string_view quoted) {
   std::string name;
   for (std::size_t i = 0; i < quoted.size(); ++i) {
@@ -63,7 +63,7 @@ std::string_view line_at(std::string_view text, std::size_t begin) {
   return text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);
 }
 
-/// The end of the system header whose marker ends at `end`: where its includer goes on.
+/// Returns the end of the system header whose marker ends at `end`: where its includer continues.
 std::size_t end_of_header(std::string_view text, std::size_t end) {
   while (end < text.size()) {
     const std::string_view line = line_at(text, end + 1);
@@ -74,19 +74,19 @@ std::size_t end_of_header(std::string_view text, std::size_t end) {
   return std::min(end, text.size());
 }
 
-/// A #pragma, say, needs a line of its own.
+/// Returns true for lines that must stay on their own, such as a #pragma.
 bool is_directive(std::string_view line) {
   line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
   return line.starts_with('#');
 }
 
-/// Where a macro of a system header is used, the preprocessor says so by markers in the middle of
-/// the line. This puts such lines together again, so that only headers are marked as the system's.
+/// Joins lines that the preprocessor has split by markers around macros of system headers, so that
+/// only headers are marked as system code.
 std::string join_lines(std::string_view text) {
   std::string joined;
   joined.reserve(text.size());
   std::string_view file;
-  int line = 0;  // of the next line to be written
+  int line = 0;  // number of the next output line
   bool after_directive = false;
   for (std::size_t at = 0; at < text.size();) {
     const std::string_view one = line_at(text, at);
@@ -147,7 +147,8 @@ class Scanner {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
 
-  /// The bytes of \u00e4 or \U000000e4: so the preprocessor spells letters beyond ASCII in names.
+  /// Returns the length of \u00e4 or \U000000e4, in which the preprocessor spells non-ASCII
+  /// letters.
   [[nodiscard]] std::size_t letter_bytes() const {
     if (peek() != '\\' || (peek(1) != 'u' && peek(1) != 'U')) return 0;
     const std::size_t bytes = peek(1) == 'u' ? 6 : 10;
@@ -164,7 +165,7 @@ class Scanner {
     if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return scan_number();
     if (c == '"') return scan_quoted('"', TokenKind::string);
     if (c == '\'') return scan_quoted('\'', TokenKind::character);
-    // Only the operators whose parts would mean something else to the rewriter.
+    // Only operators that the rewriter would misread as two.
     for (const std::string_view two : {"::", "->", "<<", ">>", "<=", ">=", "==", "&&", "||"}) {
       if (text_.substr(at_).starts_with(two)) {
         at_ += 2;
@@ -207,7 +208,7 @@ class Scanner {
   }
 
   TokenKind scan_number() {
-    // A preprocessing number: exponents carry a sign, digits may be separated by '.
+    // Preprocessing number: exponents have signs, digits may be separated by '.
     while (in_word(peek()) || peek() == '.' || (peek() == '\'' && in_word(peek(1)))) {
       const char c = peek();
       ++at_;
@@ -231,23 +232,22 @@ class Scanner {
   bool line_start_ = true;
 };
 
-/// A name with its letters beyond ASCII in UTF-8.
+/// Decodes universal character names to UTF-8.
 std::string with_letters(std::string_view name) {
   std::string text;
   while (!name.empty()) {
-    // As the scanner has seen, all digits are there.
+    // The scanner has validated the digits.
     const std::size_t bytes = name.front() != '\\' ? 1 : name[1] == 'u' ? 6 : 10;
     std::uint32_t code = 0;
     if (bytes > 1) std::from_chars(name.data() + 2, name.data() + bytes, code, 16);
-    constexpr std::uint32_t ascii =
-        0x80;  // no name has such letters: left for the compiler to refuse
+    constexpr std::uint32_t ascii = 0x80;  // not a letter: left for the compiler to reject
     text += code < ascii ? std::string(name.substr(0, bytes)) : utf8(code);
     name.remove_prefix(bytes);
   }
   return text;
 }
 
-/// The source with the names as their writer sees them.
+/// Returns the source with its names as written.
 std::string with_letters_in_names(std::string text) {
   if (text.find("\\u") == std::string::npos && text.find("\\U") == std::string::npos) return text;
   std::string result;
@@ -274,7 +274,7 @@ TokenStream::TokenStream(const std::string& text)
   do {
     tokens_.push_back(scanner.next());
   } while (tokens_.back().kind != TokenKind::end);
-  edit_of_.resize(tokens_.size() + 1);  // the last one's edit is never printed
+  edit_of_.resize(tokens_.size() + 1);  // the last token's edit is never printed
 }
 
 SourceLine TokenStream::line_of(std::size_t i) const {
@@ -282,7 +282,7 @@ SourceLine TokenStream::line_of(std::size_t i) const {
   for (std::size_t back = std::min(i, tokens_.size() - 1) + 1; back > 0; --back) {
     const Token& token = tokens_[back - 1];
     if (token.kind != TokenKind::verbatim) continue;
-    // A system header ends where the file that includes it goes on: its marker comes next.
+    // A system header ends where its includer continues, at the next such marker.
     LineMarker marker;
     if (!parse_marker(token.text, marker) || marker.system) continue;
     const char* begin = token.text.data() + token.text.size() + 1;

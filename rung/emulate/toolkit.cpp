@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the folder. Its libraries are linker scripts that name stubs: shared libraries without
-// code, whose symbols are those of rung's libraries and whose SONAME is the absolute path of the
-// library. A program linked with them by whichever linker finds the libraries without an rpath.
+// code, with the symbols of rung's libraries and an absolute path as SONAME. A program linked with
+// them by any linker finds the libraries without an rpath.
 #include "rung/emulate/toolkit.hpp"
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ fs::path cache_folder() {
   return folder;
 }
 
-/// Returns what the folder is made from: other text means that it is to be written again.
+/// Returns a text that identifies the folder's contents; it is rewritten if the text differs.
 std::string stamp_of(const Home& home) {
   std::string stamp = fmt::format("{} {} {}\n", toolkit_version(), home.program, home.include);
   for (const char* name : stubbed) {
@@ -64,7 +64,7 @@ void run(const std::vector<std::string>& command, const std::string& folder) {
               fmt::format("nvcc: {} has failed: {}", command.front(), read_file(errors)));
 }
 
-/// Returns assembly that defines the symbols a library exports, with their types and sizes.
+/// Returns assembly that defines the exported symbols of a library with their types and sizes.
 std::string stub_source(const std::string& symbols) {
   std::string text, data, thread;
   std::set<std::string> known;
@@ -101,11 +101,11 @@ void write_text(const fs::path& path, const std::string& text) {
 }
 
 void write_stub(const Home& home, const char* name, const std::string& folder) {
-  // With the version that programs are compatible with, as the loader would look for it.
+  // With the ABI version, as the loader would look it up.
   std::string library = fmt::format("{}/{}.{}", home.libraries, name, RUNG_VERSION_MAJOR);
   if (!fs::exists(library)) library = fmt::format("{}/{}", home.libraries, name);
   const std::string symbols = folder + "/symbols", source = folder + "/stub.s";
-  // A shell redirects: readelf has no option for a file of its output.
+  // Uses a shell to redirect: readelf has no option for an output file.
   run({"/bin/sh", "-c", "readelf --dyn-syms -W \"$1\" >\"$2\"", "sh", library, symbols}, folder);
   write_text(source, stub_source(read_file(symbols)));
   run({host_compiler(), "-shared", "-nostdlib", "-Wl,-soname," + library, source, "-o",
@@ -169,7 +169,7 @@ std::string toolkit_folder() {
       cache / fmt::format("cuda-{:016x}", std::hash<std::string>()(home.libraries + home.program));
   const std::string stamp = stamp_of(home);
   if (read_file(folder / "stamp") == stamp) return folder;
-  // Compilers that a build starts at the same time wait for the first.
+  // Concurrent compilers of a build wait for the first.
   const int lock = open((folder.string() + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600);
   if (lock >= 0) flock(lock, LOCK_EX);
   if (read_file(folder / "stamp") != stamp) {

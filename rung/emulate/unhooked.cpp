@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Joining the assembly of one source's two versions. What is read is what g++ writes: a label, a
-// directive or an instruction a line.
+// Merges the assembly of a source's two versions. Parses g++'s output format: one label, directive
+// or instruction per line.
 #include "rung/emulate/unhooked.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ constexpr std::string_view suffix = ".unhooked";
 
 bool is_name(char c) { return in_word(c) || c == '.' || c == '$'; }
 
-/// A line as its first word and what follows it.
+/// A line, split into its first word and the rest.
 struct Line {
   std::string_view text, word, rest;
   explicit Line(std::string_view line) : text(line) {
@@ -29,12 +29,12 @@ struct Line {
     word = line.substr(begin, end - begin);
     rest = line.substr(std::min(line.find_first_not_of(" \t", end), line.size()));
   }
-  /// The name of a label, or "".
+  /// Returns the name of a label, or "".
   [[nodiscard]] std::string_view label() const {
     const bool is = word.size() > 1 && word.back() == ':' && word.data() == text.data();
     return is ? word.substr(0, word.size() - 1) : std::string_view();
   }
-  /// The first operand.
+  /// Returns the first operand.
   [[nodiscard]] std::string_view name() const {
     std::size_t end = 0;
     while (end < rest.size() && is_name(rest[end])) ++end;
@@ -59,13 +59,14 @@ void for_each_line(std::string_view text, F f) {
   }
 }
 
-/// What a version defines.
+/// Symbols that a version defines.
 struct Symbols {
   std::unordered_set<std::string_view> functions, objects;
-  std::unordered_set<std::string_view> writable;  // of the objects
-  std::unordered_set<std::string_view> visible;   // beyond the file
-  std::unordered_set<std::string_view> shared;    // in a section that files may share
-  std::unordered_map<std::string_view, std::string_view> files;  // of .file: the number by the rest
+  std::unordered_set<std::string_view> writable;  // writable objects
+  std::unordered_set<std::string_view> visible;   // global symbols
+  std::unordered_set<std::string_view> shared;    // symbols in COMDAT sections
+  // .file numbers by the directive's arguments.
+  std::unordered_map<std::string_view, std::string_view> files;
   int last_file = 0;
 };
 
@@ -114,7 +115,7 @@ class Joiner {
   Joiner(const std::string& hooked, const std::string& unhooked)
       : hooked_(read(hooked)), own_(read(unhooked)), out_(hooked) {
     for (const std::string_view one : own_.objects) {
-      if (one.starts_with(".L")) continue;  // constants of the compiler's
+      if (one.starts_with(".L")) continue;  // compiler-generated constants
       const bool numbered = one.find('.') != std::string_view::npos && !one.starts_with("DW.ref.");
       if (!numbered && hooked_.objects.contains(one)) {
         dropped_.insert(one);
@@ -163,7 +164,7 @@ class Joiner {
     out_ += '\n';
   }
 
-  /// Functions and what belongs to them are no longer shared with other files.
+  /// Adds a section; functions are no longer in COMDAT groups.
   void add_section(const Line& line) {
     const std::string_view name = line.name();
     if (line.rest.ends_with(",comdat")) alone_.insert(name);
@@ -175,7 +176,7 @@ class Joiner {
       if (const std::size_t group = flags.rfind("progbits,"); group != std::string::npos) {
         std::erase(flags, 'G');
         std::string kept = flags.substr(0, flags.find(",@progbits") + 10);
-        // "aMS",@progbits,1: the size of what may be merged stays.
+        // "aMS",@progbits,1: keeps the entity size of mergeable sections.
         if (flags.find('M') < flags.find(",@")) kept += "," + flags.substr(kept.size() + 1, 1);
         flags = kept;
       }
@@ -201,8 +202,8 @@ class Joiner {
     return at != numbers_.end() ? at->second : std::string(number);
   }
 
-  /// Adds text in which local labels and numbered constants get names of their own, and functions
-  /// where the text calls or defines them.
+  /// Adds text with renamed local labels and numbered constants, and renamed functions in calls and
+  /// definitions.
   void rename(std::string_view text, bool functions) {
     for (std::size_t i = 0; i < text.size();) {
       if (!is_name(text[i])) {
@@ -223,7 +224,7 @@ class Joiner {
     return !dropped_.contains(object) && !object.starts_with("DW.ref.");
   }
 
-  /// Pairs of addresses, which a constructor tells the runtime.
+  /// Adds a table of address pairs, which a constructor registers with the runtime.
   void add_table() {
     std::vector<std::string_view> both;
     for (const std::string_view one : own_.functions) {
@@ -246,8 +247,8 @@ class Joiner {
   std::string out_;
   bool fits_ = true;
   bool dropping_ = false, constructors_ = false;
-  std::unordered_set<std::string_view> dropped_;  // objects that are the hooked version's
-  std::unordered_set<std::string_view> alone_;    // sections that were shared
+  std::unordered_set<std::string_view> dropped_;  // objects defined by the hooked version
+  std::unordered_set<std::string_view> alone_;    // former COMDAT sections
   std::unordered_map<std::string_view, std::string> numbers_;  // of files
 };
 

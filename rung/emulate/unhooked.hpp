@@ -6,11 +6,11 @@
 
 namespace rung::emulate {
 
-/// The assembly of a source compiled with hooks, and behind it the functions of the same source
-/// compiled without, under names of their own. Variables exist once: the functions without hooks
-/// use those of the others, and take the others' addresses where they take a function's address. A
-/// table tells the runtime which belong together (rung/emulate/runtime/unhooked.cpp). "" where the
-/// two do not fit: a variable's name is not the same in both.
+/// Returns the assembly of a source compiled with hooks, followed by the functions of the same
+/// source compiled without, under distinct names. Variables exist once: functions without hooks use
+/// those of the hooked version, and take the addresses of hooked functions. A table registers the
+/// pairs with the runtime (rung/emulate/runtime/unhooked.cpp). Returns "" if the versions do not
+/// match: a variable's name differs.
 std::string add_unhooked(const std::string& hooked, const std::string& unhooked);
 
 }  // namespace rung::emulate

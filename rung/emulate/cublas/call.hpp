@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of cuBLAS share: who calls, checks of what they are given, and launches. The
-// library is one of kernels on the simulated GPU, so that findings and counters see its accesses.
+// Common parts of the cuBLAS functions: the caller, argument checks, and launches. The library runs
+// kernels on the simulated GPU, so that findings and counters cover its accesses.
 #pragma once
 
 #include <initializer_list>
@@ -17,13 +17,13 @@ struct cublasContext {
 
 namespace rung::cublas {
 
-/// One call of a program: the function's name, the code behind the call, and how it is done.
+/// A call by the program: function name, return address, and mode.
 struct Call {
   const char* name;
   const void* code;
   bool has_handle = false;
   cudaStream_t stream = nullptr;
-  bool device_scalars = false;  // alpha, beta and results are the device's memory
+  bool device_scalars = false;  // alpha, beta and results are in device memory
 
   Call(const char* function, const void* caller, cublasHandle_t handle)
       : name(function), code(caller), has_handle(handle != nullptr) {
@@ -35,14 +35,14 @@ struct Call {
 #define RUNG_CUBLAS_CALL(name, handle) \
   ::rung::cublas::Call(name, __builtin_return_address(0), handle)
 
-/// What a call reads, and maybe writes, from `begin` on; nothing where `bytes` is 0.
+/// Memory that a call reads and possibly writes; ignored if `bytes` is 0.
 struct Operand {
   const char* name;
   const void* begin;
   long long bytes;
   bool writes = false;
 };
-/// Elements from the first to the last of a matrix.
+/// Returns the number of elements from the first to the last of a matrix.
 inline long long matrix_extent(long long rows, long long columns, long long ld) {
   return rows <= 0 || columns <= 0 ? 0 : (columns - 1) * ld + rows;
 }
@@ -58,18 +58,20 @@ Operand matrix_operand(const char* name, const T* data, long long rows, long lon
   return {name, data, matrix_extent(rows, columns, ld) * static_cast<long long>(sizeof(T)), writes};
 }
 
-/// Returns whether kernels may access all of them. If not that is a finding at the program's call.
+/// Returns true if kernels may access all operands; otherwise reports a finding at the program's
+/// call.
 bool accessible(const Call& call, std::initializer_list<Operand> operands);
-/// Returns whether a scalar's pointer is of the host or of the device, as the pointer mode says.
+/// Returns true if a scalar's pointer is a host or device pointer, as the pointer mode requires.
 bool fits_pointer_mode(const Call& call, const char* name, const void* scalar, long long bytes);
 
-/// alpha or beta, which the host has given, or which kernels read.
+/// alpha or beta: a host value, or device memory that the kernel reads.
 template <class T>
 struct Scalar {
   const T* device = nullptr;
   T value{};
   [[nodiscard]] T get() const { return device != nullptr ? *device : value; }
-  /// Known to be zero when the call is made: what it multiplies is not accessed.
+  /// Returns true if the scalar is known to be zero at the call: what it multiplies is not
+  /// accessed.
   [[nodiscard]] bool zero() const { return device == nullptr && is_zero(value); }
 
   static bool is_zero(const T& value) {
@@ -86,7 +88,7 @@ Scalar<T> scalar(const Call& call, const T* given) {
   return {nullptr, *given};
 }
 
-/// Notes the name of the kernel that runs.
+/// Records the name of the running kernel.
 RUNG_UNSEEN __attribute__((noinline)) inline void enter(const char* name) {
   if (rung::cuda::launch_data->kernel == nullptr) rung::cuda::begin_kernel(name);
 }
@@ -96,7 +98,7 @@ __attribute__((noinline)) void one_thread(const char* name, Body body) {
   body();
 }
 
-/// A kernel of the call's name. `body` is done by each thread.
+/// Launches a kernel of the call's name; each thread runs `body`.
 template <class Body>
 cublasStatus_t launch(const Call& call, dim3 grid, dim3 block, const Body& body) {
   rung::cuda::LaunchConfig config;
@@ -110,7 +112,7 @@ cublasStatus_t launch(const Call& call, dim3 grid, dim3 block, const Body& body)
   return error == cudaSuccess ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }
 
-/// body(i) for each i < n, by a thread each.
+/// Runs body(i) for each i < n, one thread each.
 template <class Body>
 cublasStatus_t for_each(const Call& call, long long n, const Body& body) {
   constexpr unsigned threads = 256;
@@ -121,13 +123,13 @@ cublasStatus_t for_each(const Call& call, long long n, const Body& body) {
     if (i < n) body(i);
   });
 }
-/// body(i, j) for each element of a matrix of m rows and n columns.
+/// Runs body(i, j) for each element of an m x n matrix.
 template <class Body>
 cublasStatus_t for_each(const Call& call, long long m, long long n, const Body& body) {
   return for_each(call, m * n, [body, m](long long element) { body(element % m, element / m); });
 }
 
-/// A vector whose elements lie `step` apart; of a negative step the first lies last.
+/// A strided vector; with a negative stride the first element has the highest address.
 template <class T>
 struct Vector {
   T* first;
@@ -145,7 +147,7 @@ T conjugate_if(bool conjugate, T value) {
   return value;
 }
 
-/// op(A): element (i, j) is at data[i * row + j * column], and may be conjugated.
+/// op(A): element (i, j) is data[i * row + j * column], conjugated if requested.
 template <class T>
 struct Matrix {
   const T* data;
@@ -167,7 +169,7 @@ inline bool valid(cublasOperation_t op) {
 
 }  // namespace rung::cublas
 
-// Arithmetic of complex numbers, for templates of any type.
+// Complex arithmetic for templates.
 inline float2 operator+(float2 a, float2 b) { return make_float2(a.x + b.x, a.y + b.y); }
 inline float2 operator-(float2 a, float2 b) { return make_float2(a.x - b.x, a.y - b.y); }
 inline float2 operator*(float2 a, float2 b) { return cuCmulf(a, b); }

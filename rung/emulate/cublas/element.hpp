@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements whose type is known by number, as the type that is calculated with.
+// Elements whose type is a run-time value, converted to the compute type.
 #pragma once
 
 #include "cuda_fp8.h"
@@ -18,7 +18,7 @@ Sum convert(const T& value) {
   }
 }
 
-/// use(pointer to the type's own elements), for the types that can be calculated with as Sum.
+/// Calls use(pointer of the element type) for the types that convert to Sum.
 template <class Sum, class Use>
 auto with_type(cudaDataType type, const void* data, const Use& use) {
   void* const at = const_cast<void*>(data);

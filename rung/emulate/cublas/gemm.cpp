@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS: products of general matrices, of one, many by stride, many by pointers.
+// cuBLAS general matrix products: single, strided-batched, and batched by pointers.
 #include "rung/emulate/cublas/product.hpp"
 
 namespace rung::cublas {
 namespace {
 
-/// One of the matrices as a function is given it.
+/// A matrix argument.
 struct Given {
   const void* data;
   cudaDataType type;
@@ -30,7 +30,7 @@ Batched batched(const Given& given, cublasOperation_t op, bool by_pointers) {
   return all;
 }
 
-/// Bytes of the matrices, or of the pointers to them.
+/// Returns the memory of the matrices, or of the array of pointers to them.
 Operand operand(const char* name, const Given& given, long long rows, long long columns,
                 const Shape& shape, bool writes = false) {
   if (shape.by_pointers) {

@@ -8,7 +8,7 @@ struct cublasLtContext {};
 
 namespace {
 
-/// Where an attribute is in its descriptor; null: there is no such attribute.
+/// Location of an attribute in its descriptor; null for an unknown attribute.
 struct Field {
   void* at = nullptr;
   size_t bytes = 0;
@@ -190,7 +190,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t prefer
   delete preference;
   return CUBLAS_STATUS_SUCCESS;
 }
-/// All of them are met by an algorithm without a workspace; the others are not kept.
+/// Accepts all preferences and stores none: the only algorithm needs no workspace.
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t preference,
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void* value, size_t bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cublasLtMatmul: the product with its epilogue, and what is summed of its result.
+// cublasLtMatmul: the product with its epilogue, and reductions over its result.
 #include "cublasLt.h"
 #include "rung/emulate/cublas/element.hpp"
 #include "rung/emulate/cublas/product.hpp"
@@ -13,7 +13,7 @@ struct Layouts {
   const Layout &a, &b, &c, &d;
 };
 
-/// Of an epilogue's number.
+/// Bits of an epilogue's number.
 constexpr unsigned relu = 2, bias = 4, relu_gradient = 8, bias_gradient = 16, gelu = 32,
                    gelu_gradient = 64, aux = 128, sum_of_a = 256, sum_of_b = 512;
 
@@ -34,7 +34,7 @@ bool is_sound(const Layout& layout) {
   return layout.ld >= along && layout.batches >= 1;
 }
 
-/// The product without pointers, if there is one.
+/// Describes the product without its pointers; an error if the types are not supported.
 cublasStatus_t describe(const Operation& operation, const Layouts& of, Product& product,
                         cudaDataType& sums) {
   const auto rows = [](const Layout& one, int op) {
@@ -75,7 +75,7 @@ cublasStatus_t describe(const Operation& operation, const Layouts& of, Product& 
   product.conjugate_b = operation.op_b == CUBLAS_OP_C;
   const auto compute = static_cast<cublasComputeType_t>(operation.compute);
   if (!scale_type(compute, product.d.type, sums)) return CUBLAS_STATUS_INVALID_VALUE;
-  // Bytes may be multiplied with sums of int and scalars of float, which is a product of floats.
+  // int8 products with int32 sums and float scalars are computed as products of floats.
   const auto scale = static_cast<cudaDataType>(operation.scale);
   if (sums == CUDA_R_32I && scale == CUDA_R_32F) sums = CUDA_R_32F;
   if (scale != sums && !(sums == CUDA_R_16F && scale == CUDA_R_32F)) {
@@ -89,7 +89,7 @@ cublasStatus_t describe(const Operation& operation, const Layouts& of, Product& 
   return CUBLAS_STATUS_SUCCESS;
 }
 
-/// What the operation's epilogue does to elements; the rest is done behind the product.
+/// Returns the element-wise part of the operation's epilogue; the rest follows the product.
 Epilogue epilogue_of(const Operation& operation, const Product& product) {
   const auto or_else = [](int type, cudaDataType otherwise) {
     return type < 0 ? otherwise : static_cast<cudaDataType>(type);
@@ -157,7 +157,8 @@ float element(const Batched& of, long long batch, long long i, long long j) {
   return get<float>(of.type, of.first, at);
 }
 
-/// Sums over the result's columns, or over A's or B's inner index; signs of ReLU; the largest.
+/// Computes what follows the product: sums over the result's columns or the inner index of A or B,
+/// the signs of ReLU, the maximum.
 cublasStatus_t follow(const Call& call, const Operation& operation, const Product& p) {
   const Epilogue& e = p.epilogue;
   const unsigned is = operation.epilogue;
@@ -178,7 +179,7 @@ cublasStatus_t follow(const Call& call, const Operation& operation, const Produc
     });
   }
   if (status == CUBLAS_STATUS_SUCCESS && (is & relu) != 0 && e.aux != nullptr) {
-    // A byte holds the signs of eight rows.
+    // One bit per row.
     const int bytes = (p.m + 7) / 8;
     status = for_each(call, bytes, p.n * p.batches, [=](long long byte, long long column) {
       const long long j = column % p.n, batch = column / p.n;

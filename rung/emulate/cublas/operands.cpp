@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of the arrays that a call names, before any kernel touches them: the finding then names
-// the argument and the line of the call, not a line of a kernel that the program does not have.
+// Validates the arrays of a call before a kernel runs: a finding then names the argument and the
+// line of the call, not a line of a kernel that the program does not contain.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -25,7 +25,8 @@ void report(const Call& call, record::Kind kind, std::string message, const char
   record::add(finding);
 }
 
-/// Bytes of registered memory from `begin` on: 0 if it is in none. Mappings may adjoin.
+/// Returns the bytes of registered memory from `begin` on, 0 if there is none. Adjacent mappings
+/// are joined.
 long long bytes_from(const void* begin, long long enough) {
   const char* at = static_cast<const char*>(begin);
   const char* const end = at + enough;
@@ -68,7 +69,7 @@ bool accessible(const Call& call, const Operand& one) {
 }  // namespace
 
 bool accessible(const Call& call, std::initializer_list<Operand> operands) {
-  // What a graph is captured from may be allocated when it runs.
+  // Memory of a captured graph may be allocated when the graph runs.
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   if (call.stream != nullptr) cudaStreamIsCapturing(call.stream, &capture);
   if (capture != cudaStreamCaptureStatusNone) return true;

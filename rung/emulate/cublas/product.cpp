@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of all products of general matrices. Its threads keep 8 x 8 sums each, since accesses
-// are what costs time on the simulated GPU: there are 16 for 64 multiplications.
+// Kernel of all general matrix products. Each thread computes 8 x 8 sums, since accesses dominate
+// the time on the simulated GPU: 16 accesses per 64 multiplications.
 #include "rung/emulate/cublas/product.hpp"
 
 #include "rung/emulate/cublas/element.hpp"
@@ -9,7 +9,7 @@ namespace rung::cublas {
 namespace {
 
 constexpr int side = 8;        // of a block, in threads
-constexpr int per_thread = 8;  // rows and columns, `side` apart
+constexpr int per_thread = 8;  // rows and columns per thread, `side` apart
 constexpr int tile = side * per_thread;
 
 template <class Sum>
@@ -36,7 +36,7 @@ float gelu_slope(float x, float& value) {
   return 0.5f * (1 + t) + 0.5f * x * (1 - t * t) * root * (1 + 3 * cubic * x * x);
 }
 
-/// `sum` is alpha op(A) op(B) + beta C at row i and column j.
+/// Applies the epilogue to `sum`, alpha op(A) op(B) + beta C at row i and column j.
 float finish(const Epilogue& e, float sum, long long i, long long j, long long batch) {
   if (e.bias != nullptr) sum += get<float>(e.bias_type, e.bias, i + batch * e.bias_stride);
   const long long at = i + j * e.aux_ld + batch * e.aux_stride;
@@ -63,7 +63,8 @@ float finish(const Epilogue& e, float sum, long long i, long long j, long long b
   return value * scale(e.scale_d);
 }
 
-/// Sums of a thread's rows i, i + side, ... and columns j, j + side, ...; `full`: none is cut off.
+/// Accumulates a thread's rows i, i + side, ... and columns j, j + side, ...; `full`: no bounds
+/// checks.
 template <bool full, class Sum, class A, class B>
 void accumulate(const Product& p, const A* a, const B* b, int rows, int columns,
                 Sum (&sums)[per_thread][per_thread]) {
@@ -113,7 +114,7 @@ void multiply_tile(const Product& p, const Factor<Sum>& alpha, const Factor<Sum>
         accumulate<false>(p, a, b, rows, columns, sums);
       }
     }
-    // Elements of one type are where the others' would: the pointer's own type is known by number.
+    // Pointers are stored with one type; the element type is known at run time.
     const auto base = [&](const Batched& of) {
       return with_type<Sum>(of.type, of.first, [&](auto* first) -> void* {
         return of.matrix<std::remove_cvref_t<decltype(*first)>>(batch);

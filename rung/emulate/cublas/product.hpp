@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// D = epilogue(alpha op(A) op(B) + beta C) of matrices whose types are known by number: what all of
-// cuBLAS's products of general matrices come down to.
+// D = epilogue(alpha op(A) op(B) + beta C) with element types given at run time: the common form of
+// cuBLAS's general matrix products.
 #pragma once
 
 #include "rung/emulate/cublas/call.hpp"
 
 namespace rung::cublas {
 
-/// The matrices of a batch: `stride` elements apart, or where an array of pointers says.
+/// Matrices of a batch: at a constant stride in elements, or given by an array of pointers.
 struct Batched {
   const void* first = nullptr;
   cudaDataType type = CUDA_R_32F;
@@ -22,7 +22,7 @@ struct Batched {
   }
 };
 
-/// alpha or beta, of some type.
+/// alpha or beta, of any type.
 struct AnyScalar {
   const void* given;
   cudaDataType type;
@@ -30,17 +30,17 @@ struct AnyScalar {
 
 enum class Activation : unsigned char { none, relu, gelu, relu_gradient, gelu_gradient };
 
-/// What cublasLt does to each element of the result.
+/// cublasLt's element-wise epilogue.
 struct Epilogue {
   Activation activation = Activation::none;
   const void* bias = nullptr;  // one element per row
   cudaDataType bias_type = CUDA_R_32F;
   long long bias_stride = 0;
-  // GELU's argument, which is written or, for the gradient, read; the signs of ReLU's, a bit each.
+  // GELU's argument, which is written or, for the gradient, read; or ReLU's signs, one bit each.
   void* aux = nullptr;
   cudaDataType aux_type = CUDA_R_32F;
   long long aux_ld = 0, aux_stride = 0;
-  // Factors of fp8 matrices, in the device's memory; null: 1.
+  // Scales of fp8 matrices, in device memory; null: 1.
   const float *scale_a = nullptr, *scale_b = nullptr, *scale_c = nullptr, *scale_d = nullptr;
 };
 
@@ -52,16 +52,17 @@ struct Product {
   Epilogue epilogue = {};
 };
 
-/// Bytes of an element; 0: of a type that is not supported.
+/// Returns the size of an element; 0 for an unsupported type.
 size_t size_of(cudaDataType type);
-/// Of a scalar of the host.
+/// Returns true if a host scalar is zero.
 bool is_zero(const AnyScalar& scalar);
-/// The type of alpha and beta, and of sums where they are not narrower than float.
+/// Determines the type of alpha and beta, and of sums unless these are narrower than float.
 bool scale_type(cublasComputeType_t compute, cudaDataType type_c, cudaDataType& type);
 
-/// Returns whether there is a product of these types.
+/// Returns true if a product of these types is implemented.
 bool supported(const Product& product, cudaDataType sums);
-/// CUBLAS_STATUS_NOT_SUPPORTED where there is none. Operands and scalars are checked before.
+/// Runs a product. Returns CUBLAS_STATUS_NOT_SUPPORTED for unsupported types. The caller has
+/// validated operands and scalars.
 cublasStatus_t multiply(const Call& call, const Product& product, cudaDataType sums);
 
 }  // namespace rung::cublas

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS, level 1: what is summed or found over vectors, by one warp.
+// cuBLAS level 1: reductions over vectors, by one warp.
 #include "rung/emulate/cublas/call.hpp"
 
 namespace rung::cublas {
@@ -29,13 +29,13 @@ T magnitude(T value) {
 float magnitude(float2 value) { return magnitude(value.x) + magnitude(value.y); }
 double magnitude(double2 value) { return magnitude(value.x) + magnitude(value.y); }
 
-// The host's variable is none of the kernel's memory: its write is not recorded.
+// A host variable is not kernel memory, so its write is not recorded.
 template <class T>
 RUNG_UNSEEN __attribute__((noinline)) void write_to_host(T* to, T value) {
   *to = value;
 }
 
-/// One warp does `find`, whose result is the same in all lanes.
+/// Runs `find` on one warp; its result is equal in all lanes.
 template <class T, class Result, class Find>
 cublasStatus_t reduce(const Call& call, long long n, std::initializer_list<Operand> operands,
                       Result* result, const Find& find) {
@@ -78,7 +78,7 @@ cublasStatus_t dot(const Call& call, long long n, const T* x, long long incx, co
                    });
 }
 
-/// Scaled by the largest element, so that no square overflows.
+/// Computes the norm, scaled by the largest element so that no square overflows.
 template <class T, class Real>
 cublasStatus_t nrm2(const Call& call, long long n, const T* x, long long incx, Real* result) {
   if (incx <= 0) n = 0;
@@ -113,7 +113,7 @@ cublasStatus_t asum(const Call& call, long long n, const T* x, long long incx, R
   });
 }
 
-/// The first index, from 1 on, of the element with the largest or smallest magnitude.
+/// Returns the 1-based first index of the element with the largest or smallest magnitude.
 template <class T, class Index>
 cublasStatus_t extreme(const Call& call, long long n, const T* x, long long incx, Index* result,
                        bool largest) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A triangular op(A): equations and products with it, over one vector, by one thread.
+// A triangular op(A): solves and products of one vector by one thread.
 #pragma once
 
 #include "rung/emulate/cublas/call.hpp"
@@ -17,7 +17,7 @@ struct Triangle {
         lower((fill == CUBLAS_FILL_MODE_LOWER) == (op == CUBLAS_OP_N)),
         unit(diagonal == CUBLAS_DIAG_UNIT) {}
 
-  /// The transpose of op(A).
+  /// Returns the transpose of op(A).
   [[nodiscard]] Triangle transposed() const {
     Triangle other = *this;
     other.matrix.row = matrix.column;
@@ -26,7 +26,7 @@ struct Triangle {
     return other;
   }
 
-  /// op(A) x = b, x over b.
+  /// Solves op(A) x = b in place of b.
   void solve(long long n, const Vector<T>& x) const {
     for (long long step = 0; step < n; ++step) {
       const long long i = lower ? step : n - 1 - step;
@@ -38,7 +38,8 @@ struct Triangle {
     }
   }
 
-  /// y = alpha op(A) x, where y may be x: what is read later is written later.
+  /// Computes y = alpha op(A) x; y may alias x, since elements are read before they are
+  /// overwritten.
   void multiply(long long n, T alpha, const Vector<const T>& x, const Vector<T>& y) const {
     for (long long step = 0; step < n; ++step) {
       const long long i = lower ? n - 1 - step : step;

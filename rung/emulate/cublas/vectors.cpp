@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS, level 1: what is done to each element of vectors.
+// cuBLAS level 1: element-wise operations on vectors.
 #include "rung/emulate/cublas/call.hpp"
 
 namespace rung::cublas {

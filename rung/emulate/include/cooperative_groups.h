@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cooperative groups: blocks, tiles of warps, the lanes that are together, grids and clusters.
+// Cooperative groups: blocks, tiles of warps, coalesced lanes, grids and clusters.
 #pragma once
 
 #include "cuda_runtime.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cublasLt for programs that `rung emulate` runs: products of matrices whose operation, layouts and
-// epilogue are given by descriptors. What is there stands in docs/emulate.md.
+// cublasLt for programs run by `rung emulate`: matrix products described by operation, layout and
+// epilogue descriptors. docs/emulate.md lists the coverage.
 #pragma once
 
 #include "rung_cuda/cublas_lt_types.h"
@@ -15,7 +15,7 @@ size_t cublasLtGetVersion(void);
 size_t cublasLtGetCudartVersion(void);
 cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value);
 
-/// D = epilogue(alpha op(A) op(B) + beta C). C and D may be one.
+/// Computes D = epilogue(alpha op(A) op(B) + beta C). D may alias C.
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
                               const void* alpha, const void* a, cublasLtMatrixLayout_t layout_a,
                               const void* b, cublasLtMatrixLayout_t layout_b, const void* beta,
@@ -48,7 +48,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void* value, size_t bytes);
 
-/// One algorithm where the product is supported, which needs no workspace; else none.
+/// Returns one algorithm, without a workspace, if the product is supported; else none.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t layout_a,
     cublasLtMatrixLayout_t layout_b, cublasLtMatrixLayout_t layout_c,

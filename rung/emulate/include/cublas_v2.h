@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS for programs that `rung emulate` runs: what is there stands in docs/emulate.md. Its
-// functions are kernels on the simulated GPU, in librung_cublas.a.
+// cuBLAS for programs run by `rung emulate`; docs/emulate.md lists the coverage. The functions are
+// kernels on the simulated GPU, in librung_cublas.a.
 #pragma once
 
 #include "rung_cuda/cublas_functions.h"
@@ -9,7 +9,7 @@
 #define CUBLAS_V2_H_
 #define CUBLAS_API_H_
 
-// The names that NVIDIA's header gives the functions.
+// NVIDIA's header defines these names.
 #define cublasCreate_v2 cublasCreate
 #define cublasDestroy_v2 cublasDestroy
 #define cublasGetVersion_v2 cublasGetVersion

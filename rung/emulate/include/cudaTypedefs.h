@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of the driver's functions, which programs look for by name; in cuda.h.
+// Types of driver functions that programs look up by name; in cuda.h.
 #pragma once
 
 #include "cuda.h"

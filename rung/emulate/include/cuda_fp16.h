@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half precision: __half, __half2 and their functions. Each operation is done in float and rounded
-// once, to nearest even: what the chip gives for all but fused operations, which use double here.
+// Half precision: __half, __half2 and their functions. Each operation is computed in float and
+// rounded once to nearest even, which equals the chip's result; fused operations use double here.
 #pragma once
 
 #include "cuda_runtime.h"

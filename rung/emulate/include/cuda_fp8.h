@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of 8 bits: __nv_fp8_e4m3 and __nv_fp8_e5m2, in ones, pairs and fours. They are for
-// storing: arithmetic is done in wider types, as on the chip.
+// 8-bit floats: __nv_fp8_e4m3 and __nv_fp8_e5m2, scalar and in vectors of two and four. Storage
+// types: arithmetic uses wider types, as on the chip.
 #pragma once
 
 #include "cuda_bf16.h"
@@ -14,7 +14,8 @@ enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
 
 namespace rung::cuda {
 
-/// To nearest even. Too large: the greatest number, or else infinity, or NaN where there is none.
+/// Rounds to nearest even. Overflow gives the largest finite value if saturating, else infinity, or
+/// NaN for formats without it.
 inline unsigned char to_fp8_bits(double value, bool saturate, __nv_fp8_interpretation_t kind) {
   const bool e4m3 = kind == __NV_E4M3;
   const int places = e4m3 ? 3 : 2, least = e4m3 ? -6 : -14;
@@ -30,7 +31,7 @@ inline unsigned char to_fp8_bits(double value, bool saturate, __nv_fp8_interpret
     const unsigned last = e4m3 ? 0x7e : 0x7b;
     return static_cast<unsigned char>(sign | (saturate ? last : last + 1));
   }
-  // The leading one counts as one more exponent; without it the number is subnormal.
+  // The implicit leading one adds one to the exponent; without it the number is subnormal.
   const auto bits =
       static_cast<unsigned>(units) + (static_cast<unsigned>(exponent - least) << places);
   return static_cast<unsigned char>(sign | bits);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline primitives: __pipeline_memcpy_async and what waits for it.
+// Pipeline primitives: __pipeline_memcpy_async and its waits.
 #pragma once
 
 #include "cuda_runtime.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA's main header for programs that `rung emulate` runs on the simulated GPU. Written from the
-// documented interface; what is covered stands in docs/emulate.md.
+// CUDA's main header for programs run by `rung emulate` on the simulated GPU. Written from the
+// documented interface; docs/emulate.md lists the coverage.
 #pragma once
 
-// What nvcc brings along by itself.
+// Headers that nvcc includes implicitly.
 #include <limits.h>
 #include <math.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@
 #include "rung_cuda/warp.h"
 #include "rung_cuda/words.h"
 
-// By the guards of NVIDIA's headers programs ask what has been included.
+// Include guards of NVIDIA's headers, which programs test.
 #define __CUDA_RUNTIME_H__
 #define __CUDA_RUNTIME_API_H__
 #define __DRIVER_TYPES_H__

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuRAND's host interface: arrays of random numbers. Every pseudo-random generator is Philox here,
-// so the numbers are as good but not the library's own; the quasi-random ones are Sobol's.
+// cuRAND host interface: arrays of random numbers. Every pseudo-random generator is Philox here, so
+// the numbers have the same quality but differ from cuRAND's; the quasi-random generators are
+// Sobol's.
 #pragma once
 
 #include <vector>
@@ -51,7 +52,7 @@ typedef enum curandDirectionVectorSet {
 } curandDirectionVectorSet_t;
 
 struct curandGenerator_st {
-  unsigned long long seed = 0, next = 0;  // numbers of 32 bits given out so far; points of Sobol's
+  unsigned long long seed = 0, next = 0;  // next 32-bit number of the stream, or next Sobol point
   curandRngType_t type = CURAND_RNG_PSEUDO_DEFAULT;
   int dimensions = 1;
   bool quasi() const { return type >= CURAND_RNG_QUASI_DEFAULT; }
@@ -127,8 +128,8 @@ inline unsigned next_bits(curandGenerator_st& generator) {
              {static_cast<unsigned>(generator.seed), static_cast<unsigned>(generator.seed >> 32)});
   return lane == 0 ? four.x : lane == 1 ? four.y : lane == 2 ? four.z : four.w;
 }
-/// Fills memory of the host or of the device: with what `make` gives, or with Sobol's points, one
-/// dimension behind the other, as `invert` makes them of a uniform number.
+/// Fills host or device memory: from `make`, or with Sobol points, one dimension after the other,
+/// as `invert` maps uniform numbers.
 template <class T, class Make, class Invert>
 curandStatus_t fill_random(curandGenerator_st& generator, T* out, size_t count, Make make,
                            Invert invert) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuRAND's device interface: Philox4x32-10 (Salmon et al. 2011) and XORWOW (Marsaglia 2003), with
-// uniform, normal, log-normal and Poisson numbers; Sobol's sequences. Philox's sequences lie 2^64
-// blocks of four numbers apart, XORWOW's 2^67 numbers.
+// cuRAND device interface: Philox4x32-10 (Salmon et al. 2011) and XORWOW (Marsaglia 2003) with
+// uniform, normal, log-normal and Poisson distributions; Sobol sequences. Sequences are 2^64 blocks
+// of four numbers apart for Philox, 2^67 numbers for XORWOW.
 #pragma once
 
 #include "cuda_runtime.h"
@@ -22,7 +22,7 @@ inline float2 curand_normal2(State* state) {
   const unsigned x = curand(state), y = curand(state);
   return rung::cuda::normal_pair(x, y);
 }
-/// Two come of one pair of numbers: the second is kept for the next call.
+/// Returns a normal number. They are generated in pairs; the second is cached for the next call.
 template <class State>
 inline float curand_normal(State* state) {
   if (state->boxmuller_flag != 0) {
@@ -59,7 +59,8 @@ template <class State>
 inline double curand_log_normal_double(State* state, double mean, double deviation) {
   return exp(mean + deviation * curand_normal_double(state));
 }
-/// By inversion for small rates, by the normal distribution for large ones.
+/// Returns a Poisson number: by inversion for small rates, by the normal approximation for large
+/// ones.
 template <class State>
 inline unsigned curand_poisson(State* state, double rate) {
   if (rate > 4000) {
@@ -70,7 +71,7 @@ inline unsigned curand_poisson(State* state, double rate) {
   unsigned count = 0;
   double product = curand_uniform_double(state);
   for (;;) {
-    // In steps: exp(-rate) alone would be zero for large rates.
+    // In steps: exp(-rate) would underflow for large rates.
     while (product < 1 && left > 0) {
       const double step = left < 500 ? left : 500;
       product *= exp(step);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// C++20's std::lerp is no function of C's; but its library's math.h makes it one, and programs of
-// CUDA's have a lerp(float, float, float) of their own.
+// std::lerp of C++20 is not a C function, but the library's math.h exports it globally, where it
+// collides with a lerp(float, float, float) that many CUDA programs define.
 #pragma once
 
 #ifdef __cplusplus

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks for a profiler, of which there is none: they do nothing.
+// Profiler annotations; without effect.
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of CUB that are here.
+// The implemented parts of CUB.
 #pragma once
 
 #include "rung_cuda/cub_block.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks for a profiler, of which there is none.
+// Profiler annotations; without effect.
 #pragma once
 
 #include "../nvToolsExt.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that a profiler would show of what the runtime API makes. There is no profiler here.
+// Profiler names for objects of the runtime API; without effect.
 #pragma once
 
 #include "nvToolsExt.h"

@@ -34,7 +34,7 @@ using std::memory_order_relaxed;
 using std::memory_order_release;
 using std::memory_order_seq_cst;
 
-/// What a load or a store of this order is to the simulator.
+/// Returns the simulator's memory order for a load or store of this order.
 constexpr rung::simt::MemoryOrder rung_order(std::memory_order order) {
   return order == memory_order_relaxed ? rung::simt::MemoryOrder::relaxed
                                        : rung::simt::MemoryOrder::ordered;
@@ -45,7 +45,7 @@ constexpr rung::simt::AtomicScope rung_scope(thread_scope scope) {
              : rung::simt::AtomicScope::block;
 }
 
-/// The operations, on whatever address the class has.
+/// Atomic operations on the address that the derived class holds.
 template <class T, class Self, thread_scope scope>
 class rung_atomic_operations {
   using Order = std::memory_order;
@@ -132,7 +132,7 @@ class rung_atomic_operations {
   T operator|=(T value) const { return static_cast<T>(fetch_or(value) | value); }
   T operator&=(T value) const { return static_cast<T>(fetch_and(value) & value); }
   T operator^=(T value) const { return static_cast<T>(fetch_xor(value) ^ value); }
-  /// Until it is no longer `old`.
+  /// Blocks until the value differs from `old`.
   void wait(T old, Order order = memory_order_seq_cst,
             RungPlace place = RungPlace::current()) const {
     while (load(order, place) == old) {
@@ -172,7 +172,7 @@ class atomic_ref : public rung_atomic_operations<T, atomic_ref<T, scope>, scope>
   T* address_;
 };
 
-/// A relaxed one orders nothing.
+/// Performs a fence; a relaxed one has no effect.
 inline void atomic_thread_fence(std::memory_order order, thread_scope scope = thread_scope_system) {
   if (order == memory_order_relaxed || scope == thread_scope_thread) return;
   if (scope == thread_scope_block) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuda::barrier, cuda::memcpy_async and cuda::pipeline. Copies into shared memory land late: for
-// those who wait for their barrier, or for their stage of the pipeline.
+// cuda::barrier, cuda::memcpy_async and cuda::pipeline. Copies into shared memory land late: when a
+// thread waits for their barrier or pipeline stage.
 #pragma once
 
 #include "rung/simt/async_copy.hpp"
@@ -25,7 +25,7 @@ class barrier {
     rung::simt::mbarrier_init(one->word(), static_cast<int>(expected), place);
     one->phase_ = 0;
   }
-  /// The token is the state of the phase that the arrival belongs to.
+  /// Arrives. The token is the state of the arrival's phase.
   [[nodiscard]] arrival_token arrive(long count = 1, RungPlace place = RungPlace::current()) {
     const arrival_token token = rung::simt::mbarrier_state(word(), place);
     rung::simt::mbarrier_arrive(word(), 0, place, static_cast<int>(count));
@@ -54,7 +54,7 @@ template <thread_scope scope, class Completion>
 inline std::uint64_t* barrier_native_handle(barrier<scope, Completion>& one) {
   return reinterpret_cast<std::uint64_t*>(&one);
 }
-/// Announces bytes that copies bring, and arrives.
+/// Announces bytes of copies (expect_tx) and arrives.
 template <thread_scope scope, class Completion>
 inline typename barrier<scope, Completion>::arrival_token barrier_arrive_tx(
     barrier<scope, Completion>& one, long count, long bytes,
@@ -70,7 +70,7 @@ inline void barrier_expect_tx(barrier<scope, Completion>& one, long bytes,
                               RungPlace place = RungPlace::current()) {
   rung::simt::mbarrier_expect(barrier_native_handle(one), static_cast<std::uint32_t>(bytes), place);
 }
-/// By one thread; the barrier counts its bytes, which are announced apart.
+/// Issues a copy by one thread whose bytes the barrier counts; they are announced separately.
 template <class T, class Size, thread_scope scope, class Completion>
 inline void memcpy_async_tx(T* to, const T* from, Size bytes, barrier<scope, Completion>& one,
                             RungPlace place = RungPlace::current()) {
@@ -88,13 +88,14 @@ struct aligned_size_t {
 
 enum class pipeline_role { producer, consumer };
 
-/// Of each stage: a barrier that its producers' commits complete, and one for the consumers.
+/// Shared state of a pipeline: per stage, one barrier for the producers' commits and one for the
+/// consumers.
 template <thread_scope scope, unsigned char stages>
 struct pipeline_shared_state {
   std::uint64_t rung_full[stages], rung_empty[stages];
 };
 
-/// One for a thread of its own, or shared by a group: then stages are handed over by barriers.
+/// A pipeline of a single thread, or of a group, in which barriers pass the stages on.
 template <thread_scope scope>
 class pipeline {
  public:
@@ -102,7 +103,7 @@ class pipeline {
   pipeline(std::uint64_t* full, std::uint64_t* empty, unsigned stages)
       : full_(full), empty_(empty), stages_(stages) {}
   void producer_acquire(RungPlace place = RungPlace::current()) {
-    // A stage that nobody has used yet is empty.
+    // A stage that has never been used is empty.
     if (full_ != nullptr) await(empty_, produced_, 1, place);
   }
   void producer_commit(RungPlace place = RungPlace::current()) {
@@ -125,7 +126,7 @@ class pipeline {
     ++consumed_;
   }
   bool quit() { return true; }
-  /// Waits for all that has been committed but the latest `prior`.
+  /// Waits for all committed stages except the latest `prior`.
   void rung_wait_prior(unsigned prior, RungPlace place) {
     if (full_ == nullptr) {
       rung::simt::async_wait_group(static_cast<int>(prior));
@@ -133,7 +134,8 @@ class pipeline {
       await(full_, produced_ - prior - 1, 0, place);
     }
   }
-  /// Barrier that a copy of the stage that is being filled lands for; null: its thread waits.
+  /// Returns the barrier that copies of the current stage signal; null: the thread waits for its
+  /// own.
   std::uint64_t* rung_barrier() {
     return full_ != nullptr ? full_ + produced_ % stages_ : nullptr;
   }
@@ -162,7 +164,7 @@ inline pipeline<scope> rung_make_pipeline(const Group& group,
   group.sync();
   return {state->rung_full, state->rung_empty, stages};
 }
-/// Every thread produces and consumes.
+/// Makes a pipeline in which every thread produces and consumes.
 template <class Group, thread_scope scope, unsigned char stages>
 inline pipeline<scope> make_pipeline(const Group& group,
                                      pipeline_shared_state<scope, stages>* state,
@@ -170,7 +172,7 @@ inline pipeline<scope> make_pipeline(const Group& group,
   const auto size = static_cast<unsigned>(group.size());
   return rung_make_pipeline(group, state, size, size, place);
 }
-/// The first `producers` threads produce, the others consume.
+/// Makes a pipeline whose first `producers` threads produce and whose others consume.
 template <class Group, thread_scope scope, unsigned char stages>
 inline pipeline<scope> make_pipeline(const Group& group,
                                      pipeline_shared_state<scope, stages>* state, size_t producers,
@@ -179,7 +181,7 @@ inline pipeline<scope> make_pipeline(const Group& group,
   const auto first = static_cast<unsigned>(producers);
   return rung_make_pipeline(group, state, first, size - first, place);
 }
-/// Each thread says which it is.
+/// Makes a pipeline in which each thread states its role.
 template <class Group, thread_scope scope, unsigned char stages>
 inline pipeline<scope> make_pipeline(const Group& group,
                                      pipeline_shared_state<scope, stages>* state,
@@ -223,8 +225,8 @@ inline void memcpy_async(void* to, const void* from, size_t bytes, Sync&& sync,
     rung::simt::async_load(to, from, bytes, barrier, place);
   }
 }
-/// Threads of the group read a word each in turn. Where a barrier is told of the copy, the first of
-/// them sends it off as a whole.
+/// Copies by the group's threads, one word each in turn. If a barrier tracks the copy, the first
+/// thread issues it as a whole.
 template <class Group, class T, class From, class Sync>
   requires requires(const Group& g) { g.thread_rank(); }
 inline void memcpy_async(const Group& group, T* to, const From* from, size_t bytes, Sync&& sync,

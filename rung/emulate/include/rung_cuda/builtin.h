@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rewritten source calls: where a block's shared memory lies, and which kernel runs.
+// Interface of rewritten sources: shared variables, and the identity of the running kernel.
 #pragma once
 
 #include <stddef.h>
@@ -9,31 +9,31 @@
 #include "rung/simt/sync.hpp"
 #include "rung_cuda/words.h"
 
-// What belongs to the launch and not to the kernel is not to be recorded as the kernel's.
+// Excludes the launch's own code from the kernel's record.
 #define RUNG_UNSEEN __attribute__((no_sanitize("thread"), no_sanitize_coverage))
 
 namespace rung::cuda {
 
 using simt::Place;
 
-/// Every shared variable of the program has a number; where it lies depends on the kernel.
-/// `scope` is the mangled name of a type within the function that declares it, `type` that of its
-/// own.
+/// Registers a shared variable of the program and returns its number; its offset depends on the
+/// kernel. `scope` is the mangled name of a type in the declaring function, `type` that of the
+/// variable's type.
 int register_shared(size_t bytes, size_t alignment, const char* scope, const char* type);
 
-/// How the variables of one kernel share the block's memory; offsets are found as they are met.
+/// Offsets of one kernel's shared variables, assigned at first use.
 struct SharedLayout {
   static constexpr unsigned unknown = ~0u;
   unsigned* offsets;
 };
 
-/// What the threads of one launch share.
+/// State shared by the threads of one launch.
 struct LaunchData {
-  const char* kernel;  // the mangled name; null until its first thread has started
+  const char* kernel;  // mangled name; null until the first thread has started
   const SharedLayout* layout;
-  size_t static_begin;  // where static shared memory begins behind the dynamic
-  size_t shared_end;    // of what is in use by now
-  bool copies_unseen;   // parameters have destructors, and recording is suspended for them
+  size_t static_begin;  // offset of static behind dynamic shared memory
+  size_t shared_end;    // end of the shared memory in use so far
+  bool copies_unseen;   // parameters have destructors, for which recording is suspended
 };
 
 extern __thread char* const shared_base __asm__("rung_simt_shared")
@@ -43,7 +43,7 @@ extern __thread LaunchData* const launch_data __asm__("rung_simt_launch_data")
 
 unsigned place_shared(int variable);
 
-// The alignment comes apart: a template does not see what an attribute adds to a type.
+// The alignment is a separate argument, since templates ignore attributes of a type.
 template <class T, class Tag, size_t alignment>
 struct SharedVariable {
   static inline const int number =
@@ -71,10 +71,10 @@ struct DecayedType<T[]> {
 template <class T>
 using Decayed = typename DecayedType<T>::Type;
 
-/// Kernel argument, as findings describe it.
+/// A kernel argument, as described by findings.
 struct Argument {
-  const void* pointer = nullptr;  // valid where type is not null
-  const char* type = nullptr;     // mangled, of what it points to
+  const void* pointer = nullptr;  // valid if type is not null
+  const char* type = nullptr;     // mangled target type
   size_t element_bytes = 0;
   long long integer = 0;
   bool is_integer = false;
@@ -96,19 +96,19 @@ Argument describe_argument(const T& value) {
   }
 }
 
-/// A kernel whose signature is known again: calls it with the values that pointers point to.
+/// A kernel with a known signature: calls it with arguments given by address.
 struct KernelEntry {
   const void* code;
   const char* name;  // mangled
   void (*invoke)(const void* code, void** arguments);
-  const size_t* sizes;  // of the parameters
+  const size_t* sizes;  // of each parameter
   int count;
-  /// Fills in what findings tell of the first `most` arguments.
+  /// Describes the first `most` arguments for findings.
   void (*describe)(void** arguments, Argument* to, int most);
 };
 int register_kernel(const KernelEntry& kernel);
 
-/// As what a kernel's parameter is passed: a reference is an address.
+/// Type in which a kernel's argument is stored: a reference becomes an address.
 template <class Parameter>
 struct Passed {
   using Type = std::remove_cv_t<Parameter>;
@@ -156,12 +156,13 @@ KernelEntry describe(void (*kernel)(Parameters...), const char* name) {
           &Signature<Parameters...>::describe};
 }
 
-/// What a kernel's declaration demands of its launches, and promises; zeros: nothing.
+/// Launch requirements and promises of a kernel's declaration; zeros: none.
 struct Demands {
-  unsigned max_threads = 0;      // of __launch_bounds__: a block's
-  unsigned max_cluster = 0;      // of __launch_bounds__: blocks of a cluster
+  unsigned max_threads = 0;      // of __launch_bounds__: threads per block
+  unsigned max_cluster = 0;      // of __launch_bounds__: blocks per cluster
   dim3 cluster = dim3(0, 0, 0);  // of __cluster_dims__
-  /// The number of blocks per SM concerns registers, which are not allotted here.
+  /// Sets the limits. The minimum number of blocks per SM concerns registers, which are not
+  /// allocated here.
   constexpr void launch_bounds(unsigned threads, unsigned = 0, unsigned cluster_blocks = 0) {
     max_threads = threads;
     max_cluster = cluster_blocks;
@@ -171,7 +172,7 @@ struct Demands {
     cluster.y = y;
     cluster.z = z;
   }
-  /// Parameters that are __restrict__ pointers by their number, as far as launches describe them.
+  /// Number of __restrict__ parameters that are described.
   static constexpr int max_restricted = 12;
   const char* restricted_names[max_restricted] = {};
   constexpr void restricted(int parameter, const char* name) {
@@ -180,7 +181,7 @@ struct Demands {
 };
 int register_demands(const char* kernel, const Demands& demands);
 
-/// Of the kernel to which the tag belongs; found while the program is loaded.
+/// Requirements of the tag's kernel, registered when the program is loaded.
 template <class Tag>
 struct DemandsOf {
   static Demands find() {
@@ -191,7 +192,7 @@ struct DemandsOf {
   static inline const int number = register_demands(typeid(Tag).name(), find());
 };
 
-/// Of a name that other functions have too: the one that can be a kernel.
+/// Selects the overload that can be a kernel.
 template <class... Parameters>
 constexpr auto only_kernel(void (*kernel)(Parameters...)) {
   return kernel;
@@ -202,11 +203,11 @@ struct Kernel {
   static inline const int number = register_kernel(describe(kernel, typeid(Tag).name()));
 };
 
-/// Notes which kernel runs, and ends a launch that it does not allow, or a program that calls it as
-/// a function.
+/// Records the running kernel. Fails the launch if it violates the kernel's requirements; ends a
+/// program that calls a kernel as a function.
 void begin_kernel(const char* name);
 
-/// Found while the program is loaded: in a kernel the call of name() would count as the kernel's.
+/// Computed when the program is loaded: inside a kernel, a call of name() would be recorded.
 template <class Tag>
 struct NameOf {
   static inline const char* const name = typeid(Tag).name();
@@ -216,8 +217,8 @@ struct NameOf {
 void suspend_recording();
 void resume_recording();
 
-/// Stands at the start of a kernel with the types of its parameters. On a chip parameters are bits
-/// that no thread copies or destroys; here each thread does both, and neither is recorded.
+/// Placed at the start of a kernel with its parameter types. On a chip parameters are bits that no
+/// thread copies or destroys; here each thread does both, unrecorded.
 template <bool trivial>
 struct ParameterGuard {};
 template <>
@@ -229,7 +230,7 @@ struct ParameterGuard<false> {
 template <class... T>
 using Parameters = ParameterGuard<(std::is_trivially_destructible_v<T> && ...)>;
 
-/// The first thing a kernel does.
+/// Prologue of every kernel.
 template <class Tag>
 RUNG_UNSEEN __attribute__((noinline)) void enter() {
   if constexpr (requires(Demands all) { Tag::rung_demands(all); }) (void)DemandsOf<Tag>::number;
@@ -238,7 +239,7 @@ RUNG_UNSEEN __attribute__((noinline)) void enter() {
   }
   if (__builtin_expect(launch_data->copies_unseen, 0)) resume_recording();
 }
-/// Likewise, of a kernel that can be found by its address.
+/// Prologue of a kernel that can be identified by its address.
 template <class Tag, auto kernel>
 RUNG_UNSEEN __attribute__((noinline)) void enter() {
   (void)Kernel<Tag, kernel>::number;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The atomic functions that CUDA 12.8 brought: of any type of 1 to 8 bytes, with an order and a
+// Atomic functions introduced by CUDA 12.8: any type of 1 to 8 bytes, with a memory order and a
 // scope.
 #pragma once
 
@@ -28,7 +28,7 @@ using AtomicBits = std::conditional_t<
     std::conditional_t<bytes == 4, unsigned,
                        std::conditional_t<bytes == 2, unsigned short, unsigned char>>>;
 
-/// What the order and the scope of a call are to the simulator.
+/// Returns the simulator's memory order for a call's.
 inline simt::MemoryOrder builtin_order(int order) {
   return order == __NV_ATOMIC_RELAXED ? simt::MemoryOrder::relaxed : simt::MemoryOrder::ordered;
 }
@@ -78,7 +78,7 @@ void __nv_atomic_exchange(T* address, T* value, T* old, int order,
                           rung::cuda::Place place = rung::cuda::Place::current()) {
   *old = __nv_atomic_exchange_n(address, *value, order, scope, place);
 }
-/// Compares bits. Whether it is weak and what it orders where it fails changes nothing here.
+/// Compares and exchanges bits. Weakness and failure order have no effect here.
 template <class T>
 bool __nv_atomic_compare_exchange_n(T* address, T* expected, std::type_identity_t<T> desired,
                                     bool /*weak*/, int order, int /*otherwise*/,
@@ -97,7 +97,7 @@ bool __nv_atomic_compare_exchange(T* address, T* expected, T* desired, bool weak
                                         place);
 }
 
-// One function: the old value x becomes what the expression makes of it and the operand.
+// Defines one function: `expression` computes the new value from the old value x and the operand.
 #define RUNG_BUILTIN_ATOMIC(name, expression)                                           \
   template <class T>                                                                    \
   T __nv_atomic_fetch_##name(T* address, std::type_identity_t<T> value, int order,      \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic and conversions in a given rounding: rn nearest even, rz to zero, ru up, rd down.
+// Arithmetic and conversions with explicit rounding: rn to nearest even, rz toward zero, ru up, rd
+// down.
 #pragma once
 
 #include <fenv.h>
@@ -9,8 +10,8 @@ namespace rung::cuda {
 
 enum Rounding { rn = FE_TONEAREST, rz = FE_TOWARDZERO, ru = FE_UPWARD, rd = FE_DOWNWARD };
 
-/// Calls f with the rounding in force. Volatile operands in f keep the compiler from computing
-/// before or after, and from fusing.
+/// Calls f under the rounding mode. Volatile operands in f prevent the compiler from hoisting,
+/// sinking or contracting the computation.
 template <Rounding rounding, class Operation>
 inline auto rounded(Operation f) {
   if constexpr (rounding == rn) {
@@ -30,8 +31,8 @@ inline T whole(T x) {
   if constexpr (rounding == ru) return ceil(x);
   return floor(x);
 }
-/// A whole number as an integer type: what does not fit becomes the nearest end, NaN zero (of
-/// 64 bits: the end with only the highest bit set).
+/// Converts an integral value to an integer type: saturates, and NaN gives zero (64 bits: only the
+/// sign bit set).
 template <class To, class From>
 inline To clamped(From x) {
   constexpr bool is_signed = To(-1) < To(0);
@@ -91,7 +92,7 @@ RUNG_ALL_ROUNDINGS(RUNG_FMA, __fma, double, fma)
 #undef RUNG_FMA
 inline float __frsqrt_rn(float x) { return static_cast<float>(1 / sqrt(static_cast<double>(x))); }
 
-// To whole numbers and from them.
+// Conversions between floats and integers.
 #define RUNG_TO_INTEGER(name, from, to, mode)                               \
   inline to name##_##mode(from x) {                                         \
     return rung::cuda::clamped<to>(rung::cuda::whole<rung::cuda::mode>(x)); \

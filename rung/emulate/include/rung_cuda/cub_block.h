@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's reductions of a block: warps by shuffle, then their results through shared memory. As with
-// CUB itself, a barrier belongs between two uses of one TempStorage.
+// CUB block reductions: shuffles within warps, then shared memory. As with CUB, a barrier is
+// required between two uses of one TempStorage.
 #pragma once
 
 #include "rung_cuda/cub_types.h"
@@ -26,7 +26,7 @@ class BlockReduce {
   __device__ explicit BlockReduce(TempStorage& storage) : storage_(storage) {}
   __device__ BlockReduce() : storage_(own_storage<TempStorage, BlockReduce>()) {}
 
-  /// Valid in thread 0.
+  /// Reduces over the block; the result is valid in thread 0.
   template <class Operation>
   __device__ T Reduce(T input, Operation operation, int valid = threads) {
     const int thread = rung::cuda::thread_of_block();

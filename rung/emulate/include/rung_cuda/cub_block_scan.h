@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's scans of a block: warps by shuffle, then their results through shared memory. As with CUB
-// itself, a barrier belongs between two uses of one TempStorage.
+// CUB block scans: shuffles within warps, then shared memory. As with CUB, a barrier is required
+// between two uses of one TempStorage.
 #pragma once
 
 #include "rung_cuda/cub_types.h"
@@ -14,7 +14,8 @@ template <class T, int size_x, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int size_
 class BlockScan {
   static constexpr int threads = size_x * size_y * size_z;
   static constexpr int warps = (threads + 31) / 32;
-  /// What is put in front of all: given the sum of the block, the first lane's answer counts.
+  /// Calls the prefix callback with the block's total; the first lane's result is the prefix of all
+  /// items.
   template <class Prefix>
   static constexpr bool is_prefix = std::is_invocable_r_v<T, Prefix&, T>;
 
@@ -26,7 +27,7 @@ class BlockScan {
   __device__ explicit BlockScan(TempStorage& storage) : storage_(storage) {}
   __device__ BlockScan() : storage_(own_storage<TempStorage, BlockScan>()) {}
 
-  // Of one item each.
+  // One item per thread.
   __device__ void InclusiveSum(T input, T& output) { InclusiveScan(input, output, Sum{}); }
   __device__ void InclusiveSum(T input, T& output, T& aggregate) {
     InclusiveScan(input, output, Sum{}, aggregate);
@@ -80,7 +81,7 @@ class BlockScan {
     ExclusiveScan(one(input), one(output), initial, operation, aggregate);
   }
 
-  // Of several items each, in a row. Outputs may be the inputs.
+  // Several consecutive items per thread. Outputs may alias inputs.
   template <int items>
   __device__ void InclusiveSum(T (&inputs)[items], T (&outputs)[items]) {
     InclusiveScan(inputs, outputs, Sum{});
@@ -136,7 +137,7 @@ class BlockScan {
     T aggregate;
     inclusive(inputs, outputs, operation, aggregate, Asked<Prefix>{*this, prefix});
   }
-  /// Without an initial value: the block's first output is left as it was.
+  /// Scans without an initial value: the block's first output is unchanged.
   template <int items, class Operation>
   __device__ void ExclusiveScan(T (&inputs)[items], T (&outputs)[items], Operation operation) {
     T aggregate;
@@ -171,7 +172,7 @@ class BlockScan {
   typedef T One[1];
   __device__ static One& one(T& item) { return reinterpret_cast<One&>(item); }
 
-  // What all is combined with from the left, if anything: called by all threads.
+  // Prefix of all items, if any; called by all threads.
   struct NoPrefix {
     static constexpr bool there = false;
     __device__ T operator()(const T& aggregate) const { return aggregate; }
@@ -230,7 +231,7 @@ class BlockScan {
     for (int i = 1; i < items; ++i) sum = operation(sum, inputs[i]);
     return sum;
   }
-  /// What the threads before this one hold, and whether there are any; what all of them hold.
+  /// Combines the values of the preceding threads, if there are any, and those of all.
   template <class Operation>
   __device__ bool scan(const T& input, Operation operation, T& before, T& aggregate) {
     const int thread = rung::cuda::thread_of_block();

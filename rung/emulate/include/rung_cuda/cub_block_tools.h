@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block does to neighboring items, in CUB's words: flags, differences, shifts; histograms.
+// CUB block operations on adjacent items: head and tail flags, differences, shifts; histograms.
 #pragma once
 
 #include "rung_cuda/cub_types.h"
@@ -34,7 +34,7 @@ class BlockHistogram {
   }
 };
 
-/// The last item of each thread, or the first, for its neighbor.
+/// Exchanges the last or first item of each thread with its neighbor.
 template <class T, int size_x, int size_y = 1, int size_z = 1>
 struct NeighborItems {
   static constexpr int threads = size_x * size_y * size_z;
@@ -59,7 +59,8 @@ class BlockDiscontinuity {
   __device__ explicit BlockDiscontinuity(TempStorage& storage) : storage_(storage) {}
   __device__ BlockDiscontinuity() : storage_(own_storage<TempStorage, BlockDiscontinuity>()) {}
 
-  /// The first item of the block is a head, or is compared with that of the tile before.
+  /// Flags heads; the first item of the block is a head, or is compared with the predecessor tile's
+  /// last item.
   template <int items, class Flag, class Differ>
   __device__ void FlagHeads(Flag (&heads)[items], T (&inputs)[items], Differ differ) {
     Neighbors::exchange(storage_, inputs);
@@ -119,7 +120,8 @@ class BlockAdjacentDifference {
   __device__ BlockAdjacentDifference()
       : storage_(own_storage<TempStorage, BlockAdjacentDifference>()) {}
 
-  /// The block's first item is copied, or has its left neighbor in the tile before.
+  /// Computes differences to the left; the block's first item is copied, or uses the predecessor
+  /// tile's last item.
   template <int items, class Output, class Difference>
   __device__ void SubtractLeft(T (&inputs)[items], Output (&outputs)[items],
                                Difference difference) {
@@ -132,7 +134,8 @@ class BlockAdjacentDifference {
     Neighbors::exchange(storage_, inputs);
     subtract_left(inputs, outputs, difference, &before);
   }
-  /// The block's last item is copied, or has its right neighbor in the tile behind.
+  /// Computes differences to the right; the block's last item is copied, or uses the successor
+  /// tile's first item.
   template <int items, class Output, class Difference>
   __device__ void SubtractRight(T (&inputs)[items], Output (&outputs)[items],
                                 Difference difference) {
@@ -179,7 +182,7 @@ class BlockShuffle {
   __device__ explicit BlockShuffle(TempStorage& storage) : storage_(storage) {}
   __device__ BlockShuffle() : storage_(own_storage<TempStorage, BlockShuffle>()) {}
 
-  /// The item of the thread that is `distance` away; none there: the output is left as it was.
+  /// Returns in `output` the item of the thread `distance` away; unchanged if there is none.
   __device__ void Offset(T input, T& output, int distance = 1) {
     const int from = put(input) + distance;
     if (from >= 0 && from < threads) output = storage_.items[from];
@@ -188,7 +191,7 @@ class BlockShuffle {
     const unsigned from = static_cast<unsigned>(put(input)) + distance;
     output = storage_.items[from % threads];
   }
-  /// All items move by one place; the block's first, or last, is left as it was.
+  /// Shifts all items by one; the first or last of the block is unchanged.
   template <int items>
   __device__ void Up(T (&inputs)[items], T (&outputs)[items]) {
     const int thread = put(inputs[items - 1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's sorts by comparison and of segments, transformations, and what its examples use beside.
+// CUB merge sorts and segmented sorts, transformations, and utilities of its examples.
 #pragma once
 
 #include "rung_cuda/cub_device.h"
@@ -13,7 +13,7 @@
 
 namespace rung::cuda {
 
-/// Sorts, stably, with room for as many pairs. Of values there may be none: null pointers.
+/// Sorts stably, with a buffer of the same size. `values` may be null.
 template <class Keys, class Values, class Key, class Value, class Compare>
 __device__ void merge_sort(Keys keys, Values values, Key* spare_keys, Value* spare_values,
                            long long count, Compare before) {
@@ -35,7 +35,7 @@ __device__ void merge_sort(Keys keys, Values values, Key* spare_keys, Value* spa
     }
   }
 }
-/// What it needs of a call's storage.
+/// Returns the temporary storage that a call needs.
 template <class Key, class Value>
 struct SpareRoom {
   size_t for_keys, bytes;
@@ -163,7 +163,7 @@ struct DeviceSegmentedSort {
 };
 using DeviceSegmentedRadixSort = DeviceSegmentedSort;
 
-/// body(i), or body(*(begin + i)), each by a thread.
+/// Runs body(i) or body(*(begin + i)), one thread each.
 struct DeviceFor {
   template <class Count, class Body>
   static cudaError_t Bulk(Count count, Body body, cudaStream_t stream = nullptr) {
@@ -204,7 +204,7 @@ struct DeviceAdjacentDifference {
   }
 };
 
-/// Allocations are made and freed as they are asked for: nothing is kept for later.
+/// Allocator without a cache: memory is allocated and freed at each call.
 struct CachingDeviceAllocator {
   explicit CachingDeviceAllocator(bool = false) {}
   CachingDeviceAllocator(unsigned, unsigned = 1, unsigned = ~0u, size_t = ~size_t{0},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's reductions and scans of a whole array. The first call, without storage, asks how much is
-// needed.
+// CUB device-wide reductions and scans. A call without storage returns the required size.
 #pragma once
 
 #include <limits>
@@ -9,7 +8,7 @@
 
 namespace rung::cuda {
 
-/// The call that only asks.
+/// Returns true, and the size in `bytes`, if the call only queries the storage size.
 inline bool asks_for_storage(void* storage, size_t& bytes, size_t needed = 1) {
   if (storage == nullptr) bytes = needed;
   return storage == nullptr;
@@ -77,7 +76,7 @@ struct DeviceReduce {
       *out = sum;
     });
   }
-  /// Of each run of equal keys.
+  /// Reduces each run of equal keys.
   template <class Keys, class Unique, class In, class Out, class Runs, class Operation, class Count>
   static cudaError_t ReduceByKey(void* storage, size_t& bytes, Keys keys, Unique unique, In in,
                                  Out out, Runs runs, Operation operation, Count count,
@@ -117,7 +116,7 @@ struct DeviceScan {
     return rung::cuda::device_wide(storage, bytes, stream, [=] {
       T sum = initial;
       for (Count i = 0; i < count; ++i) {
-        const T next = operation(sum, in[i]);  // out may be in
+        const T next = operation(sum, in[i]);  // out may alias in
         out[i] = sum;
         sum = next;
       }
@@ -155,7 +154,7 @@ struct DeviceScan {
     });
   }
 
-  // In place.
+  // In-place scan.
   template <class Data, class Count>
   requires(std::is_integral_v<Count>) static cudaError_t
       ExclusiveSum(void* storage, size_t& bytes, Data data, Count count,
@@ -169,7 +168,7 @@ struct DeviceScan {
     return InclusiveSum(storage, bytes, data, data, count, stream);
   }
 
-  // Of each run of equal keys by itself.
+  // Scan within runs of equal keys.
   template <class Keys, class In, class Out, class Operation, class T, class Count,
             class Equal = Equality>
   static cudaError_t ExclusiveScanByKey(void* storage, size_t& bytes, Keys keys, In in, Out out,

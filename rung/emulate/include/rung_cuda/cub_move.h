@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's loads, stores and exchanges of a block.
+// CUB block loads, stores and exchanges.
 #pragma once
 
 #include "rung_cuda/cub_block_scan.h"
@@ -23,8 +23,8 @@ enum BlockStoreAlgorithm {
   BLOCK_STORE_WARP_TRANSPOSE_TIMESLICED
 };
 
-/// Where item `i` of this thread is in the block's array. Transposing through shared memory, as
-/// some of CUB's algorithms do, gives a thread the same items as loading them directly.
+/// Returns the index of this thread's item `i` in the block's array. Transposing through shared
+/// memory, as some CUB algorithms do, gives a thread the same items as a direct load.
 template <int threads, int items>
 __device__ inline int rung_item(int i, bool striped) {
   const int thread = rung::cuda::thread_of_block();
@@ -84,7 +84,7 @@ class BlockStore {
   }
 };
 
-// The same by functions, of the thread that is named.
+// The same as functions, with an explicit thread index.
 template <class T, int items, class Input>
 __device__ void LoadDirectBlocked(int thread, Input from, T (&to)[items]) {
   for (int i = 0; i < items; ++i) to[i] = from[thread * items + i];

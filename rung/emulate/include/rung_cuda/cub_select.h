@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's selections, runs, segments and histograms of a whole array.
+// CUB device-wide selections, run-length encodings, segments and histograms.
 #pragma once
 
 #include "rung_cuda/cub_device.h"
@@ -25,7 +25,7 @@ struct DeviceSelect {
     return select(storage, bytes, in, out, found, count, stream,
                   [=](Count i) { return i == 0 || !(in[i] == in[i - 1]); });
   }
-  // In place.
+  // In-place selection.
   template <class Data, class Found, class Count, class Predicate>
   requires(std::is_integral_v<Count>) static cudaError_t
       If(void* storage, size_t& bytes, Data data, Found found, Count count, Predicate predicate,
@@ -38,7 +38,7 @@ struct DeviceSelect {
               cudaStream_t stream = nullptr) {
     return Flagged(storage, bytes, data, flags, data, found, count, stream);
   }
-  /// The first pair of each run of equal keys.
+  /// Selects the first pair of each run of equal keys.
   template <class Keys, class Values, class Keys2, class Values2, class Found, class Count>
   static cudaError_t UniqueByKey(void* storage, size_t& bytes, Keys keys, Values values,
                                  Keys2 keys_out, Values2 values_out, Found found, Count count,
@@ -68,7 +68,7 @@ struct DeviceSelect {
   }
 };
 
-/// What is selected in front, in its order; the rest behind, in reverse.
+/// Moves selected items to the front in order, and the rest behind them in reverse order.
 struct DevicePartition {
   template <class In, class Out, class Found, class Count, class Predicate>
   static cudaError_t If(void* storage, size_t& bytes, In in, Out out, Found found, Count count,
@@ -96,7 +96,7 @@ struct DevicePartition {
 };
 
 struct DeviceRunLengthEncode {
-  /// Runs of two and more: where they begin, and how long they are.
+  /// Finds runs of length two and more: their offsets and lengths.
   template <class In, class Begins, class Lengths, class Found, class Count>
   static cudaError_t NonTrivialRuns(void* storage, size_t& bytes, In in, Begins begins,
                                     Lengths lengths, Found found, Count count,
@@ -166,7 +166,7 @@ struct DeviceSegmentedReduce {
 };
 
 struct DeviceHistogram {
-  /// Bin i counts values from edges[i] on and below edges[i + 1].
+  /// Counts values in [edges[i], edges[i + 1]) for bin i.
   template <class In, class Bin, class Edge, class Count>
   static cudaError_t HistogramRange(void* storage, size_t& bytes, In in, Bin* histogram, int levels,
                                     Edge* edges, Count count, cudaStream_t stream = nullptr) {
@@ -179,7 +179,8 @@ struct DeviceHistogram {
       }
     });
   }
-  /// levels - 1 bins of one width; values below the lowest and from the highest on are left out.
+  /// Counts values in levels - 1 bins of equal width; values outside of [lowest, highest) are
+  /// ignored.
   template <class In, class Bin, class Level, class Count>
   static cudaError_t HistogramEven(void* storage, size_t& bytes, In in, Bin* histogram, int levels,
                                    Level lowest, Level highest, Count count,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's radix sort of a whole array: stable, by the bits that are asked for, a byte at a time.
+// CUB device-wide radix sort: stable, on a range of bits, one byte at a time.
 #pragma once
 
 #include "rung_cuda/cub_device.h"
@@ -13,8 +13,8 @@ __device__ void swap_pointers(T*& a, T*& b) {
   b = former;
 }
 
-/// Sorts `count` pairs from `keys` and `values`, with the buffers `keys_2` and `values_2`, and
-/// returns whether the sorted ones ended in these. Of values there may be none: two null pointers.
+/// Sorts `count` pairs from `keys` and `values` with the buffers `keys_2` and `values_2`. Returns
+/// true if the result is in the buffers. Both value pointers may be null.
 template <class Key, class Value, class Count>
 __device__ bool radix_sort(Key* keys, Key* keys_2, Value* values, Value* values_2, Count count,
                            int begin, int end, bool descending) {
@@ -104,7 +104,7 @@ struct DeviceRadixSort {
   }
 
  private:
-  /// Through the storage, which holds the other buffers: the input stays as it is.
+  /// Sorts with the second buffers in the temporary storage, so that the input is unchanged.
   template <class Key, class Value, class Count>
   static cudaError_t sort(void* storage, size_t& bytes, const Key* in, Key* out,
                           const Value* values_in, Value* values_out, Count count, int begin,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of CUB share: operators, pairs, iterators, and moves of any type by shuffle.
+// Common parts of CUB: operators, pairs, iterators, and shuffles of any type.
 #pragma once
 
 #include "cuda_bf16.h"
@@ -41,7 +41,7 @@ struct KeyValuePair {
   Key key;
   Value value;
 };
-/// Of equal values the one with the smaller index.
+/// Selects the larger value; the smaller index among equal ones.
 struct ArgMax {
   template <class T, class Index>
   __host__ __device__ KeyValuePair<Index, T> operator()(const KeyValuePair<Index, T>& a,
@@ -108,7 +108,7 @@ struct ConstantInputIterator {
   }
 };
 
-/// Two buffers of which one is read and the other written.
+/// A pair of buffers, one of which is current.
 template <class T>
 struct DoubleBuffer {
   T* d_buffers[2];
@@ -121,11 +121,11 @@ struct DoubleBuffer {
 
 struct NullType {};
 
-/// Whether it combines two values of type T.
+/// True if Operation combines two values of type T.
 template <class Operation, class T>
 inline constexpr bool is_operation = std::is_invocable_r_v<T, Operation&, T, T>;
 
-/// Of a collective that is given no storage, in the shared memory of the block.
+/// Storage in the block's shared memory, of a collective that is given none.
 template <class Storage, class Collective>
 __device__ inline Storage& own_storage() {
   return rung::cuda::shared_variable<Storage, Collective, alignof(Storage)>();
@@ -135,7 +135,7 @@ __device__ inline Storage& own_storage() {
 
 namespace rung::cuda {
 
-/// A value of any size by shuffles of words.
+/// Shuffles a value of any size, word by word.
 template <class T, class Shuffle>
 __device__ inline T shuffle_words(const T& value, Shuffle shuffle) {
   constexpr int count = (sizeof(T) + 3) / 4;
@@ -151,7 +151,7 @@ __device__ inline int thread_of_block() {
   return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
 }
 
-/// The lanes of this thread's group of `width` that a block of `threads` has.
+/// Lanes of this thread's group of `width` that exist in a block of `threads`.
 struct LaneGroup {
   int lane, lanes;
   unsigned mask;
@@ -165,7 +165,7 @@ struct LaneGroup {
   }
 };
 
-/// Lane 0 gets what the first `valid` lanes hold, combined in their order.
+/// Reduces the values of the first `valid` lanes in order; the result is in lane 0.
 template <class T, class Operation>
 __device__ inline T reduce_lanes(T value, Operation operation, int width, int valid) {
   const LaneGroup group(width);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUB's collectives of a warp, or of a part of it whose width is a power of two.
+// CUB collectives of a warp, or of a power-of-two part of it.
 #pragma once
 
 #include "rung_cuda/cub_types.h"
@@ -12,7 +12,7 @@ class WarpReduce {
   struct TempStorage {};
   __device__ explicit WarpReduce(TempStorage&) {}
 
-  /// Valid in lane 0.
+  /// Reduces over the warp; the result is valid in lane 0.
   template <class Operation>
   __device__ T Reduce(T input, Operation operation, int valid = width) {
     return rung::cuda::reduce_lanes(input, operation, width, valid);
@@ -39,19 +39,20 @@ class WarpReduce {
     return Reduce(inputs, cub::Min{});
   }
 
-  /// Valid in the first lane of each segment; lane 0 begins one.
+  /// Reduces segments given by head flags; the result is valid in the first lane of each segment.
+  /// Lane 0 is a head.
   template <class Flag, class Operation>
   __device__ T HeadSegmentedReduce(T input, Flag head, Operation operation) {
     const rung::cuda::LaneGroup group(width);
     const unsigned heads = __ballot_sync(group.mask, head ? 1 : 0) & group.mask;
     return segmented(group, input, operation, heads & ~(~0u >> (31 - lane_of_warp())));
   }
-  /// Likewise, where flags tell the last lanes.
+  /// Reduces segments given by tail flags.
   template <class Flag, class Operation>
   __device__ T TailSegmentedReduce(T input, Flag tail, Operation operation) {
     const rung::cuda::LaneGroup group(width);
     const unsigned tails = __ballot_sync(group.mask, tail ? 1 : 0) & group.mask;
-    // A segment begins behind each.
+    // A segment begins behind each tail.
     return segmented(group, input, operation, tails << 1 & ~(~0u >> (31 - lane_of_warp())));
   }
   template <class Flag>
@@ -65,7 +66,7 @@ class WarpReduce {
 
  private:
   __device__ static int lane_of_warp() { return rung::cuda::thread_of_block() % 32; }
-  /// `next`: lanes of the warp behind this one where segments begin.
+  /// Reduces within segments. `next`: mask of the warp's later lanes at which segments begin.
   template <class Operation>
   __device__ static T segmented(const rung::cuda::LaneGroup& group, T value, Operation operation,
                                 unsigned next) {
@@ -102,7 +103,7 @@ class WarpScan {
       void InclusiveScan(T input, T& output, T initial, Operation operation) {
     output = operation(initial, rung::cuda::scan_lanes(input, operation, width));
   }
-  /// Without an initial value: the first lane's output is left as it was.
+  /// Scans without an initial value: the first lane's output is unchanged.
   template <class Operation>
   __device__ void ExclusiveScan(T input, T& output, Operation operation) {
     T aggregate;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cublasLt: its types and the numbers of attributes.
+// cublasLt: types and attribute numbers.
 #pragma once
 
 #include "rung_cuda/cublas_types.h"
@@ -98,7 +98,7 @@ typedef enum {
   CUBLASLT_MATMUL_PREF_IMPL_MASK = 12
 } cublasLtMatmulPreferenceAttributes_t;
 
-// The descriptors, as large as the attributes that they hold; programs go by the functions.
+// Descriptors hold their attributes; programs access them only through functions.
 typedef struct {
   int type = CUDA_R_32F, order = CUBLASLT_ORDER_COL;
   uint64_t rows = 0, columns = 0;
@@ -114,13 +114,13 @@ typedef struct {
   int fill_mode = CUBLAS_FILL_MODE_FULL;
   unsigned epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   void *bias = nullptr, *aux = nullptr;
-  int bias_type = -1, aux_type = -1;  // -1: D's
+  int bias_type = -1, aux_type = -1;  // -1: the type of D
   int64_t bias_stride = 0, aux_ld = 0, aux_stride = 0, alpha_stride = 0;
   int sm_count_target = 0;
   void *scale_a = nullptr, *scale_b = nullptr, *scale_c = nullptr, *scale_d = nullptr;
   void *amax_d = nullptr, *scale_aux = nullptr, *amax_aux = nullptr;
   int8_t fast_accumulation = 0;
-  int scale_modes[4] = {};  // of A, B, C, D
+  int scale_modes[4] = {};  // for A, B, C, D
 } cublasLtMatmulDescOpaque_t;
 typedef cublasLtMatmulDescOpaque_t* cublasLtMatmulDesc_t;
 typedef struct {

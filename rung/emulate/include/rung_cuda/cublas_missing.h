@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of cuBLAS that are no part of rung: a program that calls one is told so when it is
-// compiled.
+// cuBLAS functions that rung does not implement: a call of one is a compile error that says so.
 #pragma once
 
 #include "rung_cuda/cublas_types.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuBLAS: its types, and the functions of its handle.
+// cuBLAS: types, and functions of the handle.
 #pragma once
 
 #include "cuComplex.h"
@@ -132,13 +132,13 @@ cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t m
 cublasStatus_t cublasGetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t* mode);
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 cublasStatus_t cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode);
-/// Needed by none of the functions here; checked to be memory of the device.
+/// Accepted and unused; must be device memory.
 cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void* workspace, size_t bytes);
 cublasStatus_t cublasSetSmCountTarget(cublasHandle_t handle, int count);
 cublasStatus_t cublasGetSmCountTarget(cublasHandle_t handle, int* count);
 
-// Copies between the host and the device, column-major; `size` is that of an element. The functions
-// whose names end with _64 take sizes of int64_t.
+// Copies between host and device, column-major; `size` is the element size. Functions with the
+// suffix _64 take int64_t sizes.
 #define RUNG_CUBLAS_COPIES(name, Int, bits)                                                      \
   cublasStatus_t cublas##name##Vector##bits(Int n, Int size, const void* x, Int incx, void* y,   \
                                             Int incy);                                           \

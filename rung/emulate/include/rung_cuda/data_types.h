@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of data that CUDA's libraries tell apart by number.
+// Run-time numbers of data types in CUDA's libraries.
 #pragma once
 
 typedef enum cudaDataType_t {

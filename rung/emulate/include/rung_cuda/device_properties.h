@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What cudaGetDeviceProperties and cudaDeviceGetAttribute tell.
+// Results of cudaGetDeviceProperties and cudaDeviceGetAttribute.
 #pragma once
 
 #include "rung_cuda/runtime_types.h"
@@ -13,7 +13,7 @@ struct cudaDeviceProp {
   int regsPerBlock, warpSize;
   size_t memPitch;
   int maxThreadsPerBlock, maxThreadsDim[3], maxGridSize[3];
-  int clockRate;  // until CUDA 12: many programs print it
+  int clockRate;  // removed in CUDA 13; many programs print it
   size_t totalConstMem;
   int major, minor;
   size_t textureAlignment, texturePitchAlignment;

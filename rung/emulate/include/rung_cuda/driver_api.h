@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver API's functions that are the runtime API's under other names: contexts, memory,
-// streams, events, graphs. A device has one context, which is its primary one.
+// Driver API functions that are runtime API functions under other names: contexts, memory, streams,
+// events, graphs. A device has one context, its primary one.
 #pragma once
 
 typedef cudaGraph_t CUgraph;
@@ -22,10 +22,10 @@ typedef cudaHostFn_t CUhostFn;
 #define CU_MEMHOSTALLOC_DEVICEMAP cudaHostAllocMapped
 #define CU_MEMHOSTALLOC_WRITECOMBINED cudaHostAllocWriteCombined
 
-/// The allocation that holds an address; either result may be left out.
+/// Returns the allocation that holds an address; either result pointer may be null.
 CUresult cuMemGetAddressRange(CUdeviceptr* begin, size_t* bytes, CUdeviceptr address);
 
-// name(parameters) as the runtime's function `as` with these arguments.
+// Defines name(parameters) as the runtime function `as` with these arguments.
 #define RUNG_DRIVER(name, parameters, as, arguments) \
   inline CUresult name parameters { return rung::cuda::result(as arguments); }
 

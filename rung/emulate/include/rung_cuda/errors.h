@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The errors of the runtime API: each with its number and what cudaGetErrorString says.
+// Errors of the runtime API with their numbers and the texts of cudaGetErrorString.
 #pragma once
 
 #define RUNG_CUDA_ERRORS(X)                                                                        \

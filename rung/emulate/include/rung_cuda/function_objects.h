@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUB brings along of <cuda/functional>: extrema, sums and the like as objects. Of the C++
-// library's header the rest costs more than all of CUB.
+// Function objects that CUB takes from <cuda/functional>: minimum, maximum, plus and others.
+// Including the C++ library's whole header would cost more than all of CUB.
 #pragma once
 
 #include <bits/stl_function.h>

@@ -27,7 +27,8 @@ RUNG_OPERATION(bit_or, a | b)
 RUNG_OPERATION(bit_xor, a ^ b)
 #undef RUNG_OPERATION
 
-/// The same value in every thread of the group: combined in order of rank, always alike.
+/// Returns the reduction in every thread of the group, combined in order of rank so that the result
+/// is reproducible.
 template <class Group, class T, class Operation>
 inline T reduce(const Group& group, T value, Operation operation,
                 RungPlace place = RungPlace::current()) {
@@ -66,8 +67,8 @@ inline T exclusive_scan(const Group& group, T value, RungPlace place = RungPlace
   return exclusive_scan(group, value, plus<T>{}, place);
 }
 
-/// Calls function(to, from, bytes) for each word that the calling thread copies: in words where
-/// both ends are aligned to them, as the chip's instructions are.
+/// Calls function(to, from, bytes) for each word that the calling thread copies; words are as wide
+/// as the alignment of both ends allows, as the chip's instructions are.
 template <class Group, class Function>
 __forceinline__ void rung_for_each_word(const Group& group, void* to, const void* from,
                                         size_t bytes, Function function) {
@@ -77,8 +78,8 @@ __forceinline__ void rung_for_each_word(const Group& group, void* to, const void
     function(static_cast<char*>(to) + i, static_cast<const char*>(from) + i, unit);
   }
 }
-/// The calling thread's part of a copy, which lands when the thread waits; at once where it does
-/// not go into shared memory.
+/// Issues the calling thread's part of a copy. It lands when the thread waits; immediately if the
+/// destination is not shared memory.
 template <class Group>
 __forceinline__ void rung_copy(const Group& group, void* to, const void* from, size_t bytes,
                                RungPlace place) {
@@ -105,7 +106,7 @@ __forceinline__ void memcpy_async(const Group& group, T* to, size_t to_count, co
   const size_t count = to_count < from_count ? to_count : from_count;
   memcpy_async(group, to, from, count * sizeof(T), place);
 }
-/// Copies into shared memory are known to have landed behind these.
+/// Waits for the group's copies into shared memory and makes them visible to it.
 template <class Group>
 inline void wait(const Group& group, RungPlace place = RungPlace::current()) {
   rung::simt::async_wait_all();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cooperative groups that are no part of a warp: the block, the grid, the cluster.
+// Cooperative groups larger than a warp: the block, the grid, the cluster.
 #pragma once
 
 #include "rung_cuda/integers.h"
@@ -22,7 +22,7 @@ inline unsigned long long block_rank() {
   return blockIdx.x + 1ull * gridDim.x * (blockIdx.y + 1ull * gridDim.y * blockIdx.z);
 }
 inline unsigned long long grid_size() { return 1ull * gridDim.x * gridDim.y * gridDim.z; }
-/// Lanes of the calling warp that exist.
+/// Returns the mask of the calling warp's lanes that exist.
 inline unsigned warp_lanes() {
   const unsigned first = thread_rank() & ~31u;
   const unsigned left = block_size() - first;
@@ -35,7 +35,7 @@ namespace cooperative_groups {
 
 using RungPlace = ::RungPlace;
 
-/// Any group whose kind is not known at compile time: a block, or lanes of a warp.
+/// A group whose kind is a run-time property: a block, or lanes of a warp.
 class thread_group {
  public:
   thread_group() = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer intrinsics: bits, high products, dot products, and packed operations on 8 and 16 bits.
+// Integer intrinsics: bits, high products, dot products, packed operations on 8 and 16 bits.
 #pragma once
 
 #include <stdint.h>
@@ -22,7 +22,8 @@ constexpr unsigned long long __brevll(unsigned long long x) {
   return reversed;
 }
 constexpr unsigned __brev(unsigned x) { return static_cast<unsigned>(__brevll(x) >> 32); }
-/// The position of the n-th set bit from `base` on (n < 0: downwards); all ones if there is none.
+/// Returns the position of the n-th set bit from `base` on (n < 0: downwards); all ones if there is
+/// none.
 constexpr unsigned __fns(unsigned mask, unsigned base, int n) {
   if (n == 0) return mask >> base & 1 ? base : ~0u;
   for (int at = static_cast<int>(base), step = n > 0 ? 1 : -1; at >= 0 && at < 32; at += step) {
@@ -68,7 +69,7 @@ constexpr unsigned __sad(int x, int y, unsigned z) {
   return z + (x > y ? static_cast<unsigned>(x) - static_cast<unsigned>(y)
                     : static_cast<unsigned>(y) - static_cast<unsigned>(x));
 }
-// The pair high:low shifted; the count wraps at 32, or stops there (_lc, _rc).
+// Shifts the pair high:low; the count wraps at 32 or, for _lc and _rc, saturates there.
 constexpr unsigned __funnelshift_l(unsigned low, unsigned high, unsigned shift) {
   return static_cast<unsigned>(((static_cast<uint64_t>(high) << 32 | low) << (shift & 31)) >> 32);
 }
@@ -81,7 +82,8 @@ constexpr unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned shift)
 constexpr unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned shift) {
   return shift >= 32 ? high : __funnelshift_r(low, high, shift);
 }
-/// Four bytes picked from y:x by the nibbles of the selector; bit 3 of one copies the byte's sign.
+/// Selects four bytes of y:x by the nibbles of the selector; bit 3 of a nibble replicates the
+/// byte's sign.
 constexpr unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const uint64_t bytes = static_cast<uint64_t>(y) << 32 | x;
   unsigned result = 0;
@@ -95,7 +97,7 @@ constexpr unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
 }
 
 namespace rung::cuda {
-/// Field `i` of a word cut into fields of the size of T.
+/// Returns field `i` of a word divided into fields of the size of T.
 template <class T>
 constexpr T field(unsigned word, int i) {
   return static_cast<T>(word >> (8 * sizeof(T) * static_cast<unsigned>(i)));
@@ -145,7 +147,7 @@ constexpr int __dp2a_hi(int x, int y, int sum) {
   return __dp2a_lo(x, static_cast<int>(static_cast<unsigned>(y) >> 16), sum);
 }
 
-// Two halves or four bytes at once: name2 works on 16 bits, name4 on 8.
+// Packed operations: name2 on two 16-bit fields, name4 on four bytes.
 #define RUNG_PACKED(name, sign, expression)                                         \
   constexpr unsigned __v##name##2(unsigned x, unsigned y) {                         \
     using T = sign##int16_t;                                                        \

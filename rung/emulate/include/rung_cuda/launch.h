@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernel<<<...>>>(...) and the launch functions of the runtime API come down to.
+// Implementation of kernel<<<...>>>(...) and of the runtime API's launch functions.
 #pragma once
 
 #include <type_traits>
@@ -16,30 +16,30 @@ struct LaunchConfig {
   cudaStream_t stream = nullptr;
   bool cooperative = false;
   dim3 cluster;
-  bool has_cluster = false;    // the launch says so itself
+  bool has_cluster = false;    // stated by the launch
   bool copies_unseen = false;  // arguments have destructors
-  const char* name = nullptr;  // as the launch spells it
-  const void* code = nullptr;  // of a kernel known by its address
+  const char* name = nullptr;  // spelling in the launch
+  const void* code = nullptr;  // for a kernel launched by its address
   Place place;
-  const void* caller = nullptr;  // of a library's function that launches: behind its call
+  const void* caller = nullptr;  // return address of the library function that launches
   Argument arguments[max_described] = {};
 };
 
-/// A call with its arguments, ready to be made by each thread; copied for graphs and for launches
-/// from kernels, which run later.
+/// A call with bound arguments, executed by each thread; copied for graphs and for launches from
+/// kernels, which run later.
 struct Closure {
   void* call = nullptr;
   void (*run)(const void* call) = nullptr;
   void (*destroy)(void* call) = nullptr;
-  size_t bytes = 0;  // of the call
-  // The kernel's arguments, for those who compare launches.
+  size_t bytes = 0;  // size of the call object
+  // Arguments of the kernel, for comparing launches.
   const void* arguments = nullptr;
   size_t argument_bytes = 0;
 };
-/// Takes the closure over. The error is also what cudaGetLastError tells.
+/// Launches the closure and takes ownership. The error is also recorded for cudaGetLastError.
 cudaError_t launch(const LaunchConfig& config, Closure closure);
 
-/// Declared alone: the compiler checks what stands between <<< and >>> as its arguments.
+/// Declaration only: type-checks the arguments between <<< and >>>.
 void launch_shape(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr);
 
 template <class Call>
@@ -77,14 +77,14 @@ struct Launcher {
   }
 
  private:
-  /// An argument of a kernel that wants a reference: the address of the original, as on the chip.
+  /// An argument of a reference parameter: the address of the original, as on the chip.
   template <class T>
   struct Original {
     T* address;
     Original(T& original) : address(&original) {}  // NOLINT(google-explicit-constructor)
     operator T&() const { return *address; }       // NOLINT(google-explicit-constructor)
   };
-  /// Whether the kernel takes this argument as a value where the others are what they were.
+  /// True if the kernel accepts this argument as a value, the others being unchanged.
   template <class One, class... Arguments>
   static constexpr bool takes =
       !std::is_lvalue_reference_v<One> ||
@@ -94,8 +94,8 @@ struct Launcher {
   using Kept = std::conditional_t<by_copy, std::decay_t<Argument>,
                                   Original<std::remove_reference_t<Argument>>>;
 
-  /// What a kernel gets of an argument that has a destructor: its bits, as on the chip. The host's
-  /// own copy, which they were taken from, is destroyed when the launch returns; they never are.
+  /// A bitwise copy of an argument with a destructor, as on the chip. The host's own copy is
+  /// destroyed when the launch returns; the bitwise ones never are.
   template <class T>
   struct Bits {
     alignas(T) unsigned char bytes[sizeof(T)];
@@ -120,7 +120,7 @@ struct Launcher {
   }
   template <class... Arguments>
   void by_value(Arguments... arguments) {
-    // Kernels may not change what they are given, but their parameters may lack const.
+    // Kernels may not modify arguments, but their parameters may lack const.
     constexpr bool plain = (std::is_trivially_destructible_v<Arguments> && ...);
     const auto call = [run = body, ... passed = Passed<Arguments>(arguments)]() RUNG_UNSEEN {
       if constexpr (!plain) suspend_recording();
@@ -144,7 +144,7 @@ Launcher<Body> launcher(const char* name, Body body) {
   return made;
 }
 
-/// A launch by address with pointers to the arguments, which are copied now.
+/// Launches a kernel by address with pointers to its arguments, which are copied at once.
 cudaError_t launch_by_address(LaunchConfig config, void** arguments);
 
 }  // namespace rung::cuda

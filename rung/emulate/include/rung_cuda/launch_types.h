@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches with attributes: cudaLaunchKernelEx.
+// Launch attributes of cudaLaunchKernelEx.
 #pragma once
 
 #include "rung_cuda/runtime_types.h"

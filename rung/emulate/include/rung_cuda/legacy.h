@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of older toolkits: votes and shuffles without a mask, which are of the lanes that call
-// them, and streams of launches from kernels.
+// Names of older toolkits: votes and shuffles without a mask, which apply to the calling lanes, and
+// streams of launches from kernels.
 #pragma once
 
 #include "rung_cuda/runtime_types.h"
 #include "rung_cuda/warp.h"
 
-// Work that a kernel launches runs when that kernel has ended, whichever of these it names.
+// Kernels launched by a kernel run after it has ended, in whichever of these streams.
 #define cudaStreamTailLaunch cudaStreamPerThread
 #define cudaStreamFireAndForget cudaStreamPerThread
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores with cache hints, which change nothing here; address spaces; clocks.
+// Loads and stores with cache hints, which have no effect here; address spaces; clocks.
 #pragma once
 
 #include "rung/simt/ordered_memory.hpp"
@@ -28,16 +28,15 @@ RUNG_STORE(__stcs)
 RUNG_STORE(__stwt)
 #undef RUNG_STORE
 
-// Of the recorder, declared as g++ knows them.
+// Hooks of the recorder, with the signatures that g++ expects.
 extern "C" {
 void __tsan_read_range(void* address, long bytes);
 void __tsan_write_range(void* address, long bytes);
 }
 
-/// memcpy, memmove and memset that tell the recorder what they access: for calls of the originals
-/// the compiler calls no hooks. Copies of 1, 2, 4, 8 or 16 bytes become loads and stores, which
-/// have hooks. A variable of the thread's own is left out: it may stay in registers as long as its
-/// address is not taken.
+/// memcpy, memmove and memset that record their accesses, since the compiler emits no hooks for the
+/// originals. Copies of 1, 2, 4, 8 or 16 bytes become loads and stores, which have hooks. A
+/// thread's own variables are excluded: they can stay in registers unless their address is taken.
 namespace rung::cuda::hooked {
 #define RUNG_HOOKED inline __attribute__((always_inline))
 RUNG_HOOKED void note_read(const void* address, size_t bytes) {
@@ -69,19 +68,19 @@ RUNG_HOOKED void* memset(void* to, int value, size_t bytes) {
 }  // namespace rung::cuda::hooked
 
 namespace rung::cuda {
-/// Of the calling thread's block, dynamic and static.
+/// Returns true for addresses in the calling thread's block's shared memory, dynamic or static.
 bool in_shared(const void* address);
 bool in_kernel();
 unsigned dynamic_shared_bytes();
 
-/// Each __constant__ variable has one: kernels may read it, and no more.
+/// Registration of a __constant__ variable: kernels may only read it.
 struct ConstantVariable {
   ConstantVariable(const volatile void* begin, size_t bytes, const char* name,
                    const char* file = __builtin_FILE());
 };
 }  // namespace rung::cuda
 
-// Shared addresses count from the start of the block's shared memory.
+// Shared addresses are relative to the block's shared memory.
 inline size_t __cvta_generic_to_shared(const void* address) {
   return static_cast<size_t>(static_cast<const char*>(address) - rung::cuda::shared_base);
 }
@@ -103,7 +102,7 @@ inline unsigned __isLocal(const void*) { return 0; }
 #define __nv_associate_access_property(pointer, property) (pointer)
 
 namespace rung::cuda {
-/// Cycles and nanoseconds of this machine's clock, which never stands still.
+/// Returns this machine's clock as cycles or nanoseconds; strictly increasing.
 unsigned long long cycles();
 unsigned long long nanoseconds();
 }  // namespace rung::cuda

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Floating-point functions that the C library lacks: minimum and maximum of every pair of types,
-// CUDA's own functions, and the fast approximations. What is approximate on the chip is computed
-// as well as the C library can: programs must not rely on its last bits on either side.
+// Floating-point functions that the C library lacks: minimum and maximum of all pairs of types,
+// CUDA's own functions, and the fast approximations. Functions that are approximate on the chip are
+// computed as accurately as the C library can, so programs must not rely on their last bits on
+// either side.
 #pragma once
 
 #include <math.h>
@@ -35,7 +36,7 @@
 #define CUDART_LN2_F 0.693147181f
 #define CUDART_L2E_F 1.442695041f
 
-// As CUDA declares them: no templates, so that a program's own templates are overloads beside.
+// Declared as in CUDA, not as templates, so that a program's templates are overloads.
 #define RUNG_EXTREMES(result, a, b)                                                  \
   constexpr result min(a x, b y) {                                                   \
     return static_cast<result>(x) < static_cast<result>(y) ? static_cast<result>(x)  \
@@ -58,7 +59,7 @@ RUNG_EXTREMES(unsigned long long, unsigned long long, unsigned long long)
 RUNG_EXTREMES(unsigned long long, long long, unsigned long long)
 RUNG_EXTREMES(unsigned long long, unsigned long long, long long)
 #undef RUNG_EXTREMES
-// NaN loses, as on the chip.
+// The other operand is returned for a NaN, as on the chip.
 #define RUNG_EXTREMES(result, a, b)                                                            \
   inline result min(a x, b y) { return fmin(static_cast<result>(x), static_cast<result>(y)); } \
   inline result max(a x, b y) { return fmax(static_cast<result>(x), static_cast<result>(y)); }
@@ -86,7 +87,7 @@ inline double rcbrt(double x) { return 1 / cbrt(x); }
 inline float __saturatef(float x) { return x > 0 ? (x < 1 ? x : 1) : 0; }
 
 namespace rung::cuda {
-/// sin(pi x) without the error of rounding pi x: only the part of x within a period counts.
+/// Computes sin(pi x) without the rounding error of pi x: x is first reduced to one period.
 inline double sine_of_pi(double x) {
   const double y = remainder(x, 2.0);
   if (y == floor(y)) return copysign(0.0, x);
@@ -115,7 +116,7 @@ inline double erfinv(double x) {
 inline float erfinvf(float x) { return static_cast<float>(erfinv(x)); }
 inline double erfcinv(double x) { return erfinv(1 - x); }
 inline float erfcinvf(float x) { return static_cast<float>(erfcinv(x)); }
-/// The modified Bessel functions of the orders 0 and 1, of which the second is odd.
+/// Modified Bessel functions of order 0 and 1; the latter is odd.
 inline double cyl_bessel_i0(double x) { return std::cyl_bessel_i(0.0, x < 0 ? -x : x); }
 inline double cyl_bessel_i1(double x) {
   return x < 0 ? -std::cyl_bessel_i(1.0, -x) : std::cyl_bessel_i(1.0, x);
@@ -137,7 +138,7 @@ inline float norm4df(float x, float y, float z, float w) {
 inline double rnorm3d(double x, double y, double z) { return 1 / norm3d(x, y, z); }
 inline float rnorm3df(float x, float y, float z) { return 1 / norm3df(x, y, z); }
 
-// Bits of floats.
+// Bit patterns of floats.
 constexpr int __float_as_int(float x) { return __builtin_bit_cast(int, x); }
 constexpr unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
 constexpr float __int_as_float(int x) { return __builtin_bit_cast(float, x); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The algorithms of CUB and Thrust that work on a whole array: one simulated thread does them, as
-// the loops that they mean. Every access is checked; what is counted says nothing of a chip.
+// Device-wide algorithms of CUB and Thrust: one simulated thread runs each as a sequential loop.
+// Every access is checked; counters do not reflect a chip's algorithm.
 #pragma once
 
-// CUB and Thrust bring along assertions and clocks; of <chrono> these, which cost a third of it.
+// CUB and Thrust include assertions and clocks; this part of <chrono> costs a third of the whole.
 #include <bits/chrono.h>
 #include <cassert>
 
@@ -14,7 +14,7 @@
 
 namespace rung::cuda {
 
-// Spelled as `rung emulate` would rewrite them, which leaves the headers of the system alone.
+// Written as `rung emulate` would rewrite it, since system headers are not rewritten.
 template <class Body>
 void one_thread(Body body) {
   struct rung_kernel {};
@@ -27,7 +27,7 @@ cudaError_t run_in_one_thread(cudaStream_t stream, Body body) {
   return cudaPeekAtLastError();
 }
 
-/// The type of elements: not that of thrust::device_ptr's references, which stand for them.
+/// Element type; for thrust::device_ptr the type that its references denote.
 template <class Iterator, class = void>
 struct Element {
   using type = std::remove_cvref_t<decltype(*std::declval<Iterator>())>;
@@ -39,7 +39,7 @@ struct Element<Iterator, std::void_t<typename Iterator::rung_element>> {
 template <class Iterator>
 using ValueOf = typename Element<Iterator>::type;
 
-/// A key as bits that order as it does: negative integers before the others, numbers by magnitude.
+/// Maps a key to bits with the same order: negative integers before others, floats by value.
 template <class Key>
 auto ordered_bits(const Key& key) {
   using Bits = std::conditional_t<

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What inline PTX becomes (rung/emulate/ptx_table.cpp): one function template an instruction, whose
-// parameter is the instruction's type. Only programs that hold asm statements include this.
+// Implementation of inline PTX (rung/emulate/ptx_table.cpp): one function template per instruction,
+// parameterized by the instruction's type. Included only by programs with asm statements.
 #pragma once
 
 #include "cuda_runtime.h"

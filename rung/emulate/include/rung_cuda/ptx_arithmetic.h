@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX instructions that compute: integers, floats, pairs of small floats, bits, conversions.
+// PTX arithmetic: integers, floats, packed 16-bit floats, bits, conversions.
 #pragma once
 
 #include "rung_cuda/ptx_types.h"
 
 namespace rung::ptx {
 
-/// What two's complement wraps is computed without a sign.
+/// Unsigned type for computations that wrap.
 template <class T>
 using Bits = std::conditional_t<sizeof(T) == 8, unsigned long long, unsigned>;
 
@@ -135,7 +135,7 @@ inline T sad(T a, T b, T c) {
   return add<T>(c, a > b ? sub<T>(a, b) : sub<T>(b, a));
 }
 
-// Sums that hand a carry on.
+// Additions and subtractions with carry.
 template <class T>
 inline T sum_with_carry(T a, T b, unsigned carry, unsigned& out) {
   const auto wide = static_cast<unsigned __int128>(static_cast<Bits<T>>(a)) +
@@ -213,7 +213,7 @@ inline T copysign(T a, T b) {
   return ::copysign(b, a);
 }
 
-// Comparisons; with u behind the name they are true of NaN too.
+// Comparisons; the variants with suffix u are true for NaN.
 #define RUNG_COMPARE(name, operation)         \
   template <class T>                          \
   inline bool compare_##name(T a, T b) {      \

@@ -57,7 +57,7 @@ template <class T>
 inline T funnel_right_clamped(T a, T b, unsigned c) {
   return __funnelshift_rc(a, b, c);
 }
-/// Bit i of `table` is the result where a, b, c are the bits of i, a the highest.
+/// Computes lop3: bit i of `table` is the result where a, b, c are the bits of i, a the highest.
 template <class T>
 inline T lop3(T a, T b, T c, unsigned table) {
   T result = 0;

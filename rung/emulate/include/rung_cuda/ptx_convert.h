@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The PTX instruction cvt between every two types.
+// The PTX instruction cvt between all pairs of types.
 #pragma once
 
 #include "rung/simt/matrix.hpp"
@@ -10,7 +10,7 @@ namespace rung::ptx {
 template <class T>
 inline constexpr bool is_real = std::is_floating_point_v<T> || is_small<T>;
 
-/// Rounded once to a type that is no wider.
+/// Rounds to a type that is not wider, in one step.
 template <class To, cuda::Rounding rounding, class From>
 inline To narrowed(From x) {
   if constexpr (std::is_same_v<To, f16> || std::is_same_v<To, bf16>) {
@@ -28,7 +28,8 @@ inline To narrowed(From x) {
   }
 }
 
-/// `whole`: to a whole number first (.rni and the like). `limited`: .sat and .satfinite.
+/// Converts. `whole`: rounds to an integral value first (.rni and others). `limited`: .sat and
+/// .satfinite.
 template <class To, class From, cuda::Rounding rounding, bool whole, bool limited>
 inline To convert(From x) {
   if constexpr (std::is_same_v<To, tf32>) {
@@ -50,7 +51,7 @@ inline To convert(From x) {
     return static_cast<To>(x);
   }
 }
-/// Two numbers into a pair: the first into the upper half.
+/// Packs two converted numbers; the first is in the upper half.
 template <class To, class From, cuda::Rounding rounding, bool whole, bool limited>
 inline To convert(From high, From low) {
   using Part = decltype(To{}.low);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX of compute capability 9.0: mbarriers, bulk and tensor copies, clusters. Addresses come as
-// pointers into this block's shared memory; `rank` is the block of the cluster that is meant
-// instead, -1 this one.
+// PTX of compute capability 9.0: mbarriers, bulk and tensor copies, clusters. Addresses are
+// pointers into this block's shared memory; `rank` selects another block of the cluster, -1 this
+// one.
 #pragma once
 
 #include "rung/simt/bulk_copy.hpp"
@@ -15,7 +15,7 @@
 
 namespace rung::ptx {
 
-/// What a 32-bit .shared::cluster address says, and a generic one (of this block, always).
+/// Decoded shared address: 32-bit .shared::cluster, or generic (always of this block).
 struct SharedPlace {
   char* own;
   int rank;
@@ -25,7 +25,7 @@ template <class T>
 inline SharedPlace shared_place(T address) {
   const auto number = static_cast<unsigned>(get<unsigned long long>(address));
   const int rank = static_cast<int>(number >> rank_shift) - 1;
-  // One's own number means this block as well.
+  // The block's own rank also denotes this block.
   return {cuda::shared_base + (number & offset_mask), rank == simt::cluster_rank() ? -1 : rank};
 }
 template <class T>
@@ -35,7 +35,7 @@ inline SharedPlace generic_place(T address) {
 
 // --- mbarriers ---
 
-/// The state that an arrival returns: the barrier as it was. Of another block's there is none.
+/// Arrives and returns the state before the arrival; none for another block's barrier.
 inline unsigned long long barrier_arrive(SharedPlace at, unsigned bytes, int count, bool drops,
                                          Place place) {
   if (at.rank >= 0) {
@@ -56,8 +56,8 @@ inline bool barrier_test(SharedPlace at, unsigned parity, Place place) {
 inline bool barrier_test_state(SharedPlace at, unsigned long long state, Place place) {
   return simt::mbarrier_try_wait(at.barrier(), simt::mbarrier_parity(state), place, true);
 }
-/// Arrives when this thread's copies by cp.async have landed. Where it is not `counted`, the
-/// arrival is one more than the barrier expects: only the copies are waited for.
+/// Arrives when this thread's cp.async copies have landed. Unless `counted`, the barrier does not
+/// expect this arrival: only the copies are tracked.
 inline void barrier_arrive_behind_copies(SharedPlace at, bool counted, Place place) {
   simt::async_arrive(at.barrier(), counted, place);
 }
@@ -91,7 +91,7 @@ inline void bulk_add(char* to, SharedPlace from, unsigned bytes, Place place) {
   simt::bulk_store(to, from.own, bytes, &simt::add_elements<T>, place);
 }
 
-/// Coordinates: PTX has the innermost axis first, the simulator last.
+/// Reverses the coordinates: PTX lists the innermost axis first, the simulator last.
 template <int rank>
 struct Coordinates {
   int at[rank];
@@ -139,11 +139,11 @@ inline void tensor_reduce(const char* map, const Coordinates<rank>& at, SharedPl
 
 // --- clusters ---
 
-/// mapa: the same place in another block, as a .shared::cluster address.
+/// mapa: returns the same offset in another block as a .shared::cluster address.
 template <class T>
 inline unsigned map_rank(T address, unsigned rank, Place place) {
   const SharedPlace at = shared_place(address);
-  cuda::cluster_address(at.own, static_cast<int>(rank), place);  // which checks the rank
+  cuda::cluster_address(at.own, static_cast<int>(rank), place);  // validates the rank
   return (rank + 1) << rank_shift | static_cast<unsigned>(at.own - cuda::shared_base);
 }
 template <class T>
@@ -157,7 +157,7 @@ inline unsigned rank_of(T address) {
   return static_cast<unsigned>(at.rank >= 0 ? at.rank : simt::cluster_rank());
 }
 
-/// st.async: one to four registers to another block, whose barrier counts their bytes.
+/// st.async: sends one to four registers to another block, whose barrier counts the bytes.
 template <class To, class... T>
 inline void send(Place place, SharedPlace to, SharedPlace barrier, const T&... values) {
   const To data[] = {To(values)...};
@@ -181,14 +181,14 @@ inline LeftOperand left_registers(T... four) {
   static_assert(sizeof...(T) == 4);
   return {true, {get<unsigned>(four)...}, 0};
 }
-/// Addresses in descriptors are of 14 bits, in pieces of 16 bytes. The simulator's count from what
-/// a chip keeps for itself, those of programs here from the block's own.
+/// Translates a descriptor. Its 14-bit addresses, in units of 16 bytes, are relative to the chip's
+/// reserved memory in the simulator, and to the block's own memory in these programs.
 inline unsigned long long described(unsigned long long matrix) {
   constexpr unsigned long long field = (1u << 14) - 1;
   const unsigned long long address = (matrix & field) + simt::shared_bytes_reserved / 16;
   return (matrix & ~field) | (address & field);
 }
-/// The sums are written when they are waited for, wherever they lie.
+/// Issues a wgmma. The sums may be anywhere; they are written by the wait.
 template <int n, class Sum, class... Sums>
 inline void product(simt::WgmmaType a, simt::WgmmaType b, const LeftOperand& left,
                     unsigned long long right, bool accumulate, int scale_a, int scale_b, int turn_a,
@@ -210,7 +210,7 @@ inline void product(simt::WgmmaType a, simt::WgmmaType b, const LeftOperand& lef
 
 // --- the warp ---
 
-/// elect.sync: always the lowest lane, as chips do.
+/// elect.sync: elects the lowest lane, as chips do.
 inline unsigned elect(unsigned mask, bool& chosen, Place place) {
   const unsigned leader = static_cast<unsigned>(__builtin_ctz(simt::ballot(mask, true, place)));
   chosen = leader == static_cast<unsigned>(simt::lane_index());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PTX instructions on memory and on the warp.
+// PTX instructions on memory and on warps.
 #pragma once
 
 #include "rung/simt/async_copy.hpp"
@@ -20,8 +20,8 @@ inline char* pointer(T address) {
     return reinterpret_cast<char*>(static_cast<unsigned long long>(address));
   }
 }
-/// A .shared address counts from the start of the block's shared memory. In one of another block of
-/// the cluster, which mapa makes, that block's rank stands above, counted from 1.
+/// Layout of .shared addresses: an offset in the block's shared memory; for another block of the
+/// cluster (mapa) its rank plus one is in the upper bits.
 inline constexpr unsigned rank_shift = 24, offset_mask = (1u << rank_shift) - 1;
 template <class T>
 inline char* shared_pointer(T address) {
@@ -93,7 +93,7 @@ inline T atom_cas(char* address, T expected, T desired, Place place, simt::Atomi
                                    order);
 }
 
-/// `limit` holds the last lane (bits 0-4) and the mask of the segment (bits 8-12).
+/// Shuffles. `limit` holds the last lane (bits 0-4) and the segment mask (bits 8-12).
 inline unsigned shuffle(unsigned mask, unsigned value, unsigned operand, unsigned limit,
                         simt::Shuffle kind, bool& in_range, Place place) {
   const int width = 32 - static_cast<int>(limit >> 8 & 31);
@@ -153,7 +153,7 @@ constexpr simt::MatrixType matrix_type() {
   if constexpr (std::is_same_v<T, bf16>) return simt::MatrixType::bf16;
   return simt::MatrixType::tf32;
 }
-/// Half the depth is the whole depth with zeros.
+/// Computes a product of half the depth, padded with zeros.
 template <class Sum, class A, class D, int NA, class TA, int NB, class TB, class C, int NC>
 inline void multiply(const Vector<D, NC>& d, const Vector<TA, NA>& a, const Vector<TB, NB>& b,
                      const Vector<C, NC>& c, Place place) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of PTX, and how registers of any C++ type are read and written as them.
+// PTX types, and access to registers of any C++ type as them.
 #pragma once
 
 #include <type_traits>
@@ -67,7 +67,7 @@ struct WideOf<int> {
 template <class T>
 using Wide = typename WideOf<T>::Type;
 
-/// A register's bits as a T: the low ones where it is wider, zeros above where it is narrower.
+/// Returns a register's bits as a T: truncates a wider one, zero-extends a narrower one.
 template <class T, class U>
 inline T get(const U& from) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -77,14 +77,14 @@ inline T get(const U& from) {
   } else if constexpr (std::is_arithmetic_v<T> && std::is_integral_v<U> &&
                        (std::is_integral_v<T> || sizeof(T) < sizeof(U))) {
     if constexpr (std::is_integral_v<T>) return static_cast<T>(from);
-    return static_cast<T>(from);  // a whole number written where a float is wanted
+    return static_cast<T>(from);  // an integer literal for a float
   } else {
     T to{};
     __builtin_memcpy(static_cast<void*>(&to), &from, sizeof(T) < sizeof(U) ? sizeof(T) : sizeof(U));
     return to;
   }
 }
-/// Writes a value into a register of any type that is wide enough.
+/// Writes a value to a register of any type that is wide enough.
 template <class D, class T>
 inline void put(D&& to, const T& value) {
   using Plain = std::remove_cvref_t<D>;
@@ -99,13 +99,13 @@ inline void put(D&& to, const T& value) {
     to = bits;
   }
 }
-/// Where results go that nobody wants.
+/// Returns a destination for discarded results.
 inline unsigned long long& sink() {
   static thread_local unsigned long long unwanted;
   return unwanted;
 }
 
-/// The i-th of N equal parts of a register, lowest first; and a register of such parts.
+/// Returns the i-th of N equal parts of a register, lowest first; packs parts.
 template <int N, class T>
 inline auto piece(T whole, int i) {
   constexpr int bits = 8 * sizeof(T) / N;

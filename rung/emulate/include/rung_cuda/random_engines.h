@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two engines and how their numbers become floats.
+// The two random engines, and conversions of their numbers to floats.
 #pragma once
 
 #include "rung_cuda/integers.h"
@@ -27,7 +27,7 @@ typedef struct curandStateXORWOW curandState;
 
 namespace rung::cuda {
 
-/// In (0, 1]: never 0, so that its logarithm is finite.
+/// Returns a number in (0, 1]: never 0, so that its logarithm is finite.
 inline float uniform_float(unsigned x) {
   return static_cast<float>(x) * 2.3283064e-10f + 2.3283064e-10f / 2.0f;
 }
@@ -36,7 +36,7 @@ inline double uniform_double(unsigned low, unsigned high) {
                                                                << (53 - 32);
   return static_cast<double>(bits) * 1.1102230246251565e-16 + 1.1102230246251565e-16 / 2;
 }
-/// Box and Muller's pair.
+/// Returns two normal numbers by the Box-Muller transform.
 inline float2 normal_pair(unsigned x, unsigned y) {
   const float u = uniform_float(x);
   const float v =
@@ -45,7 +45,7 @@ inline float2 normal_pair(unsigned x, unsigned y) {
   return {radius * sinf(v), radius * cosf(v)};
 }
 
-/// Ten rounds of the cipher that Philox is.
+/// Computes the ten rounds of Philox.
 inline uint4 philox(uint4 counter, uint2 key) {
   for (int round = 0; round < 10; ++round) {
     const unsigned high0 = __umulhi(0xD2511F53u, counter.x), low0 = 0xD2511F53u * counter.x;
@@ -62,7 +62,7 @@ inline void add_to_counter(unsigned* low, unsigned* high, unsigned long long n) 
   *high = static_cast<unsigned>(sum >> 32);
 }
 
-/// Moves an XORWOW state on by `count` times 2^`power` numbers: by powers of its matrix over bits.
+/// Advances an XORWOW state by `count` * 2^`power` numbers, by powers of its bit matrix.
 void skip_xorwow(unsigned* v, unsigned long long count, int power);
 
 }  // namespace rung::cuda
@@ -122,7 +122,7 @@ inline void skipahead_sequence(unsigned long long n, curandStateXORWOW_t* s) {
 inline void curand_init(unsigned long long seed, unsigned long long sequence,
                         unsigned long long offset, curandStateXORWOW_t* s) {
   *s = {};
-  // The seed is spread over the state; the constants are Marsaglia's initial values.
+  // Mixes the seed into the state; the constants are Marsaglia's initial values.
   const unsigned low = (static_cast<unsigned>(seed) ^ 0xaad26b49u) * 1099087573u;
   const unsigned high = (static_cast<unsigned>(seed >> 32) ^ 0xf7dcefddu) * 2591861531u;
   s->d = 6615241u + high + low;

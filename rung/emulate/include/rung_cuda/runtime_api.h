@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the CUDA runtime API. Work is done when the call that enqueues it returns, in the
-// order of the calls, but for kernels that wait for the host and what comes behind them;
-// rung/emulate/runtime/ implements them.
+// Functions of the CUDA runtime API. Work completes in the call that enqueues it, in call order,
+// except kernels that wait for the host and the work behind them. Implemented in
+// rung/emulate/runtime/.
 #pragma once
 
 #include "rung_cuda/runtime_types.h"
@@ -69,7 +69,7 @@ cudaError_t cudaMemset(void* to, int value, size_t bytes);
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height);
 cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent);
 
-// Memory of other processes
+// Interprocess memory
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory);
 cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned int flags);
 cudaError_t cudaIpcCloseMemHandle(void* memory);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the runtime API that take a stream by default, graphs, and what needs the kernel's
+// Runtime API functions with a default stream argument, graphs, and functions that take a kernel's
 // address: C++ linkage, for the default arguments.
 #pragma once
 
@@ -136,7 +136,7 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, 
                                                                    unsigned int flags);
 cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* kernel, int blocks,
                                                       int blockSize);
-/// Of the driver's functions those that cuda.h declares and programs look for: tensor maps.
+/// Looks up driver functions that cuda.h declares and programs query: tensor maps.
 cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
                                     enum cudaDriverEntryPointQueryResult* found = nullptr);
 cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function,

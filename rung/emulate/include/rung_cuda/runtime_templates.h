@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the runtime API that C++ programs reach through types: allocation of T**, symbols,
-// kernels by their function type.
+// Templates of the runtime API: allocation of T**, symbols, kernels by function type.
 #pragma once
 
 #include "rung_cuda/launch.h"
 #include "rung_cuda/runtime_api.h"
 
 namespace rung::cuda {
-/// A statement drops the error of this call. Told at the program's end unless the program has asked
-/// for its last error by then.
+/// Called by a statement that discards this call's error. An error is reported at the program's end
+/// unless the program has queried its last error by then.
 void ignored(cudaError_t error, const char* call, Place place = Place::current());
 
-/// A pointer to constants may be allocated for too.
+/// Allocates for a pointer to const, too.
 template <class T>
 void** untyped(T** pointer) {
   return reinterpret_cast<void**>(const_cast<std::remove_cv_t<T>**>(pointer));
@@ -57,9 +56,9 @@ inline cudaError_t cudaMallocPitch(T** memory, size_t* pitch, size_t width, size
   return cudaMallocPitch(rung::cuda::untyped(memory), pitch, width, height);
 }
 
-// Symbols: a variable of the device is a variable of the program, given by itself.
+// Symbols: a device variable is a variable of the program, passed directly.
 namespace rung::cuda {
-/// The default stream, in calls that return when their work is done.
+/// Returns the default stream for synchronous calls.
 inline cudaStream_t synchronous() { return reinterpret_cast<cudaStream_t>(0x3); }
 cudaError_t copy_symbol(void* symbol, size_t size, void* memory, size_t bytes, size_t offset,
                         bool to_symbol, cudaMemcpyKind kind, cudaStream_t stream);
@@ -102,7 +101,7 @@ inline cudaError_t cudaGetSymbolSize(size_t* bytes, const T&) {
   return cudaSuccess;
 }
 
-// Kernels by their function type. The signature makes them known by their address too.
+// Kernels by function type. The signature also registers them by address.
 namespace rung::cuda {
 template <class... Parameters>
 const void* known(void (*kernel)(Parameters...)) {
@@ -169,7 +168,7 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int
   cudaFuncAttributes attributes;
   if (cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess &&
       (limit <= 0 || limit > attributes.maxThreadsPerBlock)) {
-    limit = attributes.maxThreadsPerBlock;  // by its launch bounds
+    limit = attributes.maxThreadsPerBlock;  // from its launch bounds
   }
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
@@ -195,7 +194,7 @@ inline cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, T k
   return cudaOccupancyMaxPotentialBlockSizeVariableSMem(grid, block, kernel, same, limit);
 }
 
-// Small makers
+// Constructors
 inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
   return {width, height, depth};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types and constants of the CUDA runtime API, as the programming guide and the API's reference
-// name them.
+// Types and constants of the CUDA runtime API, named as in the programming guide and the API
+// reference.
 #pragma once
 
 #include <stddef.h>
@@ -216,7 +216,7 @@ struct cudaMemAllocNodeParams {
   struct cudaMemPoolProps poolProps;
   const struct cudaMemAccessDesc* accessDescs;
   size_t accessDescCount, bytesize;
-  void* dptr;  // the answer
+  void* dptr;  // result
 };
 enum cudaDeviceP2PAttr {
   cudaDevP2PAttrPerformanceRank = 1,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One 16-bit format and its pair: included once for __half, once for __nv_bfloat16, with macros
-// that name them. No #pragma once for that reason.
+// A 16-bit float format and its pair: included for __half and for __nv_bfloat16, with macros for
+// the names, hence without #pragma once.
 
 struct RUNG_RAW {
   unsigned short x;
@@ -104,7 +104,7 @@ inline RUNG_S RUNG_AS_SCALAR(short)(short bits) {
 inline unsigned short RUNG_SCALAR_AS(ushort)(RUNG_S a) { return a.rung_bits; }
 inline short RUNG_SCALAR_AS(short)(RUNG_S a) { return static_cast<short>(a.rung_bits); }
 
-// Of one number, and with a 2 behind the name of both numbers of a pair.
+// Scalar functions, and with the suffix 2 their element-wise variants.
 #define RUNG_BINARY(name, name2, expression) \
   inline RUNG_S name(RUNG_S p, RUNG_S q) {   \
     const float a = p, b = q;                \
@@ -127,7 +127,7 @@ RUNG_BINARY(__hmax_nan, __hmax2_nan, a != a || b != b ? __builtin_nanf("") : fma
 RUNG_BINARY(__hmin_nan, __hmin2_nan, a != a || b != b ? __builtin_nanf("") : fminf(a, b))
 #undef RUNG_BINARY
 inline RUNG_S __hfma(RUNG_S a, RUNG_S b, RUNG_S c) {
-  // The product is exact in double; rounding to float on the way could round twice: to odd, then.
+  // The product is exact in double. Rounding the sum to odd avoids double rounding.
   const double exact = double(float(a)) * float(b) + float(c);
   float near = static_cast<float>(exact);
   if (double(near) != exact && (__float_as_uint(near) & 1) == 0) {
@@ -170,7 +170,8 @@ RUNG_UNARY(__habs, __habs2, fabsf(a))
 RUNG_UNARY(__hneg, __hneg2, -a)
 #undef RUNG_UNARY
 
-// Comparisons: of pairs in one answer, in two numbers, in two masks. A name with u is true of NaN.
+// Comparisons of pairs: as one result, as two numbers, as two masks. Variants with u are true for
+// NaN.
 #define RUNG_COMPARE(word, expression)                                                             \
   inline bool __h##word(RUNG_S p, RUNG_S q) {                                                      \
     const float a = p, b = q;                                                                      \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between float and the 16-bit formats, in each rounding.
+// Conversions between float and the 16-bit formats in all rounding modes.
 #pragma once
 
 #include "rung_cuda/convert.h"
@@ -7,8 +7,8 @@
 
 namespace rung::cuda {
 
-/// Returns whether the discarded part of a magnitude rounds it up: `rest` against `half` of the
-/// last place.
+/// Returns true if the discarded part rounds the magnitude up: `rest` relative to `half` a unit in
+/// the last place.
 inline bool rounds_up(Rounding rounding, bool negative, unsigned kept, unsigned rest,
                       unsigned half) {
   switch (rounding) {
@@ -28,10 +28,10 @@ inline unsigned short to_half_bits(float value, Rounding rounding) {
   const unsigned bits = __builtin_bit_cast(unsigned, value);
   const unsigned sign = bits >> 16 & 0x8000u;
   const unsigned magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return 0x7fff;  // the one NaN that the chip makes
+  if (magnitude > 0x7f800000u) return 0x7fff;  // the canonical NaN of the chip
   if (magnitude == 0x7f800000u) return static_cast<unsigned short>(sign | 0x7c00u);
   const int exponent = static_cast<int>(magnitude >> 23) - 127;
-  // Below 2^-14 the last place no longer shrinks; the leading one is part of the mantissa then.
+  // Subnormal below 2^-14: the exponent is fixed, and the implicit leading one is explicit.
   const int shift = exponent < -14 ? 13 + (-14 - exponent) : 13;
   const unsigned mantissa =
       magnitude < 0x00800000u ? magnitude << 1 : (magnitude & 0x7fffffu) | 0x800000u;
@@ -49,7 +49,7 @@ inline unsigned short to_half_bits(float value, Rounding rounding) {
   if (rounds_up(rounding, sign != 0, result, rest, half)) ++result;
   if (exponent > 15) result = 0x7c00u + (rest != 0);
   if (result >= 0x7c00u) {
-    // Too large: towards zero the greatest number stays, else it becomes infinite.
+    // Overflow: the largest finite number when rounding toward zero, else infinity.
     const bool stays =
         rounding == rz || (rounding == ru && sign != 0) || (rounding == rd && sign == 0);
     result = stays ? 0x7bffu : 0x7c00u;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sobol's quasi-random sequences (1967) in Gray code order (Antonov and Saleev 1979), of 32 and of
-// 64 bits, plain or shifted by a constant ("scrambled").
+// Sobol's quasi-random sequences (1967) in Gray code order (Antonov and Saleev 1979), 32 and 64
+// bits, plain or XORed with a constant ("scrambled").
 #pragma once
 
 #include "rung_cuda/integers.h"
@@ -12,10 +12,11 @@ typedef unsigned long long curandDirectionVectors64_t[64];
 namespace rung::cuda {
 
 constexpr int sobol_dimensions = 20000;
-/// Direction vectors of all dimensions, one behind the other (rung/emulate/runtime/sobol.cpp).
+/// Returns the direction vectors of all dimensions, one after the other
+/// (rung/emulate/runtime/sobol.cpp).
 const unsigned* sobol_vectors32();
 const unsigned long long* sobol_vectors64();
-/// One constant a dimension, to shift its points by.
+/// Returns the scrambling constant of a dimension.
 unsigned long long sobol_shift(int dimension);
 
 template <class Word, class Vectors>
@@ -40,7 +41,7 @@ typedef struct curandStateScrambledSobol32 curandStateScrambledSobol32_t;
 typedef struct curandStateSobol64 curandStateSobol64_t;
 typedef struct curandStateScrambledSobol64 curandStateScrambledSobol64_t;
 
-/// Point n is the sum of the vectors that n's Gray code names.
+/// Returns point n: the XOR of the vectors selected by n's Gray code.
 template <rung::cuda::QuasiState State>
 inline void skipahead(unsigned long long n, State* state) {
   state->i += static_cast<decltype(state->i)>(n);
@@ -53,7 +54,7 @@ inline void skipahead(unsigned long long n, State* state) {
 template <rung::cuda::QuasiState State>
 inline auto curand(State* state) {
   const auto result = state->x;
-  // The next number's Gray code differs in one bit; behind the last all begins anew.
+  // Consecutive Gray codes differ in one bit; the sequence wraps after the last point.
   const auto zeros = ~state->i;
   if (zeros != 0) state->x ^= state->direction_vectors[__ffsll(static_cast<long long>(zeros)) - 1];
   ++state->i;
@@ -68,7 +69,7 @@ inline void begin_sobol(const Word* vectors, Word shift, unsigned long long offs
   for (Word& vector : state->direction_vectors) vector = *vectors++;
   skipahead(offset, state);
 }
-/// In (0, 1), as a double: what any number of 32 or 64 bits stands for.
+/// Maps a 32- or 64-bit number to a double in (0, 1).
 inline double quasi_uniform(unsigned x) { return (x + 0.5) * 0x1p-32; }
 inline double quasi_uniform(unsigned long long x) {
   const double u = static_cast<double>(x >> 11) * 0x1p-53;
@@ -93,7 +94,7 @@ inline void curand_init(curandDirectionVectors64_t vectors, unsigned long long s
   rung::cuda::begin_sobol(vectors, shift, offset, state);
 }
 
-// One number gives one of any distribution: by its inverse.
+// One uniform number gives one number of any distribution, by inversion.
 template <rung::cuda::QuasiState State>
 inline double curand_uniform_double(State* state) {
   return rung::cuda::quasi_uniform(curand(state));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture and surface objects: fetches by point and by linear filtering, in the address modes and
-// with the coordinates that the programming guide's chapter on texture fetching defines.
+// Texture and surface objects: point and linear filtering in the address modes and coordinates
+// defined by the programming guide's chapter on texture fetching.
 #pragma once
 
 #include "rung_cuda/runtime_api.h"
@@ -8,21 +8,24 @@
 
 namespace rung::cuda {
 
-/// The element's channels as numbers: integers as they are, or as fractions of their type's range.
+/// Channels of an element as numbers: integers unchanged, or normalized to their type's range.
 struct Texel {
   double channel[4];
 };
-/// `dimensions` coordinates of x, y, z; `layer` of layered textures; `gather` picks a channel.
+/// Samples at `dimensions` coordinates of x, y, z; `layer` of a layered texture; `gather` selects a
+/// channel.
 Texel sample(cudaTextureObject_t texture, int dimensions, float x, float y, float z, int layer,
              bool whole_coordinates);
-/// Of the level of detail `lod`: the nearest, or a blend of two, as the texture says.
+/// Samples at level of detail `lod`: the nearest level, or a blend of two, by the texture's mipmap
+/// filter mode.
 Texel sample_level(cudaTextureObject_t texture, int dimensions, float x, float y, float z,
                    float lod);
-/// A cube map's face and the place on it that the direction x, y, z points to.
+/// Samples a cube map in direction x, y, z.
 Texel sample_cube(cudaTextureObject_t texture, float x, float y, float z, int layer);
-/// One channel of the four elements that linear filtering would blend.
+/// Returns one channel of the four elements that linear filtering would blend.
 Texel gather(cudaTextureObject_t texture, float x, float y, int channel);
-/// The bytes of a surface's element; null outside, where nothing is written.
+/// Returns the address of a surface's element; null if it is out of bounds, where nothing is
+/// written.
 void* surface_element(cudaSurfaceObject_t surface, int x, int y, int z, size_t bytes,
                       cudaSurfaceBoundaryMode mode);
 
@@ -84,7 +87,7 @@ inline cudaChannelFormatDesc cudaCreateChannelDesc() {
                       : cudaChannelFormatKindUnsigned};
 }
 
-// Each fetch in two forms: the value as the result, and through a pointer.
+// Each fetch has two forms: with a return value, and with an output pointer.
 #define RUNG_FETCH(name, parameters, call)                  \
   template <class T>                                        \
   inline T name parameters {                                \
@@ -129,7 +132,7 @@ inline void tex3D(T* to, cudaTextureObject_t t, float x, float y, float z) {
   *to = tex3D<T>(t, x, y, z);
 }
 
-// Surfaces: x counts bytes.
+// Surfaces: x is in bytes.
 #define RUNG_SURFACE(name, coordinates, place)                                         \
   template <class T>                                                                   \
   inline T surf##name##read(cudaSurfaceObject_t s, coordinates,                        \

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texture references, the older way to textures, which CUDA 12 dropped and many programs have:
-// a variable of a whole file, bound to memory before a kernel is launched. Each is an object.
+// Texture references, the older interface, removed in CUDA 12 and still common: file-scope
+// variables that are bound to memory before a launch. Each is implemented by an object.
 #pragma once
 
 #include "rung_cuda/texture.h"
@@ -40,7 +40,7 @@ struct texture : textureReference {
 
 namespace rung::cuda {
 
-/// What a fetch gives: the element, or where it is normalized as many floats.
+/// Result type of a fetch: the element, or floats if it is normalized.
 template <class T, cudaTextureReadMode mode>
 struct Fetched {
   using Type = T;
@@ -88,7 +88,7 @@ inline cudaError_t cudaBindTexture(size_t* offset, const texture<T, kind, mode>&
   resource.resType = cudaResourceTypeLinear;
   resource.res.linear.devPtr = const_cast<void*>(memory);
   resource.res.linear.desc = format;
-  // Without a size, all that a texture can hold.
+  // Without a size: the maximum of a texture.
   resource.res.linear.sizeInBytes = bytes == ~size_t{0} ? sizeof(T) << 27 : bytes;
   return rung::cuda::bind(reference, resource);
 }

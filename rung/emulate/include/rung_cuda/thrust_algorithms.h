@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's algorithms, each as the loop that it means.
+// Thrust's algorithms, each as a sequential loop.
 #pragma once
 
 #include "rung_cuda/thrust_fancy.h"
@@ -39,7 +39,7 @@ struct rung_sequence {
     });
   }
 };
-struct rung_generate {  // by the host, whose functions most generators are
+struct rung_generate {  // runs on the host, as most generators are host functions
   template <class P, class Out, class F>
   static void run(const P&, Out first, Out last, F function) {
     for (; !(first == last); ++first) *first = function();
@@ -147,7 +147,7 @@ struct rung_exclusive_scan {
     rung_run<In, Out>(policy, [=, in = rung_of(first), to = rung_of(out)]() mutable {
       T sum = initial;
       for (std::ptrdiff_t i = 0; i < n; ++i) {
-        const T next = operation(sum, in[i]);  // the output may be the input
+        const T next = operation(sum, in[i]);  // the output may alias the input
         to[i] = sum;
         sum = next;
       }
@@ -255,7 +255,7 @@ struct rung_adjacent_difference {
     rung_run<In, Out>(policy, [=, in = rung_of(first), to = rung_of(out)]() mutable {
       rung_value<In> before{};
       for (std::ptrdiff_t i = 0; i < n; ++i) {
-        const rung_value<In> here = in[i];  // the output may be the input
+        const rung_value<In> here = in[i];  // the output may alias the input
         to[i] = i == 0 ? here : operation(here, before);
         before = here;
       }

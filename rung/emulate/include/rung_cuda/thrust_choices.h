@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's sets, what goes by a count, copies that leave something out, placeholders.
+// Thrust's set operations, counted variants, filtering copies, and placeholders.
 #pragma once
 
 #include "rung_cuda/thrust_ranges.h"
 
 namespace thrust {
 
-/// Merges sorted ranges, where equal elements are matched one by one: what is in the first alone,
-/// in the second alone, in both (once, or twice) goes out or does not.
+/// Merges sorted ranges and matches equal elements one to one. The flags select which are output:
+/// those only in the first range, only in the second, and in both (once or twice).
 template <bool of_first, bool of_second, bool of_both, bool second_of_both = false>
 struct rung_merge {
   template <class P, class In, class In2, class Out, class Less = std::less<>>
@@ -99,7 +99,7 @@ struct rung_partition_copy {
   }
 };
 
-/// An algorithm that is told how many instead of where the end is.
+/// Variant of an algorithm with a count instead of an end.
 template <class Algorithm>
 struct rung_counted {
   template <class P, class In, class N, class... Others>
@@ -142,7 +142,7 @@ void advance(Iterator& iterator, std::ptrdiff_t n) {
   iterator += n;
 }
 
-/// A function object that an expression of placeholders makes: `_1 * 2 + _2`.
+/// Function object of a placeholder expression: `_1 * 2 + _2`.
 template <class Function>
 struct rung_expression {
   Function function;

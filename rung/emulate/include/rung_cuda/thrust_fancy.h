@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's iterators over what is no memory, or not in its order. On the host they hold what they
-// were made of; rung_place makes of each the one for kernels, with plain pointers inside.
+// Thrust's fancy iterators. On the host they hold their arguments; rung_place converts each to its
+// kernel version, with raw pointers inside.
 #pragma once
 
 #include <compare>
@@ -9,8 +9,7 @@
 
 namespace thrust {
 
-/// What they have in common: an index. Self has at(i), and origin(other): how far it begins behind
-/// the other.
+/// Base class: an index. Self defines at(i), and origin(other), its offset from the other's origin.
 template <class Self, class Reference, class Value = std::remove_cvref_t<Reference>>
 struct rung_iterator {
   typedef Value value_type;
@@ -61,7 +60,7 @@ template <class Iterator>
 using rung_value = std::remove_cv_t<typename std::iterator_traits<Iterator>::value_type>;
 template <class Iterator>
 using rung_reference = decltype(std::declval<const Iterator&>()[0]);
-/// The same iterator as a kernel has it, moved on as far.
+/// Returns the kernel version of an iterator at the same position.
 template <class There, class Here>
 There rung_moved(There there, const Here& here) {
   return there + here.index;
@@ -95,7 +94,7 @@ __host__ __device__ constant_iterator<T> make_constant_iterator(T value, std::pt
   return constant_iterator<T>(value, at);
 }
 
-/// Takes whatever is written there.
+/// Discards assigned values.
 struct rung_sink {
   template <class T>
   __host__ __device__ const rung_sink& operator=(const T&) const {
@@ -119,7 +118,7 @@ template <class Function, class Base, class = void, class = void>
 struct transform_iterator
     : rung_iterator<transform_iterator<Function, Base>, rung_result<Function, Base>> {
   Base base;
-  mutable Function function;  // whose operator() need not be const
+  mutable Function function;  // operator() need not be const
   __host__ __device__ transform_iterator(Base of, Function by) : base(of), function(by) {}
   __host__ __device__ decltype(auto) at(std::ptrdiff_t i) const {
     return function(rung_place<Base>::of(base)[i]);
@@ -140,7 +139,7 @@ struct rung_place<transform_iterator<Function, Base>> {
   static type of(const type& iterator) { return iterator; }
 };
 
-/// Element i is the elements' that the i-th index names.
+/// Iterator whose element i is the element at the i-th index.
 template <class Elements, class Indices>
 struct permutation_iterator : rung_iterator<permutation_iterator<Elements, Indices>,
                                             rung_reference<Elements>, rung_value<Elements>> {
@@ -194,7 +193,7 @@ struct rung_place<reverse_iterator<Base>> {
   }
 };
 
-/// Writes what a function makes of each value.
+/// Iterator that writes a function of each assigned value.
 template <class Function, class Out>
 struct rung_written {
   mutable Function function;
@@ -232,7 +231,7 @@ struct rung_place<transform_output_iterator<Function, Out>> {
   }
 };
 
-/// Several iterators that go on together: what it points at is a tuple of references.
+/// Several iterators that advance together; dereferences to a tuple of references.
 template <class Iterators>
 struct zip_iterator;
 template <class... Iterators>
@@ -255,7 +254,7 @@ struct zip_iterator<std::tuple<Iterators...>>
   __host__ __device__ std::ptrdiff_t origin(const zip_iterator& other) const {
     return std::get<0>(iterators) - std::get<0>(other.iterators);
   }
-  /// Its iterators where it is now.
+  /// Returns its iterators at the current position.
   __host__ __device__ std::tuple<Iterators...> get_iterator_tuple() const {
     return std::apply(
         [this](const Iterators&... each) {
@@ -289,7 +288,7 @@ struct rung_place<zip_iterator<std::tuple<Iterators...>>> {
   }
 };
 
-/// A function of several arguments that takes them as a tuple.
+/// Adapts a function of several arguments to a tuple.
 template <class Function>
 struct zip_function {
   mutable Function function;

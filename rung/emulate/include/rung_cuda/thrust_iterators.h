@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's function objects and policies, and where an algorithm over some iterators runs.
+// Thrust's function objects and execution policies, and selection of host or device by iterator.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 #include "rung_cuda/thrust_memory.h"
 
-// What CUDA 13 comes with.
+// Version in CUDA 13.
 #define THRUST_VERSION 300000
 #define THRUST_MAJOR_VERSION 3
 #define THRUST_MINOR_VERSION 0
@@ -53,7 +53,7 @@ using std::tuple;
 using std::uniform_int_distribution;
 using std::uniform_real_distribution;
 
-typedef std::minstd_rand default_random_engine;  // the same numbers as Thrust's
+typedef std::minstd_rand default_random_engine;  // the same generator as Thrust's
 namespace random {
 using std::minstd_rand;
 using std::minstd_rand0;
@@ -124,7 +124,7 @@ inline constexpr device_policy par;
 inline constexpr device_policy par_nosync;
 }  // namespace cuda
 
-/// Where an algorithm over such an iterator runs, and what it is there.
+/// System on which an algorithm over this iterator runs, and the iterator's form there.
 template <class Iterator>
 struct rung_place {
   static constexpr bool on_device = false;
@@ -140,7 +140,7 @@ struct rung_place<device_ptr<T>> {
 template <class Iterator>
 using rung_there = typename rung_place<std::remove_cvref_t<Iterator>>::type;
 
-/// Runs the body where the policy or else the iterators say.
+/// Runs the body on the system given by the policy or else by the iterators.
 template <class... Iterators, class Policy, class Body>
 void rung_run(const Policy& policy, Body body) {
   if constexpr (std::is_same_v<Policy, device_policy>) {
@@ -155,7 +155,7 @@ void rung_run(const Policy& policy, Body body) {
   }
 }
 
-/// A value that the body leaves for the host.
+/// A result that the body returns to the host.
 template <class T>
 class rung_answer {
  public:
@@ -173,17 +173,18 @@ class rung_answer {
   T* value_ = nullptr;
 };
 
-/// Where neither host nor device is named.
+/// Tag without a system.
 struct rung_anywhere {};
 template <class T>
 inline constexpr bool is_rung_policy = std::is_same_v<std::remove_cvref_t<T>, host_policy> ||
                                        std::is_same_v<std::remove_cvref_t<T>, device_policy>;
 
-/// An algorithm, called with a policy in front of its arguments or without.
+/// Callable algorithm, with or without a policy as its first argument.
 template <class Algorithm>
 struct rung_algorithm {
   template <class First, class... Others>
-  auto operator()(First first, Others... others) const {  // as values: arrays become pointers
+  // By value, so that arrays decay to pointers.
+  auto operator()(First first, Others... others) const {
     if constexpr (is_rung_policy<First>) {
       return Algorithm::run(first, others...);
     } else {

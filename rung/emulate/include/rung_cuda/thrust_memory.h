@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's pointers to device memory, and its vectors.
+// Thrust's device pointers and vectors.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class device_ptr;
 using std::error_code;
 using std::system_error;
 
-/// An element of device memory. Host code reads and writes it as a copy would.
+/// Reference to an element of device memory. Host code reads and writes it by copies.
 template <class T>
 class device_reference {
  public:
@@ -33,7 +33,7 @@ class device_reference {
     cudaMemcpy(copy, element_, sizeof(T), cudaMemcpyDeviceToHost);
     return *reinterpret_cast<T*>(copy);
   }
-  /// Where it is, not where this object is.
+  /// Returns the element's address, not that of this object.
   __host__ __device__ device_ptr<T> operator&() const { return device_ptr<T>(element_); }  // NOLINT
   __host__ __device__ const device_reference& operator=(const T& value) const {
     if (rung::simt::in_kernel()) {
@@ -252,7 +252,7 @@ class device_vector {
     }
     return values;
   }
-  /// Changes the elements at `where`, on the host; where that place is then.
+  /// Modifies the elements at `where` on the host; returns that position afterward.
   template <class Change>
   iterator change(iterator where, Change how) {
     const auto offset = where - begin();
@@ -279,7 +279,7 @@ class device_vector {
   size_type size_ = 0;
 };
 
-/// Managed memory, which both sides use.
+/// Allocator of managed memory.
 template <class T>
 struct universal_allocator {
   typedef T value_type;

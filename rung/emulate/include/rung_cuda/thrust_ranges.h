@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// More of Thrust's algorithms: searches, comparisons, what chooses by a stencil or by keys,
-// partitions.
+// More of Thrust's algorithms: searches, comparisons, variants by stencil or key, partitions.
 #pragma once
 
 #include "rung_cuda/thrust_sort.h"
 
 namespace thrust {
 
-/// Runs body(answer) where the policy or the iterators say; what it left there.
+/// Runs body(answer) on the system given by policy or iterators; returns the answer.
 template <class... Iterators, class P, class T, class Body>
 T rung_ask(const P& policy, T initial, Body body) {
   rung_answer<T> answer(initial);
@@ -111,7 +110,7 @@ struct rung_transform_scan {
     return rung_exclusive_scan::run(policy, from, from + (last - first), out, initial, operation);
   }
 };
-/// A scan that starts anew where the key changes.
+/// Scan that restarts when the key changes.
 struct rung_inclusive_scan_by_key {
   template <class P, class Keys, class In, class Out, class Equal = std::equal_to<>,
             class Op = std::plus<>>
@@ -141,7 +140,7 @@ struct rung_exclusive_scan_by_key {
           T sum = initial;
           for (std::ptrdiff_t i = 0; i < n; ++i) {
             if (i > 0 && !equal(keys[i - 1], keys[i])) sum = initial;
-            const T next = operation(sum, in[i]);  // the output may be the input
+            const T next = operation(sum, in[i]);  // the output may alias the input
             to[i] = sum;
             sum = next;
           }
@@ -150,7 +149,7 @@ struct rung_exclusive_scan_by_key {
   }
 };
 
-/// The first of which the predicate says `wanted`.
+/// Finds the first element for which the predicate equals `wanted`.
 template <bool wanted>
 struct rung_find_if {
   template <class P, class In, class F>
@@ -234,7 +233,8 @@ struct rung_swap_ranges {
     return second + n;
   }
 };
-/// What the predicate holds for goes before the others, each in its order; where the others begin.
+/// Moves elements that satisfy the predicate to the front, stably; returns the end of the front
+/// part.
 struct rung_partition {
   template <class P, class In, class F>
   static In run(const P& policy, In first, In last, F predicate) {

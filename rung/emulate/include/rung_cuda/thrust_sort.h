@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thrust's searches and sorts, which are stable: runs of twice the length are merged until there is
-// one.
+// Thrust's searches and sorts. Sorts are stable, bottom-up merge sorts.
 #pragma once
 
 #include "rung_cuda/thrust_algorithms.h"
 
 namespace thrust {
 
-/// Merges from `keys` into `keys_2`, with the values if there are any.
+/// Merges from `keys` to `keys_2`, with the values if there are any.
 template <class Keys, class Key, class Values, class Value, class Less>
 __host__ __device__ void rung_merge_sort(Keys keys, Key* keys_2, Values values, Value* values_2,
                                          std::ptrdiff_t n, Less less) {
@@ -30,7 +29,7 @@ __host__ __device__ void rung_merge_sort(Keys keys, Key* keys_2, Values values, 
   }
 }
 
-/// Memory for a while, of the kind that host and device may use.
+/// Temporary memory accessible to host and device.
 template <class T>
 struct rung_scratch {
   T* memory = nullptr;
@@ -79,7 +78,7 @@ struct rung_is_sorted {
     return *answer;
   }
 };
-/// Sums what belongs to equal keys that follow each other.
+/// Reduces values with equal consecutive keys.
 struct rung_reduce_by_key {
   template <class P, class Keys, class Values, class OutKeys, class OutValues,
             class Equal = std::equal_to<>, class Op = std::plus<>>
@@ -108,7 +107,8 @@ struct rung_reduce_by_key {
   }
 };
 
-/// Of many values: how many elements of a sorted range go before each, equal ones too or not.
+/// Counts, per value, the elements of a sorted range before it; `with_equal`:
+/// including equal ones.
 template <bool with_equal>
 struct rung_bound {
   template <class P, class In, class Values, class Out, class Less = std::less<>>

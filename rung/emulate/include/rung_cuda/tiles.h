@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cooperative groups within a warp: tiles of a fixed size, and the lanes that are together.
+// Cooperative groups within a warp: tiles of constant size, and coalesced lanes.
 #pragma once
 
 #include "rung_cuda/groups.h"
 
 namespace cooperative_groups {
 
-/// What groups of lanes have in common. Ranks count the lanes of the mask, lowest first.
+/// Base class of lane groups. Ranks number the lanes of the mask, lowest first.
 class rung_lane_group : public thread_group {
  public:
   rung_lane_group() : thread_group(0, false) {}
@@ -58,13 +58,13 @@ class rung_lane_group : public thread_group {
 
  private:
   unsigned wrapped(int rank) const { return static_cast<unsigned>(rank) % size(); }
-  /// The lane that has this rank.
+  /// Returns the lane of this rank.
   int lane_of(unsigned rank) const {
     unsigned left = lanes_;
     for (; rank > 0; --rank) left &= left - 1;
     return __ffs(static_cast<int>(left)) - 1;
   }
-  /// The bits of a mask of lanes, moved to their ranks.
+  /// Compresses a mask of lanes to ranks.
   unsigned by_rank(unsigned mask) const {
     unsigned moved = 0, rank = 0;
     for (unsigned left = lanes_; left != 0; left &= left - 1, ++rank) {
@@ -72,7 +72,7 @@ class rung_lane_group : public thread_group {
     }
     return moved;
   }
-  /// Values of any size travel in words of eight bytes.
+  /// Exchanges a value of any size in words of eight bytes.
   template <class T>
   T pick(const T& value, int lane, const RungPlace& place) const {
     constexpr size_t words = (sizeof(T) + 7) / 8;
@@ -106,7 +106,7 @@ inline coalesced_group coalesced_threads(RungPlace place = RungPlace::current())
   return coalesced_group(__activemask(place));
 }
 
-/// What tiles of any size know of themselves.
+/// Common parts of tiles of any size.
 template <unsigned Size>
 class rung_tile_ranks {
   static_assert(Size >= 1 && Size <= 512 && (Size & (Size - 1)) == 0,
@@ -138,7 +138,7 @@ class thread_block_tile : public rung_lane_group, public rung_tile_ranks<Size> {
   }
 };
 
-/// Tiles larger than a warp meet at a barrier of their own (rung/simt/tile.cpp).
+/// Tiles larger than a warp, with a barrier of their own (rung/simt/tile.cpp).
 template <unsigned Size, class Parent>
 class thread_block_tile<Size, Parent, false> : public rung_tile_ranks<Size> {
  public:
@@ -161,7 +161,7 @@ class thread_block_tile<Size, Parent, false> : public rung_tile_ranks<Size> {
   int all(int predicate, RungPlace place = RungPlace::current()) const {
     return any(predicate == 0, place) == 0;
   }
-  /// In order of rank: within each warp, then of the warps.
+  /// Reduces in order of rank: within warps, then over the warps.
   template <class T, class Operation>
   T rung_reduce(T value, Operation operation, const RungPlace& place) const {
     const thread_block_tile<32> warp;
@@ -177,7 +177,7 @@ class thread_block_tile<Size, Parent, false> : public rung_tile_ranks<Size> {
   }
 };
 
-/// Memory that a chip's tiles larger than a warp need: here they need none.
+/// Placeholder for the memory that a chip's tiles larger than a warp need.
 template <unsigned... Sizes>
 struct block_tile_memory {
   char rung_unused[1];
@@ -191,14 +191,14 @@ template <unsigned Size, class Parent>
 inline thread_block_tile<Size, Parent> tiled_partition(const Parent&) {
   return {};
 }
-/// Groups of a size known at run time.
+/// Partitions into groups of a run-time size.
 inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
   if (parent.rung_block()) {
     const unsigned first = rung::cuda::thread_rank() % 32 / size * size;
     const unsigned mask = size >= 32 ? 0xffffffffu : ((1u << size) - 1) << first;
     return thread_group(mask & rung::cuda::warp_lanes(), false);
   }
-  // The lanes of the parent whose ranks share a tile with the caller's.
+  // Lanes of the parent whose ranks are in the caller's tile.
   const unsigned tile = static_cast<unsigned>(parent.thread_rank()) / size;
   unsigned mask = 0, rank = 0;
   for (unsigned left = parent.rung_lanes(); left != 0; left &= left - 1, ++rank) {
@@ -229,7 +229,7 @@ inline void invoke_one(const Group& group, Call&& f, Arguments&&... arguments) {
   if (group.thread_rank() == 0) f(static_cast<Arguments&&>(arguments)...);
 }
 
-namespace experimental {  // their names until CUDA 11.8
+namespace experimental {  // names until CUDA 11.8
 using cooperative_groups::block_tile_memory;
 using cooperative_groups::this_thread_block;
 using cooperative_groups::thread_block_tile;

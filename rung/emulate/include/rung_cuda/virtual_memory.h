@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses and the memory behind them by hand. rung/emulate/runtime/virtual_memory.cpp does it.
+// Virtual memory management: address ranges and physical memory. Implemented in
+// rung/emulate/runtime/virtual_memory.cpp.
 #pragma once
 
 typedef unsigned long long CUmemGenericAllocationHandle;
@@ -53,7 +54,7 @@ typedef struct CUmemAccessDesc_st {
   CUmemAccess_flags flags;
 } CUmemAccessDesc;
 
-/// Sizes and addresses are multiples of 2 MiB; memory is a device's.
+/// Returns the granularity: sizes and addresses are multiples of 2 MiB. Memory belongs to a device.
 CUresult cuMemGetAllocationGranularity(size_t* bytes, const CUmemAllocationProp* properties,
                                        CUmemAllocationGranularity_flags option);
 CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignment,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands before the header of this name where a program is compiled as C++17 or older: the files
-// beside it give our headers what they need of C++20.
+// Replaces the header of this name for programs compiled as C++17 or older: the adjacent files
+// provide the C++20 features that our headers use.
 #pragma once
 
-// g++'s own spelling of C++20's keyword.
+// g++'s spelling of the C++20 keyword.
 #define constinit __constinit
