@@ -15,9 +15,9 @@ struct Ending {
   bool timed_out = false;  // it was killed at the time limit
 };
 
-/// While one exists, signals that would end the process (Ctrl-C, SIGTERM, a closed terminal or
-/// pipe) are only recorded (interrupted()), so that destructors run. Child processes do not inherit
-/// this.
+/// Defers the signals that would end the process (Ctrl-C, SIGTERM, a closed terminal or pipe) while
+/// an object exists: they are only recorded (interrupted()), so that destructors run. Child
+/// processes do not inherit this.
 class HeldSignals {
  public:
   HeldSignals();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What findings say and advise: names of arrays, and consequences that need no advice of their own.
+// Texts and advice of findings: names of arrays, and findings that are consequences of others.
 #include "rung/emulate/runtime/advise.hpp"
 
 #include <cxxabi.h>
@@ -136,8 +136,7 @@ void name_object(Finding& finding) {
   std::string text = element_of(object);
   if (finding.kind == Kind::out_of_bounds) {
     if (object.element_bytes == 0) return;
-    // An address far from the nearest memory may have been meant for any, unless an unsigned index
-    // wrapped.
+    // An address far from all memory may be meant for any array, unless an unsigned index wrapped.
     const auto far = static_cast<std::int64_t>(2 * object.bytes + 65536);
     if ((object.offset > far && !has_wrapped(object)) || object.offset < -65536) {
       object.name.clear();
@@ -159,7 +158,7 @@ void name_object(Finding& finding) {
 
 void advise(Finding& finding) {
   name_object(finding);
-  if (finding.in_library) return;  // its source is not the program's
+  if (finding.in_library) return;  // its source is not part of the program
   if (finding.kind == Kind::race) advise_race(finding);
   if (finding.kind == Kind::out_of_bounds && !advise_allocation(finding)) advise_bounds(finding);
   if (finding.kind == Kind::misaligned) advise_misaligned(finding);
@@ -171,7 +170,7 @@ void advise(Finding& finding) {
 
 namespace {
 
-/// Advises the largest of the extents that accesses of one array need; no other access then needs a
+/// Advises the largest of the extents that accesses to one array need; no other access then needs a
 /// guard.
 void widen_extent(Finding& finding, const std::vector<Finding>& findings) {
   const auto elements = [](const Finding& one) {
@@ -203,7 +202,7 @@ void drop(std::vector<Finding>& findings, Predicate unwanted) {
 }
 
 /// Widens an advised __syncwarp() to the __syncthreads() that another finding needs at the same
-/// place.
+/// location.
 void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
   constexpr std::string_view narrow = "__syncwarp()", wide = "__syncthreads()";
   const auto replace_in = [&](std::string& text) {
@@ -225,8 +224,8 @@ void widen_barrier(Finding& race, const std::vector<Finding>& findings) {
   }
 }
 
-/// Returns true if a line of this race may be what writes an element first, too late for the read:
-/// not the line of the read itself, and none that reads before it writes.
+/// Returns true if a line of this race may contain the write that comes too late for the read: not
+/// the line of the read itself, nor one that reads before it writes.
 bool explains(const Finding& race, const Finding& read) {
   if (race.kind != Kind::race || race.space != read.space || read.object.name.empty() ||
       race.object.name != read.object.name) {
@@ -234,7 +233,7 @@ bool explains(const Finding& race, const Finding& read) {
   }
   const bool here = race.line == read.line && race.file == read.file;
   const bool there = race.other_line == read.line && race.other_file == read.file;
-  if (here && there) {  // a line may hold both statements
+  if (here && there) {  // a line may contain both statements
     const SourceTree* const tree = source_tree(read.file);
     if (tree == nullptr) return false;
     const SourceTree::Spot reader = reader_of(*tree, read.line, read.object.name);
@@ -252,8 +251,8 @@ bool explains(const Finding& race, const Finding& read) {
          !update_of(*tree, *other.statement, race.object.name, true).has_value();
 }
 
-/// Returns true if threads race only because the other finding's index is let through too far: it
-/// comes to an element of the next row before it leaves the array.
+/// Returns true if threads race only because the other finding's index exceeds its bound: it
+/// reaches an element of the next row before it leaves the array.
 bool follows_from_bound(const Finding& race, const Finding& bound) {
   if (race.kind != Kind::race || bound.kind != Kind::out_of_bounds || bound.fixes.empty()) {
     return false;
@@ -264,8 +263,8 @@ bool follows_from_bound(const Finding& race, const Finding& bound) {
          race.racers.both_write && bound.fixes.front().kind == "comparison";
 }
 
-/// Returns true if the finding is about memory that the other one's index, which the array's type
-/// does not have, has run into: the line goes wrong there, and does not name that memory.
+/// Returns true if the finding concerns memory reached by the other one's index, which is outside
+/// the array's type: the line's error is the index, not that memory.
 bool follows_from_index(const Finding& one, const Finding& index) {
   if (one.kind != Kind::race && one.kind != Kind::uninitialized) return false;
   if (index.kind != Kind::out_of_bounds || !index.message.starts_with("index ")) return false;
@@ -287,7 +286,7 @@ void advise(std::vector<Finding>& findings) {
     widen_barrier(one, findings);
     widen_extent(one, findings);
   }
-  // An index that the array's type does not have is reported by itself, and then its access.
+  // An index outside the array's type is reported on its own, and then its access.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::out_of_bounds && !one.message.starts_with("index ") &&
            std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
@@ -295,13 +294,13 @@ void advise(std::vector<Finding>& findings) {
                     other.line == one.line && other.file == one.file;
            });
   });
-  // Behind the end of an array is another one, or the next row.
+  // The next array or the next row follows the end of an array.
   drop(findings, [&](const Finding& one) {
     return std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
       return follows_from_index(one, other) || follows_from_bound(one, other);
     });
   });
-  // A race whose other side is unknown adds nothing to one in the same line whose sides are known.
+  // A race with an unknown side adds nothing to one in the same line with known sides.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::race && !knows_both(one) &&
            std::any_of(findings.begin(), findings.end(), [&](const Finding& other) {
@@ -311,8 +310,7 @@ void advise(std::vector<Finding>& findings) {
                     other.object.name == one.object.name && other.space == one.space;
            });
   });
-  // Memory that is read too early has not been written yet: the race says so, and what to do about
-  // it.
+  // An uninitialized read that comes too early is covered by the race, which has the advice.
   drop(findings, [&](const Finding& one) {
     return one.kind == Kind::uninitialized &&
            std::any_of(findings.begin(), findings.end(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about findings, by the program's source: what to change, and where.
+// Advice on findings from the program's source: what to change, and where.
 #pragma once
 
 #include <cstdint>
@@ -14,75 +14,75 @@
 
 namespace rung::cuda {
 
-/// Completes what findings say and advise.
+/// Completes the messages and the advice of findings.
 void advise(std::vector<simt::record::Finding>& findings);
 void advise(simt::record::Finding& finding);
 
-// The parts of it, one file each.
+// Parts of the advice, one file each.
 
-/// Calls the memory of a finding by its name in the program.
+/// Sets the finding's object to its name in the program.
 void name_object(simt::record::Finding& finding);
 void advise_race(simt::record::Finding& race);
 void advise_bounds(simt::record::Finding& finding);
-/// Advises the sizeof that the size of an allocation lacks, or that of a copy into the array.
-/// Returns false if none seems to be missing.
+/// Advises a missing sizeof in an allocation's size, or in that of a copy to the array. Returns
+/// false if none seems to be missing.
 bool advise_allocation(simt::record::Finding& finding);
 bool advise_copy(simt::record::Finding& finding);
-/// Advises on a copy to the host whose size counts elements; gives no advice where it does not.
+/// Advises on a copy to the host if its size counts elements.
 void advise_short_copy(simt::record::Finding& finding);
-/// Advises on a read of an array that a guarded load has left unwritten in part.
+/// Advises on a read of an array that a guarded load leaves partly unwritten.
 void advise_uninitialized(simt::record::Finding& finding);
-/// Advises on a barrier that lanes of one warp reach in different calls.
+/// Advises on a barrier that lanes of one warp reach at different call sites.
 void advise_split(simt::record::Finding& finding);
 
-/// Advises on a launch in which no thread can run. `details`: all of the simulator's message.
+/// Advises on a deadlocked launch. `details`: the simulator's complete message.
 void advise_deadlock(simt::record::Finding& finding, const std::string& details);
-/// Advises on a vector access whose address is no multiple of its size.
+/// Advises on a vector access whose address is not a multiple of its size.
 void advise_misaligned(simt::record::Finding& finding);
 
-/// Returns true if a finding about a mask is of code that the compiler has merged.
+/// Returns true if a finding about a mask is caused by tail merging in the compiler.
 bool is_merged_store(const simt::record::Finding& finding);
 
-/// Returns all parts, one after another.
+/// Concatenates all parts.
 inline std::string joined(std::initializer_list<std::string_view> parts) {
   std::string whole;
   for (const std::string_view part : parts) whole += part;
   return whole;
 }
 
-/// The third argument of a launch, from which a kernel's dynamic shared memory comes.
+/// Advises on the third launch argument, the size of dynamic shared memory.
 void advise_launch(simt::record::Finding& finding);
-/// Returns the number of elements that the block's last thread needs where this one accesses the
-/// one of this index, if each needs one more than the thread before.
+/// Returns the number of elements that the block's last thread needs if this thread accesses the
+/// given index and each thread needs one more than its predecessor.
 std::int64_t elements_needed(const simt::record::Finding& finding, std::int64_t index);
 
-/// Returns whether the other side of a race is another thread. Of many readers one is kept, which
-/// may be the one that writes.
+/// Returns true if the other side of a race is known to be another thread. Of many readers only one
+/// is kept, and it may be the writer itself.
 bool knows_both(const simt::record::Finding& race);
-/// Returns the kernel of a finding in a source: by its name without namespaces and template
+/// Returns the kernel of a finding in a source, by its name without namespaces and template
 /// arguments.
 const Function* kernel_of(const SourceTree& tree, const simt::record::Finding& finding);
 
-/// A statement that reads, changes and writes one element.
+/// A statement that reads, modifies and writes one element.
 struct Update {
-  const Statement* statement;       // that is to be replaced
+  const Statement* statement;       // statement to be replaced
   std::string target;               // "bins[b]"
-  std::string operation;            // "Add", "Max" ...; "": there is no such atomic function
+  std::string operation;            // "Add", "Max" ...; "": no such atomic function
   std::string operand;              // "1"
-  const Statement* load = nullptr;  // by which the element was read before; null: by the same
+  const Statement* load = nullptr;  // statement that read the element before; null: the same
 };
-/// Returns what the statement updates, if its operand does not read the array elsewhere.
-/// `elsewhere`: even if it does.
+/// Returns the update that the statement performs, if its operand does not read the array
+/// elsewhere. `elsewhere`: even if it does.
 std::optional<Update> update_of(const SourceTree& tree, const Statement& one,
                                 const std::string& array, bool elsewhere);
 
-/// Gives a finding whose fixes earlier findings have too a short advice that says so.
+/// Replaces advice whose fixes earlier findings contain by a short reference.
 void shorten_repeated(std::vector<simt::record::Finding>& findings);
-/// Spells what the fixes replace as the file does, comments included, and leaves out lines at the
-/// end that stay as they are.
+/// Spells the replaced text of fixes as the file does, comments included, and drops unchanged lines
+/// at the end.
 void spell_fixes(std::vector<simt::record::Finding>& findings);
 
-/// Returns a fix by which text of a statement is replaced.
+/// Returns a fix that replaces text of a statement.
 simt::record::Fix replacement(const SourceTree& tree, const char* kind, const Statement& one,
                               std::string text);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about indices that an array does not have: the comparison that lets them through, the
-// guard that is missing, or more elements.
+// Advice on out-of-bounds indices: a wrong comparison, a missing guard, or a larger array.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,8 +25,8 @@ struct Scene {
   [[nodiscard]] std::string index() const { return tree.text(access.begin + 1, access.end); }
 };
 
-/// Returns true if v <= bound lets through the one value that is too much: v is a coordinate of the
-/// index by itself, and the bound is the number of values that it has.
+/// Returns true if v <= bound admits exactly one value too many: v is a coordinate of the index,
+/// and the bound is the number of its values.
 bool lets_through(const Finding& finding, const Scene& scene, const Statement& around,
                   std::size_t variable, TokenRange bound) {
   const TokenStream& tokens = scene.tokens;
@@ -47,11 +46,11 @@ bool lets_through(const Finding& finding, const Scene& scene, const Statement& a
   return false;
 }
 
-/// Corrects the comparison v <= bound of a loop or branch around the access, v being part of the
+/// Corrects the comparison v <= bound of a loop or branch around the access, if v is part of the
 /// index.
 bool advise_comparison(Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
-  if (scene.wrong.before()) return false;  // no upper bound lets an index below 0 through
+  if (scene.wrong.before()) return false;  // no upper bound admits an index below 0
   for (const Statement* one = scene.access.spot.statement; one != nullptr; one = one->parent) {
     for (std::size_t i = one->header_begin; i < one->header_end; ++i) {
       if (!tokens[i].is("<=")) continue;
@@ -72,8 +71,8 @@ bool advise_comparison(Finding& finding, const Scene& scene) {
   return false;
 }
 
-/// Returns true if the index runs over a window around an element: by a loop that begins below 0,
-/// or by constants of both signs in one statement.
+/// Returns true if the index covers a window around an element: by a loop that begins below 0, or
+/// by constants of both signs in one statement.
 bool is_of_window(const Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
   const ThreadValues values(scene.tree, *scene.access.spot.function, finding);
@@ -101,8 +100,8 @@ bool is_of_window(const Finding& finding, const Scene& scene) {
   return below && above;
 }
 
-/// Advises elements of neighboring blocks, for a window that leaves the block's tile: a guard would
-/// leave them out of the sum.
+/// Advises halo elements, for a window that leaves the block's tile: a guard would omit them from
+/// the sum.
 bool advise_halo(Finding& finding, const Scene& scene) {
   const bool reads = scene.access.name != scene.access.spot.statement->begin;
   if (finding.space != record::Space::shared || !reads || !is_of_window(finding, scene)) {
@@ -116,14 +115,14 @@ bool advise_halo(Finding& finding, const Scene& scene) {
   return true;
 }
 
-/// Advises the range of the index, for which no condition can be given.
+/// Advises on the range of the index, if no condition can be given.
 void advise_range(Finding& finding, const Scene& scene) {
   const std::string name(scene.tokens[scene.access.name].text);
   finding.advice = joined({"keep the index ", scene.index(), " of ", name, " between 0 and ",
                            std::to_string(scene.wrong.count - 1)});
 }
 
-/// Reads 0 in place of the element where the condition does not hold.
+/// Replaces the read by 0 if the condition does not hold.
 void guard_read(Finding& finding, const SourceTree& tree, const IndexAccess& access,
                 const std::string& condition) {
   const std::string text = tree.text(access.name, access.end + 1);
@@ -131,7 +130,7 @@ void guard_read(Finding& finding, const SourceTree& tree, const IndexAccess& acc
                            "(" + condition + " ? " + text + " : 0)"});
 }
 
-/// Returns true if a number is added within the index: a[i + 1].
+/// Returns true if the index contains an added number: a[i + 1].
 bool has_offset(const Scene& scene, TokenRange index) {
   const TokenStream& tokens = scene.tokens;
   for (std::size_t i = index.begin; i < index.end; ++i) {
@@ -141,7 +140,7 @@ bool has_offset(const Scene& scene, TokenRange index) {
   return false;
 }
 
-/// Advises an `if` around the statement, or a choice around the value that is read.
+/// Advises an `if` around the statement, or a conditional expression around the value read.
 void advise_guard(Finding& finding, const Scene& scene) {
   const TokenStream& tokens = scene.tokens;
   const std::string condition = condition_of(scene.tree, finding, scene.access, scene.wrong);
@@ -152,7 +151,7 @@ void advise_guard(Finding& finding, const Scene& scene) {
   finding.advice = "guard the access: if (" + condition + ")";
   const Statement& one = *scene.access.spot.statement;
   if (one.kind != Statement::Kind::simple) {
-    // The guard goes around a loop, unless the index is the loop's own variable.
+    // The guard encloses a loop, unless the index is the loop's own variable.
     std::size_t own = one.header_begin;
     while (own < one.header_end && !tokens[own + 1].is("=")) ++own;
     if (scene.tree.mentions(scene.access.begin, scene.access.end, tokens[own].text)) return;
@@ -160,7 +159,7 @@ void advise_guard(Finding& finding, const Scene& scene) {
         replacement(scene.tree, "guard", one, "if (" + condition + ") " + scene.tree.text(one)));
     return;
   }
-  // A statement that writes at this index, to whatever array.
+  // A statement that writes at this index, to any array.
   std::size_t left = one.begin;
   if (tokens[left].is("+") || tokens[left].is("-")) left += 2;
   const bool writes = tokens[left + 1].is("[") || tokens[left].is("atomicAdd");
@@ -174,7 +173,7 @@ void advise_guard(Finding& finding, const Scene& scene) {
   }
   guard_read(finding, scene.tree, scene.access, condition);
   if (!is_of_window(finding, scene)) return;
-  // Its neighbors in the statement leave at other ends.
+  // Adjacent accesses in the statement exceed other bounds.
   const ThreadValues values(scene.tree, *scene.access.spot.function, finding);
   std::size_t guarded = 0;
   for (const IndexAccess& beside : accesses_beside(scene.tree, scene.access, scene.wrong)) {
@@ -192,8 +191,8 @@ void advise_guard(Finding& finding, const Scene& scene) {
   if (guarded != 0) finding.advice += ", and its neighbors in the same statement likewise";
 }
 
-/// Returns the number of elements that the last thread of a row or column of the block needs where
-/// this one accesses the one of this index. The axis is the one along which index and thread agree.
+/// Returns the number of elements that the last thread of a row or column of the block needs if
+/// this thread accesses the given index. The axis is the one along which index and thread agree.
 std::int64_t elements_of_axis(const Finding& finding, std::int64_t index) {
   const auto& block = finding.block_extent;
   const std::int64_t x = finding.thread.x, y = finding.thread.y;
@@ -201,7 +200,7 @@ std::int64_t elements_of_axis(const Finding& finding, std::int64_t index) {
   return index + (along_y ? block.y - y : block.x - x);
 }
 
-/// One extent of an array of several, in which a thread that writes exceeds it.
+/// Advises on one extent of a multi-dimensional array that a writing thread exceeds.
 bool advise_one_extent(Finding& finding, const Scene& scene, std::int64_t index,
                        std::size_t declared) {
   const TokenStream& tokens = scene.tokens;
@@ -224,7 +223,7 @@ bool advise_one_extent(Finding& finding, const Scene& scene, std::int64_t index,
   return true;
 }
 
-/// Advises a larger extent where the array's declaration is too short for the block.
+/// Advises a larger extent if the array's declaration is too small for the block.
 bool advise_extent(Finding& finding, const Scene& scene, std::int64_t index) {
   const TokenStream& tokens = scene.tokens;
   const std::string name(tokens[scene.access.name].text);
@@ -260,7 +259,7 @@ void advise_bounds(Finding& finding) {
   if (tree == nullptr) return;
   long long index = 0, count = 0;
   const bool indexed = read_index(finding.message, index, count);
-  if (indexed) object.name.clear();  // what is there is another variable
+  if (indexed) object.name.clear();  // the memory there is another variable
   if (!indexed && (object.name.empty() || object.element_bytes == 0)) return;
   WrongIndex wrong{.array = object.name, .index = index, .count = count};
   if (indexed) {

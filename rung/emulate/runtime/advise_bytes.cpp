@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about sizes that count elements where bytes are wanted: a sizeof that is missing.
+// Advice on sizes in elements where bytes are required: a missing sizeof.
 #include <algorithm>
 
 #include "rung/emulate/runtime/advise.hpp"
@@ -11,7 +11,7 @@ namespace {
 namespace record = simt::record;
 using record::Finding;
 
-/// Returns true if the kernel has an argument of this value, or two whose product it is.
+/// Returns true if the kernel has an argument of this value, or two with this product.
 bool is_argument(const Finding& finding, std::int64_t value) {
   for (const auto& [number, integer] : finding.integers) {
     if (integer == value) return true;
@@ -22,7 +22,7 @@ bool is_argument(const Finding& finding, std::int64_t value) {
   return false;
 }
 
-/// Returns true if the size is sizeof(p), p being declared as a pointer.
+/// Returns true if the size is sizeof(p) of a pointer p.
 bool is_size_of_pointer(const SizedCall& call) {
   const emulate::TokenStream& tokens = call.tree->tokens();
   const std::size_t at = call.size.begin;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about launches in which no thread can run: a home-made barrier that is reset too early, a
-// lock that is never freed, a barrier that some threads do not reach.
+// Advice on deadlocks: a hand-written barrier that is reset too early, a lock that is never
+// released, a barrier that some threads do not reach.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -37,15 +37,15 @@ bool is_call_of(const SourceTree& tree, const Signal& signal, std::string_view n
   return tree.tokens()[signal.inner].is(name);
 }
 
-/// Returns the loop around the token in which a thread waits; null: there is none.
+/// Returns the loop around the token in which a thread waits; null if there is none.
 const Statement* loop_around(const Function& function, std::size_t token) {
   const Statement* one = &SourceTree::statement_at(function, token);
   while (one != nullptr && one->kind != Statement::Kind::loop) one = one->parent;
   return one;
 }
 
-/// Returns whether blocks of the launch have not begun, by the numbers of the simulator's message:
-/// "block (0, 0, 0) of 4x1x1, thread (0, 0, 0) of 32x1x1", "0 of 128 threads have exited".
+/// Returns true if blocks of the launch have not started, by the numbers in the simulator's
+/// message: "block (0, 0, 0) of 4x1x1, thread (0, 0, 0) of 32x1x1", "0 of 128 threads have exited".
 bool lacks_blocks(const std::string& details, const simt::dialect::dim3& block) {
   unsigned x = 0, y = 0, z = 0;
   unsigned long long gone = 0, begun = 0;
@@ -59,7 +59,7 @@ bool lacks_blocks(const std::string& details, const simt::dialect::dim3& block) 
   return 1ull * x * y * z * block.x * block.y * block.z > begun;
 }
 
-/// Advises on a loop that waits for a flag which nobody changes any more.
+/// Advises on a loop that waits for a flag that no thread changes any more.
 bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& details) {
   const Function* const function = tree.find(finding.line, "").function;
   if (function == nullptr) return false;
@@ -77,7 +77,7 @@ bool advise_spin(Finding& finding, const SourceTree& tree, const std::string& de
   bool counts = false, frees = false;
   for (const Signal& one : signals) {
     if (one.object != wait.object || one.inner == wait.inner) continue;
-    // atomicInc() goes back to 0 by itself.
+    // atomicInc() wraps to 0.
     if (resets(tree, one) || is_call_of(tree, one, "atomicInc")) reset = &one;
     counts |= is_call_of(tree, one, "atomicAdd") || is_call_of(tree, one, "atomicInc") ||
               is_call_of(tree, one, "atomicSub") || is_call_of(tree, one, "atomicDec");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about dynamic shared memory of which a launch gives too little.
+// Advice on launches with too little dynamic shared memory.
 #include "rung/emulate/brackets.hpp"
 #include "rung/emulate/runtime/advise.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about races between threads that pass data on by a lock, a semaphore, a flag or a ticket:
-// a fence is missing before the release, or a barrier between the data and the one thread that
-// releases.
+// Advice on races between threads that pass data by a lock, a semaphore, a flag or a ticket: a
+// missing fence before the release, or a missing barrier between the data and the releasing thread.
 #include <utility>
 #include <vector>
 
@@ -20,7 +19,7 @@ class OrderAdvice {
   OrderAdvice(simt::record::Finding& race, const Pair& pair)
       : race_(race), tree_(*pair.tree), tokens_(tree_.tokens()), function_(*pair.function) {}
 
-  /// Advises on what `writer` wrote and `reader` reads or writes.
+  /// Advises on data that `writer` wrote and `reader` reads or writes.
   bool find(const Statement& writer, const Statement& reader) {
     const std::vector<Signal> signals = signals_of(tree_, function_);
     std::vector<const Signal*> acquires;
@@ -56,8 +55,7 @@ class OrderAdvice {
     }
     return false;
   }
-  /// Returns the outermost branch around the token that only some threads of a block take and that
-  /// does not hold `other`.
+  /// Returns the outermost divergent branch around the token that does not contain `other`.
   [[nodiscard]] const Statement* varying_branch(std::size_t token, const Statement& other) const {
     const Statement* found = nullptr;
     for (const Statement* one = &SourceTree::statement_at(function_, token); one != nullptr;

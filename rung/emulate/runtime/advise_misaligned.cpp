@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about vector accesses, float4 say, of rows that do not begin at multiples of a vector.
+// Advice on vector accesses, such as float4, to rows that do not begin at multiples of a vector.
 #include <cstdio>
 #include <string>
 
@@ -13,12 +13,12 @@ namespace {
 using simt::record::Finding;
 
 struct RowLength {
-  std::string name;  // as the source spells it; "" for the extent of an array
+  std::string name;  // spelled as in the source; "" for the extent of an array
   std::int64_t value = 0;
 };
 
-/// Finds the factor of a product in the expression, or in what its variables are set to, that is
-/// the same for all threads and no multiple of the vector's length.
+/// Finds the factor of a product in the expression, or in its variables' initializers, that is
+/// uniform and not a multiple of the vector's length.
 class RowFinder {
  public:
   RowFinder(const SourceTree& tree, const Function& function, const Finding& finding,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about a barrier in both branches of an `if` that lanes of one warp take differently.
+// Advice on a barrier in both branches of a divergent `if`.
 #include <string>
 #include <utility>
 
@@ -10,7 +10,7 @@ namespace {
 
 using simt::record::Finding;
 
-/// Returns the `if` of which these two stand in different branches; null: there is none.
+/// Returns the `if` whose branches contain these two; null if there is none.
 const Statement* parting_branch(const Statement& one, const Statement& other) {
   const Statement* common = one.parent;
   while (common != nullptr && !common->contains(other)) common = common->parent;
@@ -19,13 +19,13 @@ const Statement* parting_branch(const Statement& one, const Statement& other) {
   return parts ? common : nullptr;
 }
 
-/// Returns whether nothing of its branch follows it.
+/// Returns true if it is the last statement of its branch.
 bool is_last(const Statement& one, const Statement& branch) {
   if (one.parent == &branch) return true;
   return one.parent->parent == &branch && one.parent->parts.back().get() == &one;
 }
 
-/// Advises one barrier after the `if`, in place of those at the end of its branches.
+/// Advises a single barrier after the `if` instead of those at the end of its branches.
 void add_fixes(Finding& finding, const SourceTree& tree, const Statement& branch,
                const Statement& one, const Statement& other) {
   const std::string barrier = tree.text(one);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Advice about reads of uninitialized memory: the load that some threads leave out.
+// Advice on reads of uninitialized memory: a load that some threads skip.
 #include "rung/emulate/runtime/advise.hpp"
 #include "rung/emulate/runtime/array_uses.hpp"
 
@@ -9,8 +9,8 @@ namespace {
 namespace record = simt::record;
 using record::Finding;
 
-/// Returns true if a condition compares with the size of something: a name that is the same for all
-/// threads. One of thread indices and numbers alone divides work among the threads.
+/// Returns true if a condition compares with a size: a uniform name. A condition of thread indices
+/// and numbers only divides work among the threads.
 bool is_bound(const SourceTree& tree, const Function& function, const Statement& branch) {
   for (std::size_t i = branch.header_begin; i < branch.header_end; ++i) {
     const emulate::Token& token = tree.tokens()[i];
@@ -21,8 +21,8 @@ bool is_bound(const SourceTree& tree, const Function& function, const Statement&
   return false;
 }
 
-/// Returns the last statement in front of the read that fills the array in a branch without else,
-/// by a condition about sizes; null: none.
+/// Returns the last statement before the read that fills the array in a branch without else, under
+/// a condition on sizes; null if there is none.
 const Statement* guarded_load(const SourceTree& tree, const Function& function,
                               const Statement& from, const Statement& read,
                               std::string_view array) {

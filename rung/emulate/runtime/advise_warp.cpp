@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings about masks of warp operations, held against the source.
+// Filters findings about masks of warp operations by the source.
 #include "rung/emulate/runtime/advise.hpp"
 
 namespace rung::cuda {
@@ -11,14 +11,14 @@ bool returns(const SourceTree& tree, const Statement& one) {
   return tree.mentions(one.begin, one.end, "return");
 }
 
-/// Returns the element that a statement writes: "out[i]"; "" where that is unknown.
+/// Returns the element that a statement writes: "out[i]"; "" if unknown.
 std::string target_of(const SourceTree& tree, const Statement& one) {
   const emulate::TokenStream& tokens = tree.tokens();
   if (one.kind != Statement::Kind::simple || !tokens[one.begin + 1].is("[")) return "";
   return tree.text(one.begin, tokens.closing(one.begin + 1) + 1);
 }
 
-/// Returns true if a branch that returns, in front of the call, writes the element, too.
+/// Returns true if a returning branch before the call also writes the element.
 bool writes_before_return(const SourceTree& tree, const Statement& from, const Statement& call,
                           const std::string& target, bool leaves) {
   if (from.begin >= call.begin && !from.contains(call)) return false;
@@ -33,8 +33,8 @@ bool writes_before_return(const SourceTree& tree, const Statement& from, const S
 
 }  // namespace
 
-/// Returns whether the compiler has merged equal stores of two branches. Lanes that return after
-/// theirs then seem to have gone on to the other, past the call.
+/// Returns true if the compiler has merged equal stores of two branches: lanes that return after
+/// their store then seem to have gone on to the other, past the call.
 bool is_merged_store(const Finding& finding) {
   using simt::record::Kind;
   const bool of_lanes = finding.kind == Kind::warp_sync || finding.kind == Kind::barrier;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work in a copy of this process.
+// Runs work in a copy of this process.
 #include "rung/emulate/runtime/apart.hpp"
 
 #include <fcntl.h>
@@ -18,9 +18,10 @@ constexpr int fatal_signals[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
                                  SIGABRT, SIGALRM, SIGINT, SIGTERM};
 constexpr long look_every = 20'000'000;  // ns
 constexpr int max_looks = 3000;
-constexpr int max_asleep = 100;  // looks during which the copy waits for something: a lock, forever
+// Polls during which the copy sleeps, after which it is considered deadlocked.
+constexpr int max_asleep = 100;
 
-/// Returns whether the process sleeps, as /proc tells: "pid (name) S ...".
+/// Returns true if the process sleeps, by /proc: "pid (name) S ...".
 bool is_asleep(const char* status_file) {
   char text[512];
   const int file = open(status_file, O_RDONLY | O_CLOEXEC);
@@ -33,7 +34,7 @@ bool is_asleep(const char* status_file) {
   return name_end != nullptr && name_end[1] == ' ' && name_end[2] == 'S';
 }
 
-/// Writes "/proc/PID/stat" without the library's formatting.
+/// Formats "/proc/PID/stat" without the library.
 void name_status_file(char (&path)[32], pid_t process) {
   char digits[16];
   int count = 0;
@@ -75,7 +76,7 @@ bool do_apart(void (*work)()) {
 }
 
 void write_plainly(const char* text) {
-  // Text that does not fit is lost.
+  // Excess text is lost.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
 }
 

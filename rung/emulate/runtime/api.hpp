@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA runtime's declarations as those who implement them see them: what programs call leaves
-// librung_emulate.so, all else stays inside.
+// The CUDA runtime's declarations for its implementation: functions that programs call are exported
+// from librung_emulate.so, all others are hidden.
 #pragma once
 
 #pragma GCC visibility push(default)
@@ -13,39 +13,37 @@ namespace rung::cuda {
 
 // --- errors, in errors.cpp ---
 
-/// Records what a function of the API returns as the last error, and returns it. Once the device
-/// has failed, every call returns that failure until cudaDeviceReset.
+/// Records the result of an API function as the last error, and returns it. After a device failure
+/// every call returns that failure until cudaDeviceReset.
 cudaError_t remember(cudaError_t error);
-/// Returns the device's failure, which all calls return from then on; cudaSuccess where there is
-/// none.
+/// Returns the device's failure, which all later calls return; cudaSuccess if there is none.
 cudaError_t device_failure();
 void set_device_failure(cudaError_t error);
 
-// --- problems told to the user, in report.cpp ---
+// --- reports to the user, in report.cpp ---
 
-/// Notes a launch that the device would refuse. It is reported at the program's end unless the
-/// program asks for its error by then: a program that handles it is right.
+/// Notes a launch that the device rejects. It is reported at the program's end unless the program
+/// queries the error by then, as a correct program does.
 void note_refused_launch(const LaunchConfig& config, const std::string& why);
-/// Notes that the program has asked for its last error. Calls whose errors were ignored are
-/// forgotten as well.
+/// Notes that the program has queried its last error, which also clears ignored errors.
 void forget_refused_launch();
-/// Notes, for people, why the call that this thread makes fails.
+/// Notes the reason why the current call fails, for the report.
 void note_reason(std::string why);
-/// Reports a kernel that the simulator gave up. Returns the error that the program gets for it.
+/// Reports a kernel that the simulator aborted. Returns the error code for the program.
 cudaError_t report_kernel_failure(const std::string& message);
-/// Frees what a kernel that has ended has freed, in heap.cpp.
+/// Frees memory released by a completed kernel; in heap.cpp.
 void free_kernels_heap();
-/// cudaMalloc and cudaFree called by a thread of a kernel, in heap.cpp. `code`: the return address
-/// of the call.
+/// Implements cudaMalloc and cudaFree in kernels; in heap.cpp. `code`: the return address of the
+/// call.
 void* allocate_in_kernel(std::size_t bytes);
 void free_in_kernel(void* memory, const void* code);
-/// Ends the session and writes what it has found; the program is about to end.
+/// Ends the session and writes its findings at the program's end.
 void write_report();
-/// Adds refused launches to the session's findings and forgets the reports so far: the caller takes
-/// the findings.
+/// Adds rejected launches to the session's findings and clears the reports: the caller takes the
+/// findings.
 void hand_over_findings();
-/// Returns the findings so far, for a program that is about to crash. The text is never freed, and
-/// only findings change it.
+/// Returns the findings so far, for a crashing program. The text is never freed; only findings
+/// change it.
 const char* findings_as_text();
 /// Reports an error of host code; `code`: the return address of its call.
 void report_misuse(const char* kind, const std::string& message, const void* code);

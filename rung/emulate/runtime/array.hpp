@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CUDA arrays, which textures and surfaces look at.
+// CUDA arrays, the memory of textures and surfaces.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 struct cudaArray {
   cudaChannelFormatDesc format;
-  cudaExtent extent;  // in elements; 0 where there is no such axis
+  cudaExtent extent;  // in elements; 0 along missing axes
   unsigned flags;
   std::size_t element_bytes;
   std::unique_ptr<char[]> data;
@@ -20,7 +20,8 @@ struct cudaArray {
   [[nodiscard]] std::size_t slices() const { return extent.depth == 0 ? 1 : extent.depth; }
 };
 
-/// Level 0 is the largest; each further one is half as wide, high and deep.
+/// A mipmapped array. Level 0 is the largest; each further level has half the width, height and
+/// depth.
 struct cudaMipmappedArray {
   std::vector<std::unique_ptr<cudaArray>> levels;
 };

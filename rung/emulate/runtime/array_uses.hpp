@@ -9,19 +9,19 @@
 
 namespace rung::cuda {
 
-/// Returns the token after the element that the statement assigns to plainly, as in s[t] = v.
-/// Returns 0 where it assigns to none of the array.
+/// Returns the token after the element to which the statement assigns plainly, as in s[t] = v; 0 if
+/// it assigns to no element of the array.
 std::size_t assigned_end(const SourceTree& tree, const Statement& one, std::string_view array);
-/// Returns true if the statement writes elements of the array: it assigns, updates, or calls an
-/// atomic function for one.
+/// Returns true if the statement writes elements of the array: by an assignment, an update, or an
+/// atomic function.
 bool writes_array(const SourceTree& tree, const Statement& one, std::string_view array);
 /// Returns true if the statement reads elements of the array.
 bool reads_array(const SourceTree& tree, const Statement& one, std::string_view array);
 
-/// Returns the spots of a line whose statement mentions the array.
+/// Returns the statements of a line that mention the array.
 std::vector<SourceTree::Spot> uses_of(const SourceTree& tree, int line, std::string_view array);
-/// Returns the statement of the line that reads the array; the one of SourceTree::find() where only
-/// one uses it.
+/// Returns the statement of the line that reads the array; that of SourceTree::find() if only one
+/// uses it.
 SourceTree::Spot reader_of(const SourceTree& tree, int line, std::string_view array);
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the place in the source for a barrier that orders the two sides of a race.
+// Finds a location in the source for a barrier that orders the two sides of a race.
 #include "rung/emulate/runtime/barrier_advice.hpp"
 
 #include <utility>
@@ -34,7 +34,7 @@ bool BarrierAdvice::find() {
   while (common != nullptr && !common->contains(*pair_.second)) common = common->parent;
   const Statement* from = pair_.first;
   if (common == from && from->kind == Statement::Kind::loop) {
-    common = from->parts.front().get();  // from its head to what stands in it
+    common = from->parts.front().get();  // from its head to its body
   }
   const bool same = pair_.first == pair_.second;
   while (common != nullptr && common->kind == Statement::Kind::simple) common = common->parent;
@@ -52,7 +52,7 @@ bool BarrierAdvice::find() {
     words_ = rung::cuda::between(pair_);
     placed = true;
   }
-  // The race is between one iteration of a loop and the next.
+  // The race is between two iterations of a loop.
   for (const Statement* loop = common; loop != nullptr; loop = loop->parent) {
     if (loop->kind != Statement::Kind::loop || !all_come_by(loop)) continue;
     const bool known = has_barrier(loop->header_end + 1, pair_.first->begin) ||
@@ -101,7 +101,7 @@ bool BarrierAdvice::advise_partial(std::size_t begin, std::size_t end, bool arou
 
 namespace {
 
-/// Returns how many threads of the finding's block may take the branch.
+/// Returns the number of threads in the finding's block that may take the branch.
 std::int64_t count_reaching(const simt::record::Finding& finding, const SourceTree& tree,
                             const Function& function, const Statement& branch, bool first_part) {
   simt::record::Finding other = finding;
@@ -120,8 +120,8 @@ std::int64_t count_reaching(const simt::record::Finding& finding, const SourceTr
   return count;
 }
 
-/// Moves the barrier, the first or last statement of the branch, in front of it or behind; or
-/// splits the branch at the barrier.
+/// Moves a barrier that is the first or last statement of the branch out of it, or splits the
+/// branch at the barrier.
 void take_out(simt::record::Finding& finding, const SourceTree& tree, const Statement& branch,
               const Statement& barrier) {
   const std::string call = tree.text(barrier);
@@ -150,7 +150,7 @@ void take_out(simt::record::Finding& finding, const SourceTree& tree, const Stat
   if (other_part) return;
   for (std::size_t i = body.begin + 1; i < barrier.begin; ++i) {
     const bool declares = tree.tokens()[i].is_identifier() && tree.tokens()[i + 1].is_identifier();
-    if (declares) return;  // what follows the barrier may use it
+    if (declares) return;  // statements behind the barrier may use the declaration
   }
   const std::string condition = tree.text(branch.header_begin, branch.header_end);
   fix(barrier, joined({"} ", call, " if (", condition, ") {"}));
@@ -167,7 +167,7 @@ bool advise_whole_barrier(simt::record::Finding& finding, const SourceTree& tree
     if (one->kind == Statement::Kind::loop && !tree.uniform(function, *one, false)) return false;
   }
   if (branch == nullptr || call.kind != Statement::Kind::simple) return false;
-  for (const auto& part : branch->parts) {  // both of them may have one
+  for (const auto& part : branch->parts) {  // both branches may contain one
     bool has = false;
     for (std::size_t i = part->begin; i < part->end; ++i) has |= tree.is_barrier(i, false);
     if (!has && branch->parts.size() == 2) break;
@@ -233,14 +233,14 @@ bool advise_between_calls(simt::record::Finding& race, const Pair& pair) {
   return true;
 }
 
-/// Returns whether all threads execute the body of this statement.
+/// Returns true if all threads execute the body of this statement.
 bool BarrierAdvice::all_come_by(const Statement* one) const {
   for (; one != nullptr; one = one->parent) {
     if (!tree_.uniform(*pair_.function, *one, warp_)) return false;
   }
   return true;
 }
-/// Returns whether a barrier exists that no branch around it alone skips.
+/// Returns true if there is a barrier that no branch of its own skips.
 bool BarrierAdvice::has_barrier(std::size_t begin, std::size_t end) const {
   for (std::size_t i = begin; i < end; ++i) {
     if (tree_.is_barrier(i, warp_) && !skipped(i)) return true;
@@ -253,7 +253,7 @@ bool BarrierAdvice::skipped(std::size_t token) const {
     if (one->kind == Statement::Kind::branch) {
       const bool first = one->contains(*pair_.first), second = one->contains(*pair_.second);
       if (!first && !second) return true;
-      // Those that are on the other side of the race do not come by.
+      // Threads on the other side of the race do not reach it.
       if (first != second && !tree_.uniform(*pair_.function, *one, false)) return true;
     }
     const Statement* inner = nullptr;

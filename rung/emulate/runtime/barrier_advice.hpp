@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the place in the source for a barrier that orders the two sides of a race.
+// Finds a location in the source for a barrier that orders the two sides of a race.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace rung::cuda {
 
-/// The two sides of a race within one function, in the order of the source.
+/// The two sides of a race within a function, in source order.
 struct Pair {
   const SourceTree* tree = nullptr;
   const Function* function = nullptr;
@@ -17,33 +17,32 @@ struct Pair {
   const Statement* second = nullptr;
 };
 
-/// Returns "between line 3 and line 5"; for one line, the statements' text.
+/// Returns "between line 3 and line 5"; for one line, the text of the statements.
 std::string between(const Pair& pair);
 
-/// Advises the fence that holders of a lock leave out, where a lock guards both sides of the race.
-/// Returns false if there is no such lock.
+/// Advises the missing fence if a lock guards both sides of the race. Returns false if there is no
+/// such lock.
 bool advise_lock(simt::record::Finding& race, const Pair& pair);
 
-/// Advises to let all threads of the block reach the barrier at this token, of which a branch
-/// around it keeps some. Returns false if there is no such branch.
+/// Advises to let all threads of the block reach the barrier at this token, which is in a divergent
+/// branch. Returns false if there is no such branch.
 bool advise_whole_barrier(simt::record::Finding& finding, const SourceTree& tree,
                           const Function& function, std::size_t barrier);
 
-/// Advises a barrier between one call of the function that races and its next: a barrier stands
-/// between the sides, and the next call overwrites what threads still read. Returns false if there
-/// is no such call.
+/// Advises a barrier between two calls of the racing function: a barrier separates the sides, but
+/// the next call overwrites data that threads still read. Returns false if there is no such call.
 bool advise_between_calls(simt::record::Finding& race, const Pair& pair);
 
-/// A barrier of the block, or of the warp, between the sides of a race.
+/// A barrier of the block or the warp between the sides of a race.
 class BarrierAdvice {
  public:
   BarrierAdvice(simt::record::Finding& race, const Pair& pair, bool warp)
       : race_(race), pair_(pair), tree_(*pair.tree), warp_(warp) {}
 
-  /// Sets the advice and the fixes of the race. Returns whether all threads reach some place
+  /// Sets the advice and the fixes of the race. Returns true if all threads reach some location
   /// between its sides.
   bool find();
-  /// Returns whether a barrier stands between the sides that no thread skips.
+  /// Returns true if a barrier that no thread skips is between the sides.
   [[nodiscard]] bool ordered_within() const {
     return has_barrier(pair_.first->end, pair_.second->begin);
   }
@@ -52,11 +51,11 @@ class BarrierAdvice {
  private:
   [[nodiscard]] bool all_come_by(const Statement* one) const;
   [[nodiscard]] bool has_barrier(std::size_t begin, std::size_t end) const;
-  /// Returns the first barrier between these tokens that stands in a branch which some threads do
-  /// not take; `end`: there is none. `around`: also in a branch around both sides of the race.
+  /// Returns the first barrier between these tokens in a branch that some threads do not take;
+  /// `end` if there is none. `around`: also in a branch around both sides of the race.
   [[nodiscard]] std::size_t partial_barrier(std::size_t begin, std::size_t end, bool around) const;
-  /// Advises to let all threads reach the barrier, if one is partial there. Its place is then
-  /// taken as right.
+  /// Advises to let all threads reach the barrier, if it is partial. Its location is then assumed
+  /// to be right.
   bool advise_partial(std::size_t begin, std::size_t end, bool around = false);
   [[nodiscard]] bool skipped(std::size_t token) const;
   [[nodiscard]] int last_line(const Statement& loop) const;
@@ -69,7 +68,7 @@ class BarrierAdvice {
   const SourceTree& tree_;
   bool warp_;
   std::string words_;
-  std::string partial_;  // advice about a barrier that some threads do not reach
+  std::string partial_;  // advice on a barrier that some threads do not reach
 };
 
 }  // namespace rung::cuda

@@ -11,11 +11,11 @@ namespace rung::cuda {
 using simt::record::ByteRange;
 using simt::record::ByteRanges;
 
-/// Returns the first byte of both; 0 where they have none in common.
+/// Returns the first byte in both; 0 if they are disjoint.
 std::uintptr_t first_common(const ByteRanges& one, const ByteRanges& other);
 /// Removes the bytes of `gone`.
 void remove(ByteRanges& ranges, const ByteRanges& gone);
-/// Adds a range anywhere.
+/// Adds a range at any position.
 void insert(ByteRanges& ranges, ByteRange more);
 /// Adds all bytes of `more`.
 void unite(ByteRanges& ranges, const ByteRanges& more);

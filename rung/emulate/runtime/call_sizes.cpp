@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the calls that allocate and copy.
+// Parses calls that allocate and copy.
 #include "rung/emulate/runtime/call_sizes.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_nesting = 6;  // nesting of variables that are set from variables
+constexpr int max_nesting = 6;  // nesting depth of variables initialized from variables
 
 std::vector<TokenRange> arguments(const TokenStream& tokens, std::size_t open) {
   std::vector<TokenRange> list;
@@ -31,8 +31,7 @@ std::vector<TokenRange> arguments(const TokenStream& tokens, std::size_t open) {
   return list;
 }
 
-/// Returns the opening bracket of the arguments of the call whose name is at `name`; 0 where it is
-/// no call.
+/// Returns the opening parenthesis of the call whose name is at `name`; 0 if it is not a call.
 std::size_t call_bracket(const TokenStream& tokens, std::size_t name) {
   std::size_t open = name + 1;
   if (tokens[open].is("<")) {  // cudaMalloc<float>(...)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies and fills: done at once, in the order of the calls, unless a graph captures them.
+// Copies and fills: performed immediately, in call order, unless a graph captures them.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -23,13 +23,13 @@ namespace {
 
 namespace record = simt::record;
 
-/// Variables of the program and its libraries, __device__ ones among them.
+/// Returns true for variables of the program and its libraries, __device__ variables included.
 bool in_image(const void* address) {
   Dl_info info{};
   return dladdr(address, &info) != 0;
 }
 
-/// Returns whether a copy may touch these bytes on the side that its kind calls the device's.
+/// Returns true if a copy may access these bytes on the side that its kind calls the device's.
 bool fits(const void* address, std::size_t bytes, bool device, bool writes) {
   const Allocation found = find(address);
   const std::string side = writes ? "the destination" : "the source";
@@ -46,7 +46,7 @@ bool fits(const void* address, std::size_t bytes, bool device, bool writes) {
   return false;
 }
 
-/// Returns whether the memory is the host's, neither allocated by the runtime nor registered.
+/// Returns true for host memory that is neither allocated by the runtime nor registered.
 bool is_pageable(const void* address) { return find(address).begin == nullptr; }
 
 cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::size_t from_bytes,
@@ -67,7 +67,7 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
   const auto is_unknown = [&](const void* address) {
     return find(address).begin == nullptr && find_freed(address).begin == nullptr;
   };
-  // Both ends are valid for another direction of the copy.
+  // Both sides are valid for the opposite direction.
   const bool turned = kind == cudaMemcpyHostToDevice && is_device(from) && is_unknown(to);
   const bool straight = kind == cudaMemcpyDeviceToHost && is_device(to) && is_unknown(from);
   if (turned) note_reason("from the device to the host it is cudaMemcpyDeviceToHost");
@@ -77,8 +77,8 @@ cudaError_t check(const void* to, const void* from, std::size_t to_bytes, std::s
 
 std::atomic<std::uint64_t> launches{0};
 
-/// Reports a result that no kernel has written. Where none has run since it was allocated it is not
-/// reported: the copy may be there to be timed.
+/// Reports a result that no kernel has written. Not reported if no kernel has run since the
+/// allocation: the copy may exist to be timed.
 void check_written(const void* to, const void* from, std::size_t bytes, const void* code) {
   const Allocation source = find(from);
   if (code == nullptr || source.type != cudaMemoryTypeDevice || !record::checking()) return;
@@ -91,8 +91,7 @@ void check_written(const void* to, const void* from, std::size_t bytes, const vo
   if (std::all_of(first, first + bytes, is_poison)) report_unwritten_copy(source, bytes, code);
 }
 
-/// Reports a copy of a half, a quarter, an eighth or a sixteenth of an array: the sizes of its
-/// elements.
+/// Reports a copy of 1/2, 1/4, 1/8 or 1/16 of an array, which are the inverse element sizes.
 void check_whole(const void* to, const void* from, std::size_t bytes, const void* code) {
   const Allocation source = find(from);
   if (code == nullptr || source.begin != from || source.type != cudaMemoryTypeDevice) return;
@@ -190,7 +189,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
     return copy_bytes(to, from, bytes, kind, code);
   };
   if (!is_busy(stream)) return submit(stream, cudaGraphNodeTypeMemcpy, copy);
-  // The host's pageable memory is read or written before the call returns.
+  // Pageable host memory is read or written before the call returns.
   if (is_pageable(from) && kind != cudaMemcpyDeviceToHost) {
     auto kept = std::make_shared<std::vector<char>>(static_cast<const char*>(from),
                                                     static_cast<const char*>(from) + bytes);

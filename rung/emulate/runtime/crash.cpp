@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fatal signals. One that a kernel causes ends the kernel as it would on a GPU: the launch fails
-// with an error that the program gets, and goes on. One that host code causes ends the program,
-// after its place in the source has been reported: by a copy of the process, since the heap may be
-// damaged, or its lock held.
+// Fatal signals. A signal caused by a kernel ends the kernel as on a GPU: the launch fails with an
+// error, and the program continues. A signal caused by host code ends the program after its source
+// location has been reported, by a copy of the process, since the heap may be damaged or locked.
 #include "rung/emulate/runtime/crash.hpp"
 
 #include <cerrno>
@@ -35,8 +34,8 @@ struct Fault {
   int signal = 0;
   const void* address = nullptr;
   const void* code = nullptr;
-  unsigned long error = 0;  // page fault's error code; bit 1: it was a write
-  bool general = false;     // no page is to blame
+  unsigned long error = 0;  // page fault's error code; bit 1: a write
+  bool general = false;     // no page is involved
 };
 thread_local Fault fault;
 
@@ -60,8 +59,8 @@ const char* what(int signal) {
   }
 }
 
-/// Returns the line of code of the program. It is empty for the system's libraries, whose lines
-/// would be known where their debug information is installed.
+/// Returns the source line of program code; empty for system libraries, whose lines may be known
+/// from installed debug information.
 std::string program_line(const void* code) {
   Dl_info object;
   if (dladdr(code, &object) != 0 && object.dli_fname != nullptr) {
@@ -76,7 +75,7 @@ std::string place_of(const void* code) {
   return line.empty() ? "" : "\n  at " + line;
 }
 
-/// Returns the innermost function of the program itself on the call stack.
+/// Returns the innermost function of the program on the call stack.
 std::string place_of_caller() {
   void* frames[64];
   const int count = backtrace(frames, 64);
@@ -93,7 +92,7 @@ std::string place_of_caller() {
   return "";
 }
 
-/// Tells where memory that was freed was freed.
+/// Describes where memory was freed.
 std::string what_lies_at(const void* address) {
   const FreedMemory freed = find_freed(address);
   if (freed.begin == nullptr) return "";
@@ -103,11 +102,11 @@ std::string what_lies_at(const void* address) {
          (line.empty() ? "" : " at " + line);
 }
 
-/// Fails the kernel. A faulting thread of it runs this on its own stack, out of the handler.
+/// Fails the kernel. The faulting thread runs this on its own stack, outside of the handler.
 [[noreturn]] void leave_kernel() {
   char pointer[32];
   std::snprintf(pointer, sizeof pointer, "%p", fault.address);
-  // A fault without an address comes from an instruction that needs its operand aligned.
+  // A fault without an address is caused by an instruction that requires alignment.
   const bool misaligned = fault.signal == SIGSEGV && fault.address == nullptr && fault.general;
   std::string text = misaligned ? "misaligned address: " : "invalid address: ";
   text += what(fault.signal);
@@ -116,7 +115,7 @@ std::string what_lies_at(const void* address) {
   }
   text += place_of(fault.code);
   std::snprintf(message, sizeof message, "%s", text.c_str());
-  text = std::string();  // nothing that owns memory may live past this point
+  text = std::string();  // nothing that owns memory may be alive past this point
   simt::fail(message, simt::Place{});
 }
 
@@ -129,7 +128,7 @@ unsigned long error_of(const ucontext_t& context) {
 }
 void continue_at(ucontext_t& context, void (*function)()) {
   auto& registers = context.uc_mcontext.gregs;
-  // The frame is below the red zone, aligned as after a call.
+  // Below the red zone, aligned as after a call.
   registers[REG_RSP] = ((registers[REG_RSP] - 256) & ~15LL) - 8;
   registers[REG_RIP] = reinterpret_cast<greg_t>(function);
 }
@@ -139,7 +138,7 @@ unsigned long error_of(const ucontext_t&) { return 0; }
 void continue_at(ucontext_t&, void (*)()) {}
 #endif
 
-/// The copy of the process, which has only this thread, reports a fault of host code.
+/// Reports a fault of host code, in the copy of the process, which has only this thread.
 void tell_host_fault() {
   std::fflush(stdout);
   std::string where = place_of(fault.code);
@@ -157,7 +156,7 @@ void tell_host_fault() {
   write_report();
 }
 
-/// The signal then ends the process.
+/// Reports from a copy of the process; the signal then ends the process.
 void tell_apart(int signal, void (*work)()) {
   std::signal(signal, SIG_DFL);
   if (!do_apart(work)) {
@@ -181,7 +180,7 @@ void on_fault(int signal, siginfo_t* info, void* given) {
   tell_apart(signal, tell_host_fault);
 }
 
-/// Returns the place of the program when the signal came.
+/// Returns the program's location at the signal.
 std::string interrupted_place() {
   std::string place = place_of(fault.code);
   const auto within = [&](const char* part) { return place.find(part) != std::string::npos; };
@@ -210,14 +209,14 @@ void on_long_launch(int signal, siginfo_t*, void* given) {
   errno = error;
 }
 
-/// Handles Ctrl-C and time limits: reports the place of the program, then ends it.
+/// Handles Ctrl-C and time limits: reports the program's location, then ends it.
 void on_stop(int signal, siginfo_t*, void* given) {
   if (!simt::in_kernel() && pass_signal(signal)) return;
   fault = {.signal = signal, .code = code_of(*static_cast<ucontext_t*>(given))};
   tell_apart(signal, tell_stop);
 }
 
-/// Handles SIGABRT, mostly of a failed assertion of host code: the findings may explain it.
+/// Handles SIGABRT, mostly from failed assertions of host code, which findings may explain.
 void on_abort(int signal) { tell_apart(signal, write_report); }
 
 void on_terminate() {
@@ -239,7 +238,7 @@ void on_terminate() {
 
 struct Install {
   Install() {
-    static const auto& stack = *new SignalStack;  // in a kernel it is left at once
+    static const auto& stack = *new SignalStack;  // kernels leave it at once
     static_cast<void>(stack);
     struct sigaction action = {};
     action.sa_sigaction = on_fault;

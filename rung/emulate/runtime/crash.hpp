@@ -4,8 +4,8 @@
 
 namespace rung::cuda {
 
-/// A stack for this thread's signal handlers, for when its own is used up. It serves as long as it
-/// lives.
+/// Alternate stack for this thread's signal handlers, for stack overflows. Active during its
+/// lifetime.
 class SignalStack {
  public:
   SignalStack();

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists the devices, the current one of each host thread, and the access that each has to the
-// memory of others.
+// Devices, the current device of each host thread, and peer access.
 #pragma once
 
 #include <cstdint>
 
 namespace rung::cuda {
 
-/// Devices as bits in the masks of record::Memory.
+/// Limit of devices, which are bits in the masks of record::Memory.
 inline constexpr int max_devices = 64;
 
 /// Returns the number given by `rung emulate --devices`; 1 by default.
@@ -15,7 +14,7 @@ int device_count();
 bool is_device(int device);
 /// Returns the current device of the calling host thread.
 int current_device();
-/// Makes a device the current one of this thread for as long as it lives.
+/// Makes a device this thread's current one during its lifetime.
 class OnDevice {
  public:
   explicit OnDevice(int device);
@@ -28,7 +27,7 @@ class OnDevice {
 };
 
 /// Returns the devices that may access memory from cudaMalloc on this one: itself, and those that
-/// have enabled it as a peer.
+/// have enabled peer access.
 std::uint64_t devices_with_access(int device);
 /// Resets the device's access to peers, for cudaDeviceReset.
 void forget_peers(int device);

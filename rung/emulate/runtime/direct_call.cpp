@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports kernels that are called as functions, without <<<>>>.
+// Detects kernels that are called as functions, without <<<>>>.
 #include <execinfo.h>
 
 #include <cstdlib>
@@ -11,12 +11,12 @@
 namespace rung::cuda {
 namespace {
 
-/// Returns the line of a call of this function that is no launch; 0 where there is none.
+/// Returns the line of a call of this function that is not a launch; 0 if there is none.
 int call_of(const SourceTree& tree, const std::string& name) {
   const emulate::TokenStream& tokens = tree.tokens();
   for (std::size_t i = 1; i + 1 < tokens.size(); ++i) {
     if (!tokens[i].is(name)) continue;
-    // A name after a type is a declaration.
+    // A name behind a type is a declaration.
     const bool declares = tokens[i - 1].kind == emulate::TokenKind::identifier ||
                           tokens[i - 1].is("*") || tokens[i - 1].is("&");
     std::size_t open = i + 1;

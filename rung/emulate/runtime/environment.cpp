@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads RUNG_EMULATE before anything else of the runtime starts.
+// Reads RUNG_EMULATE before the rest of the runtime is initialized.
 #include "rung/emulate/runtime/environment.hpp"
 
 #include <omp.h>
@@ -27,7 +27,7 @@ constexpr const char* accepted =
 
 void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
 
-/// Reads the words of RUNG_EMULATE, with values behind a blank or =.
+/// Parser of the words of RUNG_EMULATE; values follow a blank or =.
 class WordReader {
  public:
   WordReader(const std::string& text, ProgramOptions& options) : options_(options) {
@@ -93,7 +93,7 @@ ProgramOptions read_environment() {
   return options;
 }
 
-// Before the constructors of this library's variables, which read what is set here.
+// Runs before the constructors of this library's variables, which read what is set here.
 [[gnu::constructor(101)]] void read_first() { (void)program_options(); }
 
 }  // namespace

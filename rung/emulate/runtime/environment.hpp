@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of a program that runs by itself: words in the environment variable RUNG_EMULATE.
+// Options of a stand-alone program, in the environment variable RUNG_EMULATE.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ struct ProgramOptions {
   bool under_emulate = false;  // `rung emulate` runs the program and has set everything
 };
 
-/// Returns the options. Other parts of the runtime read variables of their own, which this sets.
+/// Returns the options. Also sets the environment variables that other parts of the runtime read.
 const ProgramOptions& program_options();
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last error of each host thread, and the failure of the device that nothing gets past.
+// The last error of each host thread, and the sticky failure of the device.
 #include <atomic>
 
 #include "rung/emulate/runtime/api.hpp"

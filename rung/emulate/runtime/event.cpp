@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Events, those of several processes among them: these keep in memory that all share how often they
-// were recorded, and how many of those records have been reached.
+// Events. Interprocess events keep the number of their records, and of completed records, in shared
+// memory.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,19 +12,19 @@
 namespace rung::cuda {
 namespace {
 
-constexpr useconds_t look = 100;  // microseconds, between two looks at what another process does
+constexpr useconds_t look = 100;  // microseconds between polls of another process
 
 std::uint64_t load(const std::uint64_t& counter) {
   return __atomic_load_n(&counter, __ATOMIC_ACQUIRE);
 }
-/// Raises the counter to `number` unless it is past it: records may be reached out of order.
+/// Raises the counter to `number` unless it is past it: records may complete out of order.
 void reach(std::uint64_t& counter, std::uint64_t number) {
   std::uint64_t before = load(counter);
   while (before < number && !__atomic_compare_exchange_n(&counter, &before, number, false,
                                                          __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
   }
 }
-/// Returns another process's record that is yet to be reached; 0 where there is none.
+/// Returns another process's record that is not complete; 0 if there is none.
 std::uint64_t awaited(const CUevent_st& event) {
   if (event.shared == nullptr) return 0;
   const std::uint64_t number = load(event.shared->recorded);
@@ -135,7 +135,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   if (there == nullptr || event_of(event) == nullptr) {
     return remember(cudaErrorInvalidResourceHandle);
   }
-  // A stream that waits for captured work is captured with it.
+  // A stream that waits for captured work joins the capture.
   if (event->capture != nullptr && there->capture == nullptr) {
     there->capture = event->capture;
     there->captured.clear();
@@ -148,7 +148,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
   }
   if (there->capture == nullptr) note_wait(stream, event);
   if (there->capture != nullptr || !is_pending(*event)) return remember(cudaSuccess);
-  // The block of another process's event outlives the event.
+  // The shared block of another process's event outlives the event.
   const std::uint64_t number = awaited(*event);
   const int block = number != 0 ? dup(event->block) : -1;
   submit_late(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds out from the program's symbol table which functions it calls.
+// Determines from the program's symbol table which functions it calls.
 #include "rung/emulate/runtime/exports.hpp"
 
 #include <link.h>
@@ -10,7 +10,7 @@
 namespace rung::cuda {
 namespace {
 
-/// Looks for the call of an exporting function in one object; the callback of dl_iterate_phdr().
+/// Searches one object for a call of an exporting function; callback of dl_iterate_phdr().
 int calls_to_export(dl_phdr_info* object, std::size_t, void* found) {
   const ElfW(Sym)* symbols = nullptr;
   const char* names = nullptr;
@@ -26,7 +26,7 @@ int calls_to_export(dl_phdr_info* object, std::size_t, void* found) {
         hashes = reinterpret_cast<const std::uint32_t*>(one->d_un.d_ptr);
     }
   }
-  // The table's second word is the first symbol that is defined here; symbols that are called
+  // The table's second word is the first symbol defined here; undefined symbols, which are called,
   // precede it.
   for (std::uint32_t i = 1; hashes != nullptr && symbols != nullptr && i < hashes[1]; ++i) {
     if (std::string_view(names + symbols[i].st_name) == "cudaIpcGetMemHandle") {
@@ -34,7 +34,7 @@ int calls_to_export(dl_phdr_info* object, std::size_t, void* found) {
       return 1;
     }
   }
-  return 1;  // the first object is the program; libraries are not looked at
+  return 1;  // the first object is the program; libraries are not searched
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs: lists of work that is run as often as they are launched.
+// Graphs: lists of work that run at each launch of the graph.
 #include <algorithm>
 
 #include "rung/emulate/runtime/array.hpp"
@@ -46,7 +46,7 @@ std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given) {
     cudaError_t error = cudaSuccess;
     for (std::size_t row = 0; row < std::max<std::size_t>(fill.height, 1); ++row) {
       char* begin = static_cast<char*>(fill.dst) + row * fill.pitch;
-      // A fill of elements of 2 and 4 bytes repeats the bytes of their pattern.
+      // A fill with 2- or 4-byte elements repeats the bytes of the pattern.
       for (std::size_t i = 0; i < fill.width && error == cudaSuccess; ++i) {
         if (fill.elementSize == 1) {
           error = fill_bytes(begin, static_cast<int>(fill.value), fill.width);
@@ -62,8 +62,7 @@ std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given) {
 
 namespace {
 
-/// Returns the nodes in an order in which each follows all that it depends on; fewer than all in a
-/// cycle.
+/// Returns the nodes in topological order; fewer than all if there is a cycle.
 std::vector<std::shared_ptr<CUgraphNode_st>> sorted(const CUgraph_st& graph) {
   std::vector<std::shared_ptr<CUgraphNode_st>> left = graph.nodes, done;
   const auto waits = [&](const auto& node) {

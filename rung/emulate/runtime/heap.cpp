@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations by kernels. Programs are linked so that their malloc and new come here (compile.cpp).
+// Allocations by kernels. Programs are linked so that their malloc and new are redirected here
+// (compile.cpp).
 #include <link.h>
 
 #include <cstddef>
@@ -40,9 +41,8 @@ void* note(void* memory, std::size_t bytes) {
 std::mutex freed_mutex;
 std::unordered_set<void*> freed;
 
-/// Keeps memory that a kernel frees until the kernel's end. An address then means one thing all the
-/// while, and an access after the release is reported, as is a second release. `code`: the return
-/// address of the call.
+/// Keeps memory freed by a kernel until the kernel's end, so that its address is not reused and
+/// later accesses and double frees are reported. `code`: the return address of the call.
 bool keep(void* memory, const void* code) {
   if (memory == nullptr || !simt::in_kernel()) return false;
   bool again = false;
@@ -57,7 +57,7 @@ bool keep(void* memory, const void* code) {
 }
 
 /// Registers __device__ and __constant__ variables: the data segments of the object at `address`,
-/// or of the program, which is the first object, if that is null.
+/// or of the program, the first object, if it is null.
 void register_variables(const void* address) {
   struct Search {
     std::uintptr_t address;
@@ -106,18 +106,18 @@ void free_kernels_heap() {
   const std::lock_guard lock(freed_mutex);
   for (void* memory : freed) {
     simt::record::unregister_memory(memory);
-    std::free(memory);  // new and delete of the C++ library are malloc and free
+    std::free(memory);  // new and delete of the C++ library use malloc and free
   }
   freed.clear();
 }
 
 }  // namespace rung::cuda
 
-/// Called by each object that stands alone when its program or library is loaded: a library that a
-/// host program loads (ctypes) brings variables of its own.
+/// Called by each stand-alone object when its program or library is loaded: a library loaded by a
+/// host program (ctypes) has variables of its own.
 RUNG_WRAP void rung_emulate_object(const void* address) { register_variables(address); }
 
-// The linker's names. NOLINTBEGIN(readability-identifier-naming)
+// Names fixed by the linker. NOLINTBEGIN(readability-identifier-naming)
 RUNG_WRAP void* __wrap_malloc(std::size_t bytes) { return note(std::malloc(bytes), bytes); }
 RUNG_WRAP void __wrap_free(void* memory) {
   if (!keep(memory, __builtin_return_address(0))) std::free(memory);

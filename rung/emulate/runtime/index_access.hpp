@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The access of the source that a finding about an index is about.
+// The source access that a finding about an index refers to.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace rung::cuda {
 
-/// array[index], or array[a][b] of which `begin` and `end` are the brackets of the wrong one.
+/// array[index]; for array[a][b], `begin` and `end` are the brackets of the wrong index.
 struct IndexAccess {
   SourceTree::Spot spot;
   std::size_t name = 0, begin = 0, end = 0;
@@ -22,10 +22,10 @@ struct IndexAccess {
   [[nodiscard]] TokenRange index() const { return {begin + 1, end}; }
 };
 
-/// Facts about the access that running it has shown.
+/// Properties of the access observed at run time.
 struct WrongIndex {
   std::string array;       // "": unknown
-  std::size_t inner = 1;   // which bracket, counted from the last
+  std::size_t inner = 1;   // index of the bracket, from the last
   std::int64_t index = 0;  // in elements of the allocation or the array
   std::int64_t count = 0;  // number of elements
   std::optional<bool> writes;
@@ -33,16 +33,15 @@ struct WrongIndex {
   [[nodiscard]] bool before() const { return index < 0; }
 };
 
-/// Returns the place where the function declares an array of this name with a bracket; 0 where it
-/// does not.
+/// Returns the token at which the function declares an array of this name; 0 if it does not.
 std::size_t declaration_of(const SourceTree& tree, const Function& function, std::string_view name);
 
 /// Returns the other accesses to the array in the statement of this one.
 std::vector<IndexAccess> accesses_beside(const SourceTree& tree, const IndexAccess& access,
                                          const WrongIndex& wrong);
 
-/// Returns the access in the finding's line that goes wrong: the one whose index has the value that
-/// was seen, as far as values are known, else the likeliest. nullopt: the line has none.
+/// Returns the failing access in the finding's line: the one whose index has the observed value, as
+/// far as values are known, else the most likely one; nullopt if the line has none.
 std::optional<IndexAccess> find_access(const SourceTree& tree, const simt::record::Finding& finding,
                                        const WrongIndex& wrong);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splitting indices, and the conditions of guards.
+// Splits indices, and derives conditions of guards.
 #include "rung/emulate/runtime/index_terms.hpp"
 
 #include <algorithm>
@@ -38,8 +38,8 @@ class Splitter {
     split(column, columns, name);
   }
 
-  /// Returns the kernel's parameter of this value, preferably another than that name; the number
-  /// where there is none.
+  /// Returns the kernel parameter of this value, preferably with another name than `except`; the
+  /// number if there is none.
   [[nodiscard]] std::string name_of(std::int64_t value, const std::string& except = "") const {
     const Function* const kernel = kernel_of(tree_, finding_);
     std::string found;
@@ -57,7 +57,7 @@ class Splitter {
   std::vector<IndexTerm> terms;
 
  private:
-  /// Returns the tokens of this symbol that are in no bracket.
+  /// Returns the tokens of this symbol outside of brackets.
   [[nodiscard]] std::vector<std::size_t> outer(TokenRange range, std::string_view symbol) const {
     std::vector<std::size_t> list;
     for (std::size_t i = range.begin; i < range.end; ++i) {
@@ -66,7 +66,7 @@ class Splitter {
     }
     return list;
   }
-  /// Returns true if this can be the length of a row: a parameter or constant that is known.
+  /// Returns true if this can be a row length: a known parameter or constant.
   [[nodiscard]] bool is_width(TokenRange range) const {
     if (range.begin >= range.end || tokens_[range.begin].kind == TokenKind::number) return false;
     const auto value = values_.value(range);
@@ -85,7 +85,7 @@ class Splitter {
     }
     return false;
   }
-  /// Reads rows * width + column, in any order.
+  /// Parses rows * width + column, in any order.
   bool split_once(TokenRange range, TokenRange& rows, TokenRange& width, TokenRange& column) const {
     const std::vector<std::size_t> pluses = outer(range, "+");
     if (pluses.empty() || pluses.front() == range.begin) return false;
@@ -96,7 +96,7 @@ class Splitter {
                      : TokenRange{range.begin, pluses.back()};
       const std::vector<std::size_t> stars = outer(product, "*");
       if (stars.empty() || !outer(product, "-").empty()) continue;
-      // One factor counts rows; a row is as long as the others say: z * (height * width).
+      // One factor counts rows; the others are the row length: z * (height * width).
       rows = {product.begin, stars.front()};
       width = {stars.front() + 1, product.end};
       if (is_width(width)) return true;
@@ -133,10 +133,10 @@ std::string condition_of(const SourceTree& tree, const Finding& finding, const I
   const TokenStream& tokens = tree.tokens();
   const ThreadValues values(tree, *access.spot.function, finding);
   std::vector<IndexTerm> terms = terms_of(tree, finding, access, wrong.count);
-  // An index that is the same for all threads is wrong as it is; no `if` would help.
+  // A uniform index is wrong in itself; an `if` would not help.
   if (values.is_uniform(access.index())) return "";
   if (terms.size() == 1) {
-    // Row bounds, say, are one more than rows: row + 1 <= rows.
+    // Arrays of row bounds have one more element than rows: row + 1 <= rows.
     TokenRange& range = terms[0].range;
     const Splitter names(tree, finding, *access.spot.function);
     const std::string one_less = names.name_of(wrong.count - 1);
@@ -152,7 +152,7 @@ std::string condition_of(const SourceTree& tree, const Finding& finding, const I
     return values.may_be_negative(term.range);
   });
   std::string condition;
-  bool all_hold = true;  // for the thread that went wrong
+  bool all_hold = true;  // for the failing thread
   const auto add = [&](const std::string& part, std::optional<bool> holds) {
     condition += (condition.empty() ? "" : " && ") + part;
     all_hold &= holds.value_or(false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An index as rows and columns: row * width + column, and what each of them must fulfil.
+// An index as rows and columns, row * width + column, and the condition on each.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,21 @@
 
 namespace rung::cuda {
 
-/// One coordinate of an index, which runs from 0 to `extent`, exclusively.
+/// A coordinate of an index, in [0, extent).
 struct IndexTerm {
   TokenRange range;
   std::int64_t extent;
-  std::string bound;  // the extent as the source calls it: a parameter, else a number
+  std::string bound;  // the extent in the source: a parameter, else a number
 };
 
-/// Splits an index of an array of `count` elements by the widths that the source multiplies by.
+/// Splits an index of an array of `count` elements by the widths in the source.
 std::vector<IndexTerm> terms_of(const SourceTree& tree, const simt::record::Finding& finding,
                                 const IndexAccess& access, std::int64_t count);
 
-/// Returns conditions on the terms, for an `if`, under which the access is one of the array: both
-/// ends of each coordinate that can leave at either. Returns "" where the source says too little,
-/// or nothing that would keep the thread from its access.
-/// `any_thread`: whether or not the thread that went wrong is kept from this access.
+/// Returns conditions on the terms, for an `if`, under which the access is in bounds: both bounds
+/// of each coordinate that can exceed either. Returns "" if the source does not suffice, or no
+/// condition would exclude the failing thread. `any_thread`: regardless of whether the failing
+/// thread is excluded.
 std::string condition_of(const SourceTree& tree, const simt::record::Finding& finding,
                          const IndexAccess& access, const WrongIndex& wrong,
                          bool any_thread = false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of other processes: what cudaMalloc gave out there, mapped here as well.
+// Interprocess memory: maps allocations of other processes.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 namespace rung::cuda {
 namespace {
 
-/// An opened handle: opening it again gives the same address, until it is closed as often.
+/// An opened handle; opening it again returns the same address, until it is closed as often.
 struct Opened {
   std::mutex mutex;
   struct One {
@@ -43,7 +43,7 @@ cudaError_t open_memory(void** memory, const BlockName& name, cudaMemPool_t pool
     return good ? cudaErrorMemoryAllocation : cudaErrorInvalidValue;
   }
   note_other_processes();
-  // Writes of the other process are not seen: all of the memory counts as written.
+  // Writes of the other process are not observed: all of the memory counts as written.
   add_region({.begin = static_cast<char*>(there),
               .bytes = header.asked,
               .type = cudaMemoryTypeDevice,
@@ -79,7 +79,7 @@ cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsig
   if (name.process == getpid()) return remember(cudaErrorDeviceUninitialized);
   const std::lock_guard lock(opened().mutex);
   const auto known = opened().by_file.find(name.file);
-  // After cudaDeviceReset the mapping is gone.
+  // cudaDeviceReset removes the mapping.
   if (known != opened().by_file.end() && find(known->second.begin).origin == Origin::opened) {
     ++known->second.times;
     *memory = known->second.begin;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels by their address: their names, attributes and occupancy.
+// Kernels by address: names, attributes and occupancy.
 #include "rung/emulate/runtime/kernels.hpp"
 
 #include <cxxabi.h>
@@ -20,7 +20,7 @@ struct Registry {
   std::map<const void*, KernelEntry> kernels;
   std::map<const void*, std::size_t> dynamic_limits;
   std::map<const void*, bool> wide_clusters;
-  // Keyed by program or library and mangled name: another library's kernel may have that name.
+  // Keyed by program or library and mangled name: two libraries may have kernels of one name.
   std::map<std::pair<const void*, std::string>, Demands> demands;
 };
 Registry& registry() {
@@ -74,7 +74,7 @@ const Demands* find_restricted(const char* kernel) {
 
 namespace {
 
-/// Returns the largest of the values set for this kernel, by address or by name within its program
+/// Returns the maximum of the values set for this kernel, by address or by name within its program
 /// or library. The caller holds the lock.
 template <class T>
 T setting(const std::map<const void*, T>& settings, const void* code, const char* kernel,
@@ -104,7 +104,7 @@ bool wide_clusters(const void* code, const char* kernel) {
 }
 
 std::string plain_name(const char* mangled) {
-  // The mangled name of a type within the kernel; demangled, it starts with the kernel.
+  // Mangled name of a type within the kernel; demangled, it starts with the kernel.
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
@@ -112,7 +112,7 @@ std::string plain_name(const char* mangled) {
   if (const std::size_t tag = name.rfind("::rung_kernel"); tag != std::string::npos) {
     name.erase(tag);
   }
-  // Parameters and return type say nothing about which kernel it is.
+  // Parameters and return type do not identify the kernel.
   int angles = 0;
   for (std::size_t i = 0; i < name.size(); ++i) {
     if (name[i] == '<') ++angles;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts about kernels and their static shared memory.
+// Properties of kernels and their static shared memory.
 #pragma once
 
 #include <atomic>
@@ -29,23 +29,23 @@ struct SharedName {
   std::size_t bytes = 0, begin = 0;
 };
 
-/// Places of the shared variables that a kernel has used. Variables that its functions declare
-/// directly are placed first and at once, so that its size is known from its first thread on; those
-/// of functions that it calls follow at their first use.
+/// Offsets of the shared variables used by a kernel. Variables declared directly in its function
+/// are placed first and at once, so that its size is known from its first thread on; those of
+/// called functions are placed at their first use.
 class KernelLayout : public SharedLayout {
  public:
   KernelLayout();
   KernelLayout(const KernelLayout&) = delete;
   KernelLayout& operator=(const KernelLayout&) = delete;
 
-  /// Returns the variable's offset and places it if it has none. If that takes room, grown(before,
+  /// Returns the variable's offset and assigns one if necessary. If the size grows, grown(before,
   /// after) is called before any thread can see the offset.
   unsigned place(int variable, const char* kernel,
                  const std::function<void(std::size_t before, std::size_t after)>& grown);
   [[nodiscard]] std::size_t used() const { return used_; }
-  /// Finds the variable that holds this byte; returns whether there is one.
+  /// Finds the variable that contains this byte. Returns false if there is none.
   bool variable_at(std::size_t offset, SharedName& found) const;
-  /// The kernel of this launch site's last launch, a guess for the next; null: none yet.
+  /// Kernel of this launch site's last launch, a prediction for the next; null: none yet.
   std::atomic<const char*> last_kernel{nullptr};
 
  private:
@@ -54,8 +54,8 @@ class KernelLayout : public SharedLayout {
   std::size_t used_ = 0;
 };
 
-/// Excludes accesses of this thread from recording for as long as it lives: they are the runtime's
-/// own.
+/// Excludes accesses of this thread from recording during its lifetime, for the runtime's own
+/// accesses.
 class Unwatched {
  public:
   Unwatched() : last_(std::exchange(simt::record::tracer.last, nullptr)) {}
@@ -70,40 +70,39 @@ class Unwatched {
 inline std::size_t align_up(std::size_t value, std::size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
-/// Returns the bytes of all shared variables of the program: no kernel can need more.
+/// Returns the bytes of all shared variables of the program, an upper bound for every kernel.
 std::size_t all_shared_bytes();
 /// Returns the largest alignment of any shared variable of the program.
 std::size_t max_shared_alignment();
 /// Returns the bytes of those that this kernel declares itself.
 std::size_t own_shared_bytes(const char* kernel);
 
-/// Ends the program, which calls this kernel as a function.
+/// Ends a program that calls this kernel as a function.
 [[noreturn]] void end_direct_call(const char* kernel);
 
-/// Adds to a finding what the launch tells of the memory, null: shared memory.
+/// Adds launch information about the memory (null: shared memory) to a finding.
 void complete_finding(const LaunchConfig& config, const KernelLayout& layout,
                       std::size_t static_begin, const simt::record::Memory* memory,
                       simt::record::Finding& finding);
 
-/// Returns the program or library that holds this code or constant; null where none does.
+/// Returns the program or library that contains this code or constant; null if none does.
 const void* object_of(const void* data);
-/// Returns the kernel at this address; null when no such kernel has been registered.
+/// Returns the kernel at this address; null if none is registered.
 const KernelEntry* find_kernel(const void* code);
-/// Returns the demands of the kernel of this mangled name; null where no such kernel has registered
-/// any.
+/// Returns the requirements of the kernel with this mangled name; null if none are registered.
 const Demands* find_demands(const char* kernel);
-/// Returns the demands of a kernel with several `__restrict__` parameters, else null.
+/// Returns the requirements of a kernel with several `__restrict__` parameters, else null.
 const Demands* find_restricted(const char* kernel);
-/// Returns the limit that cudaFuncSetAttribute has set.
+/// Returns the limit set by cudaFuncSetAttribute.
 std::size_t dynamic_shared_limit(const void* code, const char* kernel);
-/// Returns whether cudaFuncSetAttribute has allowed clusters of more than 8 blocks, which not every
-/// device runs.
+/// Returns true if cudaFuncSetAttribute has allowed clusters of more than 8 blocks, which not every
+/// device supports.
 bool wide_clusters(const void* code, const char* kernel);
 
 /// Returns "reduce<float>" for the mangled name of a kernel's function.
 std::string plain_name(const char* mangled);
 
-/// Returns the number of blocks of this shape that one SM holds.
+/// Returns the number of blocks of this shape that fit on one SM.
 int resident_blocks(std::size_t threads, std::size_t shared_bytes);
 
 }  // namespace rung::cuda

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches a kernel: a device's checks, then the simulator. Kernels that it launches itself run
-// when it has ended.
+// Launches a kernel: checks the device's limits, then runs the simulator. Kernels that it launches
+// run after it has ended.
 #include <omp.h>
 
 #include <cstring>
@@ -47,16 +47,16 @@ struct Pending {
 struct RunningLaunch : LaunchData {
   const LaunchConfig* config = nullptr;
   dim3 cluster;
-  const Task* task = running_task();  // that runs it, if one does
+  const Task* task = running_task();  // task that runs it, if any
   const int device = current_device();
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   Refusal refused;
-  bool again = false;  // the kernel turns out to run in other clusters
+  bool again = false;  // the kernel requires other clusters
   std::deque<Pending> children;
 };
 RunningLaunch& running_launch() { return *static_cast<RunningLaunch*>(launch_data); }
 
-/// Layouts by kernel, or by launch site where the kernel is known only when it starts.
+/// Returns the layout of a kernel, or of a launch site if the kernel is known only after its start.
 KernelLayout& layout_of(const void* key) {
   static std::mutex mutex;
   static auto& layouts = *new std::unordered_map<const void*, std::unique_ptr<KernelLayout>>;
@@ -93,7 +93,7 @@ void complete_finding(const void* data, const simt::record::Memory* memory,
 std::vector<const void*> memory_of_several(const void* data) {
   const RunningLaunch& launch = launch_of(data);
   const char* kernel = launch.kernel;
-  // The kernel is mostly the one that this site launched before.
+  // Usually the kernel that this site launched before.
   if (kernel == nullptr) {
     kernel = static_cast<const KernelLayout*>(launch.layout)->last_kernel.load();
   }
@@ -111,17 +111,17 @@ simt::record::Source library_call(const void* data) {
 constexpr simt::record::LaunchSource launch_source = {memory_of_several, parameter_of,
                                                       library_call};
 
-/// The gap between dynamic and static shared memory, so that an overrun does not quietly hit the
-/// other. It is a multiple of all banks' width, which does not change bank conflicts.
+/// Gap between dynamic and static shared memory, so that an overrun of one does not silently hit
+/// the other. A multiple of the width of all banks, so that bank conflicts are unchanged.
 constexpr std::size_t shared_gap = 1024;
 
 simt::dialect::dim3 convert(const dim3& v) { return {v.x, v.y, v.z}; }
 
 cudaError_t run_now(const LaunchConfig& config, const SharedClosure& closure);
 
-/// Runs the launch. `told`: the kernel's mangled name where an earlier launch of this very call has
-/// found it. Sets it where the kernel must be launched again in the clusters that it demands, which
-/// is known of a kernel launched by its name alone only when it starts.
+/// Runs the launch. `told`: the kernel's mangled name, if an earlier launch of this call has
+/// determined it. Set if the kernel must be launched again in the clusters that it requires, which
+/// for a kernel launched by name is known only after its start.
 cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, const char*& told) {
   const void* key =
       config.code != nullptr ? config.code : reinterpret_cast<const void*>(closure->run);
@@ -133,7 +133,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   const std::size_t limit = config.code != nullptr
                                 ? dynamic_shared_limit(config.code, kernel)
                                 : std::max(shared_without_asking, model().shared_per_block);
-  // The kernel is mostly the one that this site launched before.
+  // Usually the kernel that this site launched before.
   const Demands* demands = find_demands(kernel != nullptr ? kernel : layout.last_kernel.load());
   if (kernel == nullptr && !divides(cluster_of(config, demands), config.grid)) demands = nullptr;
   if (kernel != nullptr) {
@@ -171,7 +171,7 @@ cudaError_t run_once(const LaunchConfig& config, const SharedClosure& closure, c
   launch.entry = closure->run;
   launch.arguments = closure->call;
   launch.argument_bytes = closure->bytes;
-  launch.kernel = key;  // tells kernels apart; its name comes from `name`
+  launch.kernel = key;  // identifies the kernel; its name comes from `name`
   launch.data = static_cast<LaunchData*>(&running);
   launch.name = name_of;
   launch.identity = identity_of;
@@ -228,7 +228,7 @@ void begin_kernel(const char* name) {
   const Unwatched unwatched;
   RunningLaunch& running = running_launch();
   {
-    // A kernel launched by its name alone is known from here on.
+    // A kernel launched by name is known from here on.
     const std::size_t static_bytes = own_shared_bytes(name);
     const std::size_t limit = dynamic_shared_limit(nullptr, name);
     const Demands* const demands = find_demands(name);
@@ -260,8 +260,7 @@ void run_children() {
     mine.swap(running.children);
   }
   if (mine.empty()) return;
-  // The children run on an OS thread of their own: this one's scheduler is in the middle of the
-  // parent.
+  // Child kernels run on another OS thread, since this one's scheduler is busy with the parent.
   std::thread([&] {
     const OnDevice there(running.device);
     for (const Pending& child : mine) remember(run_now(child.config, child.closure));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches of kernels by their address: cudaLaunchKernel and its relatives.
+// Launches of kernels by address: cudaLaunchKernel and related functions.
 #include <cstddef>
 #include <cstring>
 #include <vector>
@@ -11,7 +11,7 @@ namespace rung::cuda {
 cudaError_t launch_by_address(LaunchConfig config, void** arguments) {
   const KernelEntry* known = find_kernel(config.code);
   if (known == nullptr) return remember(cudaErrorInvalidDeviceFunction);
-  // The values are copied: the program may change its own before a graph runs.
+  // The values are copied: the program may modify its own before a graph runs.
   struct Call {
     KernelEntry kernel;
     std::vector<std::max_align_t> values;

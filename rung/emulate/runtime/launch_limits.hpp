@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of a launch: the device's, and those that the kernel itself demands.
+// Limits of a launch: the device's and the kernel's.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ inline bool divides(const dim3& part, const dim3& whole) {
   return whole.x % part.x == 0 && whole.y % part.y == 0 && whole.z % part.z == 0;
 }
 
-/// Notes why the launch is refused; returns the error.
+/// Notes why the launch is rejected; returns the error.
 cudaError_t refuse(const LaunchConfig& config, cudaError_t error, const std::string& why);
 std::string too_much_shared(const LaunchConfig& config, std::size_t static_bytes,
                             std::size_t limit);
-/// Returns the clusters that a launch of a kernel with these demands (null: none) is split into.
+/// Returns the cluster extent of a launch of a kernel with these requirements (null: none).
 dim3 cluster_of(const LaunchConfig& config, const Demands* demands);
-/// The reason for refusing a launch.
+/// Reason why a launch is rejected.
 struct Refusal {
   cudaError_t error = cudaSuccess;
   std::string why;
@@ -32,11 +32,11 @@ Refusal unmet(const LaunchConfig& config, const Demands* demands);
 
 /// Limits of one kernel.
 struct LaunchLimits {
-  std::size_t static_bytes;  // shared memory that it has already
-  std::size_t shared_bytes;  // shared memory that a block may have in all
-  unsigned cluster_blocks;   // blocks of a cluster
+  std::size_t static_bytes;  // bytes of static shared memory
+  std::size_t shared_bytes;  // limit of shared memory per block
+  unsigned cluster_blocks;   // limit of blocks per cluster
 };
-/// Refuses what the device cannot run.
+/// Rejects launches that the device cannot run.
 cudaError_t check_limits(const LaunchConfig& config, const dim3& cluster,
                          const LaunchLimits& limits);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Allocations of the program: the device that holds each, the access to it, and its release.
+// Allocations of the program: their device, access rights, and release.
 #include "rung/emulate/runtime/memory.hpp"
 
 #include <sys/mman.h>
@@ -23,16 +23,15 @@ namespace {
 
 namespace record = simt::record;
 
-// Between allocations lies memory that belongs to none, so that an overrun by some elements does
-// not quietly hit the neighbor.
+// Gap between allocations, so that an overrun by a few elements does not silently hit the next one.
 constexpr std::size_t margin = 512;
-/// Allocations beyond so many have no guard pages: the system's mappings are limited.
+/// Limit of allocations with guard pages, since the system limits the number of mappings.
 constexpr std::size_t max_guarded = 8192;
 
 struct Table {
   std::mutex mutex;
   std::map<const char*, Allocation> live;
-  std::size_t bytes[max_devices] = {};  // bytes that the runtime allocated
+  std::size_t bytes[max_devices] = {};  // bytes allocated by the runtime
 };
 Table& table() {
   static Table& one = *new Table;  // never destroyed: programs free in static destructors
@@ -83,12 +82,12 @@ bool get_bytes(Allocation& one) {
   one.begin = one.pages.begin + before;
   one.launches_before = launches_so_far();
   std::memset(one.pages.begin, simt::poison, one.pages.bytes);
-  // Pages of managed memory are zero when they come from the system, and programs rely on that.
+  // Fresh pages of managed memory are zero, and programs rely on that.
   if (one.type == cudaMemoryTypeManaged) std::memset(one.begin, 0, one.bytes);
   if (one.type == cudaMemoryTypeDevice) close_to_host(one.pages);
   return true;
 }
-/// `code`: the return address of the call that frees it.
+/// Frees the bytes. `code`: the return address of the freeing call.
 void delete_bytes(const Allocation& one, const void* code) {
   open_to_host(one.pages);
   retire_pages(one.pages, {one.begin, one.bytes, code});
@@ -104,7 +103,7 @@ cudaError_t allocate_as(void** memory, Allocation one, const char* name, const v
     return_room_of(one.device, one.bytes);
     return cudaErrorMemoryAllocation;
   }
-  // Memory that the host may write by itself counts as written.
+  // Memory that the host may write directly counts as written.
   add_region(one, name, one.type != cudaMemoryTypeDevice, access_to(one), code);
   *memory = one.begin;
   return cudaSuccess;
@@ -222,7 +221,7 @@ bool holds(const void* address, std::size_t bytes, bool writes) {
     }
     at = one.begin + one.bytes;
     if (at >= end) return true;
-    if (one.origin != Origin::mapped) return false;  // others are adjacent by chance alone
+    if (one.origin != Origin::mapped) return false;  // others are adjacent by chance only
   }
 }
 
@@ -238,7 +237,7 @@ int share(const void* memory) {
                                 .pool = one.pool != nullptr ? number_of_pool(one.pool) : 0,
                                 .device = one.device});
   if (block < 0) return -1;
-  // The block's bytes replace the pages at the same address and stay open from now on.
+  // The block replaces the pages at the same address and stays open from then on.
   open_to_host(one.pages);
   void* copy = map_block(block, whole, PROT_READ | PROT_WRITE);
   if (copy != nullptr) {
@@ -250,7 +249,7 @@ int share(const void* memory) {
     return -1;
   }
   note_other_processes();
-  record::mark_initialized(one.begin, one.bytes);  // writes of other processes are not seen
+  record::mark_initialized(one.begin, one.bytes);  // writes of other processes are not observed
   return one.block = block;
 }
 

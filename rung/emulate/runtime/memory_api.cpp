@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime API's allocation functions and queries of addresses.
+// Allocation functions and pointer queries of the runtime API.
 #include <algorithm>
 
 #include "rung/emulate/runtime/devices.hpp"
@@ -45,15 +45,14 @@ cudaError_t cudaMalloc3D(cudaPitchedPtr* memory, cudaExtent extent) {
 }
 cudaError_t cudaFree(void* memory) {
   if (rung::simt::in_kernel()) {
-    // The host's memory stays: threads of a kernel destroy their parameters here, which they do not
-    // do on a chip.
+    // Host memory is not freed: here kernel threads destroy their parameters, unlike on a chip.
     if (find(memory).begin != nullptr) return cudaErrorInvalidValue;
     free_in_kernel(memory, __builtin_return_address(0));
     return cudaSuccess;
   }
   if (memory != nullptr) await_device(current_device());
   if (const Allocation found = find(memory); found.pool != nullptr) {
-    // Memory of a pool is given back at once, whatever still uses it.
+    // Pool memory is released immediately, even if it is in use.
     note_free(found.begin, found.bytes);
   } else if (memory != nullptr) {
     host_waited_for_device(current_device());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names the memory of a finding as the program does, as far as the launch tells.
+// Names the memory of a finding as the program does, from the launch's arguments.
 #include "rung/emulate/runtime/kernels.hpp"
 #include "rung/simt/record.hpp"
 #include "rung/simt/simulator.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 namespace record = simt::record;
 
-/// Returns "cudaMalloc'ed at prog.cu:20".
+/// Formats an allocation: "cudaMalloc'ed at prog.cu:20".
 std::string allocation_of(const record::Memory& memory) {
   if (!memory.name.starts_with("cuda") || memory.code == nullptr) return "";
   const std::string where = simt::source_line(static_cast<const char*>(memory.code) - 1);

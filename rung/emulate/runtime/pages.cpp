@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages for memory that the runtime allocates.
+// Page mappings for memory that the runtime allocates.
 #include "rung/emulate/runtime/pages.hpp"
 
 #include <sys/mman.h>
@@ -15,13 +15,13 @@
 namespace rung::cuda {
 namespace {
 
-// Freed pages cost addresses and a mapping, but no memory.
+// Retired pages occupy address space and a mapping, but no memory.
 constexpr std::size_t max_freed_bytes = std::size_t{64} << 30;
 constexpr std::size_t max_freed = 8192;
 
-// Opening and closing costs some 2 to 14 us per allocation and 0.2 to 0.4 us per page. A program
-// with many launches and much memory spends up to about 0.3 s on it; from then on its device memory
-// stays open.
+// Protecting and unprotecting costs about 2 to 14 us per allocation and 0.2 to 0.4 us per page. The
+// limit bounds the total at about 0.3 s for a program with many launches and much memory; beyond it
+// device memory stays open.
 constexpr std::size_t max_changes = 20'000;
 constexpr std::size_t max_changed_pages = std::size_t{1} << 19;
 
@@ -31,10 +31,10 @@ struct Freed {
 };
 struct State {
   std::mutex mutex;
-  std::deque<Freed> freed;  // the oldest first
+  std::deque<Freed> freed;  // oldest first
   std::size_t freed_bytes = 0;
   std::map<char*, Pages> device;
-  std::size_t users = 0;  // DeviceAccess objects that exist
+  std::size_t users = 0;  // number of DeviceAccess objects
   std::size_t changes = 0, changed_pages = 0;
   bool affordable = true;
   bool closed = false;
@@ -47,7 +47,7 @@ State& state() {
 char* whole_begin(const Pages& pages) { return pages.begin - pages.guard; }
 std::size_t whole_extent(const Pages& pages) { return pages.bytes + 2 * pages.guard; }
 
-/// Returns whether device memory is closed to the host: only while the session checks.
+/// Returns true if device memory is protected from the host: only while the session checks.
 bool closes(const State& all) { return all.affordable && simt::record::checking(); }
 
 void close_all(State& all, bool closed) {

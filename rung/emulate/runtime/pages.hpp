@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages for memory that the runtime allocates. They are apart from the host's heap, between pages
-// that nobody may touch, and stay closed for a while after they are freed: a stray access faults
-// instead of damaging the host. Device memory is closed to the host's code as well.
+// Page mappings for memory that the runtime allocates. They are separate from the host's heap,
+// surrounded by inaccessible guard pages, and stay inaccessible for a while after they are freed: a
+// stray access faults instead of corrupting the host. Device memory is inaccessible to host code as
+// well.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +12,26 @@ namespace rung::cuda {
 struct Pages {
   char* begin = nullptr;
   std::size_t bytes = 0;
-  std::size_t guard = 0;  // before and behind
+  std::size_t guard = 0;  // bytes of guard pages on each side
 };
 
-/// Maps at least this many bytes, readable and writable; `begin` is null where the system has no
-/// room. `guarded`: between pages that nobody may touch. Each costs two of the system's mappings,
-/// whose number is limited.
+/// Maps at least this many bytes, readable and writable; `begin` is null on failure. `guarded`:
+/// between inaccessible pages, at the cost of two more mappings, whose number the system limits.
 Pages map_pages(std::size_t bytes, bool guarded);
 
-/// Memory that was freed, for reports of later accesses.
+/// Freed memory, for reports of later accesses.
 struct FreedMemory {
-  const char* begin = nullptr;  // null where there is none
+  const char* begin = nullptr;  // null: none
   std::size_t bytes = 0;
-  const void* code = nullptr;  // return address of the call that freed it; null: not known
+  const void* code = nullptr;  // return address of the freeing call; null: unknown
 };
-/// Closes the pages for everybody. Their addresses are not used again before much else was freed.
+/// Makes the pages inaccessible. Their addresses are reused only after much other memory has been
+/// freed.
 void retire_pages(const Pages& pages, const FreedMemory& what);
-/// Returns the memory that was freed lately and held the address.
+/// Returns the recently freed memory that contained the address.
 FreedMemory find_freed(const void* address);
 
-/// While one exists, device memory is open: kernels run, or the runtime copies.
+/// Makes device memory accessible during its lifetime, for kernels and copies of the runtime.
 class DeviceAccess {
  public:
   DeviceAccess();
@@ -38,9 +39,9 @@ class DeviceAccess {
   DeviceAccess(const DeviceAccess&) = delete;
   DeviceAccess& operator=(const DeviceAccess&) = delete;
 };
-/// From now on the pages are device memory, closed unless somebody has DeviceAccess ...
+/// Marks the pages as device memory, inaccessible unless a DeviceAccess exists ...
 void close_to_host(const Pages& pages);
-/// ... and no more.
+/// ... and as ordinary memory again.
 void open_to_host(const Pages& pages);
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stream-ordered allocation: memory pools, including those whose memory other processes may open.
+// Stream-ordered allocation: memory pools, including exported ones.
 #include "rung/emulate/runtime/pools.hpp"
 
 #include <fcntl.h>
@@ -18,7 +18,7 @@ struct CUmemPoolHandle_st {
   int device = 0;
   bool imported = false;
   std::uint64_t number = 0;
-  int block = -1;                            // block by which it is exported; -1: it is not
+  int block = -1;                            // block by which it is exported; -1: not exported
   std::map<int, cudaMemAccessFlags> access;  // access of devices other than its own
 };
 
@@ -28,15 +28,15 @@ namespace {
 struct Pools {
   std::mutex mutex;
   std::set<cudaMemPool_t> live;
-  cudaMemPool_t first[max_devices] = {};   // the devices' default pools
-  cudaMemPool_t chosen[max_devices] = {};  // by cudaDeviceSetMemPool
+  cudaMemPool_t first[max_devices] = {};   // default pools of the devices
+  cudaMemPool_t chosen[max_devices] = {};  // set by cudaDeviceSetMemPool
 };
 Pools& pools() {
   static auto& all = *new Pools;
   return all;
 }
 
-/// Pools are never deleted, since their memory may outlive them.
+/// Creates a pool. Pools are never deleted, since their memory may outlive them.
 cudaMemPool_t new_pool(int device) {
   auto* made = new CUmemPoolHandle_st;
   made->device = device;
@@ -194,7 +194,7 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* li
     if (where.type != cudaMemLocationTypeDevice || !is_device(where.id)) {
       return remember(cudaErrorInvalidDevice);
     }
-    // Its own device always has all access.
+    // Its own device always has full access.
     if (where.id == pool->device && list[i].flags != cudaMemAccessFlagsProtReadWrite) {
       return remember(cudaErrorInvalidDevice);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of memory pools for other parts of the runtime.
+// Interface of memory pools for other parts of the runtime.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace rung::cuda {
 
-/// Returns whether other processes may be told of its memory.
+/// Returns true if the pool's memory may be exported to other processes.
 bool pool_may_export(cudaMemPool_t pool);
 int device_of_pool(cudaMemPool_t pool);
-/// Returns the number of the pool, which is the same in all processes that have it.
+/// Returns the pool's number, equal in all processes that have opened it.
 std::uint64_t number_of_pool(cudaMemPool_t pool);
 Access access_to_pool(cudaMemPool_t pool);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that repeat others: which of them are recorded.
+// Repeated launches: selects the launches to be recorded.
 //
-// A launch is described by words: its shape and its arguments. A pointer into registered memory
-// counts as what it can reach, so that two buffers of one size are alike, and a pointer to memory
-// that has been freed is not like the one before. A word that takes many values - the number of a
-// step, a seed - stops telling launches apart. A launch is a repetition when all other words are as
-// in a launch that was recorded.
+// A launch is described by words: its shape and its arguments. A pointer into registered memory is
+// described by the memory behind it, so that two buffers of one size are equal, and a pointer to
+// freed memory differs from the one before. A word with many values, such as a step number or a
+// seed, is ignored from then on. A launch is a repetition if all other words equal those of a
+// recorded launch.
 #include "rung/emulate/runtime/repetition.hpp"
 
 #include <algorithm>
@@ -26,19 +26,19 @@ namespace {
 
 namespace record = simt::record;
 
-// A kernel is recorded until it has had this many launches and requests, which takes some tenths of
-// a second.
+// A kernel is recorded until it has this many launches and requests, which takes some tenths of a
+// second.
 struct Enough {
   std::uint64_t launches, requests;
 };
 constexpr Enough enough[] = {
     {8, std::uint64_t{1} << 18}, {3, std::uint64_t{1} << 20}, {2, std::uint64_t{1} << 22}};
-constexpr std::size_t max_values = 8;  // values of a word that tells launches apart
-constexpr std::size_t max_kinds = 64;  // kinds of launches that are told apart
+constexpr std::size_t max_values = 8;  // values of a word that distinguishes launches
+constexpr std::size_t max_kinds = 64;  // distinguished launches
 
-/// The option --checks. A program that loads kernels changes it between launches.
+/// The option --checks. A host program that loads kernels may change it between launches.
 struct Policy {
-  std::atomic<bool> follows = false;     // the session counts or checks, and not every launch
+  std::atomic<bool> follows = false;     // the session counts or checks, but not every launch
   std::atomic<std::uint64_t> first = 0;  // recorded launches; 0: the table `enough` decides
 
   void set(const std::string& launches) {
@@ -61,7 +61,7 @@ Policy& policy() {
 }
 
 struct Word {
-  bool written = false;  // the kernel writes to the memory that it points into
+  bool written = false;  // the kernel writes to the pointer's target
   std::unordered_set<std::uint64_t> values;
   [[nodiscard]] bool tells() const { return values.size() <= max_values; }
 };
@@ -72,13 +72,13 @@ struct LaunchHistory {
   record::PartlyRecorded report;
   std::uint64_t clean = 0;     // recorded launches since the last finding
   std::uint64_t requests = 0;  // requests of those launches
-  bool elsewhere = false;      // it has written memory that no argument points into
+  bool elsewhere = false;      // it has written to memory that no argument points to
   bool gap = false;            // a launch was not recorded
   bool listed = false;         // a launch or a block was not
   std::vector<Word> words;
-  std::unordered_set<std::uint64_t> kinds;  // launches that were recorded, by their words
+  std::unordered_set<std::uint64_t> kinds;  // recorded launches, by their words
 
-  /// Returns whether such a launch has been recorded. Learns its words.
+  /// Returns true if an equal launch has been recorded. Learns its words.
   bool knows(const std::vector<std::uint64_t>& launch);
   [[nodiscard]] bool is_enough() const {
     if (policy().first != 0) return clean >= policy().first;
@@ -103,7 +103,7 @@ bool LaunchHistory::knows(const std::vector<std::uint64_t>& launch) {
     if (word.tells()) {
       kind = std::rotl(kind, 23) * 0x9e3779b97f4a7c15u + launch[i] + i;
     } else {
-      kinds.clear();  // they were told apart by this word
+      kinds.clear();  // they were distinguished by this word
     }
   }
   const bool new_kind = kinds.size() < max_kinds && kinds.insert(kind).second;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launches that repeat others. A kernel that is launched again and again and in which nothing is
-// found is recorded in its first launches, and in few of the later ones: an unrecorded launch runs
-// several times as fast (docs/simulated-gpu.md, "Repeated launches").
+// Repeated launches. A kernel that is launched repeatedly without findings is recorded in its first
+// launches and in a sample of later ones: an unrecorded launch runs several times as fast
+// (docs/simulated-gpu.md, "Repeated launches").
 #pragma once
 
 #include <cstddef>
@@ -15,25 +15,25 @@
 
 namespace rung::cuda {
 
-/// Facts about a kernel's launches.
+/// History of a kernel's launches.
 struct LaunchHistory;
 
-/// One launch: decides, when it begins, whether it is recorded, and learns from it when it ends.
+/// A launch: decides at its begin whether it is recorded, and learns from it at its end.
 class Repetition {
  public:
-  /// Sets launch.unrecorded and launch.summary. Both arguments must outlive it.
+  /// Sets launch.unrecorded and launch.summary. Both arguments must outlive the object.
   Repetition(simt::Launch& launch, const Closure& closure);
   Repetition(const Repetition&) = delete;
   Repetition& operator=(const Repetition&) = delete;
-  /// A launch that failed changes it, so that the next launches of its kernel are recorded.
+  /// Registers a failed launch, so that the next launches of its kernel are recorded.
   ~Repetition();
-  /// `kernel`: its name for the report.
+  /// Registers a completed launch. `kernel`: its name for the report.
   void ended_well(const std::string& kernel);
 
  private:
-  /// Describes the launch in words.
+  /// Returns the words that describe the launch.
   std::vector<std::uint64_t> describe(const Closure& closure);
-  /// Learns which memory its kernel writes to.
+  /// Learns which memory the kernel writes.
   void learn(LaunchHistory& history) const;
 
   simt::Launch& launch_;
@@ -41,17 +41,16 @@ class Repetition {
   bool ended_ = false;
   struct Pointer {
     std::size_t word;    // index into the launch's description
-    const void* memory;  // begin of the memory that it points into
+    const void* memory;  // base of the target memory
   };
-  std::vector<Pointer> pointers_;  // arguments that point into registered memory
+  std::vector<Pointer> pointers_;  // arguments that point to registered memory
   simt::LaunchSummary summary_;
 };
 
-/// Sets which launches are recorded from now on, in the words of --checks.
+/// Selects the launches recorded from now on, in the syntax of --checks.
 void set_recorded_launches(const std::string& launches);
 
-/// Returns the kernels of which some launches were not recorded, in the order of the first of
-/// those.
+/// Returns the kernels with unrecorded launches, in order of the first of these.
 std::vector<simt::record::PartlyRecorded> partly_recorded();
 
 }  // namespace rung::cuda

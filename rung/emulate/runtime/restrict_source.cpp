@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Through which parameter of a kernel an access goes: by the column of its code in the source that
-// was compiled. g++ gives a write the place of its assignment, a read that of its bracket, star or
-// member, or of the assignment, call or variable that takes what was read. Whatever is not plain -
-// a pointer with two origins, a member that points elsewhere, a parameter of another function - is
+// Maps an access to the kernel parameter it goes through, by the column of its code in the compiled
+// source. g++ assigns a write the location of its assignment, a read that of its bracket, star or
+// member, or of the assignment, call or variable that receives the value. Everything else - a
+// pointer with two origins, a member that is a pointer, a parameter of another function - is
 // unknown.
 #include "rung/emulate/runtime/restrict_source.hpp"
 
@@ -52,7 +52,7 @@ CompiledSource::CompiledSource(const std::string& text) : tokens_(text) {
   }
 }
 
-/// Returns the token that begins there; 0 where none does.
+/// Returns the token at the location; 0 if there is none.
 std::size_t CompiledSource::token_at(const simt::record::Source& place) const {
   for (std::size_t f = 0; f < files_.size(); ++f) {
     if (files_[f].name != place.file) continue;
@@ -72,7 +72,7 @@ std::string_view CompiledSource::parameter_at(const simt::record::Source& place,
                                               const Names& restricted) const {
   const std::size_t token = token_at(place);
   if (token == 0) return {};
-  // The outermost body around it must be the kernel's.
+  // The outermost enclosing body must be the kernel's.
   std::size_t body = tokens_.size(), inner = token;
   for (std::size_t i = token; i > 0; --i) {
     if (emulate::closes(tokens_[i - 1]) && tokens_.opening(i - 1) < i) {
@@ -93,8 +93,7 @@ std::string_view CompiledSource::parameter_at(const simt::record::Source& place,
   return base == 0 ? std::string_view() : origin(base, scope, 0);
 }
 
-/// Returns the word that names the pointer through which the code of this token writes; 0: not
-/// known.
+/// Returns the name of the pointer through which this token's code writes; 0 if unknown.
 std::size_t CompiledSource::base_of_write(std::size_t token) const {
   const Token& here = tokens_[token];
   const bool doubled = (here.is("+") || here.is("-")) && tokens_[token + 1].is(here.text);
@@ -107,15 +106,14 @@ std::size_t CompiledSource::base_of_write(std::size_t token) const {
   return writes_first(open) ? base_behind(open + (tokens_[open + 1].is("&") ? 2 : 1)) : 0;
 }
 
-/// Returns the word that names the pointer through which the code of this token reads; 0: not
-/// known.
+/// Returns the name of the pointer through which this token's code reads; 0 if unknown.
 std::size_t CompiledSource::base_of_read(std::size_t token, const Names& restricted) const {
   const Token& here = tokens_[token];
   if (here.is("]") || here.is("[")) return base_before(token + (here.is("]") ? 1 : 0), true);
   if (here.is("*")) return is_operand_end(token - 1) ? 0 : base_behind(token + 1);
   const bool member = tokens_[token - 1].is(".") || tokens_[token - 1].is("->");
   if (here.is_identifier() && member) return base_before(token + 1, false);
-  // A value that is assigned or passed unchanged stands for its read.
+  // A value that is assigned or passed unchanged has the location of its read.
   const std::size_t next = here.is_identifier() ? token + 1 : token;
   if (tokens_[next].is("=")) {
     std::size_t end = next + 1;
@@ -137,14 +135,15 @@ std::size_t CompiledSource::base_of_read(std::size_t token, const Names& restric
   return only_access(begin, tokens_.closing(next), restricted);
 }
 
-/// Returns whether it opens the arguments of a function that writes to where its first one points.
+/// Returns true if the parenthesis opens the arguments of a function that writes through the first
+/// one.
 bool CompiledSource::writes_first(std::size_t open) const {
   const std::string_view name = tokens_[open - 1].text;
   return tokens_[open].is("(") && (name.starts_with("atomic") || name.starts_with("__st"));
 }
 
-/// Returns the word that names the pointer of the one access among these tokens; 0 where there are
-/// several, or other uses of these parameters.
+/// Returns the name of the pointer of the single access among these tokens; 0 if there are several,
+/// or other uses of these parameters.
 std::size_t CompiledSource::only_access(std::size_t begin, std::size_t end,
                                         const Names& restricted) const {
   std::size_t only = 0;
@@ -175,8 +174,8 @@ bool CompiledSource::is_operand_end(std::size_t token) const {
   return one.kind == TokenKind::number || one.is(")") || one.is("]");
 }
 
-/// Returns the pointer of the expression that ends in front of `end`: in[i], in[i].x, p->x, *p, *(p
-/// + i), (p + i)[j]. `follows`: the pointer in front of `end` is followed there.
+/// Returns the pointer of the expression that ends before `end`: in[i], in[i].x, p->x, *p, *(p +
+/// i), (p + i)[j]. `follows`: the pointer before `end` is dereferenced.
 std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
   while (end > 1) {
     const Token& last = tokens_[end - 1];
@@ -193,13 +192,13 @@ std::size_t CompiledSource::base_before(std::size_t end, bool follows) const {
         const std::size_t angle = emulate::opening_angle(tokens_, open - 1);
         if (angle == 0 || angle >= tokens_.size() || !is_cast(tokens_[angle - 1])) return 0;
       } else if (tokens_[open - 1].is_identifier()) {
-        return 0;  // of a call
+        return 0;  // a call
       }
       return base_behind(open + 1);
     } else if (last.is_identifier()) {
       const Token& before = tokens_[end - 2];
       if (before.is("->") || before.is(".")) {
-        if (follows) return 0;  // a member that points elsewhere, perhaps
+        if (follows) return 0;  // possibly a member that is a pointer
         follows = before.is("->");
         end -= 2;
         continue;
@@ -234,7 +233,7 @@ std::size_t CompiledSource::base_behind(std::size_t begin) const {
   return plain ? i : 0;
 }
 
-/// Returns whether the word is an argument of swap(), exchange() and their like.
+/// Returns true if the name is an argument of swap(), exchange() or a similar function.
 bool CompiledSource::is_swapped(std::size_t word) const {
   std::size_t open = word;
   while (open > 0 && (tokens_[open].is_identifier() || tokens_[open].is(","))) --open;
@@ -244,17 +243,18 @@ bool CompiledSource::is_swapped(std::size_t word) const {
          name.find("exchange") != std::string_view::npos;
 }
 
-/// Returns the parameter from which the pointer of this name is made; "": not known, or several.
+/// Returns the parameter from which the pointer of this name is derived; "" if unknown or
+/// ambiguous.
 std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, int depth) const {
-  constexpr int max_depth = 4;  // variables made of each other
+  constexpr int max_depth = 4;  // variables derived from each other
   const std::string_view word = tokens_[name].text;
   if (depth > max_depth) return {};
   const auto parameter = scope.restricted.find(word);
   std::string_view from = parameter != scope.restricted.end() ? std::string_view(*parameter) : "";
   for (std::size_t i = scope.begin; i + 1 < scope.end; ++i) {
     if (!tokens_[i].is(word) || tokens_[i - 1].is(".") || tokens_[i - 1].is("->")) continue;
-    // Another declaration, a binding or its address may change it unseen.
-    const bool pointer = tokens_[i - 1].is("*") && is_operand_end(i - 2);  // or a product
+    // Another declaration, a binding or its address may change it unobserved.
+    const bool pointer = tokens_[i - 1].is("*") && is_operand_end(i - 2);  // else a product
     const bool declares = (tokens_[i - 1].is_identifier() && !tokens_[i - 1].is("return")) ||
                           (pointer && !tokens_[i + 1].is("["));
     const bool bound = tokens_[i - 1].is("&") && !is_operand_end(i - 2) && !tokens_[i + 1].is("[");
@@ -275,12 +275,12 @@ std::string_view CompiledSource::origin(std::size_t name, const Scope& scope, in
   return from;
 }
 
-/// Returns the word that names the pointer that a variable is given, by the expression that begins
-/// there; 0: not known.
+/// Returns the name of the pointer that a variable receives from the expression that begins there;
+/// 0 if unknown.
 std::size_t CompiledSource::base_of_value(std::size_t begin) const {
   const std::size_t first = begin + (tokens_[begin].is("&") ? 1 : 0);
   const std::size_t base = base_behind(first);
-  // An element is no pointer.
+  // An element is not a pointer.
   if (base == 0 || tokens_[base + 1].is("[") != (first != begin)) return 0;
   for (std::size_t i = base; i < tokens_.size(); ++i) {
     if (tokens_[i].is(";") || tokens_[i].is(",")) break;
@@ -291,7 +291,7 @@ std::size_t CompiledSource::base_of_value(std::size_t begin) const {
 
 namespace {
 
-/// Returns the sources of the program, and of libraries that were loaded since the last call.
+/// Returns the sources of the program, and of libraries loaded since the last call.
 std::vector<const CompiledSource*> compiled_sources() {
   static std::mutex mutex;
   static auto& all = *new std::map<std::string, std::unique_ptr<CompiledSource>>;
@@ -337,7 +337,7 @@ simt::record::RestrictedParameter parameter_of(const LaunchConfig& config, const
       if (!found.name.empty()) return;
     }
   };
-  std::thread(look).join();  // a simulated thread's stack is small
+  std::thread(look).join();  // simulated threads have small stacks
   for (int i = 0; i < Demands::max_restricted && !found.name.empty(); ++i) {
     const char* const name = demands->restricted_names[i];
     if (name == nullptr || found.name != name) continue;

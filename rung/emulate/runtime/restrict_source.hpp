@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Through which parameter of a kernel an access goes, by the source that was compiled.
+// Maps an access to the kernel parameter it goes through, by the compiled source.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@
 
 namespace rung::cuda {
 
-/// A source as g++ compiled it, with its columns.
+/// A source as g++ compiled it, with columns.
 class CompiledSource {
  public:
   explicit CompiledSource(const std::string& text);
 
   /// Returns the one of these parameters of the kernel (its name without namespaces and template
-  /// arguments) through which the code of this place reads or writes memory; "": not known.
+  /// arguments) through which the code at this location reads or writes; "" if unknown.
   [[nodiscard]] std::string_view parameter_at(const simt::record::Source& place, bool writes,
                                               std::string_view kernel,
                                               const Names& restricted) const;
@@ -45,21 +45,21 @@ class CompiledSource {
 
   struct File {
     std::string name;
-    std::size_t begin;  // the first of its tokens
+    std::size_t begin;  // first token
   };
   struct Position {
     int line, column;
   };
   emulate::TokenStream tokens_;
-  std::vector<File> files_;          // in the order of the tokens; some come again
+  std::vector<File> files_;          // in token order; files may recur
   std::vector<Position> positions_;  // of all tokens
 };
 
-/// Returns the begin of each registered memory to which several arguments of a launch point, where
-/// its kernel (null: not known yet) has several `__restrict__` parameters.
+/// Returns the base addresses of registered memory to which several arguments of a launch point, if
+/// its kernel (null: unknown yet) has several `__restrict__` parameters.
 std::vector<const void*> memory_of_several(const LaunchConfig& config, const char* kernel);
-/// Returns the `__restrict__` parameter through which the kernel's code of this place reads or
-/// writes memory.
+/// Returns the `__restrict__` parameter through which the kernel's code at this location reads or
+/// writes.
 simt::record::RestrictedParameter parameter_of(const LaunchConfig& config, const char* kernel,
                                                const simt::record::Source& place, bool writes);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timer for each thread that launches, which runs while a launch does.
+// A per-thread timer that runs during a launch.
 #include "rung/emulate/runtime/running_kernel.hpp"
 
 #include <unistd.h>
@@ -13,7 +13,7 @@
 
 namespace rung::cuda {
 
-// Returns a signal that programs hardly use.
+// A signal that programs rarely use.
 int long_launch_signal() { return SIGRTMAX - 3; }
 double long_launch_seconds() {
   static const double seconds = [] {
@@ -32,8 +32,7 @@ class Timer {
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = long_launch_signal();
     event._sigev_un._tid = gettid();
-    // The timer counts the thread's own time: other programs are no reason to blame a kernel that
-    // waits.
+    // Counts the thread's CPU time: a loaded machine is no reason to report a waiting kernel.
     there_ = timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer_) == 0;
   }
   ~Timer() {
@@ -41,7 +40,7 @@ class Timer {
   }
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
-  /// Sets the time; 0 turns the timer off.
+  /// Sets the timer; 0 disables it.
   void set(double seconds) {
     itimerspec when = {};
     when.it_value.tv_sec = static_cast<std::time_t>(seconds);
@@ -54,7 +53,7 @@ class Timer {
   timer_t timer_{};
   bool there_ = false;
 };
-/// Returns this thread's timer. A child of fork() lacks the timers of its parent.
+/// Returns this thread's timer. A child of fork() does not inherit its parent's timers.
 Timer& timer() {
   thread_local std::optional<Timer> one;
   thread_local pid_t process = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static shared memory. Every variable is registered while its object is loaded; its place is found
-// for each kernel.
+// Static shared memory. Each variable is registered when its object is loaded, and placed per
+// kernel.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -29,7 +29,7 @@ std::vector<Variable>& variables() {
   return all;
 }
 
-/// Returns the part of a local type's mangled name that stands for its function: Z <function> E.
+/// Returns the function's part of a local type's mangled name: Z <function> E.
 std::string_view function_of(const char* local) {
   std::string_view name = local;
   if (const std::size_t tag = name.rfind("E11rung_kernel"); tag != std::string_view::npos) {
@@ -37,8 +37,8 @@ std::string_view function_of(const char* local) {
   }
   return name;
 }
-/// Tells the variables that a kernel's function declares. Another program or library of the process
-/// may have a kernel of that name: its variables are not the kernel's.
+/// Selects the variables that a kernel's function declares. Another program or library in the
+/// process may have a kernel of that name, whose variables are excluded.
 class Declared {
  public:
   explicit Declared(const char* kernel) {
@@ -67,7 +67,7 @@ int register_shared(std::size_t bytes, std::size_t alignment, const char* scope,
 std::size_t all_shared_bytes() {
   const std::lock_guard lock(variables_mutex);
   std::size_t bytes = 0;
-  // The bound holds for any order of placement.
+  // The bound holds for every order of placement.
   for (const Variable& one : variables())
     bytes += one.bytes + std::max<std::size_t>(one.alignment, 16);
   return bytes;
@@ -105,7 +105,7 @@ unsigned KernelLayout::place(
   std::vector<std::pair<std::size_t, unsigned>> placed;
   const auto add = [&](std::size_t which) {
     const Variable& one = variables()[which];
-    // Like ptxas, aligns a variable that is large enough for wide accesses.
+    // Like ptxas, aligns large variables for wide accesses.
     const std::size_t alignment =
         one.bytes >= 16 ? std::max<std::size_t>(one.alignment, 16) : one.alignment;
     const std::size_t offset = align_up(used_, alignment);
@@ -134,7 +134,7 @@ bool KernelLayout::variable_at(std::size_t offset, SharedName& found) const {
     const unsigned begin = __atomic_load_n(&table_[i], __ATOMIC_ACQUIRE);
     const Variable& one = variables()[i];
     if (begin == unknown || offset < begin || offset - begin >= one.bytes) continue;
-    // ... 16rung_shared_tile, perhaps with a number behind it.
+    // ... 16rung_shared_tile, optionally with a number.
     constexpr std::string_view mark = "rung_shared_";
     const std::string_view scope = one.scope;
     const std::size_t at = scope.rfind(mark);
@@ -155,8 +155,7 @@ unsigned place_shared(int variable) {
   std::size_t all = 0;
   const auto grown = [&](std::size_t before, std::size_t after) {
     all = after;
-    // The variable's bytes are poisoned, as they would have been had it been known before the
-    // launch.
+    // Poisons the variable's bytes, as if it had been known before the launch.
     std::memset(shared_base + launch_data->static_begin + before, simt::poison, after - before);
     size_t& end = const_cast<LaunchData*>(launch_data)->shared_end;
     __atomic_store_n(&end, launch_data->static_begin + after, __ATOMIC_RELAXED);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a grid that is too small: `n / 256` blocks of 256 threads for a kernel with the guard
-// `if (i < n)`. Each thread writes its element, no thread the last ones, and the host reads all.
+// Detects grids that are too small: `n / 256` blocks of 256 threads for a kernel with the guard `if
+// (i < n)`. Each thread writes its element, the last elements are never written, and the host reads
+// all.
 #include "rung/emulate/runtime/short_grid.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ namespace {
 
 namespace record = simt::record;
 
-/// Elements of rows, and the threads for them. One dimension is one row.
+/// Elements per row and the threads that cover them; a single row for one dimension.
 struct Shape {
   std::uint64_t width = 0, height = 1;
   std::uint64_t wide = 0, high = 1;  // threads
@@ -44,8 +45,8 @@ std::unordered_map<const void*, std::vector<ShortGrid>>& known() {
   return by_array;
 }
 
-/// Shapes that pairs of integers give an array of so many elements at most, and the grid falls
-/// short of.
+/// Returns shapes, from pairs of integer arguments, of arrays with at most this many elements that
+/// the grid does not cover.
 std::vector<Shape> short_shapes(const LaunchConfig& config, std::uint64_t room) {
   std::vector<std::uint64_t> integers;
   for (const Argument& one : config.arguments) {
@@ -80,7 +81,8 @@ bool unwritten(const char* from, std::size_t bytes) {
                      [](char one) { return static_cast<unsigned char>(one) == simt::poison; });
 }
 
-/// Returns true if the corners of the threads' elements have been written, and none of the others.
+/// Returns true if the corners of the covered elements have been written, and none of the uncovered
+/// ones.
 bool fits(const ShortGrid& one) {
   const Shape& s = one.shape;
   const auto at = [&](std::uint64_t row, std::uint64_t column) {
@@ -97,7 +99,8 @@ bool fits(const ShortGrid& one) {
   return unwritten(at(s.high, 0), (s.height - s.high) * s.width * one.element_bytes);
 }
 
-/// Returns "launch 2 blocks: (300 + 255) / 256 rounds up, where 300 / 256 drops the rest".
+/// Formats the advice: "launch 2 blocks: (300 + 255) / 256 rounds up, where 300 / 256 drops the
+/// rest".
 std::string advice_for(std::uint64_t elements, unsigned block, const char* along) {
   const std::string count = std::to_string(elements), size = std::to_string(block);
   const std::string more = std::to_string(block - 1);
@@ -107,7 +110,7 @@ std::string advice_for(std::uint64_t elements, unsigned block, const char* along
 }
 
 /// Returns the first token of the operand that ends before `end`, or one past the operand that
-/// begins at `begin`: a name, a number, or something in brackets.
+/// begins at `begin`: a name, a number, or a parenthesized expression.
 std::size_t operand_begin(const emulate::TokenStream& tokens, std::size_t end) {
   std::size_t at = end - 1;
   if (emulate::closes(tokens[at])) at = tokens.opening(at);
@@ -124,14 +127,14 @@ std::size_t operand_end(const emulate::TokenStream& tokens, std::size_t begin) {
   return tokens[at + 1].is("(") ? tokens.closing(at + 1) + 1 : at + 1;
 }
 
-/// Rounds up the first division of these tokens. Returns false if there is none.
+/// Rounds up the first division among these tokens. Returns false if there is none.
 bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding) {
   const emulate::TokenStream& tokens = tree.tokens();
   for (std::size_t i = range.begin; i < range.end; ++i) {
     if (!tokens[i].is("/")) continue;
     std::size_t begin = operand_begin(tokens, i), end = operand_end(tokens, i + 1);
     const std::string n = tree.text(begin, i), size = tree.text(i + 1, end);
-    // ceil() and the like get a whole number already.
+    // ceil() and similar functions receive an integer already.
     const std::string_view function = tokens[begin - 2].text;
     const bool ceils = tokens[begin - 1].is("(") && tokens[end].is(")") &&
                        (function == "ceil" || function == "ceilf");
@@ -140,7 +143,7 @@ bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding
       end += 1;
       finding.advice += joined({"; ", function, "() gets a quotient of integers, already rounded"});
     }
-    // A quotient that a sum rounds up already is another axis.
+    // A quotient that is already rounded up by a sum belongs to another axis.
     if (tree.mentions(range.begin, i, "-")) continue;
     std::string text = n;
     while (text.back() == ' ') text.pop_back();
@@ -151,8 +154,8 @@ bool round_up(const SourceTree& tree, TokenRange range, record::Finding& finding
   return false;
 }
 
-/// Rounds up the division by which the launch of this finding counts its blocks; `axis`: of a grid
-/// of several dimensions.
+/// Rounds up the division that computes the launch's number of blocks; `axis`: for a grid of
+/// several dimensions.
 void fix_grid(record::Finding& finding, std::size_t axis) {
   const SourceTree* const tree = source_tree(finding.file);
   if (tree == nullptr) return;
@@ -176,7 +179,7 @@ void fix_grid(record::Finding& finding, std::size_t axis) {
   for (const auto& one : tree->functions()) {
     if (one->body.begin < open && open < one->body.end) function = one.get();
   }
-  // The argument of an axis of dim3(a, b), or what a variable is set to.
+  // The argument of an axis of dim3(a, b), or the initializer of a variable.
   for (int depth = 0; depth < 4; ++depth) {
     std::size_t bracket = range.begin;
     if (tokens[bracket].is("dim3")) ++bracket;
@@ -247,7 +250,7 @@ void note_grid(const LaunchConfig& config, const std::string& kernel) {
           {array, one.element_bytes, shape, config.grid, config.block, kernel, config.place});
     }
     const std::lock_guard lock(grids_mutex);
-    constexpr std::size_t most = 4096;  // each copy to the host looks at all of them
+    constexpr std::size_t most = 4096;  // each copy to the host searches all of them
     if (grids.empty() || known().size() >= most) {
       known().erase(array);
     } else {

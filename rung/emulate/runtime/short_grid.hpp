@@ -9,11 +9,11 @@
 
 namespace rung::cuda {
 
-/// Remembers a launch that has ended well, if it has fewer threads than one of its integer
-/// arguments says that an array of another has elements, in one dimension or two.
+/// Remembers a successful launch with fewer threads than one of its integer arguments suggests an
+/// array to have elements, in one or two dimensions.
 void note_grid(const LaunchConfig& config, const std::string& kernel);
 /// Reports such a launch when its array is copied to the host and exactly the elements beyond its
-/// threads have never been written.
+/// threads are unwritten.
 void check_grid(const void* from, std::size_t bytes);
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds accesses to flags: atomic functions, and variables that are volatile or are accessed so.
+// Finds accesses to flags: atomic functions, and volatile variables or accesses.
 #include "rung/emulate/runtime/signals.hpp"
 
 #include <utility>
@@ -18,7 +18,7 @@ bool is_atomic(const Token& token) {
          token.text.size() > 6 && token.text[6] >= 'A' && token.text[6] <= 'Z';
 }
 
-/// Returns the flag that an expression is about: "flags" for &flags[i], "q->head" for &q->head.
+/// Returns the flag of an expression: "flags" for &flags[i], "q->head" for &q->head.
 std::string object_of(const TokenStream& tokens, std::size_t begin, std::size_t end) {
   std::string text;
   for (std::size_t i = begin; i < end; ++i) {
@@ -85,7 +85,7 @@ class Signals {
     const bool stores = simple && tokens_[end].is("=") && !tokens_[end + 1].is("=");
     list.push_back({std::move(name), at, at, &function_, !stores, stores, true, false});
   }
-  /// A call of a function that accesses a flag.
+  /// Adds a call of a function that accesses a flag.
   void add_call(std::size_t at) {
     const Function* const called = tree_.called_at(at);
     if (called == nullptr || called == &function_) return;
@@ -102,7 +102,7 @@ class Signals {
       return;
     }
   }
-  /// Returns whether the value is used: the call is no statement of its own.
+  /// Returns true if the value is used: the call is not a statement of its own.
   [[nodiscard]] bool is_used(const Function& function, std::size_t call) const {
     const Statement& one = SourceTree::statement_at(function, call);
     return one.kind != Statement::Kind::simple || one.begin != call;

@@ -10,21 +10,21 @@
 
 namespace rung::cuda {
 
-/// An atomic or volatile access to a flag, itself or within a function of the program.
+/// An atomic or volatile access to a flag, directly or in a called function.
 struct Signal {
-  std::string object;                  // as the source spells it, without & and index
-  std::size_t token = 0;               // of the access or of the call that makes it
-  std::size_t inner = 0;               // of the access
-  const Function* function = nullptr;  // function that makes the access
-  bool used = false;                   // the program goes by the value
+  std::string object;                  // as in the source, without & and index
+  std::size_t token = 0;               // the access, or the call that contains it
+  std::size_t inner = 0;               // the access itself
+  const Function* function = nullptr;  // function that contains the access
+  bool used = false;                   // the program uses the value
   bool writes = false;
   bool is_volatile = false;
-  bool fenced = false;  // a fence precedes it in a function of its own
+  bool fenced = false;  // preceded by a fence in its own function
 };
 
 bool is_fence(const emulate::Token& token);
 
-/// Returns the accesses to flags in a function, in the order of the source.
+/// Returns the accesses to flags in a function, in source order.
 std::vector<Signal> signals_of(const SourceTree& tree, const Function& function);
 
 }  // namespace rung::cuda

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Direction vectors of Sobol's sequences. Dimension 0 is van der Corput's sequence; the others each
-// have a primitive polynomial over two elements, in order of degree and value, as Joe and Kuo's
-// tables (2008), which cuRAND uses. Which odd numbers a dimension begins with is free; the tables'
-// were searched for, ours are mixed from the dimension's number. So the first two dimensions should
-// be the library's (by what is published of it; nobody has compared them), the others are as evenly
-// spread each, but in other orders.
+// Direction vectors of Sobol's sequences. Dimension 0 is van der Corput's sequence; each other
+// dimension has a primitive polynomial over GF(2), ordered by degree and value as in the tables of
+// Joe and Kuo (2008), which cuRAND uses. The initial odd numbers of a dimension are free; those of
+// the tables were optimized, ours are hashed from the dimension's number. So the first two
+// dimensions should equal cuRAND's (according to its documentation; not compared), and the others
+// have the same uniformity each, in other orders.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -24,7 +24,7 @@ std::uint64_t mixed(std::uint64_t x) {
   return x ^ x >> 31;
 }
 
-/// Polynomials over two elements, one bit per coefficient, modulo one of them.
+/// GF(2) polynomials, one bit per coefficient, modulo one of them.
 struct Field {
   std::uint32_t modulus;
   int degree;
@@ -47,7 +47,7 @@ struct Field {
   }
 };
 
-/// Returns whether the powers of x are all elements but 0: the order of x is 2^degree - 1, and no
+/// Returns true if the polynomial is primitive: the order of x is 2^degree - 1 and no proper
 /// divisor of it.
 bool is_primitive(std::uint32_t polynomial, int degree) {
   const Field field{polynomial, degree};
@@ -65,8 +65,8 @@ bool is_primitive(std::uint32_t polynomial, int degree) {
 
 using Vectors = std::array<std::uint64_t, 64>;
 
-/// Computes m[k] = 2 a1 m[k-1] + 4 a2 m[k-2] + ... + 2^s m[k-s] + m[k-s], sums without carry;
-/// vector k is m[k] / 2^(k+1), as a fraction of 64 bits.
+/// Computes m[k] = 2 a1 m[k-1] + 4 a2 m[k-2] + ... + 2^s m[k-s] + m[k-s] with XOR as the sum;
+/// vector k is m[k] / 2^(k+1), a fraction of 64 bits.
 Vectors vectors_of(std::uint32_t polynomial, int degree, int dimension) {
   std::array<std::uint64_t, 64> m{};
   for (int k = 0; k < 64; ++k) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the lines of the program's sources that are compiled, as the preprocessor left them.
+// Finds the lines of the program's sources that remain after preprocessing.
 #include <elf.h>
 #include <link.h>
 
@@ -29,7 +29,7 @@ std::string read_file(const fs::path& path) {
   return text.str();
 }
 
-/// Adds the lines of its files that a preprocessed source holds tokens of.
+/// Adds the lines of its files of which a preprocessed source contains tokens.
 void add_lines(const std::string& preprocessed, std::map<std::string, Lines>& files) {
   const emulate::TokenStream tokens(preprocessed);
   Lines* lines = nullptr;
@@ -58,8 +58,8 @@ void add_lines(const std::string& preprocessed, std::map<std::string, Lines>& fi
   }
 }
 
-/// Returns the bytes of section .rung_source of a program or library: the sources that its objects
-/// carry (complete_object() in rung/emulate/compile.cpp). Empty if there is none.
+/// Returns section .rung_source of a program or library: the sources embedded in its objects
+/// (complete_object() in rung/emulate/compile.cpp). Empty if there is none.
 std::string embedded_sources(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const auto read = [&](std::uint64_t at, void* to, std::size_t bytes) {
@@ -87,10 +87,10 @@ std::string embedded_sources(const std::string& path) {
   return "";
 }
 
-/// Texts by a name for each: a file's path, or a library's path and a number.
+/// Texts by a unique name: a file's path, or a library's path and a number.
 struct Texts {
   std::map<std::string, std::string> plain, rewritten;
-  std::set<std::string> libraries;  // that were searched
+  std::set<std::string> libraries;  // already searched
 
   void add_library(const std::string& path) {
     if (!libraries.insert(path).second) return;
@@ -110,7 +110,7 @@ struct Texts {
   }
 };
 
-/// Adds the libraries that were loaded since the last call.
+/// Returns the compiled lines, after adding libraries loaded since the last call.
 const std::map<std::string, Lines>& compiled_lines() {
   static auto& all = *new std::map<std::string, Lines>;
   static auto& known = *new std::set<std::string>;
@@ -120,7 +120,7 @@ const std::map<std::string, Lines>& compiled_lines() {
   return all;
 }
 
-/// Returns the text with blanks for comments, and for whole lines that are not compiled.
+/// Returns the text with comments and uncompiled lines replaced by blanks.
 std::string compiled_text(std::string text, const Lines& compiled) {
   enum class State { code, line_comment, comment, string, character } state = State::code;
   for (std::size_t i = 0; i < text.size(); ++i) {

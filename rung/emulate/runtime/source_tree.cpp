@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the statements of functions. Anything unknown becomes a simple statement.
+// Parses the statements of functions. Anything unknown becomes a simple statement.
 #include "rung/emulate/runtime/source_tree.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void SourceTree::find_functions() {
     if (!tokens_[i].is("{") || !emulate::opens_body(tokens_, i)) continue;
     const std::size_t close = tokens_.closing(i);
     if (close >= tokens_.size()) return;
-    // The parameter list is the last parenthesis in front that belongs to no attribute.
+    // The parameter list is the last preceding parenthesis that is not an attribute's.
     std::size_t at = i;
     while (at > 0 && !tokens_[at - 1].is(";") && !tokens_[at - 1].is("}")) {
       --at;
@@ -78,8 +78,7 @@ void SourceTree::find_functions() {
   }
 }
 
-/// Adds the statement that begins at this token to the parent's parts. Returns the token at which
-/// the next one begins.
+/// Adds the statement that begins at this token to the parent's parts. Returns the token after it.
 std::size_t SourceTree::parse(std::size_t at, Statement& parent) {
   parent.parts.push_back(std::make_unique<Statement>());
   Statement& one = *parent.parts.back();
@@ -123,7 +122,7 @@ void SourceTree::find_varying(Function& function) const {
   static constexpr std::string_view sources[] = {"threadIdx", "thread_rank", "thread_index",
                                                  "__laneid"};
   function.varying.insert(std::begin(sources), std::end(sources));
-  if (!function.kernel) {  // what kernels usually call their index
+  if (!function.kernel) {  // usual names of a thread's index in kernels
     for (const std::string& name : parameters(function)) {
       for (const char* usual : {"t", "tid", "tx", "ty", "tz", "lane", "i", "idx", "thread"}) {
         if (name == usual) function.varying.insert(name);
@@ -143,7 +142,7 @@ void SourceTree::find_varying(Function& function) const {
       for (std::size_t at = i + 1; at < function.body.end; ++at) {
         const Token& token = tokens_[at];
         if (token.is(";") || token.is(",") || token.is(")") || token.is("}")) break;
-        // Values in memory may be the same for all threads, whatever the address depends on.
+        // Values in memory may be uniform, whatever their address depends on.
         if (token.is("[")) {
           at = tokens_.closing(at);
         } else if (token.is("(")) {
@@ -223,7 +222,7 @@ bool SourceTree::is_barrier(std::size_t token, bool warp) const {
                        group.find("warp") != std::string_view::npos || group == "active";
     return warp || !small;
   }
-  // A function that is defined further down is only declared here, or calls itself.
+  // A function defined further down is only declared here, or is recursive.
   const Function* const called = function(one.text);
   if (called == nullptr || called->body.end > token) return false;
   for (std::size_t i = called->body.begin; i < called->body.end; ++i) {
@@ -235,7 +234,7 @@ bool SourceTree::is_barrier(std::size_t token, bool warp) const {
 bool SourceTree::uniform(const Function& function, const Statement& one, bool warp) const {
   for (std::size_t i = one.header_begin; i < one.header_end; ++i) {
     if (!function.varying.contains(tokens_[i].text)) continue;
-    // threadIdx.x < 32, or >= 64, splits the block into whole warps.
+    // threadIdx.x < 32, or >= 64, divides the block into whole warps.
     const auto compares = [&](std::size_t at) {
       return tokens_[at].is("<") || tokens_[at].is(">=");
     };

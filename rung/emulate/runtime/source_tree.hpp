@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statements of the program's source, as far as advice needs them: which loops and branches an
-// access stands in, where barriers are, which variables differ from thread to thread.
+// Statements of the program's source, as far as advice needs them: the loops and branches around an
+// access, barriers, and variables that differ between threads.
 #pragma once
 
 #include <cstddef>
@@ -37,33 +37,33 @@ struct Function {
   Names varying;  // variables whose value depends on the thread
 };
 
-/// One file of the program.
+/// A source file of the program.
 class SourceTree {
  public:
-  /// `text`: the file's text, with blanks for whatever the preprocessor left out.
+  /// Parses a file. `text`: its text, with blanks for everything that the preprocessor removed.
   SourceTree(std::string file, const std::string& text);
   SourceTree(const SourceTree&) = delete;
   SourceTree& operator=(const SourceTree&) = delete;
 
   struct Spot {
-    const Function* function = nullptr;    // null: the line is in none
-    const Statement* statement = nullptr;  // a simple one, or one in whose head the access is
+    const Function* function = nullptr;    // null: the line is outside of functions
+    const Statement* statement = nullptr;  // a simple one, or one whose head contains the access
   };
   /// Returns the statement of this line; of several, the one that mentions the array.
   [[nodiscard]] Spot find(int line, std::string_view array) const;
-  /// Returns all statements that have tokens in this line, as find() would give them.
+  /// Returns all statements with tokens in this line, in the form of find().
   [[nodiscard]] std::vector<Spot> spots(int line) const;
-  /// Returns the function of this name; null where there is none, or several.
+  /// Returns the function of this name; null if there is none, or several.
   [[nodiscard]] const Function* function(std::string_view name) const;
   [[nodiscard]] const std::vector<std::unique_ptr<Function>>& functions() const {
     return functions_;
   }
-  /// Returns the function that is called at this token, template arguments or not; null: it is not
-  /// of this file, or the token begins no call.
+  /// Returns the function that is called at this token, with or without template arguments; null if
+  /// it is not in this file, or the token does not begin a call.
   [[nodiscard]] const Function* called_at(std::size_t token) const;
-  /// Returns the innermost statement of the function that holds the token.
+  /// Returns the innermost statement of the function that contains the token.
   [[nodiscard]] static const Statement& statement_at(const Function& function, std::size_t token);
-  /// Returns whether the statement begins a line, so that another fits in front of it.
+  /// Returns true if the statement begins a line, so that another can be inserted before it.
   [[nodiscard]] bool begins_line(std::size_t token) const {
     return tokens_[token].space.find('\n') != std::string_view::npos;
   }
@@ -71,17 +71,17 @@ class SourceTree {
   [[nodiscard]] const emulate::TokenStream& tokens() const { return tokens_; }
   [[nodiscard]] const std::string& file() const { return file_; }
   [[nodiscard]] int line(std::size_t token) const { return lines_[token]; }
-  /// Returns the line as it is in the file, without leading blanks.
+  /// Returns the line as in the file, without leading blanks.
   [[nodiscard]] std::string text(std::size_t begin, std::size_t end) const;
   [[nodiscard]] std::string text(const Statement& one) const { return text(one.begin, one.end); }
-  /// Returns whether the call at this token is a barrier of the block, or (`warp`) at least of a
+  /// Returns true if the call at this token is a barrier of the block, or (`warp`) at least of a
   /// warp.
   [[nodiscard]] bool is_barrier(std::size_t token, bool warp) const;
   [[nodiscard]] bool mentions(std::size_t begin, std::size_t end, std::string_view word) const;
   [[nodiscard]] bool mentions_any(std::size_t begin, std::size_t end, const Names& names) const;
-  /// Returns whether all threads of a block (or of a warp) take the same way there.
+  /// Returns true if the statement's condition is uniform over the block (or the warp).
   [[nodiscard]] bool uniform(const Function& function, const Statement& one, bool warp) const;
-  /// Returns the names of a function's parameters, in their order.
+  /// Returns the names of a function's parameters in order.
   [[nodiscard]] std::vector<std::string> parameters(const Function& function) const;
 
  private:
@@ -95,21 +95,20 @@ class SourceTree {
   std::vector<std::unique_ptr<Function>> functions_;
 };
 
-/// A preprocessed source by a name of its own. The text is never freed.
+/// A preprocessed source with a unique name. The text is never freed.
 struct PreprocessedText {
   std::string name;
   const std::string* text;
 };
 
-/// Returns preprocessed sources of the program and of libraries loaded so far; `rewritten`: as
-/// they were compiled.
+/// Returns preprocessed sources of the program and of the libraries loaded so far; `rewritten`: as
+/// compiled.
 std::vector<PreprocessedText> preprocessed_texts(bool rewritten);
 
-/// Returns the tree of a file of the program, by the path that findings tell; null: it cannot be
-/// read.
+/// Returns the tree of a source file, by the path in findings; null if it cannot be read.
 const SourceTree* source_tree(const std::string& file);
 
-/// Returns the text of such a file as it is, comments included; "": it cannot be read.
+/// Returns the text of such a file, comments included; "" if it cannot be read.
 std::string source_text(const std::string& file);
 
 }  // namespace rung::cuda

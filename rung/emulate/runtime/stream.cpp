@@ -37,8 +37,8 @@ bool any_stream() {
   return !streams().empty();
 }
 
-/// Returns the work that must end before work that is submitted to the stream now: the default
-/// stream waits for all others of its device that block, and these for it.
+/// Returns the work that must complete before work submitted to the stream now: the default stream
+/// waits for all blocking streams of its device, and they wait for it.
 std::vector<TaskRef> work_before(const CUstream_st& stream) {
   std::vector<TaskRef> before;
   if (!any_task()) return before;
@@ -181,7 +181,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     const std::lock_guard lock(handles_mutex);
     if (streams().erase(stream) == 0) return remember(cudaErrorInvalidResourceHandle);
   }
-  // Work that is left is done; the default stream goes on waiting for it.
+  // Remaining work completes; the default stream continues to wait for it.
   if (stream->last != nullptr && (stream->flags & cudaStreamNonBlocking) == 0 && any_task()) {
     submit_late(
         default_stream(stream->device), [] { return cudaSuccess; }, stream->last);

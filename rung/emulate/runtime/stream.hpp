@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, and the graphs that capture the work submitted to them. Work is done when submit()
-// returns, or is a node of a graph, or follows a kernel that waits for the host (tasks.hpp).
+// Streams, and graphs that capture their work. Work completes in submit(), becomes a graph node, or
+// follows a kernel that waits for the host (tasks.hpp).
 #pragma once
 
 #include <cstddef>
@@ -16,22 +16,22 @@
 struct CUgraphNode_st {
   cudaGraphNodeType type;
   std::function<cudaError_t()> run;
-  // The node that this one replaced in an executable graph, where it was given other parameters.
+  // The node that this one replaced in an executable graph with other parameters.
   cudaGraphNode_t instead_of = nullptr;
-  rung::cuda::ProgramCall call;  // that added it
+  rung::cuda::ProgramCall call;  // the call that added it
 };
 
-/// Nodes in the order in which they were added, which respects every dependency.
+/// Nodes in insertion order.
 struct CUgraph_st {
   std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
-  // A node may have been added before one that it depends on.
+  // A node may precede one that it depends on.
   std::vector<std::pair<cudaGraphNode_t, cudaGraphNode_t>> edges;
 };
 
 struct CUgraphExec_st {
   std::vector<std::shared_ptr<CUgraphNode_st>> nodes;
   std::vector<std::pair<cudaGraphNode_t, cudaGraphNode_t>> edges;
-  rung::cuda::WorkClock launched;  // last
+  rung::cuda::WorkClock launched;  // last launch
 };
 
 struct CUstream_st {
@@ -41,7 +41,7 @@ struct CUstream_st {
   bool origin = false;                    // the capture began here
   std::vector<cudaGraphNode_t> captured;  // nodes that the next one depends on
   int device = 0;
-  rung::cuda::TaskRef last;  // last work submitted to it; null: all is done
+  rung::cuda::TaskRef last;  // last submitted work; null: all is complete
 };
 
 struct CUevent_st {
@@ -51,42 +51,42 @@ struct CUevent_st {
   cudaGraph_t capture = nullptr;          // capture in which it was recorded
   std::vector<cudaGraphNode_t> captured;  // nodes of the capture that it waits for
   int device = 0;
-  rung::cuda::TaskRef reached;                // reached when the work submitted before it is done
-  rung::cuda::BlockHeader* shared = nullptr;  // block of an event that several processes share
+  rung::cuda::TaskRef reached;                // completed when the previously submitted work is
+  rung::cuda::BlockHeader* shared = nullptr;  // block of an interprocess event
   int block = -1;
 };
 
 namespace rung::cuda {
 
-/// Returns the stream of a handle; null where it is none. The default streams have one too, one per
+/// Returns the stream of a handle; null for an invalid one. The default streams have one object per
 /// device.
 CUstream_st* stream_of(cudaStream_t stream);
 bool any_capture();
-/// Returns whether some work must end before work that is submitted to the stream next.
+/// Returns true if work is pending that must complete before work submitted to the stream now.
 bool is_busy(cudaStream_t stream);
-/// Waits until all work submitted to it is done. Returns its error.
+/// Waits until all work of the stream is complete. Returns its error.
 cudaError_t await_stream(cudaStream_t stream);
-/// Enqueues work behind all that was submitted, and behind `after`; the host need not wait for it.
+/// Enqueues work behind all submitted work and behind `after`; the host need not wait for it.
 TaskRef submit_late(CUstream_st& stream, std::function<cudaError_t()> operation, TaskRef after);
-/// Returns the event of this handle; null where it is none.
+/// Returns the event of this handle; null for an invalid one.
 CUevent_st* event_of(cudaEvent_t event);
 void add_event(CUevent_st* event);
-bool remove_event(cudaEvent_t event);  // there may be no such event
-/// Runs the work, or adds it to the graph that captures the stream; remembers its error.
+bool remove_event(cudaEvent_t event);  // the handle may be invalid
+/// Runs the work, or adds it to the graph that captures the stream; records its error.
 cudaError_t submit(cudaStream_t stream, cudaGraphNodeType type,
                    std::function<cudaError_t()> operation);
 /// Adds a node that depends on `after`.
 cudaError_t add_node(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
                      std::size_t count, cudaGraphNodeType type,
                      std::function<cudaError_t()> operation);
-/// Makes the operation of a launch with these parameters; copies the arguments now.
+/// Returns the operation of a launch with these parameters; copies the arguments immediately.
 cudaError_t kernel_operation(const cudaKernelNodeParams& given,
                              std::function<cudaError_t()>& operation);
 std::function<cudaError_t()> fill_operation(const cudaMemsetParams& given);
-/// Returns whether the memory belongs to an alloc node. It stays at its place while the graph may
-/// be launched again, and counts as freed.
+/// Frees memory of an alloc node. Returns false if it belongs to none. Its address stays reserved
+/// while the graph may be launched again.
 bool give_back_to_graph(void* memory);
-/// Runs the launches of kernels that have not run, when a kernel waits for them.
+/// Runs pending launches from kernels, when a kernel waits for them.
 void run_children();
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector clocks of streams, events and the host, and the work that is in flight by them.
+// Vector clocks of streams, events and the host, and the work in flight.
 #include "rung/emulate/runtime/stream_order.hpp"
 
 #include <dlfcn.h>
@@ -29,12 +29,12 @@ namespace {
 
 namespace record = simt::record;
 
-// Work in flight that is kept: older work is forgotten, which hides what it would conflict with.
+// Limit of the work in flight that is kept: older work is forgotten, which hides its conflicts.
 constexpr std::size_t max_in_flight = 512;
-// Launches whose bytes are kept for launches that repeat them unrecorded.
+// Limit of launches whose bytes are kept for unrecorded repetitions.
 constexpr std::size_t max_known_launches = 1024;
-// Slots from which on those of destroyed streams are used again even while work of theirs may be in
-// flight.
+// Number of slots from which on those of destroyed streams are reused even if work of theirs may be
+// in flight.
 constexpr std::size_t max_slots = 1024;
 
 void join(WorkClock& clock, const WorkClock& other) {
@@ -44,7 +44,7 @@ void join(WorkClock& clock, const WorkClock& other) {
 
 struct Track {
   std::size_t slot = 0;
-  WorkClock clock;  // what is done when the stream's next work begins
+  WorkClock clock;  // what precedes the stream's next work
   bool legacy = false, blocking = true;
   int device = 0;
   std::string text;
@@ -53,24 +53,25 @@ struct Track {
 
 struct EventState {
   WorkClock clock;
-  bool recorded = false;  // ever
+  bool recorded = false;  // at least once
   bool waited = false;    // by a call that did not wait, since it had not been recorded
   ProgramCall wait;
 };
 
 struct Order {
   std::mutex mutex;
-  std::vector<std::uint32_t> numbers;  // by slot: the last work
+  std::vector<std::uint32_t> numbers;  // by slot: number of the last work
   std::vector<std::size_t> free_slots;
-  std::map<const void*, Track> tracks;         // by stream; per-thread ones by a thread's variable
-  std::map<const void*, std::string> created;  // places of the streams
+  // By stream; per-thread streams by a thread's variable.
+  std::map<const void*, Track> tracks;
+  std::map<const void*, std::string> created;  // where the streams were created
   std::unordered_map<cudaEvent_t, EventState> events;
   WorkClock host;
   std::string host_vain_wait;
-  std::map<int, WorkClock> gone;  // by device: work of streams that were destroyed
+  std::map<int, WorkClock> gone;  // by device: work of destroyed streams
   std::deque<StreamWorkRef> in_flight;
-  int callbacks = 0;           // functions of the host that run now
-  bool other_streams = false;  // than the default one
+  int callbacks = 0;           // host functions that run now
+  bool other_streams = false;  // streams other than the default one
   std::unordered_map<std::string, WorkBytes> known_launches;
 };
 Order& order() {
@@ -79,7 +80,7 @@ Order& order() {
 }
 
 thread_local StreamWork* running = nullptr;
-/// Stands for the calling thread's default stream, of each device.
+/// Identifies the calling thread's default stream, per device.
 thread_local char per_thread[max_devices];
 
 std::size_t new_slot(Order& all) {
@@ -117,7 +118,7 @@ Track* track_of(Order& all, cudaStream_t handle) {
   return &track;
 }
 
-/// Orders what the stream does next behind all that must be done before it.
+/// Orders the stream's next work behind all work that must precede it.
 void advance(Order& all, Track& track) {
   join(track.clock, all.host);
   if (track.legacy) {
@@ -131,7 +132,7 @@ void advance(Order& all, Track& track) {
   }
 }
 
-/// Numbers work of this slot that follows what `clock` says; it is then in the clock, too.
+/// Numbers work of this slot that follows `clock`, and adds it to the clock.
 void number(Order& all, StreamWork& work, std::size_t slot, WorkClock& clock) {
   work.slot = slot;
   work.number = ++all.numbers[slot];
@@ -140,7 +141,7 @@ void number(Order& all, StreamWork& work, std::size_t slot, WorkClock& clock) {
   work.before = clock;
 }
 
-/// Watches accesses of host code to memory that work in flight accesses.
+/// Watches host accesses to memory used by work in flight.
 void renew_watch(Order& all) {
   std::uintptr_t begin = ~std::uintptr_t{0}, end = 0;
   if (all.callbacks != 0) {
@@ -172,9 +173,9 @@ void host_knows(Order& all, const WorkClock& clock) {
   if (all.in_flight.size() != before) renew_watch(all);
 }
 
-/// The first byte that two pieces of work access and one writes.
+/// The first byte that two pieces of work access and at least one writes.
 struct Conflict {
-  std::uintptr_t address = 0;  // 0: there is none
+  std::uintptr_t address = 0;  // 0: none
   bool first_writes = false, second_writes = false;
 };
 Conflict conflict_of(const WorkBytes& first, const WorkBytes& second) {
@@ -195,7 +196,7 @@ Conflict conflict_of(const WorkBytes& first, const WorkBytes& second) {
   return found;
 }
 
-/// Reports what conflicts with the work, and keeps it. Behind the lock.
+/// Reports conflicts with the work, and keeps it. The caller holds the lock.
 void commit(Order& all, const StreamWorkRef& work) {
   if (work->bytes.empty() || work->is_known_to(all.host)) return;
   std::vector<std::pair<StreamWorkRef, Conflict>> found;
@@ -203,7 +204,7 @@ void commit(Order& all, const StreamWorkRef& work) {
     if (other == work || work->is_known_to(other->before)) continue;
     if (work->polls || other->polls) continue;
     if (other->is_known_to(work->before)) {
-      // Whatever conflicts with both is not ordered behind this one, either.
+      // A conflict with both is not ordered behind this one, either.
       WorkBytes& old = other->bytes;
       remove(old.reads, work->bytes.reads);
       remove(old.reads, work->bytes.writes);
@@ -212,7 +213,7 @@ void commit(Order& all, const StreamWorkRef& work) {
       remove(old.atomics, work->bytes.atomics);
       continue;
     }
-    // By a flag that both access atomically one may wait for the other.
+    // One may wait for the other through a flag that both access atomically.
     if (first_common(work->bytes.atomics, other->bytes.atomics) != 0) continue;
     const Conflict conflict = conflict_of(other->bytes, work->bytes);
     if (conflict.address != 0) found.emplace_back(other, conflict);
@@ -220,7 +221,8 @@ void commit(Order& all, const StreamWorkRef& work) {
   std::erase_if(all.in_flight, [](const StreamWorkRef& one) { return one->bytes.empty(); });
   all.in_flight.push_back(work);
   if (all.in_flight.size() > max_in_flight) all.in_flight.pop_front();
-  // The last conflict with each stream says it, once: the others follow from the same missing wait.
+  // Only the last conflict with each stream is reported: the others follow from the same missing
+  // wait.
   for (auto at = found.rbegin(); at != found.rend(); ++at) {
     const auto& [other, conflict] = *at;
     if (other->is_known_to(work->before)) continue;
@@ -234,7 +236,7 @@ void commit(Order& all, const StreamWorkRef& work) {
   renew_watch(all);
 }
 
-/// Accesses of host code, by hooks.
+/// Handles accesses of host code, reported by hooks.
 void host_accessed(std::uintptr_t address, std::size_t bytes, record::HostAccess access,
                    const void* behind) {
   if (simt::in_kernel()) return;
@@ -261,7 +263,7 @@ void host_accessed(std::uintptr_t address, std::size_t bytes, record::HostAccess
   Order& all = order();
   const std::lock_guard lock(all.mutex);
   if (access == record::HostAccess::atomic) {
-    // The host looks at a flag, or sets one: what else it has learned by that is not known.
+    // The host polls or sets a flag; what it synchronizes with is unknown.
     WorkClock learned;
     for (const StreamWorkRef& work : all.in_flight) {
       const bool shared = first_common(work->bytes.reads, {range}) != 0 ||
@@ -278,14 +280,14 @@ void host_accessed(std::uintptr_t address, std::size_t bytes, record::HostAccess
     StreamWork& work = **at;
     if (work.polls) continue;
     const Conflict conflict = conflict_of(work.bytes, mine);
-    // A kernel that polls may be told so by a plain write.
+    // A plain write may signal a kernel that polls.
     if (access == record::HostAccess::write && first_common(work.bytes.atomics, {range}) != 0) {
       continue;
     }
     if (conflict.address == 0) continue;
     report_host_too_early(work, conflict.address, conflict.first_writes,
                           access == record::HostAccess::write, behind, all.host_vain_wait);
-    // Told once; what else the host does too early follows from it.
+    // Reported once; further early accesses of the host follow from it.
     const WorkClock clock = work.before;
     host_knows(all, clock);
     return;
@@ -358,7 +360,7 @@ std::vector<StreamWorkRef> enqueue_nodes(cudaStream_t stream, const CUgraphExec_
   const std::lock_guard lock(all.mutex);
   Track* const track = track_of(all, stream);
   if (track == nullptr) return {};
-  all.other_streams = true;  // branches of a graph are like streams
+  all.other_streams = true;  // branches of a graph act as streams
   advance(all, *track);
   join(track->clock, last);
   const WorkClock begin = track->clock;
@@ -389,7 +391,7 @@ std::vector<StreamWorkRef> enqueue_nodes(cudaStream_t stream, const CUgraphExec_
     bool follows = false;
     std::size_t slot = 0;
     for (const std::size_t one : after[i]) {
-      if (one >= works.size()) continue;  // cannot be: nodes are sorted
+      if (one >= works.size()) continue;  // impossible, since nodes are sorted
       join(clock, works[one]->before);
       if (follows || continued[one]) continue;
       follows = continued[one] = true;
@@ -427,8 +429,7 @@ RunningWork::~RunningWork() {
   const std::lock_guard lock(all.mutex);
   if (work_->host_code) --all.callbacks;
   commit(all, work_);
-  // What the function of the host has told others is not known, unless it has only written memory
-  // that is watched.
+  // A host function may have signaled other threads, unless it has only written watched memory.
   const bool told = work_->host_code && (work_->signals || !work_->host_code_seen);
   if (work_->waits || told) host_knows(all, work_->before);
   if (work_->host_code) renew_watch(all);
@@ -464,7 +465,7 @@ void commit_work() {
 void work_copies(const void* to, const void* from, cudaMemcpyKind kind) {
   if (running == nullptr) return;
   const Allocation target = find(to), source = find(from);
-  // What no allocation holds is memory of the host, or a variable of the program.
+  // Memory outside of all allocations is host memory, or a variable of the program.
   const auto is_on_device = [](const Allocation& found, const void* memory, bool named) {
     if (found.begin != nullptr) return found.type == cudaMemoryTypeDevice;
     return named || record::find_memory(memory).bytes != 0;
@@ -539,7 +540,7 @@ void work_accesses(const LaunchConfig& config, const std::string& kernel, const 
   if (footprint != nullptr) {
     bytes = {footprint->ranges(record::Touch::read), footprint->ranges(record::Touch::write),
              footprint->ranges(record::Touch::atomic)};
-    // What is read and written atomically counts as the stronger of the two.
+    // Of several kinds of accesses to a byte the strongest counts.
     remove(bytes.reads, bytes.writes);
     remove(bytes.atomics, bytes.writes);
   }
@@ -603,7 +604,7 @@ void forget_stream(cudaStream_t stream) {
   if (at == all.tracks.end()) return;
   const Track& track = at->second;
   join(all.gone[track.device], track.clock);
-  if (track.blocking) {  // the default stream goes on waiting for it
+  if (track.blocking) {  // the default stream continues to wait for it
     for (auto& [key, other] : all.tracks) {
       if (other.legacy && other.device == track.device) join(other.clock, track.clock);
     }
@@ -626,8 +627,8 @@ void note_record(cudaEvent_t event, cudaStream_t stream, bool captured) {
 
 namespace {
 
-/// Notes a wait for an event that has not been recorded, which waits for nothing. Returns what to
-/// say of it.
+/// Notes a wait for an event that has not been recorded, which does not wait. Returns the text for
+/// reports.
 std::string note_vain_wait(EventState& state, const ProgramCall& call) {
   state.waited = true;
   state.wait = call;
@@ -647,7 +648,7 @@ void note_wait(cudaStream_t stream, cudaEvent_t event) {
   if (track == nullptr) return;
   EventState& state = all.events[event];
   if (event->shared != nullptr) {
-    // It may stand for work of other processes, which may have waited for any of this one's.
+    // It may represent work of other processes, which may have waited for any work of this one.
     for (const auto& [key, other] : all.tracks) join(track->clock, other.clock);
   } else if (!state.recorded) {
     track->vain_wait = note_vain_wait(state, call);

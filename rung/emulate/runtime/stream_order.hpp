@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order that streams, events and waits of the host give to work, by vector clocks: two pieces
-// of work that access the same bytes, one of them to write, and of which neither is ordered before
-// the other are a finding. The runtime itself does everything in the order of the calls.
+// Happens-before order of work by streams, events and host waits, with vector clocks: two unordered
+// pieces of work that access the same bytes, at least one writing, are a finding. The runtime
+// itself runs everything in call order.
 //
-// Each stream has a slot in the clocks, and so has each branch of a graph. The host is one agent,
-// whatever its threads: how they synchronize is not known.
+// Each stream has a slot in the clocks, and so has each branch of a graph. The host is a single
+// agent: synchronization among its threads is unknown.
 #pragma once
 
 #include <array>
@@ -21,20 +21,19 @@ struct CUgraphExec_st;
 
 namespace rung::cuda {
 
-/// By slot: how much of its work is known to be done.
+/// Number of the last completed work per slot.
 using WorkClock = std::vector<std::uint32_t>;
 
-/// A call of the program.
+/// A call by the program.
 struct ProgramCall {
-  std::string name;  // "cudaMemcpyAsync"; "": not known
-  // Behind the call, and behind the calls of the functions around it; null: `file` and `line` say
-  // where it is.
+  std::string name;  // "cudaMemcpyAsync"; "": unknown
+  // Return addresses of the call and of its callers; null: given by `file` and `line`.
   std::array<const void*, 4> code = {};
   const char* file = "";
   int line = 0;
 };
 
-/// Bytes that work accesses.
+/// Bytes accessed by work.
 struct WorkBytes {
   ByteRanges reads, writes, atomics;
   [[nodiscard]] bool empty() const { return reads.empty() && writes.empty() && atomics.empty(); }
@@ -43,24 +42,24 @@ struct WorkBytes {
 /// A piece of work of a stream, or a node of a launched graph.
 struct StreamWork : std::enable_shared_from_this<StreamWork> {
   std::size_t slot = 0;
-  std::uint32_t number = 0;  // within its slot, from 1
-  WorkClock before;          // what is done when it ends
+  std::uint32_t number = 0;  // in its slot, from 1
+  WorkClock before;          // what precedes its end
   ProgramCall call;
   std::string stream;  // "the default stream"
   bool default_stream = false;
   bool in_graph = false;
-  bool synchronous = false;  // by a call like cudaMemcpy, which may wait for it
-  bool waits = false;        // the call does
-  // Of a copy: its ends are pageable memory, which the call is done with when it returns.
+  bool synchronous = false;  // enqueued by a call like cudaMemcpy, which may wait for it
+  bool waits = false;        // the call waits
+  // For a copy: its ends are pageable memory, which the call has finished with when it returns.
   bool from_pageable = false, to_pageable = false;
-  std::string vain_wait;         // of its stream for an event that had not been recorded; "": none
-  bool polls = false;            // a kernel that has waited for others: for whom is not known
-  bool host_code = false;        // a function of the host
-  bool host_code_seen = false;   // it has hooks
-  bool signals = false;          // and may have told other threads of the host that it runs
-  std::uintptr_t stack_end = 0;  // of its own variables
+  std::string vain_wait;         // its stream's wait for an unrecorded event; "": none
+  bool polls = false;            // a kernel that has waited for unknown other work
+  bool host_code = false;        // a host function
+  bool host_code_seen = false;   // compiled with hooks
+  bool signals = false;          // it may have signaled other host threads
+  std::uintptr_t stack_end = 0;  // end of its own stack variables
   WorkBytes bytes;
-  // Of a kernel.
+  // For a kernel.
   std::string kernel;
   std::vector<Argument> arguments;
 
@@ -70,20 +69,20 @@ struct StreamWork : std::enable_shared_from_this<StreamWork> {
 };
 using StreamWorkRef = std::shared_ptr<StreamWork>;
 
-/// Returns whether the program's work is followed.
+/// Returns true if the program's work is tracked.
 bool follows_streams();
 
-/// Enqueues work; null where nobody follows it.
+/// Enqueues work; null if it is not tracked.
 StreamWorkRef enqueue_work(cudaStream_t stream, cudaGraphNodeType type);
-/// Enqueues the nodes of a graph. `last`: the clock of this graph's last launch, which this one
+/// Enqueues the nodes of a graph. `last`: the clock of this graph's previous launch, which this one
 /// follows.
 std::vector<StreamWorkRef> enqueue_nodes(cudaStream_t stream, const CUgraphExec_st& graph,
                                          WorkClock& last);
-/// Returns the call of the program that this thread is in.
+/// Returns the program's call that this thread executes.
 ProgramCall program_call();
 
-/// While it exists, what this thread does belongs to the work; its end looks for work that
-/// conflicts. Null: nothing changes.
+/// Attributes this thread's accesses to the work during its lifetime; its end checks for conflicts.
+/// Null: no effect.
 class RunningWork {
  public:
   explicit RunningWork(StreamWorkRef work);
@@ -96,22 +95,23 @@ class RunningWork {
   StreamWork* outer_;
 };
 
-/// The work that this thread runs reads or writes these bytes.
+/// Notes that the running work reads or writes these bytes.
 void work_reads(const void* memory, std::size_t bytes);
 void work_writes(const void* memory, std::size_t bytes);
-/// Looks now for work that conflicts with what the running work has accessed so far.
+/// Checks the accesses of the running work so far for conflicts.
 void commit_work();
-/// The work that this thread runs is a launch of this kernel; returns the bytes to fill in by
-/// work_accesses(), null where nobody asks.
+/// Notes that the running work is a launch of this kernel. Returns the footprint to fill in for
+/// work_accesses(); null if it is not needed.
 std::unique_ptr<simt::record::Footprint> begin_kernel_footprint();
 void work_accesses(const LaunchConfig& config, const std::string& kernel, const void* key,
                    const Closure& closure, const simt::record::Footprint* footprint);
-/// The work that this thread runs copies between these ends: decides whether its call waits.
+/// Notes that the running work copies between these addresses, which determines whether its call
+/// waits.
 void work_copies(const void* to, const void* from, cudaMemcpyKind kind);
-/// Likewise of a fill.
+/// Notes that the running work fills memory.
 void work_fills(const void* to);
 
-/// The host has waited for all work of a stream, or of a device.
+/// Notes that the host has waited for all work of a stream or a device.
 void host_waited_for_stream(cudaStream_t stream);
 void host_waited_for_device(int device);
 
@@ -119,37 +119,37 @@ void host_waited_for_device(int device);
 
 void note_stream(cudaStream_t stream);
 void forget_stream(cudaStream_t stream);
-/// `captured`: as a dependency within a graph.
+/// Notes a record of an event. `captured`: as a dependency in a graph.
 void note_record(cudaEvent_t event, cudaStream_t stream, bool captured);
 void note_wait(cudaStream_t stream, cudaEvent_t event);
-/// `by_query`: it was found to be reached.
+/// Notes a wait of the host for an event. `by_query`: cudaEventQuery has returned success.
 void note_host_wait(cudaEvent_t event, bool by_query);
 void forget_event(cudaEvent_t event);
-/// Reports events that were waited for and never recorded; at the program's end.
+/// Reports events that were waited for and never recorded, at the program's end.
 void report_unrecorded_events();
 
 // --- memory ---
 
-/// cudaMallocAsync has given memory out in the order of a stream.
+/// Notes memory allocated by cudaMallocAsync in stream order.
 void note_allocation(const void* memory, std::size_t bytes, cudaStream_t stream);
-/// The host frees memory by a call that does not wait for work.
+/// Notes memory freed by a host call that does not wait for work.
 void note_free(const void* memory, std::size_t bytes);
-/// The memory is gone.
+/// Forgets memory that no longer exists.
 void forget_bytes(const void* memory, std::size_t bytes);
 
 // --- in stream_report.cpp ---
 
-/// Two pieces of work that are not ordered; `later` was enqueued later.
+/// Reports two unordered pieces of work; `later` was enqueued later.
 void report_unordered(const StreamWork& earlier, const StreamWork& later, std::uintptr_t address,
                       bool earlier_writes, bool later_writes);
-/// An access of host code while work is in flight; `vain_wait` as of StreamWork.
+/// Reports a host access while work is in flight; `vain_wait` as in StreamWork.
 void report_host_too_early(const StreamWork& earlier, std::uintptr_t address, bool earlier_writes,
                            bool writes, const void* behind, const std::string& vain_wait);
-/// A call of the host that frees memory while work that accesses it is in flight.
+/// Reports a host call that frees memory while work in flight accesses it.
 void report_freed_in_flight(const StreamWork& earlier, std::uintptr_t address,
                             const ProgramCall& call);
 void report_unrecorded_event(const ProgramCall& wait);
-/// Returns "file:line"; "" where it is not known.
+/// Returns "file:line"; "" if unknown.
 std::string place_of(const ProgramCall& call);
 
 }  // namespace rung::cuda

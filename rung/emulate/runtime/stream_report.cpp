@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Findings about work that is not ordered: which bytes, both calls of the host, and the call that
-// would order them.
+// Findings about unordered work: the bytes, both calls of the host, and the call that would order
+// them.
 #include <cstdlib>
 #include <utility>
 
@@ -30,14 +30,14 @@ std::string line_of(const SourcePlace& place) {
   return place.line == 0 ? "it" : "line " + std::to_string(place.line);
 }
 
-/// Returns "cudaMemcpyAsync in the default stream".
+/// Formats work: "cudaMemcpyAsync in the default stream".
 std::string name_of(const StreamWork& work) {
   std::string text = work.call.name.empty() ? "work" : work.call.name;
   if (work.host_code) text = "the function of " + text;
   return text + " in " + work.stream;
 }
 
-/// Describes the byte, by the argument of a kernel that points there if there is one.
+/// Describes the byte, by a kernel argument that points to it if there is one.
 void describe(Finding& finding, std::uintptr_t address, const StreamWork* work) {
   const auto* const byte = reinterpret_cast<const char*>(address);
   const record::Memory memory = record::find_memory(byte);
@@ -109,7 +109,7 @@ std::string order_of(const StreamWork& earlier, const StreamWork& later, const S
                                : "");
 }
 
-/// Returns a finding at `second`, whose other line is `first`.
+/// Returns a finding at `second` with `first` as its other line.
 Finding found_between(const SourcePlace& first, const SourcePlace& second) {
   Finding finding;
   finding.kind = Kind::stream_order;
@@ -127,7 +127,7 @@ std::string place_of(const ProgramCall& call) {
   for (const void* const code : call.code) {
     if (code == nullptr) break;
     std::string line = simt::source_line(static_cast<const char*>(code) - 1);
-    // A template of our headers is called by the program.
+    // A template of our headers: the program's call is reported instead.
     const bool ours = line.find("rung/emulate/include/") != std::string::npos;
     if (place.empty() || !ours) place = std::move(line);
     if (!ours) break;

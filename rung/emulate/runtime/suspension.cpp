@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Suspends recording while a thread copies or destroys parameters, which no thread of a chip does.
+// Suspends recording while a thread copies or destroys parameters, which threads of a chip never
+// do.
 #include <utility>
 
 #pragma GCC visibility push(default)
@@ -11,8 +12,8 @@
 namespace rung::cuda {
 namespace {
 
-// Where the running thread stood in its warp's list. No other thread runs on this CPU thread until
-// recording is resumed, since copies do not synchronize.
+// The running thread's position in its warp's list. No other thread runs on this OS thread until
+// recording resumes, since copies do not synchronize.
 thread_local simt::record::Step* suspended = nullptr;
 
 }  // namespace

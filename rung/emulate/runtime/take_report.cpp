@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reports in the middle of a program: for a host program that hands on what each launch has done,
-// as the worker of the Python package does (python/rung/cuda/worker.cpp).
+// Reports in the middle of a program, for host programs that report each launch, as the worker of
+// the Python package does (python/rung/cuda/worker.cpp).
 #include <string>
 
 #include "rung/emulate/runtime/advise.hpp"
@@ -10,7 +10,7 @@
 
 #define RUNG_EXPORTED extern "C" __attribute__((visibility("default")))
 
-/// Returns a JSON object with the findings and the counters of kernels since the last call or the
+/// Returns a JSON object with the findings and counters of kernels since the last call or the
 /// program's begin; valid until the next call. `counters`: whether to count from now on.
 /// "partly_recorded" counts from the program's begin.
 RUNG_EXPORTED const char* rung_emulate_take_report(int counters) {
@@ -24,13 +24,12 @@ RUNG_EXPORTED const char* rung_emulate_take_report(int counters) {
   return text.c_str();
 }
 
-/// Sets which launches are checked from now on, in the words of `rung emulate --checks`.
+/// Selects the launches checked from now on, in the syntax of `rung emulate --checks`.
 RUNG_EXPORTED void rung_emulate_set_checks(const char* launches) {
   rung::cuda::set_recorded_launches(launches);
 }
 
-/// Lets launches run again after one that failed; memory keeps its contents, which a GPU's would
-/// not.
+/// Allows launches after a failed one; memory keeps its contents, unlike on a GPU.
 RUNG_EXPORTED void rung_emulate_recover() {
   rung::cuda::set_device_failure(cudaSuccess);
   cudaGetLastError();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads that run tasks, and the waits between them.
+// Threads that run tasks, and waits between them.
 #include "rung/emulate/runtime/tasks.hpp"
 
 #include <pthread.h>
@@ -24,12 +24,12 @@
 namespace rung::cuda {
 namespace {
 
-constexpr useconds_t nap = 200;  // microseconds, between two looks
-/// Rounds of vain looks while the host waits, after which a wait is endless: where no other thread
-/// could write, and where a thread that sleeps might.
+constexpr useconds_t nap = 200;  // microseconds between polls
+/// Rounds of unsuccessful polls while the host waits, after which a wait is a deadlock: if no other
+/// thread could write, and if a sleeping thread might.
 constexpr int rounds_alone = 50;
 constexpr int rounds_beside_others = 50000;
-// OS threads take over the name of the thread that starts them: a kernel's have it, too.
+// OS threads inherit the name of the thread that starts them, including a kernel's.
 constexpr const char* runner_name = "rung-runner";
 
 struct Runner {
@@ -38,16 +38,17 @@ struct Runner {
 };
 
 struct Engine {
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;  // guards the members below
   std::condition_variable changed;
   std::vector<TaskRef> unfinished;
   std::vector<Runner*> idle;
-  int blocked = 0;  // threads of the host that wait here
+  int blocked = 0;  // host threads that wait here
   std::atomic<bool> ending{false};
   bool processes = false;
-  int rounds = 0;                // in which all running tasks looked in vain while the host waited
-  bool alone = false;            // there were no other threads that could have written
-  std::set<const Task*> looked;  // tasks that have looked in this round
+  // Rounds in which all running tasks polled without a change while the host waited.
+  int rounds = 0;
+  bool alone = false;            // no other thread could have written
+  std::set<const Task*> looked;  // tasks that have polled in this round
   cudaError_t late = cudaSuccess;  // error of a task whose call has returned
 
   std::atomic<int> count{0};  // unfinished tasks, readable without the lock
@@ -60,7 +61,7 @@ struct Engine {
     changed.notify_all();
   }
 };
-Engine* the_engine = new Engine;  // never destroyed: kernels may still look when the process ends
+Engine* the_engine = new Engine;  // never destroyed: kernels may still poll when the process ends
 Engine& engine() { return *the_engine; }
 
 thread_local Task* mine = nullptr;
@@ -127,7 +128,7 @@ void run_tasks(Runner* self) {
   }
 }
 
-/// Other threads of the program, without those of the runtime and those that wait.
+/// Other threads of the program, without the runtime's and those that wait.
 enum class Others { none, sleeping, running };
 Others other_threads(int blocked) {
   int sleeping = -blocked;
@@ -144,15 +145,15 @@ Others other_threads(int blocked) {
   return sleeping > 0 ? Others::sleeping : Others::none;
 }
 
-/// Notes that all running tasks have looked in vain once more. Returns whether nobody will ever
-/// write.
+/// Notes that all running tasks have polled once more without a change. Returns true if no write
+/// can ever follow.
 bool is_endless(Engine& all) {
   if (all.processes) return false;
   if (++all.rounds == 1) all.alone = false;
   if (all.rounds % rounds_alone != 0) return false;
   const Others others = other_threads(all.blocked);
   if (others == Others::running) all.rounds = 0;
-  // The last of the others may have written and ended since the kernels looked: they look again.
+  // The last other thread may have written and ended since the kernels polled: they poll again.
   if (others == Others::none) return std::exchange(all.alone, true);
   all.alone = false;
   return all.rounds > rounds_beside_others;
@@ -160,10 +161,11 @@ bool is_endless(Engine& all) {
 
 cudaError_t take_late(Engine& all) { return std::exchange(all.late, cudaSuccess); }
 
-/// Kernels, and functions that a stream calls, do not wait here: they would wait for themselves.
+/// Returns true in kernels and stream callbacks, which must not wait here: they would wait for
+/// themselves.
 bool within_task() { return mine != nullptr || simt::in_kernel(); }
 
-/// Waits like the host, and so is no help to any kernel.
+/// Waits as the host does, during which it cannot write for a kernel.
 template <class Condition>
 cudaError_t block_until(Condition condition) {
   Engine& all = engine();
@@ -248,7 +250,7 @@ bool keep_looking(const void* task) {
       }
     }
   }
-  while (all.ending) {  // the process ends around it
+  while (all.ending) {  // the process ends
     self->stands = true;
     pause();
   }
@@ -267,7 +269,7 @@ void stop_tasks() {
     });
   };
   while (at_work()) usleep(nap);
-  usleep(10 * nap);  // the other threads of a kernel of which one stands
+  usleep(10 * nap);  // other threads of a suspended kernel
 }
 
 bool pass_signal(int signal) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work that has not ended when the call that enqueued it returns: a kernel that waits for what the
-// host does next, and all that is enqueued behind it. Everything else is done by the call.
+// Work that is pending when the call that enqueued it returns: a kernel that waits for the host's
+// next action, and all work enqueued behind it. Everything else completes in the call.
 //
 // A kernel that may have to wait runs on an OS thread of the runtime, and the host's call waits for
-// it. Where all of the kernel's threads look at memory in vain it is let loose: the call returns,
-// the kernel goes on looking. It is a deadlock only when the host waits for it as well.
+// it. If all of the kernel's threads poll memory without a change, it is detached: the call returns
+// while the kernel continues to poll. It is a deadlock only if the host waits for it as well.
 #pragma once
 
 #include <atomic>
@@ -23,38 +23,38 @@ struct Task {
   int device = 0;
   cudaError_t error = cudaSuccess;
   bool started = false;
-  bool loose = false;  // it has waited in vain, so that nobody waits for it unasked
+  bool loose = false;  // detached after an unsuccessful wait: only explicit calls wait for it
   std::atomic<bool> done{false};
-  std::atomic<bool> stands{false};  // for ever: the process ends
+  std::atomic<bool> stands{false};  // suspended forever: the process ends
 };
 using TaskRef = std::shared_ptr<Task>;
 
-/// Starts it when the tasks before it are done.
+/// Starts a task when its predecessors are complete.
 TaskRef start_task(std::function<cudaError_t()> run, std::vector<TaskRef> after, int device);
-/// Waits until it is done or let loose; for the call that enqueues it.
+/// Waits until the task is complete or detached; for the call that enqueues it.
 void await_or_leave(const TaskRef& task);
-/// Waits until it is done, on behalf of the host. Returns its error, unless that was reported
-/// before.
+/// Waits on behalf of the host until the task is complete. Returns its error, unless that was
+/// reported before.
 cudaError_t await_task(const TaskRef& task);
-/// Waits until all tasks of the device are done.
+/// Waits until all tasks of the device are complete.
 cudaError_t await_device(int device);
-/// Returns whether any task is not done. Cheap.
+/// Returns true if any task is incomplete. Cheap.
 bool any_task();
-/// Counts memory that the host, or another process, may write while a kernel runs: +1, -1.
+/// Adjusts the count of memory that the host or another process may write during a kernel: +1, -1.
 void note_visible_memory(int change);
-/// Notes that other processes may change memory: a wait for them is no deadlock.
+/// Notes that other processes may change memory: a wait for them is not a deadlock.
 void note_other_processes();
-/// Returns whether a kernel that is launched now may have to wait for the host. `streams`: there
-/// are others than the default one.
+/// Returns true if a kernel launched now may have to wait for the host. `streams`: streams other
+/// than the default one exist.
 bool may_wait_for_host(bool streams);
 
-/// Returns the task that this thread runs; null where there is none.
+/// Returns the task that this thread runs; null if there is none.
 Task* running_task();
-/// Called by a kernel whose threads all look in vain. Returns whether it shall go on.
+/// Called by a kernel whose threads all poll without a change. Returns true if it should continue.
 bool keep_looking(const void* task);
-/// Ends tasks with the process: every task is done, or stands still, when this returns.
+/// Ends tasks with the process: on return, every task is complete or suspended.
 void stop_tasks();
-/// Passes a signal that came to another thread to the one that runs a kernel, if there is one.
+/// Forwards a signal that reached another thread to the one that runs a kernel, if there is one.
 bool pass_signal(int signal);
 
 }  // namespace rung::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encodes tensor maps, and finds the driver's functions for programs.
+// Encodes tensor maps, and looks up driver functions for programs.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -21,7 +21,7 @@ struct Element {
   DType dtype;
   std::uint8_t bytes;
 };
-// Unsigned words go by the signed type: copies, sums and bits are the same.
+// Unsigned types map to the signed ones: copies, sums and bit operations are equal.
 constexpr Element elements[] = {{CU_TENSOR_MAP_DATA_TYPE_UINT8, DType::u8, 1},
                                 {CU_TENSOR_MAP_DATA_TYPE_UINT16, DType::u16, 2},
                                 {CU_TENSOR_MAP_DATA_TYPE_UINT32, DType::i32, 4},
@@ -36,11 +36,11 @@ constexpr Element elements[] = {{CU_TENSOR_MAP_DATA_TYPE_UINT8, DType::u8, 1},
                                 {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, DType::f32, 4},
                                 {CU_TENSOR_MAP_DATA_TYPE_TFLOAT32_FTZ, DType::f32, 4}};
 
-/// The bits of a 16-byte chunk's number that the copy engine permutes.
+/// Bits of a 16-byte chunk's number that the swizzle permutes.
 constexpr std::uint8_t swizzle_chunks[] = {0, 0x10, 0x30, 0x70};
 
-/// Fields of the tensor that both kinds of maps have. The map lists axes from the innermost, the
-/// simulator has that last.
+/// Common parameters of both kinds of maps. CUDA lists axes from the innermost, the simulator lists
+/// it last.
 struct Tensor {
   CUtensorMapDataType type;
   cuuint32_t rank;
@@ -87,7 +87,7 @@ CUresult describe(const CUtensorMap* map, const Tensor& tensor,
   return CUDA_SUCCESS;
 }
 
-/// Writes the map, unless rows of this many elements do not fit the swizzle.
+/// Writes the map, unless rows of this many elements do not fit in the swizzle.
 CUresult encode(CUtensorMap* map, const rung::simt::TensorMapFields& fields,
                 cuuint32_t elements_a_row, CUtensorMapSwizzle swizzle) {
   const std::uint32_t row = elements_a_row * fields.element_bytes;

@@ -16,7 +16,7 @@ struct Texture {
   const char* data;
   long long width, height, depth;  // 1 along missing axes
   std::size_t row, slice;
-  std::vector<Texture> smaller;  // the further levels of a mipmapped array
+  std::vector<Texture> smaller;  // further levels of a mipmapped array
 };
 struct Surface {
   cudaArray* array;

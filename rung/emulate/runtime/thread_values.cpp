@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Evaluates expressions of the source for one thread. Unknown expressions have no value.
+// Evaluates source expressions for one thread. Unknown expressions have no value.
 #include "rung/emulate/runtime/thread_values.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using emulate::Token;
 using emulate::TokenKind;
 using emulate::TokenStream;
 
-constexpr int max_depth = 8;  // nesting of variables that are set from variables
+constexpr int max_depth = 8;  // nesting depth of variables initialized from variables
 
 bool is_builtin(std::string_view name) {
   return name == "threadIdx" || name == "blockIdx" || name == "blockDim" || name == "gridDim";
@@ -39,7 +39,8 @@ bool is_unsigned_type(std::string_view name) {
 
 }  // namespace
 
-/// sum := product {(+|-) product}; product := unary {(*|/|%) unary}; unary := [-|+] primary.
+/// Recursive-descent parser: sum := product {(+|-) product}; product := unary {(*|/|%) unary};
+/// unary := [-|+] primary.
 class ThreadValues::Parser {
  public:
   Parser(const ThreadValues& values, TokenRange range, int depth)
@@ -112,13 +113,13 @@ class ThreadValues::Parser {
       at_ += 2;
       return values_.builtin(token.text, tokens_[at_ - 1].text);
     }
-    // Reads a call, an element or a member.
+    // A call, an element or a member.
     if (next_is("(") || next_is("[") || next_is(".") || next_is("->") || next_is("::")) {
       return std::nullopt;
     }
     return values_.value_of(token.text, depth_);
   }
-  /// Reads (sum), or a cast in front of a unary expression.
+  /// Parses (sum), or a cast before a unary expression.
   Value bracketed() {
     const std::size_t close = tokens_.closing(at_);
     if (close >= end_) return std::nullopt;
@@ -150,12 +151,13 @@ std::optional<bool> ThreadValues::truth(TokenRange range) const {
   while (tokens_[range.begin].is("(") && tokens_.closing(range.begin) + 1 == range.end) {
     range = {range.begin + 1, range.end - 1};
   }
-  // The operator that binds least, outside of brackets.
+  // The operator of lowest precedence outside of brackets.
   for (const char* symbol : {"||", "&&"}) {
     std::optional<bool> all;
     bool split = false, unknown = false;
     std::size_t begin = range.begin;
-    const bool decides = std::string_view(symbol) == "||";  // one true operand, or one false
+    // One true operand decides ||, one false operand &&.
+    const bool decides = std::string_view(symbol) == "||";
     const auto take = [&](std::size_t end) {
       const auto part = truth({begin, end});
       unknown |= !part.has_value();
@@ -213,7 +215,7 @@ std::optional<std::int64_t> ThreadValues::builtin(std::string_view name,
   return std::nullopt;
 }
 
-/// Returns the first token of the statement or parameter around this one, or of the loop's head.
+/// Returns the first token of the statement, parameter, or loop head that contains this one.
 std::size_t ThreadValues::statement_begin(std::size_t token) const {
   while (token > 0) {
     const Token& before = tokens_[token - 1];
@@ -268,7 +270,7 @@ ThreadValues::Variable ThreadValues::variable(std::string_view name) const {
     found.stepped |= lowered || compound || twice(i + 1, "+") || (i >= 2 && twice(i - 2, "+")) ||
                      (next.is("<<") && tokens_[i + 2].is("=")) ||
                      (next.is(">>") && tokens_[i + 2].is("="));
-    // Its address is taken, so that it may be set anywhere.
+    // Its address is taken, so it may be assigned anywhere.
     found.stepped |= tokens_[i - 1].is("&") && (tokens_[i - 2].is("(") || tokens_[i - 2].is(","));
     if (next.is("=")) found.values.push_back({i + 2, value_end(i + 2)});
     const std::size_t first = statement_begin(i);
@@ -305,7 +307,7 @@ std::optional<std::int64_t> ThreadValues::value_of(std::string_view name, int de
   return std::nullopt;
 }
 
-/// Returns the arguments that calls pass for a parameter of the function, with their callers.
+/// Returns the arguments that calls pass for a parameter of the function, with the callers.
 std::vector<std::pair<const Function*, TokenRange>> ThreadValues::passed(
     std::string_view name) const {
   std::vector<std::pair<const Function*, TokenRange>> list;
@@ -325,7 +327,7 @@ std::vector<std::pair<const Function*, TokenRange>> ThreadValues::passed(
   return list;
 }
 
-/// A parameter of a function that the kernel calls has the value that all calls pass.
+/// Returns the value that all calls pass for a parameter of a function called by the kernel.
 std::optional<std::int64_t> ThreadValues::value_passed(std::string_view name, int depth) const {
   std::optional<std::int64_t> common;
   for (const auto& [caller, argument] : passed(name)) {
@@ -336,7 +338,7 @@ std::optional<std::int64_t> ThreadValues::value_passed(std::string_view name, in
   return common;
 }
 
-/// const or constexpr variables outside of the function.
+/// Returns the value of a const or constexpr variable outside of the function.
 std::optional<std::int64_t> ThreadValues::constant(std::string_view name, int depth) const {
   std::optional<std::int64_t> found;
   for (std::size_t i = 1; i + 2 < tokens_.size(); ++i) {

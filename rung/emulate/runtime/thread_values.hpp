@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a kernel's expressions for the one thread that a finding names, as far as the source
-// tells: literals, the launch's integers, thread and block indices, variables that are set once.
+// Values of a kernel's expressions for the thread of a finding, as far as the source shows:
+// literals, integer launch arguments, thread and block indices, variables assigned once.
 #pragma once
 
 #include <cstddef>
@@ -22,37 +22,37 @@ struct TokenRange {
 
 class ThreadValues {
  public:
-  /// `function` holds the access; it may be one that the kernel calls.
+  /// Constructs an evaluator. `function` contains the access; the kernel may call it.
   ThreadValues(const SourceTree& tree, const Function& function,
                const simt::record::Finding& finding);
 
-  /// Returns the value of an expression, without wrap-around; nullopt where it is not known.
+  /// Returns the value of an expression, without wrap-around; nullopt if unknown.
   [[nodiscard]] std::optional<std::int64_t> value(TokenRange range) const;
-  /// Returns whether a condition holds, with &&, || and !; nullopt where that is not known.
+  /// Returns the truth of a condition with &&, || and !; nullopt if unknown.
   [[nodiscard]] std::optional<bool> truth(TokenRange range) const;
-  /// Returns the values that a variable is set to, by the tokens of each.
+  /// Returns the token ranges of the values assigned to a variable.
   [[nodiscard]] std::vector<TokenRange> settings(std::string_view name) const {
     return variable(name).values;
   }
-  /// Returns whether the expression subtracts, or has a variable that is set by subtracting.
+  /// Returns true if the expression subtracts, or contains a variable assigned by a subtraction.
   [[nodiscard]] bool may_be_negative(TokenRange range) const;
-  /// Returns whether the expression adds, or has a variable that is set by adding to something else
-  /// than the thread's own index.
+  /// Returns true if the expression adds, or contains a variable assigned by an addition to
+  /// something other than the thread's own index.
   [[nodiscard]] bool may_grow(TokenRange range) const;
-  /// Returns whether the expression is of an unsigned type: it wraps instead of being negative.
+  /// Returns true if the expression has an unsigned type: it wraps instead of being negative.
   [[nodiscard]] bool is_unsigned(TokenRange range) const;
-  /// Returns whether no variable stands in the expression, parameters of the kernel apart.
+  /// Returns true if the expression contains no variable other than kernel parameters.
   [[nodiscard]] bool is_uniform(TokenRange range) const;
-  /// Returns the value that a loop gives its variable at first: the initializer's tokens.
+  /// Returns the initializer's tokens of a loop variable.
   [[nodiscard]] std::optional<TokenRange> first_value(std::string_view variable,
                                                       const Statement& loop) const;
 
  private:
   struct Variable {
-    std::vector<TokenRange> values;  // values that it is set to
+    std::vector<TokenRange> values;  // assigned values
     bool stepped = false;            // changed by ++, += ...
     bool lowered = false;            // changed by -- or -=
-    bool is_unsigned = false;        // declared as unsigned
+    bool is_unsigned = false;        // declared unsigned
     bool deduced = false;            // declared auto
   };
   class Parser;

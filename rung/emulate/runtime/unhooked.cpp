@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that exist twice. A program's files fill this table before it begins
+// Table of functions with two versions, filled by a program's files before it begins
 // (rung/emulate/unhooked.cpp).
 #include "rung/emulate/runtime/unhooked.hpp"
 

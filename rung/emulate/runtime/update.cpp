@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statements that read, change and write one element, and the atomic functions that do the same.
+// Statements that read, modify and write one element, and the equivalent atomic functions.
 #include <algorithm>
 
 #include "rung/emulate/brackets.hpp"
@@ -24,7 +24,7 @@ bool alike(const TokenStream& tokens, Range a, Range b) {
   return a.size() != 0;
 }
 
-/// Returns the first token of that text that is in no bracket; range.end: there is none.
+/// Returns the first token of that text outside of brackets; range.end if there is none.
 std::size_t top_level(const TokenStream& tokens, Range range, std::string_view text) {
   for (std::size_t i = range.begin; i < range.end; ++i) {
     if (tokens[i].is(text)) return i;
@@ -55,7 +55,7 @@ const char* extremum(std::string_view word) {
   return nullptr;
 }
 
-/// Reads the operand from `target = value`, `value` being target + operand, operand + target,
+/// Parses the operand of `target = value`, where `value` is target + operand, operand + target,
 /// max(target, operand) or target > operand ? target : operand.
 bool read_value(const SourceTree& tree, Range target, Range value, Update& update) {
   const TokenStream& tokens = tree.tokens();
@@ -114,7 +114,7 @@ const Statement* comparison(const SourceTree& tree, const Statement& one, Range 
   return nullptr;
 }
 
-/// Returns the statement in front, in the same block, that reads the element into this variable.
+/// Returns the preceding statement in the same block that reads the element into this variable.
 const Statement* load_of(const SourceTree& tree, const Statement& one, Range target,
                          std::string_view variable) {
   const TokenStream& tokens = tree.tokens();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handles of memory: queries, and those that go to other processes as descriptors.
+// Memory handles: queries, and export to other processes as descriptors.
 #include <fcntl.h>
 
 #include "rung/emulate/runtime/devices.hpp"
@@ -10,7 +10,7 @@ using namespace rung::cuda;  // NOLINT: its implementation
 
 namespace {
 
-/// Returns the mapping that holds the address; null where none does.
+/// Returns the mapping that contains the address; null if there is none.
 const Mapping* mapping_of(char* address) {
   auto after = space().mapped.upper_bound(address);
   if (after == space().mapped.begin()) return nullptr;

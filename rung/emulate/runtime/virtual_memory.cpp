@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual memory management: ranges of addresses, memory, and mappings of the one to the other.
-// Until access to it is set, nobody may touch mapped memory.
+// Virtual memory management: address ranges, physical memory, and mappings between them. Mapped
+// memory is inaccessible until access is set.
 #include "rung/emulate/runtime/virtual_memory.hpp"
 
 #include <sys/mman.h>
@@ -17,7 +17,7 @@ namespace {
 bool is_whole(std::size_t bytes) { return bytes != 0 && bytes % granularity == 0; }
 char* at(CUdeviceptr address) { return reinterpret_cast<char*>(address); }
 
-/// Reserves addresses that nobody may touch, in place of their contents.
+/// Replaces the contents of an address range by an inaccessible reservation.
 bool close_off(char* begin, std::size_t bytes) {
   return mmap(begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
               0) != MAP_FAILED;
@@ -28,7 +28,7 @@ bool is_good(const CUmemAllocationProp* given) {
          given->location.type == CU_MEM_LOCATION_TYPE_DEVICE && is_device(given->location.id);
 }
 
-/// Calls f for each mapping of the range; returns false where it does not consist of whole
+/// Calls f for each mapping of the range; returns false if the range does not consist of whole
 /// mappings.
 template <class F>
 bool for_mappings(char* begin, std::size_t bytes, F f) {
@@ -46,7 +46,8 @@ bool for_mappings(char* begin, std::size_t bytes, F f) {
   return true;
 }
 
-/// Opens the pages to the host and to copies, as far as the mapping's devices may access them.
+/// Makes the pages accessible to the host and to copies, as far as the mapping's devices may access
+/// them.
 bool show(char* begin, const Mapping& one) {
   if (one.access.readers == 0) return close_off(begin, one.bytes);
   const int how = one.access.writers != 0 ? PROT_READ | PROT_WRITE : PROT_READ;
@@ -88,7 +89,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t bytes, size_t alignmen
   alignment = std::max(alignment, granularity);
   constexpr int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
   const std::lock_guard lock(space().mutex);
-  // The requested address is used where it is free; otherwise any is.
+  // Uses the requested address if it is free, else any.
   if (wanted != 0 && wanted % alignment == 0) {
     void* there = mmap(at(wanted), bytes, PROT_NONE, how | MAP_FIXED_NOREPLACE, -1, 0);
     if (there == at(wanted)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual memory management: ranges of addresses, memory, and the mappings between them.
+// Virtual memory management: address ranges, physical memory, and mappings between them.
 #pragma once
 
 #include <unistd.h>
@@ -17,20 +17,20 @@
 
 namespace rung::cuda {
 
-/// The granularity of sizes and addresses.
+/// Granularity of sizes and addresses.
 inline constexpr std::size_t granularity = std::size_t{2} << 20;
 
-/// Memory, which lives as long as a handle or a mapping refers to it.
+/// Physical memory, alive while a handle or a mapping refers to it.
 struct Physical {
   int block = -1;
   std::size_t bytes = 0;
   CUmemAllocationProp properties{};
   bool imported = false;
-  // Mapped at another place, now or before, or by another process: its writers are not known.
+  // Mapped at another address, now or before, or by another process: its writers are unknown.
   bool known_elsewhere = false;
   bool mapped_before = false;
 
-  /// Marks it as known elsewhere, and with it all of its mappings.
+  /// Marks it and all its mappings as known elsewhere.
   void tell();
 
   Physical() = default;

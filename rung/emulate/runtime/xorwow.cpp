@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Skipping ahead in XORWOW. One step is linear over the 160 bits of its state: n steps are the n-th
-// power of a 160 x 160 matrix, made of its squares.
+// Skip-ahead for XORWOW. A step is linear over the 160 bits of the state: n steps are the n-th
+// power of a 160 x 160 matrix, computed from its repeated squares.
 #include <array>
 #include <mutex>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int bits = 160;
 using XorwowState = std::array<unsigned, 5>;
-/// Column i is the state that follows from one with only bit i set.
+/// Column i is the successor of the state with only bit i set.
 using Matrix = std::array<XorwowState, bits>;
 
 XorwowState advanced(const Matrix& matrix, const XorwowState& state) {
@@ -48,7 +48,7 @@ const Matrix& step(int power) {
   static std::mutex mutex;
   static auto& known = *new std::vector<Matrix>;
   const std::lock_guard lock(mutex);
-  if (known.capacity() == 0) known.reserve(160);  // references stay good
+  if (known.capacity() == 0) known.reserve(160);  // keeps references valid
   while (static_cast<int>(known.size()) <= power) {
     if (known.empty()) {
       known.push_back(one_step());

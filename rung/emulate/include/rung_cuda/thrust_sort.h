@@ -107,8 +107,8 @@ struct rung_reduce_by_key {
   }
 };
 
-/// Counts, per value, the elements of a sorted range before it; `with_equal`:
-/// including equal ones.
+/// Counts, per value, the elements of a sorted range before it; `with_equal`: including equal
+/// ones.
 template <bool with_equal>
 struct rung_bound {
   template <class P, class In, class Values, class Out, class Less = std::less<>>
