@@ -47,8 +47,8 @@ struct Engine {
   bool processes = false;
   // Rounds in which all running tasks polled without a change while the host waited.
   int rounds = 0;
-  bool alone = false;            // no other thread could have written
-  std::set<const Task*> looked;  // tasks that have polled in this round
+  bool alone = false;              // no other thread could have written
+  std::set<const Task*> looked;    // tasks that have polled in this round
   cudaError_t late = cudaSuccess;  // error of a task whose call has returned
 
   std::atomic<int> count{0};  // unfinished tasks, readable without the lock
