@@ -44,7 +44,7 @@ void put(std::string& to, std::uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) to += static_cast<char>(value >> 8 * i & 0xff);
 }
 
-/// What a file's header and its entry in the directory have in common.
+/// Returns the common part of a file's header and its entry in the directory.
 std::string attributes(std::string_view name, std::string_view content) {
   std::string made;
   put(made, 20, 2);    // version
@@ -77,7 +77,7 @@ std::string npy_header(std::string_view type, const rung::Extents& shape) {
   return made + text;
 }
 
-/// What a checkpoint holds: a name, a header, and memory on the host that is written or read.
+/// An item of a checkpoint: a name, a header, and host memory that is written or read.
 struct Item {
   std::string name;
   std::string header;

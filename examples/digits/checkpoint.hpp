@@ -14,7 +14,7 @@
 
 namespace digits {
 
-/// Where a run stands, and what it was started with.
+/// Progress of a run, and its settings.
 struct Progress {
   std::int64_t epoch = 0;  // done
   std::int64_t step = 0;   // of the optimizer, done

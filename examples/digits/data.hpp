@@ -21,7 +21,7 @@ struct Images {
 
   [[nodiscard]] std::int64_t count() const { return static_cast<std::int64_t>(labels.size()); }
   [[nodiscard]] std::int64_t size() const { return edge * edge; }  // of an image
-  /// Of images in batches of n: n x 1 x edge x edge.
+  /// Returns the shape of a batch of n images: n x 1 x edge x edge.
   [[nodiscard]] rung::Extents shape(std::int64_t n) const { return {n, 1, edge, edge}; }
 };
 
@@ -34,7 +34,7 @@ struct Split {
 /// tools/digits_data.py writes them. Throws rung::Error for what is anything else.
 Split load(const std::string& folder, const std::string& name);
 
-/// How pixels come to have a mean of 0 and a variance of 1 over the training images.
+/// Normalization of pixels to mean 0 and variance 1 over the training images.
 struct Scale {
   float mean = 0;
   float factor = 1;

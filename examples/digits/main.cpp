@@ -26,7 +26,7 @@ namespace {
 using rung::Context;
 using rung::TensorRef;
 
-/// What a model is trained with unless the command line says otherwise.
+/// Defaults of a model's training.
 struct Recipe {
   const char* model;
   rung::LossKind loss;
@@ -64,7 +64,7 @@ void show_progress(const char* what, std::int64_t done, std::int64_t of) {
   if (done == of) std::fputs("\r\033[K", stderr);
 }
 
-/// Where the time of the steps goes: every part is waited for.
+/// Profile of the training steps; waits for each part.
 class Profile final : public Watch {
  public:
   void before(Context& context) override {
@@ -103,7 +103,7 @@ struct Test {
   std::vector<std::int64_t> confusion = std::vector<std::int64_t>(classes * classes);
 };
 
-/// Of n x 10 outputs: where the largest of each row is.
+/// Returns the index of the largest of each row of n x 10 outputs.
 std::vector<std::int64_t> predictions(Context& context, const TensorRef& outputs) {
   const std::int64_t n = outputs.shape[0];
   const rung::Tensor best(rung::DType::i64, {n}, context.device());
@@ -185,7 +185,7 @@ class Run {
     return made;
   }
 
-  /// What a picture shows, the outputs too.
+  /// Prints the digit that a picture shows, with the outputs.
   void read(const std::string& path) {
     OnDevice picture;
     picture.upload(read_picture(path, split_.train.edge), progress_.scale, context_);

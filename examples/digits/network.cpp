@@ -15,7 +15,7 @@ using rung::Extents;
 using rung::Tensor;
 using rung::TensorRef;
 
-/// Of the rungs of gemm on a CPU this one adds in the same order for any number of threads.
+/// Selects a rung of gemm that adds in the same order for any number of threads on a CPU.
 rung::Pick product(const Context& context) {
   return context.backend() == rung::Backend::cpu ? rung::Pick{"threads"} : rung::best;
 }

@@ -22,7 +22,7 @@ class Parameters {
     std::int64_t first;
   };
 
-  /// Before allocate(); the number of the parameter.
+  /// Adds a parameter and returns its number; called before allocate().
   int add(const std::string& name, const rung::Extents& shape, double bound);
   void allocate(rung::Context& context, std::uint64_t seed);
 
@@ -53,8 +53,8 @@ class Layer {
                               const rung::Extents& shape, std::int64_t capacity) = 0;
   virtual rung::TensorRef forward(rung::Context& context, const Parameters& parameters,
                                   rung::TensorRef x) = 0;
-  /// From the gradient of what forward gave to that of what it took, on which nothing depends in
-  /// the first layer; and the gradients of the parameters.
+  /// Computes the gradient of forward's input from that of its output, unless it is the first
+  /// layer, and the gradients of the parameters.
   virtual rung::TensorRef backward(rung::Context& context, const Parameters& parameters,
                                    rung::TensorRef dy, bool is_first) = 0;
 };
@@ -75,7 +75,7 @@ class Network {
 
   /// n x 10 numbers: the digit is where the largest is.
   rung::TensorRef forward(rung::Context& context, const rung::ConstTensorRef& images);
-  /// From the gradient of those numbers to the gradients of all parameters.
+  /// Computes the gradients of all parameters from the gradient of those numbers.
   void backward(rung::Context& context, const rung::TensorRef& gradient);
 
   Parameters parameters;

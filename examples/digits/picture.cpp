@@ -50,7 +50,7 @@ Grey read_grey(const std::string& path) {
   return grey;
 }
 
-/// How much of [begin, end) is within [i, i + 1).
+/// Returns the length of [begin, end) within [i, i + 1).
 double overlap(double begin, double end, std::int64_t i) {
   const auto low = static_cast<double>(i);
   return std::max(0.0, std::min(end, low + 1) - std::max(begin, low));

@@ -46,7 +46,7 @@ Rate latency_rate(std::size_t bytes);
 /// its own.
 Rate atomic_rate(bool one_address, int threads);
 
-/// From samples of so many seconds per repeat, each of which did `work`.
+/// Returns the best rate of samples that took `seconds` each for `work`.
 Rate best_rate(const std::vector<double>& seconds, double work);
 
 /// Runs work(rank, repeats) on every thread at once, with so many repeats that it takes a few

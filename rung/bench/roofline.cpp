@@ -22,7 +22,7 @@ double with_threads(const std::vector<Rate>& rates, int threads, Matches matches
   return std::min(one * threads, all);
 }
 
-/// From the rates of reading and of copying to that of a mix; seconds a byte are what adds up.
+/// Returns the rate of a mix of reads and copies by linear interpolation of seconds per byte.
 double mixed(double read, double copy, double written) {
   if (read <= 0 || copy <= 0) return std::max(read, copy);
   const double copied = std::clamp(2 * written, 0.0, 1.0);

@@ -50,8 +50,8 @@ struct Size {
   int warps = 64, blocks = 32, shared_kib = 0, shared_kib_per_block = 48;
 };
 
-/// From 3.0 on registers come in portions of 256, shared memory of 256 bytes; of 128 since 8.0,
-/// where the system takes a kibibyte of each block.
+/// Returns the limits from 3.0 on: registers are allocated in units of 256, shared memory in units
+/// of 256 bytes; 128 since 8.0, where the system reserves 1 KiB per block.
 constexpr Multiprocessor newer(int capability, Size size) {
   const bool ampere = capability >= 80;
   return {.capability = capability,
@@ -113,8 +113,8 @@ std::string known() {
   return names;
 }
 
-/// From here on a number without a point has the minor one in its last digit, as in sm_20; 9 and 12
-/// are 9.0 and 12.0.
+/// Numbers from this one on without a point have the minor version in their last digit, as in
+/// sm_20; 9 and 12 are 9.0 and 12.0.
 constexpr int first_in_digits = 13;
 
 }  // namespace

@@ -47,7 +47,7 @@ inline constexpr int relaxed_captures = 2;  // as cudaStreamCaptureModeRelaxed
 struct DeviceApi {
   Backend backend;
   int (*device_count)();
-  /// Why device_count() is 0: "no NVIDIA driver"; "" otherwise.
+  /// Returns why device_count() is 0, such as "no NVIDIA driver"; "" otherwise.
   const char* (*why_not)();
   DeviceInfo (*info)(int device);
   void* (*allocate)(int device, std::size_t bytes);  // throws Error(out_of_memory)
@@ -169,8 +169,8 @@ class RUNG_API Context {
   /// written to stderr, a line each, as `rung tune --from-log` reads it.
   [[nodiscard]] bool logs_calls() const noexcept { return logs_calls_; }
 
-  /// At least `bytes` of scratch memory on the device, 4096-byte aligned, valid until the next
-  /// call on this context. The one buffer is handed out whole: ask once a call.
+  /// Returns at least `bytes` of scratch memory on the device, 4096-byte aligned, valid until the
+  /// next call on this context. There is one buffer: request it once per call.
   void* workspace(std::size_t bytes) { return bytes <= capacity_ ? workspace_ : grow(bytes); }
   [[nodiscard]] std::size_t workspace_capacity() const noexcept { return capacity_; }
 

@@ -177,7 +177,7 @@ template <>
 struct DTypeOf<std::uint16_t> {
   static constexpr DType value = DType::u16;
 };
-/// Those of cuda_fp16.h and cuda_bf16.h, which need not be included.
+/// The types of cuda_fp16.h and cuda_bf16.h, which need not be included.
 template <>
 struct DTypeOf<__half> {
   static constexpr DType value = DType::f16;

@@ -34,7 +34,8 @@ class Observed final : public ObservedCall {
       : call_(call), args_(args), compared_(comparison_context(context)) {}
 
   [[nodiscard]] std::string_view op() const override { return Op::name; }
-  /// Without the options that change from call to call and choose nothing (Op::counters).
+  /// Describes the problem without options that vary between calls and select nothing
+  /// (Op::counters).
   [[nodiscard]] std::string problem() const override {
     auto problem = Op::describe(call_);
     if constexpr (requires { Op::counters; }) {

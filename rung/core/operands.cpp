@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every operator asks of the tensors of a call.
+// Argument checks common to all operators.
 #include "rung/core/operands.hpp"
 
 #include <algorithm>

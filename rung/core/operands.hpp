@@ -47,7 +47,7 @@ struct TensorArgument {
   TensorArgument(const BasicTensorRef<Void>&&) = delete;
 };
 
-/// In place of a call's tensors, where only its options are compared; and of options, where the
+/// Placeholder for a call's tensors, if only its options are compared, and for its options, if the
 /// call is compared as a whole.
 struct Nothing {
   Nothing() = default;

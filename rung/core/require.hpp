@@ -41,12 +41,12 @@ void require_choice(std::string_view op, Enum value, Enum last, std::string_view
                  "; accepted: 0 to " + std::to_string(static_cast<int>(last)));
 }
 
-/// On the context's device; host memory serves cpu and simt alike. The context has not been moved
-/// from.
+/// Requires a tensor on the context's device; host memory serves cpu and simt alike. The context
+/// must not have been moved from.
 RUNG_API void require_here(std::string_view op, const ConstTensorRef& tensor, std::string_view name,
                            const Context& context);
 
-/// Not on a simulated GPU in a build without one, though its memory would be the host's.
+/// Rejects tensors of a simulated GPU in a build without one, although they are in host memory.
 RUNG_API void require_device_of_build(std::string_view op, const ConstTensorRef& tensor,
                                       std::string_view name);
 
@@ -56,7 +56,7 @@ RUNG_API void require_dtype(std::string_view op, const ConstTensorRef& tensor,
 RUNG_API void require_shape(std::string_view op, const ConstTensorRef& tensor,
                             std::string_view name, const Extents& accepted);
 
-/// No two elements share memory, so that writing is unambiguous.
+/// Requires that no two elements share memory, so that writes are unambiguous.
 RUNG_API void require_writable(std::string_view op, const ConstTensorRef& tensor,
                                std::string_view name);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measuring the candidates of a call, and what the environment asks of calls.
+// Measures the candidates of a call, and reads the environment's options for calls.
 #include "rung/core/tuning.hpp"
 
 #include <unistd.h>
@@ -171,7 +171,8 @@ class Scratch {
     std::size_t bytes;
   };
 
-  /// Once this is done, the destructor releases what the rest has allocated, should it throw.
+  /// Target of delegation: once it has completed, the destructor frees allocations if the rest
+  /// throws.
   explicit Scratch(const Context& context)
       : api_(*device_api(context.backend())),
         device_(context.device().index),
@@ -292,7 +293,7 @@ Context trial_of(const Context& context) {
   return trial;
 }
 
-/// While it lives, what measuring allocates and waits for does not end another thread's capture.
+/// Keeps allocations and waits of the measurement from invalidating another thread's capture.
 class DuringCaptures {
  public:
   explicit DuringCaptures(const Context& context)

@@ -52,7 +52,7 @@ class RUNG_API ObservedCall {
   [[nodiscard]] virtual std::string_view op() const = 0;
   /// Returns types, extents and options as the command line spells them; not layouts.
   [[nodiscard]] virtual std::string problem() const = 0;
-  /// In the operator's order.
+  /// Returns the call's tensors in the operator's order.
   [[nodiscard]] virtual std::vector<Tensor> tensors() const = 0;
   /// Rungs that may be chosen for the call, the best estimate first.
   [[nodiscard]] virtual std::vector<Candidate> candidates() const = 0;
@@ -85,7 +85,7 @@ RUNG_API Tuned tune_again(ObservedCall& call, Context& context);
 /// The file of remembered choices: RUNG_TUNE_FILE, else rung/tuning.jsonl in XDG_CACHE_HOME or
 /// ~/.cache; "" where the environment names no folder.
 RUNG_API std::string tuning_file_path();
-/// Why choices are not kept in the file; "" as far as is known.
+/// Returns why choices are not kept in the file; "" if no problem is known.
 RUNG_API std::string tuning_file_trouble();
 
 /// Return the word of RUNG_TUNE, and whether RUNG_LOG is "calls". Throw Error(invalid_argument) for

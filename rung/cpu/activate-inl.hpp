@@ -17,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// In place, in full vectors: elements up to the next multiple of one behind `count` are read and
-/// written, too.
+/// Applies the activation in place, in full vectors: elements up to the next multiple of the vector
+/// length behind `count` are read and written, too.
 template <class T>
 void activate(Activation activation, T* x, std::int64_t count) {
   const hn::ScalableTag<T> d;

@@ -16,8 +16,8 @@ namespace rung::cpu {
 /// none.
 RUNG_API void copy_line(const void* from, void* to, std::int64_t bytes, const void* next = nullptr);
 
-/// With non-temporal stores, where `to` is not read soon. Whoever streams ends with end_streams(),
-/// which orders these stores before what the thread does next.
+/// Copies with non-temporal stores, for data that is not read soon. The caller ends with
+/// end_streams(), which orders these stores before the thread's later accesses.
 RUNG_API void stream_line(const void* from, void* to, std::int64_t bytes);
 RUNG_API void end_streams();
 

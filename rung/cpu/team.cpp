@@ -47,7 +47,8 @@ void run_alone(Ranks ranks, int threads, Body* body, void* data) {
   for (int rank = 0; rank < threads; ++rank) body(Team(rank, threads, nullptr), data);
 }
 
-/// For tests: bodies with each number of threads, whatever the machine has.
+/// Returns true if tests request exact teams: every call gets the requested number of threads,
+/// whatever the machine has.
 bool all_teams_are_exact() {
   static const bool exact = [] {
     const char* text = std::getenv("RUNG_CPU_TEAM");
@@ -219,8 +220,8 @@ void end_own_pool() {
   if (own.of_generation == generation.load(std::memory_order_relaxed) && !in_body) delete pool;
 }
 
-/// Not a thread_local with a destructor: where there is no memory to note that down, the C library
-/// ends the process.
+/// Ends a thread's pool with the thread. Not a thread_local with a destructor: the C library aborts
+/// the process if it cannot allocate memory to register one.
 class ThreadEnd {
  public:
   ThreadEnd() : made_(pthread_key_create(&key_, [](void*) { end_own_pool(); }) == 0) {}

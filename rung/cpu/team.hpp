@@ -59,7 +59,7 @@ class Team {
   Team(int rank, int size, detail::Barrier* barrier)
       : rank_(rank), size_(size), barrier_(barrier) {}
 
-  /// From 0 to size() - 1, and no two ranks that run at the same time are equal.
+  /// Returns the rank, from 0 to size() - 1; ranks that run concurrently are distinct.
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
   /// Every thread arrives before any goes on. Throws Error(internal) in a body of run_shares().
@@ -81,7 +81,7 @@ namespace detail {
 RUNG_API void run_ranks(Ranks ranks, int threads, void (*body)(const Team&, void*), void* data);
 }  // namespace detail
 
-/// For a body of which it depends on the call whether it waits.
+/// Runs `body` on `threads` ranks; the call decides whether they are concurrent.
 template <class Body>
 void run_ranks(Ranks ranks, int threads, Body&& body) {
   if (threads <= 1) {

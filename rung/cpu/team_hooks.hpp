@@ -9,7 +9,8 @@
 
 namespace rung::cpu::team_hooks {
 
-/// For AssumedCores: every thread that a call requests takes part in it, however late it is.
+/// A value of AssumedCores with which every requested thread takes part in the call, however late
+/// it is.
 constexpr int enough_cores = std::numeric_limits<int>::max();
 
 /// Calls have as many threads as if there were so many cores, for the lifetime of this object.

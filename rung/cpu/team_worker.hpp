@@ -73,7 +73,7 @@ class TeamCall {
     barrier_.expect(size);
     size_.set(static_cast<std::uint32_t>(size));
   }
-  /// On a worker that has joined. Its rank is known once the call has started.
+  /// Runs a rank on a worker that has joined. The rank is known once the call has started.
   void run_rank(const int& rank) {
     size_.wait_while(0);
     guarded(rank, static_cast<int>(size_.value()), &barrier_);
@@ -125,8 +125,8 @@ class alignas(64) Worker {
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// From a call that begins now, wakes workers that sleep, and waits for those that are late, or
-  /// does not.
+  /// Returns true if a call that begins now should run without this worker, given whether the call
+  /// wakes sleeping workers and waits for late ones.
   [[nodiscard]] bool is_left_out(Time now, bool wakes, bool waits) const {
     return worth_.is_left_out(now) || (waits && now < wait_from_) ||
            ((!wakes || now < wake_from_) && state_.load(std::memory_order_relaxed) == asleep);
@@ -175,10 +175,10 @@ class alignas(64) Worker {
       slept += Clock::now() - begin;
     }
   }
-  /// In the call that has ended.
+  /// Returns the time worked or lost in the last call.
   [[nodiscard]] Duration worked() const { return meter_.worked(); }
   [[nodiscard]] Duration lost() const { return meter_.lost(); }
-  /// After a call in which the worker has taken part.
+  /// Notes a call in which the worker has taken part.
   void note_use() {
     if (ranks_run_ > 0) {
       vain_penalty_ = tuning.first_vain_penalty;
@@ -186,8 +186,8 @@ class alignas(64) Worker {
       note_no_use(Duration{0});
     }
   }
-  /// After a call of which it was of no use that the caller waited so long, or woke the worker: for
-  /// a while it does neither.
+  /// Notes a call in which waiting that long for the worker, or waking it, did not pay off: it is
+  /// then left out for a while.
   void note_no_use(Duration waited) {
     const Duration cost = waited + (woken_ ? wake_time_ : Duration{0});
     if (cost == Duration{0}) return;

@@ -8,8 +8,9 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// For dividends and divisors from 1 to 2^31 - 1, ceil(2^p / d) / 2^p is near enough to 1 / d when
-/// 2^(p - 31) >= d [H. Warren, Hacker's Delight, 2nd ed., section 10-9].
+/// Division by a constant divisor. For dividends and divisors from 1 to 2^31 - 1, ceil(2^p / d) /
+/// 2^p approximates 1 / d closely enough if 2^(p - 31) >= d [H. Warren, Hacker's Delight, 2nd ed.,
+/// section 10-9].
 struct Divisor {
   static constexpr std::int64_t max = 0x7fffffff;
   std::uint32_t value = 1;

@@ -42,7 +42,8 @@ __device__ __forceinline__ float gelu_f32(float x) {
   return (x < 0.0F ? 0.0F : x) - tail * power(half) * power(other);
 }
 
-/// For results of 16 bits: a relative error below 2^-16 where |x| has at most 11 digits.
+/// Computes GELU for 16-bit results: relative error below 2^-16 if |x| has at most 11 significant
+/// bits.
 __device__ __forceinline__ float gelu_brief(float x) {
   // The best P of this degree for u up to 14, relative error 4.7e-6, times 2^-32: e^(-u^2 / 2) is
   // made 2^32 times too large, since fast_exp2 knows no subnormal numbers.

@@ -36,7 +36,7 @@ std::int64_t resident_clusters_cuda(const Context& context, const void* kernel, 
                                     std::size_t shared_bytes, int blocks);
 }  // namespace device_detail
 
-/// At least 1. `kernel` is the instance that will be launched.
+/// Returns the number of co-resident blocks, at least 1. `kernel` is the instance to be launched.
 template <class... Parameters>
 std::int64_t resident_blocks(const Context& context, void (*kernel)(Parameters...), int threads,
                              std::size_t shared_bytes = 0) {
@@ -53,7 +53,8 @@ std::int64_t resident_clusters(const Context& context, void (*kernel)(Parameters
 
 #else
 
-/// At least 1. The simulator knows no registers: threads, blocks and shared memory limit it.
+/// Returns the number of co-resident blocks, at least 1. The simulator does not model registers:
+/// threads, blocks and shared memory are the limits.
 template <class... Parameters>
 std::int64_t resident_blocks(const Context&, void (*)(Parameters...), int threads,
                              std::size_t shared_bytes = 0) {

@@ -22,7 +22,8 @@
 
 namespace rung::inline RUNG_TARGET {
 
-/// How a kernel divides rows: a block takes `group` of them, `lanes` threads of a warp each.
+/// Distribution of rows to a kernel's threads: each block processes `group` rows, with `lanes`
+/// threads of a warp per row.
 struct RowChunks {
   std::int64_t rows;
   int length;
@@ -141,8 +142,8 @@ inline int rows_of_group(const RowChunks& chunks, std::size_t element, int threa
   return static_cast<int>(larger<std::int64_t>(fitting / at_once * at_once, at_once));
 }
 
-/// As many lanes for a row as leave each about `elements` of it, and groups of rows of some
-/// `bytes`, but a few for every SM.
+/// Returns a distribution with about `elements` elements per lane, and groups of about `bytes`
+/// bytes, but at least a few groups per SM.
 inline RowChunks row_chunks(std::int64_t rows, int length, std::size_t element, int elements,
                             int threads, int bytes, const Context& context,
                             int max_lanes = warp_size) {
@@ -169,8 +170,8 @@ inline int bank_conflicts(int length, std::size_t element, int lanes) {
   return most;
 }
 
-/// The same, of rows of which a lane has up to `kept` elements: with as few lanes as still occupy
-/// the GPU, for a lane costs about as much as an element, and with few bank conflicts.
+/// Returns a distribution for rows with up to `kept` elements per lane: with the fewest lanes that
+/// still fill the GPU, since a lane costs about as much as an element, and with few bank conflicts.
 inline RowChunks short_row_chunks(std::int64_t rows, int length, std::size_t element, int kept,
                                   int threads, int bytes, const Context& context) {
   RowChunks best{.rows = rows, .length = length, .group = 1, .lanes = warp_size};

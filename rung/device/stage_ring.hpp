@@ -66,7 +66,7 @@ struct StageRing {
     ptx::mbarrier_wait(full[at.stage], at.parity);
   }
   __device__ __forceinline__ void release(int stage) { ptx::mbarrier_arrive(empty[stage]); }
-  /// In block `rank` of the cluster, whose producer writes here, too.
+  /// Releases the stage in block `rank` of the cluster, whose producer also writes to this block.
   __device__ __forceinline__ void release_in(int stage, int rank) {
     ptx::mbarrier_arrive_remote_read(empty[stage], rank);
   }

@@ -28,7 +28,7 @@ struct SwizzledTile {
   static constexpr int panel_bytes = KMajor ? bytes : depth * line;
   static_assert(rows % panel_rows == 0 && rows % 8 == 0);
 
-  /// In bytes from the tile's begin, which is aligned to 1024.
+  /// Returns an element's offset in bytes from the tile's begin, which is 1024-byte aligned.
   static RUNG_HD constexpr int place(int row, int k) {
     constexpr int element = static_cast<int>(sizeof(T));
     if constexpr (KMajor) return swizzled<Swizzle::bytes_128>(row * line + k * element);

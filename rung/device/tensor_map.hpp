@@ -155,7 +155,7 @@ inline std::int64_t tensor_map_stride(const TensorMapSource& source, int axis) {
 }
 
 #if defined(__CUDACC__)
-/// In cuda_tensor_map.cu.
+/// Encodes the map by the driver; in cuda_tensor_map.cu.
 TensorMap encode_tensor_map(const TensorMapSource& source);
 #else
 inline TensorMap encode_tensor_map(const TensorMapSource& source) {

@@ -71,7 +71,7 @@ struct WgmmaTile : SwizzledTile<T, Rows, KMajor> {
         KMajor ? first_row * Base::line : first_row / Base::panel_rows * Base::panel_bytes;
     return ptx::matrix_descriptor(tile + offset, Swizzle::bytes_128, Base::panel_bytes, pattern);
   }
-  /// From one instruction's 32 bytes of k to the next's.
+  /// Offset between the operands of successive instructions, 32 bytes of k each.
   static constexpr int step_bytes = KMajor ? 32 : 32 / static_cast<int>(sizeof(T)) * Base::line;
   static constexpr int steps = Base::line / 32;
 

@@ -21,7 +21,7 @@ class RUNG_API FileReader {
   FileReader& operator=(const FileReader&) = delete;
   ~FileReader();
 
-  /// In bytes; refuses what is no regular file.
+  /// Returns the size in bytes; throws if it is not a regular file.
   [[nodiscard]] std::size_t size() const;
   /// The next `bytes`; where there are fewer, the file is truncated.
   void read(void* to, std::size_t bytes);

@@ -108,8 +108,8 @@ int own_descriptor(std::string path) {
   return -1;
 }
 
-/// With symbolic links resolved, the last component's too; one that points nowhere names what it
-/// would create.
+/// Returns the path with all symbolic links resolved, the last component included; a dangling link
+/// resolves to the file that it would create.
 std::string resolved(std::string path) {
   for (int links = 0; links < 40; ++links) {
     const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr),

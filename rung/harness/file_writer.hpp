@@ -27,7 +27,7 @@ class RUNG_API FileWriter {
   explicit FileWriter(std::string path);
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
-  /// Without commit() before, the target stays as it was.
+  /// Discards the new contents unless commit() was called: the target is unchanged.
   ~FileWriter();
 
   void write(const void* from, std::size_t bytes);

@@ -37,7 +37,7 @@ struct InputBuffer {
   ValueMaker maker;      // empty: the variant's values
 
   [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(memory.shape()[0]); }
-  /// From the start of the memory to element 0, 0, ...
+  /// Returns the offset of element 0, 0, ... from the start of the memory.
   [[nodiscard]] std::ptrdiff_t offset() const {
     return static_cast<std::byte*>(tensor.data) - memory.data<std::byte>();
   }

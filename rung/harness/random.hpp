@@ -32,7 +32,8 @@ class Random {
  public:
   explicit constexpr Random(std::uint64_t stream) : stream_(stream) {}
   constexpr std::uint64_t next() { return random_bits(stream_, n_++); }
-  /// From 0 to bound - 1. Bounds are far below 2^64, so that the remainder is as good as uniform.
+  /// Returns a number in [0, bound). Bounds are far below 2^64, so that the remainder is
+  /// practically uniform.
   constexpr std::uint64_t below(std::uint64_t bound) { return next() % bound; }
 
  private:

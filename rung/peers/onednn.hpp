@@ -180,8 +180,8 @@ class Primitive {
 
   /// False when oneDNN has no such primitive here (bf16 on an old processor, say).
   bool prepare(const Operation& operation, std::initializer_list<Operand> operands, int threads);
-  /// After a prepare() that said true: the operands' data, in the same order. Throws
-  /// Error(internal) when oneDNN reports a failure.
+  /// Runs the operation after a prepare() that returned true: pass the operands' data in the same
+  /// order. Throws Error(internal) if oneDNN reports a failure.
   void run(std::initializer_list<const void*> data);
 
  private:

@@ -12,7 +12,7 @@ namespace rung::peer {
 /// behind the caller's back, is put back afterwards.
 class ThreadCount {
  public:
-  /// For a library that has no setting but OpenMP's.
+  /// Sets OpenMP's thread count, for libraries without a setting of their own.
   explicit ThreadCount(int threads) : before_(omp_get_max_threads()) {
     if (before_ != threads) omp_set_num_threads(threads);
   }

@@ -23,7 +23,7 @@ namespace {
 
 /// Lines around one with counts that are printed too.
 constexpr int context = 4;
-/// For source, where the terminal is narrow: then its lines are too long for it.
+/// Minimum columns for source text on a narrow terminal, where lines then wrap.
 constexpr std::size_t min_room = 40;
 
 struct LineCount {

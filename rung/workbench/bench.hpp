@@ -74,7 +74,8 @@ BenchTable bench_problem(const AnyOperator& op, const Problem& problem, Context&
 
 /// The share of a problem's bytes that is written: reading and writing have different ceilings.
 double written_share(const Instance& instance);
-/// Whose rate bounds the problem: its type, or tf32, for which other units of a GPU are asked.
+/// Returns the element type whose peak rate bounds the problem: its own, or tf32, which other units
+/// of a GPU compute.
 std::string computing_element(const Problem& problem);
 
 /// The machine with its ceilings; where they must be measured first, says so - unless `quiet` -

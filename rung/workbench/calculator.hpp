@@ -80,8 +80,8 @@ class Sheet {
   /// A name that formulas use and that is not printed by itself.
   void let(const std::string& name, double value, Unit unit = Unit::count,
            const std::string& symbol = "");
-  /// In a formula, "{bytes in flight}" is an input or an earlier result: printed once as its symbol
-  /// and once as its value.
+  /// Adds a result. In a formula, "{bytes in flight}" refers to an input or an earlier result: it
+  /// is printed once as its symbol and once as its value.
   void result(const std::string& name, std::string_view formula, double value,
               Unit unit = Unit::number);
   /// One without a formula.

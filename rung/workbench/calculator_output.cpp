@@ -73,7 +73,7 @@ std::string commands_text(const char* title, const std::vector<std::string>& com
 constexpr const char* counted_title = "Counted on the simulated GPU by";
 constexpr const char* measured_title = "Measured by";
 
-/// Those of all sheets, each once.
+/// Returns the commands of all sheets without duplicates.
 std::vector<std::string> distinct_commands(const std::vector<Sheet>& sheets,
                                            std::vector<std::string> (Sheet::*commands)() const) {
   std::vector<std::string> all;

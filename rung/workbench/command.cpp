@@ -126,7 +126,7 @@ std::vector<std::string> with_file_options(const char* const* begin, const char*
   return words;
 }
 
-/// Once, by whoever notices first.
+/// Reports a failed write to standard output, at the first call only, and returns the exit code.
 int report_output(std::error_code why) {
   static bool told = false;
   if (told) return exit_failed;

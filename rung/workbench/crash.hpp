@@ -6,8 +6,8 @@
 
 namespace rung::workbench {
 
-/// While it lives, a fatal signal prints `command` to standard error before the program ends with
-/// exit code 1. One at a time.
+/// Prints `command` to standard error on a fatal signal during its lifetime, before the program
+/// ends with exit code 1. At most one object exists at a time.
 class CrashNote {
  public:
   explicit CrashNote(const std::string& command);

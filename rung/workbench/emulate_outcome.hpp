@@ -9,7 +9,7 @@
 
 namespace rung::workbench {
 
-/// What the program's runtime wrote: the number of findings, then the fields of the JSON.
+/// Output of the program's runtime: the number of findings, then the fields of the JSON.
 struct Outcome {
   int exit_code = 0;
   std::size_t findings = 0;

@@ -114,8 +114,8 @@ class Problems {
   }
 
   [[nodiscard]] const Problem& first() const { return made_.front().problem; }
-  /// On the problem that names the rung; else on the first that it takes, and `other`, too, if
-  /// there is any such.
+  /// Explains the rung on the problem that names it, else on the first that it supports, together
+  /// with `other` if possible.
   [[nodiscard]] Explained explain(const RungInfo& rung, const RungInfo* other = nullptr) const {
     const Made& made = choose(rung, other);
     Explained one = explain_rung(rung, made.problem, *made.instance);

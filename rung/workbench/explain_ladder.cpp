@@ -264,7 +264,7 @@ class Ladder {
   std::optional<std::string> at_;
 };
 
-/// Why the rungs of this problem are not in the first table.
+/// Returns why the rungs of this problem are not in the first table.
 std::string remark_on(const AnyOperator& op, const Problem& problem) {
   for (const ExplainProblem& one : AnyExplainProblems::of(op.name())) {
     if (one.rung.empty() || Problem::parse(one.problem) != problem) continue;

@@ -71,7 +71,7 @@ class Comparison {
     }
   }
 
-  /// Nothing where both are zero.
+  /// Adds a row unless both values are zero.
   template <class Of>
   void add(const std::string& label, Of of, bool ratio = false) {
     const double now = of(one_);

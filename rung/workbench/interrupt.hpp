@@ -9,8 +9,8 @@ namespace rung::workbench {
 /// Thrown where a command stops because of Ctrl-C.
 struct Interrupted {};
 
-/// While one lives, the first SIGINT only sets a flag, and the second ends the program. A SIGINT
-/// that is ignored stays ignored.
+/// Defers SIGINT during its lifetime: the first one only sets a flag, and the second ends the
+/// program. An ignored SIGINT stays ignored.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -26,7 +26,8 @@ class InterruptGuard {
   [[noreturn]] static void end(std::string_view what);
 };
 
-/// While one lives, standard error holds a line without a newline: SIGINT writes it first.
+/// Marks standard error as containing an unfinished line during its lifetime: SIGINT writes a
+/// newline first.
 class OpenLine {
  public:
   OpenLine();

@@ -230,7 +230,7 @@ void print_overview(const std::vector<const AnyOperator*>& all, const Options& o
       count_of(left_out.size(), "operator"), has_gemm ? left_out.front().name : "gemm"));
 }
 
-/// Once, however many rungs it concerns.
+/// Prints the available backends, and why the others are not, once for all rungs.
 void print_backends() {
   std::vector<std::string> here;
   std::string missing;

@@ -78,7 +78,8 @@ void print_gpu(const bench::Gpu& gpu) {
   fmt::print("\n{}", link.text());
 }
 
-/// On a busy machine every rate comes out too low.
+/// Returns a remark on the measurement: a warning if the machine was busy, since rates are then
+/// underestimated.
 std::string noise_text(const bench::Machine& machine) {
   if (!machine.noisy()) {
     return fmt::format("remembered in {}\n--refresh measures again\n", bench::machine_cache_path());

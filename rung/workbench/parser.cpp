@@ -35,7 +35,7 @@ bool read_number(const std::string& text, T& value) {
   return error == std::errc() && stopped == end;
 }
 
-/// In as few digits as tell it: 4096, 1e+15.
+/// Formats a number in the fewest digits that identify it: 4096, 1e+15.
 template <class T>
 std::string readable(T value) {
   if constexpr (std::is_integral_v<T>) {
@@ -68,7 +68,8 @@ struct Range {
   }
 };
 
-/// Without a range any number is accepted, infinity and NaN too: an operator may take them.
+/// Returns a validator. `any`: without a range every number is accepted, infinity and NaN included,
+/// as some operators allow.
 template <class T>
 auto check_number(const Range<T>& range, bool any = false) {
   return [range, any](const std::string& text) -> std::string {

@@ -182,7 +182,8 @@ bool read_pixels(png_structp png, const Header* header, png_bytep pixels) {
   return true;
 }
 
-/// Nothing is allocated that the file's size, or the machine's memory, does not bear out.
+/// Throws if the header claims more data than the file's size or the machine's memory can hold,
+/// before anything is allocated.
 void expect_plausible(const std::string& path, const Header& header, std::size_t file_bytes) {
   const auto claim = [&] {
     return path + ": " + std::to_string(header.width) + " x " + std::to_string(header.height) +

@@ -30,7 +30,7 @@ enum class Unit : unsigned char {
   hertz,                  // "1.98GHz"
   part,                   // "0.5", "50%"
 };
-/// From `least`, or above 0 where that is 0 and `zero` is not allowed.
+/// Range of accepted values: from `least`, or above 0 if that is 0 and `zero` is false.
 struct Accepted {
   double least = 0;
   double most = 1e30;

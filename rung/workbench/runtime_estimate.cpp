@@ -112,7 +112,8 @@ class Halving {
     return times;
   }
 
-  /// None where sizes depend on each other, as groups and channels do, and the halves do not match.
+  /// Returns null if extents depend on each other, such as groups and channels, and the halves do
+  /// not match.
   [[nodiscard]] std::unique_ptr<Instance> make(int times) const {
     try {
       return op_.make((*this)(times), {}, 1, context_.device());
@@ -268,7 +269,8 @@ class FirstTrial {
     }
   }
   [[nodiscard]] double making() const { return making_; }
-  /// Before each of two checked calls outputs are filled; that they are compared costs as much.
+  /// Returns the time to fill outputs before each of two checked calls; comparing them takes as
+  /// long.
   [[nodiscard]] double renewing() const { return 4 * renewing_; }
   [[nodiscard]] double oracle() const {
     return whole_->reference_operations(judged_share(*whole_)) / oracle_rate;

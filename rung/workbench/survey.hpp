@@ -15,8 +15,8 @@
 
 namespace rung::workbench {
 
-/// From which problems are drawn. The n-th problem depends on these and on n alone: it is the same
-/// one on every machine.
+/// Distribution of random problems. The n-th problem depends only on this and on n, so it is the
+/// same on every machine.
 struct SurveyDraw {
   std::vector<std::string>
       patterns;                  // problem_pattern.hpp; problem n is drawn from one after another
@@ -75,8 +75,7 @@ struct SurveyRow {
 
 /// Below this share of the speed of a peer, or of the fastest rung, a problem counts as bad.
 inline constexpr double good_enough = 0.9;
-/// Without a peer, a time within this multiple of the floor is good enough, or one that is no more
-/// than so many seconds above.
+/// Accepted time without a peer: this multiple of the floor, or this many seconds above it.
 inline constexpr double floor_multiple = 1.6;
 inline constexpr double floor_slack = 6e-6;
 
@@ -158,7 +157,7 @@ std::string seeds_of(const std::vector<SurveyRow>& rows);
 
 /// Problems that a report shows at most, the worst first.
 inline constexpr std::size_t worst_shown = 10;
-/// With two decimals; "" if it was not measured.
+/// Formats a ratio with two decimals; "" if it was not measured.
 std::string ratio_text(double ratio);
 
 /// The warning that the machine was busy, where the times of a call are typically far apart, or a

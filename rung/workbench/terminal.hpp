@@ -22,7 +22,7 @@ std::size_t text_width();
 /// or unset.
 bool is_terminal(int descriptor);
 
-/// When to color.
+/// Policy for colored output.
 enum class Color { automatic, always, never };
 /// The answer to --color; until then automatic: on a terminal, unless NO_COLOR is set and not
 /// empty; FORCE_COLOR, set to other than "" or "0", colors pipes and files too.

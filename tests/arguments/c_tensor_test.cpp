@@ -17,7 +17,7 @@ class CTensor : public testing::Test {
   CTensor& operator=(const CTensor&) = delete;
 
   rung_tensor matrix(float* data) { return {data, RUNG_F32, 2, shape, nullptr, {RUNG_CPU, 0}}; }
-  /// What multiplying `x` by a matrix says; "" when it succeeds.
+  /// Returns the error message of multiplying `x` by a matrix; "" on success.
   std::string product(const rung_tensor& x) {
     const rung_tensor right = matrix(memory);
     const rung_tensor y = matrix(result);

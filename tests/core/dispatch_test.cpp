@@ -19,7 +19,7 @@ namespace {
 
 using test::expect_error;
 
-/// Whether calls are made of copied tensors, or of tensors by reference.
+/// Parameter: true if calls are made of copied tensors, false if of references.
 class Dispatch : public testing::TestWithParam<bool> {
  protected:
   Dispatch() {

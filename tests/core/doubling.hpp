@@ -17,7 +17,7 @@
 namespace rung {
 namespace {
 
-/// What the test looks at afterwards.
+/// Record of the rungs that ran.
 struct Trace {
   std::vector<std::string> ran;
   int bindings = 0;

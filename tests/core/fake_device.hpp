@@ -24,7 +24,7 @@ struct FakeDevice {
   int synchronizations = 0;
   bool capturing = false;  // its streams, all of them
 
-  /// Whether an address is in a live block; opens or closes that block to the host.
+  /// Returns true if an address is in a live block; opens or closes that block to the host.
   bool unlock(const void* address, bool open) const {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     auto block = blocks.upper_bound(at);

@@ -40,7 +40,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// How many floats are narrowed to T, or widened back, otherwise than core does it.
+/// Counts the floats that are narrowed to T, or widened back, differently from core.
 template <class T>
 int wrong_conversions() {
   const hn::ScalableTag<float> d;

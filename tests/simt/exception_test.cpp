@@ -100,7 +100,7 @@ TEST_P(ExceptionTest, ExceptionsOfAbandonedThreadsAreForgotten) {
 }
 #endif
 
-/// Which failure is reported does not depend on how many OS threads ran the blocks.
+/// The reported failure does not depend on how many OS threads ran the blocks.
 TEST_P(ExceptionTest, TheFirstFailureInOrderIsReported) {
   std::string first;
   for (const int os_threads : {1, 2, 4}) {

@@ -54,7 +54,7 @@ std::vector<T> random_elements(int count, unsigned seed) {
   return elements;
 }
 
-/// What is multiplied of a stored element.
+/// Returns the factor that a product uses for a stored element.
 template <class Number, class T>
 Number seen(FragmentType type, T x) {
   if (type != FragmentType::tf32) return static_cast<Number>(x);

@@ -12,7 +12,7 @@ namespace {
 
 class OrderedMemoryTest : public DeviceTest {};
 
-/// What a block tells those behind it: nothing, its own sum, or the sum up to its end.
+/// Progress that a block publishes to later ones: none, its own sum, or the sum up to its end.
 enum Progress : std::uint32_t { nothing, own_sum, whole_sum };
 struct Status {
   std::uint32_t progress;

@@ -12,7 +12,7 @@ Kernel branches_of(void (*kernel)(int*, int), int argument) {
   return report.kernels.at(0);
 }
 
-/// Where a thread stores, so that blocks do not meet.
+/// Returns the thread's output, so that blocks do not share memory.
 __device__ inline int* mine(int* out) { return out + blockIdx.x * 128 + threadIdx.x; }
 
 TEST(RecordBranch, OddLanesPartOnceAWarp) {

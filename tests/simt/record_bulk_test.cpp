@@ -69,7 +69,7 @@ TEST(RecordBulk, CopiesAndProductsAreCountedApart) {
       << json;
 }
 
-/// How the readers of a copy hear that it has landed.
+/// Ways by which the readers of a copy learn that it has landed.
 enum class Waits { each, one_then_barrier, one_behind_barrier, nobody, next_copy_does_not };
 
 /// Rounds of a copy into the same place by one thread, which has read there in the round before.

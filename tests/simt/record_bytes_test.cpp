@@ -13,7 +13,7 @@ class Parts : public testing::TestWithParam<std::string> {
 };
 INSTANTIATE_TEST_SUITE_P(Orders, Parts, testing::ValuesIn(thread_orders()), order_name);
 
-/// That some race is found, and two threads make up each.
+/// Expects at least one race, each between two threads.
 void expect_two_threads(const Report& report) {
   EXPECT_FALSE(report.findings.empty());
   const auto same = [](const auto& a, const auto& b) {
@@ -93,7 +93,7 @@ TEST_P(Parts, WholeWordsRaceWithTheirBytes) {
       recorded_launch({.grid = 4, .block = 64}, words_of_bytes, bytes, words.data(), out.data()));
 }
 
-/// What all blocks read, byte by byte and more than once, is no race.
+/// Reads bytes that all blocks read more than once, which is no race.
 __global__ void table(const unsigned char* bytes, unsigned* out) {
   unsigned sum = 0;
   for (unsigned i = 0; i < 64; ++i) sum += bytes[(i * threadIdx.x) % 64] + bytes[i];

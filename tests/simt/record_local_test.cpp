@@ -9,7 +9,7 @@ extern "C" void rung_simt_bad_index(const char* file, int line, const char* arra
 namespace rung {
 namespace {
 
-/// Not inlined, so that the array has an address.
+/// Adds to an element. Not inlined, so that the array has an address.
 __attribute__((noinline)) void add(float* array, int at, float value) { array[at] += value; }
 
 __global__ void scatter(const float* in, float* out, int rounds) {

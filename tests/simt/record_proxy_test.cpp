@@ -27,8 +27,8 @@ void expect_missing_fence(const Report& report) {
   EXPECT_NE(all_text(report).find("fence.proxy.async"), std::string::npos) << all_text(report);
 }
 
-/// Where the fence is: by each writer, by the thread that starts the copy, nowhere, by one writer
-/// alone, or before the writes.
+/// Location of the fence: each writer, the thread that starts the copy, none, a single writer, or
+/// before the writes.
 enum class Fence { writers, issuer, none, one_writer, too_early };
 constexpr Fence missing[] = {Fence::none, Fence::one_writer, Fence::too_early};
 
@@ -100,7 +100,8 @@ TEST_P(Proxy, LoadsOverWritesNeedAFence) {
   }
 }
 
-/// What a copy brings needs none: neither to be read by threads, nor by the next copy or a product.
+/// Passes on data that a copy brings, which needs no fence: neither for threads that read it, nor
+/// for the next copy or a product.
 __global__ void pass_on(const int* in, int* out, float* product) {
   Tile& tile = shared<Tile>();
   const int me = static_cast<int>(threadIdx.x);

@@ -105,7 +105,7 @@ struct Slot {
   alignas(16) float value[4];
 };
 
-/// What a thread sees of its copy: after issue, after commit, after waiting for all but one group,
+/// Reads the destination of a copy: after issue, after commit, after waiting for all but one group,
 /// after waiting for all.
 __global__ void watch_copies(const float* first, const float* second, float* out) {
   Slot* slots = reinterpret_cast<Slot*>(&shared<Slot>());

@@ -33,7 +33,7 @@ constexpr int tile = 16;
 struct Tiles {
   float a[tile][tile], b[tile][tile];
 };
-/// The same through tiles of 16 x 16 in shared memory: two barriers per tile.
+/// Multiplies by tiles of 16 x 16 in shared memory: two barriers per tile.
 __global__ void tiled_gemm(const float* a, const float* b, float* c) {
   Tiles& tiles = shared<Tiles>();
   const int y = static_cast<int>(threadIdx.y), x = static_cast<int>(threadIdx.x);
@@ -130,7 +130,7 @@ rusage used() {
   getrusage(RUSAGE_SELF, &usage);
   return usage;
 }
-/// Of all cores: on a machine that others use, too, what to go by.
+/// Returns the CPU time over all cores, the robust measure on a shared machine.
 double cpu_seconds() {
   const timeval user = used().ru_utime, system = used().ru_stime;
   return static_cast<double>(user.tv_sec + system.tv_sec) +

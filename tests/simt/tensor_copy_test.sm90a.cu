@@ -281,7 +281,7 @@ TEST_P(TensorCopyTest, MulticastOfThreeAxes) {
   }
 }
 
-/// Of 23 bits behind the point tf32 keeps ten.
+/// TF32 keeps ten of 23 mantissa bits.
 TEST_P(TensorCopyTest, RoundsToTf32WhereTheMapSaysSo) {
   const std::vector<float> given{0x1.0p0f,    0x1.002p0f,  0x1.003p0f,   -0x1.003p0f,
                                  0x1.ffdfp9f, 0x1.fff0p9f, 0x1.001fp-7f, 0x1.0021p-7f};

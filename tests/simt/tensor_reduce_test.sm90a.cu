@@ -19,7 +19,7 @@ struct Box {
   alignas(1024) T at[box_rows][box_columns];
 };
 
-/// What block b brings for an element: differs by block, small and whole.
+/// Returns block b's contribution to an element: distinct per block, small and integral.
 RUNG_HD constexpr int share(int block, int row, int column) {
   return (5 * block + 3 * row + 7 * column) % 11;
 }

@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(128) read_a(Descriptor how, int shift, float* 
   }
 }
 
-/// In bytes from the field's begin, which is aligned to every pattern.
+/// Returns an offset in bytes from the field's begin, which is aligned to every pattern.
 int place_of(const Descriptor& how, bool turned, int row, int k) {
   const bool none = how.swizzle == Swizzle::none;
   const int width = none ? 16 : swizzle_period(how.swizzle) / 8;

@@ -22,7 +22,7 @@ using Stored = std::conditional_t<std::is_same_v<T, ptx::tf32>, float, T>;
 template <class T>
 constexpr int depth = row_bytes / static_cast<int>(sizeof(Stored<T>));
 
-/// How an operand of `rows` rows is in shared memory.
+/// Layout of an operand of `rows` rows in shared memory.
 struct Layout {
   int rows = 0;
   Swizzle swizzle = Swizzle::none;
@@ -45,7 +45,7 @@ RUNG_HD constexpr int tile_bytes(const Layout& at) {
   return rows * row_bytes;
 }
 
-/// From the tile's begin to an element of it, and to where an instruction's operand begins.
+/// Strides from the tile's begin to an element, and to an instruction's operand.
 struct Strides {
   int leading, stride, step;  // step: to the next 32 bytes of K
 };

@@ -14,8 +14,8 @@
   }                                                       \
   static_assert(true, "a semicolon follows")
 
-/// The same where the address sanitizer makes a test long whose kernels are simulated ones: other
-/// builds watch each of their accesses, by the simulator itself.
+/// Marks a test with simulated kernels as long under the address sanitizer: other builds record
+/// their accesses by the simulator itself.
 #if defined(__SANITIZE_ADDRESS__)
 #define RUNG_LONG_TEST_IF_SANITIZED() RUNG_LONG_TEST()
 #else

@@ -46,7 +46,7 @@ std::vector<std::string_view> rungs_that_take(const typename Op::Args& args, Con
   return names;
 }
 
-/// The same, and before them "", the public call.
+/// Returns the picks, preceded by "", the public call.
 template <class Op>
 std::vector<std::string_view> picks_for(const typename Op::Call& call, Context& context) {
   std::vector<std::string_view> names = rungs_that_take<Op>(bind<Op>(call), context);

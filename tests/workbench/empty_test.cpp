@@ -55,7 +55,7 @@ TEST(EveryOperator, EndsAtOnceWhereThereIsNothingToWrite) {
   }
 }
 
-/// What a problem costs and who takes it has an answer, whichever extents are zero.
+/// Expects a cost and supporting rungs for the problem, whichever extents are zero.
 void expect_answers(const AnyOperator& op, const Problem& problem, Variant variant,
                     Context& context) {
   std::unique_ptr<Instance> made;

@@ -39,7 +39,7 @@ struct Fake {
   static void invoke(Context& context, Invocation& invocation, Pick pick);
 };
 
-/// What one run of the program said.
+/// Result of one run of the program.
 struct Outcome {
   int code = 0;
   std::string out;
@@ -48,10 +48,10 @@ struct Outcome {
 /// Runs `rung WORDS...` inside this process, where the operator above exists too.
 Outcome run_rung(const std::vector<std::string>& words);
 
-/// No line of it is wider than help and tables may be.
+/// Expects that no line is wider than help and tables may be.
 void expect_fits_the_page(const std::string& text);
 
-/// While it lives, the machine's ceilings are known - made up - and need not be measured.
+/// Provides made-up ceilings of the machine during its lifetime, so that they need not be measured.
 class KnownMachine {
  public:
   explicit KnownMachine(double operations_per_second = 1e11);

@@ -62,7 +62,7 @@ TEST(Machine, ABusyMachineIsMeasuredAgainAndNeverReplacesAQuietOne) {
   EXPECT_NE(told.out.find("while the machine was busy"), std::string::npos) << told.out;
 }
 
-/// How often the machine is measured, and what is said of it.
+/// Number of measurements of the machine, and the messages about it.
 struct Measured {
   int times = 0;
   std::string err;

@@ -43,7 +43,7 @@ std::string png_name(const PngPicture& p) {
          (p.interlaced ? ", interlaced" : "") + (p.transparent.empty() ? "" : ", transparent");
 }
 
-/// By libpng, in memory. Any error ends the test program.
+/// Encodes by libpng, in memory. Any error ends the test program.
 Bytes encode(const PngPicture& p) {
   png_structp png = png_create_write_struct(
       PNG_LIBPNG_VER_STRING, nullptr, [](png_structp, png_const_charp) { std::abort(); }, nullptr);

@@ -33,8 +33,8 @@ __device__ __forceinline__ bool elect_one() {
   return elected != 0;
 }
 
-/// In a launch with .dependent = true: waits until the grid before it has ended and its writes are
-/// there. Everything before this call overlaps with that grid, and must not touch its results.
+/// Waits, in a launch with .dependent = true, until the preceding grid has completed and its writes
+/// are visible. Code before this call overlaps with that grid, and must not access its results.
 __device__ __forceinline__ void wait_for_earlier_grid() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }

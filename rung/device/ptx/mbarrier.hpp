@@ -50,7 +50,7 @@ __device__ __forceinline__ void mbarrier_init(MemoryBarrier& barrier, int arriva
 __device__ __forceinline__ void mbarrier_fence_init() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
-/// Before the memory is used for something else.
+/// Invalidates the barrier; required before its memory is reused.
 __device__ __forceinline__ void mbarrier_invalidate(MemoryBarrier& barrier) {
   asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(shared_address(&barrier)) : "memory");
 }

@@ -130,8 +130,9 @@ __device__ __forceinline__ void hold(Sums& sums) {
 }
 }  // namespace device_detail
 
-/// Before the first wgmma, and before one whose registers (sums, an A) ordinary code has touched
-/// since: give the array, of whatever rank. All threads of the warpgroup call these functions.
+/// Orders register accesses before a wgmma. Required before the first one, and before one whose
+/// registers (sums, an A) ordinary code has accessed since: pass the array, of any rank. All
+/// threads of the warpgroup call these functions.
 __device__ __forceinline__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }

@@ -49,7 +49,7 @@ struct PanelTile {
     }
   }
 
-  /// In bytes from the tile's begin, which is aligned to 1024.
+  /// Returns an element's offset in bytes from the tile's begin, which is 1024-byte aligned.
   static RUNG_HD constexpr int place(int row, int column) {
     return column / panel_columns * panel_bytes + place_in_panel(row, column % panel_columns);
   }

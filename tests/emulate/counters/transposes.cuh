@@ -35,7 +35,7 @@ __global__ void transpose_tile(const T* in, T* out) {
   }
 }
 
-/// No padding: element x of row y is at x ^ y.
+/// Transposes without padding: element x of row y is at x ^ y.
 template <class T>
 __global__ void transpose_swizzled(const T* in, T* out) {
   __shared__ T elements[tile][tile];

@@ -54,7 +54,7 @@ inline int ok() {
   std::printf("OK\n");
   return 0;
 }
-/// As with `rung emulate --checks N`; before the first launch.
+/// Does what `rung emulate --checks N` does; called before the first launch.
 inline void record_first_launches(int count) {
   char text[16];
   std::snprintf(text, sizeof text, "%d", count);

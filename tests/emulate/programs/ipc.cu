@@ -9,7 +9,7 @@
 
 #include "check.cuh"
 
-/// What the two tell each other: it is in memory that both have.
+/// Messages between the two processes, in shared memory.
 struct Board {
   volatile int step;
   cudaIpcMemHandle_t memory, again;

@@ -17,7 +17,7 @@ struct Counter {
   }
 };
 
-/// As in many a program: whoever is destroyed first frees, if only on the host.
+/// Frees in the destructor, as many programs do: the first copy to be destroyed frees.
 struct Careless {
   int* value = nullptr;
   ~Careless() { cudaFree(value); }

@@ -14,7 +14,7 @@ __global__ void use(int* values, int n) {
   if (i < 16) table[i] += i;
 }
 
-/// Nobody has written these: pages come empty from the system, also where memory was used before.
+/// Sums values that were never written: fresh pages are zero, also at reused addresses.
 __global__ void add_up(const int* counts, int n, int* sum) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) atomicAdd(sum, counts[i] + 1);
 }

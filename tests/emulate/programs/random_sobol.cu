@@ -20,7 +20,7 @@ __global__ void draw(Vectors* vectors, Word* out, Word* skipped) {
   skipped[blockIdx.x] = curand(&state);
 }
 
-/// In each dimension every stretch of 1/1024 has one of 1024 points.
+/// Checks that in each dimension every interval of 1/1024 has one of 1024 points.
 template <class Word>
 void check_spread(const Array<Word>& out, int dimensions) {
   for (int d = 0; d < dimensions; ++d) {

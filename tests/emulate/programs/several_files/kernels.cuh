@@ -7,7 +7,7 @@ __device__ int twice(int x);
 void launch_other(int* out);
 int host_factor();
 
-/// In both files; one of them is kept.
+/// Defined in both files; one of them is kept.
 template <class T>
 __global__ void scale(T* values, int count) {
   __shared__ T kept[32];
