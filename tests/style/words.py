@@ -2,7 +2,8 @@
 """The field's words instead of private ones, in sources, documents and the subjects of commits. usage: words.py SOURCE
 
 What a reader can look up: "prefetch", not "errand"; "per", not "a". Each line of WORDS is a pattern and what the
-field says for it."""
+field says for it. A doc comment begins with its verb ("Returns ...") or noun ("Tile sizes ..."), not with a fragment;
+a commit's subject has at most 72 characters."""
 import os
 import pathlib
 import re
@@ -40,16 +41,27 @@ WORDS = [
     (r"(is|are) nobody's", "say whose, or that it is unused"),
     (r"Kept(Row|Packs)|kept_row", "register-resident"),
 ]
+FRAGMENT = re.compile(r"(Of|What|Where|Whether|Which|Who|Whose|Why|As|The same|By|To|How|That|Likewise)\b(?!-)")
+DOC_COMMENT = re.compile(r"(?:^|\s)///<? ?(.*)")
+# Operators whose doc comments may still begin with a fragment. It only shrinks: one that has none left must go.
+UNFINISHED = {
+    "activation_backward", "attention", "conv", "conv_backward_data", "conv_backward_filter", "elementwise", "gemm",
+    "histogram", "image", "loss", "norm", "norm_backward", "optimizer", "pool", "pool_backward", "reduce", "scan",
+    "softmax", "softmax_backward", "stencil", "transfer", "transpose",
+}
+LONGEST_SUBJECT = 72
+SUBJECTS_SINCE = "2026-11-29T14:30"  # subjects before it may be longer
+CODE = {".c", ".cl", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".metal", ".mm"}
 ENDINGS = {".c", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".md"}
 SKIPPED = {"results", "build", "adr"}  # figures, what is made, and decisions in the words of their day
 HISTORY_SINCE = "2026-11-25T16:30"  # subjects before it are what they are
 OLDER = {"fd41fe4"}  # a subject older than the word in it that is rejected now
 
 
-def sources(root):
+def sources(root, endings=frozenset(ENDINGS)):
     for folder, folders, names in os.walk(root):
         folders[:] = [f for f in folders if f not in SKIPPED and not f.startswith((".", "build"))]
-        yield from (pathlib.Path(folder, name) for name in names if pathlib.Path(name).suffix in ENDINGS)
+        yield from (pathlib.Path(folder, name) for name in names if pathlib.Path(name).suffix in endings)
 
 
 def complaints(text):
@@ -59,11 +71,51 @@ def complaints(text):
             yield text.count("\n", 0, found.start()) + 1, found[0], instead
 
 
-def subjects(root):
-    """Of the commits since the list was made, where there is a repository."""
-    log = subprocess.run(["git", "-C", str(root), "log", "--format=%h %s", f"--since={HISTORY_SINCE}"],
+def fragments(text):
+    """(line, its first word) of each doc comment that begins with a fragment."""
+    inside = False  # a comment that began in a line before
+    for number, line in enumerate(text.splitlines(), 1):
+        comment = DOC_COMMENT.search(line)
+        found = FRAGMENT.match(comment[1]) if comment and not inside else None
+        if found:
+            yield number, found[1]
+        inside = line.lstrip().startswith("///")
+
+
+def operator_of(path):
+    """The operator whose folder in rung/ops holds the file; None: no operator's."""
+    return path.parts[2] if path.parts[:2] == ("rung", "ops") and len(path.parts) > 3 else None
+
+
+def misbegun(root):
+    """Complaints about doc comments that begin with a fragment, outside of unfinished operators."""
+    left = set()
+    for path in sources(root, CODE):
+        name = path.relative_to(root)
+        found = list(fragments(path.read_text(encoding="utf-8", errors="replace")))
+        if found and operator_of(name) in UNFINISHED:
+            left.add(operator_of(name))
+        else:
+            for line, word in found:
+                yield f"{name}:{line}: a doc comment that begins with '{word}': begin with its verb or noun"
+    for operator in sorted(UNFINISHED - left):
+        if (root / "rung" / "ops" / operator).is_dir():
+            yield f"rung/ops/{operator}: no doc comment begins with a fragment: take it off UNFINISHED in words.py"
+
+
+def subjects(root, since=HISTORY_SINCE):
+    """Subjects of the commits since then, each behind its hash; none where there is no repository."""
+    log = subprocess.run(["git", "-C", str(root), "log", "--no-merges", "--format=%h %s", f"--since={since}"],
                          capture_output=True, text=True, check=False)
     return log.stdout.splitlines() if log.returncode == 0 else []
+
+
+def too_long(listed):
+    """Complaints about subjects that are too long, each given behind its commit's hash."""
+    for line in listed:
+        commit, _, subject = line.partition(" ")
+        if len(subject) > LONGEST_SUBJECT:
+            yield f"commit {commit}: a subject of {len(subject)} characters; at most {LONGEST_SUBJECT}"
 
 
 def main():
@@ -80,6 +132,9 @@ def main():
         for _, word, instead in complaints(subject):
             print(f"commit {subject}: '{word}' is a private word; the field says: {instead}")
             bad += 1
+    for complaint in [*misbegun(root), *too_long(subjects(root, SUBJECTS_SINCE))]:
+        print(complaint)
+        bad += 1
     print(f"{seen} files, {bad} complaints")
     if seen == 0 or bad:
         sys.exit(1)
