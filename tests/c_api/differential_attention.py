@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""differential.py's calls of attention: the definition in double precision under the bound of attention.hpp; NaN,
-infinities and scores of -infinity, in keys that a query sees and in keys that it does not see."""
+"""differential.py's calls of attention and attention_backward: the definition in double precision under the bounds of
+their headers; for attention NaN, infinities and scores of -infinity, in keys that a query sees and in keys that it does
+not see."""
 import math
 
 import numpy as np
@@ -147,3 +148,77 @@ def check_special(what, o, scores, hidden, v, overflow):
             raise Wrong(f"{what}: o is {o[at]!r} at {at}, which sees {int(sees[at[:2]].sum())} keys and such a v: "
                         f"{text} is wanted; {known}")
     return is_nan | is_infinite
+
+
+def attention_backward(case):
+    drawn, dtype = Drawn(case), case.one_of(*FLOATS)
+    of_queries, of_keys = (drawn.batch, drawn.heads, drawn.queries), (drawn.batch, drawn.kv_heads, drawn.keys)
+    q, o, dout = (case.input(dtype, (*of_queries, columns), 1.0, "ordinary")
+                  for columns in (drawn.width, drawn.value_width, drawn.value_width))
+    k, v = (case.input(dtype, (*of_keys, columns), 1.0, "ordinary") for columns in (drawn.width, drawn.value_width))
+    dq, dk, dv = (case.output(dtype, tensor.shape) for tensor in (q, k, v))
+    given = {"causal": int(case.flag()), "scale": float(case.one_of(0.0, 0.0, 0.3))}
+    lengths = np.full(drawn.batch, drawn.keys)
+    if case.flag(0.3):
+        lengths = case.random.integers(-2, drawn.keys + 3, drawn.batch)
+        given["key_lengths"] = case.input(I32, (drawn.batch,), values=lengths)
+        lengths = given["key_lengths"].stored.astype(np.int64)
+    length = np.clip(lengths, 0, drawn.keys)[:, None]
+    seen = np.repeat(length, drawn.queries, 1)
+    if given["causal"]:
+        seen = np.clip(np.arange(drawn.queries) + 1 + length - drawn.queries, 0, length)
+    scale = given["scale"] or drawn.width**-0.5
+    scale = scale if dtype.name == "f64" else float(np.float32(scale))
+    group = drawn.heads // drawn.kv_heads
+    scores = scale * (q.wide() @ np.swapaxes(np.repeat(k.wide(), group, 1), 2, 3))
+    scores = np.where(np.arange(drawn.keys) < seen[:, None, :, None], scores, -np.inf)
+    with np.errstate(all="ignore"):
+        lse = case.input(arithmetic(dtype), of_queries, values=np.logaddexp.reduce(scores, axis=3, initial=-np.inf))
+    case.description = (f"attention_backward {dtype} q {q.shape}, k {k.shape}, v {v.shape}, causal {given['causal']}, "
+                        f"scale {given['scale']}, lengths {lengths.tolist()}")
+    case.call("attention_backward", q, k, v, o, lse, dout, dq, dk, dv, options="attention_backward", given=given)
+    wide = [tensor.wide() for tensor in (q, k, v, o, lse, dout, dq, dk, dv)]
+    with np.errstate(all="ignore"):
+        for b in range(drawn.batch):
+            check_gradients(f"batch element {b}", dtype, [tensor[b] for tensor in wide], scores[b], seen[b], scale)
+
+
+def check_gradients(what, dtype, tensors, scores, seen, scale):
+    q, k, v, o, lse, dout, dq, dk, dv = tensors
+    group = q.shape[0] // k.shape[0]
+    k, v = np.repeat(k, group, 0), np.repeat(v, group, 0)
+    step = dtype.unit * (2 if dtype.has_small_range else 1)
+    kept = dtype.own_unit if dtype.has_small_range else 0
+    tiny = dtype.arithmetic_normal + (2.0**-25 if dtype.name == "f16" else 0)
+    visible = np.arange(k.shape[1]) < seen[None, :, None]
+    none = ~visible | np.isneginf(lse)[..., None]
+    scores, lse = np.where(none, 0, scores), np.where(none, 0, lse[..., None])
+    terms = scale * (np.abs(q) @ np.swapaxes(np.abs(k), 1, 2))
+    e = step * ((q.shape[2] + 8) * terms + 8 * np.abs(lse) + 4 * np.abs(scores - lse) + 8)
+    p = np.where(none, 0, np.exp(scores - lse))
+    difference = dout @ np.swapaxes(v, 1, 2) - (dout * o).sum(axis=2, keepdims=True)
+    sizes = np.abs(dout) @ np.swapaxes(np.abs(v), 1, 2) + np.abs(dout * o).sum(axis=2, keepdims=True)
+    ds = p * difference
+    p_error = np.where(none, 0, p * np.expm1(e) + tiny)
+    ds_error = ((p_error + 4 * step * p) * np.abs(difference) + tiny
+                + p * np.exp(e) * (v.shape[2] + 8) * (step * sizes + dtype.arithmetic_normal))
+    # Beyond the header's range gradients may be any numbers: an lse that is not that of the scores.
+    largest = 6e4 if dtype.name == "f16" else 1e30
+    free = bool((p > largest).any() or (np.abs(ds) > largest).any())
+
+    def by_group(x):
+        return x.reshape(len(x) // group, group, *x.shape[1:]).sum(axis=1)
+
+    def of_sums(axis):
+        count = visible.sum(axis=axis, keepdims=True) * (group if axis == 1 else 1)
+        return (2 * count + 40) * step + kept
+
+    turned = [np.swapaxes(x, 1, 2) for x in (p, p_error, ds, ds_error)]
+    by_key = np.swapaxes(of_sums(1), 1, 2)
+    least = dtype.arithmetic_normal
+    close(f"{what}: dq", dq, scale * (ds @ k), scale * ((ds_error + of_sums(2) * np.abs(ds)) @ np.abs(k)) + least,
+          dtype, free)
+    close(f"{what}: dk", dk, scale * by_group(turned[2] @ q),
+          scale * by_group((turned[3] + by_key * np.abs(turned[2])) @ np.abs(q)) + least, dtype, free)
+    close(f"{what}: dv", dv, by_group(turned[0] @ dout),
+          by_group((turned[1] + by_key * turned[0]) @ np.abs(dout)) + least, dtype, free)

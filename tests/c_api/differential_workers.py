@@ -14,7 +14,7 @@ import traceback
 
 from against_numpy import Api
 from comparison import Wrong
-from differential_attention import attention
+from differential_attention import attention, attention_backward
 from differential_conv import conv, conv_backward_data, conv_backward_filter
 from differential_core import core
 from differential_elements import activation_backward, elementwise, transpose
@@ -28,9 +28,9 @@ from differential_training import loss, optimizer
 from random_case import Case, make_contexts
 
 OPERATORS = {function.__name__: function for function in (
-    activation_backward, attention, conv, conv_backward_data, conv_backward_filter, core, elementwise, gemm, histogram,
-    image, loss, norm, norm_backward, optimizer, pool, pool_backward, reduce, scan, softmax,
-    softmax_backward, stencil, transpose)}
+    activation_backward, attention, attention_backward, conv, conv_backward_data, conv_backward_filter, core,
+    elementwise, gemm, histogram, image, loss, norm, norm_backward, optimizer, pool, pool_backward, reduce, scan,
+    softmax, softmax_backward, stencil, transpose)}
 HANGS_AFTER = 120  # seconds that one case may take
 MOST_COMPLAINTS = 100
 CASE = struct.Struct("=qqd")  # operator's index, case, when it began
