@@ -317,10 +317,12 @@ Work work(const AttentionBackward::Args& args, const Context&) {
   const std::int64_t columns = args.q.dtype == DType::f64 ? piece<double> : piece<float>;
   const auto pieces =
       static_cast<double>(ceil_div(larger(args.width(), args.value_width()), columns));
-  // S and dP are made once per piece and pass.
+  const std::int64_t slices = ceil_div(args.width(), slice) + ceil_div(args.value_width(), slice);
+  // S and dP are made once per piece and pass; two barriers per slice, and per batch of rows.
   Work work = facts_of(
       args, {.queries = tile,
              .keys = tile,
+             .rounds = static_cast<double>(2 * slices + 2 * (tile / batch)),
              .width = width + value_width,
              .operations = 4 * pieces * (width + value_width) + 4 * width + 2 * value_width,
              .resident = 1,

@@ -289,12 +289,16 @@ Support supports(const AttentionBackward::Args& args, const Context&) {
 }
 
 Work work(const AttentionBackward::Args& args, const Context&) {
+  // Products go up to the last 16 columns that exist.
+  const auto width = static_cast<double>(round_up(args.width(), std::int64_t{16}));
+  const auto value_width = static_cast<double>(round_up(args.value_width(), std::int64_t{16}));
   Work work;
   with_width(args, [&]<class, int Width>() {
     work = facts_of(args, {.queries = query_tile<Width>,
                            .keys = block_rows,
-                           .width = 2 * Width,
-                           .operations = 14 * Width,
+                           .rounds = 1,
+                           .width = width + value_width,
+                           .operations = 8 * width + 6 * value_width,
                            .resident = 2,
                            .path = Width == 64 ? "64" : "128"});
   });

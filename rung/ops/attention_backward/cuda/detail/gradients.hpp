@@ -95,7 +95,8 @@ inline std::int64_t key_rows(const AttentionBackward::Args& args) {
 /// Facts of kernels of two passes behind the row sums: dk and dv by tiles of keys, dq by tiles of
 /// queries. `width` is D + Dv as computed, `operations` those per pair of a query and a key.
 struct TwoPasses {
-  int queries, keys;  // of a tile of the pass over keys
+  int queries, keys;  // of a tile of the pass with the keys outside
+  double rounds;      // barriers and loads per tile that wait for the one before
   double width, operations;
   int resident;
   std::string_view path;
@@ -111,7 +112,7 @@ inline Work facts_of(const AttentionBackward::Args& args, const TwoPasses& passe
           .launches = (has_queries ? 2 : 0) + (key_rows(args) > 0 ? 1 : 0),
           .blocks = blocks,
           .resident = passes.resident,
-          .rounds = 2 * tiles,
+          .rounds = passes.rounds * tiles,
           .steps = 2 * tiles * passes.width,
           .path = passes.path};
 }
