@@ -160,7 +160,7 @@ std::vector<Problem> AttentionBackward::check_problems(Backend backend) {
       "bf16 1x2x0x64,keys=5,causal",          //
       "bf16 1x2x5x64,keys=0,causal",          //
       "f64 1x2x5x8,keys=0,causal",            //
-      "f32 1x1x1x1",                          // one key: ds is 0
+      "f32 1x3x1x2",                          // one key: ds is 0
       "f32 1x1x1x2,keys=3",                   //
       "f32 1x2x9x64",                         //
       "f32 2x2x17x40,causal",                 // as many queries as keys
