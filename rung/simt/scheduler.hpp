@@ -250,6 +250,7 @@ class Worker {
   std::string failure_;
   std::uint64_t failed_position_ = 0;
   bool failed_ = false;
+  bool looks_briefly_ = false;  // the running thread yields after few atomics
   std::exception_ptr escaped_;  // exception that a kernel threw
 };
 

@@ -60,8 +60,8 @@ struct Launch {
   const bool* launched_again = nullptr;
   /// Excluded from recording, even while a session runs.
   bool unrecorded = false;
-  /// Runs in place of `entry` in blocks that repeat others of a recorded launch and are not recorded
-  /// (record/block_sampling.hpp); null: every block is recorded.
+  /// Runs in place of `entry` in blocks that repeat others of a recorded launch and are left out of
+  /// the record (record/block_sampling.hpp); null: every block is recorded.
   void (*unrecorded_entry)(const void* arguments) = nullptr;
   /// Filled in when a recorded launch has ended; null: nobody asks.
   LaunchSummary* summary = nullptr;

@@ -24,6 +24,10 @@ constexpr std::uint64_t changes_before_admitting = 64;
 constexpr std::uint64_t rounds_before_digest = 8;
 constexpr std::chrono::milliseconds still_before_deadlock{300};
 
+/// So many atomics does a thread do while nothing changes: all of them look in vain, and each block
+/// that starts then looks, too.
+constexpr int atomics_in_vain = 16;
+
 void mix(std::uint64_t& digest, std::uint64_t word) {
   digest = (digest ^ word) * 0x9e3779b97f4a7c15u;
   digest ^= digest >> 29;
@@ -38,9 +42,12 @@ void Worker::note_progress() {
 }
 
 void Worker::yield(Look look) {
-  atomics_left = atomics_before_yield;
   Thread& self = *current_;
-  looks_ += static_cast<std::uint64_t>(look);
+  // The weight stays in proportion to the looks; who sleeps has done what it wanted to.
+  const bool brief = look == Look::many_atomics && looks_briefly_ && atomics_left <= 0;
+  looks_ += static_cast<std::uint64_t>(look) / (brief ? atomics_before_yield / atomics_in_vain : 1);
+  looks_briefly_ = !memory_changed;
+  atomics_left = looks_briefly_ ? atomics_in_vain : atomics_before_yield;
   asleep_.push_back(&self);
   Thread& next = *next_ready();
   if (&next == &self) {

@@ -51,6 +51,9 @@ CASES = {
                        "cudaErrorIllegalAddress ? 0 : 3;"), [], 66, ["null.cu:2", "kernel", "null pointer"]),
     "wait": (KERNEL % ("  while (*(volatile int*)p == 0) {}", ALLOCATED % "cudaErrorLaunchTimeout"), [], 66,
              ["wait.cu:2", "deadlock"]),
+    # So many threads look in vain that each round of looks takes a while.
+    "wait_of_many": (KERNEL % ("  while (atomicAdd(p, 0) == 0) {}", LAUNCHED % (64, 64, 256)), ["--timeout", "100"], 66,
+                     ["wait_of_many.cu:2", "deadlock"]),
     # The host waits for a kernel that waits for the host; and one that does not.
     "unanswered": (KERNEL % ("  while (*(volatile int*)p == 0) {}",
                              "  cudaMallocHost(&p, 64); *p = 0;\n  kernel<<<2, 32>>>(p);\n"

@@ -16,7 +16,7 @@ constexpr std::size_t members_before_sampling = 8;
 /// One group of 2 x 2 x 2 blocks of so many is recorded whatever preceded it.
 constexpr std::uint64_t groups_per_sample = 64;
 
-std::uint64_t volume(const dialect::dim3& extent) {
+std::uint64_t blocks_in(const dialect::dim3& extent) {
   return std::uint64_t{extent.x} * extent.y * extent.z;
 }
 
@@ -24,10 +24,10 @@ std::uint64_t volume(const dialect::dim3& extent) {
 
 BlockSampling::BlockSampling(const Launch& launch, bool allowed)
     : possible_(allowed && launch.unrecorded_entry != nullptr && launch.footprint == nullptr &&
-                !launch.cooperative && volume(launch.cluster) == 1 &&
-                volume(launch.grid) >= blocks_worth_sampling),
+                !launch.cooperative && blocks_in(launch.cluster) == 1 &&
+                blocks_in(launch.grid) >= blocks_worth_sampling),
       extent_{launch.grid.x, launch.grid.y, launch.grid.z},
-      blocks_(volume(launch.grid)),
+      blocks_(blocks_in(launch.grid)),
       findings_before_(findings_added()) {}
 
 std::uint64_t BlockSampling::linear(const Position& block) const {

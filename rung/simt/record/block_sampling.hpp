@@ -6,8 +6,8 @@
 // weighted sum of the global addresses. In a regular launch all inner blocks have one hash, and the
 // sums are affine: any irregular access - an index that was loaded, a loop as long as the data say,
 // a guard that cuts some block - changes one of the two. Blocks at an edge of the grid are always
-// recorded, and so is a fixed sample of 2 x 2 x 2 blocks; the first block that does not fit ends the
-// sampling, and all blocks after it are recorded.
+// recorded, and so is a fixed sample of groups of 2 x 2 x 2 blocks; the first block that does not
+// fit ends the sampling, and all blocks after it are recorded.
 #pragma once
 
 #include <atomic>
