@@ -40,6 +40,7 @@ constexpr std::size_t max_kinds = 64;  // distinguished launches
 struct Policy {
   std::atomic<bool> follows = false;     // the session counts or checks, but not every launch
   std::atomic<std::uint64_t> first = 0;  // recorded launches; 0: the table `enough` decides
+  std::atomic<bool> whole = false;       // recorded launches leave no block out
 
   void set(const std::string& launches) {
     const auto wanted = [](const char* name) {
@@ -173,7 +174,7 @@ Repetition::Repetition(simt::Launch& launch, const Closure& closure)
   const bool repeats = history.knows(words);
   launch.unrecorded = repeats && history.is_enough() && !is_sample(history.report.launches);
   if (launch.unrecorded) launch.entry = without_hooks(closure.run);
-  if (policy().first == 0) launch.unrecorded_entry = without_hooks(closure.run);
+  if (policy().first == 0 && !policy().whole) launch.unrecorded_entry = without_hooks(closure.run);
 }
 
 Repetition::~Repetition() {
@@ -227,7 +228,10 @@ void Repetition::learn(LaunchHistory& history) const {
   }
 }
 
-void set_recorded_launches(const std::string& launches) { policy().set(launches); }
+void set_recorded_launches(const std::string& launches) {
+  policy().set(launches);
+  policy().whole = true;  // who loads kernels tells of launches alone
+}
 
 std::vector<record::PartlyRecorded> partly_recorded() {
   const std::lock_guard lock(histories().mutex);

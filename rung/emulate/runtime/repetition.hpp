@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeated launches. A kernel that is launched repeatedly without findings is recorded in its first
-// launches and in a sample of later ones: an unrecorded launch runs several times as fast
-// (docs/simulated-gpu.md, "Repeated launches").
+// Launches that repeat others. A kernel that is launched again and again and in which nothing is
+// found is recorded in its first launches, and in few of the later ones: an unrecorded launch runs
+// several times as fast (docs/simulated-gpu.md, "Repeated launches").
 #pragma once
 
 #include <cstddef>
@@ -15,25 +15,25 @@
 
 namespace rung::cuda {
 
-/// History of a kernel's launches.
+/// Facts about a kernel's launches.
 struct LaunchHistory;
 
-/// A launch: decides at its begin whether it is recorded, and learns from it at its end.
+/// One launch: decides, when it begins, whether it is recorded, and learns from it when it ends.
 class Repetition {
  public:
-  /// Sets launch.unrecorded and launch.summary. Both arguments must outlive the object.
+  /// Sets launch.unrecorded and launch.summary. Both arguments must outlive it.
   Repetition(simt::Launch& launch, const Closure& closure);
   Repetition(const Repetition&) = delete;
   Repetition& operator=(const Repetition&) = delete;
-  /// Registers a failed launch, so that the next launches of its kernel are recorded.
+  /// A launch that failed changes it, so that the next launches of its kernel are recorded.
   ~Repetition();
-  /// Registers a completed launch. `kernel`: its name for the report.
+  /// `kernel`: its name for the report.
   void ended_well(const std::string& kernel);
 
  private:
-  /// Returns the words that describe the launch.
+  /// Describes the launch in words.
   std::vector<std::uint64_t> describe(const Closure& closure);
-  /// Learns which memory the kernel writes.
+  /// Learns which memory its kernel writes to.
   void learn(LaunchHistory& history) const;
 
   simt::Launch& launch_;
@@ -41,16 +41,17 @@ class Repetition {
   bool ended_ = false;
   struct Pointer {
     std::size_t word;    // index into the launch's description
-    const void* memory;  // base of the target memory
+    const void* memory;  // begin of the memory that it points into
   };
-  std::vector<Pointer> pointers_;  // arguments that point to registered memory
+  std::vector<Pointer> pointers_;  // arguments that point into registered memory
   simt::LaunchSummary summary_;
 };
 
-/// Selects the launches recorded from now on, in the syntax of --checks.
+/// Sets which launches are recorded from now on, in the words of --checks, and all of their blocks.
 void set_recorded_launches(const std::string& launches);
 
-/// Returns the kernels with unrecorded launches, in order of the first of these.
+/// Returns the kernels of which some launches were not recorded, in the order of the first of
+/// those.
 std::vector<simt::record::PartlyRecorded> partly_recorded();
 
 }  // namespace rung::cuda
