@@ -104,8 +104,7 @@ __global__ void __launch_bounds__(cluster_threads, 3)
     for_each_pack([&](int pack) { from.stage(pack, staged + pack, outside); });
     const Row<T> row(rows, p, number, true);
     // The label's element in this block's packs; another block's is out of their range.
-    const int label =
-        row.works ? static_cast<int>(row.label) - part.first + part.lead : -1;
+    const int label = row.works ? static_cast<int>(row.label) - part.first + part.lead : -1;
     ptx::async_wait_all();
 
     WarpLoss mine{no_maximum<float>, 0, 0, 0};
@@ -252,12 +251,11 @@ void run(const Loss::Args& args, Context& context) {
   const LossCluster cluster = cluster_of(args);
   const bool whole = rows_are_whole_packs(args);
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
-    const auto kernel = whole ? loss_cluster_rows<T, RowKind::regular>
-                              : loss_cluster_rows<T, RowKind::ragged>;
-    const std::int64_t clusters =
-        smaller(resident_clusters(context, kernel, cluster_threads, cluster.shared_bytes,
-                                  cluster.blocks),
-                args.count());
+    const auto kernel =
+        whole ? loss_cluster_rows<T, RowKind::regular> : loss_cluster_rows<T, RowKind::ragged>;
+    const std::int64_t clusters = smaller(
+        resident_clusters(context, kernel, cluster_threads, cluster.shared_bytes, cluster.blocks),
+        args.count());
     const std::int64_t blocks = clusters * cluster.blocks;
     run_blocks<T>(args, context, blocks, [&](const RowLoss<T>& p) {
       launch(context,

@@ -8,7 +8,7 @@
 // Changes  against cluster_rows: a thread owns elements, not packs, at the same columns of every
 //          row, so that gamma and beta stay in registers wherever rows begin. Against split_rows:
 //          x is read once.
-// Cost     compulsory traffic; one packet of 16 bytes from every warp to every block per row. Shared
+// Cost     compulsory traffic; a packet of 16 bytes from every warp to every block per row. Shared
 //          memory is read twice and written once, 4 bytes per lane.
 // Limits   compute capability 9; contiguous rows of 1025 to 147456 elements of f32, f16 or bf16
 //          that cut packs, without a residual. Where x and y are misaligned by different amounts,
@@ -72,9 +72,7 @@ __global__ void __launch_bounds__(ragged_threads, 1)
   const int left = length - mine;
   const auto has = [&](int k) { return k * warp_size * unit < left; };
 
-  const auto row_of = [&](int row) {
-    return call.x + place<norm_lines::row_x>(call, row) + begin;
-  };
+  const auto row_of = [&](int row) { return call.x + place<norm_lines::row_x>(call, row) + begin; };
   const auto stage_of = [&](int stage) {
     return reinterpret_cast<T*>(ring + stage * shape.stage_bytes);
   };
@@ -159,9 +157,8 @@ __global__ void __launch_bounds__(ragged_threads, 1)
     part.moments = lanes_sum(AddMoments{}(moments[0], moments[1]), warp_size);
 
     if (thread == 0) {
-      ptx::mbarrier_arrive_expect(
-          scratch.sent[turn],
-          static_cast<unsigned>(blocks * warps) * static_cast<unsigned>(sizeof(part)));
+      ptx::mbarrier_arrive_expect(scratch.sent[turn], static_cast<unsigned>(blocks * warps) *
+                                                          static_cast<unsigned>(sizeof(part)));
     }
     if (lane < blocks) {
       ptx::cluster_send(scratch.parts[turn][rank * warps + warp], part, scratch.sent[turn], lane);
@@ -281,9 +278,8 @@ void run(const Norm::Args& args, Context& context) {
     if constexpr (sizeof(T) == 2) {
       if (pairs) kernel = norm_ragged_rows<T, 2>;
     }
-    const std::int64_t clusters = resident_clusters(context, kernel, plan.threads,
-                                                    plan.shared_bytes,
-                                                    static_cast<int>(plan.blocks));
+    const std::int64_t clusters = resident_clusters(
+        context, kernel, plan.threads, plan.shared_bytes, static_cast<int>(plan.blocks));
     launch(context,
            {.grid = plan.blocks * smaller(clusters, call.rows),
             .block = plan.threads,
@@ -292,8 +288,7 @@ void run(const Norm::Args& args, Context& context) {
             .dependent = can_depend(context)},
            kernel, call, plan.shape);
   };
-  visit<float, f16, bf16>(args.x.dtype,
-                          [&]<class T>() { launch_rows_of(call_of<T>(args)); });
+  visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { launch_rows_of(call_of<T>(args)); });
 }
 
 const Rung<Norm> self{{.name = "ragged_rows",

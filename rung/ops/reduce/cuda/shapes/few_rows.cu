@@ -8,7 +8,8 @@
 //          shared memory. Lanes load adjacent elements, so that rows may begin anywhere, and store
 //          adjacent results.
 // Cost     x once.
-// Limits   2 to 32 rows of f32, f64, f16, bf16 or i32; 1024 contiguous columns or more; no products.
+// Limits   2 to 32 rows of f32, f64, f16, bf16 or i32; 1024 contiguous columns or more; no
+//          products.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t
 #include "rung/ops/reduce/cuda/detail/row_packs.hpp"
 

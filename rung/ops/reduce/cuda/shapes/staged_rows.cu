@@ -45,10 +45,11 @@ __global__ void __launch_bounds__(block_threads)
 
 /// Groups of rows: a multiple of a block's threads, but a few groups per SM.
 RowChunks staged_chunks(const Reduce::Args& args, const Context& context) {
-  RowChunks chunks{
-      .rows = args.results(), .length = static_cast<int>(args.terms.size()), .group = 1, .lanes = 1};
-  chunks.group =
-      rows_of_group(chunks, size_of(args.x.dtype), block_threads, staged_bytes, context);
+  RowChunks chunks{.rows = args.results(),
+                   .length = static_cast<int>(args.terms.size()),
+                   .group = 1,
+                   .lanes = 1};
+  chunks.group = rows_of_group(chunks, size_of(args.x.dtype), block_threads, staged_bytes, context);
   return chunks;
 }
 
