@@ -105,9 +105,15 @@ RowBlock block_of(const Softmax::Args& args) {
     const auto warps = (packs + warp_size * kept - 1) / (warp_size * kept);
     block = {.threads = static_cast<int>(warps) * warp_size};
   } else {
-    // Short rows: two packs per thread, several rows per warp.
+    // Short rows: two packs per thread, several rows per warp. Half as many threads where fewer of
+    // their packs are idle: with a warp per row, 34 packs of 64 left too few bytes in flight.
     constexpr int min_threads = 8;
     block = row_block(packs, 2, min_threads, warp_size);
+    const auto slots = [&](int threads) { return round_up(packs, std::int64_t{threads}); };
+    const int half = block.threads / 2;
+    if (half >= min_threads && packs <= half * kept && 5 * slots(half) <= 4 * slots(2 * half)) {
+      block = row_block(packs, kept, half, half);
+    }
   }
   block.shared_bytes = sizeof(RowValues<Total<Accumulator<T>>>);
   return block;
