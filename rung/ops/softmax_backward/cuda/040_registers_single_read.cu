@@ -65,9 +65,16 @@ RowBlock block_of(const SoftmaxBackward::Args& args) {
     const auto warps = ceil_div(packs, std::int64_t{warp_size} * packs_by_block);
     block = {.threads = static_cast<int>(warps) * warp_size};
   } else {
-    // Short rows: two packs per thread, several rows per warp.
+    // Short rows: two packs per thread, several rows per warp. Half as many threads where fewer of
+    // their packs are idle.
     constexpr int min_threads = 8;
     block = row_block(packs, 2, min_threads, warp_size);
+    const auto slots = [&](int threads) { return round_up(packs, std::int64_t{threads}); };
+    const int half = block.threads / 2;
+    if (half >= min_threads && packs <= half * packs_by_warp &&
+        5 * slots(half) <= 4 * slots(2 * half)) {
+      block = row_block(packs, packs_by_warp, half, half);
+    }
   }
   block.shared_bytes = sizeof(RowValues<Accumulator<T>>);
   return block;
