@@ -218,7 +218,10 @@ RaggedPlan ragged_plan(const Norm::Args& args, const Context& context) {
   RaggedPlan plan;
   const std::int64_t columns = args.columns();
   const auto element = static_cast<std::int64_t>(size_of(args.x.dtype));
-  while (plan.blocks < ragged_blocks && ceil_div(columns, plan.blocks) > longest_part) {
+  // Elements of 16 bits are twice the arithmetic per byte: two blocks per SM, so that one computes
+  // while the other waits for its cluster.
+  const std::int64_t preferred = element == 2 ? longest_part / 2 : longest_part;
+  while (plan.blocks < ragged_blocks && ceil_div(columns, plan.blocks) > preferred) {
     plan.blocks *= 2;
   }
   // Blocks other than a row's last one have whole packs, so that pairs stay whole, too.
