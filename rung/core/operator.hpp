@@ -143,7 +143,7 @@ struct RungSpec {
   Passes passes = {};
   /// Traffic that does not follow from a number of passes.
   Cost (*traffic)(const Args&) = nullptr;
-  /// Of an operator that derives its traffic from tiles.
+  /// Tile of a rung whose operator derives traffic from it.
   TileExtents tile = {};
   /// Facts from which its time is predicted (work.hpp), and with that the choice among supporting
   /// rungs: the least time wins, of equal ones as wins_tie() says. Null: the operator's cost in one

@@ -135,7 +135,7 @@ class Worker {
   void end_block(Block& block);
   void reserve_ready(std::uint64_t threads);
   void begin_recording(record::LaunchRecord& record);
-  /// Decides whether the block that is admitted now is recorded.
+  /// Determines whether the admitted block is recorded.
   void choose_recording(std::uint64_t position);
   void record_failure();
   void check_stacks();
@@ -233,8 +233,8 @@ class Worker {
   std::uint64_t changes_ = 0;
   std::uint64_t threads_ = 0;  // admitted since the worker last had no resident cluster
   std::uint64_t grid_arrived_ = 0;
-  std::uint64_t looks_ = 0;   // of those that are asleep, weighted
-  std::uint64_t stuck_ = 0;   // looks since nothing else was left to do
+  std::uint64_t looks_ = 0;   // weighted polls of the sleeping threads
+  std::uint64_t stuck_ = 0;   // polls since no other work was left
   std::uint64_t rounds_ = 0;  // in which each of them looked
   std::uint64_t clock_reads_ = 0;
   std::uint64_t digest_ = 0;  // of their stacks after the last round, and of clock_reads_

@@ -63,7 +63,7 @@ struct Launch {
   /// Runs in place of `entry` in blocks that repeat others of a recorded launch and are left out of
   /// the record (record/block_sampling.hpp); null: every block is recorded.
   void (*unrecorded_entry)(const void* arguments) = nullptr;
-  /// Filled in when a recorded launch has ended; null: nobody asks.
+  /// Filled in when a recorded launch ends, if not null.
   LaunchSummary* summary = nullptr;
   /// Filled in likewise with the bytes of global memory that the launch accesses.
   record::Footprint* footprint = nullptr;

@@ -123,14 +123,15 @@ Histories& histories() {
   return one;
 }
 
-/// From now on the report names the kernel.
+/// Adds the kernel to the report, once.
 void list(LaunchHistory& history, const std::string& kernel) {
   if (std::exchange(history.listed, true)) return;
   history.report.kernel = kernel;
   histories().partly.push_back(&history);
 }
 
-/// Returns whether a launch is recorded whatever preceded it. Launches are numbered from 0.
+/// Returns true if the launch is recorded regardless of its predecessors. Launches are numbered
+/// from 0.
 bool is_sample(std::uint64_t launch) {
   const std::uint64_t number = launch + 1;
   const bool power_of_four = std::has_single_bit(number) && std::countr_zero(number) % 2 == 0;

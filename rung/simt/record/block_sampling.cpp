@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides which blocks of a regular launch are recorded.
+// Selects the blocks of a regular launch that are recorded.
 #include "rung/simt/record/block_sampling.hpp"
 
 #include "rung/simt/random.hpp"
@@ -8,12 +8,12 @@
 namespace rung::simt::record {
 namespace {
 
-/// Smaller launches are recorded whole: they take some tenths of a second.
+/// Minimum number of blocks: smaller launches are recorded whole, in some tenths of a second.
 constexpr std::uint64_t blocks_worth_sampling = 256;
 constexpr std::uint64_t requests_worth_sampling = std::uint64_t{1} << 20;
-/// So many inner blocks must agree before one is left out.
+/// Number of inner blocks that must agree before one is skipped.
 constexpr std::size_t members_before_sampling = 8;
-/// One group of 2 x 2 x 2 blocks of so many is recorded whatever preceded it.
+/// One group of 2 x 2 x 2 blocks in this many is always recorded.
 constexpr std::uint64_t groups_per_sample = 64;
 
 std::uint64_t blocks_in(const dialect::dim3& extent) {
@@ -90,7 +90,7 @@ bool BlockSampling::is_affine(const Position& block, std::uint64_t addresses) co
   std::uint64_t expected = first_did_.addresses;
   for (int axis = 0; axis < axes; ++axis) {
     const std::uint64_t apart = block.at[axis] - first_.at[axis];  // modulo 2^64
-    if (apart != 0 && !has_slope_[axis]) return true;  // it is looked at when that is known
+    if (apart != 0 && !has_slope_[axis]) return true;  // checked once the slope is known
     expected += apart * slope_[axis];
   }
   return addresses == expected;

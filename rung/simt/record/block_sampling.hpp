@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of one launch that repeat others and run unrecorded. Internal to simt/.
+// Sampling of a launch's blocks: blocks that repeat others run unrecorded. Internal to simt/.
 //
 // Blocks of a regular kernel do the same at addresses that are affine in the block's index. Each
 // recorded block leaves a fingerprint: a hash of what its warps did, whatever the addresses, and a
@@ -20,17 +20,17 @@
 
 namespace rung::simt::record {
 
-/// What a block did: sums, so that the order in which its warps took turns does not matter.
+/// Fingerprint of a block: sums, so that it does not depend on the order of its warps.
 struct BlockFingerprint {
-  std::uint64_t shape = 0;      // of its requests, but for where global memory was accessed
+  std::uint64_t shape = 0;      // of its requests, without global addresses
   std::uint64_t addresses = 0;  // weighted sum of global addresses, modulo 2^64
   std::uint64_t requests = 0;
 };
 
 struct Region;
 
-/// Where the recorded blocks of a launch have written in each region: offsets of the first byte and
-/// behind the last.
+/// Byte ranges that the recorded blocks of a launch have written in each region: offsets of the
+/// first byte and past the last.
 class WrittenRanges {
  public:
   void add(Region* region, std::uint64_t begin, std::uint64_t end);
@@ -38,8 +38,8 @@ class WrittenRanges {
     for (const Range& one : other.ranges_) add(one.region, one.begin, one.end);
   }
   void clear() { ranges_.clear(); }
-  /// Blocks that were left out may have written there: all of it counts as written. `whole`: so
-  /// does the rest of those regions.
+  /// Marks everything as written that skipped blocks may have written. `whole`: all of those
+  /// regions.
   void mark_initialized(bool whole) const;
 
  private:
@@ -52,16 +52,16 @@ class WrittenRanges {
 
 class BlockSampling {
  public:
-  /// `allowed`: the session does not count.
+  /// Constructs the sampling of a launch. `allowed`: the session does not count.
   BlockSampling(const Launch& launch, bool allowed);
 
-  /// Returns whether any block may be left out.
+  /// Returns true if blocks may be skipped.
   [[nodiscard]] bool possible() const { return possible_; }
-  /// Decides whether the block is recorded. Not asked again about the same block.
+  /// Returns true if the block must be recorded. Called once per block.
   bool records(const dialect::uint3& index);
-  /// A recorded block has ended.
+  /// Adds the fingerprint of a recorded block that has ended.
   void note(const dialect::uint3& index, const BlockFingerprint& block);
-  /// Records all blocks from now on: the launch is not regular, or blocks may depend on each other.
+  /// Records all later blocks: the launch is not regular, or blocks may depend on each other.
   void give_up() { regular_.store(false, std::memory_order_relaxed); }
   [[nodiscard]] bool regular() const { return regular_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
@@ -74,7 +74,7 @@ class BlockSampling {
   };
   [[nodiscard]] bool is_inner(const Position& block) const;
   [[nodiscard]] std::uint64_t linear(const Position& block) const;
-  /// Learns how far addresses of neighbors are apart. Returns whether that was news.
+  /// Learns the address slopes between adjacent blocks. Returns true if one was new.
   bool learn_slopes(const Position& block, std::uint64_t addresses);
   [[nodiscard]] bool is_affine(const Position& block, std::uint64_t addresses) const;
   [[nodiscard]] bool is_known() const;
@@ -84,13 +84,13 @@ class BlockSampling {
   const std::uint64_t blocks_;
   const std::uint64_t findings_before_;
   std::atomic<bool> regular_{true};
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   struct Member {
     Position position;
     std::uint64_t addresses;
   };
   std::unordered_map<std::uint64_t, Member> members_;  // recorded inner blocks, by linear index
-  Position first_{};                                   // the first of them, and what it did
+  Position first_{};                                   // the first of them, and its fingerprint
   BlockFingerprint first_did_;
   std::uint64_t slope_[axes] = {};
   bool has_slope_[axes] = {};

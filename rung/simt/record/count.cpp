@@ -43,7 +43,7 @@ Range parts_of_half(const Request& request, int half, int shift) {
   return {std::min(one, other), std::max(one, other)};
 }
 std::uint64_t size_of(const Range& range) { return range.last - range.first + 1; }
-/// How many numbers are in either.
+/// Returns the size of the union of both ranges.
 std::uint64_t size_of_both(const Range& a, const Range& b) {
   const std::uint64_t first = std::max(a.first, b.first), last = std::min(a.last, b.last);
   return size_of(a) + size_of(b) - (first <= last ? last - first + 1 : 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fingerprints of blocks: what they do, whatever the addresses, and a sum of the addresses.
+// Fingerprints of blocks: a hash of their accesses without addresses, and a sum of the addresses.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace rung::simt::record {
 namespace {
 
-/// An odd weight per lane: sums of products tell patterns of lanes apart.
+/// Odd weights per lane, so that sums of products distinguish patterns of lanes.
 struct LaneWeights {
   std::uint64_t of[warp_lanes];
   constexpr LaneWeights() : of() {
@@ -19,7 +19,7 @@ struct LaneWeights {
 };
 constexpr LaneWeights lane_weights;
 
-/// How the lanes' units lie around that of the first lane.
+/// Returns a hash of the lanes' units relative to that of the first lane.
 std::uint64_t pattern_of(const Request& request, std::uint32_t first) {
   if (request.progression) return static_cast<std::uint32_t>(request.stride);
   if (request.halves) {
@@ -33,7 +33,7 @@ std::uint64_t pattern_of(const Request& request, std::uint32_t first) {
   return mix(sum + 1);
 }
 
-/// Accesses by which blocks may pass something on to each other, or whose address is not known.
+/// Returns true for accesses by which blocks may synchronize, or whose address is unknown.
 bool may_order_blocks(const Request& request) {
   if (request.step.access == Access::texture) return true;
   if (request.target.where != Where::global) return false;

@@ -359,7 +359,7 @@ class Recorder {
   /// Returns whether these adjacent units are read by all blocks and written by none.
   static bool only_reads(const Reach& reach, std::size_t window, std::uint32_t first_unit,
                          std::uint32_t last_unit);
-  /// Of lanes in a row that access memory in a row.
+  /// Checks consecutive lanes that access contiguous memory.
   void check_row(const Reach& reach, std::size_t offset, std::uint32_t lane, std::uint32_t lanes);
   void check_lane(const Reach& reach, std::size_t offset, std::uint32_t lane);
   // Vectorized variants; in check_row.cpp. They return false if a check per lane is needed.
@@ -448,8 +448,8 @@ class Recorder {
   std::set<const Region*> written_;  // in this launch
   Footprint footprint_;              // of this launch
   bool keeps_footprint_ = false;
-  bool samples_ = false;  // blocks of this launch may be left out
-  WrittenRanges ranges_;  // likewise: what its recorded blocks have written
+  bool samples_ = false;  // blocks of this launch may be skipped
+  WrittenRanges ranges_;  // of this launch: written by its recorded blocks
   Overlaps overlaps_;     // likewise
 };
 
