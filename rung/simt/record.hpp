@@ -142,8 +142,8 @@ struct PartlyRecorded {
   std::string kernel;
   std::uint64_t launches = 0;
   std::uint64_t recorded = 0;
-  std::uint64_t first = 0;  // so many from its first launch on were recorded without a gap
-  // Of those of the recorded launches that left blocks out; 0: none did.
+  std::uint64_t first = 0;  // launches from its first one on that were recorded without a gap
+  // Of the recorded launches that skipped blocks; 0: none did.
   std::uint64_t blocks = 0;
   std::uint64_t recorded_blocks = 0;
 };

@@ -193,7 +193,7 @@ void Repetition::ended_well(const std::string& kernel) {
   if (launch_.unrecorded) {
     history.gap = true;
     list(history, kernel);
-    // Its writes were not seen: they may be all that it can reach.
+    // Its writes were not observed: it may have written everything it can reach.
     for (const Pointer& one : pointers_) {
       if (history.words[one.word].written) record::mark_whole_initialized(one.memory);
     }

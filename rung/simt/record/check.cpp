@@ -107,7 +107,7 @@ void Recorder::check_lane(const Reach& reach, std::size_t offset, std::uint32_t 
   }
 }
 
-/// Most requests by far: neighboring words, or one, that all blocks read and nobody writes.
+/// Fast path of most requests: adjacent words, or one word, that all blocks read and none writes.
 bool Recorder::only_reads(const Reach& reach, std::size_t window, std::uint32_t first_unit,
                           std::uint32_t last_unit) {
   const int log_size = reach.request.step.log_size;

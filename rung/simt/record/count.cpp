@@ -28,11 +28,12 @@ std::uint32_t distinct(const std::uint32_t* numbers, int count) {
 
 constexpr int half_lanes = 16;
 
-/// First and last of numbers in a row.
+/// Range of consecutive numbers, both ends included.
 struct Range {
   std::uint64_t first, last;
 };
-/// The parts of 2^shift bytes that half a warp touches. Lanes are at most a part apart.
+/// Returns the range of parts of 2^shift bytes that a half-warp touches; lanes are at most a part
+/// apart.
 Range parts_of_half(const Request& request, int half, int shift) {
   const auto part = [&](int lane) {
     return (request.step.base + (std::uint64_t{request.units[lane]} << request.step.log_size)) >>
@@ -55,8 +56,8 @@ bool halves_within(const Request& request, int shift) {
   return (step < 0 ? -step : step) <= std::int64_t{1} << shift;
 }
 
-/// Parts of 2^shift bytes, sectors or more, that the request touches. An access is within one: it
-/// is aligned, and no larger.
+/// Returns the number of parts of 2^shift bytes (sectors or larger) that the request touches. Each
+/// access is within one part, since it is aligned and no larger.
 std::uint32_t touched(const Request& request, int shift) {
   if (request.progression) {
     // With steps no larger than a part, all parts between the first and the last are touched.
@@ -186,7 +187,7 @@ Wavefronts wavefronts(Request& request, bool read) {
   const bool atomic = is_atomic(request.step.access);
   const bool row = request.stride == 0 || request.stride == 1;
   if (request.halves && row && request.step.log_size == 2 && !atomic) {
-    // Either word, or any two of 16 in a row, are in one bank?
+    // Do both words, or any two of 16 consecutive ones, share a bank?
     const std::uint32_t apart = request.units[half_lanes] - request.units[0];
     const std::uint32_t shift = apart % banks;
     const bool same_words = request.stride == 0 ? apart == 0 : apart + half_lanes <= 2 * half_lanes;

@@ -93,7 +93,7 @@ class LaunchRecord {
            const std::set<const Region*>& written, const Overlaps& overlaps);
   void add(const Footprint& footprint);
   void add(const WrittenRanges& ranges);
-  /// Keeps the sectors of global memory that a block's warps asked for.
+  /// Keeps the trace of the sectors of global memory that a block's warps accessed.
   void keep(BlockTrace trace);
   /// Reserves that many more runs of sectors. Returns false if they exceed the limit.
   bool may_keep(std::uint64_t runs) {

@@ -43,9 +43,9 @@ struct WarpRecord {
   std::uint32_t at_barrier = 0;      // lanes that wait at the block's barrier
   bool compared = false;             // an atomic comparison is in the list
   bool diverged = false;
-  std::uint64_t visits = 0;           // basic blocks that it has entered
+  std::uint64_t visits = 0;           // basic blocks entered
   std::uint64_t requests_so_far = 0;  // while fingerprints are taken
-  WarpTrace trace;                    // of global memory, while it is counted
+  WarpTrace trace;                    // of global memory, while counting
   WarpWaits waits;
   VectorClockRef remote;                       // clocks acquired from other blocks
   VectorClockRef released;                     // last release by a lane
