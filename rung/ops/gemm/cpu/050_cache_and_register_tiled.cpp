@@ -110,7 +110,7 @@ void run(const Gemm::Args& args, Context&) {
   });
 }
 
-// What is left of rows and columns beside full tiles goes element by element.
+// Remainders beside full tiles are computed element by element.
 Work work(const Gemm::Args& args, const Context&) {
   const double k = static_cast<double>(args.k()), batch = static_cast<double>(args.batch());
   const double full =

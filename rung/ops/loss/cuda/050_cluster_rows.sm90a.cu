@@ -61,7 +61,7 @@ __device__ __forceinline__ Parts<float> join_warps(const WarpLoss* of_warp, int 
     const WarpLoss part = of_warp[i];
     sum.powers += part.powers * power(part.maximum - maximum);
     sum.terms += part.terms;
-    // Where nothing is counted, the distance may be infinite.
+    // The distance may be infinite where nothing is counted.
     if (part.shares != 0) sum.terms += part.shares * (maximum - part.maximum);
   }
   return warp_reduce(sum, AddParts{});
@@ -201,7 +201,7 @@ std::int64_t packs_of_row(const Loss::Args& args) {
   return ceil_div(args.classes(), w) + (rows_are_whole_packs(args) ? 0 : 1);
 }
 
-/// As few blocks as hold a row.
+/// Smallest cluster that holds a row.
 struct LossCluster {
   int blocks = 2;
   int packs = 0;  // per block

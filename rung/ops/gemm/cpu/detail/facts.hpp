@@ -37,7 +37,7 @@ std::int64_t last_columns(const Call& call, const Kernels<T>& ks) {
   return call.n - (ceil_div(call.n, ks.tile_columns()) - 1) * ks.tile_columns();
 }
 
-/// Whether all of B, in strips, stays in the L1 cache.
+/// Returns whether all of B, in strips, stays in the L1 cache.
 template <class T>
 bool b_stays_near(const Call& call, const Kernels<T>& ks) {
   constexpr std::int64_t near_bytes = 32 << 10;
@@ -55,8 +55,8 @@ int sliver_rows(const Kernels<T>& ks) {
   return ks.narrow_tile_rows * ks.lanes / 16;
 }
 
-/// Whether `small` makes the last columns by slivers, four at a time: a
-/// tile would leave most of its vectors idle.
+/// Returns whether `small` computes the last columns by slivers, four at a time: a tile would leave
+/// most of its vectors idle.
 template <class T>
 bool by_slivers(const Call& call, const Kernels<T>& ks) {
   constexpr std::int64_t l2_bytes = 512 << 10;
@@ -68,8 +68,8 @@ bool by_slivers(const Call& call, const Kernels<T>& ks) {
          sliver_rows(ks) * call.k * static_cast<std::int64_t>(sizeof(T)) <= l2_bytes;
 }
 
-/// What `small` copies of B: nothing where a strip of it stays in half of the L1 cache, or is read
-/// twice at most; else strips one by one, or all of them if they stay in L1.
+/// Copies of B that `small` makes: none where a strip of it stays in half of the L1 cache, or is
+/// read twice at most; else strips one by one, or all of them if they stay in L1.
 enum class Copies : std::uint8_t { none, strip, whole };
 template <class T>
 Copies copies_of(const Call& call, const Kernels<T>& ks) {

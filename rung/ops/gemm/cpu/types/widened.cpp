@@ -149,7 +149,7 @@ Support supports(const Gemm::Args& args, const Context&) {
   return supported;
 }
 
-/// What the rung of f32 does that a block's product is a call of.
+/// Returns the work of the f32 rung that a block's product calls.
 Work product_work(const Call& call, const Blocks& block, const Context& context) {
   const auto matrix = [](const Operand& x, std::int64_t rows, std::int64_t columns) {
     const bool along = along_columns(x, rows, columns);

@@ -9,7 +9,7 @@ namespace rung::gemm_cuda::inline RUNG_TARGET {
 /// The tile for a call, and its time with operands that are copied 16 bytes at a time.
 TileChoice simt_top_choice(const Gemm::Args& args, const Context& context);
 
-/// What it does with that tile.
+/// Returns the work of that tile.
 Work simt_top_work(const Gemm::Args& args, const Context& context);
 
 /// Multiplies by it. C has contiguous rows where it has a contiguous axis.

@@ -154,7 +154,7 @@ Work few_work(const Product<T, Accumulator<T>>& p, const Gemm::Args& args, const
                       (sizeof(T) == 8 ? 2 : 1);
   });
   const Lines lines = few_lines(p.b);
-  // Of a strided line, each element takes a sector.
+  // An element of a strided line takes a sector.
   const double sectors = lines == Lines::strided ? 32.0 / sizeof(T) : 1;
   const double sums = plan.slices == 1 ? 0 : 2 * sizeof(Accumulator<T>) * plan.slices;
   work.bytes = Gemm::cost(args).bytes * sectors +

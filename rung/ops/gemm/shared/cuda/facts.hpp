@@ -18,7 +18,7 @@ inline double unevenness(double blocks, const Context& context) {
   return blocks > sms ? std::ceil(blocks / sms) * sms / blocks : 1;
 }
 
-/// How a kernel makes C.
+/// Tiling of C by a kernel.
 struct TileFacts {
   std::int64_t rows = 1, columns = 1, depth = 1;  // of a tile, and of k between two barriers
   std::int64_t resident = 1;                      // blocks that an SM holds
