@@ -71,10 +71,10 @@ struct Four<std::uint8_t> {
 
 /// Rows and columns of the tile of x, the sums down its columns, and results not yet stored.
 template <class T, int group>
-struct Tile {
+struct FusedTile {
   int radius, halo, width;
 
-  explicit RUNG_HD Tile(int r)
+  explicit RUNG_HD FusedTile(int r)
       : radius(r),
         halo(round_up(r * group, vector_width<T>)),
         width(tile_width<T, group> + 2 * halo) {}
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(threads)
   using Mid = MidOf<T>;
   constexpr int width = tile_width<T, group>;
   const int radius = static_radius > 0 ? static_radius : p.filter.radius;
-  const Tile<T, group> tile(radius);
+  const FusedTile<T, group> tile(radius);
   T* const in = &shared<T>();
   T* const out = in + tile.in();
   Mid* const mid = reinterpret_cast<Mid*>(out + tile_rows * tile.out_pitch);
@@ -215,7 +215,7 @@ void launch_of(const Image::Args& args, Context& context) {
          {.grid = {ceil_div(p.elements, tile_width<T, group>), ceil_div(p.rows, tile_rows),
                    planes_of(args)},
           .block = threads,
-          .shared_bytes = static_cast<std::size_t>(Tile<T, group>(args.radius).bytes())},
+          .shared_bytes = static_cast<std::size_t>(FusedTile<T, group>(args.radius).bytes())},
          kernel, p);
 }
 
@@ -248,7 +248,7 @@ auto with_group(const Image::Args& args, const F& f) {
 Work work(const Image::Args& args, const Context&) {
   if (args.pixels() == 0) return {};
   return with_group(args, [&]<class T, int group>() -> Work {
-    const Tile<T, group> tile(args.radius);
+    const FusedTile<T, group> tile(args.radius);
     const int loads = ceil_div(tile.in(), vector_width<T> * threads);
     const int down = ceil_div(tile.mid(), results * results * threads);
     const int along = ceil_div(tile_rows * tile_width<T, group>, results * threads);
