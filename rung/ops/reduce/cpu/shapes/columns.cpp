@@ -260,7 +260,7 @@ constexpr std::int64_t folded_columns = 1024;    // to which narrow columns are 
 constexpr std::int64_t least_grouped_rows = 16;  // after widening
 
 /// The tasks of a call: [outer kept index][tile][chunk of rows].
-struct Plan {
+struct ColumnPlan {
   std::int64_t outer = 1;    // kept results before the innermost axis
   std::int64_t columns = 1;  // innermost kept axis ...
   std::int64_t groups = 1;   // ... times the rows that are laid out contiguously
@@ -274,7 +274,7 @@ struct Plan {
   std::int64_t chunks = 1;
   bool gathers = false;
 
-  explicit Plan(const Reduce::Args& args) {
+  explicit ColumnPlan(const Reduce::Args& args) {
     const int kept_last = args.kept.rank - 1;
     columns = args.kept.shape[kept_last];
     outer = args.kept.size() / columns;
@@ -326,7 +326,7 @@ struct Buffers {
 template <class W>
 class ColumnEngine {
  public:
-  ColumnEngine(const Reduce::Args& args, const Plan& plan, std::byte* memory)
+  ColumnEngine(const Reduce::Args& args, const ColumnPlan& plan, std::byte* memory)
       : args_(args),
         plan_(plan),
         fold_(fold_of(args.operation)),
@@ -458,7 +458,7 @@ class ColumnEngine {
   }
 
   const Reduce::Args& args_;
-  const Plan& plan_;
+  const ColumnPlan& plan_;
   Fold fold_;
   std::int64_t size_;
   Buffers buffers_;
@@ -466,7 +466,7 @@ class ColumnEngine {
 
 template <class W>
 void reduce_tiles(const Reduce::Args& args, Context& context, int threads) {
-  const Plan plan(args);
+  const ColumnPlan plan(args);
   // Pairs of chunks are kept only where threads share a tile; one thread combines them as it goes,
   // in the same order.
   const bool split = plan.chunks > 1 && threads > 1;
