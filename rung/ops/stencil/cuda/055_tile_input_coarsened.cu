@@ -18,12 +18,12 @@ using namespace stencil_cuda;
 constexpr int block_side = 24;
 constexpr int side = 2 * block_side;  // of the tile of x
 
-struct Tile {
+struct TileBuffer {
   float at[side][side];
 };
 
 __global__ void stencil_tile_input_coarsened(Image p) {
-  Tile& tile = shared<Tile>();
+  TileBuffer& tile = shared<TileBuffer>();
   const int rows = side - (p.mask_rows - 1);  // of the tile of y
   const int columns = side - (p.mask_columns - 1);
   const int first_row = static_cast<int>(blockIdx.y) * rows;
@@ -61,7 +61,7 @@ void run(const Stencil::Args& args, Context& context) {
     launch(context,
            {.grid = {ceil_div(p.columns, columns), ceil_div(p.rows, rows)},
             .block = {block_side, block_side},
-            .shared_bytes = sizeof(Tile)},
+            .shared_bytes = sizeof(TileBuffer)},
            stencil_tile_input_coarsened, p);
   });
 }

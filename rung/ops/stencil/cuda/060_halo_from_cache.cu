@@ -20,12 +20,12 @@ using namespace stencil_cuda;
 
 constexpr int side = 16;
 
-struct Tile {
+struct TileBuffer {
   float at[side][side];
 };
 
 __global__ void stencil_halo_from_cache(Image p) {
-  Tile& tile = shared<Tile>();
+  TileBuffer& tile = shared<TileBuffer>();
   const int down = static_cast<int>(threadIdx.y);
   const int across = static_cast<int>(threadIdx.x);
   const int row = static_cast<int>(blockIdx.y) * side + down;
@@ -56,7 +56,7 @@ void run(const Stencil::Args& args, Context& context) {
     launch(context,
            {.grid = {ceil_div(p.columns, side), ceil_div(p.rows, side)},
             .block = {side, side},
-            .shared_bytes = sizeof(Tile)},
+            .shared_bytes = sizeof(TileBuffer)},
            stencil_halo_from_cache, p);
   });
 }

@@ -20,12 +20,12 @@ using namespace stencil_cuda;
 
 constexpr int side = 8;
 
-struct Tile {
+struct TileBuffer {
   float at[side][side][side];
 };
 
 __global__ void stencil_halo_from_cache_3d(const __grid_constant__ Volume p) {
-  Tile& tile = shared<Tile>();
+  TileBuffer& tile = shared<TileBuffer>();
   const int inward = static_cast<int>(threadIdx.z);
   const int down = static_cast<int>(threadIdx.y);
   const int across = static_cast<int>(threadIdx.x);
@@ -59,7 +59,7 @@ void run(const Stencil::Args& args, Context& context) {
            {.grid = {ceil_div(p.extent[2], side), ceil_div(p.extent[1], side),
                      ceil_div(p.extent[0], side)},
             .block = {side, side, side},
-            .shared_bytes = sizeof(Tile)},
+            .shared_bytes = sizeof(TileBuffer)},
            stencil_halo_from_cache_3d, p);
   });
 }
