@@ -17,17 +17,17 @@ using namespace transpose_cuda;
 constexpr int side = 32;
 
 template <class T>
-struct Tile {
+struct TileBuffer {
   T at[side][side];
 };
 template <class T>
 constexpr Tiling tiling{
-    .rows = side, .columns = side, .block = {side, side}, .shared_bytes = sizeof(Tile<T>)};
+    .rows = side, .columns = side, .block = {side, side}, .shared_bytes = sizeof(TileBuffer<T>)};
 
 template <class T>
 __global__ void __launch_bounds__(side* side)
     transpose_swizzled(const __grid_constant__ Matrices<T> m) {
-  Tile<T>& tile = shared<Tile<T>>();
+  TileBuffer<T>& tile = shared<TileBuffer<T>>();
   const auto [x, y] = m.matrix(blockIdx.z);
   const int lane = static_cast<int>(threadIdx.x);
   const int warp = static_cast<int>(threadIdx.y);

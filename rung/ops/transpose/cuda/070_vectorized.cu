@@ -54,26 +54,26 @@ struct Shape {
   static constexpr int rounds = across / abreast * (units / deep) / (threads / 32);
 };
 template <class T, bool lines>
-struct Tile {
+struct TileBuffer {
   Byte at[Shape<T, lines>::columns][Shape<T, lines>::line];
 };
 template <class T, bool lines>
 constexpr Tiling tiling{.rows = Shape<T, lines>::rows,
                         .columns = Shape<T, lines>::columns,
                         .block = Shape<T, lines>::threads,
-                        .shared_bytes = sizeof(Tile<T, lines>),
+                        .shared_bytes = sizeof(TileBuffer<T, lines>),
                         .shift = Shape<T, lines>::overlap / static_cast<int>(sizeof(T)),
                         .dependent = true};
 
 /// Returns the position of chunk `slot` of a column of the tile.
 template <class T, bool lines>
-__device__ __forceinline__ Byte* kept(Tile<T, lines>& tile, int column, int slot) {
+__device__ __forceinline__ Byte* kept(TileBuffer<T, lines>& tile, int column, int slot) {
   return &tile.at[column][(slot ^ (column / Shape<T, lines>::width & 7)) * chunk_bytes];
 }
 
 /// Reads the tile: load(row, column) gives 16 bytes of x from there on.
 template <class T, bool lines, class Load>
-__device__ __forceinline__ void read_tile(Tile<T, lines>& tile, Load load) {
+__device__ __forceinline__ void read_tile(TileBuffer<T, lines>& tile, Load load) {
   using S = Shape<T, lines>;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -113,8 +113,8 @@ __device__ __forceinline__ void read_tile(Tile<T, lines>& tile, Load load) {
 /// Writes 16 bytes of a column from byte `begin` of its line on; those of low .. high - 1 exist.
 /// `to` is where the line begins in y, if it exists.
 template <class T, bool lines>
-__device__ __forceinline__ void write_chunk(Tile<T, lines>& tile, int column, int begin, int low,
-                                            int high, Byte* to) {
+__device__ __forceinline__ void write_chunk(TileBuffer<T, lines>& tile, int column, int begin,
+                                            int low, int high, Byte* to) {
   if (begin >= low && begin + chunk_bytes <= high) {
     const int slot = begin / chunk_bytes;
     const int skew = begin % chunk_bytes;
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(Shape<T, lines>::threads)
   using S = Shape<T, lines>;
   constexpr int size = sizeof(T);
   constexpr int all_rows = S::line / size;
-  Tile<T, lines>& tile = shared<Tile<T, lines>>();
+  TileBuffer<T, lines>& tile = shared<TileBuffer<T, lines>>();
   const auto matrix = m.matrix(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.x) * S::rows - S::overlap / size;
   const int first_column = m.column_of_tiles(blockIdx.y, gridDim.y) * S::columns;

@@ -23,7 +23,7 @@ constexpr int side = 64;  // of a tile: two boxes of half its width, each 128 by
 constexpr int box_columns = 32;
 constexpr int threads = 256;  // one for 4 x 4 elements
 
-struct Tile {
+struct TileBuffer {
   alignas(1024) Byte boxes[2][side * box_columns * 4];  // a box is the left or the right half
   ptx::MemoryBarrier full;
 };
@@ -38,7 +38,7 @@ struct Tiles {
 
 __global__ void __launch_bounds__(threads)
     transpose_tma(const __grid_constant__ TensorMap x, const __grid_constant__ Tiles tiles) {
-  Tile& tile = shared<Tile>();
+  TileBuffer& tile = shared<TileBuffer>();
   const int number = static_cast<int>(blockIdx.x);
   const int matrix = number / (tiles.down * tiles.across);
   const int first_row = number % tiles.down * side;
@@ -120,7 +120,7 @@ Support supports(const Transpose::Args& args, const Context&) {
 
 Work work(const Transpose::Args& args, const Context&) {
   return tiles_work(
-      args, {.rows = side, .columns = side, .block = threads, .shared_bytes = sizeof(Tile)});
+      args, {.rows = side, .columns = side, .block = threads, .shared_bytes = sizeof(TileBuffer)});
 }
 
 void run(const Transpose::Args& args, Context& context) {
@@ -133,7 +133,7 @@ void run(const Transpose::Args& args, Context& context) {
                     .y = static_cast<Word<4>*>(args.y.data),
                     .y_row = m.y_row,
                     .y_matrix = m.batch.rank == 1 ? m.batch.strides[0][0] : 0};
-  launch(context, {.grid = tiles_in(m), .block = threads, .shared_bytes = sizeof(Tile)},
+  launch(context, {.grid = tiles_in(m), .block = threads, .shared_bytes = sizeof(TileBuffer)},
          transpose_tma, make_tensor_map(x_of(args), box, Swizzle::bytes_128), tiles);
 }
 

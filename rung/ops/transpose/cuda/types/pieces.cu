@@ -89,12 +89,12 @@ struct Pieces {
 
 /// This block's tile: where it begins, and how much of it exists.
 template <class T>
-struct Tile {
+struct PieceTile {
   const T* x;
   T* y;
   int run, rows, columns;
 
-  __device__ __forceinline__ explicit Tile(const Pieces<T>& p) {
+  __device__ __forceinline__ explicit PieceTile(const Pieces<T>& p) {
     const auto tile = static_cast<std::int64_t>(blockIdx.x);
     const std::int64_t e = tile % p.cut.runs * p.cut.run.value;
     const std::int64_t row = tile / p.cut.runs % p.cut.down * p.cut.rows.value;
@@ -128,7 +128,7 @@ __device__ __forceinline__ Element along_x(const Cut& cut, int at) {
   return {rest - column * cut.run.value, row, column};
 }
 template <class T>
-__device__ __forceinline__ bool exists(const Tile<T>& tile, const Element& i) {
+__device__ __forceinline__ bool exists(const PieceTile<T>& tile, const Element& i) {
   return i.e < tile.run && i.row < tile.rows && i.column < tile.columns;
 }
 
@@ -136,7 +136,7 @@ constexpr int sector = 32;
 
 template <class T>
 __global__ void __launch_bounds__(threads) transpose_long_pieces(Pieces<T> p) {
-  const Tile<T> tile(p);
+  const PieceTile<T> tile(p);
   T values[items<T>];
 #pragma unroll
   for (int i = 0; i < items<T>; ++i) {
@@ -158,7 +158,7 @@ struct Kept {
 template <class T>
 __global__ void __launch_bounds__(threads) transpose_short_pieces(Pieces<T> p) {
   T* kept = shared<Kept<T>>().at;
-  const Tile<T> tile(p);
+  const PieceTile<T> tile(p);
   T values[items<T>];
 #pragma unroll
   for (int i = 0; i < items<T>; ++i) {

@@ -34,14 +34,14 @@ struct Shape {
   static constexpr int slots = rows / width;
 };
 template <class T>
-struct Tile {
+struct TileBuffer {
   alignas(16) T at[Shape<T>::columns][Shape<T>::rows + Shape<T>::width];
 };
 template <class T>
 constexpr Tiling tiling{.rows = Shape<T>::rows,
                         .columns = Shape<T>::columns,
                         .block = threads,
-                        .shared_bytes = sizeof(Tile<T>),
+                        .shared_bytes = sizeof(TileBuffer<T>),
                         .shift = Shape<T>::above,
                         .dependent = true};
 
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(threads, 1)
     transpose_skewed(const __grid_constant__ Matrices<T> m) {
   wait_for_grid_in_front();
   using S = Shape<T>;
-  Tile<T>& tile = shared<Tile<T>>();
+  TileBuffer<T>& tile = shared<TileBuffer<T>>();
   const auto [x, y] = m.matrix(blockIdx.z);
   const int first_row = static_cast<int>(blockIdx.x) * S::rows;
   const int first_column = m.column_of_tiles(blockIdx.y, gridDim.y) * S::columns;
