@@ -3,7 +3,7 @@
 //
 // Idea     one thread computes one element: its index is that of its block, times the threads of a
 //          block, plus its own; the threads of a last block that are too many do nothing.
-// Changes  nothing: the first step.
+// Changes  baseline.
 // Cost     every operand once, the result once. A warp reads 32 neighbors: 4 sectors of 32 bytes,
 //          all of them used. Each thread issues one load of 4 bytes an operand and ends.
 // Limits   f32, contiguous. Threads so short-lived keep few bytes in flight: starting blocks costs
