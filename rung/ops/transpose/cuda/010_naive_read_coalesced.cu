@@ -2,7 +2,7 @@
 // transpose / naive, coalesced reads
 //
 // Idea     one thread per element; neighboring threads read neighboring elements of x.
-// Changes  nothing: the first step.
+// Changes  baseline.
 // Cost     a warp's read of 4-byte elements is 4 sectors of 32 bytes; its write is 32 sectors, of
 //          each of which it fills 4 bytes. Unless L2 collects the other 28 in time, 8 times the
 //          traffic.
