@@ -48,6 +48,14 @@ CopyShape bytes_of(std::uint32_t bytes) {
   return shape;
 }
 
+/// Fails in a launch without clusters, where a chip (H200) has an illegal instruction, also for a
+/// block that sends to itself.
+void require_cluster(const char* name, Worker& here, Place place) {
+  if (here.current().block->cluster->blocks.size() > 1) return;
+  here.fail(std::string(name) + ": launched without clusters; an illegal instruction on a chip",
+            place);
+}
+
 }  // namespace
 
 void CopyEngine::clear() {
@@ -266,9 +274,7 @@ void bulk_send(void* to, const void* from, std::uint32_t bytes, std::uint64_t* b
   require_shared("bulk_send", from, bytes, place);
   require_shared("bulk_send", barrier, sizeof(*barrier), place);
   Block& block = block_of_rank("bulk_send", rank, place);
-  if (here.current().block->cluster->blocks.size() == 1) {
-    here.fail("bulk_send: launched without clusters; an illegal instruction on a chip", place);
-  }
+  require_cluster("bulk_send", here, place);
   here.copies().issue(here, {bytes_of(bytes), &block, static_cast<std::byte*>(in(block, to)),
                              static_cast<const std::byte*>(from),
                              static_cast<std::uint64_t*>(in(block, barrier)), place});
@@ -281,6 +287,7 @@ void cluster_send(void* to, const void* value, std::uint64_t* barrier, int rank,
   require_shared("cluster_send", to, bytes, place);
   require_shared("cluster_send", barrier, sizeof(*barrier), place);
   Block& block = block_of_rank("cluster_send", rank, place);
+  require_cluster("cluster_send", here, place);
   LateLoad load{bytes_of(bytes),
                 &block,
                 static_cast<std::byte*>(in(block, to)),

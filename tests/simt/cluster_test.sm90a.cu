@@ -221,6 +221,19 @@ TEST_P(ClusterTest, ValuesSentToAllBlocks) {
   }
 }
 
+TEST_P(ClusterTest, SendingTakesALaunchWithClusters) {
+  if (device_backend == Backend::cuda) GTEST_SKIP() << "an illegal instruction ends the context";
+  Context c = context();
+  Buffer<int> out(32);
+  try {
+    launch(c, {.grid = 1, .block = 32, .shared_bytes = sizeof(SentTo)}, tell_all, out.data(), 1);
+    ADD_FAILURE() << "launched";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("launched without clusters"), std::string::npos)
+        << error.what();
+  }
+}
+
 /// More clusters than the device holds at once, each of which waits within itself.
 TEST_P(ClusterTest, ManyClusters) {
   constexpr int blocks = 4000;

@@ -156,14 +156,19 @@ __global__ void __launch_bounds__(ragged_threads, 1)
     }
     part.moments = lanes_sum(AddMoments{}(moments[0], moments[1]), warp_size);
 
-    if (thread == 0) {
-      ptx::mbarrier_arrive_expect(scratch.sent[turn], static_cast<unsigned>(blocks * warps) *
-                                                          static_cast<unsigned>(sizeof(part)));
+    if (blocks == 1) {  // st.async is an illegal instruction without a cluster
+      if (lane == 0) scratch.parts[turn][warp] = part;
+      __syncthreads();
+    } else {
+      if (thread == 0) {
+        ptx::mbarrier_arrive_expect(scratch.sent[turn], static_cast<unsigned>(blocks * warps) *
+                                                            static_cast<unsigned>(sizeof(part)));
+      }
+      if (lane < blocks) {
+        ptx::cluster_send(scratch.parts[turn][rank * warps + warp], part, scratch.sent[turn], lane);
+      }
+      ptx::mbarrier_wait_cluster(scratch.sent[turn], round / 2 % 2);
     }
-    if (lane < blocks) {
-      ptx::cluster_send(scratch.parts[turn][rank * warps + warp], part, scratch.sent[turn], lane);
-    }
-    ptx::mbarrier_wait_cluster(scratch.sent[turn], round / 2 % 2);
     float center = 0;
     const Moments<float> of_row = join(call, scratch.parts[turn], blocks * warps, center);
     const Scale<float> scale = scale_about(call, center, of_row);
