@@ -17,6 +17,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/core/rows.hpp"
 #include "rung/core/work.hpp"
+#include "rung/cpu/piece_work.hpp"
 #include "rung/cpu/team.hpp"
 
 namespace rung::cpu {
@@ -70,27 +71,21 @@ inline int row_threads(std::int64_t elements, int threads) {
 /// widened, and rows that are gathered, are paths of their own.
 inline Work row_facts(std::int64_t rows, std::int64_t length, bool contiguous, DType type,
                       int threads) {
-  return {.blocks = rows,
-          .steps = length,
-          .threads = threads,
-          .path = type == DType::f16    ? contiguous ? "16-bit" : "gathered f16"
-                  : type == DType::bf16 ? contiguous ? "16-bit" : "gathered bf16"
-                  : !contiguous         ? "gathered"
-                  : type == DType::f64  ? "f64"
-                                        : ""};
+  return piece_work(rows, rows * length, threads,
+                    contiguous            ? type_path(type)
+                    : type == DType::f16  ? "gathered f16"
+                    : type == DType::bf16 ? "gathered bf16"
+                                          : "gathered");
 }
 template <int N>
 Work row_facts(const Rows<N>& rows, DType type, int threads) {
   // Threads share a long row, else each has rows of its own.
-  if (row_access(rows) != RowAccess::long_rows) {
-    threads = static_cast<int>(std::clamp<std::int64_t>(rows.count(), 1, threads));
-  }
+  const bool shared = row_access(rows) == RowAccess::long_rows;
+  if (!shared) threads = static_cast<int>(std::min<std::int64_t>(rows.count(), threads));
   Work work = row_facts(rows.count(), rows.length, rows.are_contiguous(), type, threads);
   // Lines of the cache that a long row gathers are gone when the next one needs them.
-  constexpr std::int64_t line = 64, kept = std::int64_t{1} << 20;
-  if (!rows.are_contiguous() && rows.length * N * line > kept) {
-    work.bytes = static_cast<double>(rows.count()) * static_cast<double>(rows.length * N * line);
-  }
+  const std::int64_t gathered = rows.are_contiguous() ? 0 : rows.length * N * 64;
+  if (gathered > 1 << 20) work.bytes = work.blocks * static_cast<double>(gathered);
   return work;
 }
 
@@ -124,13 +119,9 @@ struct ColumnBlocks {
 /// vector of a block is a step.
 template <int N>
 Work column_facts(const Rows<N>& rows, const ColumnBlocks& blocks, DType type, int threads) {
-  const std::int64_t vectors = ceil_div(std::min(blocks.run, blocks.columns), std::int64_t{16});
-  return {.blocks = blocks.count,
-          .steps = rows.length * (1 + vectors),
-          .threads = static_cast<int>(std::min<std::int64_t>(threads, blocks.count)),
-          .path = type == DType::f64   ? "f64"
-                  : size_of(type) == 2 ? "16-bit"
-                                       : ""};
+  const std::int64_t vectors = ceil_div(std::min(blocks.run, blocks.columns), 16);
+  return piece_work(blocks.count, blocks.count * rows.length * (1 + vectors),
+                    std::min<std::int64_t>(threads, blocks.count), type_path(type));
 }
 
 /// Returns the number of pieces of a long row.

@@ -231,14 +231,10 @@ void launch_row_chunks(Context& context, const RowChunks& chunks, int shared_byt
          kernel, std::forward<Arguments>(arguments)...);
 }
 
-/// Returns the facts of such a kernel, whose steps are the elements of a block's lanes.
-inline Work row_chunk_work(const RowChunks& chunks, DType type) {
-  const std::int64_t lanes = std::int64_t{chunks.group} * chunks.lanes;
-  return {.blocks = chunks.blocks(),
-          .resident = 6,
-          .rounds = ceil_div(lanes, row_chunk_threads) * chunks.rounds(),
-          .steps = lanes * (1 + chunks.rounds()),
-          .path = type == DType::f64 ? "f64" : ""};
+/// Returns the facts of such a kernel, whose trips are the elements of a lane.
+inline Work row_chunk_work(const RowChunks& chunks, std::string_view path) {
+  const int trips = ceil_div(chunks.group * chunks.lanes, row_chunk_threads) * chunks.rounds();
+  return block_work(chunks.blocks(), row_chunk_threads, trips, path, 40);
 }
 
 /// Returns whether rows of `bytes` bytes are short, or not all aligned to 16 bytes: others are

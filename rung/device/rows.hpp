@@ -26,6 +26,7 @@
 #include "rung/core/integer.hpp"
 #include "rung/core/operator.hpp"
 #include "rung/core/rows.hpp"
+#include "rung/device/block_work.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/load.hpp"
 #include "rung/device/resident.hpp"
@@ -64,28 +65,43 @@ void launch_rows(Context& context, const Rows<N>& rows, const RowBlock& block,
          kernel, rows, std::forward<Arguments>(arguments)...);
 }
 
+/// Returns the facts of such a kernel, whose threads make `trips` trips per row.
+inline Work row_work(std::int64_t rows, const RowBlock& block, Amount trips,
+                     std::string_view path = "", int registers = 32) {
+  const std::int64_t blocks = ceil_div(rows, block.rows);
+  return block_work(blocks, block.threads * block.rows, trips, path, registers);
+}
+
+/// Returns the path of rows in packs of 16 bytes, which the ends of rows may cut.
+inline std::string_view pack_path(std::int64_t length, DType type, int threads = 1024) {
+  const std::int64_t bytes = length * static_cast<std::int64_t>(size_of(type));
+  return bytes % 16 != 0 ? "cut" : threads > warp_size ? "" : "warp";
+}
+
+/// Returns the share that a row's elements have of the sectors of 32 bytes that are loaded for
+/// them, which adjacent rows of a warp share, or elements that are close. Half of the sectors that
+/// are loaded again are in a cache.
+template <int N>
+double share_of_sectors(const Rows<N>& rows, const RowBlock& block, DType type) {
+  if (rows.are_contiguous()) return 1;
+  const std::int64_t across = rows.are_adjacent() ? larger(32 / block.threads, 1) : 1;
+  const auto along = static_cast<double>(rows.steps[0] < 0 ? -rows.steps[0] : rows.steps[0]);
+  const double own = static_cast<double>(across) * static_cast<double>(size_of(type)) / 32;
+  return clamped(2 * larger(own, 1 / larger(along, 1.0)), 1.0 / 4, 1.0);
+}
+
 /// Returns the facts of such a kernel for rows of any strides, whose threads have `batch` loads in
-/// flight. A load brings sectors of 32 bytes, which adjacent rows of a warp share, or elements of a
-/// row that are close; half of those that are loaded again are in a cache.
+/// flight.
 template <int N>
 Work strided_rows_work(const Rows<N>& rows, const RowBlock& block, int batch, DType type,
                        const Cost& cost) {
-  const std::int64_t trips = ceil_div(rows.length, std::int64_t{block.threads});
   const bool contiguous = rows.are_contiguous();
-  const double element = static_cast<double>(size_of(type)) / 32;  // of a sector
-  const double across = rows.are_adjacent() ? element * larger(32 / block.threads, 1) : element;
-  const std::int64_t step = rows.steps[0] < 0 ? -rows.steps[0] : rows.steps[0];
-  const double along = 1 / larger(static_cast<double>(step), 1.0);
-  const double useful = contiguous ? 1 : smaller(larger(across, along), 1.0);
-  return {.bytes = cost.bytes / clamped(2 * useful, 0.25, 1.0),
-          .blocks = ceil_div(rows.count(), std::int64_t{block.rows}),
-          .resident = blocks_per_sm(block.threads * block.rows),
-          .rounds = 2 * ceil_div(trips, std::int64_t{batch}),
-          .steps = block.rows * rows.length,
-          .path = !contiguous          ? useful > element ? "adjacent" : "strided"
-                  : type == DType::f64 ? "f64"
-                  : block.threads > 1  ? ""
-                                       : "short"};
+  Work work = row_work(rows.count(), block, ceil_div(rows.length, block.threads * batch),
+                       contiguous            ? type_path(type)
+                       : rows.are_adjacent() ? "adjacent"
+                                             : "strided");
+  work.bytes = cost.bytes / share_of_sectors(rows, block, type);
+  return work;
 }
 
 // --- in kernels ----------------------------------------------------------------------------------

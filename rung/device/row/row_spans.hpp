@@ -114,20 +114,24 @@ RowSpanLaunch row_spans(const Rows<N>& rows, int batch, const Context& context) 
   return launch;
 }
 
-/// Returns the facts of such a pair of kernels, which have `batch` loads of a thread in flight.
+/// The grid's second axis, which passes over further groups.
+inline constexpr std::int64_t max_span_groups = 0xffff;
+
+/// Returns the facts of kernels of `threads` threads per block, whose threads make `trips` trips
+/// per span.
+inline Work span_work(const RowSpans& spans, int threads, std::int64_t trips, std::string_view path,
+                      int registers = 40) {
+  return block_work(spans.count * smaller(spans.groups, max_span_groups), threads,
+                    ceil_div(spans.groups, max_span_groups) * trips, path, registers);
+}
+/// Returns the facts of a pair of such kernels, which have `batch` loads of a thread in flight.
 template <int N>
 Work row_span_work(const Rows<N>& rows, const RowSpanLaunch& plan, int batch) {
-  constexpr std::int64_t max_groups = 0xffff;
-  const std::int64_t elements = plan.spans.length * plan.across;
-  const std::int64_t groups = ceil_div(plan.spans.groups, max_groups);  // of a block
-  return {.launches = 2,
-          .blocks = plan.spans.count * smaller(plan.spans.groups, max_groups),
-          .resident = 6,
-          .rounds = 2 * groups * ceil_div(elements, std::int64_t{batch} * row_span_threads),
-          .steps = groups * elements,
-          .path = rows.are_contiguous() ? ""
-                  : plan.across >= 8    ? "adjacent"
-                                        : "strided"};
+  const std::int64_t trips = ceil_div(plan.spans.length * plan.across, batch * row_span_threads);
+  return in_launches(2, span_work(plan.spans, row_span_threads, trips,
+                                  rows.are_contiguous() ? ""
+                                  : plan.across >= 8    ? "adjacent"
+                                                        : "strided"));
 }
 
 }  // namespace rung::inline RUNG_TARGET

@@ -7,6 +7,7 @@
 //          and an address for each element.
 // Limits   every valid call; where axes do not merge, a division per axis and element.
 // Source   the chain rule.
+#include "rung/device/block_work.hpp"
 #include "rung/device/convert.hpp"
 #include "rung/device/device.hpp"
 #include "rung/device/launch.hpp"
@@ -46,13 +47,8 @@ void run(const ActivationBackward::Args& args, Context& context) {
 }
 
 Work work(const ActivationBackward::Args& args, const Context&) {
-  return {.blocks = (args.elements.size() + threads - 1) / threads,
-          .resident = 8,
-          .rounds = 1,
-          .steps = 1,
-          .path = !args.flat()                  ? "strided"
-                  : args.dx.dtype == DType::f64 ? "f64"
-                                                : ""};
+  return block_work(ceil_div(args.elements.size(), threads), threads, 1,
+                    args.flat() ? type_path(args.dx.dtype) : "strided");
 }
 
 const Rung<ActivationBackward> self{{.name = "thread_per_element",

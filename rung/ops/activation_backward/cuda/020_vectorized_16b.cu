@@ -9,6 +9,7 @@
 //          instructions for 12 bytes of f32.
 // Limits   contiguous tensors; one that is aligned otherwise than dx is moved by elements.
 // Source   elementwise's ladder (ops/elementwise/cuda/040_vectorized_16b.cu).
+#include "rung/device/block_work.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/rows.hpp"
 #include "rung/ops/activation_backward/op/slopes.hpp"
@@ -73,12 +74,9 @@ void run(const ActivationBackward::Args& args, Context& context) {
 }
 
 Work work(const ActivationBackward::Args& args, const Context&) {
-  const auto width = static_cast<std::int64_t>(16 / size_of(args.dx.dtype));
-  return {.blocks = ceil_div(ceil_div(args.dx.size(), width) + 1, threads),
-          .resident = 8,
-          .rounds = 1,
-          .steps = width,
-          .path = args.dx.dtype == DType::f64 ? "f64" : ""};
+  const auto width = static_cast<int>(16 / size_of(args.dx.dtype));
+  const std::int64_t packs = ceil_div(args.dx.size(), width) + 1;
+  return block_work(ceil_div(packs, threads), threads, width, type_path(args.dx.dtype));
 }
 
 const Rung<ActivationBackward> self{{.name = "vectorized_16b",

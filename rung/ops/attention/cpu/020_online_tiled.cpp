@@ -14,6 +14,7 @@
 #include <cmath>
 #include <limits>
 
+#include "rung/cpu/piece_work.hpp"
 #include "rung/ops/attention/cpu/detail/heads.hpp"
 
 namespace rung {
@@ -90,14 +91,9 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t firs
 }
 
 Work work(const Attention::Args& args, const Context&) {
-  // Rows, and powers that are made one by one.
   const auto heads = static_cast<double>(args.batch() * args.heads());
-  const auto queries = static_cast<double>(args.queries());
-  return {.blocks = heads * queries,
-          .steps = args.visible_pairs() / std::max(queries, 1.0),
-          .path = size_of(args.q.dtype) == 2   ? "16-bit"
-                  : args.q.dtype == DType::f64 ? "f64"
-                                               : ""};
+  return cpu::piece_work(heads * static_cast<double>(args.queries()), heads * args.visible_pairs(),
+                         1, cpu::type_path(args.q.dtype));
 }
 
 void run(const Attention::Args& args, Context& context) {

@@ -16,6 +16,7 @@
 #include <limits>
 
 #include "rung/core/integer.hpp"
+#include "rung/cpu/piece_work.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/attention/cpu/detail/block.hpp"
 #include "rung/ops/attention/cpu/detail/heads.hpp"
@@ -96,18 +97,12 @@ int useful_threads(const Attention::Args& args, int available) {
 
 /// A block of rows turns its queries, and converts the keys and values that it sees.
 Work work(const Attention::Args& args, const Context& context) {
-  const std::int64_t rows = stacked_rows(args);
-  const double seen =
-      args.visible_pairs() / static_cast<double>(std::max<std::int64_t>(args.queries(), 1));
-  const std::int64_t columns = args.width() + args.value_width();
-  return {.operations = operations_of(args),
-          .blocks = args.batch() * args.kv_heads() * ceil_div(rows, block_rows),
-          .steps = static_cast<double>(std::min(rows, block_rows) * args.width()) +
-                   seen * static_cast<double>(columns),
-          .threads = useful_threads(args, context.threads()),
-          .path = size_of(args.q.dtype) == 2   ? "16-bit"
-                  : args.q.dtype == DType::f64 ? "f64"
-                                               : ""};
+  Work work =
+      cpu::piece_work(args.batch() * args.kv_heads() * ceil_div(stacked_rows(args), block_rows),
+                      operations_of(args) / block_rows, useful_threads(args, context.threads()),
+                      cpu::type_path(args.q.dtype));
+  work.operations = operations_of(args);
+  return work;
 }
 
 void run(const Attention::Args& args, Context& context) {

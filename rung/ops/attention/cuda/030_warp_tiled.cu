@@ -12,7 +12,9 @@
 // Limits   every valid call. Sums are f32 (f64) multiply-adds, an eighth of what tensor cores do.
 // Source   T. Dao, FlashAttention-2, 2023; NVIDIA CUTLASS, "Efficient GEMM", for register tiles.
 #include "rung/core/integer.hpp"
+#include "rung/device/block_work.hpp"
 #include "rung/device/collectives.hpp"
+#include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
 
 namespace rung {
@@ -222,23 +224,14 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
 }
 
 Work work(const Attention::Args& args, const Context&) {
-  const auto queries = static_cast<double>(larger<std::int64_t>(args.queries(), 1));
-  const double seen =
-      smaller(args.visible_pairs() / queries + rows / 2, static_cast<double>(args.keys()));
-  const auto width = static_cast<double>(args.width());
-  // Scores are made once per piece. A thread goes through D for a tile, then through its keys, of
-  // which a causal block sees up to its last one's.
-  const std::int64_t items = ceil_div(args.queries(), rows) * ceil_div(args.value_width(), piece) *
-                             args.heads() * args.batch();
-  const double tiles = __builtin_ceil(seen / key_tile);
-  const double steps = tiles * width + 2 * seen;
-  constexpr double max_blocks = 0x7fffffff;
-  return {.operations = 2 * static_cast<double>(items) * rows * key_tile * steps,
-          .blocks = smaller(static_cast<double>(items), max_blocks),
-          .resident = 2,
-          .rounds = 16 + 16 * tiles + steps,
-          .steps = rows * key_tile * (tiles + steps / 16),
-          .path = args.q.dtype == DType::f64 ? "f64" : ""};
+  // A block has one piece of the columns of V, and scores every key for it.
+  const auto width = static_cast<int>(args.width() + piece) / 2;
+  Work work = query_work(args, rows, key_tile, width, 2);
+  const std::int64_t pieces = ceil_div(args.value_width(), piece);
+  work.blocks = work.blocks * pieces;
+  work.operations = work.operations * pieces;
+  work.path = type_path(args.q.dtype);
+  return work;
 }
 
 void run(const Attention::Args& args, Context& context) {

@@ -155,16 +155,9 @@ Support supports(const Attention::Args& args, const Context& context) {
 }
 
 Work work(const Attention::Args& args, const Context&) {
-  Work work;
-  with_width(args, [&]<class, int Width>() {
-    constexpr Tuning shape = tuning<Width>;
-    work = facts_of(args, {.rows = shape.rows(),
-                           .keys = shape.keys,
-                           .width = 2 * Width,
-                           .resident = 1,
-                           .path = path_of_width(Width)});
+  return with_width(args, [&]<class, int Width>() {
+    return query_work(args, tuning<Width>.rows(), tuning<Width>.keys, Width, 1);
   });
-  return work;
 }
 
 void run(const Attention::Args& args, Context& context) {

@@ -12,6 +12,7 @@
 // Limits   as hopper_pipelined.
 // Source   Shah et al. 2024, FlashAttention-3, "Pingpong scheduling" and "Intra-warpgroup overlap".
 #include "rung/core/tensor.hpp"
+#include "rung/device/block_work.hpp"
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/ptx/memory.hpp"
 #include "rung/device/stage_ring.hpp"
@@ -281,22 +282,9 @@ Support supports(const Attention::Args& args, const Context& context) {
 }
 
 Work work(const Attention::Args& args, const Context& context) {
-  Work work;
-  with_width(args, [&]<class, int Width>() {
-    constexpr Tuning shape = tuning<Width>;
-    work = facts_of(args, {.rows = shape.rows(),
-                           .keys = shape.keys,
-                           .width = 2 * Width,
-                           .resident = 1,
-                           .path = path_of_width(Width)});
+  return with_width(args, [&]<class, int Width>() {
+    return in_turns(context, query_work(args, tuning<Width>.rows(), tuning<Width>.keys, Width, 1));
   });
-  // One block per SM takes tile after tile.
-  const double sms = context.info().sms;
-  const double tiles = std::ceil(work.blocks / sms);
-  work.rounds = work.rounds * tiles;
-  work.steps = work.steps * tiles;
-  work.blocks = smaller(double{work.blocks}, sms);
-  return work;
 }
 
 /// The context's, zeroed when it first comes here.

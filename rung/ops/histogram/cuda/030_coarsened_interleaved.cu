@@ -38,15 +38,6 @@ void with_grid(const Histogram::Args& args, const Context& context, const F& f) 
   });
 }
 
-Work work(const Histogram::Args& args, const Context& context) {
-  if (args.size() == 0) return {};
-  Work work;
-  with_grid(args, context, [&](auto, std::int64_t blocks, auto...) {
-    work = global_work(args, context, blocks, threads);
-  });
-  return work;
-}
-
 void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
   with_grid(args, context, [&](auto kernel, std::int64_t blocks, const auto& x, const auto& bins) {
@@ -58,9 +49,9 @@ const Rung<Histogram> self{{.name = "coarsened_interleaved",
                             .step = 30,
                             .after = "coarsened_contiguous",
                             .backend = device_backend,
+                            .teaching = true,
                             .supports = supports_taught,
                             .passes = {.loads = 1, .stores = 1},
-                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

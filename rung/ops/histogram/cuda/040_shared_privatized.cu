@@ -44,11 +44,11 @@ std::size_t table_bytes(const Histogram::Args& args) {
 }
 /// Calls f.template operator()<T>(kernel, blocks, bins).
 template <class F>
-void with_grid(const Histogram::Args& args, const Context& context, const F& f) {
-  visit_values(args.x.dtype, [&]<class T>() {
-    with_bins<BinKey<T>>(args, [&]<class Bins>(const Bins& bins) {
+auto with_grid(const Histogram::Args& args, const Context& context, const F& f) {
+  return visit_values(args.x.dtype, [&]<class T>() {
+    return with_bins<BinKey<T>>(args, [&]<class Bins>(const Bins& bins) {
       const auto kernel = histogram_shared_privatized<T, Bins>;
-      f.template operator()<T>(
+      return f.template operator()<T>(
           kernel,
           walking_blocks(context, args.size(), threads * min_elements_per_thread, kernel, threads,
                          table_bytes(args)),
@@ -58,12 +58,9 @@ void with_grid(const Histogram::Args& args, const Context& context, const F& f) 
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
-  if (args.size() == 0) return {};
-  Work work;
-  with_grid(args, context, [&]<class T>(auto, std::int64_t blocks, const auto&) {
-    work = walk_work(args, context, blocks, threads, args.bins());
+  return with_grid(args, context, [&]<class T>(auto, std::int64_t blocks, const auto&) {
+    return walk_work(args, blocks, threads, args.bins());
   });
-  return work;
 }
 
 void run(const Histogram::Args& args, Context& context) {

@@ -139,28 +139,20 @@ Support supports(const Histogram::Args& args, const Context& context) {
 
 /// Calls f.template operator()<T>(blocks).
 template <class F>
-void with_blocks(const Histogram::Args& args, const Context& context, const Plan& plan,
+auto with_blocks(const Histogram::Args& args, const Context& context, const Plan& plan,
                  const F& f) {
-  visit_values(args.x.dtype, [&]<class T>() {
-    f.template operator()<T>(walking_blocks(context, args.size(), threads * min_elements_per_thread,
-                                            histogram_guided_edges<T>, threads, plan.shared_bytes));
+  return visit_values(args.x.dtype, [&]<class T>() {
+    return f.template operator()<T>(
+        walking_blocks(context, args.size(), threads * min_elements_per_thread,
+                       histogram_guided_edges<T>, threads, plan.shared_bytes));
   });
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
-  if (args.size() == 0) return {};
   const Plan plan = plan_of(args, context);
-  Work work;
-  with_blocks(args, context, plan, [&]<class T>(std::int64_t blocks) {
-    // A cell's first edge is searched for once, and its edges for every value.
-    const std::int64_t trips = ceil_div(args.size(), larger<std::int64_t>(blocks, 1) * threads);
-    const std::int64_t found = ceil_div(plan.cells, threads) * searches(args);
-    const std::int64_t table = 3 * ceil_div(args.bins(), threads);
-    work = walk_work(args, context, blocks, threads, args.bins());
-    work.rounds = trips + found + table;
-    work.steps = trips * (2 + args.bins() / plan.cells) + found + table;
+  return with_blocks(args, context, plan, [&]<class T>(std::int64_t blocks) {
+    return walk_work(args, blocks, threads, args.bins() + plan.cells * searches(args) / 2);
   });
-  return work;
 }
 
 void run(const Histogram::Args& args, Context& context) {

@@ -59,15 +59,6 @@ void with_grid(const Histogram::Args& args, const Context& context, const F& f) 
   });
 }
 
-Work work(const Histogram::Args& args, const Context& context) {
-  if (args.size() == 0) return {};
-  Work work;
-  with_grid(args, context, [&](auto, std::int64_t blocks, auto...) {
-    work = walk_work(args, context, blocks, threads, words_of(args));
-  });
-  return work;
-}
-
 void run(const Histogram::Args& args, Context& context) {
   clear_counts(args, context);
   with_grid(
@@ -82,9 +73,9 @@ const Rung<Histogram> self{{.name = "aggregated_runs",
                             .step = 48,
                             .after = "shared_privatized",
                             .backend = device_backend,
+                            .teaching = true,
                             .supports = supports,
                             .passes = {.loads = 1, .stores = 1},
-                            .work = work,
                             .run = run}};
 }  // namespace
 }  // namespace rung

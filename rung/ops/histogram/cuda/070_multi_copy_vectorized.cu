@@ -111,12 +111,12 @@ Support supports(const Histogram::Args& args, const Context&) {
 
 /// Calls f(kernel, blocks, words, arguments...).
 template <class F>
-void with_grid(const Histogram::Args& args, const Context& context, const F& f) {
+auto with_grid(const Histogram::Args& args, const Context& context, const F& f) {
   const auto walk = [&](auto kernel, std::int32_t words, auto... arguments) {
     const auto least = min_bytes_per_block / static_cast<std::int64_t>(size_of(args.x.dtype));
     const std::size_t bytes = static_cast<std::size_t>(words) * sizeof(unsigned);
-    f(kernel, walking_blocks(context, args.size(), least, kernel, tuning.threads, bytes), words,
-      arguments...);
+    return f(kernel, walking_blocks(context, args.size(), least, kernel, tuning.threads, bytes),
+             words, arguments...);
   };
   const Counts counts = Counts::make(args);
   if (args.x.dtype == DType::u8) {
@@ -132,18 +132,16 @@ void with_grid(const Histogram::Args& args, const Context& context, const F& f) 
   int shift = 0;
   while (shift < 5 && counts.bins << (shift + 1) <= tuning.table_words) ++shift;
   const std::int32_t words = (counts.bins + 1) << shift;
-  visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
-    walk(histogram_multi_copy<T, Bins>, words, DenseElements<T>::make(args), bins, counts, shift);
+  return visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
+    return walk(histogram_multi_copy<T, Bins>, words, DenseElements<T>::make(args), bins, counts,
+                shift);
   });
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
-  if (args.size() == 0) return {};
-  Work work;
-  with_grid(args, context, [&](auto, std::int64_t blocks, std::int32_t words, auto...) {
-    work = walk_work(args, context, blocks, tuning.threads, words);
+  return with_grid(args, context, [&](auto, std::int64_t blocks, std::int32_t words, auto...) {
+    return walk_work(args, blocks, tuning.threads, words);
   });
-  return work;
 }
 
 void run(const Histogram::Args& args, Context& context) {

@@ -114,7 +114,7 @@ std::int64_t along_of(const Histogram::Args& args, std::int64_t blocks, std::int
 }
 /// Calls f.template operator()<T>(kernel, blocks, bytes, bins) with one kernel or the other.
 template <class Sliced, class Global>
-void with_grid(const Histogram::Args& args, const Context& context, const Sliced& sliced,
+auto with_grid(const Histogram::Args& args, const Context& context, const Sliced& sliced,
                const Global& global) {
   const std::int64_t slices = slices_of(args, context);
   const auto width = static_cast<int>(ceil_div(args.bins(), slices));
@@ -123,31 +123,27 @@ void with_grid(const Histogram::Args& args, const Context& context, const Sliced
     return walking_blocks(context, args.size(), min_elements_per_block, kernel, tuning.threads,
                           shared_bytes);
   };
-  visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
+  return visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
     if (slices > tuning.max_slices) {
       const auto kernel = histogram_large_global<T, Bins>;
-      global.template operator()<T>(kernel, blocks_of(kernel, 0), bins);
+      return global.template operator()<T>(kernel, blocks_of(kernel, 0), bins);
     } else {
       const auto kernel = histogram_large_sliced<T, Bins>;
       const std::int64_t along = along_of(args, blocks_of(kernel, bytes), slices);
-      sliced.template operator()<T>(kernel, along, slices, width, bins);
+      return sliced.template operator()<T>(kernel, along, slices, width, bins);
     }
   });
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
-  if (args.size() == 0) return {};
-  Work work;
-  with_grid(
+  return with_grid(
       args, context,
       [&]<class T>(auto, std::int64_t along, std::int64_t slices, int width, const auto&) {
-        work = walk_work(args, context, along * slices, tuning.threads, width, along);
+        return walk_work(args, along * slices, tuning.threads, width, along);
       },
       [&]<class T>(auto, std::int64_t blocks, const auto&) {
-        work = global_work(args, context, blocks, tuning.threads);
-        work.path = "global";
+        return global_work(args, blocks, tuning.threads);
       });
-  return work;
 }
 
 void run(const Histogram::Args& args, Context& context) {

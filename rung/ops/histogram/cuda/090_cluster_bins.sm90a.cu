@@ -87,15 +87,15 @@ Support supports(const Histogram::Args& args, const Context& context) {
 
 /// Calls f.template operator()<T>(kernel, blocks, bins).
 template <class F>
-void with_grid(const Histogram::Args& args, const Context& context, int bits, std::size_t bytes,
+auto with_grid(const Histogram::Args& args, const Context& context, int bits, std::size_t bytes,
                const F& f) {
-  visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
+  return visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
     const auto kernel = histogram_cluster_bins<T, Bins>;
     // A bin's counter takes what the whole cluster reads: 2^31 elements at most, as elsewhere.
     const std::int64_t blocks =
         walking_blocks(context, args.size() << bits, min_elements_per_block << bits, kernel,
                        tuning.threads, bytes);
-    f.template operator()<T>(kernel, larger<std::int64_t>(1, blocks >> bits) << bits, bins);
+    return f.template operator()<T>(kernel, larger<std::int64_t>(1, blocks >> bits) << bits, bins);
   });
 }
 std::size_t table_bytes(const Deal& deal) {
@@ -103,16 +103,12 @@ std::size_t table_bytes(const Deal& deal) {
 }
 
 Work work(const Histogram::Args& args, const Context& context) {
-  if (args.size() == 0) return {};
   const int bits = cluster_bits_for(args, context);
   const Deal deal = Deal::make(args.bins(), bits);
-  Work work;
-  with_grid(args, context, bits, table_bytes(deal),
-            [&]<class T>(auto, std::int64_t blocks, const auto&) {
-              work = walk_work(args, context, blocks, tuning.threads, deal.slots);
-            });
-  work.path = bits > 1 ? "large" : args.bins() <= 1024 ? "few" : "";
-  return work;
+  return with_grid(args, context, bits, table_bytes(deal),
+                   [&]<class T>(auto, std::int64_t blocks, const auto&) {
+                     return walk_work(args, blocks, tuning.threads, deal.slots);
+                   });
 }
 
 void run(const Histogram::Args& args, Context& context) {

@@ -152,21 +152,21 @@ RUNG_HD RUNG_ALWAYS_INLINE inline BinKey<T> key_of(T value) {
 
 /// Calls f(bins) with the formula for x's type and options; Key is f32, f64 or i64.
 template <class Key, class F>
-void with_bins(const Histogram::Args& args, F&& f) {
+auto with_bins(const Histogram::Args& args, F&& f) {
   if (!args.even()) {
-    f(EdgeBins<Key>::make(args));
+    return f(EdgeBins<Key>::make(args));
   } else if constexpr (std::is_floating_point_v<Key>) {
-    f(EvenBins<Key>::make(args));
+    return f(EvenBins<Key>::make(args));
   } else {
-    f(WholeBins::make(args));
+    return f(WholeBins::make(args));
   }
 }
 
 /// visit() over the types of x.
 template <class F>
-void visit_values(DType dtype, F&& f) {
-  visit<float, std::uint8_t, std::uint16_t, std::int32_t, std::int64_t, double, f16, bf16>(dtype,
-                                                                                           f);
+decltype(auto) visit_values(DType dtype, F&& f) {
+  return visit<float, std::uint8_t, std::uint16_t, std::int32_t, std::int64_t, double, f16, bf16>(
+      dtype, f);
 }
 
 }  // namespace rung

@@ -45,13 +45,10 @@ __global__ void __launch_bounds__(threads) loss_block_per_row(Rows<4> rows, RowL
 }
 
 Work work(const Loss::Args& args, const Context& context) {
-  const std::int64_t trips = ceil_div(args.classes(), std::int64_t{threads});
-  return with_result(args, context,
-                     {.blocks = args.count(),
-                      .resident = 8,
-                      .rounds = 2 + 2 * trips,
-                      .steps = threads * (2 + trips),
-                      .path = args.contiguous() ? "" : "strided"});
+  const Work rows =
+      row_work(args.count(), {.threads = threads}, 1 + ceil_div(args.classes(), threads),
+               args.contiguous() ? "" : "strided");
+  return with_result(args, in_turns(max_blocks(context), rows));
 }
 
 void run(const Loss::Args& args, Context& context) {

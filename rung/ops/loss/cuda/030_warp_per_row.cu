@@ -75,18 +75,11 @@ RowBlock block_for(const Loss::Args& args) {
 }
 
 Work work(const Loss::Args& args, const Context& context) {
-  constexpr std::int64_t cached = 2048;  // elements of a row whose second read hits
   const RowBlock block = block_for(args);
-  const std::int64_t trips = ceil_div(args.classes(), std::int64_t{block.threads});
-  return with_result(args, context,
-                     {.blocks = ceil_div(args.count(), std::int64_t{block.rows}),
-                      .resident = blocks_per_sm(block_threads, 40),
-                      .rounds = 1 + trips,
-                      .steps = block_threads * (2 + trips),
-                      .path = !args.contiguous()          ? "strided"
-                              : block.threads < warp_size ? "short"
-                              : args.classes() <= cached  ? ""
-                                                          : "long"});
+  const Work rows = row_work(
+      args.count(), block, 1 + ceil_div(args.classes(), block.threads),
+      block.threads < warp_size ? "short" : row_path(args.contiguous(), args.classes(), 2048), 40);
+  return with_result(args, in_turns(max_blocks(context), rows));
 }
 
 void run(const Loss::Args& args, Context& context) {

@@ -218,21 +218,14 @@ void run(const Loss::Args& args, Context& context) {
 
 Work work(const Loss::Args& args, const Context& context) {
   const RowBlock block = block_of(args);
-  const int threads = block.threads * block.rows;
-  const std::int64_t packs = ceil_div(packs_of(args), std::int64_t{block.threads});
-  const auto shared = static_cast<std::int64_t>(row_bytes(args)) * block.rows + 1024;
-  const auto fitting =
-      static_cast<int>(static_cast<std::int64_t>(context.info().shared_per_sm) / shared);
-  const int resident = clamped(blocks_per_sm(threads, 48), 1, larger(fitting, 1));
-  return with_result(args, context,
-                     {.blocks = ceil_div(args.count(), std::int64_t{block.rows}),
-                      .resident = resident,
-                      .rounds = 2 + packs,
-                      .steps = threads * (1 + packs),
-                      .path = args.x.dtype == DType::f64 ? "f64"
-                              : rows_are_whole(args)     ? ""
-                                                         : "cut"},
-                     std::int64_t{resident} * context.info().sms);
+  const std::size_t bytes = row_bytes(args) * static_cast<std::size_t>(block.rows) + 1024;
+  const Work rows = row_work(args.count(), block, 1 + ceil_div(packs_of(args), block.threads),
+                             args.x.dtype == DType::f64 ? "f64"
+                             : rows_are_whole(args)     ? ""
+                                                        : "cut",
+                             48);
+  return with_result(args,
+                     in_turns(context, in_shared(context.info().shared_per_sm / bytes, rows)));
 }
 
 const Rung<Loss> self{{.name = "shared_single_read",

@@ -670,12 +670,11 @@ RowPipeline::RowPipeline(const Norm::Args& a, Context& context, int available)
 
 Work row_pipeline_facts(const Norm::Args& args, int threads) {
   const NormCall call(args);
-  const bool is_small = args.rows() * std::max<std::int64_t>(args.columns(), 1) < min_elements;
-  const std::int64_t blocks = blocks_of(args.columns());
-  const bool shares = !is_small && call.rows_are_contiguous() && blocks > 1;
-  const std::int64_t most = shares ? threads : std::min<std::int64_t>(threads, args.rows());
-  return cpu::row_facts(args.rows(), args.columns(), call.rows_are_contiguous(), args.x.dtype,
-                        is_small ? 1 : static_cast<int>(std::max<std::int64_t>(most, 1)));
+  const bool shares = call.rows_are_contiguous() && blocks_of(args.columns()) > 1;
+  if (args.rows() * args.columns() < min_elements) threads = 1;
+  return cpu::row_facts(
+      args.rows(), args.columns(), call.rows_are_contiguous(), args.x.dtype,
+      shares ? threads : static_cast<int>(std::min<std::int64_t>(threads, args.rows())));
 }
 #endif
 }  // namespace rung::norm_cpu

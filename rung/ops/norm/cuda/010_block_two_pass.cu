@@ -50,14 +50,9 @@ __global__ void __launch_bounds__(threads) norm_block_two_pass(Call<T> call) {
 }
 
 Work work(const Norm::Args& args, const Context&) {
-  const std::int64_t trips = ceil_div(args.columns(), std::int64_t{threads});
-  return {.blocks = args.rows(),
-          .resident = 8,
-          .rounds = 3 * trips,
-          .steps = threads * (1 + trips),
-          .path = args.x.dtype == DType::f64                        ? "f64"
-                  : norm_lines::lines_of(args).contiguous_columns() ? ""
-                                                                    : "strided"};
+  const bool contiguous = norm_lines::lines_of(args).contiguous_columns();
+  return row_work(args.rows(), {.threads = threads}, ceil_div(args.columns(), threads),
+                  contiguous ? type_path(args.x.dtype) : "strided");
 }
 
 void run(const Norm::Args& args, Context& context) {

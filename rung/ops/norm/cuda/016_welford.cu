@@ -83,12 +83,6 @@ Support supports(const Norm::Args& args, const Context&) {
   return takes ? supported : unsupported("f32 and bf16 only");
 }
 
-Work work(const Norm::Args& args, const Context&) {
-  const std::int64_t trips = ceil_div(args.columns(), std::int64_t{threads});
-  return {
-      .blocks = args.rows(), .resident = 8, .rounds = 2 * trips, .steps = threads * (1 + trips)};
-}
-
 void run(const Norm::Args& args, Context& context) {
   visit<float, bf16>(args.x.dtype, [&]<class T>() {
     launch_call(context, call_of<T>(args), {.threads = threads, .shared_bytes = sizeof(Shared)},
@@ -100,9 +94,9 @@ const Rung<Norm> self{{.name = "welford",
                        .step = 16,
                        .after = "sum_of_squares",
                        .backend = device_backend,
+                       .teaching = true,
                        .supports = supports,
                        .passes = {.loads = 2, .stores = 1},
-                       .work = work,
                        .run = run}};
 
 }  // namespace

@@ -61,17 +61,9 @@ __global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(C
 }
 
 Work work(const Norm::Args& args, const Context&) {
-  constexpr std::int64_t cached = 16384;  // bytes of a row whose later reads hit
-  const std::int64_t bytes = args.columns() * static_cast<std::int64_t>(size_of(args.x.dtype));
-  const bool whole = all_packs_whole(args);
-  const std::int64_t packs = ceil_div(bytes, std::int64_t{16 * 32}) + (whole ? 0 : 1);  // of a lane
-  return {.blocks = ceil_div(args.rows(), std::int64_t{block.rows}),
-          .resident = blocks_per_sm(32 * block.rows, 64),
-          .rounds = 3 * packs,
-          .steps = 32 * block.rows * (1 + packs),
-          .path = !whole           ? size_of(args.x.dtype) == 2 ? "cut 16-bit" : "cut"
-                  : bytes > cached ? "long"
-                                   : ""};
+  const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  return row_work(args.rows(), block, ceil_div(args.columns(), width * block.threads),
+                  pack_path(args, row_path(true, args.columns(), 8192)), 64);
 }
 
 void run(const Norm::Args& args, Context& context) {

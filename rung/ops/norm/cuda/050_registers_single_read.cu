@@ -225,16 +225,9 @@ RowBlock block_of(const Norm::Args& args) {
 
 Work work(const Norm::Args& args, const Context&) {
   const RowBlock block = block_of(args);
-  const int threads = block.threads * block.rows;
-  return {.blocks = ceil_div(args.rows(), std::int64_t{block.rows}),
-          .resident = blocks_per_sm(threads, 64),
-          .rounds = 3,
-          .steps = threads,
-          .path = all_packs_whole(args)        ? block.threads < 32           ? "short"
-                                                 : size_of(args.x.dtype) == 2 ? "16-bit"
-                                                                              : ""
-                  : size_of(args.x.dtype) == 2 ? "cut 16-bit"
-                                               : "cut"};
+  return row_work(args.rows(), block, 1,
+                  pack_path(args, block.threads < warp_size ? "short" : type_path(args.x.dtype)),
+                  64);
 }
 
 template <class T>

@@ -270,16 +270,10 @@ Plan plan_of(const Norm::Args& args) {
 }
 
 Work work(const Norm::Args& args, const Context& context) {
-  // Clusters that the SMs hold at once go round the rows, and meet in every one.
   const Plan plan = plan_of(args);
-  const int at_once = plan.threads <= cluster_threads / 2 ? 2 : 1;
-  const std::int64_t clusters = std::int64_t{context.info().sms} * at_once / plan.blocks;
-  const std::int64_t rows = ceil_div(args.rows(), larger<std::int64_t>(clusters, 1));
-  return {.blocks = plan.blocks * smaller(clusters, args.rows()),
-          .resident = at_once,
-          .rounds = rows,
-          .steps = rows * plan.shape.part,
-          .path = args.residual.data == nullptr ? "" : "residual"};
+  const Work rows = block_work(plan.blocks * args.rows(), plan.threads, cluster_packs,
+                               args.residual.data == nullptr ? "" : "residual", 128);
+  return in_turns(context, rows);
 }
 
 void run(const Norm::Args& args, Context& context) {

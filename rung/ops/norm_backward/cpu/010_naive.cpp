@@ -13,6 +13,7 @@
 #include <limits>
 #include <vector>
 
+#include "rung/cpu/piece_work.hpp"
 #include "rung/ops/norm/shared/cpu/moments.hpp"
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 
@@ -155,11 +156,7 @@ class Naive {
 };
 
 Work work(const Args& args, const Context&) {
-  const DType type = args.x.dtype;
-  return {.steps = args.x.size(),
-          .path = type == DType::f16    ? "f16"
-                  : type == DType::bf16 ? "bf16"
-                                        : ""};
+  return cpu::piece_work(1, args.x.size(), 1, to_string(args.x.dtype));
 }
 
 void run(const Args& args, Context& context) {

@@ -124,19 +124,17 @@ __global__ void __launch_bounds__(threads) norm_backward_block_per_row(Call<T> c
   }
 }
 
+std::int64_t chunks_of(std::int64_t rows) {
+  return clamped(ceil_div(rows, rows_a_chunk), std::int64_t{1}, max_chunks);
+}
+
 Work work(const NormBackward::Args& args, const Context&) {
-  // Two kernels with a block per row, whose threads load one element after the other, five times in
-  // all; and one with a thread per column, which goes through its share of the rows.
+  // Two kernels with a block per row, and one with a thread per column.
   const NormBackward::Lines lines = NormBackward::lines_of(args);
-  const std::int64_t trips = ceil_div(lines.columns.size(), std::int64_t{threads});
-  const std::int64_t chunks =
-      clamped(ceil_div(lines.rows.size(), rows_a_chunk), std::int64_t{1}, max_chunks);
-  return with_finish({.launches = wants_sums(args) ? 3 : 2,
-                      .blocks = lines.rows.size(),
-                      .resident = 8,
-                      .rounds = 5 * trips,
-                      .steps = 5 * trips},
-                     args, chunks);
+  const Work rows =
+      row_work(lines.rows.size(), {.threads = threads}, ceil_div(lines.columns.size(), threads));
+  return with_finish(args, in_launches(wants_sums(args) ? 3 : 2, rows),
+                     chunks_of(lines.rows.size()));
 }
 
 void run(const NormBackward::Args& args, Context& context) {
@@ -144,7 +142,7 @@ void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
     Call<T> call = call_of<T>(args);
-    call.chunks = clamped(ceil_div(call.rows, rows_a_chunk), std::int64_t{1}, max_chunks);
+    call.chunks = chunks_of(call.rows);
     const std::int64_t sums = wants_sums(args) ? 2 * call.chunks * call.n : 0;
     const auto bytes = static_cast<std::size_t>(sums) * sizeof(W) +
                        static_cast<std::size_t>(call.rows) * sizeof(Scale<W>);

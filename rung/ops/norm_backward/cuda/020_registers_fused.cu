@@ -148,34 +148,30 @@ Support supports(const NormBackward::Args& args, const Context&) {
              : unsupported("the row is longer than registers hold");
 }
 
+RowBlock block_of(const NormBackward::Args& args) {
+  const std::size_t size = size_of(args.x.dtype);
+  return row_block(
+      NormBackward::lines_of(args).columns.size() * static_cast<std::int64_t>(size) / 16,
+      size == 2 ? packs<f16> : packs<float>, 1, max_threads);
+}
 /// Each share of rows has at least eight of them, or adding up the shares would cost too much.
 std::int64_t blocks_of(std::int64_t rows, const RowBlock& block, std::int64_t resident) {
   return clamped(ceil_div(rows, rows_a_chunk * block.rows), std::int64_t{1}, resident);
 }
 
 Work work(const NormBackward::Args& args, const Context& context) {
-  const NormBackward::Lines lines = NormBackward::lines_of(args);
-  const std::size_t size = size_of(args.x.dtype);
-  const std::int64_t packs_of_row = lines.columns.size() * static_cast<std::int64_t>(size) / 16;
-  const RowBlock block =
-      row_block(packs_of_row, size == 2 ? packs<f16> : packs<float>, 1, max_threads);
-  const int resident = blocks_per_sm(block.threads * block.rows, 128);
-  const std::int64_t blocks =
-      blocks_of(lines.rows.size(), block, std::int64_t{resident} * context.info().sms);
-  const std::int64_t rounds = ceil_div(lines.rows.size(), blocks * block.rows);
-  return with_finish({.blocks = blocks,
-                      .resident = resident,
-                      .rounds = 2 * rounds,
-                      .steps = rounds * block.threads * block.rows,
-                      .path = size == 2 ? "16-bit" : ""},
-                     args, blocks * block.rows);
+  const std::int64_t rows = NormBackward::lines_of(args).rows.size();
+  const RowBlock block = block_of(args);
+  const Work all = row_work(rows, block, 1, type_path(args.x.dtype), 128);
+  const Work work = in_turns(context, in_turns(blocks_of(rows, block, all.blocks), all));
+  return with_finish(args, work, work.blocks * block.rows);
 }
 
 void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     using W = Accumulator<T>;
     Call<T> call = call_of<T>(args);
-    const RowBlock block = row_block(call.n / vector_width<T>, packs<T>, 1, max_threads);
+    const RowBlock block = block_of(args);
     const std::size_t shared_bytes = sizeof(Shared<W>);
     const std::int64_t resident = resident_blocks(context, norm_backward_registers<T>,
                                                   block.threads * block.rows, shared_bytes);

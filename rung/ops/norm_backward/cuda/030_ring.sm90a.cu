@@ -341,16 +341,12 @@ Support supports(const NormBackward::Args& args, const Context& context) {
 }
 
 Work work(const NormBackward::Args& args, const Context& context) {
-  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  const std::int64_t rows = NormBackward::lines_of(args).rows.size();
   const RingPlan plan = visit<float, double, f16, bf16>(
       args.x.dtype, [&]<class T>() { return plan_of(call_of<T>(args), context); });
-  const std::int64_t blocks = blocks_of(lines.rows.size(), plan.teams, context);
-  const std::int64_t rounds = ceil_div(lines.rows.size(), blocks * plan.teams);
-  return with_finish({.blocks = blocks,
-                      .rounds = rounds,
-                      .steps = rounds * plan.teams * plan.threads,
-                      .path = size_of(args.x.dtype) == 2 ? "16-bit" : ""},
-                     args, blocks);
+  const RowBlock block{.threads = plan.threads, .rows = plan.teams};
+  const Work all = row_work(rows, block, 1, type_path(args.x.dtype), 128);
+  return with_finish(args, in_turns(blocks_of(rows, plan.teams, context), all));
 }
 
 void run(const NormBackward::Args& args, Context& context) {

@@ -7,6 +7,7 @@
 //          address for each of up to 8.
 // Limits   every valid call; where axes do not merge, a division per axis and element.
 // Source   the papers named in optimizer.hpp.
+#include "rung/device/block_work.hpp"
 #include "rung/ops/optimizer/cuda/detail/clip.hpp"
 
 namespace rung {
@@ -57,14 +58,8 @@ void run(const Optimizer::Args& args, Context& context) {
 }
 
 Work work(const Optimizer::Args& args, const Context&) {
-  return {.launches = args.needs_norm() ? 3 : 1,
-          .blocks = ceil_div(args.elements.size(), threads),
-          .resident = 8,
-          .rounds = 1,
-          .steps = 1,
-          .path = !args.flat()        ? "strided"
-                  : args.needs_norm() ? "norm"
-                                      : ""};
+  return in_launches(launches_of(args), block_work(ceil_div(args.elements.size(), threads), threads,
+                                                   1, args.flat() ? "" : "strided"));
 }
 
 const Rung<Optimizer> self{{.name = "thread_per_element",

@@ -9,6 +9,7 @@
 // Limits   contiguous tensors of one order; one that is aligned otherwise than the parameters is
 //          moved by elements.
 // Source   the structure of Apex's multi-tensor optimizers.
+#include "rung/device/block_work.hpp"
 #include "rung/ops/optimizer/cuda/detail/clip.hpp"
 
 namespace rung {
@@ -87,13 +88,10 @@ void run(const Optimizer::Args& args, Context& context) {
 }
 
 Work work(const Optimizer::Args& args, const Context&) {
-  const auto width = static_cast<std::int64_t>(16 / size_of(args.parameters.dtype));
-  return {.launches = args.needs_norm() ? 3 : 1,
-          .blocks = ceil_div(ceil_div(args.elements.size(), width) + 1, threads),
-          .resident = 4,
-          .rounds = 1,
-          .steps = width,
-          .path = args.needs_norm() ? "norm" : ""};
+  const auto width = static_cast<int>(16 / size_of(args.parameters.dtype));
+  const std::int64_t packs = ceil_div(args.elements.size(), width) + 1;
+  return in_launches(launches_of(args),
+                     block_work(ceil_div(packs, threads), threads, width, "", 64));
 }
 
 const Rung<Optimizer> self{{.name = "vectorized_16b",

@@ -88,19 +88,6 @@ void with_types(const Reduce::Args& args, const F& f) {
   });
 }
 
-Work work(const Reduce::Args& args, const Context& context) {
-  if (args.results() == 0) return {};
-  std::int64_t blocks = 0;
-  with_types(args, [&]<class T, class Y>() { blocks = blocks_of<T, Y>(args, context); });
-  const std::int64_t trips =
-      ceil_div(args.terms.size(), larger<std::int64_t>(blocks, 1) * pass_threads);
-  return {.launches = 2,
-          .blocks = blocks,
-          .resident = 2048 / pass_threads,
-          .rounds = ceil_div(trips, std::int64_t{unrolled}),
-          .steps = trips};
-}
-
 void run(const Reduce::Args& args, Context& context) {
   with_types(args, [&]<class T, class Y>() { reduce_atomically<T, Y>(args, context); });
 }
@@ -109,9 +96,9 @@ const Rung<Reduce> self{{.name = "atomic_finish",
                          .step = 110,
                          .after = "vectorized",
                          .backend = device_backend,
+                         .teaching = true,
                          .supports = supports,
                          .passes = {.loads = 1, .stores = 1},
-                         .work = work,
                          .run = run}};
 
 }  // namespace

@@ -12,6 +12,7 @@
 // Limits   every valid call. 1- and 2-byte elements use an eighth of a load's width.
 // Source   NVIDIA, threadFenceReduction sample, for the ticket.
 #include "rung/core/tensor.hpp"
+#include "rung/device/block_work.hpp"
 #include "rung/ops/reduce/cuda/detail/any_elements.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
@@ -162,21 +163,14 @@ void with_fold(const Reduce::Args& args, const F& f) {
 }
 
 Work work(const Reduce::Args& args, const Context& context) {
-  if (args.results() == 0) return {};
-  Work work;
-  with_fold(args, [&]<class Fold>(const Fold&) {
-    const Sharing sharing = sharing_of<Fold>(args, context);
-    const Index trips = ceil_div(average_terms(args), Index{sharing.splits} * sharing.group);
-    const bool contiguous = args.terms.is_contiguous() || args.terms.size() == 1;
-    work = Work{.blocks = sharing.blocks(),
-                .resident = 2048 / block_threads,
-                .rounds = trips + (sharing.splits > 1 ? 3 : 0),
-                .steps = trips,
-                .path = is_floating(args.x.dtype) ? contiguous ? "" : "strided"
-                        : contiguous              ? "whole numbers"
-                                                  : "whole numbers strided"};
-  });
-  return work;
+  Sharing sharing;
+  with_fold(args, [&]<class F>(const F&) { sharing = sharing_of<F>(args, context); });
+  const bool contiguous = args.terms.is_contiguous() || args.terms.size() == 1;
+  return block_work(sharing.blocks(), block_threads,
+                    ceil_div(average_terms(args), Index{sharing.splits} * sharing.group),
+                    is_floating(args.x.dtype) ? contiguous ? "" : "strided"
+                    : contiguous              ? "whole numbers"
+                                              : "whole numbers strided");
 }
 
 void run(const Reduce::Args& args, Context& context) {

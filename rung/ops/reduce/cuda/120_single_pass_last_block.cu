@@ -160,7 +160,7 @@ Work long_rows_work<RUNG_SPLIT_TYPE>(const Reduce::Args& args, const Context& co
   Work work;
   visit_folds<RUNG_SPLIT_TYPE, true>(args, [&]<class F>(const F&) {
     const Sharing sharing = sharing_of<F>(args, context);
-    work = row_work(args, blocks_of(sharing), 4, long_row_threads, sharing.splits);
+    work = row_work(args, blocks_of(sharing), long_row_threads, long_row_threads, sharing.splits);
   });
   return work;
 }
@@ -171,7 +171,6 @@ namespace {
 Support supports(const Reduce::Args& args, const Context&) { return require_rows(args); }
 
 Work work(const Reduce::Args& args, const Context& context) {
-  if (args.results() == 0) return {};
   return visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
       args.x.dtype, [&]<class T>() { return long_rows_work<T>(args, context); });
 }

@@ -159,7 +159,7 @@ Work one_row_work<RUNG_SPLIT_TYPE>(const Reduce::Args& args, const Context& cont
   visit_folds<RUNG_SPLIT_TYPE, true>(args, [&]<class F>(const F&) {
     const OneRow row = one_row<typename F::Element>(args.x.data, args.terms.size());
     const Index blocks = blocks_of<F>(row, context);
-    work = row_work(args, blocks, 2, threads, blocks);
+    work = row_work(args, blocks, threads, threads, blocks);
   });
   return work;
 }
@@ -170,7 +170,6 @@ namespace {
 Support supports(const Reduce::Args& args, const Context&) { return require_one_row(args); }
 
 Work work(const Reduce::Args& args, const Context& context) {
-  if (args.results() == 0) return {};
   return visit<float, double, f16, bf16, std::int32_t, std::uint8_t>(
       args.x.dtype, [&]<class T>() { return one_row_work<T>(args, context); });
 }

@@ -21,6 +21,7 @@
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/lane_scan-inl.hpp"
 #include "rung/cpu/lines.hpp"
+#include "rung/cpu/piece_work.hpp"
 #include "rung/cpu/split.hpp"  // types: Floating Integers
 #include "rung/ops/scan/cpu/detail/chunks.hpp"
 #include "rung/ops/scan/cpu/detail/vectors-inl.hpp"
@@ -341,19 +342,24 @@ Kernel kernel_of(DType dtype, ScanOperation operation) {
                             : kernel_among<Integers>(dtype, operation);
 }
 
-Work chunk_work(const Scan::Args& args, int threads, int passes) {
+namespace {
+std::int64_t segments_of(const Scan::Args& args) {
+  return args.has_segments() ? std::min<std::int64_t>(args.offsets.size(), args.length()) : 0;
+}
+std::string_view line_path(const Scan::Args& args) {
   constexpr std::string_view paths[] = {"1", "2", "", "8"};
-  const auto elements = Scan::cost(args).operations;
-  const std::int64_t segments =
-      args.has_segments() ? std::min<std::int64_t>(args.offsets.size(), args.length()) : 0;
-  const std::int64_t pieces = args.lines.size() * (1 + segments);
-  return {.operations = passes * elements,
-          .blocks = pieces,
-          .steps = passes * elements / static_cast<double>(std::max<std::int64_t>(pieces, 1)),
-          .threads = threads,
-          .path = !args.is_contiguous() ? size_of(args.x.dtype) < 4 ? "narrow apart" : "apart"
-                  : segments > 0        ? "segments"
-                                        : paths[std::countr_zero(size_of(args.x.dtype))]};
+  const auto size = size_of(args.x.dtype);
+  if (!args.is_contiguous()) return size < 4 ? "narrow apart" : "apart";
+  return args.has_segments() ? "segments" : paths[std::countr_zero(size)];
+}
+}  // namespace
+
+Work chunk_work(const Scan::Args& args, int threads, int passes) {
+  const double elements = passes * Scan::cost(args).operations;
+  Work work = cpu::piece_work(args.lines.size() * (1 + segments_of(args)), elements, threads,
+                              line_path(args));
+  work.operations = elements;
+  return work;
 }
 
 namespace {

@@ -50,8 +50,8 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 Work work(const Scan::Args& args, const Context&) {
-  const std::int64_t elements = Coarse<float>::elements;
-  return coarse_work(args, args.lines.size(), ceil_div(args.length(), elements));
+  const std::int64_t tiles = ceil_div(args.length(), Coarse<float>::elements);
+  return line_work(args, args.lines.size(), Coarse<float>::threads, tiles);
 }
 
 const Rung<Scan> self{{.name = "coarsened",

@@ -102,14 +102,10 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 Work work(const Scan::Args& args, const Context&) {
-  constexpr std::int64_t elements = Coarse<float>::elements, threads = Coarse<float>::threads;
-  const std::int64_t tiles = ceil_div(args.length(), elements);
-  // Between the two passes over x a block for each line scans what its tiles add up to.
-  Work work = coarse_work(args, tiles * args.lines.size(), 2);
-  work.bytes = 3 * work.bytes / 2;
-  work.launches = work.launches + 2;
-  work.rounds = work.rounds + 2 * ceil_div(tiles, threads);
-  return work;
+  const std::int64_t tiles = ceil_div(args.length(), Coarse<float>::elements);
+  Work work = line_work(args, tiles * args.lines.size(), Coarse<float>::threads, 1);
+  work.bytes = work.bytes * 3 / 2;
+  return in_launches(work.launches + 2, work);
 }
 
 const Rung<Scan> self{{.name = "three_kernel",

@@ -113,20 +113,10 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 Work work(const Scan::Args& args, const Context& context) {
-  Work work;
-  visit_scanned(args.x.dtype, [&]<class T>() {
-    using Policy = Sum<T>;
-    const std::int64_t tiles = tiles_of<Policy>(args);
-    const std::int64_t grid = smaller(tiles, most_blocks<Policy>(context));
-    const std::int64_t turns = ceil_div(tiles, larger<std::int64_t>(grid, 1));
-    work = Work{.bytes = line_bytes_moved(args, 32),
-                .blocks = grid,
-                .resident = blocks<Policy>,
-                .rounds = turns * (4 + grid / warp_size),
-                .steps = turns,
-                .path = line_path(args)};
+  return visit_scanned(args.x.dtype, [&]<class T>() {
+    return in_turns(most_blocks<Sum<T>>(context),
+                    line_work(args, tiles_of<Sum<T>>(args), threads, 1, blocks<Sum<T>>));
   });
-  return work;
 }
 
 const Rung<Scan> self{{.name = "grid_barrier",

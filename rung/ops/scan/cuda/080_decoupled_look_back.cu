@@ -30,9 +30,7 @@ void run(const Scan::Args& args, Context& context) {
 Support supports(const Scan::Args& args, const Context&) { return supports_sum(args); }
 
 Work work(const Scan::Args& args, const Context&) {
-  Work work;
-  visit_scanned(args.x.dtype, [&]<class T>() { work = look_back_work<Sum<T>>(args); });
-  return work;
+  return visit_scanned(args.x.dtype, [&]<class T>() { return look_back_work<Sum<T>>(args); });
 }
 
 const Rung<Scan> self{{.name = "decoupled_look_back",

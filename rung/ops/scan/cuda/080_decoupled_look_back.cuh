@@ -227,23 +227,14 @@ void launch_look_back(Context& context, const Policy& policy,
                    exclusive, 0, [](unsigned*) {});
 }
 
-/// Elements that are not adjacent are moved one by one.
+/// Returns the facts of a look-back, whose state is cleared first where lines have several tiles.
 template <class Policy>
 Work look_back_work(const Scan::Args& args) {
-  using T = typename Policy::Element;
   const std::int64_t tiles = ceil_div(args.length(), LookBackTile<Policy>::elements);
-  const bool waits = tiles > 1;
-  const int marks = marking_launches(args);
-  return {.bytes = line_bytes_moved(args, 32),
-          .launches = 1 + (marks > 0 ? marks
-                           : waits   ? 1
-                                     : 0),
-          .blocks = tiles * args.lines.size(),
-          .resident = look_back_blocks<Policy>,
-          .rounds = loads_of(args, look_back_rows<Policy>) + (waits ? 2 : 0),
-          .steps =
-              LookBackTile<Policy>::elements / static_cast<int>(16 / sizeof(T)) / look_back_threads,
-          .path = line_path(args)};
+  Work work = line_work(args, tiles * args.lines.size(), look_back_threads, look_back_rows<Policy>,
+                        look_back_blocks<Policy>);
+  if (tiles > 1 && !args.has_segments()) work.launches = 2;
+  return work;
 }
 
 }  // namespace rung::inline RUNG_TARGET::scan_cuda

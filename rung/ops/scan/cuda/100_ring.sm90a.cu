@@ -317,19 +317,10 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 Work work(const Scan::Args& args, const Context& context) {
-  Work work;
-  visit_scanned(args.x.dtype, [&]<class T>() {
-    const std::int64_t tiles = tiles_of<Sum<T>>(args) * args.lines.size();
-    const std::int64_t blocks = smaller(tiles, most_blocks<Sum<T>>(context));
-    const std::int64_t turns = ceil_div(tiles, larger<std::int64_t>(blocks, 1));
-    work = Work{.bytes = line_bytes_moved(args, 32),
-                .blocks = blocks,
-                .resident = ceil_div(blocks, context.info().sms),
-                .rounds = 2 + turns,
-                .steps = turns,
-                .path = line_path(args)};
+  return visit_scanned(args.x.dtype, [&]<class T>() {
+    return in_turns(most_blocks<Sum<T>>(context),
+                    line_work(args, tiles_of<Sum<T>>(args) * args.lines.size(), threads, 1));
   });
-  return work;
 }
 
 const Rung<Scan> self{{.name = "ring",

@@ -46,15 +46,8 @@ Support supports(const Softmax::Args& args, const Context&) {
 }
 
 Work work(const Softmax::Args& args, const Context&) {
-  constexpr std::int64_t cached = 16384;  // elements of a row whose second and third reads hit
-  const std::int64_t trips = ceil_div(args.length(), threads);
-  return {.blocks = args.count(),
-          .resident = 8,
-          .rounds = 3 * trips,
-          .steps = trips,
-          .path = !args.rows.are_contiguous() ? "strided"
-                  : args.length() <= cached   ? ""
-                                              : "long"};
+  return row_work(args.count(), {.threads = threads}, ceil_div(args.length(), threads),
+                  row_path(args.rows.are_contiguous(), args.length(), 16384));
 }
 
 void run(const Softmax::Args& args, Context& context) {

@@ -17,10 +17,10 @@ namespace {
 using namespace softmax_cuda;
 
 constexpr int lanes = 32;
-constexpr int rows_a_block = 4;
+constexpr RowBlock row_block{.threads = lanes, .rows = 4};
 
 template <class T>
-__global__ void __launch_bounds__(lanes* rows_a_block)
+__global__ void __launch_bounds__(row_block.threads* row_block.rows)
     softmax_warp_per_row(Rows<2> rows, SoftmaxCall<T, T> p) {
   for_each_row(rows.count(), [&](std::int64_t row, bool exists) {
     if (!exists) return;  // whole warps exit; no barrier follows
@@ -48,21 +48,13 @@ Support supports(const Softmax::Args& args, const Context&) {
 }
 
 Work work(const Softmax::Args& args, const Context&) {
-  constexpr std::int64_t cached = 2048;  // elements of a row whose second read hits
-  const std::int64_t batches = ceil_div(args.length(), std::int64_t{batch} * lanes);
-  return {.blocks = ceil_div(args.count(), rows_a_block),
-          .resident = 64 / rows_a_block,
-          .rounds = 2 * batches,
-          .steps = batches,
-          .path = !args.rows.are_contiguous() ? "strided"
-                  : args.length() <= cached   ? ""
-                                              : "long"};
+  return row_work(args.count(), row_block, ceil_div(args.length(), batch * lanes),
+                  row_path(args.rows.are_contiguous(), args.length(), 2048));
 }
 
 void run(const Softmax::Args& args, Context& context) {
   visit<float, f16, bf16>(args.x.dtype, [&]<class T>() {
-    launch_rows(context, args.rows, {.threads = lanes, .rows = rows_a_block},
-                softmax_warp_per_row<T>, call_of<T, T>(args));
+    launch_rows(context, args.rows, row_block, softmax_warp_per_row<T>, call_of<T, T>(args));
   });
 }
 

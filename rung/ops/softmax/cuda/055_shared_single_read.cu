@@ -53,14 +53,11 @@ Support supports(const Softmax::Args& args, const Context& context) {
 }
 
 Work work(const Softmax::Args& args, const Context&) {
-  const LongBlock block = visit<float, f16, bf16>(
-      args.x.dtype, [&]<class T>() { return long_block(packs_of_row<T>(args)); });
-  const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype));
-  return {.blocks = args.count(),
-          .resident = blocks_per_sm(block.threads, 64),
-          .rounds = 2,
-          .steps = ceil_div(bytes, std::int64_t{16}),
-          .path = bytes % 16 == 0 ? "" : "cut"};
+  const std::int64_t packs =
+      visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return packs_of_row<T>(args); });
+  const int threads = long_block(packs).threads;
+  return row_work(args.count(), {.threads = threads}, ceil_div(packs, threads),
+                  pack_path(args.length(), args.x.dtype), 64);
 }
 
 void run(const Softmax::Args& args, Context& context) {

@@ -100,12 +100,8 @@ Support supports(const Softmax::Args& args, const Context& context) {
 Work work(const Softmax::Args& args, const Context&) {
   const Plan plan =
       visit<float, f16, bf16>(args.x.dtype, [&]<class T>() { return plan_of<T>(args); });
-  const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.x.dtype));
-  return {.blocks = args.count() * plan.blocks,
-          .resident = blocks_per_sm(plan.threads, 64),
-          .rounds = 2,
-          .steps = plan.threads,
-          .path = bytes % 16 == 0 ? "" : "cut"};
+  return block_work(args.count() * plan.blocks, plan.threads, 1,
+                    pack_path(args.length(), args.x.dtype), 64);
 }
 
 void run(const Softmax::Args& args, Context& context) {

@@ -83,15 +83,8 @@ RowBlock block_of(const SoftmaxBackward::Args& args) {
 Work work(const SoftmaxBackward::Args& args, const Context&) {
   const RowBlock block =
       visit<float, double, f16, bf16>(args.y.dtype, [&]<class T>() { return block_of<T>(args); });
-  const int threads = block.threads * block.rows;
-  const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.y.dtype));
-  return {.blocks = ceil_div(args.count(), std::int64_t{block.rows}),
-          .resident = blocks_per_sm(threads, 64),
-          .rounds = block.threads > warp_size ? 2 : 1,
-          .steps = threads,
-          .path = bytes % 16 != 0             ? "cut"
-                  : block.threads > warp_size ? ""
-                                              : "warp"};
+  return row_work(args.count(), block, 1, pack_path(args.length(), args.y.dtype, block.threads),
+                  64);
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {

@@ -79,12 +79,8 @@ Support supports(const SoftmaxBackward::Args& args, const Context& context) {
 Work work(const SoftmaxBackward::Args& args, const Context&) {
   const ClusterLaunch shape =
       visit<float, f16, bf16>(args.y.dtype, [&]<class T>() { return launch_of<T>(args); });
-  const std::int64_t bytes = args.length() * static_cast<std::int64_t>(size_of(args.y.dtype));
-  return {.blocks = args.count() * shape.blocks,
-          .resident = blocks_per_sm(shape.threads, 64),
-          .rounds = 2,
-          .steps = shape.threads,
-          .path = bytes % 16 == 0 ? "" : "cut"};
+  return block_work(args.count() * shape.blocks, shape.threads, 1,
+                    pack_path(args.length(), args.y.dtype), 64);
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {

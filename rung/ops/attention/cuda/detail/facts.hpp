@@ -1,43 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of a rung whose blocks have some queries of one head each and walk over its keys.
+// Facts of kernels whose blocks have some queries each and walk over tiles of keys.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
+#include "rung/core/integer.hpp"
 #include "rung/core/operator.hpp"
 #include "rung/ops/attention/op/attention.hpp"
 
 namespace rung::attention_cuda {
 
-/// Tile of a block.
-struct QueryTiles {
-  int rows;      // queries
-  int keys;      // of a tile
-  double width;  // of a row of Q and of V, as computed
-  int resident;  // blocks of an SM
-  std::string_view path;
-};
-
-/// A block computes for all of its rows, whether they exist or not, and waits for every tile of the
-/// keys that a query sees on average.
-inline Work facts_of(const Attention::Args& args, const QueryTiles& tiles) {
-  const auto queries = static_cast<double>(args.queries());
-  const double seen = args.visible_pairs() / (queries > 1 ? queries : 1);
-  const double rounds = std::ceil(seen / tiles.keys);
-  const double blocks = static_cast<double>(args.batch()) * static_cast<double>(args.heads()) *
-                        std::ceil(queries / tiles.rows);
-  return {.operations = 2 * blocks * tiles.rows * rounds * tiles.keys * tiles.width,
-          .blocks = blocks,
-          .resident = tiles.resident,
-          .rounds = rounds,
-          .steps = rounds,
-          .path = tiles.path};
+/// Returns the path of kernels that are compiled for widths of 64, 128 and 256.
+inline std::string_view path_of_width(std::int64_t width) {
+  return width <= 64 ? "64" : width <= 128 ? "128" : "256";
 }
 
-/// The paths of kernels that are compiled for widths of 64, 128 and 256.
-inline std::string_view path_of_width(int width) {
-  return width == 64 ? "64" : width == 128 ? "128" : "256";
+/// Returns the facts of blocks, `resident` per SM, that compute `rows` rows each, whether they
+/// exist or not, of `width` columns in Q and V together, for `tiles` tiles of `keys` keys.
+inline Work tile_work(double blocks, int rows, int keys, double tiles, std::int64_t width,
+                      int resident, std::string_view path) {
+  const double columns = tiles * static_cast<double>(width);
+  return {.operations = 2 * blocks * rows * keys * columns,
+          .blocks = blocks,
+          .resident = resident,
+          .rounds = tiles,
+          .steps = columns + static_cast<double>(width),
+          .path = path};
+}
+
+/// Returns the facts of blocks that have queries of one head each, the last of which sees half a
+/// block's rows more than the average where a mask is causal.
+inline Work query_work(const Attention::Args& args, int rows, int keys, int width, int resident) {
+  const auto queries = static_cast<double>(args.queries());
+  const auto heads = static_cast<double>(args.batch() * args.heads());
+  const double seen =
+      std::min(args.visible_pairs() / queries + rows / 2, static_cast<double>(args.keys()));
+  return tile_work(heads * std::ceil(queries / rows), rows, keys, std::ceil(seen / keys), 2 * width,
+                   resident, path_of_width(width));
+}
+
+/// Returns the facts of blocks that have stacked rows of one head of K and V each, and a share of
+/// the keys; a second kernel combines these.
+inline Work split_work(const Attention::Args& args, std::int64_t row_tiles, std::int64_t splits,
+                       int rows, int keys, std::int64_t width, int resident) {
+  const std::int64_t blocks = args.batch() * args.kv_heads() * row_tiles * splits;
+  const std::int64_t tiles = ceil_div(args.keys(), splits * keys);
+  Work work = tile_work(static_cast<double>(blocks), rows, keys, static_cast<double>(tiles), width,
+                        resident, args.q.dtype == DType::f64 ? "f64" : path_of_width(width / 2));
+  work.launches = splits > 1 ? 2 : 1;
+  return work;
 }
 
 }  // namespace rung::attention_cuda

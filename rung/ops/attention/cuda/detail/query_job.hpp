@@ -120,12 +120,12 @@ QueryJob<T> query_job(const Attention::Args& args, const Context& context, int r
 
 /// Calls f.template operator()<T, Width>() for the type and the width to which rows are padded.
 template <class F>
-void with_width(const Attention::Args& args, F&& f) {
+auto with_width(const Attention::Args& args, F&& f) {
   const std::int64_t width = larger(args.width(), args.value_width());
-  visit<f16, bf16>(args.q.dtype, [&]<class T>() {
+  return visit<f16, bf16>(args.q.dtype, [&]<class T>() {
     if (width <= 64) return f.template operator()<T, 64>();
     if (width <= 128) return f.template operator()<T, 128>();
-    f.template operator()<T, 256>();
+    return f.template operator()<T, 256>();
   });
 }
 

@@ -14,6 +14,7 @@
 //          read K and V again.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023.
 #include "rung/device/load.hpp"
+#include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/shapes/split_kv.cuh"
 
 namespace rung {
@@ -241,20 +242,8 @@ Support supports(const Attention::Args& args, const Context& context) {
 
 Work work(const Attention::Args& args, const Context& context) {
   const Plan plan = plan_of(args, context);
-  const bool narrow = larger(args.width(), args.value_width()) <= 128;
-  const std::int64_t rounds = ceil_div(args.keys(), plan.splits * block_keys);
-  const std::int64_t blocks = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits;
-  const std::int64_t columns = args.width() + args.value_width();
-  const std::int64_t products = rounds * block_keys * plan.rows * columns;  // of a block
-  return {.operations = 2.0 * static_cast<double>(blocks) * static_cast<double>(products),
-          .launches = plan.splits > 1 ? 2 : 1,
-          .blocks = blocks,
-          .resident = 2,
-          .rounds = 1 + rounds,
-          .steps = products / 256 + plan.rows * columns,
-          .path = args.q.dtype == DType::f64 ? "f64"
-                  : narrow                   ? "128"
-                                             : "256"};
+  return split_work(args, plan.row_tiles, plan.splits, static_cast<int>(plan.rows), block_keys,
+                    args.width() + args.value_width(), 2);
 }
 
 template <class T, int Width>

@@ -13,6 +13,7 @@
 //          More than 64 rows are tiles that read K and V again, from L2.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; J. Ainslie and
 //          others, GQA, 2023.
+#include "rung/ops/attention/cuda/detail/facts.hpp"
 #include "rung/ops/attention/cuda/shapes/split_kv_decode.cuh"
 
 namespace rung {
@@ -82,18 +83,8 @@ Support supports(const Attention::Args& args, const Context& context) {
 
 Work work(const Attention::Args& args, const Context& context) {
   const Plan plan = plan_of(args, context);
-  const std::int64_t tiles = ceil_div(ceil_div(args.keys(), std::int64_t{key_tile}), plan.splits);
-  const std::int64_t blocks = args.batch() * args.kv_heads() * plan.row_tiles * plan.splits;
-  return {.operations = 4.0 * static_cast<double>(blocks * tiles * key_tile) * warp_rows *
-                        plan.row_warps * plan.width,
-          .launches = plan.splits > 1 ? 2 : 1,
-          .blocks = blocks,
-          .resident = plan.resident,
-          .rounds = 2 + tiles,
-          .steps = (1 + tiles) * key_tile * plan.width,
-          .path = plan.width == 64    ? "64"
-                  : plan.width == 128 ? "128"
-                                      : "256"};
+  return split_work(args, plan.row_tiles, plan.splits, warp_rows * plan.row_warps, key_tile,
+                    2 * plan.width, plan.resident);
 }
 
 template <class T, int Width>

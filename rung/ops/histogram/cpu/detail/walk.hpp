@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "rung/cpu/piece_work.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/histogram/op/bins.hpp"
 
@@ -80,22 +81,20 @@ void store_counts(const Histogram::Args& args, cpu::Range range, const Of& of) {
   });
 }
 
+inline std::string_view bins_path(const Histogram::Args& args) {
+  const bool wide = args.counts.dtype == DType::i64;
+  if (!args.even()) return "edges";
+  if (args.x.dtype == DType::u8) return wide ? "u8 wide" : "u8";
+  return is_floating(args.x.dtype) ? wide ? "floats wide" : "floats" : wide ? "wide" : "";
+}
+
 /// Facts of every rung: so many tables per thread are cleared and added up per bin, and values find
 /// their bins, by a search where bins have edges of their own.
 inline Work count_work(const Histogram::Args& args, int threads) {
-  const bool wide = args.counts.dtype == DType::i64;
-  const auto size = static_cast<double>(args.size());
-  const auto bins = static_cast<double>(args.bins());
-  return {.operations =
-              args.even() ? size : size * std::bit_width(static_cast<std::uint64_t>(args.bins())),
-          .blocks = args.bins(),
-          .steps = size / bins,
-          .threads = threads,
-          .path = !args.even()                ? "edges"
-                  : args.x.dtype == DType::u8 ? wide ? "u8 wide" : "u8"
-                  : is_floating(args.x.dtype) ? wide ? "floats wide" : "floats"
-                  : wide                      ? "wide"
-                                              : ""};
+  Work work = cpu::piece_work(args.bins(), args.size(), threads, bins_path(args));
+  if (!args.even())
+    work.operations = args.size() * std::bit_width(static_cast<std::uint64_t>(args.bins()));
+  return work;
 }
 
 }  // namespace rung::histogram_cpu

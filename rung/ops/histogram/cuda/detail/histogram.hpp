@@ -10,6 +10,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/core/collapse.hpp"
 #include "rung/core/integer.hpp"
+#include "rung/device/block_work.hpp"
 #include "rung/device/convert.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/device.hpp"
@@ -114,12 +115,12 @@ inline bool counts_cleared_ahead(const Histogram::Args& args, const Context& con
 /// Teaching rungs are compiled for two types and bins of equal width alone: what they show does not
 /// depend on the type.
 template <class F>
-void visit_taught(const Histogram::Args& args, F&& f) {
-  visit<float, std::uint8_t>(args.x.dtype, [&]<class T>() {
+auto visit_taught(const Histogram::Args& args, F&& f) {
+  return visit<float, std::uint8_t>(args.x.dtype, [&]<class T>() {
     if constexpr (std::is_integral_v<T>) {
-      f(Elements<T>::make(args), WholeBins::make(args));
+      return f(Elements<T>::make(args), WholeBins::make(args));
     } else {
-      f(Elements<T>::make(args), EvenBins<float>::make(args));
+      return f(Elements<T>::make(args), EvenBins<float>::make(args));
     }
   });
 }
@@ -149,17 +150,17 @@ inline Support supports_competing(const Histogram::Args& args, const Context& co
 
 /// Every type but u8, with bins of equal width: f.template operator()<T, Bins>(bins).
 template <class F>
-void visit_even(const Histogram::Args& args, F&& f) {
-  visit<float, std::uint16_t, std::int32_t, std::int64_t, double, f16, bf16>(
+auto visit_even(const Histogram::Args& args, F&& f) {
+  return visit<float, std::uint16_t, std::int32_t, std::int64_t, double, f16, bf16>(
       args.x.dtype, [&]<class T>() {
         if constexpr (!std::is_integral_v<T>) {
-          f.template operator()<T>(EvenBins<BinKey<T>>::make(args));
+          return f.template operator()<T>(EvenBins<BinKey<T>>::make(args));
         } else if constexpr (sizeof(T) == 8) {
-          f.template operator()<T>(WholeBins::make(args));
+          return f.template operator()<T>(WholeBins::make(args));
         } else if (const WholeBins whole = WholeBins::make(args); whole.factor == 0) {
-          f.template operator()<T>(ShortBins<true>::make(whole));
+          return f.template operator()<T>(ShortBins<true>::make(whole));
         } else {
-          f.template operator()<T>(ShortBins<false>::make(whole));
+          return f.template operator()<T>(ShortBins<false>::make(whole));
         }
       });
 }
@@ -241,26 +242,20 @@ inline std::int64_t searches(const Histogram::Args& args) {
 
 /// Facts of blocks of so many threads that walk over x, each with a table of `words`; all of them
 /// are resident. `walkers`: those that share x, where not all do.
-inline Work walk_work(const Histogram::Args& args, const Context& context, std::int64_t blocks,
-                      int threads, std::int64_t words, std::int64_t walkers = 0) {
-  const std::int64_t walking = larger<std::int64_t>(walkers > 0 ? walkers : blocks, 1);
-  const std::int64_t trips = ceil_div(args.size(), walking * threads) * searches(args);
+inline Work walk_work(const Histogram::Args& args, std::int64_t blocks, int threads,
+                      std::int64_t words, std::int64_t walkers = 0) {
+  const std::int64_t sharing = larger<std::int64_t>(walkers > 0 ? walkers : blocks, 1);
+  const std::int64_t trips = ceil_div(args.size(), sharing * threads) * searches(args);
   const std::int64_t table = 2 * ceil_div(words, threads);  // is cleared, and added to counts
-  return {.launches = args.accumulate ? 1 : 2,
-          .blocks = blocks,
-          .resident = ceil_div(blocks, context.info().sms),
-          .rounds = (args.even() ? ceil_div(trips, 4) : trips) + table,
-          .steps = trips + table,
-          .path = bins_path(args)};
+  return in_launches(args.accumulate ? 1 : 2,
+                     block_work(blocks, threads, trips + table, bins_path(args)));
 }
 
 /// Returns the work of blocks that add to counts themselves. L2 serializes additions to one count,
 /// and all elements may be of one bin: an addition counts as so many operations.
-inline Work global_work(const Histogram::Args& args, const Context& context, std::int64_t blocks,
-                        int threads) {
+inline Work global_work(const Histogram::Args& args, std::int64_t blocks, int threads) {
   constexpr std::int64_t few = 1 << 13, in_turn = 16;
-  Work work = walk_work(args, context, blocks, threads, 0);
-  work.resident = smaller<std::int64_t>(work.resident, 2048 / threads);
+  Work work = walk_work(args, blocks, threads, 0);
   work.operations = args.size() * in_turn;
   work.path = !args.even() ? "edges" : args.bins() <= few ? "few" : "many";
   return work;

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "rung/core/integer.hpp"
+#include "rung/cpu/piece_work.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/loss/op/loss.hpp"
 #include "rung/ops/loss/op/terms.hpp"
@@ -127,13 +128,12 @@ inline constexpr std::int64_t min_elements = 1 << 14;
 inline Work facts(const Loss::Args& args, bool has_vectors, int threads) {
   const bool powers = args.options.kind == LossKind::cross_entropy;
   const bool small = size_of(args.x.dtype) == 2;
-  return {.blocks = args.count(),
-          .steps = has_vectors ? ceil_div(args.classes(), std::int64_t{16}) : args.classes(),
-          .threads = threads,
-          .path = !has_vectors ? powers ? "scalar powers" : "scalar"
-                  : powers     ? small ? "powers 16-bit" : "powers"
-                  : small      ? "16-bit"
-                               : ""};
+  return cpu::piece_work(args.count(),
+                         args.count() * ceil_div(args.classes(), has_vectors ? 16 : 1), threads,
+                         !has_vectors ? powers ? "scalar powers" : "scalar"
+                         : powers     ? small ? "powers 16-bit" : "powers"
+                         : small      ? "16-bit"
+                                      : "");
 }
 
 }  // namespace rung::loss_cpu

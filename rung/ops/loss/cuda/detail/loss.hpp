@@ -225,17 +225,10 @@ void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
            smaller(max_blocks(context), (args.count() + block.rows - 1) / block.rows), kernel);
 }
 
-/// Adds to the facts of a kernel what run_blocks() launches beside it: the blocks of the grid go
-/// round the rows, labels are counted first, and sums added up last.
-inline Work with_result(const Loss::Args& args, const Context& context, Work work,
-                        std::int64_t most = 0) {
-  const double grid = static_cast<double>(most > 0 ? most : max_blocks(context));
-  const double rows = larger(work.blocks / grid, 1.0);  // of a block
-  work.launches = work.launches + (args.ignores() ? 2 : 1);
-  work.blocks = smaller(double{work.blocks}, grid);
-  work.rounds = work.rounds * rows;
-  work.steps = work.steps * rows;
-  return work;
+/// Adds to the facts of a kernel what run_blocks() launches beside it: labels are counted first,
+/// and sums added up last.
+inline Work with_result(const Loss::Args& args, const Work& work) {
+  return in_launches(work.launches + (args.ignores() ? 2 : 1), work);
 }
 
 /// f<kind>(): for the compiler.

@@ -159,8 +159,7 @@ RowChunks chunks_of(const Loss::Args& args, const Context& context) {
 }
 
 Work work(const Loss::Args& args, const Context& context) {
-  const RowChunks chunks = chunks_of(args, context);
-  return with_result(args, context, row_chunk_work(chunks, args.x.dtype), chunks.blocks());
+  return with_result(args, row_chunk_work(chunks_of(args, context), type_path(args.x.dtype)));
 }
 
 template <LossKind kind>

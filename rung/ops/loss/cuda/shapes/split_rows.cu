@@ -164,14 +164,10 @@ Plan plan_of(const Loss::Args& args, const Context& context) {
 
 Work work(const Loss::Args& args, const Context& context) {
   const Plan plan = plan_of(args, context);
-  const std::int64_t trips = ceil_div(plan.length, std::int64_t{4} * threads);
-  return with_result(args, context,
-                     {.launches = 2,
-                      .blocks = args.count() * plan.spans,
-                      .resident = 6,
-                      .rounds = 1 + 2 * trips,
-                      .steps = threads * (1 + trips),
-                      .path = args.contiguous() ? "" : "strided"});
+  const Work spans =
+      block_work(args.count() * plan.spans, threads, ceil_div(plan.length, 4 * threads),
+                 args.contiguous() ? "" : "strided", 40);
+  return with_result(args, in_launches(2, in_turns(max_blocks(context), spans)));
 }
 
 void run(const Loss::Args& args, Context& context) {

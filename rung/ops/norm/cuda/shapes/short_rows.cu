@@ -114,7 +114,7 @@ RowChunks chunks_of(const Norm::Args& args, const Context& context) {
 }
 
 Work work(const Norm::Args& args, const Context& context) {
-  return row_chunk_work(chunks_of(args, context), args.x.dtype);
+  return row_chunk_work(chunks_of(args, context), type_path(args.x.dtype));
 }
 
 void run(const Norm::Args& args, Context& context) {

@@ -151,18 +151,9 @@ RowSpans spans_of(const Norm::Args& args, const Context& context) {
 }
 
 Work work(const Norm::Args& args, const Context& context) {
-  constexpr std::int64_t max_rows = 0xffff;  // of the grid; others follow
-  const RowSpans plan = spans_of(args, context);
-  const std::int64_t rows = ceil_div(args.rows(), max_rows);  // of a block
-  const std::int64_t packs = rows * ceil_div(plan.length, std::int64_t{threads});
-  return {.launches = 2,
-          .blocks = plan.count * smaller(args.rows(), max_rows),
-          .resident = blocks_per_sm(threads, 64),
-          .rounds = 3 * packs,
-          .steps = threads * packs,
-          .path = all_packs_whole(args)        ? ""
-                  : size_of(args.x.dtype) == 2 ? "cut 16-bit"
-                                               : "cut"};
+  const RowSpans spans = spans_of(args, context);
+  return in_launches(
+      2, span_work(spans, threads, ceil_div(spans.length, threads), pack_path(args), 64));
 }
 
 void run(const Norm::Args& args, Context& context) {

@@ -101,21 +101,21 @@ Support supports(const Norm::Args& args, const Context&) {
   return adjacent(args) ? supported : unsupported("neighboring rows must be adjacent");
 }
 
-Work work(const Norm::Args& args, const Context& context) {
-  const RowBlock block = block_of(args, context);
+/// Returns the share that runs of adjacent rows have of the sectors of 32 bytes that are moved.
+double share_of_sectors(const Norm::Args& args) {
   const auto& rows = norm_lines::lines_of(args).rows;
   const std::int64_t run = rows.rank == 0 ? 1 : rows.shape[rows.rank - 1];
-  const std::int64_t trips = ceil_div(args.columns(), std::int64_t{block.rows});
-  // Sectors of 32 bytes, of which short runs of rows use a part.
-  const double useful =
-      static_cast<double>(run * static_cast<std::int64_t>(size_of(args.x.dtype))) / 32;
+  return smaller(static_cast<double>(run) * static_cast<double>(size_of(args.x.dtype)) / 32, 1.0);
+}
+
+Work work(const Norm::Args& args, const Context& context) {
+  const RowBlock block = block_of(args, context);
   const int passes = args.kind == NormKind::layer ? 4 : 3;
-  return {.bytes = Norm::cost(args).bytes / smaller(useful, 1.0),
-          .blocks = ceil_div(args.rows(), std::int64_t{block.threads}),
-          .resident = blocks_per_sm(threads, 40),
-          .rounds = passes * ceil_div(trips, std::int64_t{batch}),
-          .steps = passes * trips,
-          .path = args.x.dtype == DType::f64 ? "f64" : ""};
+  Work work = block_work(ceil_div(args.rows(), block.threads), threads,
+                         passes * ceil_div(args.columns(), block.rows * batch),
+                         type_path(args.x.dtype), 40);
+  work.bytes = Norm::cost(args).bytes / share_of_sectors(args);
+  return work;
 }
 
 void run(const Norm::Args& args, Context& context) {

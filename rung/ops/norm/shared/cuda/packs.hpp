@@ -134,4 +134,9 @@ inline bool all_packs_whole(const Norm::Args& args) {
          aligned(args.gamma) && aligned(args.beta);
 }
 
+/// Returns the path of rows in packs: `whole`, or that of rows whose ends cut packs.
+inline std::string_view pack_path(const Norm::Args& args, std::string_view whole = "") {
+  return all_packs_whole(args) ? whole : size_of(args.x.dtype) == 2 ? "cut 16-bit" : "cut";
+}
+
 }  // namespace rung::norm_cuda::inline RUNG_TARGET

@@ -3,6 +3,7 @@
 // the sums of the shares of rows.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "rung/device/dependent.hpp"
@@ -166,11 +167,16 @@ __global__ void __launch_bounds__(finish_threads)
   }
 }
 
-/// `dependent`: the kernel in front began with start_dependent(). Many shares of few columns are
-/// added up by more threads per column.
+/// Returns the columns per block of the last kernel: more threads add up a column where shares are
+/// many and columns few.
+inline int finish_columns(double chunks, std::int64_t n) {
+  return chunks > 2 * warp_size && n < 8192 ? 8 : 32;
+}
+
+/// `dependent`: the kernel in front began with start_dependent().
 template <class T>
 void launch_finish(Context& context, const Call<T>& call, bool dependent = false) {
-  const int columns = call.chunks > 2 * warp_size && call.n < 8192 ? 8 : 32;
+  const int columns = finish_columns(static_cast<double>(call.chunks), call.n);
   launch(context,
          {.grid = ceil_div(call.n, std::int64_t{columns}),
           .block = finish_threads,
@@ -179,17 +185,18 @@ void launch_finish(Context& context, const Call<T>& call, bool dependent = false
          norm_backward_finish<T>, call, columns);
 }
 
-/// Adds the last kernel to the facts of a call, whose threads wait once for every four shares of a
+/// Adds to the facts of a call the last kernel, whose threads wait once for every four shares of a
 /// column; 2 n numbers are written and read for each share.
-inline Work with_finish(Work work, const NormBackward::Args& args, std::int64_t chunks) {
+inline Work with_finish(const NormBackward::Args& args, Work work, Amount chunks) {
   if (!wants_sums(args)) return work;
   const std::int64_t n = NormBackward::lines_of(args).columns.size();
-  const std::int64_t columns = chunks > 2 * warp_size && n < 8192 ? 8 : 32;
   const std::size_t wide = larger<std::size_t>(size_of(args.x.dtype), 4);
-  work.bytes = NormBackward::cost(args).bytes + 4.0 * static_cast<double>(chunks * n) * wide;
-  work.launches = work.launches + 1;
-  work.rounds = work.rounds + ceil_div(chunks * columns, std::int64_t{4} * finish_threads);
-  return work;
+  work.bytes = NormBackward::cost(args).bytes + 4 * chunks * n * wide;
+  work.rounds = work.rounds + std::ceil(chunks * finish_columns(chunks, n) / (4 * finish_threads));
+  return in_launches(work.launches + 1, work);
+}
+inline Work with_finish(const NormBackward::Args& args, const Work& work) {
+  return with_finish(args, work, work.blocks);
 }
 
 /// Contiguous rows of whole, aligned packs of 16 bytes, and contiguous weights.

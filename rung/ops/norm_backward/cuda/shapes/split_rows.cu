@@ -289,20 +289,12 @@ Support supports(const NormBackward::Args& args, const Context&) {
 }
 
 Work work(const NormBackward::Args& args, const Context& context) {
-  constexpr std::int64_t max_groups = 0xffff;  // of the grid; others follow
   const NormBackward::Lines lines = NormBackward::lines_of(args);
   const RowSpans plan = spans_of(lines.rows.size(), lines.columns.size(), context);
   const int kernels = args.rstd.data == nullptr ? 3 : 2;
-  // A block's step is 1024 columns of up to eight rows, which it waits for once per kernel.
-  const std::int64_t steps = ceil_div(plan.groups, max_groups) * ceil_div(plan.length, step);
-  const std::int64_t rows = smaller(lines.rows.size(), std::int64_t{rows_a_share});
-  return with_finish({.launches = kernels,
-                      .blocks = plan.count * smaller(plan.groups, max_groups),
-                      .resident = 2,
-                      .rounds = kernels * steps,
-                      .steps = kernels * steps * rows,
-                      .path = lines.contiguous_columns() ? "" : "strided"},
-                     args, plan.groups);
+  const Work spans = span_work(plan, threads, kernels * ceil_div(plan.length, step),
+                               lines.contiguous_columns() ? "" : "strided", 128);
+  return with_finish(args, in_launches(kernels, spans), plan.groups);
 }
 
 void run(const NormBackward::Args& args, Context& context) {

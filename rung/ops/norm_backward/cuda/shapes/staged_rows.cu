@@ -273,6 +273,12 @@ Plan plan_of(std::int64_t rows, int n, std::size_t element, bool sums, const Con
   return plan;
 }
 
+Plan plan_of(const NormBackward::Args& args, const Context& context) {
+  const NormBackward::Lines lines = NormBackward::lines_of(args);
+  return plan_of(lines.rows.size(), static_cast<int>(lines.columns.size()), size_of(args.x.dtype),
+                 wants_sums(args), context);
+}
+
 Support supports(const NormBackward::Args& args, const Context& context) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
   if (!lines.contiguous_columns()) return unsupported("rows and weights must be contiguous");
@@ -286,32 +292,20 @@ Support supports(const NormBackward::Args& args, const Context& context) {
     follow = follow && (lines.rows.size() <= 1 || lines.rows.strides[tensor][0] == n);
   }
   if (!follow) return unsupported("rows must follow one another");
-  const Plan plan =
-      plan_of(lines.rows.size(), static_cast<int>(n), element, wants_sums(args), context);
-  return plan.shared_bytes <= context.info().shared_per_block
+  return plan_of(args, context).shared_bytes <= context.info().shared_per_block
              ? supported
              : unsupported("the row is longer than shared memory holds");
 }
 
 Work work(const NormBackward::Args& args, const Context& context) {
-  const NormBackward::Lines lines = NormBackward::lines_of(args);
-  const Plan plan = plan_of(lines.rows.size(), static_cast<int>(lines.columns.size()),
-                            size_of(args.x.dtype), wants_sums(args), context);
-  const int resident = larger(512 / plan.threads, 1);
-  const std::int64_t blocks =
-      clamped(plan.blocks, std::int64_t{1}, std::int64_t{resident} * context.info().sms);
-  // The lanes of a group's rows take time for every column that they have room for.
-  const std::int64_t groups = ceil_div(lines.rows.size(), std::int64_t{plan.chunks.group} * blocks);
-  const std::int64_t lanes = std::int64_t{plan.chunks.group} * plan.chunks.lanes;
-  return with_finish({.blocks = blocks,
-                      .resident = resident,
-                      .rounds = 3 * groups,
-                      .steps = groups * lanes * plan.kept,
-                      .path = args.x.dtype == DType::f64 ? "f64"
-                              : plan.kept == few         ? "few"
-                              : plan.kept == some        ? ""
-                                                         : "many"},
-                     args, blocks);
+  const Plan plan = plan_of(args, context);
+  const int trips = ceil_div(plan.chunks.group * plan.chunks.lanes, plan.threads) * plan.kept;
+  const Work groups = block_work(plan.chunks.blocks(), plan.threads, trips,
+                                 plan.kept > some   ? "many"
+                                 : plan.kept < some ? "few"
+                                                    : type_path(args.x.dtype),
+                                 128);
+  return with_finish(args, in_turns(context, in_turns(plan.blocks, groups)));
 }
 
 template <int kept, int most_threads, class T>
@@ -336,8 +330,7 @@ void launch_staged(Context& context, Call<T> call, const Plan& plan) {
 void run(const NormBackward::Args& args, Context& context) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     const Call<T> call = call_of<T>(args);
-    const Plan plan =
-        plan_of(call.rows, static_cast<int>(call.n), sizeof(T), wants_sums(args), context);
+    const Plan plan = plan_of(args, context);
     if (plan.kept == few) return launch_staged<few, threads>(context, call, plan);
     if (plan.kept == some) return launch_staged<some, threads>(context, call, plan);
     launch_staged<many<T>, max_threads>(context, call, plan);

@@ -179,29 +179,16 @@ std::int64_t blocks_of(std::int64_t rows, std::int64_t n, bool sums) {
 
 Work work(const NormBackward::Args& args, const Context& context) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
-  const std::int64_t n = lines.columns.size();
-  const std::int64_t rows = lines.rows.size();
-  const bool sums = wants_sums(args);
-  const std::int64_t groups = ceil_div(rows, std::int64_t{warp_size});
-  const std::int64_t all = larger<std::int64_t>(blocks_of(rows, n, sums), 1);
-  const std::size_t shared = args.x.dtype == DType::f64 ? shared_bytes_of<double>(n, sums)
-                                                        : shared_bytes_of<float>(n, sums);
-  const auto resident =
-      clamped<std::int64_t>(static_cast<std::int64_t>(context.info().shared_per_sm / shared), 1, 8);
-  const std::int64_t blocks = sums ? smaller(all, resident * context.info().sms) : all;
-  const int last = lines.rows.rank - 1;
-  const bool adjacent = last < 0 || lines.rows.strides[NormBackward::row_x][last] == 1;
-  // A lane waits for memory once for every four columns of a pass.
-  const std::int64_t rounds = ceil_div(groups, blocks);
-  const std::int64_t passes = args.rstd.data == nullptr ? 4 : 2;
-  return with_finish({.blocks = blocks,
-                      .resident = resident,
-                      .rounds = rounds * passes * ceil_div(n, std::int64_t{batch * warps}),
-                      .steps = rounds * passes * n * warp_size,
-                      .path = args.x.dtype == DType::f64 ? "f64"
-                              : adjacent                 ? ""
-                                                         : "strided"},
-                     args, blocks);
+  const std::int64_t rows = lines.rows.size(), n = lines.columns.size();
+  const std::int64_t trips = (args.rstd.data == nullptr ? 4 : 2) * ceil_div(n, batch * warps);
+  const bool adjacent =
+      lines.rows.rank == 0 || lines.rows.strides[NormBackward::row_x][lines.rows.rank - 1] == 1;
+  Work work = block_work(ceil_div(rows, warp_size), warp_size * warps, trips,
+                         args.x.dtype == DType::f64 ? "f64"
+                         : adjacent                 ? ""
+                                                    : "strided");
+  if (wants_sums(args)) work = in_turns(context, in_turns(blocks_of(rows, n, true), work));
+  return with_finish(args, work);
 }
 
 void run(const NormBackward::Args& args, Context& context) {

@@ -102,15 +102,15 @@ inline double clip_of(const Optimizer::Args& args, double squares) {
   return clip_factor(args.options.max_norm, norm);
 }
 
+inline std::string_view step_path(const Optimizer::Args& args) {
+  const bool half = size_of(args.parameters.dtype) == 2;
+  if (!args.flat()) return "strided";
+  return args.needs_norm() ? half ? "half norm" : "norm" : half ? "half" : "";
+}
+
 /// Facts of a call on so many threads.
 inline Work step_work(const Optimizer::Args& args, int threads) {
-  const bool half = size_of(args.parameters.dtype) == 2;
-  return {.blocks = args.elements.size(),
-          .threads = threads,
-          .path = !args.flat()        ? "strided"
-                  : args.needs_norm() ? half ? "half norm" : "norm"
-                  : half              ? "half"
-                                      : ""};
+  return {.blocks = args.elements.size(), .threads = threads, .path = step_path(args)};
 }
 
 }  // namespace rung::optimizer_cpu

@@ -44,4 +44,7 @@ Tensors<T> tensors_of(const Optimizer::Args& args, Context& context) {
           OptimizerUpdate<Sum>::of(args)};
 }
 
+/// Returns the number of kernels of a call: a norm takes two more.
+inline int launches_of(const Optimizer::Args& args) { return args.needs_norm() ? 3 : 1; }
+
 }  // namespace rung::optimizer_cuda::inline RUNG_TARGET

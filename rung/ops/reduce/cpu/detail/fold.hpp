@@ -12,6 +12,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "rung/cpu/piece_work.hpp"
 #include "rung/ops/reduce/op/fold.hpp"
 
 namespace rung::reduce_cpu {
@@ -163,19 +164,18 @@ void store_results(const Reduce::Args& args, std::int64_t first, std::int64_t st
   });
 }
 
+inline std::string_view fold_path(const Reduce::Args& args) {
+  const bool contiguous = args.terms.is_contiguous();
+  if (args.is_arg()) return contiguous ? "arg" : "arg apart";
+  if (args.x.dtype == DType::f64) return contiguous ? "f64" : "f64 apart";
+  if (size_of(args.x.dtype) < 4) return contiguous ? "narrow" : "narrow apart";
+  return contiguous ? "" : "apart";
+}
+
 /// Facts of a call: a result costs something, and its terms. Gathered rows, types that are widened
 /// and searches have paths of their own.
 inline Work row_facts(const Reduce::Args& args, int threads) {
-  const auto results = static_cast<double>(std::max<std::int64_t>(args.results(), 1));
-  const bool contiguous = args.terms.is_contiguous();
-  return {.blocks = results,
-          .steps = Reduce::cost(args).operations / results,
-          .threads = threads,
-          .path = args.is_arg()                ? contiguous ? "arg" : "arg apart"
-                  : args.x.dtype == DType::f64 ? contiguous ? "f64" : "f64 apart"
-                  : size_of(args.x.dtype) < 4  ? contiguous ? "narrow" : "narrow apart"
-                  : contiguous                 ? ""
-                                               : "apart"};
+  return cpu::piece_work(args.results(), Reduce::cost(args).operations, threads, fold_path(args));
 }
 
 }  // namespace rung::reduce_cpu

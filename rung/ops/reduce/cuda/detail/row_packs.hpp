@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "rung/core/bounds.hpp"
+#include "rung/device/block_work.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/ops/reduce/cuda/detail/single_pass.hpp"
 
@@ -191,23 +192,13 @@ inline std::string_view fold_path(const Reduce::Args& args) {
   return args.is_arg() ? "arg" : "";
 }
 
-/// Facts of blocks in which `threads` share what `splits` leave of a row; they wait for each piece
-/// of it before the next.
-inline Work row_work(const Reduce::Args& args, Index blocks, Index resident, Index threads,
+/// Returns the facts of blocks in which `group` threads share what `splits` leave of a row; they
+/// wait for each piece of it before the next.
+inline Work row_work(const Reduce::Args& args, Index blocks, int threads, int group,
                      Index splits = 1) {
-  const RowPieces rows = row_pieces(args);
-  const Index pieces = larger<Index>(rows.pieces.size(), 1);
-  const Index packs = ceil_div(packs_of_row(args), pieces);
-  const bool whole = pieces > 1 && pieces >= splits;  // blocks have whole pieces
-  const Index trips = whole ? ceil_div(pieces, splits) * ceil_div(packs, threads)
-                            : pieces * ceil_div(packs, threads * splits);
-  const Index waits = whole ? ceil_div(pieces, splits) : pieces;
-  return {.blocks = blocks,
-          .resident = resident,
-          .rounds =
-              waits * ceil_div(ceil_div(trips, waits), Index{loads_at_once}) + (splits > 1 ? 2 : 0),
-          .steps = trips,
-          .path = fold_path(args)};
+  const Index packs = ceil_div(packs_of_row(args), group * splits);
+  const Index pieces = ceil_div(row_pieces(args).pieces.size(), splits);
+  return block_work(blocks, threads, larger(packs, pieces), fold_path(args));
 }
 
 }  // namespace rung::reduce_cuda::inline RUNG_TARGET

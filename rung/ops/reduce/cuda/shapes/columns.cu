@@ -11,6 +11,7 @@
 // Limits   contiguous columns of f32, f64, f16, bf16, i32, 16 or more, or without gaps; no
 //          products, no search.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t
+#include "rung/device/block_work.hpp"
 #include "rung/ops/reduce/cuda/detail/row_packs.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
@@ -235,11 +236,8 @@ Work columns_work<RUNG_SPLIT_TYPE>(const Reduce::Args& args, const Context& cont
   visit_folds<RUNG_SPLIT_TYPE, false>(args, [&]<class F>(const F&) {
     const ColumnMatrix m = matrix_of<F>(args, context);
     const Index trips = ceil_div(m.rows, Index{rows_down} * m.splits);
-    work = Work{.blocks = m.blocks * m.splits,
-                .resident = 4,
-                .rounds = ceil_div(trips, Index{rows_at_once}) + (m.splits > 1 ? 3 : 0),
-                .steps = trips,
-                .path = m.aligned ? fold_path(args) : "askew"};
+    work = block_work(m.blocks * m.splits, block_threads, trips,
+                      m.aligned ? fold_path(args) : "askew");
   });
   return work;
 }
@@ -255,7 +253,6 @@ Support supports(const Reduce::Args& args, const Context&) {
 }
 
 Work work(const Reduce::Args& args, const Context& context) {
-  if (args.results() == 0) return {};
   return visit<float, double, f16, bf16, std::int32_t>(
       args.x.dtype, [&]<class T>() { return columns_work<T>(args, context); });
 }

@@ -105,9 +105,7 @@ Support supports(const Reduce::Args& args, const Context&) {
 }
 
 Work work(const Reduce::Args& args, const Context&) {
-  if (args.results() == 0) return {};
-  return row_work(args, args.results(), size_of(args.x.dtype) == 8 || args.is_arg() ? 4 : 8,
-                  threads);
+  return row_work(args, args.results(), threads, threads);
 }
 
 void run(const Reduce::Args& args, Context& context) {

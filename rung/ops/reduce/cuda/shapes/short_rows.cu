@@ -80,9 +80,8 @@ Support supports(const Reduce::Args& args, const Context& context) {
 }
 
 Work work(const Reduce::Args& args, const Context&) {
-  if (args.results() == 0) return {};
   const Sharing sharing = sharing_of(args);
-  return row_work(args, sharing.blocks(), 2048 / block_threads, sharing.group);
+  return row_work(args, sharing.blocks(), block_threads, sharing.group);
 }
 
 void run(const Reduce::Args& args, Context& context) {

@@ -8,6 +8,7 @@
 //          loads is of a sector of its own, of which one element is used.
 // Cost     an element per load, in full sectors; f64 or 64-bit operations.
 // Limits   results whose elements are adjacent. Floating sums: columns.
+#include "rung/device/block_work.hpp"
 #include "rung/ops/reduce/cuda/detail/any_elements.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
@@ -143,22 +144,15 @@ Support supports(const Reduce::Args& args, const Context&) {
 }
 
 Work work(const Reduce::Args& args, const Context& context) {
-  if (args.results() == 0) return {};
-  constexpr std::int64_t sector = 32;
   const int across = across_of(args);
-  const int shares = block_threads / across;
   const Sharing sharing = share_out(args, context);
-  const Index terms = ceil_div(args.terms.size(), Index{sharing.splits});
-  // Each run of adjacent elements has sectors of its own.
-  const std::int64_t element = static_cast<std::int64_t>(size_of(args.x.dtype));
   const Index run = args.kept.shape[args.kept.rank - 1];
-  return {.bytes = args.terms.size() * (args.results() / larger<Index>(run, 1)) *
-                   round_up(run * element, sector),
-          .blocks = ceil_div(sharing.results, Index{across}) * sharing.splits,
-          .resident = 6,
-          .rounds = ceil_div(terms, Index{shares} * loads) + (sharing.splits > 1 ? 4 : shares > 1),
-          .steps = ceil_div(terms, Index{shares}),
-          .path = is_floating(args.x.dtype) ? "floats" : ""};
+  const Index run_bytes = run * static_cast<Index>(size_of(args.x.dtype));
+  Work work = block_work(ceil_div(sharing.results, across) * sharing.splits, block_threads,
+                         ceil_div(args.terms.size(), block_threads / across * sharing.splits),
+                         is_floating(args.x.dtype) ? "floats" : "");
+  work.bytes = args.terms.size() * (args.results() / run) * round_up(run_bytes, 32);
+  return work;
 }
 
 void run(const Reduce::Args& args, Context& context) {

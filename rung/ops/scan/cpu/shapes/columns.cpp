@@ -10,6 +10,7 @@
 // Limits   Adjacent lines, at least 8 bytes of them. Few, long lines keep few threads busy, and
 //          each row of less than a vector waits for the one before.
 #include "rung/cpu/foreach_target.hpp"
+#include "rung/cpu/piece_work.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/scan/cpu/detail/chunks.hpp"
 #include "rung/ops/scan/cpu/detail/vectors-inl.hpp"
@@ -148,13 +149,8 @@ Support supports(const Scan::Args& args, const Context&) {
 }
 
 Work work(const Scan::Args& args, const Context& context) {
-  const Strips strips(args);
-  return {.blocks = strips.count * args.length(),
-          .steps = std::min(strips.strip, strips.width),
-          .threads = useful_threads(args, context),
-          .path = is_streamed(args)           ? "streamed"
-                  : size_of(args.x.dtype) < 4 ? "narrow"
-                                              : ""};
+  return cpu::piece_work(Strips(args).count * args.length(), args.y.size(),
+                         useful_threads(args, context), is_streamed(args) ? "streamed" : "");
 }
 
 const Rung<Scan> self{{.name = "columns",

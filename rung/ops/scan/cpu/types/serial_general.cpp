@@ -7,6 +7,7 @@
 //          line: for lines of a few elements it stays the fastest.
 // Cost     As serial.
 // Limits   f16 is widened and rounded one by one, in software.
+#include "rung/cpu/piece_work.hpp"
 #include "rung/ops/scan/cpu/detail/heads.hpp"
 #include "rung/ops/scan/op/operations.hpp"
 
@@ -55,15 +56,12 @@ Work work(const Scan::Args& args, const Context&) {
   const bool extremum =
       args.operation == ScanOperation::min || args.operation == ScanOperation::max;
   const std::int64_t pieces =
-      args.lines.size() + (args.has_segments() ? args.offsets.size() * args.lines.size() : 0);
-  return {
-      .blocks = pieces,
-      .steps = Scan::cost(args).operations / static_cast<double>(std::max<std::int64_t>(pieces, 1)),
-      .path = args.x.dtype == DType::f16 ? "f16"
-              : !is_floating(args.x.dtype)
-                  ? extremum ? "extremum of whole numbers" : "whole numbers"
-              : extremum ? "extremum"
-                         : ""};
+      args.lines.size() * (1 + (args.has_segments() ? args.offsets.size() : 0));
+  return cpu::piece_work(pieces, Scan::cost(args).operations, 1,
+                         args.x.dtype == DType::f16  ? "f16"
+                         : is_floating(args.x.dtype) ? extremum ? "extremum" : ""
+                         : extremum                  ? "extremum of whole numbers"
+                                                     : "whole numbers");
 }
 
 const Rung<Scan> self{{.name = "serial_general", .after = "serial", .work = work, .run = run}};

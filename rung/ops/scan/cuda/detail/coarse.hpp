@@ -125,15 +125,4 @@ void add_heads(Context& context, const Scan::Args& args, unsigned* words, Lines<
   lines.heads = words;
 }
 
-/// Facts of so many blocks of coarse tiles, each of which makes `tiles` of them in turn.
-inline Work coarse_work(const Scan::Args& args, std::int64_t blocks, std::int64_t tiles) {
-  return {.bytes = line_bytes_moved(args, 32),
-          .launches = 1 + marking_launches(args),
-          .blocks = blocks,
-          .resident = args.x.dtype == DType::f64 ? 4 : 6,
-          .rounds = 4 * tiles,
-          .steps = tiles,
-          .path = line_path(args)};
-}
-
 }  // namespace rung::inline RUNG_TARGET::scan_cuda

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "rung/device/block_work.hpp"
 #include "rung/device/collectives.hpp"
 #include "rung/device/load.hpp"
 #include "rung/ops/scan/op/operations.hpp"
@@ -298,20 +299,24 @@ inline std::string_view line_path(const Scan::Args& args) {
                                  : paths[std::countr_zero(size_of(args.x.dtype))];
 }
 
-/// Loads of a thread that has `packs` of 16 bytes, one after another where elements are apart.
-inline std::int64_t loads_of(const Scan::Args& args, std::int64_t packs) {
-  const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
-  return is_adjacent(args) ? 2 : packs * ceil_div(std::int64_t{16}, size);
-}
-
-/// Bytes of lines in tiles of so many: no less than a tile each, of two that are loaded and stored;
-/// elements that are apart have sectors of their own.
-inline double line_bytes_moved(const Scan::Args& args, std::int64_t tile_bytes) {
+/// Bytes of lines, each in sectors of its own; so are elements that are apart.
+inline double line_bytes_moved(const Scan::Args& args) {
   constexpr std::int64_t sector = 32;
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
   const std::int64_t element = is_adjacent(args) ? size : sector;
   return 2.0 * static_cast<double>(args.lines.size()) *
-         static_cast<double>(round_up(args.length() * element, tile_bytes));
+         static_cast<double>(round_up(args.length() * element, sector));
+}
+
+/// Returns the facts of a kernel along lines, with `resident` blocks per SM, behind the kernels
+/// that mark segments.
+inline Work line_work(const Scan::Args& args, Amount blocks, int threads, Amount trips,
+                      int resident = 6) {
+  Work work = block_work(blocks, threads, trips, line_path(args));
+  work.bytes = line_bytes_moved(args);
+  work.launches = 1 + marking_launches(args);
+  work.resident = resident;
+  return work;
 }
 
 }  // namespace rung::inline RUNG_TARGET::scan_cuda

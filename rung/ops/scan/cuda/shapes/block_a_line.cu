@@ -82,14 +82,9 @@ void run(const Scan::Args& args, Context& context) {
 Support supports(const Scan::Args& args, const Context&) { return supports_sum(args); }
 
 Work work(const Scan::Args& args, const Context&) {
-  const std::int64_t warps = warps_for(args);
-  const std::int64_t trips = ceil_div(line_bytes(args), warps * warp_bytes);
-  return {.bytes = line_bytes_moved(args, 32),
-          .blocks = args.lines.size(),
-          .resident = smaller<std::int64_t>(32, 48 / warps),
-          .rounds = trips * loads_of(args, rows) * (is_adjacent(args) ? 1 : warps),
-          .steps = warps * trips,
-          .path = line_path(args)};
+  const auto warps = static_cast<int>(warps_for(args));
+  return line_work(args, args.lines.size(), warps * warp_size,
+                   ceil_div(line_bytes(args), warps * warp_bytes), 48 / warps);
 }
 
 const Rung<Scan> self{{.name = "block_a_line",

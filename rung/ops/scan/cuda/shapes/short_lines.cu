@@ -86,13 +86,7 @@ RowChunks chunks_of(const Scan::Args& args, const Context& context) {
 }
 
 Work work(const Scan::Args& args, const Context& context) {
-  const RowChunks chunks = chunks_of(args, context);
-  const std::int64_t lanes = std::int64_t{chunks.group} * chunks.lanes;
-  return {.blocks = chunks.blocks(),
-          .resident = 8,
-          .rounds = 2 + ceil_div(lanes, threads),
-          .steps = lanes * (1 + chunks.rounds()),
-          .path = line_path(args)};
+  return row_chunk_work(chunks_of(args, context), line_path(args));
 }
 
 void run(const Scan::Args& args, Context& context) {

@@ -58,17 +58,10 @@ void run(const Scan::Args& args, Context& context) {
 Support supports(const Scan::Args& args, const Context&) { return supports_sum(args); }
 
 Work work(const Scan::Args& args, const Context&) {
-  Work work;
-  visit_scanned(args.x.dtype, [&]<class T>() {
-    const std::int64_t trips = ceil_div(args.length(), LineTile<Sum<T>>::elements);
-    work = Work{.bytes = line_bytes_moved(args, 32),
-                .blocks = ceil_div(args.lines.size(), std::int64_t{warps}),
-                .resident = blocks<Sum<T>>,
-                .rounds = trips * loads_of(args, rows),
-                .steps = trips,
-                .path = line_path(args)};
+  return visit_scanned(args.x.dtype, [&]<class T>() {
+    return line_work(args, ceil_div(args.lines.size(), warps), warps * warp_size,
+                     ceil_div(args.length(), LineTile<Sum<T>>::elements), blocks<Sum<T>>);
   });
-  return work;
 }
 
 const Rung<Scan> self{{.name = "warp_a_line",

@@ -191,20 +191,12 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 Work work(const Scan::Args& args, const Context& context) {
-  constexpr std::int64_t sector = 32;
   const Cut cut = cut_of(args, context);
-  const bool pieces = cut.pieces > 1;  // then totals are made first, and carried by a thread each
-  const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
-  const std::int64_t abreast_rows = size >= 4 ? abreast<float> : abreast<std::uint8_t>;
-  const std::int64_t trips = ceil_div(cut.rows, abreast_rows) * (pieces ? 2 : 1);
-  return {
-      .bytes = (pieces ? 3 : 2) * cut.outer * args.length() * round_up(cut.width * size, sector),
-      .launches = (pieces ? 3 : 1) + marking_launches(args),
-      .blocks = ceil_div(cut.count(), std::int64_t{threads}),
-      .resident = 8,
-      .rounds = trips + (pieces ? ceil_div(cut.pieces, std::int64_t{carried_at_a_time}) : 0),
-      .steps = trips,
-      .path = line_path(args)};
+  const int passes = cut.pieces > 1 ? 2 : 1;  // totals of pieces are made first, and carried
+  const std::int64_t width = cut.width * static_cast<std::int64_t>(size_of(args.x.dtype));
+  Work work = line_work(args, ceil_div(cut.count(), threads), threads, passes * cut.rows, 8);
+  work.bytes = (passes + 1) * cut.outer * args.length() * round_up(width, 32);
+  return in_launches(work.launches + 2 * (passes - 1), work);
 }
 
 const Rung<Scan> self{{.name = "columns",

@@ -171,23 +171,13 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 Work work(const Scan::Args& args, const Context&) {
-  const auto size = size_of(args.x.dtype);
   const Extent extent = extent_of(args);
   const std::int64_t blocks = extent.panels * extent.outer;
-  const std::int64_t step = size >= 4 ? step_rows<float> : step_rows<std::uint8_t>;
-  const std::int64_t trips = ceil_div(args.length(), step);
-  const bool sum = static_cast<bool>(supports_sum(args));
-  return {.bytes = 2 * blocks * panel_bytes *
-                   round_up(args.length(), std::int64_t{columns::abreast<float>}),
-          .launches = 1 + marking_launches(args),
-          .blocks = blocks,
-          .resident = 2,
-          .rounds = 3 * trips,
-          .steps = trips,
-          .path = size == 1   ? "1"
-                  : size == 2 ? "2"
-                  : sum       ? ""
-                              : "any"};
+  const std::int64_t step = size_of(args.x.dtype) >= 4 ? step_rows<float> : step_rows<std::uint8_t>;
+  Work work = line_work(args, blocks, threads, ceil_div(args.length(), step), 2);
+  work.bytes = 2 * blocks * panel_bytes * round_up(args.length(), columns::abreast<float>);
+  work.path = !supports_sum(args) ? "any" : size_of(args.x.dtype) < 4 ? "narrow" : "";
+  return work;
 }
 
 const Rung<Scan> self{{.name = "panels",

@@ -53,9 +53,7 @@ void run(const Scan::Args& args, Context& context) {
 }
 
 Work work(const Scan::Args& args, const Context&) {
-  Work work;
-  visit_scanned(args.x.dtype, [&]<class T>() { work = look_back_work<Segmented<T>>(args); });
-  return work;
+  return visit_scanned(args.x.dtype, [&]<class T>() { return look_back_work<Segmented<T>>(args); });
 }
 
 const Rung<Scan> self{{.name = "segmented_look_back",

@@ -83,12 +83,8 @@ std::int64_t blocks_of(const Softmax::Args& args) {
 }
 
 Work work(const Softmax::Args& args, const Context&) {
-  const std::int64_t trips = ceil_div(args.length(), std::int64_t{batch} * warps);
-  return {.blocks = blocks_of(args),
-          .resident = 8,
-          .rounds = 2 * trips,
-          .steps = trips,
-          .path = args.x.dtype == DType::f64 ? "f64" : ""};
+  const std::int64_t trips = ceil_div(args.length(), batch * warps);
+  return block_work(blocks_of(args), lanes * warps, trips, type_path(args.x.dtype));
 }
 
 void run(const Softmax::Args& args, Context& context) {

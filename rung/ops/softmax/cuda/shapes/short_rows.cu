@@ -77,7 +77,7 @@ RowChunks chunks_of(const Softmax::Args& args, const Context& context) {
 }
 
 Work work(const Softmax::Args& args, const Context& context) {
-  return row_chunk_work(chunks_of(args, context), args.x.dtype);
+  return row_chunk_work(chunks_of(args, context), type_path(args.x.dtype));
 }
 
 void run(const Softmax::Args& args, Context& context) {

@@ -189,8 +189,8 @@ Plan plan_of(const Softmax::Args& args, const Context& context) {
 
 Work work(const Softmax::Args& args, const Context& context) {
   const Plan plan = plan_of(args, context);
-  const std::int64_t trips = ceil_div(args.length(), deep * columns_block_threads / plan.across);
-  return {.blocks = plan.blocks, .rounds = 2 * trips, .steps = trips * plan.columns};
+  return block_work(plan.blocks, columns_block_threads,
+                    ceil_div(args.length(), deep * columns_block_threads / plan.across), "", 64);
 }
 
 void run(const Softmax::Args& args, Context& context) {

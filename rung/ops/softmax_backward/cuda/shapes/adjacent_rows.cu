@@ -74,13 +74,8 @@ std::int64_t blocks_of(const SoftmaxBackward::Args& args) {
 }
 
 Work work(const SoftmaxBackward::Args& args, const Context&) {
-  constexpr std::int64_t batch = 4;  // loads in flight
-  const std::int64_t trips = ceil_div(args.length(), batch * warps);
-  return {.blocks = blocks_of(args),
-          .resident = 8,
-          .rounds = 2 * trips,
-          .steps = trips,
-          .path = args.y.dtype == DType::f64 ? "f64" : ""};
+  return block_work(blocks_of(args), lanes * warps, ceil_div(args.length(), warps),
+                    type_path(args.y.dtype));
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {

@@ -71,7 +71,7 @@ RowChunks chunks_of(const SoftmaxBackward::Args& args, const Context& context) {
 }
 
 Work work(const SoftmaxBackward::Args& args, const Context& context) {
-  return row_chunk_work(chunks_of(args, context), args.y.dtype);
+  return row_chunk_work(chunks_of(args, context), type_path(args.y.dtype));
 }
 
 void run(const SoftmaxBackward::Args& args, Context& context) {
