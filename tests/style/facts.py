@@ -11,7 +11,9 @@ import sys
 PLANS = {"async.hpp", "dots.cu", "few_rows.cu", "gemv.cu", "grouped.cu", "skinny_stream.sm90a.cu", "small_products.cu",
          "small_tensor_products.cu", "split_k.cu", "mma_f64.cu", "tensor_cost.hpp"}
 
-FACTS = re.compile(r"^(?:template <[^\n]*>\n)?(?:inline |static )?Work (\w+)\([^{;]*\{\n.*?^\}", re.M | re.S)
+# Functions, of one line too, and lambdas in a rung's description.
+FACTS = re.compile(r"^(?:template <[^\n]*>\n)?(?:inline |static )?Work (?:\w+::)*(\w+)\([^{;]*\{"
+                   r"(?:[^\n]*\}$|\n.*?^\})|\.(work) = \[.*?\n? *\}(?=,|\})", re.M | re.S)
 # Shares, seconds and rates have a point or an exponent; what a code has are whole numbers.
 FITTED = re.compile(r"\b\d+\.(?!0\b)\d+(?:e[-+]?\d+)?|\b\d+(?:\.\d+)?e[-+]?\d+")
 ESTIMATE = re.compile(r"\bdouble (?:\w+_)?(?:estimate|seconds)\(|\.estimate = |\bSpeed\{"
@@ -34,8 +36,9 @@ def complaints(source):
         for path in sources(operator):
             code = code_of(path)
             for facts in FACTS.finditer(code):
+                name = facts.group(1) or facts.group(2)
                 for number in FITTED.finditer(facts.group(0)):
-                    yield path, f"{facts.group(1)}() has {number.group(0)}, which no code says"
+                    yield path, f"{name}() has {number.group(0)}, which no code says"
             for estimate in () if path.name in PLANS else ESTIMATE.finditer(code):
                 yield path, f"'{estimate.group(0)}': seconds are predicted from facts and rates"
 

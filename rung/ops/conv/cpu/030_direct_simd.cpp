@@ -18,7 +18,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/shared/cpu/bands.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
@@ -358,22 +357,9 @@ void direct_on(const Gathered& g, Context& context, int threads) {
 }
 
 Work direct_facts(const Gathered& g, int threads) {
-  constexpr std::int64_t rows_of_tile = 6, one_by_one = 8;
-  const bool columns = channels_are_columns(g);
-  const bool small = size_of(g.dtype) == 2;
-  const auto pixels = static_cast<double>(g.groups * g.pixels());
-  return {.operations = 2 * pixels * wide_of(g) *
-                        static_cast<double>(g.terms() * std::max(rows_of_tile, g.m)),
-          .blocks = pixels,
-          .steps = columns ? g.taps() : g.terms(),
-          .threads = threads,
-          .path = columns               ? g.q < one_by_one ? "few nhwc"
-                                          : small          ? "16-bit nhwc"
-                                                           : "nhwc"
-                  : small               ? "16-bit"
-                  : g.x_strides[4] != 1 ? "apart"
-                  : g.axis[2].step != 1 ? "strided"
-                                        : ""};
+  constexpr std::int64_t rows_of_tile = 6;
+  return pixel_facts(g, g.terms() * std::max(rows_of_tile, g.m),
+                     channels_are_columns(g) ? g.taps() : g.terms(), threads);
 }
 }  // namespace conv_cpu
 

@@ -247,27 +247,22 @@ bool planes_in_place(const Gathered& g) {
 }
 
 Work planes_facts(const Gathered& g, int threads) {
-  constexpr std::int64_t pages_at_once = 64;
+  constexpr std::int64_t pages_at_once = 64, rows_of_tile = 6, vector = 16;
   const PlaneShape shape = plane_shape(g, 4, 1);
-  // Multiply-adds of places that are no pixels, and copying.
   const auto of_band = static_cast<double>(shape.rows * shape.columns);
-  const double places =
-      static_cast<double>((shape.rows - 1) * shape.pitch + shape.columns) / of_band;
-  // Rows are copied a vector at a time.
+  // Places between the rows of a band are made, too.
+  const auto made = static_cast<double>((shape.rows - 1) * shape.pitch + shape.columns);
   const std::int64_t rows = shape.phases[0] * shape.phases[1] * shape.height;
-  const double copied = static_cast<double>(rows * round_up(shape.pitch, std::int64_t{16})) /
-                        of_band * static_cast<double>(g.q * g.axis[0].kernel);
-  const auto pixels = static_cast<double>(g.groups * g.pixels());
-  return {.operations =
-              2 * pixels * places * static_cast<double>(g.terms() * round_up(g.m, std::int64_t{6})),
-          .blocks = pixels,
-          .steps = copied,
-          .threads = threads,
-          .path = size_of(g.dtype) == 2            ? "16-bit"
-                  : g.y_strides[1] == 1 && g.m > 1 ? "nhwc"
-                  : planes_in_place(g) ? g.q > pages_at_once ? "in place, deep" : "in place"
-                  : g.x_strides[4] == 1 && g.axis[2].step == 1 ? ""
-                                                               : "apart"};
+  const std::int64_t copied = rows * round_up(shape.pitch, vector) * g.q * g.axis[0].kernel;
+  Work work =
+      pixel_facts(g, made / of_band * static_cast<double>(g.terms() * round_up(g.m, rows_of_tile)),
+                  static_cast<double>(copied) / of_band, threads);
+  work.path = size_of(g.dtype) == 2            ? "16-bit"
+              : g.y_strides[1] == 1 && g.m > 1 ? "nhwc"
+              : planes_in_place(g)             ? g.q > pages_at_once ? "in place, deep" : "in place"
+              : g.x_strides[4] == 1 && g.axis[2].step == 1 ? ""
+                                                           : "apart";
+  return work;
 }
 }  // namespace conv_cpu
 

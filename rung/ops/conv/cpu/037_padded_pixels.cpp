@@ -21,7 +21,6 @@
 #include <cstdlib>
 #include <type_traits>
 
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/pixel_bands-inl.hpp"
@@ -390,26 +389,18 @@ void pixels_on(const Gathered& g, Context& context, int threads) {
   HWY_DYNAMIC_DISPATCH(padded_pixels)(g, context, threads);
 }
 
+/// Every tap begins a run of multiply-adds, worth some elements that are copied.
 Work pixels_facts(const Gathered& g, int threads) {
-  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  const std::int64_t vectors = ceil_div(g.m, lanes);
+  const std::int64_t lanes = vector_lanes(), vectors = ceil_div(g.m, lanes);
+  const bool in_place = size_of(g.dtype) != 2 && all_inside(g);
   const PixelShape shape = pixel_shape(g, 4, 1);
-  const bool small = size_of(g.dtype) == 2;
-  const bool in_place = !small && all_inside(g);
-  const double copied = in_place ? 0
-                                 : static_cast<double>(shape.copied_rows * shape.copied_columns) /
-                                       static_cast<double>(shape.rows * shape.columns) *
-                                       static_cast<double>(g.q * g.axis[0].kernel);
-  // Runs of terms, which a line of taps has, of each vector.
-  const auto runs = static_cast<double>(g.axis[0].kernel * g.axis[1].kernel * vectors);
-  const auto pixels = static_cast<double>(g.groups * g.pixels());
-  return {.operations = 2 * pixels * wide_of(g) * static_cast<double>(g.terms() * vectors * lanes),
-          .blocks = pixels,
-          .steps = 4 * runs + copied,
-          .threads = threads,
-          .path = small          ? "16-bit"
-                  : vectors == 1 ? "one vector"
-                                 : ""};
+  const double copied =
+      static_cast<double>(shape.copied_rows * shape.copied_columns * g.q * g.axis[0].kernel) /
+      static_cast<double>(shape.rows * shape.columns);
+  return pixel_facts(g, g.terms() * vectors * lanes,
+                     4.0 * static_cast<double>(g.axis[0].kernel * g.axis[1].kernel * vectors) +
+                         (in_place ? 0 : copied),
+                     threads);
 }
 }  // namespace conv_cpu
 

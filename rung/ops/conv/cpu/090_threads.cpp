@@ -15,9 +15,9 @@
 namespace rung {
 namespace conv_cpu {
 const Way& fastest_way(const Gathered& g, const Context& context) {
-  static const Way ways[] = {{direct_on, direct_facts, "direct_simd", "direct_simd 16-bit"},
-                             {planes_on, planes_facts, "padded_planes", "padded_planes 16-bit"},
-                             {pixels_on, pixels_facts, "padded_pixels", "padded_pixels 16-bit"}};
+  static const Way ways[] = {{direct_on, direct_facts, "direct_simd"},
+                             {planes_on, planes_facts, "padded_planes"},
+                             {pixels_on, pixels_facts, "padded_pixels"}};
   static const detail::RatesCache rates[std::size(ways)];
   const bool takes[] = {true, g.terms() > 0 && takes_planes(g), g.terms() > 0 && takes_pixels(g)};
   const Context& fixed = comparison_context(context);
@@ -49,7 +49,7 @@ int threads_of(const Gathered& g, const Context& context) {
 
 Work work(const Conv::Args& args, const Context& context) {
   const Gathered g = conv_layer::forward(args);
-  return way_facts(conv_cpu::fastest_way(g, context), g, threads_of(g, context));
+  return conv_cpu::fastest_facts(g, context, threads_of(g, context));
 }
 
 void run(const Conv::Args& args, Context& context) {

@@ -9,6 +9,7 @@
 // Limits   f32, images of two dimensions, one group; no bias, no activation.
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 16.4.
 #include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 
 namespace rung {
 namespace {
@@ -53,30 +54,22 @@ Support supports(const Conv::Args& args, const Context&) {
              : unsupported("up to 65535 tiles of 16 x 16 pixels");
 }
 
+LaunchExtent grid_of(const ConvGeometry& g) {
+  return {g.filters, tiles_along(g.axis[1]) * tiles_along(g.axis[2]),
+          smaller(g.images, std::int64_t{0xffff})};
+}
+
 void run(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t along_row = tiles_along(g.axis[2]);
-  launch(context,
-         {.grid = {g.filters, tiles_along(g.axis[1]) * along_row,
-                   smaller(g.images, std::int64_t{0xffff})},
-          .block = {tile, tile}},
-         conv_naive, args.x.view<const float, 5>(), args.w.view<const float, 5>(),
-         args.y.view<float, 5>(), g.axis[1], g.axis[2], static_cast<int>(along_row));
+  launch(context, {.grid = grid_of(g), .block = {tile, tile}}, conv_naive,
+         args.x.view<const float, 5>(), args.w.view<const float, 5>(), args.y.view<float, 5>(),
+         g.axis[1], g.axis[2], static_cast<int>(along_row));
 }
 
 Work work(const Conv::Args& args, const Context&) {
-  const ConvGeometry& g = args.geometry;
-  const std::int64_t tiles = tiles_along(g.axis[1]) * tiles_along(g.axis[2]);
-  const std::int64_t deep = smaller(g.images, std::int64_t{0xffff});
-  const std::int64_t in_a_row = ceil_div(g.images, larger(deep, std::int64_t{1})) * args.terms();
-  // Threads beyond the image have nothing to do.
-  const double filled = static_cast<double>(g.axis[1].out * g.axis[2].out) /
-                        static_cast<double>(larger(tiles, std::int64_t{1}) * tile * tile);
-  return {.blocks = g.filters * tiles * deep,
-          .resident = 8,
-          .rounds = in_a_row,
-          .steps = filled * static_cast<double>(in_a_row),
-          .path = args.y.strides[1] == 1 ? "nhwc" : ""};
+  const LaunchExtent grid = grid_of(args.geometry);
+  return block_facts(grid, ceil_div(args.geometry.images, grid.z) * args.terms());
 }
 
 const Rung<Conv> self{{.name = "naive",

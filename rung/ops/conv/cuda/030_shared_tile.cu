@@ -12,6 +12,7 @@
 //          activation. Each filter stages the same tile again.
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 7.4.
 #include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 
 namespace rung {
 namespace {
@@ -84,12 +85,16 @@ Support supports(const Conv::Args& args, const Context&) {
              : unsupported("up to 65535 tiles of 16 x 16 pixels");
 }
 
+LaunchExtent grid_of(const ConvGeometry& g) {
+  return {g.filters, tiles_along(g.axis[1]) * tiles_along(g.axis[2]),
+          smaller(g.images, std::int64_t{0xffff})};
+}
+
 void run(const Conv::Args& args, Context& context) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t along_row = tiles_along(g.axis[2]);
   launch(context,
-         {.grid = {g.filters, tiles_along(g.axis[1]) * along_row,
-                   smaller(g.images, std::int64_t{0xffff})},
+         {.grid = grid_of(g),
           .block = {tile, tile},
           .shared_bytes =
               static_cast<std::size_t>(staged(g.axis[1]) * staged(g.axis[2])) * sizeof(float)},
@@ -97,19 +102,12 @@ void run(const Conv::Args& args, Context& context) {
          args.y.view<float, 5>(), g.axis[1], g.axis[2], static_cast<int>(along_row));
 }
 
-/// A block waits for a tile of each channel, and goes through its taps.
+/// A block loads a tile of each channel, and goes through its taps.
 Work work(const Conv::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
-  const std::int64_t tiles = tiles_along(g.axis[1]) * tiles_along(g.axis[2]);
-  const std::int64_t deep = smaller(g.images, std::int64_t{0xffff});
-  const std::int64_t channels = ceil_div(g.images, larger(deep, std::int64_t{1})) * g.channels;
-  constexpr std::int64_t taps_of_round = 8;
+  const LaunchExtent grid = grid_of(g);
   const std::int64_t loads = ceil_div(staged(g.axis[1]), tile) * ceil_div(staged(g.axis[2]), tile);
-  return {.blocks = g.filters * tiles * deep,
-          .resident = 8,
-          .rounds = channels * (1 + loads + g.taps() / taps_of_round),
-          .steps = channels * (4 * loads + g.taps()),
-          .path = args.y.strides[1] == 1 ? "nhwc" : ""};
+  return block_facts(grid, ceil_div(g.images, grid.z) * g.channels * (4 * loads + g.taps()));
 }
 
 const Rung<Conv> self{{.name = "shared_tile",

@@ -70,10 +70,6 @@ __global__ void __launch_bounds__(block_threads) conv_im2col_gemm(Im2colProduct 
 
 Support supports(const Conv::Args& args, const Context&) { return supports_im2col(args); }
 
-Work work(const Conv::Args& args, const Context&) {
-  return im2col_facts(args, args.geometry.images);
-}
-
 void run(const Conv::Args& args, Context& context) {
   const std::int64_t count = matrix_size(args);
   auto* const matrix = static_cast<float*>(
@@ -91,7 +87,7 @@ const Rung<Conv> self{{.name = "im2col_gemm",
                        .after = "shared_tile",
                        .backend = device_backend,
                        .supports = supports,
-                       .work = work,
+                       .work = im2col_facts,
                        .run = run}};
 
 }  // namespace

@@ -79,11 +79,6 @@ std::int64_t lanes_of(const Conv::Args& args) { return smaller(args.geometry.ima
 
 Support supports(const Conv::Args& args, const Context&) { return supports_im2col(args); }
 
-Work work(const Conv::Args& args, const Context&) {
-  return im2col_facts(args,
-                      ceil_div(args.geometry.images, larger(lanes_of(args), std::int64_t{1})));
-}
-
 void run(const Conv::Args& args, Context& context) {
   const std::int64_t count = matrix_size(args);
   const std::int64_t lanes = lanes_of(args);
@@ -106,7 +101,7 @@ const Rung<Conv> self{{.name = "streams",
                        .after = "im2col_gemm",
                        .backend = device_backend,
                        .supports = supports,
-                       .work = work,
+                       .work = im2col_facts,
                        .run = run}};
 
 }  // namespace

@@ -134,8 +134,8 @@ Support supports(const Conv::Args& args, const Context&) {
 
 Work work(const Conv::Args& args, const Context& context) {
   const Gathered g = conv_layer::forward(args);
-  const int shape = plan_async<Conv>({&g, 1}, Conv::cost(args), context);
-  return async_facts({&g, 1}, Conv::cost(args), shape);
+  const Cost cost = Conv::cost(args);
+  return async_facts({&g, 1}, cost, plan_async<Conv>({&g, 1}, cost, context));
 }
 
 void run(const Conv::Args& args, Context& context) {

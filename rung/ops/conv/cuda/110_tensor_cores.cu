@@ -156,8 +156,7 @@ Support supports(const Conv::Args& args, const Context&) {
 }
 
 Work work(const Conv::Args& args, const Context&) {
-  const auto terms = static_cast<double>(args.terms());
-  return tensor_facts(conv_layer::forward(args), Conv::cost(args), terms);
+  return tensor_facts(conv_layer::forward(args), Conv::cost(args), args.terms());
 }
 
 void run(const Conv::Args& args, Context& context) {

@@ -369,13 +369,13 @@ Support conv_cuda::supports_scattered_tma(const Conv::Args& args, const Context&
 Work conv_cuda::im2col_tma_facts(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const TensorPlan plan = plan_of(args, context);
+  const gemm_cuda::TensorTile& tile = tiles[plan.tile];
   const std::int64_t depth = gemm_cuda::tile_depth(product_of(args, 0));
-  const std::int64_t k_tiles = ceil_div(g.group_channels(), depth) * g.taps();
-  return persistent_facts(Conv::cost(args), tiles[plan.tile],
+  return persistent_facts(Conv::cost(args), tile,
                           ceil_div(g.images * g.results(), tile_pixels) *
-                              ceil_div(g.group_filters(), std::int64_t{tiles[plan.tile].columns}),
-                          k_tiles, static_cast<int>(depth), is_scattered(args) ? 1 : plan.slices,
-                          g.groups, static_cast<double>(args.y.size() / g.groups), context);
+                              ceil_div(g.group_filters(), std::int64_t{tile.columns}),
+                          ceil_div(g.group_channels(), depth) * g.taps(), depth,
+                          is_scattered(args) ? 1 : plan.slices, g.groups, args.y.size(), context);
 }
 
 std::size_t conv_cuda::im2col_partial_bytes(const Conv::Args& args, const Context& context) {

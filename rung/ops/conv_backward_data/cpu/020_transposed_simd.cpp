@@ -87,19 +87,19 @@ void transposed_on(const ConvBackwardData::Args& args, Context& context, int thr
   });
 }
 
+/// Phases are much alike: the first with terms stands for all, which have their average.
 Work facts(const ConvBackwardData::Args& args, const Context& context, int threads) {
   conv_layer::Gathered g = conv_layer::transposed(args);
   const std::int64_t phases = conv_layer::phases_of(g);
   conv_layer::join_axes(g);
-  // Phases are much alike: the first with terms stands for all, which have their average.
   conv_layer::Gathered layer = g;
   for (std::int64_t i = 0; i < std::min(phases, max_phases) && phases > 1; ++i) {
     layer = conv_layer::phase_layer(g, i, static_cast<std::int64_t>(size_of(g.dtype)));
     if (layer.terms() > 0) break;
   }
-  Work work = way_facts(conv_cpu::fastest_way(layer, context), layer, threads);
   const double products = conv_cpu::products_of(layer);
   const double share = products > 0 ? conv_layer::phase_cost(args).operations / 2 / products : 1;
+  Work work = conv_cpu::fastest_facts(layer, context, threads);
   work.operations = work.operations * share;
   work.blocks = work.blocks * share;
   return work;

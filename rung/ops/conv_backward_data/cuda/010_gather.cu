@@ -8,6 +8,7 @@
 // Cost     two loads per multiply-add; a division by the stride per tap and axis.
 // Limits   every valid call.
 #include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
 
@@ -62,22 +63,16 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   });
 }
 
-/// However few results there are, a thread tests tap after tap and adds its terms one after
-/// another.
+/// However few results there are, one goes through all taps; with strides, where a tap is takes
+/// three divisions.
 Work work(const ConvBackwardData::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const bool divides = g.axis[0].stride > 1 || g.axis[1].stride > 1 || g.axis[2].stride > 1;
-  const double terms = conv_layer::terms_in_a_row(args);
-  // Where a tap is takes three divisions, if there are strides.
-  const auto asking = static_cast<double>((divides ? 8 : 4) * g.taps());
-  return {.operations = conv_layer::phase_cost(args).operations,
-          .blocks = smaller(ceil_div(args.dx.size(), threads), max_blocks),
-          .resident = 8,
-          .rounds = terms + asking,
-          .steps = terms + asking,
-          .path = args.dx.dtype == DType::f64 ? "f64"
-                  : divides                   ? "strided"
-                                              : ""};
+  Work work = block_facts(
+      smaller(ceil_div(args.dx.size(), threads), max_blocks),
+      conv_layer::terms_in_a_row(args) + (divides ? 8.0 : 4.0) * static_cast<double>(g.taps()));
+  work.path = args.dx.dtype == DType::f64 ? "f64" : divides ? "strided" : "";
+  return work;
 }
 
 const Rung<ConvBackwardData> self{

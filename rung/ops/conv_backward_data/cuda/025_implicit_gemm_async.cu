@@ -174,8 +174,7 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
 
 Work work(const ConvBackwardData::Args& args, const Context& context) {
   Phases<max_phases> phases;
-  const std::span<const Gathered> layers(phases.layer,
-                                         static_cast<std::size_t>(phases_of(args, phases)));
+  const std::span layers(phases.layer, static_cast<std::size_t>(phases_of(args, phases)));
   const Cost cost = ConvBackwardData::cost(args);
   return async_facts(layers, cost, plan_async<ConvBackwardData>(layers, cost, context));
 }

@@ -224,21 +224,17 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
   return all;
 }
 
+/// Filters are turned first; phases that were made aside are put together.
 Work work(const ConvBackwardData::Args& args, const Context& context) {
-  const std::int64_t phases = conv_layer::phases_of(conv_layer::transposed(args));
-  const bool whole = phases == 1 || is_direct(args, context);
-  // Filters are turned first, and phases that were made aside are put together.
+  const bool whole =
+      conv_layer::phases_of(conv_layer::transposed(args)) == 1 || is_direct(args, context);
   Work all = {.operations = 0, .launches = whole ? 1 : 2};
-  double blocks = 0;
   for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
-    const Work one = im2col_tma_facts(layer, context);
-    all = in_turn(all, one);
-    blocks = larger(blocks, double{one.blocks});
+    all = in_turn(all, im2col_tma_facts(layer, context));
   });
-  all.blocks = blocks;
+  const std::int64_t moved = args.w.size() + (whole ? 0 : args.dx.size());
   all.bytes = ConvBackwardData::cost(args).bytes +
-              2.0 * static_cast<double>(args.w.size() * size_of(args.w.dtype)) +
-              (whole ? 0 : 2.0 * static_cast<double>(args.dx.size() * size_of(args.dx.dtype)));
+              2 * static_cast<double>(moved) * static_cast<double>(size_of(args.w.dtype));
   return all;
 }
 

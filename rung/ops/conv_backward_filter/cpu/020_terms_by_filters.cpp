@@ -19,10 +19,10 @@
 #include <cmath>
 #include <cstring>
 
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/gather-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
+#include "rung/ops/conv_backward_filter/op/layer.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace rung::conv_backward_filter_cpu::HWY_NAMESPACE {
@@ -240,22 +240,9 @@ void terms_by_filters_on(const ConvBackwardFilter::Args& args, Context& context,
 }
 
 Work facts(const ConvBackwardFilter::Args& args, int threads) {
-  constexpr std::int64_t filters_of_tile = 64, terms_of_tile = 576, vector = 16;
-  const ConvGeometry& g = args.geometry;
-  const std::int64_t terms = g.group_channels() * g.taps();
-  const std::int64_t filters = std::max(vector, g.group_filters());
-  const auto pixels = static_cast<double>(g.groups * g.images * g.results());
-  // With channels last a pixel's channels are copied as they lie.
-  const bool inside = args.x.strides[1] == 1 && g.group_channels() >= 8;
-  return {.operations = 2 * pixels * (args.dw.dtype == DType::f64 ? 2 : 1) *
-                        static_cast<double>(terms * filters),
-          .blocks = pixels,
-          .steps =
-              terms * ceil_div(filters, filters_of_tile) + filters * ceil_div(terms, terms_of_tile),
-          .threads = threads,
-          .path = size_of(args.dw.dtype) == 2 ? inside ? "16-bit nhwc" : "16-bit"
-                  : inside                    ? "nhwc"
-                                              : ""};
+  constexpr std::int64_t vector = 16;
+  const conv_layer::Gathered g = conv_layer::of_filters(args);
+  return conv_cpu::pixel_facts(g, g.terms() * std::max(vector, g.m), 0, threads);
 }
 int threads_of(const ConvBackwardFilter::Args& args, const Context& context) {
   return conv_cpu::threads_for(ConvBackwardFilter::cost(args).operations / 2, context.threads());

@@ -20,7 +20,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/planes-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
@@ -270,24 +269,11 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 }
 
 Work work(const ConvBackwardFilter::Args& args, const Context& context) {
-  constexpr std::int64_t filters_of_block = 256, terms_of_tile = 6;
+  constexpr std::int64_t terms_of_tile = 6;
   const conv_layer::Gathered g = conv_layer::of_filters(args);
-  const std::int64_t vector = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  const std::int64_t filters = round_up(std::max<std::int64_t>(g.m, 1), vector);
-  const std::int64_t terms = round_up(g.terms(), terms_of_tile);
-  const conv_cpu::PlaneShape shape = conv_cpu::plane_shape(g, 4, 1);
-  const double copied = static_cast<double>(shape.plane) /
-                        static_cast<double>(shape.rows * shape.columns) *
-                        static_cast<double>(g.q * g.axis[0].kernel);
-  const auto pixels = static_cast<double>(g.groups * g.pixels());
-  return {.operations = 2 * pixels * conv_cpu::wide_of(g) * static_cast<double>(terms * filters),
-          .blocks = pixels,
-          .steps = static_cast<double>(g.m) +
-                   copied * static_cast<double>(ceil_div(g.m, filters_of_block)),
-          .threads = conv_backward_filter_cpu::threads_of(args, context),
-          .path = size_of(g.dtype) == 2 ? "16-bit"
-                  : g.x_strides[4] == 1 ? ""
-                                        : "apart"};
+  const std::int64_t filters = round_up(g.m, conv_cpu::vector_lanes());
+  return conv_cpu::pixel_facts(g, round_up(g.terms(), terms_of_tile) * filters, 0,
+                               conv_backward_filter_cpu::threads_of(args, context));
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

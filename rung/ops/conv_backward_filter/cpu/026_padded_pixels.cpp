@@ -17,7 +17,6 @@
 #include <cstring>
 #include <type_traits>
 
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/pixel_bands-inl.hpp"
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
@@ -263,22 +262,8 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 
 Work work(const ConvBackwardFilter::Args& args, const Context& context) {
   const conv_layer::Gathered g = conv_layer::of_filters(args);
-  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  constexpr std::int64_t terms_of_tile = 8, vectors_of_tile = 4;
-  const std::int64_t vectors = ceil_div(g.m, lanes);
-  const conv_cpu::PixelShape shape = conv_cpu::pixel_shape(g, 4, 1);
-  const double copied = static_cast<double>(shape.copied_rows * shape.copied_columns) /
-                        static_cast<double>(shape.rows * shape.columns) *
-                        static_cast<double>(g.q * g.axis[0].kernel);
-  const std::int64_t tiles =
-      ceil_div(g.terms(), terms_of_tile) * ceil_div(vectors, vectors_of_tile);
-  const auto pixels = static_cast<double>(g.groups * g.pixels());
-  return {.operations =
-              2 * pixels * conv_cpu::wide_of(g) * static_cast<double>(g.terms() * vectors * lanes),
-          .blocks = pixels,
-          .steps = copied + static_cast<double>(4 * tiles),
-          .threads = conv_backward_filter_cpu::threads_of(args, context),
-          .path = size_of(g.dtype) == 2 ? "16-bit" : ""};
+  return conv_cpu::pixel_facts(g, g.terms() * round_up(g.m, conv_cpu::vector_lanes()), 0,
+                               conv_backward_filter_cpu::threads_of(args, context));
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

@@ -61,13 +61,9 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
 
 /// However few taps there are, a lane takes its results one after another.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
-  const ConvGeometry& g = args.geometry;
-  const std::int64_t of_lane = ceil_div(g.images * g.results(), std::int64_t{warp_size});
-  return {.blocks = smaller(ceil_div(args.dw.size(), threads / warp_size), max_blocks),
-          .resident = 16,
-          .rounds = of_lane,
-          .steps = of_lane,
-          .path = args.x.strides[1] == 1 ? "nhwc" : ""};
+  return {
+      .blocks = smaller(ceil_div(args.dw.size(), threads / warp_size), max_blocks),
+      .steps = ceil_div(args.geometry.images * args.geometry.results(), std::int64_t{warp_size})};
 }
 
 const Rung<ConvBackwardFilter> self{

@@ -136,13 +136,9 @@ bool is_swapped(const ConvBackwardFilter::Args& args) {
 
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
   const int rows = rows_of(args);
-  const bool swapped = is_swapped(args);
-  return sliced_facts(args, rows, columns, depth_of(rows), blocks_of(rows), pixels_of(args), 3,
-                      args.dw.dtype == DType::f64   ? "f64"
-                      : size_of(args.dw.dtype) == 2 ? swapped ? "16-bit nhwc" : "16-bit"
-                      : rows == few_rows            ? swapped ? "few nhwc" : "few"
-                      : swapped                     ? "nhwc"
-                                                    : "");
+  Work work = sliced_facts(args, rows, columns, depth_of(rows), blocks_of(rows), pixels_of(args));
+  work.path = tile_path(args.dw.dtype, rows == few_rows, is_swapped(args));
+  return work;
 }
 
 template <class T, int Rows, bool Swapped>

@@ -268,17 +268,12 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, shapes[1].rows);
 }
 
+/// Images are cut into eights of pixels.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const TileShape& shape = shapes[shape_of(args)];
-  // Images are cut into eights of pixels; lanes that copy from far apart wait for each other.
-  const bool far = args.x.strides[4] * g.axis[2].stride > 4 && g.axis[2].out > 1;
-  const bool large = shape_of(args) == 0;
   return sliced_facts(args, shape.rows, shape.columns, steps, blocks_of(shape_of(args)),
-                      g.images * round_up(g.results(), std::int64_t{steps}), shape.blocks,
-                      large ? far ? "large far" : "large"
-                      : far ? "far"
-                            : "");
+                      g.images * round_up(g.results(), std::int64_t{steps}));
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

@@ -140,8 +140,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 }
 
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
-  return sliced_facts(args, tile_rows, tile_columns, step_pixels, two_for_each, pixels_of(args), 2,
-                      "");
+  return sliced_facts(args, tile_rows, tile_columns, step_pixels, two_for_each, pixels_of(args));
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

@@ -236,13 +236,13 @@ TensorPlan plan_of(const ConvBackwardFilter::Args& args, const Context& context)
 Work work(const ConvBackwardFilter::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const TensorPlan plan = plan_of(args, context);
+  const TensorTile& tile = tiles[plan.tile];
   const std::int64_t depth = gemm_cuda::tile_depth(product_of(args, 0));
-  return persistent_facts(ConvBackwardFilter::cost(args), tiles[plan.tile],
+  return persistent_facts(ConvBackwardFilter::cost(args), tile,
                           g.taps() * ceil_div(g.group_filters(), std::int64_t{tile_filters}) *
-                              ceil_div(g.group_channels(), std::int64_t{tiles[plan.tile].columns}),
-                          ceil_div(g.images * g.results(), depth), static_cast<int>(depth),
-                          plan.slices, g.groups, static_cast<double>(args.dw.size() / g.groups),
-                          context);
+                              ceil_div(g.group_channels(), std::int64_t{tile.columns}),
+                          ceil_div(g.images * g.results(), depth), depth, plan.slices, g.groups,
+                          args.dw.size(), context);
 }
 
 template <class T, int Channels>

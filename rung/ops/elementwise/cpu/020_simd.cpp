@@ -20,7 +20,6 @@
 #include "rung/cpu/load-inl.hpp"
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 int
 #include "rung/ops/elementwise/cpu/detail/activations-inl.hpp"
-#include "rung/ops/elementwise/cpu/detail/facts.hpp"
 #include "rung/ops/elementwise/cpu/detail/kernels.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -305,9 +304,7 @@ Support supports(const Elementwise::Args& args, const Context&) {
                      : unsupported("takes contiguous tensors of one order, without broadcasting");
 }
 
-Work work(const Elementwise::Args& args, const Context&) {
-  return elementwise_cpu::vector_work(args, 1);
-}
+Work work(const Elementwise::Args&, const Context&) { return {}; }
 
 void run(const Elementwise::Args& args, Context&) {
   const auto in = [&](int i) {

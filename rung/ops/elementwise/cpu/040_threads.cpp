@@ -10,7 +10,6 @@
 //          takes about as long.
 // Source   Intel, Optimization Reference Manual, "Non-temporal stores".
 #include "rung/cpu/team.hpp"
-#include "rung/ops/elementwise/cpu/detail/facts.hpp"
 #include "rung/ops/elementwise/cpu/detail/kernels.hpp"
 
 namespace rung {
@@ -23,9 +22,25 @@ struct Tuning {
 };
 constexpr Tuning tuning;
 
+/// Vector operations per element, roughly.
+double operations_per_element(ElementwiseFunction function) {
+  using enum ElementwiseFunction;
+  switch (function) {
+    case exp:
+    case sigmoid:
+    case tanh:
+    case silu:
+      return 6;
+    case gelu:
+      return 15;
+    default:
+      return 1;
+  }
+}
+
 int threads_worth(const Elementwise::Args& args, const Context& context) {
   const double bytes = Elementwise::cost(args).bytes / tuning.bytes_worth_a_team;
-  const double operations = elementwise_cpu::operations_per_element(args.function) *
+  const double operations = operations_per_element(args.function) *
                             static_cast<double>(args.size()) / tuning.operations_worth_a_team;
   const double strided = args.flat() ? 1 : 1.5;
   return strided * std::max(bytes, operations) < 1 ? 1 : context.threads();
@@ -37,9 +52,7 @@ bool worth_streaming(const Elementwise::Args& args) {
 }
 
 Work work(const Elementwise::Args& args, const Context& context) {
-  Work work = elementwise_cpu::vector_work(args, threads_worth(args, context));
-  if (worth_streaming(args) && args.flat()) work.path = "streaming";
-  return work;
+  return {.threads = threads_worth(args, context)};
 }
 
 void run(const Elementwise::Args& args, Context& context) {

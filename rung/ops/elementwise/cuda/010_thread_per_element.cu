@@ -23,14 +23,6 @@ __global__ void elementwise_thread_per_element(F f, float* z, std::int64_t n, X.
   if (i < n) z[i] = f(x[i]...);
 }
 
-Work work(const Elementwise::Args& args, const Context&) {
-  if (args.size() == 0) return {};
-  return {.blocks = blocks_for(args.size(), block_threads),
-          .resident = 2048 / block_threads,
-          .rounds = 1,
-          .steps = 1};
-}
-
 void run(const Elementwise::Args& args, Context& context) {
   with_flat_f32(args, [&]<class F, class... X>(const F& f, float* z, std::int64_t n, X... x) {
     launch(context, {.grid = blocks_for(n, block_threads), .block = block_threads},
@@ -43,7 +35,7 @@ const Rung<Elementwise> self{{.name = "thread_per_element",
                               .backend = device_backend,
                               .supports = require_flat_f32,
                               .passes = {.loads = 1, .stores = 1},
-                              .work = work,
+                              .work = memory_work,
                               .run = run}};
 
 }  // namespace

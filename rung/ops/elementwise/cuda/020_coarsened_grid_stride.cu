@@ -37,19 +37,6 @@ void with_grid(const Elementwise::Args& args, const Context& context, const G& g
   });
 }
 
-Work work(const Elementwise::Args& args, const Context& context) {
-  if (args.size() == 0) return {};
-  Work work;
-  with_grid(args, context, [&](auto, std::int64_t blocks, const auto&...) {
-    const std::int64_t trips = blocks_for(args.size(), blocks * block_threads);
-    work = Work{.blocks = blocks,
-                .resident = 2048 / block_threads,
-                .rounds = blocks_for(trips, 4),
-                .steps = trips};
-  });
-  return work;
-}
-
 void run(const Elementwise::Args& args, Context& context) {
   with_grid(args, context, [&](auto kernel, std::int64_t blocks, const auto&... arguments) {
     launch(context, {.grid = blocks, .block = block_threads}, kernel, arguments...);
@@ -62,7 +49,7 @@ const Rung<Elementwise> self{{.name = "coarsened_grid_stride",
                               .backend = device_backend,
                               .supports = require_flat_f32,
                               .passes = {.loads = 1, .stores = 1},
-                              .work = work,
+                              .work = memory_work,
                               .run = run}};
 
 }  // namespace

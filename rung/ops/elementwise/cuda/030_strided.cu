@@ -18,26 +18,6 @@ namespace {
 
 using namespace elementwise_cuda;
 
-/// An element a load, found by divisions where axes do not merge.
-Work work(const Elementwise::Args& args, const Context& context) {
-  if (args.size() == 0) return {};
-  std::int64_t blocks = 1;
-  with_call<float, double, f16, bf16, std::int32_t, std::int64_t, std::uint8_t>(
-      args, [&]<class F>(const F&, const auto& tensors) {
-        blocks = strided_blocks<F>(context, tensors);
-      });
-  const std::int64_t trips = blocks_for(args.size(), blocks * block_threads);
-  const std::size_t size = size_of(args.z.dtype);
-  return {.blocks = blocks,
-          .resident = 2048 / block_threads,
-          .rounds = trips,
-          .steps = trips * args.layout.rank,
-          .path = size < 4               ? args.layout.rank > 1 ? "narrow axes" : "narrow"
-                  : args.layout.rank > 1 ? size == 8 ? "wide axes" : "axes"
-                  : size == 8            ? "wide"
-                                         : ""};
-}
-
 void run(const Elementwise::Args& args, Context& context) {
   with_call<float, double, f16, bf16, std::int32_t, std::int64_t, std::uint8_t>(
       args, [&](const auto& f, const auto& tensors) { launch_strided(context, f, tensors); });
@@ -48,7 +28,7 @@ const Rung<Elementwise> self{{.name = "strided",
                               .after = "coarsened_grid_stride",
                               .backend = device_backend,
                               .passes = {.loads = 1, .stores = 1},
-                              .work = work,
+                              .work = memory_work,
                               .run = run}};
 
 }  // namespace

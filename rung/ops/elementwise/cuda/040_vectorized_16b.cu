@@ -19,18 +19,12 @@
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
 
-/// Compiled with its kernels in the part of this file that is for Ts, as are their facts.
+/// Compiled with its kernels in the part of this file that is for Ts.
 template <class... Ts>
 void run_vectorized(const Elementwise::Args& args, Context& context);
-template <class... Ts>
-Work vectorized_work(const Elementwise::Args& args);
 template <>
 void run_vectorized<RUNG_SPLIT_TYPE>(const Elementwise::Args& args, Context& context) {
   launch_vectorized_16b<RUNG_SPLIT_TYPE>(args, context);
-}
-template <>
-Work vectorized_work<RUNG_SPLIT_TYPE>(const Elementwise::Args& args) {
-  return vectorized_16b_work<RUNG_SPLIT_TYPE>(args);
 }
 
 }  // namespace rung::elementwise_cuda::inline RUNG_TARGET
@@ -51,22 +45,6 @@ bool packs(const Elementwise::Args& args) {
 Support supports(const Elementwise::Args& args, const Context&) {
   return packs(args) ? supported
                      : unsupported("takes packs of 16 bytes that lie aligned in every tensor");
-}
-
-Work work(const Elementwise::Args& args, const Context&) {
-  if (args.size() == 0) return {};
-  switch (args.z.dtype) {
-    case DType::f32:
-      return vectorized_work<float>(args);
-    case DType::f64:
-      return vectorized_work<double>(args);
-    case DType::f16:
-      return vectorized_work<f16>(args);
-    case DType::bf16:
-      return vectorized_work<bf16>(args);
-    default:
-      return vectorized_work<std::int32_t, std::int64_t, std::uint8_t>(args);
-  }
 }
 
 void run(const Elementwise::Args& args, Context& context) {
@@ -90,7 +68,7 @@ const Rung<Elementwise> self{{.name = "vectorized_16b",
                               .backend = device_backend,
                               .supports = supports,
                               .passes = {.loads = 1, .stores = 1},
-                              .work = work,
+                              .work = memory_work,
                               .run = run}};
 
 }  // namespace

@@ -154,25 +154,4 @@ void launch_vectorized_16b(const Elementwise::Args& args, Context& context) {
   });
 }
 
-/// Facts of such a call.
-template <class... Ts>
-Work vectorized_16b_work(const Elementwise::Args& args) {
-  if (args.size() == 0) return {};
-  Work work;
-  with_call<Ts...>(args, [&]<class F, class T>(const F&, const T& tensors) {
-    const auto packing = *pack(tensors);
-    const bool rows = has_long_rows(packing);
-    const LaunchExtent grid = rows ? rows_grid(packing) : LaunchExtent{blocks_of<F, T>(packing)};
-    work.blocks = grid.x * grid.y * grid.z;
-    work.resident = 2048 / block_threads;
-    work.rounds = 1;
-    work.steps = rows ? 1 : packs_a_thread<F, T>;
-    work.path = rows                           ? "rows"
-                : packing.layout.rank > 1      ? "axes"
-                : sizeof(typename T::Out) >= 4 ? ""
-                                               : "narrow";
-  });
-  return work;
-}
-
 }  // namespace rung::elementwise_cuda::inline RUNG_TARGET

@@ -125,21 +125,6 @@ Support supports(const Elementwise::Args& args, const Context& context) {
   return fits ? supported : unsupported("takes a tile of 4 KiB that lies aligned in every tensor");
 }
 
-Work work(const Elementwise::Args& args, const Context&) {
-  if (args.size() == 0) return {};
-  std::int64_t tiles = 0;
-  with_tensors<float, double, f16, bf16>(args, [&]<class T>(const T& tensors) {
-    tiles = (tensors.size() - pack(tensors)->head) / tile_elements<T>;
-  });
-  return {.blocks = blocks_for(tiles, tuning.stages),
-          .resident = 2048 / threads,
-          .rounds = 2,
-          .steps = 1,
-          .path = size_of(args.z.dtype) < 4 ? "narrow"
-                  : args.arity() > 1        ? "several"
-                                            : ""};
-}
-
 void run(const Elementwise::Args& args, Context& context) {
   with_call<float, double, f16, bf16>(args, [&]<class F, class T>(const F& f, const T& tensors) {
     if constexpr (has_kernel<T>) {
@@ -161,7 +146,7 @@ const Rung<Elementwise> self{{.name = "bulk_copy_ring",
                               .backend = device_backend,
                               .supports = supports,
                               .passes = {.loads = 1, .stores = 1},
-                              .work = work,
+                              .work = memory_work,
                               .run = run}};
 
 }  // namespace

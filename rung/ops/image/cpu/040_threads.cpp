@@ -23,15 +23,7 @@ int threads_of(const Image::Args& args, const Context& context) {
 }
 
 Work work(const Image::Args& args, const Context& context) {
-  const bool u8 = args.x.dtype == DType::u8;
-  const ImageFilter filter = args.filter();
-  return {.operations = operations_of(args),
-          .threads = threads_of(args, context),
-          .path = filter == ImageFilter::grey    ? u8 ? "u8 grey" : "grey"
-                  : filter == ImageFilter::sobel ? u8 ? "u8 sobel" : "sobel"
-                  : filter == ImageFilter::box   ? u8 ? "u8 box" : "box"
-                  : u8                           ? "u8"
-                                                 : ""};
+  return {.operations = operations_of(args), .threads = threads_of(args, context)};
 }
 
 void run(const Image::Args& args, Context& context) {

@@ -92,20 +92,15 @@ std::int64_t blocks_of(const Image::Args& args) {
   return smaller(ceil_div(args.pixels(), block_threads), max_blocks);
 }
 
+/// Sums of Sobel's operator are of 3 x 3 pixels.
 Work work(const Image::Args& args, const Context&) {
-  if (args.pixels() == 0) return {};
   const ImageFilter filter = args.filter();
   const std::int64_t taps = filter == ImageFilter::sobel ? 3 : args.taps();
-  const std::int64_t loads = args.out_channels * taps * taps;
-  return {
-      .blocks = blocks_of(args),
-      .resident = 8,
-      .rounds = loads,
-      .steps =
-          ceil_div(args.pixels(), larger<std::int64_t>(blocks_of(args), 1) * block_threads) * loads,
-      .path = filter == ImageFilter::grey    ? "grey"
-              : filter == ImageFilter::sobel ? "sobel"
-                                             : ""};
+  return {.blocks = blocks_of(args),
+          .steps = args.out_channels * taps * taps,
+          .path = filter == ImageFilter::grey    ? "grey"
+                  : filter == ImageFilter::sobel ? "sobel"
+                                                 : ""};
 }
 
 void run(const Image::Args& args, Context& context) {

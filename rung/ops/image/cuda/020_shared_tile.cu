@@ -86,14 +86,10 @@ int elements_of(const Image::Args& args) {
 }
 
 Work work(const Image::Args& args, const Context&) {
-  if (args.pixels() == 0) return {};
   const int taps = 2 * reach_of(args) + 1;
   const int loads =
       ceil_div(tile_rows + 2 * reach_of(args), warps) * ceil_div(pitch_of(args), lanes);
   return {.blocks = tile_blocks(args, tile_rows, tile_width),
-          .resident =
-              resident_tiles(elements_of(args) * static_cast<std::int64_t>(size_of(args.x.dtype))),
-          .rounds = loads,
           .steps = loads + tile_width / lanes * taps * taps,
           .path = args.filter() == ImageFilter::sobel ? "sobel" : ""};
 }

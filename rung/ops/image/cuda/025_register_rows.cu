@@ -69,10 +69,7 @@ Support supports(const Image::Args& args, const Context&) {
 }
 
 Work work(const Image::Args& args, const Context&) {
-  if (args.pixels() == 0) return {};
   return {.blocks = tile_blocks(args, block_rows, lanes),
-          .resident = 8,
-          .rounds = 2,
           .steps = smaller<std::int64_t>(args.rows, thread_rows)};
 }
 

@@ -246,19 +246,13 @@ auto with_group(const Image::Args& args, const F& f) {
 }
 
 Work work(const Image::Args& args, const Context&) {
-  if (args.pixels() == 0) return {};
   return with_group(args, [&]<class T, int group>() -> Work {
     const FusedTile<T, group> tile(args.radius);
     const int loads = ceil_div(tile.in(), vector_width<T> * threads);
-    const int down = ceil_div(tile.mid(), results * results * threads);
+    const int down = ceil_div(tile.mid(), results * results * threads) * results;
     const int along = ceil_div(tile_rows * tile_width<T, group>, results * threads);
     return {.blocks = tile_blocks(args, tile_rows, tile_width<T, group>),
-            .resident = resident_tiles(tile.bytes()),
-            .rounds = loads + 2,
-            .steps = loads + (down * results + along) * (results + 2 * args.radius),
-            .path = Filter<T>::is_u8   ? args.radius <= 2 ? "" : "wide"
-                    : args.radius <= 2 ? "f32"
-                                       : "f32 wide"};
+            .steps = loads + (down + along) * (results + 2 * args.radius)};
   });
 }
 

@@ -196,15 +196,10 @@ LaunchExtent grid_of(const Lines<T>& p) {
 }
 
 Work work(const Image::Args& args, const Context&) {
-  if (args.pixels() == 0) return {};
   return visit<std::uint8_t, float>(args.x.dtype, [&]<class T>() -> Work {
     const Lines<T> p = lines_of<T>(args);
     const LaunchExtent grid = grid_of(p);
-    const std::int64_t trips = ceil_div(p.lines.size(), larger<std::int64_t>(grid.y, 1));
-    return {.blocks = grid.x * grid.y,
-            .resident = 4,
-            .rounds = 2 * trips,
-            .steps = args.channels * trips};
+    return {.blocks = grid.x * grid.y, .steps = args.channels * ceil_div(p.lines.size(), grid.y)};
   });
 }
 

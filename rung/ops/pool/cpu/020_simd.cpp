@@ -172,18 +172,14 @@ Support supports(const Pool::Args& args, const Context&) {
               : unsupported("contiguous channels, or contiguous rows and a stride of 1 or 2");
 }
 
+/// Windows at the edges of rows are made one by one.
 Work work(const Pool::Args& args, const Context&) {
   const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  if (args.y.empty()) return {};
-  if (args.x.strides[1] == 1 && args.y.strides[1] == 1) {
-    return {.blocks = args.y.size() / args.channels(),
-            .steps = args.taps() * ceil_div(args.channels(), lanes),
-            .path = "channels"};
-  }
-  // Windows at the edges are made one by one.
-  return {.blocks = args.y.size() / args.columns.out,
-          .steps = args.taps() * (args.columns.out / lanes + std::min(args.columns.out, lanes)),
-          .path = args.columns.stride == 1 ? "" : "stride 2"};
+  const bool channels = args.x.strides[1] == 1 && args.y.strides[1] == 1;
+  const std::int64_t along = channels ? args.channels() : args.columns.out;
+  const std::int64_t vectors =
+      channels ? ceil_div(along, lanes) : along / lanes + std::min(along, lanes);
+  return {.blocks = args.y.size() / along, .steps = args.taps() * vectors};
 }
 
 void run(const Pool::Args& args, Context&) { pool_cpu::simd_on_this_machine(args); }

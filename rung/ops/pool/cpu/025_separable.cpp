@@ -480,26 +480,17 @@ Kernel kernel_for(const Pool::Args& args) {
 }
 
 Work facts(const Pool::Args& args, int threads) {
-  const bool channels = has_contiguous_channels(args);
-  const bool fits = HWY_NAMESPACE::SeparableLines(args).fit;
-  const bool is_separable = HWY_NAMESPACE::SeparableLines(args).is_separable;
-  const std::int64_t rows = args.images() * args.rows.out;
-  if (channels) {
-    // Vectors of channels, a window after another.
-    return {.blocks = rows * args.columns.out,
-            .steps = args.taps() * ceil_div(args.channels(), std::int64_t{16}),
-            .threads = threads,
-            .path = size_of(args.x.dtype) == 2 ? "channels 16-bit" : "channels"};
+  const std::int64_t rows = args.images() * args.rows.out, columns = args.columns.out;
+  if (has_contiguous_channels(args)) {
+    const std::int64_t vectors = ceil_div(args.channels(), std::int64_t{16});
+    return {.blocks = rows * columns, .steps = args.taps() * vectors, .threads = threads};
   }
-  const std::int64_t down = args.rows.kernel * args.columns.in;
+  const bool is_separable = HWY_NAMESPACE::SeparableLines(args).is_separable;
   return {.blocks = rows * args.channels(),
-          .steps = down + args.columns.out * (is_separable ? args.columns.kernel : args.taps()),
+          .steps = args.rows.kernel * args.columns.in +
+                   columns * (is_separable ? args.columns.kernel : args.taps()),
           .threads = threads,
-          .path = !fits                     ? "clipped"
-                  : args.x.strides[3] != 1  ? "gathered"
-                  : !is_separable           ? "whole windows"
-                  : args.columns.stride > 2 ? "wide stride"
-                                            : ""};
+          .path = args.x.strides[3] != 1 ? "gathered" : ""};
 }
 
 int threads_of(const Pool::Args& args, const Context& context) {

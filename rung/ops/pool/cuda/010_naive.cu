@@ -63,7 +63,7 @@ Support supports(const Pool::Args& args, const Context&) {
 }
 
 Work work(const Pool::Args& args, const Context&) {
-  return pool_facts(ceil_div(args.y.size(), threads), args.taps(), args.taps(), args.x.dtype);
+  return pool_facts(ceil_div(args.y.size(), threads), args.taps());
 }
 
 void run(const Pool::Args& args, Context& context) {

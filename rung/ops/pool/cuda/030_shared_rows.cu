@@ -115,6 +115,10 @@ std::int64_t shared_bytes(const Pool::Args& args) {
          staged(args.rows, smaller<std::int64_t>(tile_rows, args.rows.out)) * element;
 }
 
+std::int64_t tiles_of(const Pool::Args& args) {
+  return ceil_div(args.columns.out, tile_columns) * ceil_div(args.rows.out, tile_rows);
+}
+
 Support supports(const Pool::Args& args, const Context&) {
   if (args.x.strides[3] != 1) return unsupported("the rows of x must be contiguous");
   constexpr std::int64_t max_span = 4096;  // so that no product below overflows
@@ -126,32 +130,24 @@ Support supports(const Pool::Args& args, const Context&) {
   if (shared_bytes(args) > max_shared) {
     return unsupported("the rows of a tile must fit in 48 KiB");
   }
-  const std::int64_t tiles =
-      ceil_div(args.columns.out, tile_columns) * ceil_div(args.rows.out, tile_rows);
-  return tiles <= 0x7fffffff ? supported : unsupported("more tiles than a grid has blocks");
+  return tiles_of(args) <= 0x7fffffff ? supported
+                                      : unsupported("more tiles than a grid has blocks");
 }
 
-/// Tiles cost the same wherever y ends within them.
+/// Elements of a tile are loaded by rows, those of a window from shared memory, eight at a time.
 Work work(const Pool::Args& args, const Context&) {
-  const std::int64_t planes = args.images() * args.channels();
-  const std::int64_t blocks_along = smaller(planes, max_planes);
-  const std::int64_t tiles =
-      ceil_div(args.columns.out, tile_columns) * ceil_div(args.rows.out, tile_rows);
-  const std::int64_t of_block = ceil_div(planes, larger(blocks_along, std::int64_t{1}));
-  const std::int64_t rows = ceil_div(staged(args.rows, tile_rows), warps);
-  const std::int64_t loads = rows * ceil_div(staged(args.columns, tile_columns), lanes);
-  constexpr std::int64_t of_round = 16;  // loads of shared memory
-  return pool_facts(tiles * blocks_along, of_block * (1 + loads + 2 * args.taps() / of_round),
-                    of_block * (4 * loads + 2 * args.taps()), args.x.dtype);
+  const std::int64_t planes = args.images() * args.channels(), along = smaller(planes, max_planes);
+  const std::int64_t loads = ceil_div(staged(args.rows, tile_rows), warps) *
+                             ceil_div(staged(args.columns, tile_columns), lanes);
+  return pool_facts(tiles_of(args) * along, ceil_div(planes, along) * (loads + args.taps() / 8));
 }
 
 void run(const Pool::Args& args, Context& context) {
   const std::int64_t planes = args.images() * args.channels();
   const std::int64_t tiles_along_row = ceil_div(args.columns.out, tile_columns);
-  const std::int64_t tiles = tiles_along_row * ceil_div(args.rows.out, tile_rows);
   with_kind_and_type(args, [&]<Pooling kind, class T>() {
     launch(context,
-           {.grid = {tiles, smaller(planes, max_planes)},
+           {.grid = {tiles_of(args), smaller(planes, max_planes)},
             .block = {lanes, warps},
             .shared_bytes = static_cast<std::size_t>(shared_bytes(args))},
            pool_shared_rows<kind, T>, images_of<T>(args), planes,

@@ -176,16 +176,11 @@ Cut cut_of(const Pool::Args& args) {
   return cut;
 }
 
-/// Lanes beyond a row's columns idle, in both halves.
 Work work(const Pool::Args& args, const Context&) {
   const Cut cut = cut_of(args);
   const std::int64_t down = ceil_div(args.columns.in, std::int64_t{loads} * cut.lanes);
-  const std::int64_t along = ceil_div(args.columns.out, std::int64_t{cut.lanes});
-  const int trips = ceil_div(cut.group, cut.at_once);
   return pool_facts(ceil_div(cut.rows, std::int64_t{cut.group}),
-                    trips * (1 + down * args.rows.kernel),
-                    trips * (8 + loads * down * args.rows.kernel + along * args.columns.kernel),
-                    args.x.dtype, args.has_indices() ? "indices" : "");
+                    ceil_div(cut.group, cut.at_once) * (1 + down * args.rows.kernel));
 }
 
 void run(const Pool::Args& args, Context& context) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of CUDA rungs of pool and pool_backward: few of them are bound by memory. What a window
-// costs is index arithmetic, so instructions that an SM must issue, and loads that wait for one
-// another.
+// Facts of CUDA rungs of pool and pool_backward. Few of them are memory-bound: a window costs index
+// arithmetic, so instructions that an SM must issue, and loads that wait for one another.
 #pragma once
 
 #include "rung/core/operator.hpp"
@@ -9,20 +8,20 @@
 
 namespace rung {
 
-/// Returns the work of a kernel in blocks of 256 threads. Types with different arithmetic are paths
-/// of their own.
-inline Work pool_facts(Amount blocks, Amount rounds, Amount steps, DType type,
-                       std::string_view path = "") {
-  return {.blocks = blocks,
-          .resident = 8,
-          .rounds = rounds,
-          .steps = steps,
-          .path = type == DType::f64 ? "f64" : path};
+/// Returns the facts of a kernel in blocks of 256 threads, each of which makes so many loads in turn.
+inline Work pool_facts(Amount blocks, Amount loads) {
+  return {.blocks = blocks, .resident = 8, .rounds = loads, .steps = loads};
 }
 
-/// Windows over an element of x along an axis, on average; dilated or not.
-inline double windows_over_one(const PoolAxis& axis) {
-  return static_cast<double>(axis.kernel) / static_cast<double>(axis.stride);
+/// Returns the elements of 16 bytes.
+inline std::int64_t pack_elements(DType type) {
+  return static_cast<std::int64_t>(16 / size_of(type));
+}
+
+/// Returns the number of windows over an element of x, on average.
+inline double windows_over_one(const auto& args) {
+  return static_cast<double>(args.taps()) /
+         static_cast<double>(args.rows.stride * args.columns.stride);
 }
 
 }  // namespace rung

@@ -66,16 +66,12 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return args.dx.dtype == DType::f32 ? supported : unsupported("f32 only");
 }
 
+/// Elements of dx are set to zero, then windows or their taps added.
 Work work(const PoolBackward::Args& args, const Context&) {
-  if (args.dx.empty()) return {};
-  // Elements of dx are set to zero, then windows or their taps added.
-  const bool is_max = args.kind() == Pooling::max;
-  const auto of_one = static_cast<double>(args.dy.size()) / static_cast<double>(args.dx.size());
-  return {.blocks = args.dx.size(),
-          .steps = of_one * (is_max ? 1 : static_cast<double>(args.taps())),
-          .path = !is_max                   ? ""
-                  : args.dx.strides[3] == 1 ? "max"
-                                            : "max nhwc"};
+  const std::int64_t taps = args.kind() == Pooling::max ? 1 : args.taps();
+  return {
+      .blocks = args.dx.size(),
+      .steps = static_cast<double>(args.dy.size() * taps) / static_cast<double>(args.dx.size())};
 }
 
 void run(const PoolBackward::Args& args, Context&) {

@@ -308,25 +308,24 @@ int threads_of(const PoolBackward::Args& args, const Context& context) {
   return static_cast<int>(std::min<std::int64_t>(context.threads(), GatherLines(args).units));
 }
 
+/// Counts rows of windows that are read for each group of rows of dx, and taps that are added.
 Work facts(const PoolBackward::Args& args, int threads) {
-  if (args.dx.empty()) return {};
   const GatherLines lines(args);
-  const bool is_max = args.kind() == Pooling::max;
-  // Rows of windows that are read for each group of rows of dx, and taps that are added.
-  const double over = static_cast<double>(args.rows.kernel) / static_cast<double>(args.rows.stride);
+  const auto stride = static_cast<double>(args.rows.stride),
+             in = static_cast<double>(args.columns.in);
+  const double over = static_cast<double>(args.rows.kernel) / stride;
   const auto width = static_cast<double>(args.columns.out);
-  const auto taps = static_cast<double>(args.columns.kernel);
+  const double added = over * width * static_cast<double>(args.columns.kernel);
   if (lines.along_channels) {
+    const std::int64_t vectors = ceil_div(args.channels(), std::int64_t{16});
     return {.blocks = lines.units * args.columns.in,
-            .steps = over * width * taps / static_cast<double>(args.columns.in) *
-                     static_cast<double>(ceil_div(args.channels(), std::int64_t{16})),
-            .threads = threads,
-            .path = is_max ? "channels max" : "channels"};
+            .steps = added / in * static_cast<double>(vectors),
+            .threads = threads};
   }
   const auto rows = static_cast<double>(lines.rows_at_once);
-  const double windows = (over + (rows - 1) / static_cast<double>(args.rows.stride)) / rows;
+  const bool is_max = args.kind() == Pooling::max;
   return {.blocks = lines.units,
-          .steps = static_cast<double>(args.columns.in) + width * (is_max ? windows : over * taps),
+          .steps = in + (is_max ? width * (over + (rows - 1) / stride) / rows : added),
           .threads = threads,
           .path = is_max                            ? "max"
                   : args.kind() == Pooling::average ? "average"

@@ -71,9 +71,8 @@ __global__ void __launch_bounds__(threads)
 }
 
 Work work(const PoolBackward::Args& args, const Context&) {
-  const double windows = windows_over_one(args.rows) * windows_over_one(args.columns);
-  return pool_facts(smaller(ceil_div(args.dx.size(), threads), max_blocks), 2 + windows, windows,
-                    args.dx.dtype, args.kind() == Pooling::weighted ? "weighted" : "");
+  return pool_facts(smaller(ceil_div(args.dx.size(), threads), max_blocks),
+                    1 + windows_over_one(args));
 }
 
 void run(const PoolBackward::Args& args, Context& context) {

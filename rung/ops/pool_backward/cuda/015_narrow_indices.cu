@@ -139,12 +139,7 @@ int taps_everywhere(const PoolBackward::Args& args) {
 }
 
 Work work(const PoolBackward::Args& args, const Context&) {
-  const double windows = windows_over_one(args.rows) * windows_over_one(args.columns);
-  return pool_facts(ceil_div(args.dx.size(), std::int64_t{threads}), 1 + windows, windows,
-                    args.dx.dtype,
-                    are_apart(args)                    ? "apart"
-                    : args.kind() == Pooling::weighted ? "weighted"
-                                                       : "");
+  return pool_facts(ceil_div(args.dx.size(), std::int64_t{threads}), 1 + windows_over_one(args));
 }
 
 void run(const PoolBackward::Args& args, Context& context) {

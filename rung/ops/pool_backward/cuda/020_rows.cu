@@ -95,12 +95,10 @@ Support supports(const PoolBackward::Args& args, const Context&) {
 
 /// Lanes beyond a row's end idle.
 Work work(const PoolBackward::Args& args, const Context&) {
-  const double windows = windows_over_one(args.rows) * windows_over_one(args.columns);
   const std::int64_t rows = args.images() * args.channels() * args.rows.in;
   return pool_facts(ceil_div(rows, std::int64_t{warps * warp_rows}) *
                         ceil_div(args.columns.in, std::int64_t{lanes}),
-                    warp_rows * (1 + windows), warp_rows * windows, args.dx.dtype,
-                    args.kind() == Pooling::max ? "" : "average");
+                    warp_rows * (1 + windows_over_one(args)));
 }
 
 void run(const PoolBackward::Args& args, Context& context) {

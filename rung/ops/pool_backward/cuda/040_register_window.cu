@@ -117,9 +117,7 @@ Support supports(const PoolBackward::Args& args, const Context&) {
 }
 
 Work work(const PoolBackward::Args& args, const Context&) {
-  return pool_facts(ceil_div(threads_of(args), std::int64_t{threads}), 1,
-                    windows_over_one(args.rows) * windows_over_one(args.columns), args.dx.dtype,
-                    args.kind() == Pooling::max ? "" : "average");
+  return pool_facts(ceil_div(threads_of(args), std::int64_t{threads}), windows_over_one(args));
 }
 
 void run(const PoolBackward::Args& args, Context& context) {

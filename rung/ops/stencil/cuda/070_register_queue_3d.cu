@@ -113,24 +113,18 @@ Support supports(const Stencil::Args& args, const Context&) {
 
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
 
+LaunchExtent grid_of(const Stencil::Args& args) {
+  return {ceil_div(args.columns().extent, columns), ceil_div(args.rows().extent, rows),
+          ceil_div(args.depth().extent, chunk) * args.arrays()};
+}
+
 Work work(const Stencil::Args& args, const Context&) {
-  if (args.elements() == 0) return {};
-  const Stencil::Axis& down = args.rows();
-  const Stencil::Axis& across = args.columns();
-  const std::int64_t blocks = ceil_div(across.extent, columns) * ceil_div(down.extent, rows) *
-                              ceil_div(args.depth().extent, chunk) * args.arrays();
-  const std::int64_t planes =
-      smaller<std::int64_t>(chunk, args.depth().extent) + args.depth().taps - 1;
-  const std::int64_t loads =
-      planes * ceil_div(rows + down.taps - 1, warps) * ceil_div(columns + across.taps - 1, columns);
-  return launches_work(
-      args, args.iterations,
-      {.blocks = blocks,
-       .threads = columns * warps,
-       .shared_bytes = static_cast<std::int64_t>(shared_bytes(args)),
-       .products = static_cast<double>(blocks * planes * rows * columns) * args.taps(),
-       .rounds = static_cast<double>(loads + planes),
-       .steps = static_cast<double>(loads + planes * down.taps * across.taps)});
+  const Stencil::Axis &depth = args.depth(), &down = args.rows(), &across = args.columns();
+  const double planes = smaller<std::int64_t>(chunk, depth.extent) + depth.taps - 1;
+  const int loads =
+      ceil_div(rows + down.taps - 1, warps) * ceil_div(columns + across.taps - 1, columns);
+  return launches_work(args, args.iterations, grid_of(args), planes * rows * columns * args.taps(),
+                       planes * (loads + 1));
 }
 
 template <int planes>
@@ -141,10 +135,7 @@ void launch_queue(const Stencil::Args& args, Context& context) {
   }
   const auto chunks = static_cast<int>(ceil_div(args.depth().extent, chunk));
   launch(context,
-         {.grid = {ceil_div(args.columns().extent, columns), ceil_div(args.rows().extent, rows),
-                   chunks * args.arrays()},
-          .block = {columns, warps},
-          .shared_bytes = shared_bytes(args)},
+         {.grid = grid_of(args), .block = {columns, warps}, .shared_bytes = shared_bytes(args)},
          stencil_register_queue_3d<planes>, arrays_of<float, float>(args), chunks);
 }
 

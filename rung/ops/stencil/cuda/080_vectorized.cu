@@ -139,23 +139,18 @@ std::size_t shared_bytes(const Stencil::Args& args, const Tiling& tiling) {
   return static_cast<std::size_t>(down * weight_row + tile) * sizeof(float);
 }
 
+LaunchExtent grid_of(const Stencil::Args& args, const Tiling& tiling) {
+  return {ceil_div(args.columns().extent, tiling.width()),
+          ceil_div(args.rows().extent, tiling.height()), args.arrays()};
+}
+
 Work work(const Stencil::Args& args, const Context&) {
-  if (args.elements() == 0) return {};
   const Tiling tiling = tiling_of(args);
-  const std::int64_t blocks = ceil_div(args.columns().extent, tiling.width()) *
-                              ceil_div(args.rows().extent, tiling.height()) * args.arrays();
-  const std::int64_t seen = tiling.height() + args.rows().taps - 1;
-  const std::int64_t loads =
-      ceil_div(seen, tiling.block.y) * ceil_div(pitch_of(args, tiling), tiling.block.x);
-  const std::int64_t turns = ceil_div(args.columns().taps, pack);
-  return launches_work(
-      args, args.iterations,
-      {.blocks = blocks,
-       .threads = lanes * warps,
-       .shared_bytes = static_cast<std::int64_t>(shared_bytes(args, tiling)),
-       .products = static_cast<double>(blocks * tiling.height() * tiling.width()) * args.taps(),
-       .rounds = static_cast<double>(loads),
-       .steps = static_cast<double>(loads + turns * (tiling.thread_rows + args.rows().taps - 1))});
+  const std::int64_t loads = ceil_div(tiling.height() + args.rows().taps - 1, tiling.block.y) *
+                             ceil_div(pitch_of(args, tiling), tiling.block.x);
+  const auto made = static_cast<double>(tiling.height() * tiling.width());
+  return launches_work(args, args.iterations, grid_of(args, tiling), made * args.taps(),
+                       static_cast<double>(loads));
 }
 
 void run(const Stencil::Args& args, Context& context) {
@@ -165,8 +160,7 @@ void run(const Stencil::Args& args, Context& context) {
       if constexpr (!std::is_same_v<T, double>) {
         using P = Arrays<T, Y>;
         launch(context,
-               {.grid = {ceil_div(step.columns().extent, tiling.width()),
-                         ceil_div(step.rows().extent, tiling.height()), step.arrays()},
+               {.grid = grid_of(step, tiling),
                 .block = tiling.block,
                 .shared_bytes = shared_bytes(args, tiling)},
                tiling.thread_rows == 1 ? stencil_vectorized<P, 1> : stencil_vectorized<P, 4>,

@@ -59,15 +59,9 @@ std::int64_t blocks_of(const Stencil::Args& args) {
 }
 
 Work work(const Stencil::Args& args, const Context&) {
-  if (args.elements() == 0) return {};
-  const auto trips = static_cast<double>(
-      ceil_div(args.elements(), larger<std::int64_t>(blocks_of(args), 1) * block_threads));
-  return launches_work(args, args.iterations,
-                       {.blocks = blocks_of(args),
-                        .threads = block_threads,
-                        .products = static_cast<double>(args.elements()) * args.taps(),
-                        .rounds = trips * args.taps(),
-                        .steps = trips * args.taps()});
+  const std::int64_t elements = ceil_div(args.elements(), blocks_of(args));
+  const double loads = 1.0 * ceil_div(elements, block_threads) * args.taps();
+  return launches_work(args, args.iterations, blocks_of(args), elements * args.taps(), loads);
 }
 
 void run(const Stencil::Args& args, Context& context) {

@@ -130,19 +130,14 @@ std::size_t shared_bytes(const Box& box) {
   return sizeof(Head) + sizeof(float) * static_cast<std::size_t>(box.extents[0] * box.extents[1]);
 }
 
+LaunchExtent grid_of(const Stencil::Args& args) {
+  return {ceil_div(args.columns().extent, columns), ceil_div(args.rows().extent, rows)};
+}
+
+/// A launch per array, each with its share of the bytes.
 Work work(const Stencil::Args& args, const Context&) {
-  if (args.elements() == 0) return {};
-  const std::int64_t blocks =
-      ceil_div(args.columns().extent, columns) * ceil_div(args.rows().extent, rows);
   const auto arrays = static_cast<int>(smaller<std::int64_t>(args.arrays(), 1 << 20));
-  Work work =
-      launches_work(args, arrays,
-                    {.blocks = blocks,
-                     .threads = lanes * warps,
-                     .shared_bytes = static_cast<std::int64_t>(shared_bytes(box_of(args))),
-                     .products = static_cast<double>(blocks * rows * columns) * args.taps(),
-                     .rounds = 2,
-                     .steps = 1.0 * args.columns().taps * (thread_rows + args.rows().taps - 1)});
+  Work work = launches_work(args, arrays, grid_of(args), double{rows * columns} * args.taps(), 2);
   work.bytes = Stencil::cost(args).bytes;
   return work;
 }
@@ -154,9 +149,7 @@ void run(const Stencil::Args& args, Context& context) {
     std::int64_t at[2];
     args.batch.offsets(array, at);
     launch(context,
-           {.grid = {ceil_div(args.columns().extent, columns), ceil_div(args.rows().extent, rows)},
-            .block = {lanes, warps},
-            .shared_bytes = shared_bytes(box)},
+           {.grid = grid_of(args), .block = {lanes, warps}, .shared_bytes = shared_bytes(box)},
            stencil_tma_tile, make_tensor_map(array_of(args, at[0]), box.extents), p, p.y + at[1],
            box.extents[0], box.extents[1]);
   }

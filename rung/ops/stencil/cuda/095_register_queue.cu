@@ -312,18 +312,12 @@ auto with_reach(const Stencil::Args& args, const F& f) {
 }
 
 Work work(const Stencil::Args& args, const Context&) {
-  if (args.elements() == 0) return {};
   return with_reach(args, [&]<class R>() {
     const Share share = share_of<R>(args);
     const Stencil::Axis& walk = args.axis[args.axes < 3 ? 1 : 0];
     const auto walked = static_cast<double>(smaller(share.length, walk.extent) + walk.taps - 1);
-    Work work = launches_work(
-        args, args.iterations,
-        {.blocks = share.blocks(),
-         .threads = lanes * warps,
-         .products = static_cast<double>(share.tasks) * walked * strip * R::rows * R::weights,
-         .rounds = walked,
-         .steps = walked * R::seen});
+    Work work = launches_work(args, args.iterations, share.blocks(),
+                              walked * warps * strip * R::rows * R::weights, walked);
     work.path = in_packs(args) ? "" : "cut";
     return work;
   });

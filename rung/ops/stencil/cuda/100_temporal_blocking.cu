@@ -191,22 +191,16 @@ Strips strips_of(const Stencil::Args& args, int steps) {
   return p;
 }
 
-std::int64_t tasks_of(const Strips& p) { return std::int64_t{p.strips} * p.bands * p.batch.size(); }
+std::int64_t blocks_of(const Strips& p) {
+  return ceil_div(std::int64_t{p.strips} * p.bands * p.batch.size(), std::int64_t{warps});
+}
 
 Work work(const Stencil::Args& args, const Context&) {
-  if (args.elements() == 0) return {};
-  const int launches = launches_of(args);
-  const int steps = ceil_div(args.iterations, launches);
+  const int launches = launches_of(args), steps = ceil_div(args.iterations, launches);
   const Strips p = strips_of(args, steps);
   const double walked = smaller(p.length, p.rows) + steps * (args.rows().taps - 1);
   const double taps = args.columns().taps * args.columns().taps;
-  return launches_work(
-      args, launches,
-      {.blocks = ceil_div(tasks_of(p), std::int64_t{warps}),
-       .threads = lanes * warps,
-       .products = static_cast<double>(tasks_of(p)) * walked * strip * steps * taps,
-       .rounds = walked,
-       .steps = walked * steps});
+  return launches_work(args, launches, blocks_of(p), walked * warps * strip * steps * taps, walked);
 }
 
 void run(const Stencil::Args& args, Context& context) {
@@ -222,7 +216,7 @@ void run(const Stencil::Args& args, Context& context) {
     const int steps = ceil_div(args.iterations - done, i);
     const TensorRef to = i % 2 == 1 ? args.y : between;
     const Strips p = strips_of(stencil_detail::one_step(args, from, to), steps);
-    launch(context, {.grid = ceil_div(tasks_of(p), std::int64_t{warps}), .block = {lanes, warps}},
+    launch(context, {.grid = blocks_of(p), .block = {lanes, warps}},
            args.columns().taps == 3 ? stencil_temporal_blocking<1, 5>
                                     : stencil_temporal_blocking<2, 3>,
            p);

@@ -27,16 +27,13 @@ __global__ void __launch_bounds__(elementwise_threads)
   y[at[0]] = x[at[1]];
 }
 
+/// A run of x shares its sectors with others, which are read at other times.
 Work work(const Transpose::Args& args, const Context&) {
-  // A run of x shares its sectors with others, which are read at other times.
   constexpr std::int64_t sector = 32;
   const Moves& m = args.moves;
-  const std::int64_t runs = m.elements() / larger<std::int64_t>(m.run, 1);
-  return {.bytes = m.bytes() + runs * round_up(m.run * m.element_bytes, sector),
+  return {.bytes = m.bytes() + m.elements() / m.run * round_up(m.run * m.element_bytes, sector),
           .blocks = ceil_div<std::int64_t>(m.elements(), elementwise_threads),
-          .resident = 2048 / elementwise_threads,
-          .rounds = 1,
-          .path = element_path(m, m.run * m.element_bytes >= sector ? Lie::even : Lie::cut)};
+          .resident = 2048 / elementwise_threads};
 }
 
 void run(const Transpose::Args& args, Context& context) {

@@ -62,11 +62,9 @@ Support supports(const Transpose::Args& args, const Context&) {
 }
 
 Work work(const Transpose::Args& args, const Context&) {
-  const Moves& m = args.moves;
   Tiling tiles = tiling<Word<4>>;
-  tiles.shared_bytes = static_cast<std::size_t>(side * side * m.element_bytes);
-  return tiles_work(args, tiles,
-                    rows_aligned(m, args.y.data, m.y_row, m.columns, 0, 32) ? Lie::even : Lie::cut);
+  tiles.shared_bytes = static_cast<std::size_t>(side * side * args.moves.element_bytes);
+  return tiles_work(args, tiles);
 }
 
 void run(const Transpose::Args& args, Context& context) {

@@ -217,9 +217,8 @@ bool in_chunks(const Transpose::Args& args) {
 Work work(const Transpose::Args& args, const Context& context) {
   Work work;
   with_words<1, 2, 4, 8>(args, [&]<class T>() {
-    work = in_lines(args) ? tiles_work(args, tiling_of<T, true>(context),
-                                       in_chunks(args) ? Lie::even : Lie::askew)
-                          : tiles_work(args, tiling_of<T, false>(context), Lie::cut);
+    work = tiles_work(args,
+                      in_lines(args) ? tiling_of<T, true>(context) : tiling_of<T, false>(context));
   });
   return work;
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/shared/cpu/bands.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 
@@ -38,12 +37,10 @@ Support takes_winograd(const Conv::Args& args, const Context&) {
 Work winograd_facts(const Conv::Args& args, int tile, int threads) {
   constexpr std::int64_t rows_of_tile = 6;
   const ConvGeometry& g = args.geometry;
-  const std::int64_t area = (tile + 2) * (tile + 2);
+  const std::int64_t area = (tile + 2) * (tile + 2), q = g.group_channels(), m = g.group_filters();
   const std::int64_t tiles = g.groups * g.images * ceil_div(g.axis[1].out, std::int64_t{tile}) *
                              ceil_div(g.axis[2].out, std::int64_t{tile});
-  const std::int64_t q = g.group_channels(), m = g.group_filters();
-  return {.operations = 2.0 * static_cast<double>(tiles * area) *
-                        static_cast<double>(q * std::max(rows_of_tile, m)),
+  return {.operations = 2.0 * static_cast<double>(tiles * area * q * std::max(rows_of_tile, m)),
           .blocks = tiles,
           .steps = area * (q + m),
           .threads = threads};

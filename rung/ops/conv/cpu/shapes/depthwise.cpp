@@ -16,7 +16,6 @@
 #include <algorithm>
 
 #include "rung/core/integer.hpp"
-#include "rung/cpu/isa.hpp"
 #include "rung/cpu/team.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/gather-inl.hpp"
@@ -333,13 +332,11 @@ void channel_vectors_on(const conv_layer::Gathered& layer, Context& context, int
   HWY_DYNAMIC_DISPATCH(depthwise_channel_vectors)(layer, context, threads);
 }
 Work channel_vectors_facts(const Gathered& g, int threads) {
-  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  const std::int64_t vectors = ceil_div(g.groups, lanes);
-  return {.operations = 2.0 * static_cast<double>(g.pixels() * vectors * lanes * g.taps()),
+  const std::int64_t vectors = ceil_div(g.groups, vector_lanes());
+  return {.operations = 2.0 * static_cast<double>(g.pixels() * vectors * vector_lanes() * g.taps()),
           .blocks = g.images * g.axis[0].places * g.axis[1].places * vectors,
           .steps = g.axis[2].places * (g.taps() + 4),
-          .threads = threads,
-          .path = size_of(g.dtype) == 2 ? "16-bit nhwc" : "nhwc"};
+          .threads = threads};
 }
 namespace {
 HWY_EXPORT(depthwise_rows);
@@ -365,20 +362,19 @@ Support supports(const Conv::Args& args, const Context&) {
                                                   : unsupported("filters of up to 128 taps");
 }
 
+/// Of rows that are one vector after another, elements at the edges are made one by one.
 Work work(const Conv::Args& args, const Context& context) {
   const conv_layer::Gathered g = conv_layer::forward(args);
-  if (conv_cpu::has_channel_vectors(g)) {
+  if (conv_cpu::has_channel_vectors(g))
     return conv_cpu::channel_vectors_facts(g, context.threads());
-  }
-  // Whole vectors of a row, of pixels that no tap of the padding reaches; the others one by one.
   const ConvAxis& axis = args.geometry.axis[2];
-  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  const std::int64_t whole = std::max<std::int64_t>(axis.out - 2 * axis.padding, 0) / lanes;
+  const std::int64_t lanes = conv_cpu::vector_lanes();
   const bool apart = axis.stride != 1 || args.x.strides[4] != 1;
-  return {.blocks = args.y.size() / std::max<std::int64_t>(axis.out, 1),
-          .steps = g.taps() * (apart ? axis.out : axis.out - whole * (lanes - 1)),
-          .threads = context.threads(),
-          .path = apart ? "apart" : ""};
+  const std::int64_t vectors =
+      apart ? 0 : std::max<std::int64_t>(axis.out - 2 * axis.padding, 0) / lanes;
+  return {.blocks = args.y.size() / axis.out,
+          .steps = g.taps() * (axis.out - vectors * (lanes - 1)),
+          .threads = context.threads()};
 }
 
 void run(const Conv::Args& args, Context& context) {

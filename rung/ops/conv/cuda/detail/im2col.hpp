@@ -66,22 +66,18 @@ inline LaunchShape product_grid(const Im2colProduct& p) {
           .shared_bytes = sizeof(Strips<float, S>)};
 }
 
-/// Facts of two launches per image, of which so many images follow one another.
-inline Work im2col_facts(const Conv::Args& args, std::int64_t in_a_row) {
+/// Facts of two launches per image. The matrix is written and read.
+inline Work im2col_facts(const Conv::Args& args, const Context&) {
   using S = Im2colTile;
-  if (args.y.empty()) return {.launches = 0};
-  const ConvGeometry& g = args.geometry;
-  const auto images = static_cast<double>(g.images);
-  const double tiles = static_cast<double>(ceil_div(g.results(), S::columns)) *
-                       static_cast<double>(ceil_div(g.filters, S::rows));
-  Work work = tile_facts(Conv::cost(args), {tiles, S::rows, S::columns, S::depth},
-                         static_cast<double>(args.terms()), 3, "");
-  // The matrix is written and read.
+  const auto images = static_cast<double>(args.geometry.images);
+  const LaunchExtent grid = product_grid(product_of_image(args, 0, nullptr)).grid;
+  Work work = tile_facts(Conv::cost(args),
+                         {static_cast<double>(grid.x * grid.y), S::rows, S::columns, S::depth},
+                         args.terms(), 3);
   work.bytes = work.bytes + 8 * images * static_cast<double>(matrix_size(args));
   work.operations = images * work.operations;
   work.launches = 2 * images;
-  work.rounds = static_cast<double>(in_a_row) * work.rounds;
-  work.steps = images * work.steps;
+  work.rounds = images * work.rounds;
   return work;
 }
 

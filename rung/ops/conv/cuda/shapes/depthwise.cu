@@ -309,33 +309,22 @@ Support conv_cuda::supports_depthwise(const Conv::Args& args, const Context&) {
 }
 
 Work conv_cuda::depthwise_facts(const Conv::Args& args, const Context& context) {
-  if (args.y.empty()) return {};
   const ConvGeometry& g = args.geometry;
-  const auto made = static_cast<double>(args.y.size());
   const auto taps = static_cast<double>(g.taps());
-  const std::int64_t columns = g.images * g.channels * g.axis[2].out;
   int stride = 1;
   const bool runs = with_runs(args, [&]<int Kernel, int Stride>() { stride = Stride; });
-  if (in_packs(args)) {
-    const auto lanes = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
-    const PackGrid grid = pack_grid(args, stride == 1 ? pack_pixels<1> : pack_pixels<2>, context);
-    const bool in_runs = runs && grid.chunks <= 0xffff;
-    const double blocks = in_runs ? static_cast<double>(grid.blocks * grid.chunks)
-                                  : static_cast<double>(grid_of(args.y.size() / lanes).grid.x);
-    const double steps = made * taps / (static_cast<double>(lanes) * threads * blocks);
-    return {.blocks = blocks,
-            .resident = 4,
-            .rounds = in_runs ? 1 + steps / taps : steps,
-            .steps = steps,
-            .path = in_runs ? "pack runs" : "packs"};
+  if (!in_packs(args)) {
+    const int pixels = !runs ? column_pixels : stride == 1 ? run_pixels<1> : run_pixels<2>;
+    const std::int64_t columns = g.images * g.channels * g.axis[2].out;
+    const std::int64_t count = columns * ceil_div(g.axis[1].out, std::int64_t{pixels});
+    return {.blocks = grid_of(count).grid.x, .resident = 4, .rounds = runs ? 1 : taps};
   }
-  const int pixels = !runs ? column_pixels : stride == 1 ? run_pixels<1> : run_pixels<2>;
-  const std::int64_t count = columns * ceil_div(g.axis[1].out, std::int64_t{pixels});
-  return {.blocks = grid_of(count).grid.x,
-          .resident = 4,
-          .rounds = runs ? 1 : taps,
-          .steps = pixels * taps,
-          .path = runs ? "runs" : ""};
+  const std::int64_t packs = args.y.size() * static_cast<std::int64_t>(size_of(args.x.dtype)) / 16;
+  const PackGrid grid = pack_grid(args, stride == 1 ? pack_pixels<1> : pack_pixels<2>, context);
+  const bool in_runs = runs && grid.chunks <= 0xffff;
+  const std::int64_t blocks = in_runs ? grid.blocks * grid.chunks : grid_of(packs).grid.x;
+  const double made = static_cast<double>(packs) / static_cast<double>(threads * blocks);
+  return {.blocks = blocks, .resident = 4, .rounds = in_runs ? 1 + made : made * taps};
 }
 
 void conv_cuda::run_depthwise(const Conv::Args& args, Context& context) {

@@ -318,32 +318,21 @@ Support conv_cuda::supports_small_channels(const Conv::Args& args, const Context
   return supported;
 }
 
+/// A block goes through tiles; its threads make items of each, one after another.
 Work conv_cuda::small_channels_facts(const Conv::Args& args, const Context& context) {
-  if (args.y.empty()) return {};
   const ConvGeometry& g = args.geometry;
   const Tile tile = tile_of(g, context);
-  const bool few = thread_filters(g) == 4;
-  constexpr std::int64_t products_of_round = 1024;  // in what a load takes
-  const int threads = threads_of(tile);
-  const std::int64_t bytes = weight_bytes(g) + image_bytes(g, tile) + (1 << 10);
-  constexpr std::int64_t of_sm = 227 << 10, registers_for = 704;  // bytes, threads
-  const std::int64_t blocks = blocks_of(tile, context);
-  // Of a block: tiles, and what its threads do one after another for each.
-  const std::int64_t turns = ceil_div(tile.tasks, larger(blocks, std::int64_t{1}));
-  const std::int64_t items = turns * ceil_div(items_of(tile), std::int64_t{threads});
-  const std::int64_t rows_of_taps = g.channels * g.axis[1].kernel * tile.phases;
+  const std::int64_t threads = threads_of(tile), blocks = blocks_of(tile, context);
+  const std::int64_t items = ceil_div(items_of(tile), threads);
   const std::int64_t products = thread_filters(g) * pixels * g.channels * g.taps();
-  return {
-      .operations = 2.0 * static_cast<double>(tile.tasks) * threads *
-                    static_cast<double>(ceil_div(items_of(tile), threads) * products),
-      .blocks = blocks,
-      .resident = clamped(smaller(of_sm / bytes, registers_for / threads), std::int64_t{1},
-                          std::int64_t{16}),
-      .rounds = turns + items * products / products_of_round,
-      .steps = items * (products / 32 + 4 * rows_of_taps + 12) + weight_bytes(g) / (4 * threads),
-      .path = args.y.strides[1] == 1 ? few ? "4 filters nhwc" : "nhwc"
-              : few                  ? "4 filters"
-                                     : ""};
+  const std::int64_t loads = products / 32 + 4 * g.channels * g.axis[1].kernel * tile.phases + 12;
+  return {.operations = 2.0 * static_cast<double>(tile.tasks * threads * items * products),
+          .blocks = blocks,
+          .resident = clamped(smaller((std::int64_t{227} << 10) /
+                                          (weight_bytes(g) + image_bytes(g, tile) + (1 << 10)),
+                                      704 / threads),
+                              std::int64_t{1}, std::int64_t{16}),
+          .rounds = ceil_div(tile.tasks, blocks) * items * loads + weight_bytes(g) / (4 * threads)};
 }
 
 void conv_cuda::run_small_channels(const Conv::Args& args, Context& context) {

@@ -204,24 +204,19 @@ std::int64_t images_at_once(const ConvGeometry& g) {
   return clamped(max_bytes / larger(bytes_of_image(g), std::int64_t{1}), std::int64_t{1}, g.images);
 }
 
+/// What is transformed is written and read.
 Work work(const Conv::Args& args, const Context&) {
-  if (args.y.empty()) return {};
   const ConvGeometry& g = args.geometry;
-  const std::int64_t at_once = images_at_once(g);
-  const std::int64_t turns = ceil_div(g.images, at_once);
-  const std::int64_t tiles = at_once * tiles_of_image(g);
-  Work work = tile_facts(
-      Conv::cost(args),
-      {static_cast<double>(places * ceil_div(tiles, S::columns) * ceil_div(g.filters, S::rows)),
-       S::rows, S::columns, S::depth},
-      static_cast<double>(g.channels), 3, "");
-  // What is transformed is written and read.
-  work.bytes = work.bytes + 8 * places * static_cast<double>(g.channels + g.filters) *
-                                static_cast<double>(g.images * tiles_of_image(g));
+  const std::int64_t at_once = images_at_once(g), tiles = at_once * tiles_of_image(g);
+  const std::int64_t blocks = places * ceil_div(tiles, S::columns) * ceil_div(g.filters, S::rows);
+  const auto turns = static_cast<double>(ceil_div(g.images, at_once));
+  Work work =
+      tile_facts(Conv::cost(args), {static_cast<double>(blocks), S::rows, S::columns, S::depth},
+                 g.channels, 3);
+  work.bytes = work.bytes + 2 * static_cast<double>(g.images * bytes_of_image(g));
   work.launches = 1 + 3 * turns;
-  work.operations = work.operations * static_cast<double>(turns);
-  work.rounds = work.rounds * static_cast<double>(turns);
-  work.steps = work.steps * static_cast<double>(turns);
+  work.operations = work.operations * turns;
+  work.rounds = work.rounds * turns;
   return work;
 }
 

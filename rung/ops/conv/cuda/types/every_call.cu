@@ -10,6 +10,7 @@
 // Limits   every valid call.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
+#include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 
 namespace rung {
 namespace {
@@ -59,14 +60,8 @@ void run(const Conv::Args& args, Context& context) {
 }
 
 Work work(const Conv::Args& args, const Context&) {
-  return {.blocks = smaller(ceil_div(args.y.size(), threads), max_blocks),
-          .resident = 8,
-          .rounds = args.terms(),
-          .steps = args.terms() + args.geometry.taps(),
-          .path = args.x.dtype == DType::f64       ? "f64"
-                  : size_of(args.x.dtype) == 2 ? "16-bit"
-                  : args.x.strides[1] == 1     ? "nhwc"
-                                               : ""};
+  return block_facts(smaller(ceil_div(args.y.size(), threads), max_blocks),
+                     args.terms() + args.geometry.taps());
 }
 
 const Rung<Conv> self{

@@ -8,6 +8,7 @@
 
 #include "rung/core/context.hpp"
 #include "rung/core/work.hpp"
+#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/shared/gathered.hpp"
 
 namespace rung::conv_cpu {
@@ -31,18 +32,31 @@ Work pixels_facts(const Gathered& g, int threads);
 struct Way {
   void (*layer_on)(const Gathered& g, Context& context, int threads);
   Work (*facts)(const Gathered& g, int threads);
-  std::string_view name, small;  // for 16 bits
+  std::string_view name;
 };
 const Way& fastest_way(const Gathered& g, const Context& context);
-/// Its facts, by its name instead of its path.
-inline Work way_facts(const Way& way, const Gathered& g, int threads) {
-  Work work = way.facts(g, threads);
-  work.path = size_of(g.dtype) == 2 ? way.small : way.name;
+/// Facts of a layer that is made in the fastest way, which is no path: ways differ in their facts.
+inline Work fastest_facts(const Gathered& g, const Context& context, int threads) {
+  Work work = fastest_way(g, context).facts(g, threads);
+  work.path = "";
   return work;
 }
 
 /// Vectors of f64 hold half as many elements.
 inline double wide_of(const Gathered& g) { return g.dtype == DType::f64 ? 2 : 1; }
+
+/// Elements of f32 in a vector.
+inline std::int64_t vector_lanes() { return cpu::isa() == cpu::Isa::avx512 ? 16 : 8; }
+
+/// Returns the facts of a kernel that makes so many multiply-adds per pixel, in whole tiles, and gathers or
+/// copies so many elements for them.
+inline Work pixel_facts(const Gathered& g, Amount products, Amount gathered, int threads) {
+  const auto pixels = static_cast<double>(g.groups * g.pixels());
+  return {.operations = 2 * pixels * wide_of(g) * products,
+          .blocks = pixels,
+          .steps = gathered,
+          .threads = threads};
+}
 
 /// Returns the bytes that a layer reads and writes.
 inline double bytes_of(const Gathered& g) {

@@ -10,7 +10,6 @@
 #include <type_traits>
 
 #include "rung/core/integer.hpp"
-#include "rung/cpu/isa.hpp"
 #include "rung/ops/conv/shared/gathered.hpp"
 #include "rung/ops/gemm/op/gemm.hpp"
 
@@ -46,25 +45,17 @@ inline bool reads_rows_in_place(const Gathered& g) {
          g.q <= max_channels_read && (g.dtype == DType::f32 || g.dtype == DType::f64);
 }
 
-/// Facts of the products: a column of pixels, or of filters where pixels are rows, is a vector.
+/// Facts of such a layer. Places that are copied fill whole strips.
 inline Work pointwise_facts(const Gathered& g, int threads) {
   constexpr std::int64_t strip = 32, rows_of_tile = 6;
-  const bool rows = pixels_are_rows(g), small = size_of(g.dtype) == 2;
-  const std::int64_t places = g.axis[2].places;
-  const bool in_place = reads_in_place(g) || reads_rows_in_place(g);
-  // Small types are widened, and narrowed, in strips of a row.
-  const auto pixels = static_cast<double>(g.groups * g.images *
-                                          (rows || in_place ? places : round_up(places, strip)));
+  const bool rows = pixels_are_rows(g), whole = rows || reads_in_place(g) || reads_rows_in_place(g);
+  const std::int64_t places = whole ? g.axis[2].places : round_up(g.axis[2].places, strip);
   const std::int64_t wide = rows ? round_up(g.m, strip) : std::max(rows_of_tile, g.m);
+  const auto pixels = static_cast<double>(g.groups * g.images * places);
   return {.operations = 2 * pixels * static_cast<double>(g.q * wide),
           .blocks = pixels,
           .steps = g.q + g.m,
-          .threads = threads,
-          .path = reads_in_place(g)        ? g.m == 1 ? "gemv" : "few rows"
-                  : reads_rows_in_place(g) ? "small"
-                  : small                  ? rows ? "16-bit nhwc" : "16-bit"
-                  : rows                   ? "nhwc"
-                                           : ""};
+          .threads = threads};
 }
 
 /// The rung of gemm to call, not what gemm would choose: its bits are the same for any number of

@@ -257,23 +257,22 @@ inline Work async_facts(std::span<const Gathered> layers, const Cost& cost, int 
   constexpr std::string_view paths[] = {"128x256", "64x256", "64x128", "64x64"};
   const TileShape& shape = async_shapes[index];
   double tiles = 0, terms = 0, filters = 0;
-  std::int64_t pixels = 0;
+  std::int64_t most = 0;
   for (const Gathered& g : layers) {
-    const auto own = static_cast<double>(ceil_div(g.pixels(), shape.columns));
-    tiles += own;
-    terms += own * static_cast<double>(packed_shape(g).terms);
+    const std::int64_t own = ceil_div(g.pixels(), shape.columns);
+    tiles += static_cast<double>(own);
+    terms += static_cast<double>(own * packed_shape(g).terms);
     filters += static_cast<double>(packed_bytes(g));
-    pixels = larger(pixels, g.pixels());
+    most = larger(most, own);
   }
-  if (tiles == 0) return {.launches = 2};
   const Gathered& g = layers.front();
-  const auto along = static_cast<double>(ceil_div(g.m, shape.rows) * g.groups);
-  Work work = tile_facts(cost, {tiles * along, shape.rows, shape.columns, shape.steps},
-                         terms / tiles, shape.blocks, paths[index]);
+  const std::int64_t along = ceil_div(g.m, shape.rows) * g.groups;
+  Work work =
+      tile_facts(cost, {tiles * static_cast<double>(along), shape.rows, shape.columns, shape.steps},
+                 terms / tiles, shape.blocks, paths[index]);
   work.bytes = work.bytes + 2 * filters;  // packed, and read
   work.launches = 2;
-  work.blocks = along * static_cast<double>(ceil_div(pixels, shape.columns)) *
-                static_cast<double>(layers.size());
+  work.blocks = along * most * static_cast<std::int64_t>(layers.size());
   return work;
 }
 

@@ -63,31 +63,26 @@ void map_result(gemm_cuda::TensorJob<T>& job) {
   }
 }
 
-/// conv's rung, for whoever has a layer that is not a call of conv's: conv_backward_data.
-/// `partial`: memory for im2col_partial_bytes(), or null: the context's workspace.
 /// Facts of a product of `outputs` elements in tiles that a block per SM takes one after another,
 /// `slices` works each; for each group once.
 inline Work persistent_facts(const Cost& cost, const gemm_cuda::TensorTile& tile,
-                             std::int64_t tiles, std::int64_t k_tiles, int depth, int slices,
-                             std::int64_t groups, double outputs, const Context& context) {
+                             std::int64_t tiles, std::int64_t k_tiles, std::int64_t depth,
+                             int slices, std::int64_t groups, std::int64_t outputs,
+                             const Context& context) {
   const std::int64_t of_slice = ceil_div(k_tiles, std::int64_t{slices});
-  const std::int64_t works = tiles * ceil_div(k_tiles, larger(of_slice, std::int64_t{1}));
+  const std::int64_t works = tiles * ceil_div(k_tiles, of_slice);
   const std::int64_t blocks = smaller<std::int64_t>(works, context.info().sms);
-  const auto of_block = static_cast<double>(ceil_div(works, larger(blocks, std::int64_t{1})));
-  const auto all = static_cast<double>(groups);
-  const double in_a_row = all * of_block * static_cast<double>(of_slice);
-  return {.bytes = cost.bytes + (slices > 1 ? 8 * slices * outputs * all : 0),
-          .operations = all * of_block * static_cast<double>(blocks * of_slice) * 2 * depth *
-                        tile.rows * tile.columns,
-          .launches = all * (slices > 1 ? 2 : 1),
-          .blocks = blocks,
-          .rounds = in_a_row,
-          .steps = all * of_block,
-          .path = tile.columns == 256   ? "256"
-                  : tile.columns == 128 ? "128"
-                                        : "64"};
+  const std::int64_t rounds = groups * ceil_div(works, blocks) * of_slice;
+  return {
+      .bytes = cost.bytes + (slices > 1 ? 8.0 * slices * static_cast<double>(outputs) : 0),
+      .operations = 2.0 * static_cast<double>(rounds * blocks * depth) * tile.rows * tile.columns,
+      .launches = groups * (slices > 1 ? 2 : 1),
+      .blocks = blocks,
+      .rounds = rounds};
 }
 
+/// conv's rung, for whoever has a layer that is not a call of conv's: conv_backward_data.
+/// `partial`: memory for im2col_partial_bytes(), or null: the context's workspace.
 Support supports_im2col_tma(const Conv::Args& args, const Context& context);
 /// Pixels of y need not be in one line, if it has neither bias nor activation, and contiguous
 /// channels; it is made in one slice then.

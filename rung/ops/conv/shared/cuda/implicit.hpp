@@ -42,21 +42,15 @@ void with_tile(const Gathered& g, F&& f) {
 }
 
 /// Facts of a layer in such tiles, whose phases have so many terms on average.
-inline Work implicit_facts(const Gathered& g, const Cost& cost, double terms) {
+inline Work implicit_facts(const Gathered& g, const Cost& cost, Amount terms) {
   const TileSize size = tile_size(g);
   const TermSlices slices = slices_of(g, size);
-  const std::size_t element = g.dtype == DType::f64 ? 8 : 4;
-  const bool nhwc = g.y_strides[1] == 1;
-  return tile_facts(cost,
-                    {tiles_of(g, size.rows, size.columns), size.rows, size.columns, size.depth,
-                     slices.count, sum_bytes(slices, element)},
-                    terms, 3,
-                    g.dtype == DType::f64   ? "f64"
-                    : size_of(g.dtype) == 2 ? nhwc ? "16-bit nhwc" : "16-bit"
-                    : size.rows == few_rows ? nhwc ? "few nhwc" : "few"
-                    : size.rows == 128      ? "large"
-                    : nhwc                  ? "nhwc"
-                                            : "");
+  return tile_facts(
+      cost,
+      {tiles_of(g, size.rows, size.columns), size.rows, size.columns, size.depth, slices.count,
+       sum_bytes(slices, g.dtype == DType::f64 ? 8 : 4)},
+      terms, 3,
+      size.rows == 128 ? "large" : tile_path(g.dtype, size.rows == few_rows, g.y_strides[1] == 1));
 }
 
 }  // namespace rung::conv_cuda::inline RUNG_TARGET

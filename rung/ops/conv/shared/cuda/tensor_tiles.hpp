@@ -83,12 +83,12 @@ inline TermSlices tensor_slices(const Gathered& g) {
   return slices_of(g, tiles_of(g, tile_filters, tile_pixels), tile_terms);
 }
 /// Facts of a layer in such tiles.
-inline Work tensor_facts(const Gathered& g, const Cost& cost, double terms) {
+inline Work tensor_facts(const Gathered& g, const Cost& cost, Amount terms) {
   const TermSlices slices = tensor_slices(g);
   return tile_facts(cost,
                     {tiles_of(g, tile_filters, tile_pixels), tile_filters, tile_pixels, tile_terms,
                      slices.count, sum_bytes(slices, 4)},
-                    terms, 2, g.y_strides[1] == 1 ? "" : "nchw");
+                    terms, 2);
 }
 template <class T>
 LaunchShape tensor_grid(const Gathered& g, const TermSlices& slices = {}) {

@@ -8,6 +8,7 @@
 #include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
 #include "rung/core/operator.hpp"
+#include "rung/device/device.hpp"
 
 namespace rung {
 
@@ -18,9 +19,9 @@ struct Tiling {
   double sums = 0;  // bytes of a slice's, which another launch adds
 };
 
-/// Returns the work of a product with so many terms per element, on average.
-inline Work tile_facts(const Cost& cost, const Tiling& t, double terms, int resident,
-                       std::string_view path) {
+/// Returns the facts of a product with so many terms per element, or on average.
+inline Work tile_facts(const Cost& cost, const Tiling& t, Amount terms, int resident,
+                       std::string_view path = "") {
   const auto slices = static_cast<double>(t.slices);
   const double strips = std::ceil(terms / slices / t.depth);
   return {.bytes = cost.bytes + 2 * slices * t.sums,
@@ -29,18 +30,28 @@ inline Work tile_facts(const Cost& cost, const Tiling& t, double terms, int resi
           .blocks = t.tiles * slices,
           .resident = resident,
           .rounds = strips,
-          .steps = strips,
           .path = path};
 }
 
-/// Returns the work of launches one after another, on as many blocks as the first.
-inline Work in_turn(const Work& before, const Work& next) {
-  Work both = next;
-  both.operations = before.operations + next.operations;
-  both.launches = before.launches + next.launches;
-  both.rounds = before.rounds + next.rounds;
-  both.steps = before.steps + next.steps;
-  return both;
+/// Returns the path of a kernel that holds an operand's tile by rows, or few of them.
+inline std::string_view tile_path(DType type, bool few, bool nhwc) {
+  if (type == DType::f64) return "f64";
+  if (size_of(type) == 2) return nhwc ? "16-bit nhwc" : "16-bit";
+  if (few) return nhwc ? "few nhwc" : "few";
+  return nhwc ? "nhwc" : "";
+}
+
+/// Returns the facts of blocks of 256 threads, each of which makes so many loads, one after another.
+inline Work block_facts(const LaunchExtent& grid, Amount loads) {
+  return {.blocks = grid.x * grid.y * grid.z, .resident = 8, .rounds = loads};
+}
+
+/// Returns the facts of one kernel's launches after another's, on blocks as many as the second's.
+inline Work in_turn(const Work& before, Work next) {
+  next.operations = before.operations + next.operations;
+  next.launches = before.launches + next.launches;
+  next.rounds = before.rounds + next.rounds;
+  return next;
 }
 
 }  // namespace rung

@@ -30,7 +30,6 @@ Support supports(const ConvBackwardData::Args& args, const Context&) {
 
 Work work(const ConvBackwardData::Args& args, const Context& context) {
   const conv_layer::Gathered g = conv_layer::transposed(args);
-  // Phases are much alike: the first stands for all.
   const auto phases = static_cast<double>(conv_layer::phases_of(g));
   const auto element = static_cast<std::int64_t>(size_of(g.dtype));
   Work work =

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "rung/core/integer.hpp"
-#include "rung/cpu/isa.hpp"
+#include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv/shared/cpu/pointwise.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 #include "rung/ops/conv_backward_filter/op/layer.hpp"
@@ -52,16 +52,8 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 Work work(const ConvBackwardFilter::Args& args, const Context& context) {
   constexpr std::int64_t rows_of_tile = 6;
   const Gathered g = layer(args);
-  const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
-  // One of them is rounded up to vectors, which gemm fills with zeros pixel by pixel; the other to
-  // a few rows. Images that are not one line are products of their own, added to the ones before.
-  const std::int64_t columns = round_up(g.q, lanes);
-  const auto pixels = static_cast<double>(g.groups * g.pixels());
-  return {.operations = 2 * pixels * static_cast<double>(std::max(g.m, rows_of_tile) * columns),
-          .blocks = pixels,
-          .steps = g.m + columns,
-          .threads = context.threads(),
-          .path = is_one_line(g) ? "" : "images"};
+  const std::int64_t columns = round_up(g.q, conv_cpu::vector_lanes());
+  return conv_cpu::pixel_facts(g, std::max(g.m, rows_of_tile) * columns, 0, context.threads());
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

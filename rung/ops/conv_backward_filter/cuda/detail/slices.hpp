@@ -138,21 +138,32 @@ inline std::int64_t tiles_of(const ConvBackwardFilter::Args& args, std::int64_t 
   return g.groups * ceil_div(g.group_filters(), rows) *
          ceil_div(g.group_channels() * g.taps(), columns);
 }
-/// Facts of a dw in tiles of rows x columns, of which `pixels` are multiplied, `depth` at a time;
-/// then slices are added.
-inline Work sliced_facts(const ConvBackwardFilter::Args& args, int rows, int columns, int depth,
-                         std::int64_t blocks, std::int64_t pixels, int resident,
-                         std::string_view path) {
-  const std::int64_t tiles = tiles_of(args, rows, columns);
-  if (tiles == 0) return {.launches = 2};
-  const auto sum = static_cast<double>(args.dw.dtype == DType::f64 ? 8 : 4);
-  return tile_facts(ConvBackwardFilter::cost(args),
-                    {static_cast<double>(tiles), rows, columns, depth,
-                     slices_of(args, tiles, blocks), sum * static_cast<double>(args.dw.size())},
-                    static_cast<double>(pixels), resident, path);
-}
 inline std::int64_t pixels_of(const ConvBackwardFilter::Args& args) {
   return args.geometry.images * args.geometry.results();
+}
+/// Facts of a dw in tiles of rows x columns, of which `pixels` are multiplied, `depth` at a time;
+/// then slices are added. These fill the GPU: a block's strips are its steps.
+inline Work sliced_facts(const ConvBackwardFilter::Args& args, int rows, int columns, int depth,
+                         std::int64_t blocks, std::int64_t pixels) {
+  const std::int64_t tiles = tiles_of(args, rows, columns);
+  const double sums =
+      (args.dw.dtype == DType::f64 ? 8.0 : 4.0) * static_cast<double>(args.dw.size());
+  Work work = tile_facts(
+      ConvBackwardFilter::cost(args),
+      {static_cast<double>(tiles), rows, columns, depth, slices_of(args, tiles, blocks), sums},
+      pixels, 1);
+  std::swap(work.rounds, work.steps);
+  return work;
+}
+/// Facts of a dw in so many parts and slices, whose threads take pixels so many at a time, with all
+/// taps in registers; then slices are added.
+inline Work register_facts(const ConvBackwardFilter::Args& args, std::int64_t parts,
+                           std::int64_t slices, std::int64_t threads) {
+  return {.bytes = ConvBackwardFilter::cost(args).bytes +
+                   8 * static_cast<double>(slices) * static_cast<double>(args.dw.size()),
+          .launches = 2,
+          .blocks = parts * slices,
+          .steps = ceil_div(pixels_of(args), slices * threads) * (args.geometry.taps() + 6)};
 }
 
 /// A call whose dw is made in so many tiles, with memory for its slices' sums.

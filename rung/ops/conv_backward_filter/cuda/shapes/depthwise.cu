@@ -118,25 +118,11 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, 1);
 }
 
-/// A block takes pixels 8 or 256 at a time, in registers with all taps.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
-  if (args.dw.empty()) return {.launches = 2};
   const bool innermost = channels_innermost(args);
   const std::int64_t tiles = tiles_of(args, innermost);
-  const std::int64_t slices = slices_of(args, tiles, small_blocks);
-  const std::int64_t in_a_row =
-      ceil_div(pixels_of(args), slices * (innermost ? warps : block_threads));
-  const bool large = args.geometry.axis[1].kernel == 5;
-  return {.bytes = ConvBackwardFilter::cost(args).bytes +
-                   8 * static_cast<double>(slices) * static_cast<double>(args.dw.size()),
-          .launches = 2,
-          .blocks = tiles * slices,
-          .resident = 4,
-          .rounds = in_a_row,
-          .steps = in_a_row * (args.geometry.taps() + 6),
-          .path = innermost ? large ? "5x5 nhwc" : "nhwc"
-                  : large   ? "5x5"
-                            : ""};
+  return register_facts(args, tiles, slices_of(args, tiles, small_blocks),
+                        innermost ? warps : block_threads);
 }
 
 template <class T, int Kernel, bool ChannelsInnermost>

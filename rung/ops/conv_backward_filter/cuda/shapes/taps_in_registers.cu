@@ -125,20 +125,8 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
 }
 
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
-  const ConvGeometry& g = args.geometry;
-  const std::int64_t pairs = larger(pairs_of(args), std::int64_t{1});
-  const std::int64_t slices = slices_of(args, pairs, enough_blocks);
-  const std::int64_t in_a_row = ceil_div(pixels_of(args), slices * block_threads);
-  // Lanes that load from far apart wait.
-  const bool far = args.x.strides[4] * g.axis[2].stride > 8 && g.axis[2].out > 1;
-  return {.bytes = ConvBackwardFilter::cost(args).bytes +
-                   8 * static_cast<double>(slices) * static_cast<double>(args.dw.size()),
-          .launches = 2,
-          .blocks = pairs * slices,
-          .resident = 4,
-          .rounds = in_a_row,
-          .steps = in_a_row * (g.taps() + 6),
-          .path = far ? "far" : ""};
+  const std::int64_t pairs = pairs_of(args);
+  return register_facts(args, pairs, slices_of(args, pairs, enough_blocks), block_threads);
 }
 
 void run(const ConvBackwardFilter::Args& args, Context& context) {

@@ -85,6 +85,9 @@ void with_flat_f32(const Elementwise::Args& args, const Use& use) {
   }
 }
 
+/// Facts of every kernel: its bytes, in one launch.
+inline Work memory_work(const Elementwise::Args&, const Context&) { return {}; }
+
 inline std::int64_t blocks_for(std::int64_t items, std::int64_t items_a_block) {
   return (items + items_a_block - 1) / items_a_block;
 }

@@ -168,23 +168,6 @@ std::int64_t blocks_of(std::int64_t packs) {
   return larger<std::int64_t>(blocks_for(packs, block_threads), 1);
 }
 
-Work work(const Elementwise::Args& args, const Context&) {
-  if (args.size() == 0) return {};
-  const Collapsed<4>& layout = args.layout;
-  bool across = false;  // z's rows, so that each element has a sector of its own
-  for (int i = 1; i <= args.arity(); ++i) {
-    const std::int64_t stride = layout.strides[i][layout.rank - 1];
-    across = across || (stride != 0 && stride != 1);
-  }
-  return {.blocks = blocks_of(gathering_of<4>(args).packs),
-          .resident = 2048 / block_threads,
-          .rounds = 2,
-          .steps = static_cast<double>(16 / size_of(args.z.dtype)),
-          .path = across                      ? "across"
-                  : size_of(args.z.dtype) < 4 ? "narrow"
-                                              : ""};
-}
-
 void run(const Elementwise::Args& args, Context& context) {
   with_call<float, double, f16, bf16>(
       args, [&]<class F, class T>([[maybe_unused]] const F& f, [[maybe_unused]] const T& tensors) {
@@ -210,7 +193,7 @@ const Rung<Elementwise> self{{.name = "gathered_packs",
                               .backend = device_backend,
                               .supports = supports,
                               .passes = {.loads = 1, .stores = 1},
-                              .work = work,
+                              .work = memory_work,
                               .run = run}};
 
 }  // namespace

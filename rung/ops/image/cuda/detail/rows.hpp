@@ -110,10 +110,6 @@ inline std::int64_t tile_blocks(const Image::Args& args, int tile_rows, int tile
   return ceil_div(row_elements(args), tile_width) * ceil_div(args.rows, tile_rows) *
          planes_of(args);
 }
-inline std::int64_t resident_tiles(std::int64_t shared_bytes) {
-  constexpr std::int64_t sm_bytes = 228 << 10, reserved = 1 << 10;
-  return smaller<std::int64_t>(8, sm_bytes / (shared_bytes + reserved));
-}
 
 /// Accepts calls for kernels whose blocks are tiles of `tile_rows` rows.
 inline Support supports_tiles(const Image::Args& args, int tile_rows) {

@@ -109,12 +109,10 @@ Support supports(const Pool::Args& args, const Context&) {
 }
 
 Work work(const Pool::Args& args, const Context&) {
-  const std::int64_t elements = elements_of(args);
-  const std::int64_t packs = args.taps() / elements;
+  const std::int64_t elements = elements_of(args), packs = args.taps() / elements;
   const int lanes = lanes_of(packs, elements);
-  const std::int64_t rounds = ceil_div(packs, (elements == 1 ? loads<1> : loads<2>)*lanes);
-  return pool_facts(ceil_div(args.y.size() * lanes, std::int64_t{threads}), rounds,
-                    rounds * (2 + elements), args.x.dtype, elements == 1 ? "" : "packs");
+  return pool_facts(ceil_div(args.y.size() * lanes, std::int64_t{threads}),
+                    ceil_div(packs, (elements == 1 ? loads<1> : loads<2>)*lanes));
 }
 
 void run(const Pool::Args& args, Context& context) {

@@ -100,7 +100,7 @@ Support supports(const Pool::Args& args, const Context&) {
 }
 
 Work work(const Pool::Args& args, const Context&) {
-  return pool_facts(blocks_of(args), args.rows.kernel, group * args.taps(), args.x.dtype);
+  return pool_facts(blocks_of(args), args.rows.kernel);
 }
 
 void run(const Pool::Args& args, Context& context) {

@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(threads)
 
 /// Returns whether channels form packs of 16 bytes.
 bool in_packs(const Pool::Args& args) {
-  const auto lanes = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  const std::int64_t lanes = pack_elements(args.x.dtype);
   bool whole =
       args.channels() % lanes == 0 && reinterpret_cast<std::uintptr_t>(args.x.data) % 16 == 0;
   for (const int axis : {0, 2, 3}) whole = whole && args.x.strides[axis] % lanes == 0;
@@ -110,14 +110,10 @@ Support supports(const Pool::Args& args, const Context&) {
 }
 
 Work work(const Pool::Args& args, const Context&) {
-  const bool wide = in_packs(args);
-  const auto pack = wide ? static_cast<std::int64_t>(16 / size_of(args.x.dtype)) : 1;
-  const std::int64_t packs = args.channels() / pack;
-  const std::int64_t lanes = lanes_of(packs);
-  const std::int64_t windows = args.images() * args.rows.out * args.columns.out;
-  const std::int64_t rounds = ceil_div(args.taps(), loads * (threads / lanes));
-  return pool_facts(windows * ceil_div(packs, lanes), 1 + rounds, rounds * (4 + pack), args.x.dtype,
-                    wide ? "packs" : "");
+  const std::int64_t pack = in_packs(args) ? pack_elements(args.x.dtype) : 1;
+  const std::int64_t packs = args.channels() / pack, lanes = lanes_of(packs);
+  return pool_facts(args.y.size() / args.channels() * ceil_div(packs, lanes),
+                    1 + ceil_div(args.taps(), loads * (threads / lanes)));
 }
 
 void run(const Pool::Args& args, Context& context) {

@@ -69,11 +69,9 @@ Support supports(const Pool::Args& args, const Context&) {
   return args.has_indices() ? unsupported("no indices") : supported;
 }
 
-/// A warp spends most on its window's indices and shuffles.
 Work work(const Pool::Args& args, const Context&) {
-  const std::int64_t blocks = ceil_div(args.y.size(), std::int64_t{warps});
-  const std::int64_t rounds = ceil_div(args.taps(), std::int64_t{warp_size});
-  return pool_facts(smaller(blocks, max_blocks), 1 + rounds, rounds, args.x.dtype);
+  return pool_facts(smaller(ceil_div(args.y.size(), std::int64_t{warps}), max_blocks),
+                    1 + ceil_div(args.taps(), std::int64_t{warp_size}));
 }
 
 void run(const Pool::Args& args, Context& context) {

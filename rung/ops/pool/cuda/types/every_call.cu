@@ -64,8 +64,7 @@ __global__ void __launch_bounds__(threads)
 }
 
 Work work(const Pool::Args& args, const Context&) {
-  return pool_facts(smaller(ceil_div(args.y.size(), threads), max_blocks), args.taps(), args.taps(),
-                    args.x.dtype, args.has_indices() ? "indices" : "");
+  return pool_facts(smaller(ceil_div(args.y.size(), threads), max_blocks), args.taps());
 }
 
 void run(const Pool::Args& args, Context& context) {

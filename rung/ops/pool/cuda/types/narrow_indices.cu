@@ -92,13 +92,8 @@ Support supports(const Pool::Args& args, const Context&) {
 }
 
 Work work(const Pool::Args& args, const Context&) {
-  const bool row_at_once = args.columns.kernel == 2 || args.columns.kernel == 3;
-  const std::int64_t steps = args.rows.kernel * ceil_div(args.columns.kernel, std::int64_t{batch});
-  return pool_facts(ceil_div(args.y.size(), std::int64_t{threads}), steps, args.taps(),
-                    args.x.dtype,
-                    args.has_indices() ? "indices"
-                    : row_at_once      ? "row at once"
-                                       : "");
+  return pool_facts(ceil_div(args.y.size(), std::int64_t{threads}),
+                    args.rows.kernel * ceil_div(args.columns.kernel, std::int64_t{batch}));
 }
 
 void run(const Pool::Args& args, Context& context) {

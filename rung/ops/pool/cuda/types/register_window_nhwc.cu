@@ -96,8 +96,7 @@ Support supports(const Pool::Args& args, const Context&) {
 
 Work work(const Pool::Args& args, const Context&) {
   const std::int64_t rows = args.rows.stride * (group - 1) + args.rows.kernel;
-  return pool_facts(ceil_div(threads_of(args), std::int64_t{threads}), 1,
-                    rows * args.columns.kernel, args.x.dtype);
+  return pool_facts(ceil_div(threads_of(args), std::int64_t{threads}), rows * args.columns.kernel);
 }
 
 void run(const Pool::Args& args, Context& context) {

@@ -75,7 +75,7 @@ Support supports(const Pool::Args& args, const Context&) {
   if (args.options.activation > Activation::relu) {
     return unsupported("of the activations relu only");
   }
-  const auto lanes = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
+  const std::int64_t lanes = pack_elements(args.x.dtype);
   const auto in_packs = [&](const ConstTensorRef& tensor) {
     bool whole = tensor.strides[1] == 1 && reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
     for (const int axis : {0, 2, 3}) whole = whole && tensor.strides[axis] % lanes == 0;
@@ -87,9 +87,8 @@ Support supports(const Pool::Args& args, const Context&) {
 }
 
 Work work(const Pool::Args& args, const Context&) {
-  const auto lanes = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
-  return pool_facts(ceil_div(args.y.size() / lanes, std::int64_t{threads}), args.taps(),
-                    args.taps() * (4 + lanes), args.x.dtype);
+  return pool_facts(ceil_div(args.y.size() / pack_elements(args.x.dtype), std::int64_t{threads}),
+                    args.taps());
 }
 
 void run(const Pool::Args& args, Context& context) {

@@ -64,7 +64,7 @@ Support supports(const PoolBackward::Args& args, const Context&) {
       larger(args.rows.stride, args.columns.stride) > 0x3fffffff) {
     return unsupported("images of up to 2^30 elements, strides as well");
   }
-  const auto lanes = static_cast<std::int64_t>(16 / size_of(args.dx.dtype));
+  const std::int64_t lanes = pack_elements(args.dx.dtype);
   const auto in_packs = [&](const ConstTensorRef& tensor) {
     bool whole = tensor.strides[1] == 1 && reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
     for (const int axis : {0, 2, 3}) whole = whole && tensor.strides[axis] % lanes == 0;
@@ -76,10 +76,8 @@ Support supports(const PoolBackward::Args& args, const Context&) {
 }
 
 Work work(const PoolBackward::Args& args, const Context&) {
-  const double windows = windows_over_one(args.rows) * windows_over_one(args.columns);
-  const auto lanes = static_cast<std::int64_t>(16 / size_of(args.dx.dtype));
-  return pool_facts(smaller(ceil_div(args.dx.size() / lanes, threads), max_blocks), windows,
-                    windows * static_cast<double>(2 + lanes), args.dx.dtype);
+  const std::int64_t packs = args.dx.size() / pack_elements(args.dx.dtype);
+  return pool_facts(smaller(ceil_div(packs, threads), max_blocks), windows_over_one(args));
 }
 
 void run(const PoolBackward::Args& args, Context& context) {

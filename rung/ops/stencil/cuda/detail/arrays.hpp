@@ -121,28 +121,19 @@ inline Cost traffic_of(const Stencil::Args& args, int launches) {
   return cost;
 }
 
-/// Work of a launch: `products` of the mask's taps, times the elements it computes.
-struct LaunchFacts {
-  std::int64_t blocks, threads, shared_bytes = 0;
-  double products;   // of all blocks
-  double rounds;     // of a block
-  double steps = 0;  // the same
-};
-/// Facts of so many equal launches. Edges that fold cost a division for every index.
-inline Work launches_work(const Stencil::Args& args, int launches, const LaunchFacts& one) {
-  constexpr std::int64_t sm_bytes = 228 << 10, reserved = 1 << 10, sm_threads = 2048;
+/// Returns the facts of so many equal launches, whose blocks make so many products and wait for so
+/// many loads. Edges that fold cost a division for every index.
+inline Work launches_work(const Stencil::Args& args, int launches, const LaunchExtent& grid,
+                          double products, double loads) {
   const bool folds = args.edge == StencilEdge::mirror || args.edge == StencilEdge::wrap;
+  const auto blocks = static_cast<double>(grid.x * grid.y * grid.z);
   return {.bytes = Stencil::cost(args).bytes * launches,
-          .operations = 2 * one.products * launches,
+          .operations = 2 * blocks * products * launches,
           .launches = launches,
-          .blocks = one.blocks,
-          .resident = larger<std::int64_t>(
-              smaller(sm_threads / one.threads, sm_bytes / (one.shared_bytes + reserved)), 1),
-          .rounds = one.rounds * launches,
-          .steps = one.steps * launches,
-          .path = args.x.dtype == DType::f64 ? "f64"
-                  : folds                    ? "folds"
-                                             : ""};
+          .blocks = blocks,
+          .resident = 8,
+          .rounds = loads * launches,
+          .path = folds ? "folds" : ""};
 }
 
 }  // namespace rung::stencil_cuda::inline RUNG_TARGET

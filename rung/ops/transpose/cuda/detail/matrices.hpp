@@ -3,9 +3,7 @@
 // given, how it is cut into launches, and the facts of a launch.
 #pragma once
 
-#include <bit>
 #include <cstdint>
-#include <string_view>
 
 #include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
@@ -185,20 +183,9 @@ inline bool rows_aligned(const Moves& m, const void* data, std::int64_t row, std
   return all;
 }
 
-/// Alignment of rows: aligned for the kernels, or not; `cut`: tiles do not begin at sectors of y.
-enum class Lie : unsigned char { even, askew, cut };
-
-/// A path for each element size and alignment of rows.
-inline std::string_view element_path(const Moves& m, Lie lie = Lie::even) {
-  constexpr std::string_view paths[3][5] = {
-      {"1", "2", "4", "8", "16"},
-      {"1 askew", "2 askew", "4 askew", "8 askew", "16 askew"},
-      {"1 cut", "2 cut", "4 cut", "8 cut", "16 cut"}};
-  return paths[static_cast<int>(lie)][std::countr_zero(static_cast<unsigned>(m.element_bytes))];
-}
-
-/// Facts of launch_tiles(). Tiles that hang over an edge move as much as if they were full.
-inline Work tiles_work(const Transpose::Args& args, const Tiling& tiling, Lie lie = Lie::even) {
+/// Returns the facts of launch_tiles(). Tiles that hang over an edge take as long as full ones: the bytes that
+/// they have room for count as operations.
+inline Work tiles_work(const Transpose::Args& args, const Tiling& tiling) {
   constexpr std::int64_t max_blocks = 0xffff, sm_bytes = 228 << 10, reserved = 1 << 10;
   const Moves& m = args.moves;
   const std::int64_t threads = tiling.block.x * tiling.block.y;
@@ -207,16 +194,13 @@ inline Work tiles_work(const Transpose::Args& args, const Tiling& tiling, Lie li
   const std::int64_t elements =
       smaller<std::int64_t>(tiling.rows, m.rows) * smaller<std::int64_t>(tiling.columns, m.columns);
   const auto shared_bytes = static_cast<std::int64_t>(tiling.shared_bytes) + reserved;
-  return {.bytes = 2.0 * static_cast<double>(tiles) * tiling.rows * tiling.columns *
-                   static_cast<double>(m.run * m.element_bytes),
+  return {.operations = 2.0 * static_cast<double>(tiles) * tiling.rows * tiling.columns *
+                        static_cast<double>(m.run * m.element_bytes),
           .launches =
               ceil_div(m.matrices(), max_blocks) * ceil_div(m.columns, max_blocks * tiling.columns),
           .blocks = tiles,
-          .resident = smaller<std::int64_t>(smaller<std::int64_t>(2048 / threads, 32),
-                                            sm_bytes / shared_bytes),
-          .rounds = 2 + ceil_div(elements, threads),
-          .steps = elements,
-          .path = element_path(m, lie)};
+          .resident = smaller(smaller(2048 / threads, std::int64_t{32}), sm_bytes / shared_bytes),
+          .rounds = 2 + ceil_div(elements, threads)};
 }
 
 }  // namespace rung::transpose_cuda::inline RUNG_TARGET

@@ -10,8 +10,8 @@
 //          of planes is odd.
 // Limits   up to 32 planes, dense: rows of x, or of y, that touch.
 #include <cstdint>
-#include <numeric>
 #include <type_traits>
+#include <utility>
 
 #include "rung/core/bounds.hpp"
 #include "rung/ops/transpose/cuda/detail/chunk.hpp"
@@ -208,19 +208,17 @@ Support supports(const Transpose::Args& args, const Context&) {
   return unsupported("takes up to 32 columns or rows, without gaps between them");
 }
 
-/// Neighboring lanes are as many registers apart as there are planes: so many ways of conflict.
 Work work(const Transpose::Args& args, const Context&) {
-  const Moves& m = args.moves;
+  const bool split = splits(args.moves);
+  const int planes = static_cast<int>(split ? args.moves.columns : args.moves.rows);
   Work work;
   with_words<1, 2, 4, 8, 16>(args, [&]<class T>() {
-    const bool split = splits(m);
-    const int planes = static_cast<int>(split ? m.columns : m.rows);
-    const int piece = piece_of<T>(planes);
-    work = tiles_work(args, {.rows = split ? piece : planes,
-                             .columns = split ? planes : piece,
-                             .block = threads,
-                             .shared_bytes = sizeof(Tile)});
-    work.steps = work.steps * std::gcd(planes, 32);
+    Tiling tiles{.rows = planes,
+                 .columns = piece_of<T>(planes),
+                 .block = threads,
+                 .shared_bytes = sizeof(Tile)};
+    if (split) std::swap(tiles.rows, tiles.columns);
+    work = tiles_work(args, tiles);
   });
   return work;
 }

@@ -193,16 +193,11 @@ Support supports(const Transpose::Args& args, const Context&) {
 }
 
 Work work(const Transpose::Args& args, const Context&) {
-  const Moves& m = args.moves;
-  if (m.empty()) return {};
-  const Cut cut = cut_of(m);
-  const std::int64_t blocks = cut.tiles() * m.matrices();
-  return {.bytes = 2 * blocks * cut.elements() * m.element_bytes,
+  const Cut cut = cut_of(args.moves);
+  const std::int64_t blocks = cut.tiles() * args.moves.matrices();
+  return {.operations = 2 * blocks * cut.elements() * args.moves.element_bytes,
           .blocks = blocks,
-          .resident = 2048 / threads,
-          .rounds = 2,
-          .steps = cut.elements(),
-          .path = element_path(m, is_short(m) ? Lie::cut : Lie::even)};
+          .resident = 2048 / threads};
 }
 
 void run(const Transpose::Args& args, Context& context) {

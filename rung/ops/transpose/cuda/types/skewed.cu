@@ -120,10 +120,8 @@ Tiling tiling_of(const Transpose::Args& args, const Context& context) {
 
 Work work(const Transpose::Args& args, const Context& context) {
   Work work;
-  with_words<4, 8, 16>(args, [&]<class T>() {
-    const Tiling tiles = tiling_of<T>(args, context);
-    work = tiles_work(args, tiles, tiles.shift != 0 ? Lie::cut : Lie::even);
-  });
+  with_words<4, 8, 16>(args,
+                       [&]<class T>() { work = tiles_work(args, tiling_of<T>(args, context)); });
   return work;
 }
 
