@@ -63,6 +63,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
   return {
       .blocks = smaller(ceil_div(args.dw.size(), threads / warp_size), max_blocks),
+      .resident = 8,
       .steps = ceil_div(args.geometry.images * args.geometry.results(), std::int64_t{warp_size})};
 }
 

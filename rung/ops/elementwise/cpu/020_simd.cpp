@@ -20,6 +20,7 @@
 #include "rung/cpu/load-inl.hpp"
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 int
 #include "rung/ops/elementwise/cpu/detail/activations-inl.hpp"
+#include "rung/ops/elementwise/cpu/detail/facts.hpp"
 #include "rung/ops/elementwise/cpu/detail/kernels.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -304,7 +305,9 @@ Support supports(const Elementwise::Args& args, const Context&) {
                      : unsupported("takes contiguous tensors of one order, without broadcasting");
 }
 
-Work work(const Elementwise::Args&, const Context&) { return {}; }
+Work work(const Elementwise::Args& args, const Context&) {
+  return {.operations = elementwise_cpu::operations_of(args)};
+}
 
 void run(const Elementwise::Args& args, Context&) {
   const auto in = [&](int i) {

@@ -10,6 +10,7 @@
 //          takes about as long.
 // Source   Intel, Optimization Reference Manual, "Non-temporal stores".
 #include "rung/cpu/team.hpp"
+#include "rung/ops/elementwise/cpu/detail/facts.hpp"
 #include "rung/ops/elementwise/cpu/detail/kernels.hpp"
 
 namespace rung {
@@ -22,26 +23,9 @@ struct Tuning {
 };
 constexpr Tuning tuning;
 
-/// Vector operations per element, roughly.
-double operations_per_element(ElementwiseFunction function) {
-  using enum ElementwiseFunction;
-  switch (function) {
-    case exp:
-    case sigmoid:
-    case tanh:
-    case silu:
-      return 6;
-    case gelu:
-      return 15;
-    default:
-      return 1;
-  }
-}
-
 int threads_worth(const Elementwise::Args& args, const Context& context) {
   const double bytes = Elementwise::cost(args).bytes / tuning.bytes_worth_a_team;
-  const double operations = operations_per_element(args.function) *
-                            static_cast<double>(args.size()) / tuning.operations_worth_a_team;
+  const double operations = elementwise_cpu::operations_of(args) / tuning.operations_worth_a_team;
   const double strided = args.flat() ? 1 : 1.5;
   return strided * std::max(bytes, operations) < 1 ? 1 : context.threads();
 }
@@ -52,7 +36,8 @@ bool worth_streaming(const Elementwise::Args& args) {
 }
 
 Work work(const Elementwise::Args& args, const Context& context) {
-  return {.threads = threads_worth(args, context)};
+  return {.operations = elementwise_cpu::operations_of(args),
+          .threads = threads_worth(args, context)};
 }
 
 void run(const Elementwise::Args& args, Context& context) {

@@ -97,6 +97,7 @@ Work work(const Image::Args& args, const Context&) {
   const ImageFilter filter = args.filter();
   const std::int64_t taps = filter == ImageFilter::sobel ? 3 : args.taps();
   return {.blocks = blocks_of(args),
+          .resident = 8,
           .steps = args.out_channels * taps * taps,
           .path = filter == ImageFilter::grey    ? "grey"
                   : filter == ImageFilter::sobel ? "sobel"

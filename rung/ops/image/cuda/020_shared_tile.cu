@@ -90,6 +90,7 @@ Work work(const Image::Args& args, const Context&) {
   const int loads =
       ceil_div(tile_rows + 2 * reach_of(args), warps) * ceil_div(pitch_of(args), lanes);
   return {.blocks = tile_blocks(args, tile_rows, tile_width),
+          .resident = 8,
           .steps = loads + tile_width / lanes * taps * taps,
           .path = args.filter() == ImageFilter::sobel ? "sobel" : ""};
 }

@@ -70,6 +70,7 @@ Support supports(const Image::Args& args, const Context&) {
 
 Work work(const Image::Args& args, const Context&) {
   return {.blocks = tile_blocks(args, block_rows, lanes),
+          .resident = 8,
           .steps = smaller<std::int64_t>(args.rows, thread_rows)};
 }
 

@@ -252,6 +252,7 @@ Work work(const Image::Args& args, const Context&) {
     const int down = ceil_div(tile.mid(), results * results * threads) * results;
     const int along = ceil_div(tile_rows * tile_width<T, group>, results * threads);
     return {.blocks = tile_blocks(args, tile_rows, tile_width<T, group>),
+            .resident = 8,
             .steps = loads + (down + along) * (results + 2 * args.radius)};
   });
 }

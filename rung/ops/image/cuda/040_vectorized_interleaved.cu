@@ -199,7 +199,9 @@ Work work(const Image::Args& args, const Context&) {
   return visit<std::uint8_t, float>(args.x.dtype, [&]<class T>() -> Work {
     const Lines<T> p = lines_of<T>(args);
     const LaunchExtent grid = grid_of(p);
-    return {.blocks = grid.x * grid.y, .steps = args.channels * ceil_div(p.lines.size(), grid.y)};
+    return {.blocks = grid.x * grid.y,
+            .resident = 8,
+            .steps = args.channels * ceil_div(p.lines.size(), grid.y)};
   });
 }
 

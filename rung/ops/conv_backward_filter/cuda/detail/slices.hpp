@@ -151,7 +151,7 @@ inline Work sliced_facts(const ConvBackwardFilter::Args& args, int rows, int col
   Work work = tile_facts(
       ConvBackwardFilter::cost(args),
       {static_cast<double>(tiles), rows, columns, depth, slices_of(args, tiles, blocks), sums},
-      pixels, 1);
+      pixels, 8);
   std::swap(work.rounds, work.steps);
   return work;
 }
@@ -163,6 +163,7 @@ inline Work register_facts(const ConvBackwardFilter::Args& args, std::int64_t pa
                    8 * static_cast<double>(slices) * static_cast<double>(args.dw.size()),
           .launches = 2,
           .blocks = parts * slices,
+          .resident = 8,
           .steps = ceil_div(pixels_of(args), slices * threads) * (args.geometry.taps() + 6)};
 }
 

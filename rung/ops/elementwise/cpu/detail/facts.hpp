@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// elementwise: operations of the vector kernels, for the choice among the CPU rungs and of the
+// number of threads.
+#pragma once
+
+#include "rung/ops/elementwise/op/elementwise.hpp"
+
+namespace rung::elementwise_cpu {
+
+/// Vector operations per element, roughly.
+inline double operations_per_element(ElementwiseFunction function) {
+  using enum ElementwiseFunction;
+  switch (function) {
+    case exp:
+    case sigmoid:
+    case tanh:
+    case silu:
+      return 6;
+    case gelu:
+      return 15;
+    default:
+      return 1;
+  }
+}
+
+inline double operations_of(const Elementwise::Args& args) {
+  return operations_per_element(args.function) * static_cast<double>(args.size());
+}
+
+}  // namespace rung::elementwise_cpu
