@@ -8,7 +8,7 @@
 
 namespace rung {
 
-/// Returns the facts of a kernel in blocks of 256 threads, each of which makes so many loads in turn.
+/// Returns the facts of blocks of 256 threads, each of which makes so many loads in turn.
 inline Work pool_facts(Amount blocks, Amount loads) {
   return {.blocks = blocks, .resident = 8, .rounds = loads, .steps = loads};
 }

@@ -362,7 +362,7 @@ Support supports(const Conv::Args& args, const Context&) {
                                                   : unsupported("filters of up to 128 taps");
 }
 
-/// Of rows that are one vector after another, elements at the edges are made one by one.
+/// In rows that are one vector after another, elements at the edges are computed one by one.
 Work work(const Conv::Args& args, const Context& context) {
   const conv_layer::Gathered g = conv_layer::forward(args);
   if (conv_cpu::has_channel_vectors(g))

@@ -48,8 +48,8 @@ inline double wide_of(const Gathered& g) { return g.dtype == DType::f64 ? 2 : 1;
 /// Elements of f32 in a vector.
 inline std::int64_t vector_lanes() { return cpu::isa() == cpu::Isa::avx512 ? 16 : 8; }
 
-/// Returns the facts of a kernel that makes so many multiply-adds per pixel, in whole tiles, and gathers or
-/// copies so many elements for them.
+/// Returns the facts of a kernel that makes so many multiply-adds per pixel, in whole tiles, and
+/// gathers or copies so many elements for them.
 inline Work pixel_facts(const Gathered& g, Amount products, Amount gathered, int threads) {
   const auto pixels = static_cast<double>(g.groups * g.pixels());
   return {.operations = 2 * pixels * wide_of(g) * products,

@@ -41,7 +41,7 @@ inline std::string_view tile_path(DType type, bool few, bool nhwc) {
   return nhwc ? "nhwc" : "";
 }
 
-/// Returns the facts of blocks of 256 threads, each of which makes so many loads, one after another.
+/// Returns the facts of blocks of 256 threads, each of which makes so many loads in turn.
 inline Work block_facts(const LaunchExtent& grid, Amount loads) {
   return {.blocks = grid.x * grid.y * grid.z, .resident = 8, .rounds = loads};
 }

@@ -183,8 +183,8 @@ inline bool rows_aligned(const Moves& m, const void* data, std::int64_t row, std
   return all;
 }
 
-/// Returns the facts of launch_tiles(). Tiles that hang over an edge take as long as full ones: the bytes that
-/// they have room for count as operations.
+/// Returns the facts of launch_tiles(). Tiles that hang over an edge take as long as full ones: the
+/// bytes that they have room for count as operations.
 inline Work tiles_work(const Transpose::Args& args, const Tiling& tiling) {
   constexpr std::int64_t max_blocks = 0xffff, sm_bytes = 228 << 10, reserved = 1 << 10;
   const Moves& m = args.moves;
