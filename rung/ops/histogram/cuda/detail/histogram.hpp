@@ -255,9 +255,11 @@ inline Work walk_work(const Histogram::Args& args, std::int64_t blocks, int thre
 /// and all elements may be of one bin: an addition counts as so many operations.
 inline Work global_work(const Histogram::Args& args, std::int64_t blocks, int threads) {
   constexpr std::int64_t few = 1 << 13, in_turn = 16;
+  constexpr std::int64_t short_queue = 1 << 17;  // if all of x is of one bin
   Work work = walk_work(args, blocks, threads, 0);
   work.operations = args.size() * in_turn;
-  work.path = !args.even() ? "edges" : args.bins() <= few ? "few" : "many";
+  const bool may_queue = args.bins() <= few || args.size() > short_queue;
+  work.path = !args.even() ? "edges" : may_queue ? "few" : "many";
   return work;
 }
 
