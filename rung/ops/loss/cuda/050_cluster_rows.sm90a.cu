@@ -236,15 +236,12 @@ Support supports(const Loss::Args& args, const Context& context) {
 Work work(const Loss::Args& args, const Context& context) {
   constexpr int resident = 3;
   const LossCluster cluster = cluster_of(args);
+  Work rows = block_work(args.count() * cluster.blocks, cluster_threads,
+                         2 + ceil_div(cluster.packs, cluster_threads),
+                         rows_are_whole_packs(args) ? "" : "cut");
+  rows.resident = resident;
   const std::int64_t blocks = std::int64_t{resident} * context.info().sms;
-  const std::int64_t packs = ceil_div(cluster.packs, cluster_threads);
-  return with_result(args, context,
-                     {.blocks = args.count() * cluster.blocks,
-                      .resident = resident,
-                      .rounds = 2 + packs,
-                      .steps = cluster_threads * (1 + packs),
-                      .path = rows_are_whole_packs(args) ? "" : "cut"},
-                     blocks / cluster.blocks * cluster.blocks);
+  return with_result(args, in_turns(blocks / cluster.blocks * cluster.blocks, rows));
 }
 
 void run(const Loss::Args& args, Context& context) {
