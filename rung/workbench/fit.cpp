@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -203,7 +204,7 @@ std::vector<FitProblem> cases_of(const AnyOperator& op, const std::vector<Survey
   return all;
 }
 
-/// Leaves out kernels that no row has timed: they came after the survey.
+/// Removes kernels that no row of a survey has timed: they are newer than the survey.
 void drop_unknown(std::vector<FitProblem>& cases) {
   std::set<std::string> timed;
   for (const FitProblem& one : cases) {
@@ -215,6 +216,17 @@ void drop_unknown(std::vector<FitProblem>& cases) {
     std::erase_if(one.candidates,
                   [&](const Candidate& candidate) { return !timed.contains(candidate.kernel); });
   }
+}
+
+std::vector<FitProblem> cases_of(const AnyOperator& op, const SurveyedRows& surveys,
+                                 const Context& context) {
+  std::vector<FitProblem> all;
+  for (const std::vector<SurveyRow>& rows : surveys) {
+    std::vector<FitProblem> cases = cases_of(op, rows, context);
+    drop_unknown(cases);
+    std::move(cases.begin(), cases.end(), std::back_inserter(all));
+  }
+  return all;
 }
 
 using Kernels = std::map<std::string, std::map<std::string, Rates>>;
@@ -341,10 +353,9 @@ Rates fit_rates(const std::vector<FitSample>& samples, const Rates& prior, doubl
   return best;
 }
 
-OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& rows,
-                         const std::vector<SurveyRow>& others, const Context& context) {
-  std::vector<FitProblem> cases = cases_of(op, rows, context);
-  drop_unknown(cases);
+OperatorFit fit_operator(const AnyOperator& op, const SurveyedRows& surveys,
+                         const SurveyedRows& others, const Context& context) {
+  const std::vector<FitProblem> cases = cases_of(op, surveys, context);
   OperatorFit fit;
   fit.op = op.name();
   fit.backend = context.backend();
@@ -372,8 +383,7 @@ OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& ro
   judge(fit.fitted, all, predicted(fit.kernels));
   judge(fit.before, all, [](const Candidate& one) { return one.estimate; });
   if (!others.empty()) {
-    std::vector<FitProblem> judged = cases_of(op, others, context);
-    drop_unknown(judged);
+    const std::vector<FitProblem> judged = cases_of(op, others, context);
     std::vector<const FitProblem*> own;
     own.reserve(judged.size());
     for (const FitProblem& one : judged) own.push_back(&one);

@@ -55,10 +55,13 @@ struct OperatorFit {
   ChoiceQuality before;    // by the estimates of this library
 };
 
+/// Rows of surveys, one list per file: a kernel that a file never times is newer than the file.
+using SurveyedRows = std::vector<std::vector<SurveyRow>>;
+
 /// `context` is of the surveyed machine, or a simulated GPU in its place. Rows to `judge` take no
 /// part in the fit; without any, each fifth of the rows is held out of a fit to the others.
-OperatorFit fit_operator(const AnyOperator& op, const std::vector<SurveyRow>& rows,
-                         const std::vector<SurveyRow>& judge, const Context& context);
+OperatorFit fit_operator(const AnyOperator& op, const SurveyedRows& surveys,
+                         const SurveyedRows& judge, const Context& context);
 
 /// The file results/MACHINE/rates/OPERATOR.json.
 std::string rates_json(const OperatorFit& fit, const SurveyResults& survey);

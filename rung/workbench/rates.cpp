@@ -74,33 +74,37 @@ void print_rates(const AnyOperator& op, const Context& context) {
       "docs/choice.md has the model.");
 }
 
-/// The rows of several surveys of one operator.
-SurveyResults read_surveys(std::string_view option, const std::vector<std::string>& paths,
-                           const AnyOperator& op) {
-  SurveyResults all;
+/// Reads surveys of one operator.
+std::vector<SurveyResults> read_surveys(std::string_view option,
+                                        const std::vector<std::string>& paths,
+                                        const AnyOperator& op) {
+  std::vector<SurveyResults> all;
   for (const std::string& path : paths) {
     SurveyResults one = survey_from_json(read_text_file(path));
     if (one.op != op.name()) {
       throw Error(ErrorCode::invalid_argument, fmt::format("{} {}: a survey of {}; accepted: of {}",
                                                            option, path, one.op, op.name()));
     }
-    if (all.rows.empty()) {
-      all = std::move(one);
-    } else {
-      all.rows.insert(all.rows.end(), one.rows.begin(), one.rows.end());
-    }
+    all.push_back(std::move(one));
   }
   return all;
 }
 
+SurveyedRows rows_of(const std::vector<SurveyResults>& surveys) {
+  SurveyedRows rows;
+  for (const SurveyResults& one : surveys) rows.push_back(one.rows);
+  return rows;
+}
+
 int fit_surveys(const Options& options) {
   const AnyOperator& op = known_operator(options.op);
-  const SurveyResults survey = read_surveys("--from", options.from, op);
-  const SurveyResults judge = read_surveys("--judge", options.judge, op);
+  const std::vector<SurveyResults> surveys = read_surveys("--from", options.from, op);
+  const SurveyResults& survey = surveys.front();
+  const SurveyedRows judge = rows_of(read_surveys("--judge", options.judge, op));
   // Facts of a kernel on a GPU are known without one.
   const bool absent = survey.backend == Backend::cuda && !available(Backend::cuda);
   const Context context = Context::on(absent ? Backend::simt : survey.backend, survey.threads);
-  const OperatorFit fit = fit_operator(op, survey.rows, judge.rows, context);
+  const OperatorFit fit = fit_operator(op, rows_of(surveys), judge, context);
   if (!options.fit.empty()) {
     if (survey.device.name.empty()) {
       throw Error(ErrorCode::invalid_argument,

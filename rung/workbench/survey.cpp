@@ -170,7 +170,7 @@ int run(const Options& options) {
   if (is_cut && survey.rows.empty()) InterruptGuard::end("no problem is timed");
   fmt::print("{}", survey_text(survey));
   if (!options.fit.empty() && !is_cut) {
-    const OperatorFit fit = fit_operator(op, survey.rows, {}, context);
+    const OperatorFit fit = fit_operator(op, {survey.rows}, {}, context);
     write_text_file(options.fit, rates_json(fit, survey));
     fmt::print("\n{}", fit_text(fit, worst_shown));
   }

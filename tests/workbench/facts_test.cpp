@@ -21,7 +21,8 @@ constexpr std::string_view known_to_be_off[] = {"transfer/pageable_copy", "trans
 /// Launches that zero memory of a context, before the first call that needs it alone.
 double launches_once(const Explained& counted) {
   return static_cast<double>(std::ranges::count_if(counted.kernels, [](const auto& kernel) {
-    return kernel.name.find("_zero") != std::string::npos;
+    const std::size_t at = kernel.name.find("_zero");
+    return at != std::string::npos && !kernel.name.substr(at).starts_with("_zeros");
   }));
 }
 

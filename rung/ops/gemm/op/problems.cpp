@@ -56,9 +56,9 @@ constexpr std::string_view survey_patterns[] = {
     "(e4m3|e5m2|i8) 1..4096x1..4096x1..4096(|,ta|,tb)(|,residual)",
     "e4m3 1..4096x1..4096x1..4096,tb(|,scaled)(|,b=e5m2)(|,out=f32|,out=f16)",
     // Decoding: few tokens by a layer's weights. Then prompts, and large products.
-    "(bf16*3|f16|f32) 1..64x(1024|4096|5120|8192|14336|28672)x(1024|4096|8192|14336)(|,tb*3)",
-    "(bf16*3|f16|f32*2|f64) 512..8192x1024..16384x512..8192(|,ta|,tb)",
-    "(f32 512..8192x1024..8192x512..8192,(tf32|split)|e4m3 512..8192x1024..16384x512..8192,tb)",
+    "(bf16*3|f16|f32) 1..64x64..32768x64..16384(|,tb*3)",
+    "(bf16*3|f16|f32*2|f64) 64..8192x64..16384x64..8192(|,ta|,tb)",
+    "(f32 64..8192x64..8192x64..8192,(tf32|split)|e4m3 64..8192x64..16384x64..8192,tb)",
 };
 const Survey<Gemm> survey{survey_patterns};
 
