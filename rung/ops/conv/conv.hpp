@@ -4,9 +4,9 @@
 //   y[n, k, o] = act(bias[k] + sum over channels c of k's group and taps t of
 //                    w[k, c, t] x[n, g C/G + c, o s - p + t d]),   g = k / (K/G)
 //
-// in one, two or three dimensions: o, t, s (stride), p (padding), d (dilation) have an entry per
-// axis of the image. It is a cross-correlation, as in all frameworks: the filter is not flipped.
-// Taps outside of the image count as zero.
+// in one, two or three dimensions: o, t, s (stride), p (padding) and d (dilation) have one entry
+// per axis of the image. It is a cross-correlation, as in all frameworks: the filter is not
+// flipped. Taps outside of the image count as zero.
 //
 // Shapes   x: N x C x W, N x C x H x W or N x C x D x H x W, extents of an image from 1 to
 //          2^31 - 1; w: K x C/G x its extents; y: N x K x its extents as convolved_extent() gives
@@ -68,7 +68,7 @@ RUNG_API void conv(Context& context, const ConstTensorRef& x, const ConstTensorR
                    const TensorRef& y, const ConvOptions& options = {}, Pick pick = best);
 
 /// Returns the number of positions of a filter along an axis of x: the extent of y. Throws
-/// Error(invalid_argument) where there is none.
+/// Error(invalid_argument) if there are none.
 RUNG_API std::int64_t convolved_extent(std::int64_t extent, std::int64_t kernel, int stride = 1,
                                        int padding = 0, int dilation = 1);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / naive
 //
-// Idea     the definition: loops over images, filters and pixels, and for each element of y over
-//          channels and taps. Seven loops for an image of two dimensions, and two for its depth.
+// Idea     Evaluates the definition: loops over images, filters and pixels, and for each element of
+//          y over channels and taps. Two image dimensions need seven loops, the depth axis adds
+//          two.
 // Changes  baseline.
-// Cost     two loads, a bounds check per axis and a dozen integer operations for each multiply-add;
-//          the sum is one chain of additions, which wait for each other.
-// Limits   every valid call; 1 to 2 % of the machine's peak.
+// Cost     Two loads, a bounds check per axis and a dozen integer operations per multiply-add; the
+//          additions of a sum form one dependency chain.
+// Limits   None; 1 to 2 % of the machine's peak.
 // Source   the definition.
 #include "rung/ops/conv/cpu/detail/textbook.hpp"
 

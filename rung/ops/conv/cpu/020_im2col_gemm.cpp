@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / im2col + GEMM
 //
-// Idea     x is unrolled into a matrix, a row per term - channel and tap - and a column per pixel
-//          of y; y of an image is then the product of w, as a matrix, and that one. The product is
-//          the textbook's, in loop order i k j: a row of y gathers multiples of rows of the matrix,
-//          which the compiler turns into vectors.
-// Changes  against naive: no bounds check and no index arithmetic in the loops that multiply.
-// Cost     kh kw times x is written to memory and read again; per multiply-add a load of the
-//          matrix, and a load and a store of y, from L1 or L2.
+// Idea     x is unrolled into a matrix with one row per term (a channel and a tap) and one column
+//          per pixel of y. y of an image is the product of w, as a matrix, and this matrix. The
+//          product is the textbook loop in order i k j: a row of y accumulates multiples of rows of
+//          the matrix, which the compiler vectorizes.
+// Changes  Against naive: the inner loops have no bounds checks and no index arithmetic.
+// Cost     The matrix, kh kw times the size of x, is written to memory and read again; each
+//          multiply-add loads an element of the matrix and loads and stores one of y, in L1 or L2.
 // Limits   f32, channels first with contiguous rows of y; one thread.
 // Source   K. Chellapilla, S. Puri & P. Simard, High performance convolutional neural networks for
 //          document processing, 2006.
@@ -18,7 +18,7 @@
 namespace rung {
 namespace {
 
-/// Writes a row of the matrix: one channel and tap of x, for all pixels of an image.
+/// Writes one row of the matrix: one channel and tap of x, for all pixels of an image.
 void unroll_term(const ConvGeometry& g, const View<const float, 5>& x, std::int64_t n,
                  std::int64_t c, const std::int64_t (&t)[3], float* to) {
   for (std::int64_t od = 0; od < g.axis[0].out; ++od) {
@@ -33,7 +33,7 @@ void unroll_term(const ConvGeometry& g, const View<const float, 5>& x, std::int6
   }
 }
 
-/// A term: a channel of a group, and a tap.
+/// Term of a sum: a channel of a group, and a tap.
 struct Term {
   std::int64_t c, t[3];
 };
@@ -47,8 +47,8 @@ Term term_of(const ConvGeometry& g, std::int64_t index) {
   return term;
 }
 
-/// Rows of the matrix that exist at a time: all, where they fit 16 MiB. Of larger ones the matrix
-/// would take kh kw times the memory of x.
+/// Returns the number of matrix rows that are unrolled at a time: all rows if they fit in 16 MiB. A
+/// larger matrix would take kh kw times the memory of x.
 std::int64_t rows_at_once(std::int64_t terms, std::int64_t pixels) {
   constexpr std::int64_t max_elements = 4 << 20;
   return std::clamp<std::int64_t>(max_elements / std::max<std::int64_t>(pixels, 1), 1,

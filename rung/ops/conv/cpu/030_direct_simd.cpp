@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / direct SIMD
 //
-// Idea     a matrix product that never sees its second matrix: of x, what 64 pixels need for some
-//          128 terms is gathered into L1 when it is needed, and all filters use it there; six
-//          filters by four vectors of pixels are summed in registers. With channels last the pixels
-//          are the rows, read in place, and panels hold packed weights.
-// Changes  against im2col_gemm: x is not written out kh kw times; sums stay in registers; every
-//          type, stride, group and layout.
-// Cost     24 multiply-adds per 4 loads and 6 broadcasts; x is gathered once per 512 filters. A
-//          panel that is not full works for nothing.
-// Limits   every valid call; one thread. Layers of one filter per group leave 5 of 6 rows empty.
+// Idea     A matrix product whose second matrix is never stored as a whole: the elements of x that
+//          64 pixels need for some 128 terms are gathered into L1, and all filters use them from
+//          L1; six filters by four vectors of pixels are summed in registers. With channels last
+//          the pixels are the rows, read in place, and panels hold packed weights.
+// Changes  Against im2col_gemm: no unrolled matrix of kh kw times x in memory; sums stay in
+//          registers; supports every type, stride, group count and layout.
+// Cost     24 multiply-adds per 4 loads and 6 broadcasts; x is gathered once per 512 filters. The
+//          unused columns of a partial panel are computed too.
+// Limits   None; one thread. Layers of one filter per group leave 5 of 6 rows empty.
 // Source   K. Chellapilla, S. Puri & P. Simard, High performance convolutional neural networks for
 //          document processing, 2006 (im2col); S. Chetlur et al., cuDNN, 2014 (its implicit form).
 #include "rung/cpu/foreach_target.hpp"
@@ -28,7 +28,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 namespace {
 
-/// c[i][j] (+)= sum over terms k of row[i][k] panel[k][j].
+/// Computes c[i][j] (+)= sum over terms k of row[i][k] panel[k][j].
 template <int Rows, int Vectors, class T>
 HWY_NOINLINE void sum_terms(const T* const* row, std::int64_t terms, const T* panel, T* c,
                             bool add) {
@@ -44,7 +44,7 @@ HWY_NOINLINE void sum_terms(const T* const* row, std::int64_t terms, const T* pa
   tile.store(c, columns);
 }
 
-/// Any number of rows, six at a time; row(i) is where row i begins.
+/// Multiplies any number of rows by a panel, six at a time; row(i) returns the start of row i.
 template <class T, class Row>
 void multiply(std::int64_t rows, int used, std::int64_t terms, const T* panel, T* c, bool add,
               const Row& row) {
@@ -58,12 +58,12 @@ void multiply(std::int64_t rows, int used, std::int64_t terms, const T* panel, T
   }
 }
 
-/// Terms of a panel: 32 KiB of them, which L1 holds beside the rows.
+/// Maximum number of terms of a panel: a panel of 32 KiB stays in L1 beside the rows.
 template <class T>
 constexpr std::int64_t max_chunk = 32768 / static_cast<std::int64_t>(panel_columns<T> * sizeof(T));
 
-/// Channels first. A panel is terms by pixels, gathered; rows are filters, whose weights are read
-/// in place if terms are contiguous there.
+/// Algorithm for channels first. A panel is terms by pixels, gathered; rows are filters, whose
+/// weights are read in place if a filter's terms are contiguous in w.
 template <class T, class In>
 class PixelColumns {
  public:
@@ -72,8 +72,8 @@ class PixelColumns {
         in_place_(std::is_same_v<T, In> && weights_contiguous(g)),
         chunk_(even_chunk(g.terms(), max_chunk<T>)),
         panels_(ceil_div(g.pixels(), std::int64_t{columns})) {
-    // All filters of a group share what is gathered, unless there are too few panels for the team.
-    constexpr std::int64_t max_filters = 512;  // whose sums stay in L2 beside the panel
+    // All filters of a group share a gathered panel, unless there are fewer panels than threads.
+    constexpr std::int64_t max_filters = 512;  // maximum whose sums stay in L2 beside the panel
     std::int64_t blocks = ceil_div(g.m, max_filters);
     const std::int64_t wanted = ceil_div(std::int64_t{threads} * 2, panels_ * g.groups);
     blocks = std::max(blocks, std::min(wanted, ceil_div(g.m, std::int64_t{tile_rows})));
@@ -120,7 +120,7 @@ class PixelColumns {
     return true;
   }
 
-  /// A panel of pixels from `pixel` on, and filters from `first` on.
+  /// Computes a panel of pixels from `pixel` on, for filters from `first` on.
   void make(std::int64_t group, std::int64_t pixel, std::int64_t first, const T* packed,
             T* panel) const {
     T* const sums = panel + chunk_ * columns;
@@ -128,7 +128,7 @@ class PixelColumns {
     Run runs[columns];
     const int count = static_cast<int>(std::min<std::int64_t>(columns, g_.pixels() - pixel));
     const int run_count = runs_of(g_, pixel, count, runs);
-    // The lanes beyond the pixels must be finite, although their sums are never read.
+    // Lanes beyond the last pixel must be finite, although their sums are never read.
     const int used = static_cast<int>(round_up(count, lanes_of<T>));
     if (used != count) {
       std::memset(panel, 0, static_cast<std::size_t>(chunk_ * columns) * sizeof(T));
@@ -155,12 +155,13 @@ class PixelColumns {
   bool in_place_;
   std::int64_t chunk_;
   std::int64_t panels_;
-  std::int64_t block_;  // filters
+  std::int64_t block_;  // filters per block
   std::int64_t blocks_;
 };
 
-/// Channels last. A panel is terms by 64 filters, packed once; rows are pixels, whose channels are
-/// contiguous in place. Where these are few or small, terms of 48 pixels are gathered first.
+/// Algorithm for channels last. A panel is terms by 64 filters, packed once; rows are pixels, whose
+/// channels are contiguous in place. If a group has few channels or the type is smaller than T, the
+/// terms of 48 pixels are gathered first.
 template <class T, class In>
 class ChannelColumns {
  public:
@@ -187,7 +188,7 @@ class ChannelColumns {
     const cpu::Range panels = team.share(g_.groups * blocks_);
     for (std::int64_t i = panels.begin; i < panels.end; ++i) pack(i, packed + i * panel);
     T* const rows = reinterpret_cast<T*>(own);
-    if (direct_) std::fill(rows, rows + chunk_, T{0});  // a tap in the padding
+    if (direct_) std::fill(rows, rows + chunk_, T{0});  // zeros, read by taps in the padding
     team.wait();
     const cpu::Range share = team.share(g_.groups * strips_ * blocks_);
     for (std::int64_t task = share.begin; task < share.end; ++task) {
@@ -200,14 +201,15 @@ class ChannelColumns {
  private:
   static constexpr int columns = panel_columns<T>;
   static constexpr std::int64_t strip = 48;  // pixels whose sums stay in L2 beside the panel
-  /// Fewer channels than this are gathered, for pointers would change too often.
+  /// Minimum number of channels for reading rows in place: with fewer, row pointers change too
+  /// often.
   static constexpr std::int64_t few_channels = 8;
 
   [[nodiscard]] std::int64_t rows_length() const {
     return round_up(direct_ ? chunk_ : strip * chunk_, 64);
   }
 
-  /// [tap][channel][filter], zeros beyond the last filter.
+  /// Packs panel `index` as [tap][channel][filter], with zeros beyond the last filter.
   void pack(std::int64_t index, T* to) const {
     const std::int64_t first = index % blocks_ * columns;
     const std::int64_t count = std::min<std::int64_t>(columns, g_.m - first);
@@ -225,7 +227,7 @@ class ChannelColumns {
     const In* image;
     std::int64_t o[3];
   };
-  /// The first channel that a tap of a pixel reads; null in the padding.
+  /// Returns the first channel that a tap of a pixel reads; null if the tap is in the padding.
   [[nodiscard]] const In* tap_of(const Pixel& pixel, const std::int64_t (&t)[3]) const {
     const In* at = pixel.image;
     for (int axis = 0; axis < 3; ++axis) {
@@ -236,7 +238,7 @@ class ChannelColumns {
     return at;
   }
 
-  /// 48 pixels from `first` on, and a panel of filters.
+  /// Computes 48 pixels from `first` on, for a panel of filters.
   void make(std::int64_t group, std::int64_t block, std::int64_t first, const T* panel, T* rows,
             T* sums) const {
     const std::int64_t count = std::min(strip, g_.pixels() - first);
@@ -284,7 +286,7 @@ class ChannelColumns {
     }
   }
 
-  /// Terms of a pixel, one tap after another.
+  /// Gathers terms [term, term + terms) of a pixel, one tap after another.
   void gather(const Pixel& pixel, std::int64_t term, std::int64_t terms, T* to) const {
     TermIndex at = term_at(g_, term, false);
     const bool lines = lines_ && inside_.begin <= pixel.o[2] && pixel.o[2] < inside_.end;
@@ -325,7 +327,7 @@ class ChannelColumns {
   std::int64_t chunk_;
   std::int64_t strips_;
   std::int64_t blocks_;
-  bool lines_;         // a row's taps are contiguous, channels of all of them
+  bool lines_;         // taps of a row, with all their channels, are contiguous
   cpu::Range inside_;  // pixels of a row whose taps are all within the image
 };
 
@@ -334,7 +336,7 @@ class ChannelColumns {
 void direct_simd(const Gathered& g, Context& context, int threads) {
   visit<float, double, f16, bf16>(g.dtype, [&]<class In>() {
     using T = Accumulator<In>;
-    // Filters that leave most of a panel empty, however large they are, are not packed.
+    // Packing is rejected if rounding up to whole panels would multiply the weights' memory.
     const auto packed = static_cast<double>(round_up(g.m, panel_columns<T>) * g.groups) *
                         static_cast<double>(g.terms());
     if (channels_are_columns(g) && fits_tensors(g, packed)) {

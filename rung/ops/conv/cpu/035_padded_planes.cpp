@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / padded planes
 //
-// Idea     a tap's pixels are the image itself, moved: once there is padding around a copy of it,
-//          no term needs to be gathered. A band of rows that L2 holds is copied for all channels,
-//          and six filters by four vectors of pixels are summed in registers from unaligned loads
-//          of that copy. With a stride of s the copy is s x s planes of every s-th place.
-// Changes  against direct_simd: x is copied once instead of once per tap; weights are packed six
-//          filters at a time, so that a tile reads one stream of them.
+// Idea     The pixels that a tap reads are the image itself, shifted: in a copy with padding around
+//          it, no term needs to be gathered. A band of rows that fits in L2 is copied for all
+//          channels, and six filters by four vectors of pixels are summed in registers from
+//          unaligned loads of the copy. With a stride of s the copy is s x s planes, each of every
+//          s-th position.
+// Changes  Against direct_simd: x is copied once instead of once per tap; weights are packed in
+//          groups of six filters, so that a tile reads one stream of weights.
 // Cost     24 multiply-adds per 4 loads, each of two cache lines, and 6 broadcasts. Pixels are
-//          counted through the rows of the copy, whose padding is multiplied for nothing: 2 of 58
-//          for 3 x 3 on 56 pixels, but 2 of 9 on 7.
-// Limits   a tap's rows must be in the copy: filters that span millions of places are left to
-//          direct_simd. One thread.
+//          numbered through the rows of the copy, whose padding columns are computed and discarded:
+//          2 of 58 for 3 x 3 on 56 pixels, but 2 of 9 on 7.
+// Limits   The copy must hold a tap's rows: layers whose filters span millions of positions are
+//          left to direct_simd. One thread.
 // Source   J. Zhang, F. Franchetti & T. Low, High performance zero-memory overhead direct
 //          convolutions, 2018.
 #include "rung/cpu/foreach_target.hpp"
@@ -33,7 +34,8 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 namespace {
 
-/// c[i][j] (+)= sum over planes q and taps t of weights[q][t][i] planes[q plane + offset[t] + j].
+/// Computes c[i][j] (+)= sum over planes q and taps t of weights[q][t][i] planes[q plane +
+/// offset[t] + j].
 template <int Rows, int Vectors, class T>
 HWY_NOINLINE void sum_planes(const T* weights, const T* planes, std::int64_t count,
                              std::int64_t plane, const std::int32_t* offset, int taps, T* c,
@@ -59,7 +61,7 @@ class PaddedPlanes {
         tiles_(ceil_div(g.m, std::int64_t{tile_rows})),
         planes_(g.q * g.axis[0].kernel),
         taps_(static_cast<int>(g.axis[1].kernel * g.axis[2].kernel)) {
-    // A band's planes are shared by all filters, unless there are too few bands for the team.
+    // All filters share a band's planes, unless there are fewer bands than threads.
     constexpr std::int64_t one = 1, max_block = 510;  // filters whose sums of a panel stay in L2
     const std::int64_t bands = std::max(one, g.groups * bands_.per_group());
     const std::int64_t wanted = threads > 1 ? ceil_div(std::int64_t{threads} * 2, bands) : 1;
@@ -72,7 +74,7 @@ class PaddedPlanes {
                (g.axis[2].kernel - 1) * std::abs(g.axis[2].between);
       tail_ = round_up(columns + reach_, 16) + 16;
     }
-    // The parts of some planes that a panel reads stay in L1 beside the weights.
+    // The range of planes that a panel reads stays in L1 beside the weights.
     constexpr std::int64_t l1_bytes = 24576;
     const std::int64_t read =
         std::min<std::int64_t>(in_place_ ? columns * taps_ : shape_.plane,
@@ -103,7 +105,7 @@ class PaddedPlanes {
     bands_.set_offsets(offsets);
     T* const sums = reinterpret_cast<T*>(offsets + round_up(std::int64_t{taps_}, 64));
     T* const planes = sums + block_ * columns;
-    // The last panel reads on behind the last plane.
+    // The last panel reads past the last plane.
     std::fill(planes + copied(), planes + copied() + columns, T{0});
     team.wait();
     const cpu::Range share = team.share(g_.groups * bands_.per_group() * blocks_);
@@ -128,7 +130,8 @@ class PaddedPlanes {
     shape.plane = g.x_strides[1];
     return shape;
   }
-  /// Elements of a thread's planes; in place, of the last panel's.
+  /// Returns the number of elements of a thread's planes; if planes are in place, of the last
+  /// panel's copy.
   [[nodiscard]] std::int64_t copied() const { return planes_ * (in_place_ ? tail_ : shape_.plane); }
 
   /// A band's pixels, as they follow each other in its planes, of a block of filters.
@@ -143,7 +146,7 @@ class PaddedPlanes {
       std::int64_t plane = shape_.plane;
       if constexpr (std::is_same_v<T, In>) {
         if (in_place_) from = image_at(band) + at;
-        // The part of a panel beyond the band may be beyond the tensor.
+        // The end of a panel, beyond the band, may be outside the tensor.
         if (in_place_ && count < columns) {
           for (std::int64_t q = 0; q < planes_; ++q, from += plane) {
             std::copy(from, from + count + reach_, planes + q * tail_);
@@ -178,7 +181,7 @@ class PaddedPlanes {
     return at;
   }
 
-  /// The pixels among `count` places from `at` on.
+  /// Stores those of `count` positions from `at` on that are pixels.
   void write(const Band& band, std::int64_t at, int count, std::int64_t first, std::int64_t filters,
              T* sums) const {
     Run runs[columns];
@@ -204,14 +207,14 @@ class PaddedPlanes {
   bool in_place_;
   PlaneBands<T, In> bands_;
   PlaneShape shape_;
-  std::int64_t reach_ = 0;  // from a pixel's first tap to its last, where planes are in place
-  std::int64_t tail_ = 0;   // of a channel's last panel, which is copied
+  std::int64_t reach_ = 0;  // from a pixel's first tap to its last, if planes are in place
+  std::int64_t tail_ = 0;   // elements of a channel's last panel, which is copied
   std::int64_t tiles_;
   std::int64_t block_ = 1;
   std::int64_t blocks_ = 1;
-  std::int64_t planes_;     // q and depth taps
-  std::int64_t chunk_ = 1;  // planes
-  int taps_;                // of a plane
+  std::int64_t planes_;     // q x depth taps
+  std::int64_t chunk_ = 1;  // planes per chunk
+  int taps_;                // taps per plane
 };
 
 }  // namespace
@@ -233,13 +236,13 @@ void planes_on(const Gathered& g, Context& context, int threads) {
   HWY_DYNAMIC_DISPATCH(padded_planes)(g, context, threads);
 }
 
-/// The image's own channels can be read as planes: no padding, no stride, contiguous rows with
-/// little between them, and no type to widen.
+/// Returns whether the image's own channels can be read as planes: no padding, no stride, rows
+/// contiguous with few elements between them, no conversion to a wider type.
 bool planes_in_place(const Gathered& g) {
   const conv_layer::SourceAxis& down = g.axis[1];
   if (size_of(g.dtype) == 2 || g.axis[0].kernel != 1 || g.x_strides[4] != 1) return false;
   if (down.step != 1 || g.axis[2].step != 1 || !all_inside(g)) return false;
-  // One row, or whole rows of the image, of which little is no pixel.
+  // One row, or whole rows of the image with few elements that are no pixels.
   const std::int64_t across = g.axis[2].places;
   if (down.places == 1 && down.kernel == 1) return true;
   return g.x_strides[3] == g.axis[2].extent && g.axis[2].extent <= across + across / 2 &&
@@ -250,7 +253,7 @@ Work planes_facts(const Gathered& g, int threads) {
   constexpr std::int64_t pages_at_once = 64, rows_of_tile = 6, vector = 16;
   const PlaneShape shape = plane_shape(g, 4, 1);
   const auto of_band = static_cast<double>(shape.rows * shape.columns);
-  // Places between the rows of a band are made, too.
+  // Positions between the rows of a band are computed, too.
   const auto made = static_cast<double>((shape.rows - 1) * shape.pitch + shape.columns);
   const std::int64_t rows = shape.phases[0] * shape.phases[1] * shape.height;
   const std::int64_t copied = rows * round_up(shape.pitch, vector) * g.q * g.axis[0].kernel;

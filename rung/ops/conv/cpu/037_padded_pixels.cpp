@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / padded pixels
 //
-// Idea     with channels last the taps of one row of a filter are contiguous, channels of all of
-//          them, once there is padding around a copy of x: a pixel's terms are a few runs, at
-//          offsets that all pixels share. Eight pixels by one to three vectors of filters, or six
-//          by four, are summed in registers over all terms in one go.
-// Changes  against padded_planes: pixels are rows, filters columns; x is copied in its own layout
-//          and y stored as it is summed. Against direct_simd: one call per tile instead of one per
-//          tap, and eight chains of additions where there are but 16 filters.
-// Cost     a load of weights per vector and a broadcast per pixel for each term; the copy, where
-//          there is padding or a small type to widen.
-// Limits   channels contiguous in x and y; filters that do not span millions of places. Filters
+// Idea     With channels last, the taps of a filter row, with all their channels, are contiguous in
+//          a copy of x with padding around it: a pixel's terms are a few runs, at offsets that all
+//          pixels share. Eight pixels by one to three vectors of filters, or six by four, are
+//          summed in registers over all terms in one pass.
+// Changes  Against padded_planes: pixels are rows, filters columns; x is copied in its own layout,
+//          and sums are stored to y directly. Against direct_simd: one call per tile instead of one
+//          per tap, and eight independent chains of additions with only 16 filters.
+// Cost     Per term, a load of weights per vector and a broadcast per pixel; the copy, if there is
+//          padding or a small type to widen.
+// Limits   Channels contiguous in x and y; filters that do not span millions of positions. Filters
 //          are rounded up to whole vectors. One thread.
 // Source   J. Zhang, F. Franchetti & T. Low, High performance zero-memory overhead direct
 //          convolutions, 2018.
@@ -30,15 +30,15 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 namespace {
 
-/// Terms that are contiguous: where they are from a pixel's first element, and their number.
+/// Contiguous terms: their offset from a pixel's first element, and their number.
 struct TermRun {
   std::int64_t offset;
   std::int64_t term;
 };
 
-/// Arguments of a tile: runs of terms, all `length` long, and their weights; the start of its sums;
-/// and their destination, rows of c or, if they are final, the pixels themselves from filter
-/// `first` on, with `last` elements in the last vector.
+/// Arguments of a tile: runs of terms, each `length` long, and their weights; the initial values of
+/// its sums; and their destination: rows of c or, for final sums, y's pixels from filter `first`
+/// on, with `last` elements in the last vector.
 template <class T>
 struct TileSums {
   const TermRun* run;
@@ -48,15 +48,15 @@ struct TileSums {
   const T* start;
   std::int64_t start_pitch;
   T* c;
-  T* const* to;  // or null
+  T* const* to;  // null: sums go to c
   std::int64_t first;
   int last;
 };
 
-/// c[i][j] = start[i start_pitch + j] + sum over terms of pixel[i][term] weights[term][j], a zero
-/// as +0: a product of the padding, which is a term or not by a band's rows, would turn a -0, to
-/// which a sum may underflow, into +0. Of pixels beyond the eighth, `apart` elements behind the
-/// first eight, no pointers are kept: there are no registers for them.
+/// Computes c[i][j] = start[i start_pitch + j] + sum over terms of pixel[i][term] weights[term][j].
+/// A zero sum becomes +0: a sum may underflow to -0, and products of the padding, whose number
+/// depends on a band's rows, would turn it into +0. Pixels beyond the eighth are addressed as
+/// `apart` elements after the first eight: registers do not suffice for their pointers.
 template <int Rows, int Vectors, class T>
 HWY_NOINLINE void sum_pixels(const T* const* pixel, std::int64_t apart, const TileSums<T>& sums) {
   constexpr int lanes = lanes_of<T>, pointers = std::min(Rows, 8);
@@ -88,8 +88,8 @@ HWY_NOINLINE void sum_pixels(const T* const* pixel, std::int64_t apart, const Ti
   }
 }
 
-/// Pixels of a tile of so many vectors: as many as leave registers for weights; and twice as many
-/// of one vector, if there are 32.
+/// Returns the number of pixels of a tile of so many vectors: the most that leave registers for
+/// weights. With 32 registers, tiles of one vector take twice as many.
 constexpr int rows_of(int vectors) { return vectors == tile_vectors ? 6 : 8; }
 
 template <class T, class In>
@@ -106,7 +106,7 @@ class PaddedPixels {
     chunk_ = std::max<std::int64_t>(
         1, panel_bytes / std::max<std::int64_t>(
                              1, length_ * block_ * lanes * static_cast<std::int64_t>(sizeof(T))));
-    // A band's copy is shared by all filters, unless there are too few bands for the team.
+    // All filters share a band's copy, unless there are fewer than two bands per thread.
     splits_ = threads > 1 && g.groups * bands_.per_group() < 2 * threads ? blocks_ : 1;
   }
 
@@ -128,7 +128,7 @@ class PaddedPixels {
     T* const sums = reinterpret_cast<T*>(runs + round_up(this->runs(), 64));
     T* const copied = sums + strip * block_ * lanes;
     team.wait();
-    // Groups of an image follow each other: their lines are shared.
+    // Groups of an image are consecutive: they share its cache lines.
     const std::int64_t within = bands_.per_image();
     const cpu::Range share = team.share(g_.groups * bands_.per_group() * splits_);
     std::int64_t last = -1;
@@ -145,33 +145,33 @@ class PaddedPixels {
 
  private:
   static constexpr int lanes = lanes_of<T>;
-  static constexpr std::int64_t strip = 48;  // pixels whose sums stay in L1
+  static constexpr std::int64_t strip = 48;  // pixels per strip, whose sums stay in L1
 
   [[nodiscard]] std::int64_t runs() const {
     return g_.q == 0 ? 0 : g_.axis[0].kernel * g_.axis[1].kernel * runs_across_;
   }
-  /// Weights of block `block` of a group, and behind the terms the biases: a block before the last
-  /// has block_ vectors.
+  /// Returns the offset of the weights of block `block` of a group; the biases follow the terms.
+  /// All blocks but the last have block_ vectors.
   [[nodiscard]] std::int64_t panel_of(std::int64_t group, std::int64_t block) const {
     return (group * vectors_ + block * block_) * (g_.terms() + 1) * lanes;
   }
   [[nodiscard]] int vectors_of(std::int64_t block) const {
     return static_cast<int>(std::min(block_, vectors_ - block * block_));
   }
-  /// Returns whether tiles write y: no epilogue follows a sum.
+  /// Returns whether tiles store to y directly: no conversion and no activation follows.
   [[nodiscard]] bool stores_sums() const {
     return std::is_same_v<T, In> && g_.activation == Activation::none;
   }
 
-  /// [term][filter], terms in the order that the runs have, zeros beyond the last filter; then the
-  /// biases.
+  /// Packs weights as [term][filter], terms in the order of the runs, with zeros beyond the last
+  /// filter; then the biases.
   void pack(std::int64_t group, std::int64_t block, T* to) const {
     const std::int64_t first = block * block_ * lanes;
     const std::int64_t pitch = std::int64_t{vectors_of(block)} * lanes;
     const std::int64_t count = std::min(pitch, g_.m - first);
     std::fill(to, to + (count < pitch ? g_.terms() * pitch : 0), T{0});
     const In* from = static_cast<const In*>(g_.w) + group * g_.w_group + first * g_.w_strides[0];
-    // Terms whose weights follow each other in the filter too are one matrix.
+    // Terms whose weights are contiguous in the filter too are transposed as one matrix.
     std::int64_t line = g_.q;
     bool in_line = g_.w_strides[1] == 1;
     for (int axis = 2; axis >= 0; --axis) {
@@ -195,7 +195,7 @@ class PaddedPixels {
     }
   }
 
-  /// Pixels of a band that follow each other.
+  /// Consecutive pixels of a band.
   struct Strip {
     int count;
     const T* from[strip];
@@ -203,7 +203,7 @@ class PaddedPixels {
     std::int32_t row[strip];
   };
 
-  /// A band, 48 pixels at a time, of some blocks of filters.
+  /// Computes a band, 48 pixels at a time, for some blocks of filters.
   void make(const Band& band, cpu::Range blocks, const T* packed, const T* x, TermRun* runs,
             T* sums) const {
     In* const y = static_cast<In*>(g_.y) + band.group * g_.m * g_.y_strides[1] +
@@ -236,7 +236,8 @@ class PaddedPixels {
     }
   }
 
-  /// A strip by a block of filters from `first` on, chunk after chunk of runs that L1 holds.
+  /// Computes a strip for a block of filters from `first` on, one chunk of runs that L1 holds at a
+  /// time.
   template <int Vectors>
   void multiply(const Band& band, const Strip& part, std::int64_t first, const T* panel,
                 TermRun* runs, T* sums) const {
@@ -297,7 +298,7 @@ class PaddedPixels {
     }
   }
 
-  /// Returns whether the eight pixels from i + 8 on are as far apart as the eight from i on.
+  /// Returns whether pixels i + 8 to i + 15 are each `apart` elements after pixels i to i + 7.
   static bool is_twice(const Strip& part, int i, std::int64_t apart) {
     if (part.count - i < 16) return false;
     if (part.row[i] == part.row[i + 15]) return true;
@@ -306,7 +307,7 @@ class PaddedPixels {
     return same;
   }
 
-  /// Runs under the taps of some rows of a band, kept until other rows have others.
+  /// Runs under the taps of some rows of a band, cached until a row has other taps.
   struct MetTaps {
     TermRun* runs;
     const TermRun* end;
@@ -326,8 +327,8 @@ class PaddedPixels {
     return set_runs({0, g_.axis[0].kernel}, {0, g_.axis[1].kernel}, to);
   }
 
-  /// Taps, in the order of memory, of places [first, last] of an axis that are within the image for
-  /// one of them at least.
+  /// Returns the taps, in the order of memory, that are within the image for at least one of the
+  /// positions [first, last] of an axis.
   static cpu::Range taps_of(const SourceAxis& axis, std::int64_t first, std::int64_t last) {
     const std::int64_t between = std::abs(axis.between), origin = axis.start + first_tap(axis);
     const std::int64_t begin =
@@ -337,7 +338,7 @@ class PaddedPixels {
     return {std::min(begin, end), end};
   }
 
-  /// The runs of these taps of the depth and of rows, in the order of memory.
+  /// Writes the runs of these depth taps and row taps, in the order of memory.
   TermRun* set_runs(cpu::Range deep, cpu::Range down, TermRun* to) const {
     for (std::int64_t t0 = deep.begin; t0 < deep.end && g_.q != 0; ++t0) {
       for (std::int64_t t1 = down.begin; t1 < down.end; ++t1) {
@@ -362,11 +363,11 @@ class PaddedPixels {
   const Gathered& g_;
   PixelBands<T, In> bands_;
   std::int64_t runs_across_;
-  std::int64_t length_;   // of a run
-  std::int64_t vectors_;  // of a group
-  std::int64_t block_;    // vectors
+  std::int64_t length_;   // elements per run
+  std::int64_t vectors_;  // vectors per group
+  std::int64_t block_;    // vectors per block
   std::int64_t blocks_;
-  std::int64_t chunk_;  // runs
+  std::int64_t chunk_;  // runs per chunk
   std::int64_t splits_;
 };
 
@@ -389,7 +390,8 @@ void pixels_on(const Gathered& g, Context& context, int threads) {
   HWY_DYNAMIC_DISPATCH(padded_pixels)(g, context, threads);
 }
 
-/// Every tap begins a run of multiply-adds, worth some elements that are copied.
+/// Returns the facts of a layer. Each tap starts a run, whose overhead counts as some copied
+/// elements.
 Work pixels_facts(const Gathered& g, int threads) {
   const std::int64_t lanes = vector_lanes(), vectors = ceil_div(g.m, lanes);
   const bool in_place = size_of(g.dtype) != 2 && all_inside(g);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / threads
 //
-// Idea     panels of pixels or bands of rows, and where there are few of them blocks of filters,
-//          are shared among the threads: none depends on another.
-// Changes  against padded_pixels: all cores. Weights that have to be packed are packed together
-//          first. Of gathering, planes and rows of pixels, the one that costs least.
+// Idea     Panels of pixels or bands of rows, and if these are few also blocks of filters, are
+//          divided among the threads: they are independent.
+// Changes  Against padded_pixels: all cores. All threads pack the weights first, if they need
+//          packing. The fastest of direct_simd, padded_planes and padded_pixels by predicted time
+//          is used.
 // Cost     as direct_simd, padded_planes or padded_pixels.
-// Limits   every valid call. Small ones are left to one thread.
+// Limits   None. Small layers run on one thread.
 #include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/shared/cpu/bands.hpp"
 #include "rung/ops/conv/shared/cpu/call.hpp"

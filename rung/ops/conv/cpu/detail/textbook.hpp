@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What conv's portable rungs share: the epilogue of one element.
+// The epilogue of one element, shared by conv's portable rungs.
 #pragma once
 
 #include <cmath>
@@ -17,9 +17,9 @@ T apply(Activation activation, T x) {
     case Activation::none:
       return x;
     case Activation::relu:
-      return x < T{0} ? T{0} : x;  // in this order a NaN stays one
+      return x < T{0} ? T{0} : x;  // a NaN stays NaN in this order
     case Activation::gelu:
-      if (x < -40) return 0;  // under any type's range; -infinity * 0 would be NaN
+      if (x < -40) return 0;  // underflows in any type; -infinity * 0 would be NaN
       return x * std::erfc(-x / std::numbers::sqrt2_v<T>) / 2;
     case Activation::sigmoid:
       return 1 / (1 + std::exp(-x));
@@ -29,7 +29,7 @@ T apply(Activation activation, T x) {
   return x;
 }
 
-/// One element of y: bias, activation, conversion.
+/// Returns one element of y: bias, activation, conversion.
 template <class T>
 T finish(const Conv::Args& args, std::int64_t filter, Accumulator<T> sum) {
   if (args.has_bias()) {

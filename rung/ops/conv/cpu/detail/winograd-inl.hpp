@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of Winograd's minimal filtering F(M x M, 3 x 3): a tile of M x M pixels of y is computed
-// from a tile of (M + 2) x (M + 2) of x by as many multiplications, instead of 9 M M:
+// Winograd's minimal filtering F(M x M, 3 x 3): a tile of M x M pixels of y is computed from a tile
+// of (M + 2) x (M + 2) of x by (M + 2)^2 multiplications instead of 9 M M:
 //
 //   Y = A^T ((G g G^T) . (B^T d B)) A          . elementwise, summed over channels
 //
-// A rung has the transforms G, B and A of one dimension, and the sums over channels: a matrix
-// product, filters by tiles, for each of the (M + 2)^2 places of a transformed tile.
+// A rung provides the one-dimensional transforms G, B and A, and the sums over channels: a matrix
+// product, filters by tiles, for each of the (M + 2)^2 positions of a transformed tile.
 #if defined(RUNG_OPS_CONV_CPU_WINOGRAD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_CONV_CPU_WINOGRAD_INL_HPP_
 #undef RUNG_OPS_CONV_CPU_WINOGRAD_INL_HPP_
@@ -24,7 +24,7 @@ namespace rung::conv_cpu::HWY_NAMESPACE {
 using WinogradTag = hn::ScalableTag<float>;
 using WinogradVector = hn::Vec<WinogradTag>;
 
-/// c[i][j] (+)= sum over channels q of filters[q][i] tiles[q][j], of one place.
+/// Computes c[i][j] (+)= sum over channels q of filters[q][i] tiles[q][j], at one position.
 template <int Rows, int Vectors>
 HWY_NOINLINE void sum_channels(const float* filters, std::int64_t channels, const float* tiles,
                                float* c, bool add) {
@@ -37,13 +37,13 @@ HWY_NOINLINE void sum_channels(const float* filters, std::int64_t channels, cons
   tile.store(c, columns);
 }
 
-/// The tiles of a layer of 3 x 3 filters, stride and dilation 1, f32, of images of two dimensions,
-/// and their transforms. Transform has `pixels`, M, and functions of vectors of tiles: filter(),
+/// Tiles of a layer of 3 x 3 filters, stride and dilation 1, f32, of images of two dimensions, and
+/// their transforms. Transform has `pixels`, M, and functions on vectors of tiles: filter(),
 /// input(), output(), load() and store().
 ///
-/// A panel is 64 tiles, of any rows and images: all its vectors are full. Its transformed tiles and
-/// sums are read with strides from place to place. A line more than their size keeps these strides
-/// off powers of two, with which 36 positions would share one set of L1 and of L2.
+/// A panel is 64 tiles, of any rows and images, so that its vectors are full. The stride from
+/// position to position of its transformed tiles and sums is padded by one cache line: with powers
+/// of two, 36 positions would share one set of L1 and of L2.
 template <class Transform>
 class WinogradTiles {
  public:
@@ -69,14 +69,14 @@ class WinogradTiles {
   static constexpr int lanes = lanes_of<float>;
   static constexpr int columns = panel_columns<float>;
   static constexpr std::int64_t a_line = 16;
-  /// A multiple of a tile's rows whose sums, for all places of a transformed tile, stay in L2.
+  /// A multiple of a tile's rows whose sums, for all positions of a transformed tile, stay in L2.
   static constexpr std::int64_t filters_a_time = 524288 / 4 / (area * columns * 6) * 6;
   static constexpr std::int64_t sum_place = filters_a_time * columns + a_line;
-  /// Channels of a position that L1 holds beside the weights.
+  /// Channels of one position that L1 holds beside the weights.
   static constexpr std::int64_t channels_a_time = 32768 / 4 / columns;
   static constexpr int line_length = columns * pixels;
 
-  /// A panel of tiles as runs, which are neighbors in one row of tiles of one image.
+  /// Part of a panel: tiles that are neighbors in one row of tiles of one image.
   struct TileRun {
     std::int64_t n, down, across;
     int column, count;
@@ -107,7 +107,7 @@ class WinogradTiles {
     return panel;
   }
 
-  /// Six filters from `first` on, or fewer: [group][place][six][channel][filter].
+  /// Transforms up to six filters from `first` on: [group][place][six][channel][filter].
   HWY_NOINLINE void transform_filters(std::int64_t group, std::int64_t first,
                                       float* filters) const {
     const std::int64_t rows = std::min<std::int64_t>(tile_rows, layer.m - first);
@@ -149,14 +149,15 @@ class WinogradTiles {
     }
   }
 
-  /// Rows of a panel's tiles: of each tile the first M elements of a row in `first`, the two that
-  /// follow in `next`. What no tile has must be numbers: of the last vector, and of `next`.
+  /// Rows of a panel's tiles: `first` has the first M elements of each tile in a row, `next` the
+  /// two that follow. Elements that belong to no tile must be finite: in the last vector, and in
+  /// `next`.
   struct Lines {
     alignas(64) float first[size][line_length];
     alignas(64) float next[size][line_length];
   };
 
-  /// tiles[place][channel][column]
+  /// Transforms channel q of a panel: tiles[place][channel][column].
   HWY_NOINLINE void transform_input(const Panel& panel, std::int64_t q, Lines& lines,
                                     float* tiles) const {
     for (int r = 0; r < panel.run_count; ++r) {
@@ -197,7 +198,7 @@ class WinogradTiles {
     }
   }
 
-  /// sums[place][filter][column] of filter m of a group, to y.
+  /// Transforms sums[place][filter][column] of filter m of a group, and stores them to y.
   HWY_NOINLINE void transform_output(const Panel& panel, std::int64_t m, const float* sums) const {
     const std::int64_t k = panel.group * layer.m + m;
     float* const y = static_cast<float*>(layer.y) + k * layer.y_strides[1];
@@ -248,7 +249,7 @@ class WinogradTiles {
   std::int64_t tiles_down;
   std::int64_t tiles_across;
   std::int64_t panels;
-  std::int64_t filter_place;  // elements from place to place
+  std::int64_t filter_place;  // elements from position to position
   std::int64_t tile_place;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv: which calls Winograd's filtering takes, and how long they take.
+// conv: layers that Winograd's filtering supports, and its predicted time.
 #include "rung/ops/conv/cpu/detail/winograd.hpp"
 
 #include <algorithm>
@@ -22,11 +22,11 @@ Support takes_winograd(const Conv::Args& args, const Context&) {
       return unsupported("3 x 3, stride 1, dilation 1");
     }
   }
-  // Transformed tiles: filters for all threads, channels of 64 tiles for each.
+  // Transformed elements: filters shared by all threads, channels of 64 tiles per thread.
   constexpr std::int64_t places = 36, columns = 64, spare = 32;
   const auto filters = static_cast<double>(g.groups * places) *
                        static_cast<double>(g.group_channels() * g.group_filters() + spare);
-  constexpr double of_tensors = 4;  // 36 places for 9 taps
+  constexpr double of_tensors = 4;  // 36 positions for 9 taps
   if (g.group_channels() > 2 * max_copied_elements / (places * columns) ||
       !fits_tensors(conv_layer::forward(args), filters / of_tensors)) {
     return unsupported("transformed channels and filters that fit the scratch of a call");

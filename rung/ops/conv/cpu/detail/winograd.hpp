@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv: which calls Winograd's filtering takes, and how long they take.
+// conv: layers that Winograd's filtering supports, and its predicted time.
 #pragma once
 
 #include "rung/core/context.hpp"
@@ -8,7 +8,7 @@
 namespace rung::conv_cpu {
 
 Support takes_winograd(const Conv::Args& args, const Context& context);
-/// Seconds with tiles of so many pixels along each axis.
+/// Returns the facts of tiles of `tile` pixels along each axis.
 Work winograd_facts(const Conv::Args& args, int tile, int threads);
 
 }  // namespace rung::conv_cpu

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / depthwise
 //
-// Idea     a filter per channel: there is no product, only a few multiply-adds per pixel. Vectors
-//          are along the channels where those are contiguous, each lane with its own weights, eight
-//          pixels at a time, else along a row, whose pixels all have the same weight: three chains
-//          or more hide the latency of their additions.
-// Changes  against direct_simd: no panels, whose gathering costs as much as the multiply-adds, and
+// Idea     A filter per channel: no matrix product, only a few multiply-adds per pixel. Vectors run
+//          along the channels if these are contiguous, each lane with its own weights, eight pixels
+//          at a time. Otherwise they run along a row, whose pixels share a weight; at least three
+//          independent chains hide the latency of additions.
+// Changes  Against direct_simd: no panels, whose gathering costs as much as the multiply-adds, and
 //          no tiles with 5 of 6 rows empty.
 // Cost     kh kw loads per vector of y, from L1; x from memory once.
-// Limits   one filter per channel (C = K = G); f32, with channels last f16 and bf16; with channels
-//          first contiguous rows and a stride of 1 along them, else pixel by pixel.
+// Limits   One filter per channel (C = K = G); f32, and f16 and bf16 with channels last. With
+//          channels first, rows that are contiguous and have a stride of 1; other rows are computed
+//          pixel by pixel.
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -32,13 +33,14 @@ constexpr int lanes = static_cast<int>(hn::MaxLanes(d));
 
 // --- channels last: a vector of channels, each lane with its own weights -------------------------
 
-/// In: f32, f16 or bf16, added up in f32. No divisors, up to max_depthwise_taps taps.
+/// Algorithm for channels last. In is f32, f16 or bf16, accumulated in f32. No divisors, at most
+/// max_depthwise_taps taps.
 template <class In>
 class ChannelVectors {
  public:
   explicit ChannelVectors(const Gathered& g)
       : g_(g),
-        taps_(g.terms()),  // none where a phase has no result
+        taps_(g.terms()),  // 0 in a phase without taps
         blocks_(ceil_div(g.groups, std::int64_t{lanes})),
         inside_(inside(g.axis[2])) {}
 
@@ -63,7 +65,7 @@ class ChannelVectors {
   }
 
  private:
-  /// [block][tap][channel], then the bias.
+  /// Packs a block's weights as [block][tap][channel], then the bias.
   void pack(std::int64_t block, float* packed) const {
     const auto count = static_cast<int>(std::min<std::int64_t>(lanes, g_.groups - block * lanes));
     const In* w = static_cast<const In*>(g_.w) + block * lanes * g_.w_group;
@@ -81,7 +83,7 @@ class ChannelVectors {
     });
   }
 
-  /// A filter's weights are one behind the other.
+  /// Returns whether the weights of a filter are contiguous.
   [[nodiscard]] bool taps_contiguous() const {
     std::int64_t behind = 1;
     for (int axis = 2; axis >= 0; --axis) {
@@ -91,18 +93,19 @@ class ChannelVectors {
     return true;
   }
 
-  /// A tap's place, from a pixel's own of channel 0, and its weights, from a block's first.
+  /// Offsets of a tap: of x, from the pixel's own position in channel 0, and of its weights, from
+  /// the block's first.
   struct Tap {
     std::int64_t x;
     std::int64_t weights;
   };
-  /// Taps that some pixels of a row have.
+  /// Taps that apply to some pixels of a row.
   struct Taps {
     Tap tap[max_depthwise_taps];
     int count = 0;
   };
 
-  /// Sets the taps of pixel o of a row; with o = -1, those of all pixels whose taps are inside the
+  /// Sets the taps of pixel o of a row; with o = -1, of the pixels whose taps are all inside the
   /// image.
   void set_taps(const Run& row, std::int64_t o, Taps& to) const {
     const SourceAxis& axis = g_.axis[2];
@@ -122,7 +125,8 @@ class ChannelVectors {
     }
   }
 
-  /// A row of y, from left to right: at its edges, where taps are missing, one pixel at a time.
+  /// Computes a row of y, from left to right: one pixel at a time at its edges, where taps are
+  /// missing.
   void make_row(const Run& row, const float* packed) const {
     In* const y = static_cast<In*>(g_.y) + row.n * g_.y_strides[0] + row.o[0] * g_.y_strides[2] +
                   row.o[1] * g_.y_strides[3];
@@ -136,7 +140,7 @@ class ChannelVectors {
     set_taps(row, -1, taps);
     for (; o + 8 <= inside_.end; o += 8) make_pixels<8>(taps, o, packed, y);
     if (inside_.size() >= 4) {
-      // The last four go back over pixels that are done.
+      // The last four overlap pixels that are done.
       for (; o < inside_.end; o += 4) {
         o = std::min(o, inside_.end - 4);
         make_pixels<4>(taps, o, packed, y);
@@ -146,7 +150,7 @@ class ChannelVectors {
     for (; o < g_.axis[2].places; ++o) edge(o);
   }
 
-  /// Computes Count pixels from o on, all channels.
+  /// Computes Count pixels from o on, for all channels.
   template <int Count>
   void make_pixels(const Taps& taps, std::int64_t o, const float* packed, In* y) const {
     const In* x = static_cast<const In*>(g_.x) + o * g_.axis[2].step * g_.x_strides[4];
@@ -160,7 +164,8 @@ class ChannelVectors {
     make_vector<Count, false>(taps, x + channel, packed, rest, y + channel);
   }
 
-  /// No part of its caller, so that there are registers for the pixels' pointers.
+  /// Computes Count pixels for one vector of channels. Not inlined, so that registers suffice for
+  /// the pixels' pointers.
   template <int Count, bool Whole>
   HWY_NOINLINE void make_vector(const Taps& taps, const In* x, const float* weights, int count,
                                 In* y) const {
@@ -213,7 +218,7 @@ class ChannelVectors {
 
 // --- channels first: vectors of pixels of a row --------------------------------------------------
 
-/// The taps of one row of y that are within the image: where from, and their weights.
+/// Taps of one row of y that are within the image: their source rows and weights.
 struct RowTaps {
   const float* x[max_depthwise_taps];
   float weight[max_depthwise_taps];
@@ -237,7 +242,7 @@ void row_taps(const Gathered& g, std::int64_t c, const Run& run, RowTaps& taps) 
   }
 }
 
-/// A row of y: its pixels one by one where a tap is in the padding, else three vectors at a time.
+/// Computes a row of y: pixel by pixel where a tap is in the padding, else three vectors at a time.
 void along_row(const Gathered& g, std::int64_t c, const Run& run) {
   RowTaps taps;
   row_taps(g, c, run, taps);
@@ -273,7 +278,7 @@ void along_row(const Gathered& g, std::int64_t c, const Run& run) {
       for (int v = 0; v < at_once; ++v) hn::StoreU(sums[v], d, y + o + v * lanes);
     }
     for (; o < last; o += lanes) {
-      // The last vector is moved back over pixels that are done, if there are so many.
+      // The last vector overlaps pixels that are done, if the row is long enough.
       if (o + lanes > last && last - lanes >= first) o = last - lanes;
       if (o + lanes > last) break;
       V sum = hn::Set(d, bias);
@@ -297,7 +302,7 @@ void along_row(const Gathered& g, std::int64_t c, const Run& run) {
 
 }  // namespace
 
-/// A layer that has_channel_vectors().
+/// Computes a layer for which has_channel_vectors() holds.
 void depthwise_channel_vectors(const Gathered& g, Context& context, int threads) {
   visit<float, f16, bf16>(g.dtype,
                           [&]<class In>() { run_layer(ChannelVectors<In>(g), context, threads); });
@@ -309,7 +314,7 @@ void depthwise_rows(const Gathered& g, int threads) {
     const cpu::Range share = team.share(g.groups * rows);
     for (std::int64_t i = share.begin; i < share.end; ++i) {
       Run run{};
-      // Rows of an image and a channel follow each other, so that their taps are in L1.
+      // Rows of an image and a channel are consecutive, so that their taps are in L1.
       std::int64_t rest = i;
       run.o[1] = rest % g.axis[1].places;
       rest /= g.axis[1].places;
@@ -362,7 +367,8 @@ Support supports(const Conv::Args& args, const Context&) {
                                                   : unsupported("filters of up to 128 taps");
 }
 
-/// In rows that are one vector after another, elements at the edges are computed one by one.
+/// Returns the facts of the layer. In rows of vectors, elements at the edges are computed one by
+/// one.
 Work work(const Conv::Args& args, const Context& context) {
   const conv_layer::Gathered g = conv_layer::forward(args);
   if (conv_cpu::has_channel_vectors(g))

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / pointwise GEMM
 //
-// Idea     with filters of 1 x 1 an image is the second matrix already: its channels are rows, its
-//          pixels columns. Nothing is gathered; gemm is called on views of w, x and y, with bias
-//          and activation. With channels last pixels are rows, of all images at once if they are
+// Idea     With filters of 1 x 1 an image is already the second matrix: its channels are rows, its
+//          pixels columns. gemm is called on views of w, x and y, with bias and activation; nothing
+//          is gathered. With channels last pixels are rows, of all images at once if they are
 //          contiguous.
-// Changes  against threads: x is packed by gemm, in blocks that it multiplies by all filters.
-// Cost     as gemm's threads; with up to eight filters as gemm's few_rows or gemv, and with up to
-//          64 and channels last as its small, which read x where it is.
-// Limits   1 x 1, stride 1, no padding; pixels in one line. Only these rungs of gemm are called,
-//          not what gemm would choose: their bits are the same for any number of threads.
+// Changes  Against threads: gemm packs x, in blocks that it multiplies by all filters.
+// Cost     As gemm's threads; with up to eight filters as gemm's few_rows or gemv, and with up to
+//          64 filters and channels last as gemm's small, which reads x in place.
+// Limits   1 x 1, stride 1, no padding; pixels with one common stride. Only these rungs of gemm are
+//          called, not gemm's own choice: their bits are the same for any number of threads.
 #include "rung/ops/conv/shared/cpu/pointwise.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / Winograd F(2x2, 3x3)
 //
-// Idea     a tile of 2 x 2 pixels of a 3 x 3 filter takes 36 multiplications. Transformed - tiles
-//          of x and filters by additions and halves alone - it takes 16: those of the elements of
-//          two tiles of 4 x 4. For each of the 16, the sum over channels is a matrix product.
-// Changes  against direct_simd: 2.25 times less to multiply. All threads.
-// Cost     x is transformed four times its size; 32 additions per tile and channel, 24 per filter.
-// Limits   f32, 3 x 3, stride and dilation 1, two dimensions, and only where `winograd` is given:
-//          sums cancel, |error| <= (C/G + 24) u 64 sum of max |w| max |x|, in practice a bit lost.
+// Idea     A tile of 2 x 2 pixels of a 3 x 3 filter takes 36 multiplications. Transformed (tiles of
+//          x by additions, filters by additions and halvings) it takes 16, one per element of a 4 x
+//          4 tile. For each of the 16 positions, the sum over channels is a matrix product.
+// Changes  Against direct_simd: 2.25 times fewer multiplications. All threads.
+// Cost     The transformed x has four times the size of x; 32 additions per tile and channel, 24
+//          per filter.
+// Limits   f32, 3 x 3, stride and dilation 1, two dimensions, and only with the option `winograd`:
+//          cancellation gives |error| <= (C/G + 24) u 64 sum of max |w| max |x|; in practice one
+//          bit is lost.
 // Source   S. Winograd, Arithmetic complexity of computations, 1980; A. Lavin & S. Gray, Fast
 //          algorithms for convolutional neural networks, 2015.
 #include "rung/cpu/foreach_target.hpp"
@@ -20,7 +22,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 namespace {
 
-/// The transforms of one dimension, of vectors of tiles.
+/// One-dimensional transforms of vectors of tiles.
 struct Transform2 {
   using V = WinogradVector;
   static constexpr int pixels = 2, size = 4;
@@ -42,8 +44,8 @@ struct Transform2 {
     to[0] = hn::Add(hn::Add(m[0], m[1]), m[2]);
     to[1] = hn::Sub(hn::Sub(m[1], m[2]), m[3]);
   }
-  /// Elements j of a row of a vector of tiles: the first two of each from `line`, the others, which
-  /// are the next tile's too, from `next`.
+  /// Loads elements j of a row of a vector of tiles: each tile's first two from `line`, the other
+  /// two, which overlap the next tile, from `next`.
   static HWY_INLINE void load(const float* line, const float* next, V (&to)[size]) {
     const WinogradTag d;
     hn::LoadInterleaved2(d, line, to[0], to[1]);
@@ -76,7 +78,7 @@ struct Winograd2 : WinogradTiles<Transform2> {
     }
   }
 
-  /// Place after place of the transformed tiles, filters times tiles, summed over channels.
+  /// Multiplies filters by tiles, summed over channels, at each position of the transformed tiles.
   void multiply(const Panel& panel, const float* filters, const float* tiles, float* sums) const {
     for (std::int64_t m = 0; m < layer.m; m += filters_a_time) {
       const std::int64_t some = std::min(filters_a_time, layer.m - m);

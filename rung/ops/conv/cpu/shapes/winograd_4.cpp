@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / Winograd F(4x4, 3x3)
 //
-// Idea     the larger tile: 4 x 4 pixels take 144 multiplications, or 36 of tiles of 6 x 6.
-// Changes  against winograd_2: 4 times less to multiply than direct_simd, instead of 2.25.
-// Cost     transforms multiply by 4, 5, 8 and divide by 24; x is transformed 2.25 times its size.
-// Limits   as winograd_2; the points -2 and 2 of the interpolation make the error larger: the worst
-//          case is (C/G + 24) u 3000 sum of max |w| max |x|; in practice some four bits are lost.
+// Idea     A larger tile: 4 x 4 pixels take 144 multiplications directly, 36 as transformed tiles
+//          of 6 x 6.
+// Changes  Against winograd_2: 4 times fewer multiplications than direct_simd, instead of 2.25.
+// Cost     Transforms multiply by 4, 5, 8 and divide by 24; the transformed x has 2.25 times the
+//          size of x.
+// Limits   As winograd_2; the interpolation points -2 and 2 make the error larger: the worst case
+//          is (C/G + 24) u 3000 sum of max |w| max |x|; in practice some four bits are lost.
 // Source   S. Winograd, Arithmetic complexity of computations, 1980; A. Lavin & S. Gray, Fast
 //          algorithms for convolutional neural networks, 2015.
 #include "rung/cpu/foreach_target.hpp"
@@ -18,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::conv_cpu::HWY_NAMESPACE {
 namespace {
 
-/// The transforms of one dimension, of vectors of tiles.
+/// One-dimensional transforms of vectors of tiles.
 struct Transform4 {
   using V = WinogradVector;
   static constexpr int pixels = 4, size = 6;
@@ -61,7 +63,7 @@ struct Transform4 {
   static HWY_INLINE void load(const float* line, const float* next, V (&to)[size]) {
     const WinogradTag d;
 #if HWY_TARGET <= HWY_AVX3
-    // Permutations of two vectors: 14 of them, where LoadInterleaved4 takes twice as many.
+    // 14 two-vector permutations; LoadInterleaved4 takes twice as many.
     constexpr int lanes = lanes_of<float>;
     const auto even = [&](V low, V high) { return hn::ConcatEven(d, high, low); };
     const auto odd = [&](V low, V high) { return hn::ConcatOdd(d, high, low); };
@@ -109,7 +111,7 @@ struct Winograd4 : WinogradTiles<Transform4> {
     }
   }
 
-  /// Place after place of the transformed tiles, filters times tiles, summed over channels.
+  /// Multiplies filters by tiles, summed over channels, at each position of the transformed tiles.
   void multiply(const Panel& panel, const float* filters, const float* tiles, float* sums) const {
     for (std::int64_t m = 0; m < layer.m; m += filters_a_time) {
       const std::int64_t some = std::min(filters_a_time, layer.m - m);
