@@ -131,7 +131,7 @@ class PaddedPlanes {
     return shape;
   }
   /// Returns the number of elements of a thread's planes; if planes are in place, of the last
-  /// panel's copy.
+  /// Computes a band's pixels, numbered as in its planes, for a block of filters.
   [[nodiscard]] std::int64_t copied() const { return planes_ * (in_place_ ? tail_ : shape_.plane); }
 
   /// A band's pixels, as they follow each other in its planes, of a block of filters.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the tensors and options of conv, conv_backward_data and conv_backward_filter to a geometry,
-// checked; and the order of axes.
+// Conversion of the tensors and options of conv, conv_backward_data and conv_backward_filter to a
+// checked geometry; the order of axes.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,15 +19,15 @@ namespace rung::conv_axes {
 inline constexpr std::string_view axis_names[] = {"depth", "height", "width"};
 inline constexpr std::int64_t max_extent = std::numeric_limits<std::int32_t>::max();
 
-/// Along one axis, as a caller gives it.
+/// Window along one axis, as the caller gives it.
 struct Window {
   int stride;
   int padding;
   int dilation;
 };
 
-/// Returns the window along axis `axis` of depth, height and width, of which an image has the last
-/// `axes`.
+/// Returns the window along axis `axis` of depth, height and width; an image has the last `axes` of
+/// these three.
 template <class Options>
 Window window_of(const Options& o, int axis, int axes) {
   const int own = axis - (3 - axes);
@@ -68,7 +68,7 @@ inline ConvAxis axis_of(std::string_view op, std::string_view where, std::int64_
   return axis;
 }
 
-/// The extents of a tensor whose axes are N, C and then those of an image, as the caller has them.
+/// Returns the extents of a tensor in the caller's order of axes, from the order N, C, image axes.
 inline Extents given_order(const Extents& channels_first, bool channels_last) {
   if (!channels_last) return channels_first;
   Extents moved = channels_first;
@@ -86,7 +86,7 @@ inline Extents channels_first(const Extents& given, bool channels_last) {
   return moved;
 }
 
-/// The inverse, with five axes: those that the image lacks have extents of 1.
+/// Converts a tensor to five axes, channels first: axes that the image lacks have extents of 1.
 template <class Ref>
 void to_five(Ref& tensor, bool channels_last) {
   const int rank = tensor.rank();
@@ -101,8 +101,8 @@ void to_five(Ref& tensor, bool channels_last) {
   }
 }
 
-/// Checks that the counts that rungs form (taps, terms, positions and results) fit in 62 bits, of
-/// empty tensors too.
+/// Checks that the counts that rungs form (taps, terms, positions and results) fit in 62 bits, even
+/// if a tensor is empty.
 inline void require_countable(std::string_view op, const ConvGeometry& g) {
   constexpr double max_count = 0x1p62;
   double places = 1;
@@ -125,14 +125,14 @@ inline void require_countable(std::string_view op, const ConvGeometry& g) {
                          places, results, taps));
 }
 
-/// A tensor that a message names.
+/// Tensor and its name in error messages.
 template <class Ref>
 struct Named {
   Ref& tensor;
   std::string_view name;
 };
 
-/// Checks x, w and y of a layer - or the gradients in their places - and turns them to five axes.
+/// Checks x, w and y of a layer, or their gradients, and converts them to five axes.
 template <class X, class W, class Y, class Options>
 ConvGeometry bind_layer(std::string_view op, Named<X> x, Named<W> w, Named<Y> y,
                         const Options& options) {

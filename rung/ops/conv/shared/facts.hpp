@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a layer's extents say of it, for `rung explain conv` and its gradients.
+// Facts that follow from a layer's extents, for `rung explain conv` and its gradients.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 namespace rung::conv_facts {
 
-/// 1234567 as 1,234,567.
+/// Returns a count with separators: 1234567 as "1,234,567".
 inline std::string grouped(std::int64_t count) {
   std::string text = std::to_string(count);
   for (std::size_t at = text.size(); at > 3;) {
@@ -25,7 +25,8 @@ inline std::string grouped(std::int64_t count) {
   return text;
 }
 
-/// `made` is written: each of its elements is a sum; the other two are read.
+/// Returns the lines of facts. Tensor `made` is written, each of its elements a sum; the other two
+/// are read.
 inline std::vector<std::string> layer_facts(const Problem& problem, const conv_text::Shapes& shapes,
                                             const char* const (&names)[3], int made) {
   const Extents* const extents[] = {&shapes.x, &shapes.w, &shapes.y};
@@ -58,7 +59,7 @@ inline std::vector<std::string> layer_facts(const Problem& problem, const conv_t
   return facts;
 }
 
-/// Returns the facts of a problem of an operator whose options are Options.
+/// Returns the lines of facts of a problem of an operator whose options are Options.
 template <class Options>
 std::vector<std::string> facts_of(std::string_view op, const Problem& problem,
                                   const char* const (&names)[3], int made) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer as tiled rungs see it, on hosts and devices; conv and its gradient for x are the same to
-// them: each element of what is written is a sum, over channels and taps, of weights times elements
-// gathered from an image.
+// A layer as tiled rungs see it, on hosts and devices. conv and conv_backward_data have the same
+// form: each element written is a sum, over channels and taps, of weights times elements gathered
+// from an image.
 //
 //   y[n, m, place] = epilogue(sum over q, t of w[m, q, t] x[n, q, source(place, t)])
 #pragma once
@@ -17,10 +17,10 @@
 
 namespace rung::conv_layer {
 
-/// Along one axis: tap t of place o reads the image at (o step + start + t between) / divisor,
-/// where that is a whole number within the image.
+/// Geometry along one axis: tap t of position o reads the image at (o step + start + t between) /
+/// divisor, if that is an integer within the image.
 struct SourceAxis {
-  std::int64_t places = 1;  // of what is written
+  std::int64_t places = 1;  // of the tensor written
   std::int64_t extent = 1;  // of the image
   std::int64_t kernel = 1;
   std::int64_t step = 1;
@@ -66,9 +66,9 @@ struct Gathered {
   std::int64_t y_strides[5] = {};
   std::int64_t images = 1;
   std::int64_t groups = 1;
-  std::int64_t m = 1;        // channels written, of a group
-  std::int64_t q = 1;        // channels read, of a group
-  std::int64_t w_group = 0;  // from the weights of one group to the next
+  std::int64_t m = 1;        // channels written per group
+  std::int64_t q = 1;        // channels read per group
+  std::int64_t w_group = 0;  // elements from the weights of one group to those of the next
   SourceAxis axis[3];
   const void* bias = nullptr;
   std::int64_t bias_stride = 0;
@@ -84,8 +84,8 @@ struct Gathered {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t pixels() const { return images * places(); }
 };
 
-/// Throws where what is packed of weights that are broadcast would need more memory than there are
-/// addresses; a thousandth of these is left for the rest.
+/// Returns the bytes of an array. Throws if packing would exceed the address space, which broadcast
+/// weights may do; a thousandth of the address space is left for other memory.
 template <class T>
 std::size_t bytes_of(const Extents& shape) {
   const Extents all{shape.product(), static_cast<std::int64_t>(sizeof(T)), 1024};

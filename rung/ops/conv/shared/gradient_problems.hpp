@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers that conv's gradients are surveyed, checked and timed on: the same for both.
+// Layers on which conv_backward_data and conv_backward_filter are surveyed, checked and timed.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@
 
 namespace rung::conv_gradient {
 
-// Layers as conv's survey has them: those of networks and others.
+// Layers of conv's survey: of networks and others.
 inline constexpr std::string_view survey_patterns[] = {
     "(f32*4|bf16|f16) 1..32x1..256x4..64x4..64,out=1..256,k=3,p=1(*2|,s=2)(*2|,nhwc)",
     "(f32*3|bf16|f16) 1..32x1..512x4..64x4..64,out=1..512,k=1(*2|,nhwc)",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of conv as a gathered layer.
+// Conversion of conv's arguments to a gathered layer.
 #pragma once
 
 #include "rung/ops/conv/op/conv.hpp"
@@ -7,8 +7,8 @@
 
 namespace rung::conv_layer {
 
-/// Joins the axes of a 1 x 1 layer whose images are contiguous into one line of pixels: runs need
-/// not end with rows.
+/// Joins the axes of a 1 x 1 layer with contiguous images into one axis of pixels, so that runs
+/// need not end with rows.
 inline void join_axes(Gathered& g) {
   std::int64_t behind = 1;
   for (int axis = 2; axis >= 0; --axis) {

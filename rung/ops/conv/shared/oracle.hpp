@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the references of conv, conv_backward_data and conv_backward_filter share: sums by the
-// definition, in a type wider than the arithmetic's, and the walk over the requested elements.
+// Shared by the references of conv, conv_backward_data and conv_backward_filter: sums by the
+// definition, in a wider type than the arithmetic's, and iteration over the requested elements.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@
 
 namespace rung::conv_oracle {
 
-/// Double is not enough to judge double.
+/// Type of the reference: double is not precise enough to check double.
 template <class T>
 using Real = std::conditional_t<std::is_same_v<T, double>, long double, double>;
 
@@ -24,7 +24,7 @@ Real<T> wide(T value) {
   return static_cast<Real<T>>(static_cast<Accumulator<T>>(value));
 }
 
-/// A sum, and that of its terms' absolute values.
+/// Sum, and the sum of its terms' absolute values.
 template <class R>
 struct Sum {
   R value = 0;
@@ -35,8 +35,8 @@ struct Sum {
   }
 };
 
-/// f(value, magnitude, place) for each requested element: `place` has the five axes of a tensor
-/// turned by to_five(), `rank` is what the caller's had.
+/// Calls f(value, magnitude, place) for each requested element: `place` has the five axes of a
+/// tensor converted by to_five(), `rank` is the rank of the caller's tensor.
 template <class F>
 void for_each(Oracle::Output& output, const Extents& five, int rank, bool channels_last, F&& f) {
   // Position of each of the caller's axes among the five.
@@ -61,7 +61,7 @@ void for_each(Oracle::Output& output, const Extents& five, int rank, bool channe
   }
 }
 
-/// f(t, at) for each tap whose place, `where(axis, tap)`, exists on all axes.
+/// Calls f(t, at) for each tap whose position, `where(axis, tap)`, exists on all axes.
 template <class Where, class F>
 void for_each_tap(const ConvGeometry& g, Where&& where, F&& f) {
   std::int64_t at[3];
@@ -86,23 +86,23 @@ inline Tolerance sum_tolerance(DType type, double terms, Values values, const Ru
   const double unit = epsilon(type == DType::f64 ? DType::f64 : DType::f32) / 2;
   Tolerance tolerance;
   tolerance.relative = epsilon(type) / 2 * 1.01;
-  // Small whole numbers: sums are exact.
+  // Sums of small integers are exact.
   if (values != Values::integers) tolerance.magnitude = (terms + 3) * unit;
   const bool truncates = rung.name.find("tensor_cores") != std::string_view::npos ||
                          rung.name.find("tma") != std::string_view::npos;
   if (truncates) tolerance.magnitude *= 2;
-  // Results under the smallest normal number are rounded to a fixed step, and so are products.
+  // Results below the smallest normal number are rounded to a fixed step, and so are products.
   const double smallest = type == DType::f16    ? 0x1p-24
                           : type == DType::bf16 ? 0x1p-133
                           : type == DType::f64  ? 0x1p-1074
                                                 : 0x1p-149;
   tolerance.absolute = 2 * smallest + (terms + 1) * (type == DType::f64 ? 0x1p-1074 : 0x1p-149);
-  // oneDNN's bf16 kernels flush what is below the normal numbers.
+  // oneDNN's bf16 kernels flush subnormal numbers.
   if (rung.peer) tolerance.absolute += (terms + 1) * 0x1p-126;
   return tolerance;
 }
 
-/// The bytes of tensors that are read once, those of one that is written, two operations per term.
+/// Returns the cost of a layer: each tensor's bytes once, and two operations per term.
 inline Cost layer_cost(const ConvGeometry& g, DType type, const ConstTensorRef& written,
                        const ConstTensorRef& one, const ConstTensorRef& other) {
   const auto element = static_cast<double>(size_of(type));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a strided layer's gradient, on hosts and devices: the pixels i = first + stride j
-// of an axis have the same taps, so that each phase is a layer of stride 1, by part of the taps,
+// The phases of a strided layer's gradient, on hosts and devices. The pixels i = first + stride j
+// of an axis have the same taps, so each phase is a layer of stride 1 with a subset of the taps,
 // which writes every stride-th pixel.
 #pragma once
 
@@ -14,7 +14,7 @@ RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t lesser(std::int64_t a, std::in
   return a < b ? a : b;
 }
 
-/// Along one axis; more pixels than one have as many phases at the most.
+/// Returns the number of phases along one axis, at most the number of its pixels.
 RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t phases_along(const SourceAxis& axis) {
   return lesser(axis.divisor, axis.places);
 }
@@ -24,21 +24,21 @@ inline bool is_divided(const Gathered& g) {
   return g.axis[0].divisor != 1 || g.axis[1].divisor != 1 || g.axis[2].divisor != 1;
 }
 
-/// Returns the number of phases of a layer, 2^62 at most.
+/// Returns the number of phases of a layer, clamped to 2^62.
 inline std::int64_t phases_of(const Gathered& g) {
   double all = 1;
   for (const SourceAxis& axis : g.axis) all *= static_cast<double>(phases_along(axis));
   return all < 0x1p62 ? static_cast<std::int64_t>(all) : std::int64_t{1} << 62;
 }
 
-/// Pixels of the first phase, which has the most.
+/// Returns the number of pixels of the first phase, which has the most.
 inline std::int64_t phase_pixels(const Gathered& g) {
   std::int64_t pixels = g.images;
   for (const SourceAxis& axis : g.axis) pixels *= (axis.places - 1) / axis.divisor + 1;
   return pixels;
 }
 
-/// a / b and a % b. Divisions of 32 bits are several times cheaper.
+/// Returns a / b. Divisions of 32 bits are several times faster, and used if both operands fit.
 RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t quotient(std::int64_t a, std::int64_t b) {
   const auto narrow_a = static_cast<std::int32_t>(a);
   const auto narrow_b = static_cast<std::int32_t>(b);
@@ -49,8 +49,8 @@ RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t remainder(std::int64_t a, std:
   return a - quotient(a, b) * b;
 }
 
-/// An axis without a divisor: only each `every`th tap has a result. first_tap: the first of them;
-/// -1 where there is none.
+/// Axis of one phase, without a divisor: only every `every`-th tap contributes. first_tap is the
+/// first contributing tap; -1 if there is none.
 struct Phase {
   SourceAxis axis;
   std::int64_t first_tap;
@@ -59,7 +59,7 @@ struct Phase {
 RUNG_HD inline Phase phase_of(const SourceAxis& axis, std::int64_t first) {
   const std::int64_t divisor = axis.divisor;
   if (divisor == 1) return {axis, 0, 1};
-  std::int64_t common = divisor;  // its greatest common divisor with what is between taps
+  std::int64_t common = divisor;  // becomes gcd(divisor, distance between taps)
   for (std::int64_t rest = axis.between < 0 ? -axis.between : axis.between; rest != 0;) {
     const std::int64_t next = remainder(common, rest);
     common = rest;
@@ -80,8 +80,8 @@ RUNG_HD inline Phase phase_of(const SourceAxis& axis, std::int64_t first) {
   return phase;
 }
 
-/// Phase `index` of a layer, a layer without divisors, of elements of so many bytes, those of y of
-/// `written`; with no terms where no tap has a result.
+/// Returns phase `index` of a layer, as a layer without divisors. Elements of w have `element`
+/// bytes, elements of y `written` bytes. A phase without a contributing tap has no terms.
 RUNG_HD inline Gathered phase_layer(const Gathered& g, std::int64_t index, std::int64_t element,
                                     std::int64_t written) {
   Gathered made = g;

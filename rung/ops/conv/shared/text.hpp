@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers as problems and command lines spell them, for conv and its gradients.
+// Layers in the text of problems and command lines, for conv and its gradients.
 #pragma once
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 
 namespace rung::conv_text {
 
-/// Stride, padding and dilation. `from` has text(); `spatial` is how many axes an image has.
+/// Reads stride, padding and dilation. `from` has text(); `spatial` is the number of image axes.
 template <class Source, class Options>
 void read_windows(std::string_view op, const Source& from, int spatial, bool long_names,
                   Options& options) {
@@ -31,7 +31,7 @@ void read_windows(std::string_view op, const Source& from, int spatial, bool lon
   options.dilation = numbers("d", "dilation", "1");
 }
 
-/// The shapes of a layer's tensors, as its caller has them.
+/// Shapes of a layer's tensors, in the caller's order of axes.
 struct Shapes {
   Extents x, w, y;
 };
@@ -65,7 +65,7 @@ Shapes read_layer(std::string_view op, const Problem& problem, Options& options)
           conv_axes::given_order(y, last)};
 }
 
-/// Writes what read_layer() reads, from the shapes of x and w and a call's options.
+/// Writes the text that read_layer() reads, from the shapes of x and w and a call's options.
 template <class Options>
 ProblemWriter describe_layer(DType dtype, const Extents& x_shape, const Extents& w_shape,
                              const Options& options) {

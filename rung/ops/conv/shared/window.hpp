@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the taps of a convolution's filter are along the axes of an image; for hosts and devices.
+// Positions of the taps of a convolution's filter along the axes of an image; for hosts and
+// devices.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace rung {
 
-/// Along one axis. Extents of up to 2^31 - 1: nothing here overflows.
+/// Geometry along one axis. With extents of up to 2^31 - 1 nothing here overflows.
 struct ConvAxis {
   std::int64_t in = 1;   // extent of x
   std::int64_t out = 1;  // extent of y
@@ -17,13 +18,13 @@ struct ConvAxis {
   std::int64_t padding = 0;
   std::int64_t dilation = 1;
 
-  /// The place of x that tap `t` of result `o` is at; -1 in the padding.
+  /// Returns the position of x that tap `t` of result `o` reads; -1 in the padding.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t source(std::int64_t o,
                                                                          std::int64_t t) const {
     const std::int64_t at = o * stride - padding + t * dilation;
     return at >= 0 && at < in ? at : -1;
   }
-  /// The result whose tap `t` is at place `i` of x; -1 where there is none.
+  /// Returns the result whose tap `t` reads position `i` of x; -1 if there is none.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t result(std::int64_t i,
                                                                          std::int64_t t) const {
     const std::int64_t at = i + padding - t * dilation;
@@ -35,13 +36,13 @@ struct ConvAxis {
   bool operator==(const ConvAxis&) const = default;
 };
 
-/// All that a layer's tensors have in common. A filter sees the channels of its group.
+/// Geometry of a layer. A filter sees the channels of its group.
 struct ConvGeometry {
   std::int64_t images = 1;
   std::int64_t channels = 1;  // C, of x
   std::int64_t filters = 1;   // K, channels of y
   std::int64_t groups = 1;
-  ConvAxis axis[3];  // depth, height, width; those that an image lacks have extents of 1
+  ConvAxis axis[3];  // depth, height, width; missing axes have extents of 1
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr std::int64_t group_channels() const {
     return channels / groups;

@@ -12,7 +12,7 @@ using conv_layer::SourceAxis;
 
 std::int64_t span_of(const SourceAxis& axis) { return (axis.kernel - 1) * std::abs(axis.between); }
 
-/// Sets what a band's copy has per channel and depth tap; returns its elements.
+/// Sets the copy's extents per channel and depth tap; returns its number of elements.
 std::int64_t set_copy(const Gathered& g, PlaneShape& shape) {
   const std::int64_t down = span_of(g.axis[1]);
   const std::int64_t across = span_of(g.axis[2]);
@@ -28,7 +28,7 @@ std::int64_t set_copy(const Gathered& g, PixelShape& shape) {
   return shape.copied_rows * shape.copied_columns;
 }
 
-/// Returns bands of as many rows as L2 holds beside the weights, with some tasks per thread.
+/// Returns bands of as many rows as L2 holds beside the weights, with several tasks per thread.
 template <class Shape>
 Shape cut(const Gathered& g, std::size_t element, int threads) {
   constexpr std::int64_t band_bytes = 256 * 1024, one = 1;
@@ -44,12 +44,13 @@ Shape cut(const Gathered& g, std::size_t element, int threads) {
     shape.rows = std::max(one, ceil_div(g.axis[1].places, pieces));
     const std::int64_t elements = set_copy(g, shape);
     if (shape.rows == 1 || elements <= room) return shape;
-    // Straight to what would fit if there were no taps below.
+    // Starts near the number of pieces that would fit without a halo.
     pieces = std::max(pieces, ceil_div(elements, room) / 2);
   }
 }
 
-/// Offsets that 32 bits hold, and a copy of a row of pixels that a thread can keep.
+/// Returns whether a layer has no divisor, offsets that fit in 32 bits, and a copy of a row of
+/// pixels that fits in a thread's memory.
 template <class Shape>
 bool takes_bands(const Gathered& g, std::int64_t least_elements) {
   for (const SourceAxis& axis : g.axis) {
@@ -86,7 +87,7 @@ bool all_inside(const Gathered& g) {
 
 PlaneShape plane_shape(const Gathered& g, std::size_t element, int threads) {
   auto shape = cut<PlaneShape>(g, element, threads);
-  // An odd number of cache lines apart, planes do not share one set of a cache.
+  // With planes an odd number of cache lines apart, planes do not share one cache set.
   const auto line = static_cast<std::int64_t>(64 / element);
   shape.plane = (ceil_div(set_copy(g, shape), line) | 1) * line;
   return shape;

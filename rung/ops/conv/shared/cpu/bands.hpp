@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bands of pixels: how a gathered layer's images are cut into tasks whose taps are all in one copy
-// that L2 holds, with the padding around it. Channels first, the copy is planes (planes-inl.hpp);
-// channels last, it is pixels (pixel_bands-inl.hpp).
+// Bands of pixels: a gathered layer's images are partitioned into tasks, each of whose taps are in
+// one copy that L2 holds, with the padding around it. Channels first, the copy is planes
+// (planes-inl.hpp); channels last, it is pixels (pixel_bands-inl.hpp).
 #pragma once
 
 #include <algorithm>
@@ -13,60 +13,62 @@
 
 namespace rung::conv_cpu {
 
-/// Most terms whose places a thread keeps, and elements of the copy of a row of pixels.
+/// Maximum number of terms whose offsets a thread stores, and of elements of the copy of a row of
+/// pixels.
 inline constexpr std::int64_t max_copied_elements = std::int64_t{1} << 21;
 inline constexpr std::int64_t max_kept_terms = std::int64_t{1} << 20;
-/// Most pixels of a row of a band.
+/// Maximum number of pixels of a band's row.
 inline constexpr std::int64_t max_band_columns = 512;
 
-/// Returns true if `elements` of scratch for all threads, weights or sums, are at most 2^22 or
-/// as many as the tensors have. Beyond that a rung leaves the call to others: vectors of filters
-/// that are mostly empty would take many times the weights' memory.
+/// Returns true if `elements` of scratch for all threads, weights or sums, are at most 2^22 or as
+/// many as the tensors have. Larger layers are rejected: mostly empty vectors of filters would take
+/// many times the weights' memory.
 bool fits_tensors(const conv_layer::Gathered& g, double elements);
 
-/// The first place, from a pixel's own, that a tap is at: taps may go backwards.
+/// Returns the least offset of a tap from its pixel; negative if taps go backwards.
 inline std::int64_t first_tap(const conv_layer::SourceAxis& axis) {
   return axis.between < 0 ? (axis.kernel - 1) * axis.between : 0;
 }
-/// Tap number i of an axis in the order of memory.
+/// Returns the tap with number i in the order of memory.
 inline std::int64_t tap_at(const conv_layer::SourceAxis& axis, std::int64_t i) {
   return axis.between < 0 ? axis.kernel - 1 - i : i;
 }
-/// Tap i, counted in the order of memory.
+/// Tap, with indices in the order of memory.
 struct Tap {
   std::int64_t t[3];
 };
 inline Tap tap_at(const conv_layer::Gathered& g, const std::int64_t (&i)[3]) {
   return {{tap_at(g.axis[0], i[0]), tap_at(g.axis[1], i[1]), tap_at(g.axis[2], i[2])}};
 }
-/// The largest of nearly equal parts of `count` that are at most `max`.
+/// Returns the largest of the nearly equal chunks of `count` that have at most `max` elements.
 inline std::int64_t even_chunk(std::int64_t count, std::int64_t max) {
   return count == 0 ? 1 : ceil_div(count, ceil_div(count, max));
 }
 /// Returns true if no pixel has a tap in the padding.
 bool all_inside(const conv_layer::Gathered& g);
 
-/// `rows` x `columns` pixels, whose part of a channel is `phases` planes of `height` rows, `pitch`
-/// elements apart; a channel's planes begin `plane` elements after the one before it.
+/// Band of `rows` x `columns` pixels. Its copy has, per channel, `phases` planes of `height` rows,
+/// `pitch` elements apart; channels are `plane` elements apart.
 struct PlaneShape {
   std::int64_t rows = 1, columns = 1;
   std::int64_t phases[2] = {1, 1};
   std::int64_t height = 1, pitch = 1, plane = 1;
 };
 PlaneShape plane_shape(const conv_layer::Gathered& g, std::size_t element, int threads);
-/// No divisor, and a band of moderate size.
+/// Returns whether a layer has no divisor and bands of moderate size.
 bool takes_planes(const conv_layer::Gathered& g);
 
-/// `rows` x `columns` pixels, from a copy of so many rows and columns of the image per depth tap.
+/// Band of `rows` x `columns` pixels, and the rows and columns of its copy per depth tap.
 struct PixelShape {
   std::int64_t rows = 1, columns = 1;
   std::int64_t copied_rows = 1, copied_columns = 1;
 };
 PixelShape pixel_shape(const conv_layer::Gathered& g, std::size_t element, int threads);
-/// Channels last, no divisor, and a band of moderate size.
+/// Returns whether a layer has channels last, no divisor and bands of moderate size.
 bool takes_pixels(const conv_layer::Gathered& g);
 
-/// Places of the copy from a pixel to the next one: with one tap there are none in between.
+/// Returns the positions in the copy from a pixel to the next. With one tap, positions between
+/// pixels are not copied.
 inline std::int64_t copied_step(const conv_layer::SourceAxis& axis) {
   return axis.kernel == 1 ? 1 : axis.step;
 }
@@ -100,7 +102,7 @@ class Bands {
   }
 
  protected:
-  const conv_layer::Gathered& g_;  // NOLINT: of the bands that derive
+  const conv_layer::Gathered& g_;  // NOLINT: used by derived bands
 
  private:
   std::int64_t rows_, columns_, down_, across_;

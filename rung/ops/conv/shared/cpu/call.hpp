@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of conv's CPU rungs, for this machine, and what they take: conv's gradients are
-// gathered layers too. Each is defined in the rung that its comment names.
+// Kernels of conv's CPU rungs, for this machine's instruction set, and the layers that they
+// support, including the gradients, which are gathered layers too. Each is defined in the rung that
+// its comment names.
 #pragma once
 
 #include <algorithm>
@@ -15,41 +16,42 @@ namespace rung::conv_cpu {
 
 using conv_layer::Gathered;
 
-/// direct_simd, padded_planes and padded_pixels. Each adds an element's terms in an order of its
-/// own.
+/// Computes a layer as direct_simd, padded_planes or padded_pixels. Each adds an element's terms in
+/// its own order.
 void direct_on(const Gathered& g, Context& context, int threads);
 void planes_on(const Gathered& g, Context& context, int threads);
 void pixels_on(const Gathered& g, Context& context, int threads);
 
-/// Facts of the three: what a pixel takes of multiply-adds, in whole tiles, and of elements that
-/// are gathered or copied.
+/// Returns the facts of direct_simd, padded_planes or padded_pixels: multiply-adds per pixel, in
+/// whole tiles, and elements gathered or copied.
 Work direct_facts(const Gathered& g, int threads);
 Work planes_facts(const Gathered& g, int threads);
 Work pixels_facts(const Gathered& g, int threads);
 
-/// threads: which of these kernels makes a layer. It does not depend on the number of threads, for
-/// the bits of results do not.
+/// Kernel of the rung threads for a layer. The choice does not depend on the number of threads,
+/// since the bits of results must not.
 struct Way {
   void (*layer_on)(const Gathered& g, Context& context, int threads);
   Work (*facts)(const Gathered& g, int threads);
   std::string_view name;
 };
 const Way& fastest_way(const Gathered& g, const Context& context);
-/// Facts of a layer that is made in the fastest way, which is no path: ways differ in their facts.
+/// Returns the facts of a layer's fastest kernel, without a rates key: kernels differ in their
+/// facts.
 inline Work fastest_facts(const Gathered& g, const Context& context, int threads) {
   Work work = fastest_way(g, context).facts(g, threads);
   work.path = "";
   return work;
 }
 
-/// Vectors of f64 hold half as many elements.
+/// Returns the number of vectors that hold as many elements as one vector of f32: 2 for f64.
 inline double wide_of(const Gathered& g) { return g.dtype == DType::f64 ? 2 : 1; }
 
-/// Elements of f32 in a vector.
+/// Returns the number of f32 elements of a vector.
 inline std::int64_t vector_lanes() { return cpu::isa() == cpu::Isa::avx512 ? 16 : 8; }
 
-/// Returns the facts of a kernel that makes so many multiply-adds per pixel, in whole tiles, and
-/// gathers or copies so many elements for them.
+/// Returns the facts of a kernel with `products` multiply-adds per pixel, in whole tiles, and
+/// `gathered` elements gathered or copied for them.
 inline Work pixel_facts(const Gathered& g, Amount products, Amount gathered, int threads) {
   const auto pixels = static_cast<double>(g.groups * g.pixels());
   return {.operations = 2 * pixels * wide_of(g) * products,
@@ -58,7 +60,7 @@ inline Work pixel_facts(const Gathered& g, Amount products, Amount gathered, int
           .threads = threads};
 }
 
-/// Returns the bytes that a layer reads and writes.
+/// Returns the bytes that a layer loads and stores.
 inline double bytes_of(const Gathered& g) {
   double image = static_cast<double>(g.images * g.groups * g.q);
   for (const conv_layer::SourceAxis& axis : g.axis) image *= static_cast<double>(axis.extent);
@@ -67,7 +69,7 @@ inline double bytes_of(const Gathered& g) {
          static_cast<double>(size_of(g.dtype));
 }
 
-/// Returns the number of threads that `products` multiply-adds are worth.
+/// Returns the number of threads that gives each at least 2^17 of `products` multiply-adds.
 inline int threads_for(double products, int available) {
   constexpr double of_each = 1 << 17;
   return static_cast<int>(std::clamp(products / of_each, 1.0, double{1} * available));
@@ -85,7 +87,7 @@ inline bool channels_are_columns(const Gathered& g) {
 
 /// depthwise: vectors of channels, and facts. One filter per channel,
 /// channels contiguous; strides of gradients, which divide, come apart into phases first.
-inline constexpr std::int64_t max_depthwise_taps = 128;  // which fit on the stack
+inline constexpr std::int64_t max_depthwise_taps = 128;  // limit of arrays on the stack
 inline bool has_channel_vectors(const Gathered& g) {
   return g.q <= 1 && g.m == 1 && g.groups > 1 && g.taps() <= max_depthwise_taps &&
          g.x_strides[1] == 1 && g.y_strides[1] == 1 && g.dtype != DType::f64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of conv's SIMD rungs: pixels as runs within a row, the terms and weights that a tile reads,
-// and the results that it leaves. Padding reads as zeros; small types are widened.
+// Building blocks of conv's SIMD rungs: pixels as runs within a row, the terms and weights that a
+// tile reads, and the results that it stores. Padding reads as zeros; small types are widened.
 #if defined(RUNG_OPS_CONV_CPU_GATHER_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_CONV_CPU_GATHER_INL_HPP_
 #undef RUNG_OPS_CONV_CPU_GATHER_INL_HPP_
@@ -28,18 +28,18 @@ using namespace cpu::HWY_NAMESPACE;  // NOLINT: tiles, loads and stores
 using conv_layer::Gathered;
 using conv_layer::SourceAxis;
 
-/// Columns of a full panel.
+/// Number of columns of a full panel.
 template <class T>
 constexpr int panel_columns = tile_vectors* lanes_of<T>;
 
-/// Pixels that are neighbors in one row of one image.
+/// Adjacent pixels in one row of one image.
 struct Run {
-  std::int64_t n, o[3];  // the first one
-  int column;            // among the pixels of a panel
+  std::int64_t n, o[3];  // first pixel
+  int column;            // of the first pixel in its panel
   int count;
 };
 
-/// Pixels [first, first + count) of all images, as runs; returns how many.
+/// Splits pixels [first, first + count) of all images into runs; returns the number of runs.
 inline int runs_of(const Gathered& g, std::int64_t first, int count, Run* runs) {
   int made = 0;
   for (int column = 0; column < count;) {
@@ -58,7 +58,7 @@ inline int runs_of(const Gathered& g, std::int64_t first, int count, Run* runs) 
   return made;
 }
 
-/// The i of [0, count) whose place at + i step is in [0, extent).
+/// Returns the range of i in [0, count) for which at + i step is in [0, extent).
 HWY_INLINE cpu::Range part_inside(std::int64_t at, std::int64_t step, std::int64_t extent,
                                   std::int64_t count) {
   const auto steps = [&](std::int64_t places) {
@@ -69,7 +69,7 @@ HWY_INLINE cpu::Range part_inside(std::int64_t at, std::int64_t step, std::int64
   return {begin, std::clamp(end, begin, count)};
 }
 
-/// Pixels of an axis whose taps are all within the image.
+/// Returns the range of an axis's pixels whose taps are all within the image.
 inline cpu::Range inside(const SourceAxis& axis) {
   const std::int64_t span = (axis.kernel - 1) * axis.between;
   const auto of_tap = [&](std::int64_t at) {
@@ -80,8 +80,8 @@ inline cpu::Range inside(const SourceAxis& axis) {
   return {std::min(first.begin, last.end), last.end};
 }
 
-/// One channel and tap of a run of pixels: to[0, count), zero where the tap is outside. `row` is
-/// the image's row, null where that is outside.
+/// Gathers one channel and tap of a run of pixels into to[0, count), zero where the tap is outside
+/// the image. `row` is the image's row, null if the row is outside.
 template <class T, class In>
 HWY_INLINE void gather_run(const SourceAxis& axis, const In* row, std::int64_t stride,
                            std::int64_t o, std::int64_t t, int count, T* to) {
@@ -106,7 +106,7 @@ HWY_INLINE void gather_run(const SourceAxis& axis, const In* row, std::int64_t s
   for (std::int64_t i = in.end; i < count; ++i) to[i] = T{0};
 }
 
-/// The row of the image that taps t0, t1 of a run are in; null in the padding.
+/// Returns the image row that taps t0, t1 of a run read; null if it is in the padding.
 template <class In>
 HWY_INLINE const In* row_of(const Gathered& g, const In* channel, const Run& run, std::int64_t t0,
                             std::int64_t t1) {
@@ -116,11 +116,11 @@ HWY_INLINE const In* row_of(const Gathered& g, const In* channel, const Run& run
   return channel + run.n * g.x_strides[0] + d * g.x_strides[2] + h * g.x_strides[3];
 }
 
-/// A term: channel q and the tap t.
+/// Term of a sum: channel q and tap t.
 struct TermIndex {
   std::int64_t q, t[3];
 };
-/// Term number `term`: of one channel after another, or of one tap after another.
+/// Returns term number `term`, in the order of channels then taps, or of taps then channels.
 inline TermIndex term_at(const Gathered& g, std::int64_t term, bool channels_outside) {
   TermIndex at{};
   if (!channels_outside) {
@@ -134,7 +134,7 @@ inline TermIndex term_at(const Gathered& g, std::int64_t term, bool channels_out
   if (channels_outside) at.q = term;
   return at;
 }
-/// Goes on to the next tap; false after the last one, and then at the first.
+/// Advances t to the next tap. After the last tap it resets t to the first and returns false.
 inline bool next_tap(const Gathered& g, std::int64_t (&t)[3]) {
   for (int axis = 2; axis >= 0; --axis) {
     if (++t[axis] < g.axis[axis].kernel) return true;
@@ -152,13 +152,13 @@ HWY_INLINE void for_each_tap(const Gathered& g, const F& f) {
     }
   }
 }
-/// A tap's weight, from the first one of its filter and channel.
+/// Returns the offset of a tap's weight from the first weight of its filter and channel.
 inline std::int64_t weight_at(const Gathered& g, const std::int64_t (&t)[3]) {
   return t[0] * g.w_strides[2] + t[1] * g.w_strides[3] + t[2] * g.w_strides[4];
 }
 
-/// Terms [first, first + count) of some pixels, one channel after another: to[term][pixel], rows
-/// `pitch` apart.
+/// Gathers terms [first, first + count) of some pixels, channels outermost: to[term][pixel], with
+/// rows `pitch` apart.
 template <class T, class In>
 void gather_terms(const Gathered& g, const In* group, const Run* runs, int run_count,
                   std::int64_t first, std::int64_t count, T* to, std::int64_t pitch) {
@@ -174,7 +174,7 @@ void gather_terms(const Gathered& g, const In* group, const Run* runs, int run_c
   }
 }
 
-/// Weights of `rows` filters, one channel after another: to[term][filter].
+/// Packs the weights of `rows` filters, channels outermost: to[term][filter].
 template <class T, class In>
 void pack_filters(const Gathered& g, const In* from, int rows, T* to) {
   const std::int64_t across = g.axis[2].kernel, tap = g.w_strides[4], filter = g.w_strides[0];
@@ -190,8 +190,8 @@ void pack_filters(const Gathered& g, const In* from, int rows, T* to) {
   }
 }
 
-/// Biases, zeros where there are none. A bias of -0 becomes +0: a sum of nothing but zeros is then
-/// +0 wherever the bias is added, and however many terms of the padding are.
+/// Copies biases, or zeros if there are none. A bias of -0 becomes +0, so that a sum of zeros is +0
+/// wherever the bias is added and however many terms of the padding are added.
 template <class T, class In>
 void copy_bias(const Gathered& g, std::int64_t first, int count, T* to) {
   const auto* bias = static_cast<const In*>(g.bias);
@@ -200,13 +200,13 @@ void copy_bias(const Gathered& g, std::int64_t first, int count, T* to) {
   }
 }
 
-/// Returns the offset of pixel o of y from the first one of its channel.
+/// Returns the offset of pixel o of y from the first pixel of its channel.
 inline std::int64_t result_at(const Gathered& g, std::int64_t n, const std::int64_t (&o)[3]) {
   return n * g.y_strides[0] + o[0] * g.y_strides[2] + o[1] * g.y_strides[3] + o[2] * g.y_strides[4];
 }
 
-/// Rows of sums, one per filter, with bias and activation, to the pixels of some runs; the first
-/// `used` of a row are numbers.
+/// Stores rows of sums, one per filter, with bias and activation, to the pixels of some runs; only
+/// the first `used` elements of a row are initialized.
 template <class T, class In>
 void write_filters(const Gathered& g, std::int64_t first, std::int64_t filters, const Run* runs,
                    int run_count, int used, T* sums) {
@@ -229,8 +229,8 @@ void write_filters(const Gathered& g, std::int64_t first, std::int64_t filters, 
   }
 }
 
-/// Runs a layer's threads: layer.run(team, shared, own) with memory that all share, and some of
-/// each thread's own.
+/// Runs a layer on a team of threads: layer.run(team, shared, own), with memory shared by all
+/// threads and memory of each thread.
 template <class Layer>
 void run_layer(const Layer& layer, Context& context, int threads) {
   const std::size_t shared = layer.shared_bytes(), own = layer.thread_bytes();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bands of pixels of images with channels last: what the taps of a band reach, with the padding
-// around it, is copied in its own layout and widened, so that a pixel's channels, and those of its
-// neighbors, follow each other. Without padding the image itself is read.
+// Bands of pixels of images with channels last: the positions that a band's taps reach are copied
+// in their own layout, with the padding around them, and widened, so that the channels of adjacent
+// pixels are contiguous. Without padding the image itself is read.
 #if defined(RUNG_OPS_CONV_CPU_PIXEL_BANDS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_CONV_CPU_PIXEL_BANDS_INL_HPP_
 #undef RUNG_OPS_CONV_CPU_PIXEL_BANDS_INL_HPP_
@@ -26,27 +26,27 @@ class PixelBands : public Bands {
 
   /// Returns whether no pixel has a tap in the padding.
   [[nodiscard]] bool all_inside() const { return all_inside_; }
-  /// Elements of a band's copy.
+  /// Returns the number of elements of a band's copy.
   [[nodiscard]] std::int64_t length() const {
     return in_place_ ? 0 : g_.axis[0].kernel * place_[0];
   }
-  /// Elements from a pixel to the next one in its row, and to the one below.
+  /// Return the elements from a pixel to the next one in its row, and to the one below.
   [[nodiscard]] std::int64_t across() const { return step_[2] * place_[2]; }
   [[nodiscard]] std::int64_t down() const { return step_[1] * place_[1]; }
   /// Returns whether the taps of a row, with all their channels, are contiguous.
   [[nodiscard]] bool taps_contiguous() const {
     return std::abs(g_.axis[2].between) == 1 && place_[2] == g_.q;
   }
-  /// Returns the offset of a tap from its pixel's first one. Taps are counted in the order of
+  /// Returns the offset of a tap from the first tap of its pixel. Taps are numbered in the order of
   /// memory.
   [[nodiscard]] std::int64_t offset(std::int64_t t0, std::int64_t t1, std::int64_t t2) const {
-    // A copy has the depth taps one behind the other, whatever is between them.
+    // In a copy depth taps are adjacent, whatever their distance in the image.
     const std::int64_t deep = in_place_ ? std::abs(g_.axis[0].between) : 1;
     return t0 * deep * place_[0] + t1 * std::abs(g_.axis[1].between) * place_[1] +
            t2 * std::abs(g_.axis[2].between) * place_[2];
   }
 
-  /// The first tap of a band's first pixel, in what copy() made or in the image.
+  /// Returns the first tap of a band's first pixel, in the copy or in the image.
   [[nodiscard]] const T* origin(const Band& band, const T* copied) const {
     if constexpr (std::is_same_v<T, In>) {
       if (!in_place_) return copied;
@@ -88,7 +88,7 @@ class PixelBands : public Bands {
         shape_(shape),
         all_inside_(conv_cpu::all_inside(g)),
         in_place_(std::is_same_v<T, In> && all_inside_) {
-    // A copy has what the taps reach; of an axis with one tap only every step-th place.
+    // A copy has the positions that taps reach; along an axis with one tap, only every step-th.
     for (int axis = 0; axis < 3; ++axis) {
       place_[axis] = g.x_strides[2 + axis];
       step_[axis] = in_place_ ? g.axis[axis].step : copied_step(g.axis[axis]);
@@ -103,7 +103,7 @@ class PixelBands : public Bands {
     return static_cast<const In*>(g_.x) + band.n * g_.x_strides[0] +
            band.group * g_.q * g_.x_strides[1];
   }
-  /// The place of the first tap of a band's first pixel.
+  /// Returns the image position of the first tap of a band's first pixel.
   [[nodiscard]] std::int64_t first_place(const Band& band, int axis) const {
     const SourceAxis& a = g_.axis[axis];
     return band.o[axis] * a.step + a.start + first_tap(a);
@@ -126,8 +126,8 @@ class PixelBands : public Bands {
 
   PixelShape shape_;
   bool all_inside_, in_place_;
-  std::int64_t place_[3];  // elements from a place to the next one, of what is read
-  std::int64_t step_[3];   // places from a pixel to the next one
+  std::int64_t place_[3];  // elements from a position to the next, in the copy or image
+  std::int64_t step_[3];   // positions from a pixel to the next
 };
 
 }  // namespace rung::conv_cpu::HWY_NAMESPACE

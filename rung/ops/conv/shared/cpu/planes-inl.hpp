@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Padded planes: what a band of rows needs of an image is copied once, with the padding around it,
-// and each tap of each pixel is then an unaligned vector of that copy, at an offset that depends on
-// the tap alone.
+// Padded planes: the part of an image that a band of rows needs is copied once, with the padding
+// around it. Each tap of each pixel is then an unaligned vector of the copy, at an offset that
+// depends on the tap alone.
 //
-// With a stride of s, a plane is stored as s x s planes of every s-th place, so that neighboring
-// pixels still are beside each other. Pixels are counted through the rows of a band as they are in
-// the planes: what a row has more there than pixels is multiplied for nothing.
+// With a stride of s, a plane is stored as s x s planes of every s-th position, so that neighboring
+// pixels are adjacent. Pixels are numbered through the rows of the planes: sums at positions that
+// are no pixels are computed and discarded.
 #if defined(RUNG_OPS_CONV_CPU_PLANES_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_CONV_CPU_PLANES_INL_HPP_
 #undef RUNG_OPS_CONV_CPU_PLANES_INL_HPP_
@@ -44,7 +44,7 @@ class PlaneBands : public Bands {
     }
   }
 
-  /// Channels [first, first + count) of a band's group.
+  /// Copies the planes of channels [first, first + count) of a band's group.
   void copy(const Band& band, std::int64_t first, std::int64_t count, T* to) const {
     const In* image = static_cast<const In*>(g_.x) + (band.group * g_.q + first) * g_.x_strides[1] +
                       band.n * g_.x_strides[0];
@@ -67,7 +67,7 @@ class PlaneBands : public Bands {
             }
           }
         }
-        // Behind the rows, where panels read what they do not need, are numbers too.
+        // The space after the rows, which panels read past the last pixel, must be finite.
         std::fill(row, to + shape_.plane, T{0});
       }
     }

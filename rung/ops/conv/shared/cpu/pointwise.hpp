@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of layers of 1 x 1 filters, which are products by gemm on views of their tensors: conv's
-// and its gradient's for x.
+// Layers of 1 x 1 filters as calls of gemm on views of their tensors; for conv and
+// conv_backward_data.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace rung::conv_cpu {
 
 using conv_layer::Gathered;
 
-/// Returns whether pixels are on one line in both tensors, after join_axes().
+/// Returns whether pixels have one common stride in each tensor, after join_axes().
 inline bool is_product(const Gathered& g) {
   for (const conv_layer::SourceAxis& axis : g.axis) {
     if (axis.kernel != 1 || axis.step != 1 || axis.start != 0 || axis.divisor != 1) return false;
@@ -25,11 +25,12 @@ inline bool is_product(const Gathered& g) {
   return g.axis[0].places == 1 && g.axis[1].places == 1 && g.axis[2].places == g.axis[2].extent;
 }
 
-/// Pixels are rows of y's matrix, with channels last.
+/// Returns whether pixels are the rows of y's matrix: it has several channels, and they are
+/// adjacent.
 inline bool pixels_are_rows(const Gathered& g) { return g.y_strides[1] == 1 && g.m > 1; }
 
-/// Few channels are written: bound by reading x, which gemm's own kernels for few rows then read
-/// where it is. Each element's sum is the same for any number of threads.
+/// Returns whether few channels are written: such a layer is bound by reading x, and gemm's kernels
+/// for few rows read x in place. Each element's sum is the same for any number of threads.
 inline bool reads_in_place(const Gathered& g) {
   constexpr std::int64_t few_channels_written = 8;
   return !pixels_are_rows(g) && g.m <= few_channels_written && g.q > 0 && g.q <= 65536 &&
@@ -37,15 +38,15 @@ inline bool reads_in_place(const Gathered& g) {
          (g.dtype == DType::f32 || g.dtype == DType::f64);
 }
 
-/// Returns whether, moreover, channels are adjacent and gemm's `small` reads x in place: the
-/// weights stay in L1 or L2.
+/// Returns whether pixels are rows that gemm's `small` reads in place: channels of x are adjacent,
+/// and the weights stay in L1 or L2.
 inline bool reads_rows_in_place(const Gathered& g) {
   constexpr std::int64_t few_channels_written = 64, max_channels_read = 2048;
   return pixels_are_rows(g) && g.x_strides[1] == 1 && g.m <= few_channels_written && g.q > 0 &&
          g.q <= max_channels_read && (g.dtype == DType::f32 || g.dtype == DType::f64);
 }
 
-/// Facts of such a layer. Places that are copied fill whole strips.
+/// Returns the facts of a pointwise layer. Copied positions fill whole strips.
 inline Work pointwise_facts(const Gathered& g, int threads) {
   constexpr std::int64_t strip = 32, rows_of_tile = 6;
   const bool rows = pixels_are_rows(g), whole = rows || reads_in_place(g) || reads_rows_in_place(g);
@@ -58,15 +59,15 @@ inline Work pointwise_facts(const Gathered& g, int threads) {
           .threads = threads};
 }
 
-/// The rung of gemm to call, not what gemm would choose: its bits are the same for any number of
-/// threads.
+/// Returns the rung of gemm to call. It is not gemm's own choice: the rung's bits are the same for
+/// any number of threads.
 inline std::string_view product_rung(const Gathered& g) {
   if (reads_rows_in_place(g)) return "small";
   if (!reads_in_place(g)) return "threads";
   return g.m == 1 ? "gemv" : "few_rows";
 }
 
-/// Elements [offset, ...) of a tensor as an array of other extents and strides.
+/// Returns the elements [offset, ...) of a tensor as an array of other extents and strides.
 template <class Ref>
 Ref part_of(const Ref& tensor, std::int64_t offset, const Extents& shape, const Extents& strides) {
   using Byte = std::conditional_t<std::is_same_v<Ref, TensorRef>, std::byte, const std::byte>;
@@ -78,8 +79,8 @@ Ref part_of(const Ref& tensor, std::int64_t offset, const Extents& shape, const 
   return made;
 }
 
-/// The `channels` of a group as matrices of channels by pixels, one per image; or, where pixels are
-/// rows, of pixels by channels, as one where `joined`.
+/// Returns the `channels` of a group as matrices: channels by pixels, one per image; or, if pixels
+/// are rows, pixels by channels, as one matrix if `joined`.
 template <class Ref>
 Ref channel_matrices(const Ref& tensor, const std::int64_t (&strides)[5], const Gathered& g,
                      std::int64_t group, std::int64_t channels, bool joined) {
@@ -94,14 +95,14 @@ Ref channel_matrices(const Ref& tensor, const std::int64_t (&strides)[5], const 
   return part_of(tensor, first, {g.images, pixels, channels}, {strides[0], strides[4], strides[1]});
 }
 
-/// Returns true if pixels of all images are rows of one matrix, in both tensors.
+/// Returns true if the pixels of all images are rows of one matrix, in both tensors.
 inline bool images_join(const Gathered& g) {
   const std::int64_t pixels = g.axis[2].places;
   return pixels_are_rows(g) && (g.images == 1 || (g.x_strides[0] == pixels * g.x_strides[4] &&
                                                   g.y_strides[0] == pixels * g.y_strides[4]));
 }
 
-/// The weights of a group: m x q, or q x m where pixels are rows.
+/// Returns the weights of a group: m x q, or q x m if pixels are rows.
 inline ConstTensorRef weight_matrix(const ConstTensorRef& w, const Gathered& g,
                                     std::int64_t group) {
   const std::int64_t first = group * g.w_group;

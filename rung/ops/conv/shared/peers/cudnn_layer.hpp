@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer cuDNN of conv and of its two gradients: its convolution of images in their own layout.
+// The peer cuDNN of conv and its two gradients: its convolution of images in their own layout.
 //
 // Limits   f32, f64, f16, bf16; contiguous filters; extents and strides of 32 bits. Sums by the
-//          definition: no Winograd and no FFT, but where conv is called with `winograd`.
+//          definition: Winograd and FFT only with the option `winograd`.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace rung::conv_cudnn {
 
-/// The three tensors have five axes, as in Conv::Args; `axes` of them the caller's had. cuDNN wants
-/// two axes of an image at least: one that is lacking has one element, a row behind the next.
+/// Returns the shape that cuDNN gets. The three tensors have five axes, as in Conv::Args; the
+/// caller's had `axes`. cuDNN requires at least two image axes: a missing one has extent 1.
 template <class Options>
 cudnn::ConvolutionShape shape_of(const ConvGeometry& geometry, int axes, const Options& options,
                                  const ConstTensorRef& x, const ConstTensorRef& w,
@@ -47,7 +47,7 @@ cudnn::ConvolutionShape shape_of(const ConvGeometry& geometry, int axes, const O
   return shape;
 }
 
-/// Returns whether filters are contiguous in the order in which the caller gave them.
+/// Returns whether filters are contiguous in the caller's order of axes.
 inline bool is_dense(const ConstTensorRef& w, bool channels_last) {
   if (!channels_last) return cudnn::is_dense(w);
   const Extents order{0, 2, 3, 4, 1};
@@ -61,7 +61,7 @@ inline bool is_dense(const ConstTensorRef& w, bool channels_last) {
   return cudnn::is_dense({w.data, w.dtype, shape, strides, w.device});
 }
 
-/// A pass of cuDNN's with the descriptors of the last layer; one per thread.
+/// A cuDNN pass with cached descriptors of the last layer; one per thread.
 template <cudnn::Pass pass>
 class Layer {
  public:
@@ -75,8 +75,8 @@ class Layer {
     if (x.empty() || w.empty() || y.empty()) return unsupported("nothing to do");
     if (cudnn::type_of(shape.dtype) < 0) return unsupported("f32, f64, f16, bf16");
     if (!is_dense(w, shape.channels_last)) return unsupported("contiguous filters");
-    // cuDNN 9.19: CUDNN_STATUS_BAD_PARAM from an algorithm that its heuristics name, and gradients
-    // of filters with sums in f16.
+    // cuDNN 9.19: CUDNN_STATUS_BAD_PARAM from an algorithm that its heuristics return, and filter
+    // gradients accumulated in f16.
     if (shape.dtype == DType::f16 && shape.channels_last && shape.groups > 1 &&
         shape.filter[1] == 1) {
       return unsupported("no depthwise layers of f16 with channels last");
@@ -98,7 +98,7 @@ class Layer {
     convolution_.prepare(session_, shape, pass);
   }
 
-  /// Runs the pass, which writes one of the tensors.
+  /// Runs the pass, which writes one of the three tensors.
   void run(const cudnn::ConvolutionShape& shape, const ConstTensorRef& x, const ConstTensorRef& w,
            const ConstTensorRef& y, Context& context) {
     prepare(shape, context);
@@ -110,12 +110,12 @@ class Layer {
   cudnn::Convolution convolution_;
 };
 
-/// A call's, of which the pass writes one.
+/// Tensors of a layer; the pass writes one of them.
 struct Tensors {
   ConstTensorRef x, w, y;
 };
 
-/// The rung's functions, of an operator with the tensors that `tensors_of` gives.
+/// Functions of a peer's rung, for an operator whose tensors `tensors_of` returns.
 template <class Op, cudnn::Pass pass, Tensors (*tensors_of)(const typename Op::Args&)>
 struct Peer {
   using Args = typename Op::Args;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer oneDNN of conv and of its gradients: its convolution primitive on images in their own
-// layout, and on filters in whichever layout it prefers, to or from which each call reorders them.
+// The peer oneDNN of conv and its gradients: its convolution primitive on images in their own
+// layout, and on filters in the layout that it prefers. Each call reorders filters to or from that
+// layout.
 //
-// Limits   f32 and bf16; no strides of 0. With images, too, in its own blocked layouts it is
-//          faster, but a program that calls us does not have those; reordering to them and back is
-//          not tried here.
+// Limits   f32 and bf16; no strides of 0. oneDNN is faster on images in its own blocked layouts,
+//          but callers' tensors do not have these; reordering images is not tried here.
 #pragma once
 
 #include "rung/core/operator.hpp"
@@ -14,8 +14,8 @@
 
 namespace rung::conv_onednn {
 
-/// A tensor of five axes with those that its caller gave it, channels first, and of filters the
-/// groups in front.
+/// Returns a tensor of five axes with the caller's axes, channels first; filters get a leading axis
+/// of groups.
 inline ConstTensorRef layer_tensor(const ConstTensorRef& tensor, int axes,
                                    std::int64_t groups = 1) {
   ConstTensorRef made = tensor;
@@ -23,7 +23,7 @@ inline ConstTensorRef layer_tensor(const ConstTensorRef& tensor, int axes,
   made.strides = {};
   const auto add = [&](std::int64_t extent, std::int64_t stride) {
     made.shape.at[made.shape.rank++] = extent;
-    // A stride of an axis of one element means nothing, and oneDNN takes no zeros.
+    // The stride of an axis of one element is unused, but oneDNN rejects zero.
     made.strides.at[made.strides.rank++] = stride == 0 ? 1 : stride;
   };
   if (groups > 1) add(groups, tensor.shape[0] / groups * tensor.strides[0]);
@@ -58,12 +58,12 @@ constexpr Pass backward_data{onednn::gradient_source, onednn::weights, onednn::g
 constexpr Pass backward_filter{onednn::source, onednn::gradient_weights,
                                onednn::gradient_destination, true};
 
-/// A call's, of which the pass writes one.
+/// Tensors of a layer; the pass writes one of them.
 struct Tensors {
   ConstTensorRef x, w, y;
 };
 
-/// The rung's functions, of an operator with the tensors that `tensors_of` gives.
+/// Functions of a peer's rung, for an operator whose tensors `tensors_of` returns.
 template <class Op, Pass pass, Tensors (*tensors_of)(const typename Op::Args&)>
 struct Peer {
   using Args = typename Op::Args;
@@ -88,7 +88,7 @@ struct Peer {
   }
 
  private:
-  /// One a thread: a repeated call finds its primitive made.
+  /// Returns the thread's primitive, which repeated calls reuse.
   static onednn::Primitive& cached() {
     thread_local onednn::Primitive primitive;
     return primitive;

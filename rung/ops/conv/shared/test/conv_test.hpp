@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of conv and its gradients share: small layers with their tensors, and every rung
-// that takes a call.
+// Shared by the tests of conv and its gradients: small layers with their tensors, and the list of
+// rungs that support a call.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline std::vector<float> random_values(std::int64_t count, unsigned seed) {
   return values;
 }
 
-/// Small whole numbers: sums of their products are exact in any order.
+/// Returns small integers: sums of their products are exact in any order.
 inline std::vector<float> whole_values(std::int64_t count, unsigned seed) {
   std::mt19937 engine(seed);
   std::uniform_int_distribution<int> some(-3, 3);
@@ -43,7 +43,7 @@ std::string message_of(F&& f) {
   return "";
 }
 
-/// A layer of two dimensions, channels first.
+/// Layer of two dimensions, channels first.
 struct Layer {
   std::int64_t images = 1, channels = 1, height = 1, width = 1, filters = 1, kernel = 3;
   int stride = 1, padding = 0, dilation = 1, groups = 1;
@@ -66,7 +66,8 @@ struct Layer {
   }
 };
 
-/// Everything at once, more than once a tile and a vector, and nothing a multiple of anything.
+/// Layers that combine features, exceed one tile and one vector, and whose extents are no multiples
+/// of any tile or vector.
 inline constexpr Layer layers[] = {
     {.images = 2, .channels = 3, .height = 9, .width = 11, .filters = 5, .padding = 1},
     {.images = 1,
@@ -89,7 +90,7 @@ inline constexpr Layer layers[] = {
     {.images = 1, .channels = 17, .height = 5, .width = 6, .filters = 19, .kernel = 1},
 };
 
-/// The rungs of a backend that take a call; "" is the public call's own choice.
+/// Returns the rungs of a backend that support a call; "" is the public call's own choice.
 template <class Op>
 std::vector<std::string> rungs_for(const typename Op::Call& call, const Context& context) {
   std::vector<std::string> names{""};
@@ -102,7 +103,7 @@ std::vector<std::string> rungs_for(const typename Op::Call& call, const Context&
   return names;
 }
 
-/// y of the public call.
+/// Returns y of the public call.
 inline std::vector<float> convolved(Context& context, const Layer& layer,
                                     const std::vector<float>& x, const std::vector<float>& w,
                                     const ConvOptions& options, std::string_view rung = "") {
