@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / naive
 //
-// Idea     a thread per pixel of y, as courses write it: blocks of 16 x 16 pixels, a grid over
-//          filters, tiles of the image and images; each thread adds up channels and taps.
+// Idea     One thread per pixel of y, as in courses: blocks of 16 x 16 pixels, and a grid over
+//          filters, tiles of the image and images; each thread sums over channels and taps.
 // Changes  baseline.
-// Cost     two loads per multiply-add; those of w are the same for all threads of a block, those of
-//          x neighbors: C kh kw times each element of x comes from the L1 cache or from memory.
+// Cost     Two loads per multiply-add: w is the same for all threads of a block, elements of x are
+//          neighbors. Each element of x is loaded C kh kw times, from the L1 cache or from memory.
 // Limits   f32, images of two dimensions, one group; no bias, no activation.
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 16.4.
 #include "rung/ops/conv/shared/cuda/layer.hpp"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / constant weights
 //
-// Idea     all threads of a block need the same weight at the same time, which is what constant
-//          memory is made for: a warp gets it in one transaction, through a cache of its own, as
-//          cheap as an operand from a register.
-// Changes  against naive: w in constant memory. Of the two loads per multiply-add only x's is left.
+// Idea     All threads of a block need the same weight at the same time. Constant memory broadcasts
+//          it to a warp in one transaction, through its own cache, as cheaply as a register
+//          operand.
+// Changes  Against naive: w is in constant memory. Of the two loads per multiply-add only the one
+//          of x is left.
 // Cost     a copy of w per call, device to device; one load of x per multiply-add.
 // Limits   f32; images of two dimensions, one group, w contiguous and up to 16384 weights (64 KiB);
-//          no bias, no activation. There is one array of constant memory in a process: calls on two
-//          streams at a time would mix their weights, so that no call picks this by itself.
+//          no bias, no activation. A process has one constant array, so calls on two streams at a
+//          time would mix their weights: this rung is never chosen automatically.
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed., 7.3.
 #include "rung/ops/conv/cuda/detail/constant_weights.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / shared tile
 //
-// Idea     neighboring pixels share most of what they read of x: a block stages what its 16 x 16
-//          pixels need of a channel in shared memory, padding as zeros, and reads the taps from
-//          there; channel after channel.
-// Changes  against naive: an element of x is loaded once per tile and filter, not kh kw times, and
-//          no tap is checked for the padding.
-// Cost     a load of x from shared memory and one of w from the L1 cache per multiply-add; the
+// Idea     Neighboring pixels read mostly the same elements of x: per channel, a block stages the
+//          elements that its 16 x 16 pixels need in shared memory, with padding as zeros, and reads
+//          the taps from shared memory.
+// Changes  Against naive: an element of x is loaded once per tile and filter instead of kh kw
+//          times, and taps need no bounds check.
+// Cost     A load of x from shared memory and a load of w from the L1 cache per multiply-add; the
 //          halo: at 3 x 3, 18 x 18 elements for 16 x 16 pixels.
 // Limits   f32, images of two dimensions, one group; a tile of up to 48 KiB; no bias, no
 //          activation. Each filter stages the same tile again.
@@ -22,7 +22,7 @@ using namespace conv_cuda;
 constexpr int tile = 16;
 constexpr std::int64_t max_shared = 48 << 10;
 
-/// Extent of x that a tile's windows are in.
+/// Returns the extent of x that the windows of a tile cover.
 constexpr std::int64_t staged(const ConvAxis& axis) {
   return (tile - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
 }
@@ -75,7 +75,7 @@ Support supports(const Conv::Args& args, const Context&) {
   if (args.has_bias() || args.options.activation != Activation::none) {
     return unsupported("no bias, no activation");
   }
-  constexpr std::int64_t max_extent = 1 << 14;  // so that no product overflows
+  constexpr std::int64_t max_extent = 1 << 14;  // prevents overflow of products
   if (staged(g.axis[1]) > max_extent || staged(g.axis[2]) > max_extent ||
       staged(g.axis[1]) * staged(g.axis[2]) * 4 > max_shared) {
     return unsupported("what a tile of 16 x 16 pixels reads of a channel must fit in 48 KiB");
@@ -102,7 +102,7 @@ void run(const Conv::Args& args, Context& context) {
          args.y.view<float, 5>(), g.axis[1], g.axis[2], static_cast<int>(along_row));
 }
 
-/// A block loads a tile of each channel, and goes through its taps.
+/// Returns the facts of a layer. A block loads a tile of each channel, and loops over its taps.
 Work work(const Conv::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const LaunchExtent grid = grid_of(g);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / im2col + GEMM
 //
-// Idea     one kernel unrolls an image into a matrix - a row per term, a column per pixel -,
-//          another multiplies w, as a matrix, by it: tiles of 64 x 64 in registers, strips of both
-//          matrices in shared memory. All that is known of fast products serves convolutions.
-// Changes  against shared_tile: filters share what is staged of x, and pixels what is staged of w.
-// Cost     per image the matrix, kh kw times x, is written to memory and read again for each 64
-//          filters; 1/64 of a load per multiply-add and operand.
+// Idea     One kernel unrolls an image into a matrix, with one row per term and one column per
+//          pixel. Another multiplies w, as a matrix, by it: tiles of 64 x 64 in registers, strips
+//          of both matrices in shared memory. All techniques of fast products apply to
+//          convolutions.
+// Changes  Against shared_tile: filters share the staged elements of x, and pixels the staged
+//          weights.
+// Cost     Per image the matrix, kh kw times the size of x, is written to memory and read again per
+//          64 filters; 1/64 of a load per multiply-add and operand.
 // Limits   f32, one group, w contiguous, images of y contiguous; two launches per image.
 // Source   K. Chellapilla, S. Puri & P. Simard, High performance convolutional neural networks for
 //          document processing, 2006.
@@ -17,7 +19,7 @@ namespace {
 
 using namespace conv_cuda;
 
-/// The matrix of image n: `count` elements, a row per term, a column per pixel.
+/// Unrolls image n to the matrix: `count` elements, one row per term, one column per pixel.
 __global__ void __launch_bounds__(block_threads)
     conv_im2col_unroll(View<const float, 5> x, ConvGeometry g, std::int64_t n, float* matrix,
                        std::int64_t count) {
@@ -35,7 +37,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// 64 x 64 elements of w times the matrix per block: rows are filters, columns pixels.
+/// Multiplies w by the matrix, 64 x 64 elements per block: rows are filters, columns pixels.
 __global__ void __launch_bounds__(block_threads) conv_im2col_gemm(Im2colProduct p) {
   using S = Im2colTile;
   auto& strips = shared<Strips<float, S>>();
@@ -52,8 +54,8 @@ __global__ void __launch_bounds__(block_threads) conv_im2col_gemm(Im2colProduct 
   int stage = 0;
   for (std::int64_t term = 0; term < p.terms; term += S::depth, stage ^= 1) {
     step.store(strips, stage);
-    __syncthreads();             // the only one of a step: the next step's stage is the other
-    step.load(term + S::depth);  // in flight while this one is multiplied; zeros behind the last
+    __syncthreads();             // one per step: the next step uses the other stage
+    step.load(term + S::depth);  // in flight during the product; zeros beyond the last term
     multiply_strips<S>(strips, stage, sums);
   }
 #pragma unroll

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / streams
 //
-// Idea     unrolling an image is bound by memory, multiplying by arithmetic: a device can do both
-//          at once. The images of a batch are shared by four streams, each with a matrix of its
-//          own: while one stream multiplies, others unroll what comes next.
-// Changes  against im2col_gemm: four matrices and four streams, which fork from the caller's and
-//          join it again by events. Whoever calls sees one stream, and a CUDA graph takes all.
-// Cost     that of im2col_gemm, less what overlaps; an event per stream. A course's version has x
-//          and y on the host, and overlaps their copies with kernels in the same way: chunk i + 1
-//          comes in while chunk i is computed. Here tensors are on the device already; for arrays
-//          on the host the operator transfer does that.
-// Limits   as im2col_gemm. One image gains nothing; small ones, whose kernels leave SMs idle, most.
-//          In the simulator streams take turns: what is checked there is that they share nothing.
+// Idea     Unrolling an image is memory-bound, multiplying compute-bound: a device can overlap the
+//          two. The images of a batch are divided among four streams, each with its own matrix:
+//          while one stream multiplies, others unroll their next images.
+// Changes  Against im2col_gemm: four matrices and four streams, which fork from the caller's stream
+//          and join it by events. The caller sees one stream, and a CUDA graph captures all four.
+// Cost     As im2col_gemm, less the overlapped time; an event per stream. The version of courses
+//          has x and y on the host and overlaps their copies with kernels: chunk i + 1 is copied
+//          while chunk i is computed. Here tensors are on the device; the operator transfer
+//          overlaps copies of host arrays.
+// Limits   As im2col_gemm. A batch of one image gains nothing; small images, whose kernels leave
+//          SMs idle, gain most. The simulator runs streams in turn: it checks that they share no
+//          data.
 // Source   CUDA C++ Programming Guide, "Overlapping behavior"; W. Hwu, D. Kirk & I. El Hajj,
 //          Programming Massively Parallel Processors, 4th ed., 20.5.
 #include "rung/device/fork_join.hpp"
@@ -24,7 +25,7 @@ using namespace conv_cuda;
 
 constexpr std::int64_t max_lanes = 4;
 
-/// The matrix of image n: `count` elements, a row per term, a column per pixel.
+/// Unrolls image n to the matrix: `count` elements, one row per term, one column per pixel.
 __global__ void __launch_bounds__(block_threads)
     conv_streams_unroll(View<const float, 5> x, ConvGeometry g, std::int64_t n, float* matrix,
                         std::int64_t count) {
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// 64 x 64 elements of w times the matrix per block: rows are filters, columns pixels.
+/// Multiplies w by the matrix, 64 x 64 elements per block: rows are filters, columns pixels.
 __global__ void __launch_bounds__(block_threads) conv_streams_gemm(Im2colProduct p) {
   using S = Im2colTile;
   auto& strips = shared<Strips<float, S>>();
@@ -59,8 +60,8 @@ __global__ void __launch_bounds__(block_threads) conv_streams_gemm(Im2colProduct
   int stage = 0;
   for (std::int64_t term = 0; term < p.terms; term += S::depth, stage ^= 1) {
     step.store(strips, stage);
-    __syncthreads();             // the only one of a step: the next step's stage is the other
-    step.load(term + S::depth);  // in flight while this one is multiplied; zeros behind the last
+    __syncthreads();             // one per step: the next step uses the other stage
+    step.load(term + S::depth);  // in flight during the product; zeros beyond the last term
     multiply_strips<S>(strips, stage, sums);
   }
 #pragma unroll
@@ -82,7 +83,7 @@ Support supports(const Conv::Args& args, const Context&) { return supports_im2co
 void run(const Conv::Args& args, Context& context) {
   const std::int64_t count = matrix_size(args);
   const std::int64_t lanes = lanes_of(args);
-  const std::int64_t pitch = round_up(count, std::int64_t{64});  // matrices share no line
+  const std::int64_t pitch = round_up(count, std::int64_t{64});  // matrices share no cache line
   auto* const matrices = static_cast<float*>(
       context.workspace(static_cast<std::size_t>(Extents{lanes, pitch, sizeof(float)}.product())));
   context.memo<Lanes>().fork_join(context, static_cast<int>(lanes), [&](int lane, Context& on) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / implicit GEMM
 //
-// Idea     the product of im2col_gemm without its second matrix: a block gathers what a step of 8
-//          terms needs from x into shared memory, padding as zeros. A block computes 64 or 128
-//          filters by as many pixels, of all images so that small ones fill a tile, with 4 x 4 or 8
-//          x 8 per thread in registers. Split-K: with few tiles blocks share the terms, and a
-//          second kernel adds their sums in a fixed order.
-// Changes  against im2col_gemm: nothing is materialized; every type, layout, group and stride.
-// Cost     per multiply-add 1/64 of a load of x and of w. A term's position is decoded once per
+// Idea     The product of im2col_gemm without its second matrix: a block gathers the elements of x
+//          that a step of 8 terms needs into shared memory, with padding as zeros. A block computes
+//          64 or 128 filters by as many pixels, of all images so that small ones fill a tile, with
+//          4 x 4 or 8 x 8 per thread in registers. Split-K: if there are few tiles, several blocks
+//          split the terms of each, and a second kernel adds their sums in a fixed order.
+// Changes  Against im2col_gemm: nothing is materialized; supports every type, layout, group count
+//          and stride.
+// Cost     Per multiply-add 1/64 of a load of x and of w. A term's position is decoded once per
 //          block; an element of x then costs three additions and comparisons.
-// Limits   extents of up to 2^28. Loads of single elements. Groups of few filters fill 1 row in 16.
 // Source   S. Chetlur et al., cuDNN: Efficient primitives for deep learning, 2014.
 #include "rung/ops/conv/shared/cuda/implicit.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
@@ -19,12 +19,12 @@ namespace {
 
 using namespace conv_cuda;
 
-/// blockIdx.x counts tiles of pixels, blockIdx.y those of filters, of all groups, blockIdx.z slices
-/// of the terms.
+/// Computes a layer, one tile per block. blockIdx.x counts tiles of pixels, blockIdx.y tiles of
+/// filters of all groups, blockIdx.z slices of the terms.
 template <class T, class S>
 __global__ void __launch_bounds__(block_threads) conv_implicit_gemm(Gathered g, TermSlices slices) {
   using Sum = Accumulator<T>;
-  constexpr bool by_channels = S::swapped;  // terms in the order that x is contiguous in
+  constexpr bool by_channels = S::swapped;  // order of terms in which x is contiguous
   auto& strips = shared<TabledStrips<Sum, S>>();
   const auto tiles = static_cast<unsigned>(ceil_div(g.m, S::rows));
   const std::int64_t group = blockIdx.y / tiles;
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(block_threads) conv_implicit_gemm(Gathered g, 
   const T* const x = static_cast<const T*>(g.x) + group * g.q * g.x_strides[1];
   const T* const w = static_cast<const T*>(g.w) + group * g.w_group + first_filter * g.w_strides[0];
   const auto filters = static_cast<int>(smaller(g.m - first_filter, std::int64_t{S::rows}));
-  // In registers: a layer in shared memory would be read again for each element.
+  // Held in registers: in shared memory the layer would be loaded again for each element.
   const std::int64_t w_filter = g.w_strides[0];
   const auto depth = static_cast<unsigned>(g.axis[0].extent);
   const auto height = static_cast<unsigned>(g.axis[1].extent);
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(block_threads) conv_implicit_gemm(Gathered g, 
     strips.table[threadIdx.x] = gathered_term<by_channels>(g, first + threadIdx.x, terms.end);
     __syncthreads();
   };
-  // A step's elements, in flight in registers until the step before has been multiplied.
+  // Elements of a step, held in registers while the previous step is multiplied.
   Sum of_w[S::row_slots] = {};
   Sum of_x[S::column_slots] = {};
   const auto load = [&](int first) {
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(block_threads) conv_implicit_gemm(Gathered g, 
       const bool exists = term.other >= 0 && one.at < filters;
       of_w[slot] = exists ? convert<Sum>(w[one.at * w_filter + term.other]) : Sum(0);
     }
-    // The implicit matrix: x where the term's tap of the pixel is inside of the image, else zero.
+    // The implicit matrix: x if the term's tap of the pixel is inside the image, else zero.
 #pragma unroll
     for (int slot = 0; slot < S::column_slots; ++slot) {
       const Entry& term = strips.table[first + loaded<by_channels, S::columns, S::depth>(slot).k];
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(block_threads) conv_implicit_gemm(Gathered g, 
   int stage = 0;
   for (std::int64_t k = terms.begin; k < terms.end; k += S::depth, stage ^= 1) {
     keep_strips<true, by_channels, S>(strips, stage, of_w, of_x);
-    __syncthreads();  // the only one of a step: the next step's stage is the other
+    __syncthreads();  // one per step: the next step uses the other stage
     const std::int64_t next = k + S::depth;
     if (next < terms.end) {
       const int at = static_cast<int>((next - terms.begin) % table_entries);

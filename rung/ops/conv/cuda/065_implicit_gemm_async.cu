@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / implicit GEMM, asynchronous
 //
-// Idea     the product of implicit_gemm by the pipeline of gemm's simt_top: cp.async brings tiles
-//          of eight terms to shared memory, four tiles ahead, and a thread multiplies up to 16 x 8
+// Idea     The product of implicit_gemm with the pipeline of gemm's simt_top: cp.async copies tiles
+//          of eight terms to shared memory, four tiles ahead, and a thread computes up to 16 x 8
 //          elements. A first kernel packs the filters by terms, so that they are copied 16 bytes at
 //          a time; terms are ordered so that the eight of a tile are channels of one tap.
-// Changes  against implicit_gemm: 128 multiply-adds for 6 wide loads from shared memory instead of
-//          64 for 4; no table of terms - a tap moves one offset, and whether it is inside is a bit
-//          per pixel -; copies to shared memory bypass the registers.
-// Cost     a tile of 128 filters x 256 pixels and eight terms: per thread 1024 multiply-adds, 48
+// Changes  Against implicit_gemm: 128 multiply-adds for 6 wide loads from shared memory instead of
+//          64 for 4. Instead of a table of terms, a tap changes one offset, and a bit per tap tells
+//          whether it is inside the image. Copies to shared memory bypass the registers.
+// Cost     A tile of 128 filters x 256 pixels and eight terms: per thread 1024 multiply-adds, 48
 //          wide loads from shared memory, 8 copies of x and one of w; with 64 filters 16 copies of
-//          x. nvcc leaves multiply-adds 83 of 100 instructions of the loop with 64 filters.
-// Limits   f32, up to 32 taps. Channels are multiplied in eights: with three of them five eighths
-//          are zeros. With channels last, a warp's copies of x touch a line per pixel.
+//          x. 83 % of the instructions that nvcc emits for the loop with 64 filters are
+//          multiply-adds.
+// Limits   f32, up to 32 taps. Channels are padded to a multiple of eight: with three channels five
+//          eighths are zeros. With channels last, a warp's copies of x touch one cache line per
+//          pixel.
 // Source   gemm / simt_top; CUTLASS, "Implicit GEMM convolution": predicates as bits of a mask.
 #include "rung/ops/conv/shared/cuda/async_tiles.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
@@ -42,7 +44,7 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
                                     .outer_extent = packed.pitch,
                                     .depth_stride = packed.pitch},
                                    first_filter);
-    // A thread copies the same pixels of x in all tiles: eight channels of a tap where the tap is
+    // A thread copies the same pixels of x in all tiles: eight channels of a tap if the tap is
     // inside the image, else zeros.
     TappedPixel pixel[Ring::pixels];
 #pragma unroll
@@ -67,8 +69,8 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
       walk.advance(g);
     };
 
-    // Tile copies are issued `stages - 1` ahead. One group of copies per tile, empty ones included,
-    // so that "all but the last n groups" always means the same tile.
+    // Tile copies are issued `stages - 1` tiles ahead. Each tile commits one group of copies, even
+    // if empty, so that a wait for all but the last n groups always refers to the same tile.
     filters.copy(ring.filters[0]);
     gather(ring.pixels_of[0]);
     ptx::async_commit();
@@ -80,7 +82,7 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
       }
       ptx::async_commit();
     }
-    // Fragments of one step are read while those of the step before are multiplied.
+    // Fragments of a step are loaded while the previous step is multiplied.
     float a[2][shape.thread_rows];
     float b[2][shape.thread_columns];
     const int row = Tile::row(0);
@@ -100,15 +102,16 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
 #pragma unroll
       for (int step = 0; step < steps; ++step) {
         if (step == steps - 1) {
-          // The next tile has arrived for everybody, and everybody has read this one to its end.
-          // After the last tile this one is read once more, to no effect.
+          // After this wait and barrier the next tile has arrived for all threads, and no thread
+          // still reads this tile. The last iteration loads this tile once more, without effect.
           ptx::async_wait<shape.stages - 2>();
           __syncthreads();
           const int next = reading == shape.stages - 1 ? 0 : reading + 1;
           reading = tile + 1 < tiles ? next : reading;
         }
         load_step(reading, (step + 1) % steps);
-        // The copies of a tile in two steps: all at once they would hold up the multiply-adds.
+        // The copies of a tile are issued in two steps: all at once they would stall the
+        // multiply-adds.
         const bool more = tile + shape.stages - 1 < tiles;
         if (step == 0 && more) gather(ring.pixels_of[writing]);
         if (step == 1) {

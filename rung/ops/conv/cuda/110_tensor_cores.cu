@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / tensor cores
 //
-// Idea     implicit_gemm on tensor cores, for f16 and bf16 with channels last: 8 channels of a tap
-//          are 16 contiguous bytes of x and of w, so that strips of both are copied unchanged, and
-//          a warp multiplies 16 x 8 x 16 elements by one instruction (mma.sync), its operands
-//          brought by ldmatrix. Rows are pixels, columns filters: both have their terms contiguous.
-// Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
-//          multiply-adds per instruction; half the bytes.
+// Idea     implicit_gemm on tensor cores, for f16 and bf16 with channels last. 8 channels of a tap
+//          are 16 contiguous bytes of x and of w, so strips of both operands are copied unchanged,
+//          and one instruction of a warp multiplies 16 x 8 x 16 elements (mma.sync), loaded by
+//          ldmatrix. Rows are pixels, columns filters; terms are contiguous in both.
+// Changes  Against implicit_gemm: 16-byte loads, each decoded once for 8 terms; 2048 multiply-adds
+//          per instruction; half the bytes.
 // Cost     128 pixels x 64 filters per block, 32 terms per step: per multiply-add 1/64 of an
 //          element of x and 1/128 of one of w. The next step's loads are in flight in registers
-//          while this one is multiplied.
+//          during the products of a step.
 // Limits   contiguous channels, a multiple of 8 per group, all 16-byte aligned; extents of up to
 //          2^28. Tensor cores truncate when they add: twice the error bound of f32.
 // Source   PTX ISA, "Matrix multiply-accumulate operation using mma instruction".
@@ -21,8 +21,8 @@ namespace {
 
 using namespace conv_cuda;
 
-/// blockIdx.x counts tiles of pixels, blockIdx.y those of filters, of all groups, blockIdx.z slices
-/// of the terms.
+/// Computes a layer, one tile per block. blockIdx.x counts tiles of pixels, blockIdx.y tiles of
+/// filters of all groups, blockIdx.z slices of the terms.
 template <class T>
 __global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g, TermSlices slices) {
   auto& memory = shared<TensorStrips<T>>();
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g, T
   const T* const x = static_cast<const T*>(g.x) + group * g.q * g.x_strides[1];
   const T* const w = static_cast<const T*>(g.w) + group * g.w_group + first_filter * g.w_strides[0];
 
-  // Four neighboring threads copy the 64 bytes that a pixel has of a step, and those of a filter.
+  // Four adjacent threads copy 64 bytes per step of a pixel, and of a filter.
   const int row = thread / chunks;
   const int column = thread % chunks * chunk;
   constexpr int rows_apart = block_threads / chunks;
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g, T
   const TermRange terms = terms_of_block(slices, g.terms(), tile_terms);
   const std::int64_t first_chunk = terms.begin / chunk;
   const std::int64_t all_chunks = terms.end / chunk;
-  // In registers: a layer in shared memory would be read again for each chunk.
+  // Held in registers: in shared memory the layer would be loaded again for each chunk.
   const auto depth = static_cast<unsigned>(g.axis[0].extent);
   const auto height = static_cast<unsigned>(g.axis[1].extent);
   const auto width = static_cast<unsigned>(g.axis[2].extent);
@@ -58,11 +58,11 @@ __global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g, T
     memory.table[thread] = gathered_term<true, chunk>(g, first + thread, all_chunks);
     __syncthreads();
   };
-  // A step's chunks, in flight in registers until the step before has been multiplied.
+  // Chunks of a step, held in registers while the previous step is multiplied.
   Eight<T> of_x[pixel_slots] = {};
   Eight<T> of_w = {};
   const auto load = [&](int first) {
-    // The implicit matrix: x where the chunk's tap of the pixel is inside, else zeros.
+    // The implicit matrix: x if the chunk's tap of the pixel is inside the image, else zeros.
     const Entry term = memory.table[first + column / chunk];
 #pragma unroll
     for (int slot = 0; slot < pixel_slots; ++slot) {
@@ -90,14 +90,14 @@ __global__ void __launch_bounds__(block_threads) conv_tensor_cores(Gathered g, T
       store_raw(&here.pixels[row + slot * rows_apart][column], of_x[slot]);
     }
     store_raw(&here.filters[row][column], of_w);
-    __syncthreads();  // the only one of a step: the next step's stage is the other
+    __syncthreads();  // one per step: the next step uses the other stage
     const std::int64_t next = k + chunks;
     if (next < all_chunks) {
       const int at = static_cast<int>((next - first_chunk) % table_entries);
       if (at == 0) decode(next);
       load(at);
     }
-    const MmaPlace warp;  // found anew: it is not kept in registers while loads are in flight
+    const MmaPlace warp;  // recomputed: saves registers while loads are in flight
 #pragma unroll
     for (int step = 0; step < tile_terms; step += 16) {
       std::uint32_t a[pixel_fragments][4];

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / implicit GEMM by TMA
 //
-// Idea     the copy engine unrolls the image: in im2col mode it counts 128 pixels through rows and
-//          images, adds a tap's offset to each, fills what is outside with zeros, and lays 64
-//          channels of each into shared memory as wgmma reads them. The product then is gemm's
-//          persistent: warp roles, a ring of stages, a block per SM that takes tile after tile,
-//          slices of k where there are few tiles, bias and activation in the epilogue.
-// Changes  against tensor_cores: one thread computes addresses, one per 16 KiB, instead of each
-//          thread one per 16 bytes; products of 64 x 256 x 16 that read shared memory themselves.
-// Cost     a tile of 128 pixels x 256 filters reads 48 KiB of L2 per 64 terms and 4.2 million
-//          operations. A tap reads its pixels again: x comes from memory once, from L2 kh kw times.
+// Idea     The TMA unrolls the image: in im2col mode it iterates over 128 pixels through rows and
+//          images, adds a tap's offset to each, fills positions outside the image with zeros, and
+//          stores 64 channels of each pixel to shared memory in the layout that wgmma reads. The
+//          product is gemm's persistent kernel: warp specialization, a ring of stages, one block
+//          per SM that loops over tiles, split-K if there are few tiles, bias and activation in the
+//          epilogue.
+// Changes  Against tensor_cores: one thread computes one address per 16 KiB, instead of every
+//          thread one per 16 bytes; wgmma of 64 x 256 x 16, with operands in shared memory.
+// Cost     A tile of 128 pixels x 256 filters reads 48 KiB of L2 per 64 terms and 4.2 million
+//          operations. Each tap reads its pixels again: x is read from memory once, from L2 kh kw
+//          times.
 // Limits   f16 and bf16, channels last, two dimensions at most; channels and filters of a group
 //          aligned to 16 bytes, strides up to 8, paddings up to 127, filters that span up to 128.
-//          Channels are multiplied in sixty-fours: with 8 of them seven eighths are zeros.
+//          Channels are padded to a multiple of 64: with 8 channels seven eighths are zeros.
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper".
 #include "rung/device/collectives.hpp"
 #include "rung/device/ptx/im2col.hpp"
@@ -28,7 +30,7 @@ using gemm_cuda::TensorJob;
 using gemm_cuda::TensorPlan;
 using gemm_cuda::TensorTile;
 
-// The tiles are gemm's, but a tap reads its pixels again.
+// gemm's tiles, with rates for taps that read their pixels again.
 constexpr int tile_pixels = 64 * consumer_groups;
 constexpr TensorTile tiles[] = {{.rows = tile_pixels, .columns = 256, .reach = 0.82},
                                 {.rows = tile_pixels, .columns = 128, .reach = 0.74},
@@ -39,7 +41,7 @@ using PixelTile = WgmmaTile<T, tile_pixels, true>;
 template <class T, int Filters>
 using FilterTile = WgmmaTile<T, Filters, true>;
 
-/// Up to 192 KiB of stages, and two boxes of y per warp.
+/// Shared memory of a block: up to 192 KiB of stages, and two boxes of y per warp.
 template <int Filters>
 struct TileRing {
   using Stage = TileStage<tile_pixels, Filters>;
@@ -49,7 +51,7 @@ struct TileRing {
   StageRing<stage_count> ring;
 };
 
-/// A product whose A is x, unrolled by the engine, and whose k goes through taps and then channels.
+/// Product whose A is x, unrolled by the TMA, and whose k iterates over taps and then channels.
 template <class T>
 struct ConvJob {
   TensorJob<T> gemm;
@@ -58,19 +60,19 @@ struct ConvJob {
   int start_height, start_width;  // the first pixel's first tap
   int between_height, between_width;
   int taps_across;
-  int channel_tiles;  // of a tap
-  // y's pixels are not on one line, so warps store them themselves.
+  int channel_tiles;  // per tap
+  // y's pixels have no common stride: warps store them without TMA.
   bool scattered;
-  bool in_eights;  // wherever eight of a pixel's filters begin, 16 bytes are aligned
+  bool in_eights;  // any eight filters of a pixel are 16 aligned bytes
   std::int64_t y_image, y_row, y_pixel;
 };
 
-/// Stores a warp's 16 pixels by Filters sums; y is nothing but them.
+/// Stores a warp's 16 pixels by Filters sums, without reading y and without an epilogue.
 template <int Filters, class T, class Sums>
 __device__ __forceinline__ void scatter_strip(const ConvJob<T>& conv, StripStage& box,
                                               int first_pixel, int first_filter, const Sums& sums) {
-  constexpr int width = 64;       // filters of a box's line of 128 bytes
-  constexpr int lines_apart = 4;  // eight lanes store a line
+  constexpr int width = 64;       // filters per line of a box, 128 bytes
+  constexpr int lines_apart = 4;  // eight lanes store one line
   constexpr int lines = StripStage::rows / lines_apart;
   const auto& p = conv.gemm.finish.p;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -89,7 +91,7 @@ __device__ __forceinline__ void scatter_strip(const ConvJob<T>& conv, StripStage
 #pragma unroll
   for (int piece = 0; piece < Filters / width; ++piece) {
     const std::int64_t filter = first_filter + piece * width + chunk * 8;
-    __syncwarp();  // the piece before has been read
+    __syncwarp();  // the previous piece has been read
     fill_box<T>(box, 1.0F, [&](int i) { return sums(piece * (width / 2) + i); });
     __syncwarp();
 #pragma unroll
@@ -135,7 +137,7 @@ __global__ void __launch_bounds__(role_threads, 1)
     if (threadIdx.x != 0) return;
     for (int number = first; number < works; number += blocks) {
       const TileWork work = job.raster.at(number);
-      // The tile's first pixel, as the engine counts: the position of its first tap.
+      // The tile's first pixel in TMA coordinates: the position of its first tap.
       const int pixel = work.row * tile_pixels;
       const int row = pixel / conv.out_width;
       const int image = row / conv.out_height;
@@ -199,8 +201,8 @@ __global__ void __launch_bounds__(role_threads, 1)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// A group's layer as a product: pixels x terms by terms x filters. A's strides represent those of
-/// x's pixels; its data are never read as a matrix.
+/// Returns a group's layer as a product: pixels x terms by terms x filters. A's strides are those
+/// of x's pixels; its data are never read as a matrix.
 Gemm::Args product_of(const Conv::Args& args, std::int64_t group) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t pixels = g.images * g.results();
@@ -226,7 +228,7 @@ Gemm::Args product_of(const Conv::Args& args, std::int64_t group) {
   return made;
 }
 
-/// Filters of a group: taps x filters x channels.
+/// Returns the filters of a group: taps x filters x channels.
 template <class T>
 View<const T, 3> filters_of(const Conv::Args& args, std::int64_t group) {
   const ConstTensorRef& w = args.w;
@@ -237,8 +239,8 @@ View<const T, 3> filters_of(const Conv::Args& args, std::int64_t group) {
           {along, w.strides[0], w.strides[1]}};
 }
 
-/// The width of the tile and the slices of k. gemm's model counts A as if it were in memory: what
-/// an x that is unrolled on the way takes less, the share of memory's rate makes up for.
+/// Returns the tile's width and the number of slices of k. gemm's model assumes that A is stored in
+/// memory; scaling the tiles' memory rate accounts for the smaller x.
 TensorPlan plan_of(const Conv::Args& args, const Context& context) {
   const Gemm::Args product = product_of(args, 0);
   TensorTile mine[std::size(tiles)];
@@ -247,7 +249,7 @@ TensorPlan plan_of(const Conv::Args& args, const Context& context) {
     mine[i] = tiles[i];
     mine[i].memory *= read / Conv::cost(args).bytes;
   }
-  // k is multiplied in whole tiles of each tap.
+  // k is padded to whole tiles per tap.
   Gemm::Args padded = product;
   const std::int64_t depth = gemm_cuda::tile_depth(product);
   const std::int64_t terms = round_up(args.geometry.group_channels(), depth) * args.geometry.taps();
@@ -255,11 +257,11 @@ TensorPlan plan_of(const Conv::Args& args, const Context& context) {
   return gemm_cuda::plan_tensor(padded, context, mine);
 }
 
-/// Returns whether y's pixels are not on one line; then it has neither bias nor activation, nor
-/// slices.
+/// Returns whether y's pixels have no common stride. Such a layer has no bias, no activation and
+/// one slice.
 bool is_scattered(const Conv::Args& args) { return pixel_stride(args.y) <= 0; }
 
-/// Eight filters of any pixel: 16 bytes, aligned.
+/// Returns whether any eight filters of a pixel are 16 aligned bytes.
 bool writes_eights(const TensorRef& y, std::int64_t filters) {
   bool all = filters % 8 == 0 && reinterpret_cast<std::uintptr_t>(y.data) % 16 == 0;
   for (const int axis : {0, 3, 4}) all = all && (y.shape[axis] == 1 || y.strides[axis] % 8 == 0);
@@ -360,7 +362,7 @@ Support conv_cuda::supports_scattered_tma(const Conv::Args& args, const Context&
           tensor_map_support(filters_of<T>(args, group), box, Swizzle::bytes_128);
       if (!filters) return filters;
     }
-    // Groups between the first and the last are at multiples of the first's distance.
+    // Groups are equidistant: it suffices to check the distance between two.
     const std::int64_t apart = g.group_channels() * static_cast<std::int64_t>(sizeof(T));
     return g.groups == 1 || apart % 16 == 0 ? supported : unsupported("groups aligned to 16 bytes");
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv: the operator's object, its rung list, and what every call goes through.
+// conv: the operator's object, its list of rungs, and the dispatch of every call.
 #include "rung/ops/conv/op/conv.hpp"
 
 #include "rung/core/require.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of conv() see of a call, and what the workbench knows of it.
-// The contract: conv.hpp.
+// Arguments that the rungs of conv() get, and the workbench's view of the operator. The contract:
+// conv.hpp.
 #pragma once
 
 #include <cstdint>
@@ -34,13 +34,13 @@ struct RUNG_API Conv {
     bool operator==(const Call&) const = default;
   };
 
-  /// x, w and y have five axes: N C D H W, K C/G D H W and N K D H W, whichever they had.
+  /// x, w and y have five axes, whatever the caller's rank: N C D H W, K C/G D H W and N K D H W.
   struct Args : Call {
     ConvGeometry geometry;
-    int axes = 0;  // that the caller's tensors had
+    int axes = 0;  // rank of the caller's tensors
 
     [[nodiscard]] bool has_bias() const { return options.bias.data != nullptr; }
-    /// Terms of an element of y.
+    /// Returns the number of terms per element of y.
     [[nodiscard]] std::int64_t terms() const { return geometry.group_channels() * geometry.taps(); }
   };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv: what it must cost, what it must give, and how far a rung may be off.
+// conv: its minimum cost, reference results, and error bounds.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace rung {
 namespace {
 
-/// Returns the scale of the errors of a transformed layer: the greatest elements of x around a
-/// pixel and of the filter, per channel.
+/// Returns the error scale of a transformed layer: the sum over channels of the largest |x| around
+/// a pixel times the filter's largest |w|.
 template <class T>
 double magnitude_of_tiles(const Conv::Args& args, const std::int64_t (&at)[5]) {
   constexpr std::int64_t reach = 5;  // a tile of 6 x 6 holds the pixel's window
@@ -93,13 +93,13 @@ Tolerance Conv::tolerance(const Args& args, const RungInfo& rung, Values values)
     tolerance.magnitude = (static_cast<double>(args.geometry.group_channels()) + 24) * unit * 3000;
   }
   if (rung.name == "f16_arithmetic") {
-    // Eight multiply-adds in a row, each rounded to f16, or to a multiple of its smallest number.
+    // A chain of eight multiply-adds, each rounded to f16, or to a multiple of the smallest f16.
     if (values != Values::integers) tolerance.magnitude += 8 * epsilon(DType::f16) / 2 * 1.01;
     tolerance.absolute += (terms + 1) * 0x1p-25;
   }
   if (args.options.activation != Activation::none) {
-    tolerance.magnitude *= 1.13;      // the steepest slope, gelu's
-    tolerance.magnitude += 4 * unit;  // gelu multiplies by x what erf gives to a few units
+    tolerance.magnitude *= 1.13;      // maximum slope, of gelu
+    tolerance.magnitude += 4 * unit;  // gelu: x times erf, which errs by a few units
     tolerance.relative += 8 * unit;
     tolerance.absolute += 4 * unit;
   }

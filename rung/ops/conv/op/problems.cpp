@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv: the problems it is checked and timed on, how they are made, and its command line.
+// conv: the problems that check and bench use, their tensors, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -18,7 +18,7 @@
 namespace rung {
 namespace {
 
-// Layers of networks and others: 3 x 3 and 1 x 1 of every size, first layers, strides, groups,
+// Layers of networks and others: 3 x 3 and 1 x 1 of all sizes, first layers, strides, groups,
 // depthwise, one and three dimensions.
 constexpr std::string_view survey_patterns[] = {
     "(f32*4|bf16|f16) 1..32x1..256x4..64x4..64,out=1..256,k=3,p=1(*2|,s=2)(*2|,nhwc)",
@@ -116,7 +116,7 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "bf16 1x8x7x8,k=3,p=1,g=8,nhwc",                       //
   });
   if (backend == Backend::simt) return problems;
-  // More terms than a chunk holds, more pixels than a panel, shares of several threads.
+  // Layers with more terms than a chunk, more pixels than a panel, and work for several threads.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 2x64x28x28,out=64,k=3,p=1",
       "f32 1x150x14x14,out=70,k=3,p=1,bias,relu",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv's GPU rungs in the simulator, where calls make them take another way: other tiles, terms
-// that blocks share, sums of many halves.
+// conv's GPU rungs in the simulator, on layers that select other branches: other tiles, split
+// terms, long f16 sums.
 #include <algorithm>
 
 #include "rung/ops/conv/shared/test/conv_test.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace conv_test;
 
-// The pixel counts are large enough that each tile is the right choice for the simulated H200's
+// The pixel counts make each tile the best choice for the SMs of the simulated H200.
 // SMs.
 TEST(ConvSimt, EveryTileOfTheAsynchronousProductIsRight) {
   Context context = Context::simt();
@@ -26,7 +26,7 @@ TEST(ConvSimt, EveryTileOfTheAsynchronousProductIsRight) {
   }
 }
 
-// Few tiles of many terms: blocks share the terms. Sums of whole numbers are exact in any order.
+// Few tiles of many terms: blocks split the terms. Sums of small integers are exact in any order.
 TEST(ConvSimt, BlocksShareTheTermsOfSmallLayers) {
   Context context = Context::simt();
   Context host = Context::cpu(1);
@@ -48,7 +48,7 @@ TEST(ConvSimt, BlocksShareTheTermsOfSmallLayers) {
             convolved(host, layer, x, w, options, "naive"));
 }
 
-// More than the 256 terms of a block's table, though blocks share them: it is decoded again.
+// More terms per slice than the 256 entries of a block's table: the block decodes a second table.
 TEST(ConvSimt, ABlockDecodesItsTermsAgain) {
   Context context = Context::simt();
   Context host = Context::cpu();
@@ -60,7 +60,7 @@ TEST(ConvSimt, ABlockDecodesItsTermsAgain) {
             convolved(host, layer, x, w, layer.options()));
 }
 
-// Sums of f16 alone stop at 2048 ones, for the next number is 2050.
+// A sum in f16 alone stops at 2048 ones, since the next f16 number is 2050.
 TEST(ConvSimt, SumsOfHalvesDoNotStopGrowing) {
   constexpr std::int64_t channels = 8192;
   Context context = Context::simt();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of conv that `rung check` does not state: linearity, shifts, groups and dilation in
+// Properties of conv that `rung check` does not cover: linearity, shifts, groups and dilation in
 // terms of other calls, 1 x 1 as a matrix product, NaN, layouts, errors.
 #include "rung/ops/conv/op/conv.hpp"
 
@@ -25,7 +25,7 @@ class ConvOn : public testing::TestWithParam<Backend> {
  protected:
   Context context = Context::on(GetParam());
 
-  /// f(y, rung) after each rung that takes the call.
+  /// Calls f(y, rung) after each rung that supports the call.
   template <class F>
   void on_every_rung(const Layer& layer, std::vector<float>& x, std::vector<float>& w,
                      const ConvOptions& options, F&& f) {
@@ -60,12 +60,12 @@ TEST_P(ConvOn, AShiftedImageGivesAShiftedResult) {
   auto x = whole_values(layer.x().product(), 4);
   auto w = whole_values(layer.w().product(), 5);
   auto moved = x;
-  for (std::size_t i = 1; i < x.size(); ++i) moved[i] = x[i - 1];  // one to the right
+  for (std::size_t i = 1; i < x.size(); ++i) moved[i] = x[i - 1];  // shifted right by one
   const auto y = convolved(context, layer, x, w, layer.options());
   on_every_rung(layer, moved, w, layer.options(), [&](const auto& z, const std::string& name) {
     constexpr std::int64_t width = 18;
     for (std::int64_t i = 0; i < static_cast<std::int64_t>(y.size()); ++i) {
-      if (i % width == 0) continue;  // what came from the row before
+      if (i % width == 0) continue;  // column 0 received the previous row's last element
       ASSERT_EQ(z[static_cast<std::size_t>(i)], y[static_cast<std::size_t>(i - 1)]) << name;
     }
   });
@@ -156,7 +156,7 @@ TEST_P(ConvOn, ChannelsLastIsTheSameNumbers) {
     auto x = whole_values(layer.x().product(), 13);
     auto w = whole_values(layer.w().product(), 14);
     const auto wanted = convolved(context, layer, x, w, layer.options());
-    // Transposed in memory; the public call gets the option.
+    // Transposed in memory; the public call gets the option channels_last.
     const auto turned = [](const std::vector<float>& from, const Extents& s) {
       std::vector<float> to(from.size());
       const std::int64_t pixels = s[2] * s[3];
@@ -252,7 +252,7 @@ TEST_P(ConvOn, EmptyTensorsAreLeftAlone) {
 INSTANTIATE_TEST_SUITE_P(Backends, ConvOn, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
-// cuDNN's numbers: what it may choose where sums are to be those of the definition.
+// cuDNN's numbers of FFT and Winograd algorithms, which are chosen only with the option `winograd`.
 TEST(ConvPeers, CudnnMayTransformOnlyWhereItIsTold) {
   const auto transforms = [](cudnn::Pass pass, int count) {
     std::vector<int> all;
@@ -266,8 +266,8 @@ TEST(ConvPeers, CudnnMayTransformOnlyWhereItIsTold) {
   EXPECT_EQ(transforms(cudnn::Pass::backward_filter, 7), (std::vector<int>{2, 4, 5, 6}));
 }
 
-// Windows that see only padding, and sums that underflow: a term of the padding must not decide the
-// sign, since tiles of pixels, whose rows depend on the threads, leave such terms out or not.
+// Windows in the padding alone, and sums that underflow: a term of the padding must not determine
+// the sign of zero, since tiles, whose rows depend on the threads, may or may not add such terms.
 TEST_P(ConvOn, AZeroSumIsPositive) {
   const std::int64_t images = 2, channels = 3, height = 11, width = 9, filters = 17;
   const std::int64_t out_height = height + 2 * 6 - 2, out_width = width + 2 * 2 - 2;
@@ -306,7 +306,7 @@ TEST(ConvCpu, CountsBeyondAllMemoryAreRefused) {
          {nullptr, DType::f32, Extents{0, 0, most, most, most}});
   });
   EXPECT_NE(places.find("up to 2^62"), std::string::npos) << places;
-  // One element, broadcast along 2^58 channels: they would have to be packed.
+  // One element, broadcast along 2^58 channels: packing would need too much memory.
   float one = 1;
   std::vector<float> y(4);
   const std::int64_t many = std::int64_t{1} << 58;

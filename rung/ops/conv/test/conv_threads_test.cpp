@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv on a CPU gives the same bits, signs of zeros too, for any number of threads.
+// conv on a CPU returns the same bits, including signs of zeros, for any number of threads.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -34,7 +34,7 @@ TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameSignsOfZero) {
   const std::int64_t images = 1, channels = 19, height = 61, width = 41, filters = 33;
   const std::int64_t out_height = height + 2 * 9 - 2, out_width = width;
   std::vector<float> bias(filters, -0.0F);
-  // Products below the range: sums underflow to -0, and a term of the padding, +0, changes that.
+  // Products below the range: sums underflow to -0, which a term of the padding, +0, changes to +0.
   std::vector<float> x(static_cast<std::size_t>(images * channels * height * width), -1e-30F);
   std::vector<float> w(static_cast<std::size_t>(filters * channels * 9), 1e-30F);
   const ConstTensorRef x_ref(x.data(), {images, height, width, channels});
@@ -60,7 +60,7 @@ TEST(ConvCpu, AnyNumberOfThreadsGivesTheSameSignsOfZero) {
   }
 }
 
-// Bands of rows, planes per stride, products of 1 x 1: whatever is shared, and however.
+// Bands of rows, planes per stride and 1 x 1 products, however they are divided among threads.
 TEST(ConvCpu, BandsAndProductsGiveTheSameBitsToo) {
   const Layer planes{.images = 3,
                      .channels = 5,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters in constant memory, of the one rung that includes this. Everything here is static: an
-// inline function would be one for all that include it, and fill the array of one.
+// Filters in constant memory, for the one rung that includes this header. All functions are static:
+// an inline function would be merged across translation units, and fill the array of only one.
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"
@@ -34,7 +34,8 @@ static void load_constant_weights(const Conv::Args& args, Context& context) {
 
 static float constant_weights[max_constant_weights];
 
-/// Kernels may read it, and no more; what they read is counted apart.
+/// Copies the weights to the array. Kernels may only read it; the simulator counts these reads as
+/// constant memory.
 static void load_constant_weights(const Conv::Args& args, Context&) {
   static const bool registered = [] {
     simt::record::register_memory({.begin = constant_weights,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side of im2col, for the rungs that launch its two kernels one after another and on
-// several streams: what they take, the matrix, the product, its grid and its time.
+// Host side of im2col, for the rungs that launch its two kernels in sequence and on several
+// streams: supported layers, the matrix, the product, its grid and its predicted time.
 #pragma once
 
 #include "rung/ops/conv/cuda/detail/matrix.hpp"
@@ -11,12 +11,12 @@ namespace rung::conv_cuda::inline RUNG_TARGET {
 
 using Im2colTile = Shape<64, 64, false>;
 
-/// A product of w and an image's matrix, into the image of y.
+/// Product of w and an image's matrix, stored to the image of y.
 struct Im2colProduct {
   const float* w;
   const float* matrix;
   float* y;
-  std::int64_t y_filter;  // from a filter's image to the next
+  std::int64_t y_filter;  // from one filter's plane to the next
   std::int64_t filters, terms, pixels;
   Epilogue<float> epilogue;
 };
@@ -40,7 +40,7 @@ inline Support supports_im2col(const Conv::Args& args) {
   return fits ? supported : unsupported("more tiles than a grid has blocks");
 }
 
-/// Elements of an image's matrix.
+/// Returns the number of elements of an image's matrix.
 inline std::int64_t matrix_size(const Conv::Args& args) {
   return args.terms() * args.geometry.results();
 }
@@ -66,7 +66,7 @@ inline LaunchShape product_grid(const Im2colProduct& p) {
           .shared_bytes = sizeof(Strips<float, S>)};
 }
 
-/// Facts of two launches per image. The matrix is written and read.
+/// Returns the facts of two launches per image. The matrix is written and read.
 inline Work im2col_facts(const Conv::Args& args, const Context&) {
   using S = Im2colTile;
   const auto images = static_cast<double>(args.geometry.images);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two matrices in memory as the operands of a tile: rows x k by k x columns.
+// Two matrices in memory as the operands of a tile: rows x k times k x columns.
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/tiles.hpp"
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-/// A thread's share of a step of both, on its way from memory through registers to shared memory:
-/// a[row][k] with contiguous k, b[k][column] with contiguous columns; zeros beyond the matrices.
+/// A thread's elements of a step's strips of A and B, loaded to registers and then stored to shared
+/// memory: a[row][k] with contiguous k, b[k][column] with contiguous columns; zeros beyond the
+/// matrices.
 template <class S>
 struct MatrixStep {
   const float* a;  // at the tile's first row
@@ -15,7 +16,7 @@ struct MatrixStep {
   const float* b;  // at the tile's first column
   std::int64_t b_row;
   std::int64_t columns;
-  std::int64_t terms;  // and from a row of a to the next
+  std::int64_t terms;  // k; also the row pitch of a
   float of_a[S::row_slots] = {};
   float of_b[S::column_slots] = {};
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / depthwise
 //
-// Idea     a filter per channel: nothing to share between filters, a few multiply-adds per element
-//          - the layer is a stencil, bound by memory. Where channels are contiguous a thread takes
-//          16 bytes of them, which have the same taps, so that loads are wide and one set of
-//          indices serves 4 or 8. Else a thread takes eight pixels of a column, whose windows
-//          overlap: of 3 x 3 and 5 x 5 filters, whose weights then stay in registers, it goes down
-//          the rows of x, and adds what it loads of a row to all the pixels that see it.
-// Changes  against every_call: a quarter or an eighth of the loads and the address arithmetic;
-//          against implicit_gemm: no tiles with 15 of 16 rows empty.
+// Idea     A filter per channel: no reuse between filters and a few multiply-adds per element, a
+//          memory-bound stencil. If channels are contiguous, a thread computes 16 bytes of them,
+//          which have the same taps: loads are wide and one index computation serves 4 or 8
+//          elements. Otherwise a thread computes eight pixels of a column, whose windows overlap:
+//          with 3 x 3 and 5 x 5 filters, whose weights stay in registers, it loops over the rows of
+//          x and adds each loaded row to all pixels that use it.
+// Changes  Against every_call: a quarter or an eighth of the loads and the address arithmetic.
+//          Against implicit_gemm: no tiles with 15 of 16 rows empty.
 // Cost     kh kw loads per 16 bytes of y, from the L1 cache; x from memory once. In columns of 3 x
-//          3: 30 loads, of which two thirds hit L1, 72 multiply-adds and no division per 8 pixels.
+//          3: per 8 pixels 30 loads, two thirds of which hit L1, 72 multiply-adds and no division.
 // Limits   one filter per channel (C = K = G), images of two dimensions; f32, f16, bf16.
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/ops/conv/shared/cuda/rungs.hpp"
@@ -23,11 +23,11 @@ using namespace conv_cuda;
 constexpr int threads = 256;
 constexpr std::int64_t max_blocks = 0x7fffffff;
 constexpr int column_pixels = 4;
-/// Pixels of a column where the filter's size is known while compiling.
+/// Pixels of a column per thread, for a filter size known at compile time.
 template <int Stride>
 constexpr int run_pixels = 8 / Stride;
 
-/// Pixels of a column for packs of channels, which take more registers.
+/// Pixels of a column per thread for packs of channels, which take more registers.
 template <int Stride>
 constexpr int pack_pixels = 4 / Stride;
 
@@ -100,7 +100,7 @@ template <class T, int Kernel, int Stride>
 __global__ void __launch_bounds__(threads)
     conv_depthwise_runs(Layer<T> p, std::int64_t groups_of_rows, std::int64_t count) {
   constexpr int pixels = run_pixels<Stride>;
-  constexpr int run_rows = (pixels - 1) * Stride + Kernel;  // of x
+  constexpr int run_rows = (pixels - 1) * Stride + Kernel;  // rows of x
   const ConvAxis& rows = p.geometry.axis[1];
   const ConvAxis& columns = p.geometry.axis[2];
   const auto height = static_cast<unsigned>(rows.in);
@@ -148,16 +148,16 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Weights of a block's channels, by taps.
+/// Maximum number of packs of channels per block, and their weights: [tap][channel].
 constexpr int max_packs = 32;
 template <class T, int Kernel>
 struct PackWeights {
   alignas(16) float of[Kernel * Kernel][max_packs * vector_width<T>];
 };
 
-/// conv_depthwise_runs of 16 bytes of channels: a block has up to 32 such packs, blockIdx.y counts
-/// these, and their weights in shared memory; a thread makes one after another the columns of four
-/// pixels, or two, of a pack.
+/// Computes filters like conv_depthwise_runs, on packs of 16 bytes of channels. A block has up to
+/// 32 packs, blockIdx.y counts such blocks, and their weights are in shared memory. A thread
+/// computes columns of four or two pixels of one pack, one column after another.
 template <class T, int Kernel, int Stride>
 __global__ void __launch_bounds__(threads)
     conv_depthwise_pack_runs(Layer<T> p, int packs, std::int64_t groups_of_rows,
@@ -179,7 +179,7 @@ __global__ void __launch_bounds__(threads)
   }
   __syncthreads();
   const int pack = static_cast<int>(threadIdx.x) % packs;
-  const int slots = threads / packs;  // of columns; threads behind the last have nothing to do
+  const int slots = threads / packs;  // columns per block; remaining threads are idle
   const int slot = static_cast<int>(threadIdx.x) / packs;
   if (slot >= slots || pack * lanes >= channels) return;
   const std::int64_t c = first_channel + pack * lanes;
@@ -234,7 +234,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// f.template operator()<Kernel, Stride>() where the layer is one that conv_depthwise_runs takes;
+/// Calls f.template operator()<Kernel, Stride>() if conv_depthwise_runs supports the layer; returns
 /// false otherwise.
 template <class F>
 bool with_runs(const Conv::Args& args, F&& f) {
@@ -275,10 +275,10 @@ LaunchShape grid_of(std::int64_t count) {
   return {.grid = smaller(ceil_div(count, threads), max_blocks), .block = threads};
 }
 
-/// Blocks of conv_depthwise_pack_runs, whose threads make runs of so many pixels, `along` of them
-/// per column.
+/// Grid of conv_depthwise_pack_runs: threads compute runs of `pixels` pixels, `along` runs per
+/// column.
 struct PackGrid {
-  int packs;  // of a block
+  int packs;  // per block
   std::int64_t chunks, along, count, blocks;
 };
 PackGrid pack_grid(const Conv::Args& args, int pixels, const Context& context) {
@@ -289,7 +289,7 @@ PackGrid pack_grid(const Conv::Args& args, int pixels, const Context& context) {
   grid.chunks = ceil_div(all, grid.packs);
   grid.along = ceil_div(g.axis[1].out, std::int64_t{pixels});
   grid.count = g.images * g.axis[2].out * grid.along;
-  // Blocks that stay load their weights once: 16 per SM.
+  // Blocks loop over runs and load their weights once: 16 blocks per SM.
   grid.blocks =
       smaller(ceil_div(grid.count, threads / grid.packs),
               larger(std::int64_t{16} * context.info().sms / grid.chunks, std::int64_t{1}));

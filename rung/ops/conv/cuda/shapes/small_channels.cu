@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / small channels
 //
-// Idea     with one to four channels a product has too few terms for its tiles to pay. A thread
-//          makes four neighboring pixels of a row for eight filters: a tap moves their window of x
-//          by one element, so that a row of taps needs a few wide loads, and the window slides in
-//          registers. A block stages the rows that its pixels see, of all channels, and the weights
-//          in shared memory.
-// Changes  against implicit_gemm: no element of x is decoded or loaded per term, and a tile covers
-//          as many rows and columns as the image has, not 64 pixels.
-// Cost     per row of seven taps three wide loads of x and 14 of w, which all lanes share, for 224
-//          multiply-adds; the halo. A stride of s has every s-th column beside each other in
-//          shared memory, where taps j, j + s, ... are the taps of a window that moves by one.
-// Limits   up to 4 channels, one group, images of two dimensions, columns without dilation; what is
-//          staged must fit in shared memory. f32, f16, bf16.
+// Idea     With one to four channels a product has too few terms to amortize its tiles. A thread
+//          computes four adjacent pixels of a row for eight filters: from tap to tap the window of
+//          x moves by one element, so a row of taps needs a few wide loads and the window slides in
+//          registers. A block stages the rows of x that its pixels need, of all channels, and the
+//          weights in shared memory.
+// Changes  Against implicit_gemm: no element of x is decoded or loaded per term, and a tile is
+//          shaped by the image's rows and columns instead of 64 pixels.
+// Cost     Per row of seven taps three wide loads of x and 14 of w, broadcast to all lanes, for 224
+//          multiply-adds; the halo. With a stride of s, every s-th column is adjacent in shared
+//          memory: taps j, j + s, ... are the taps of a window that moves by one element.
+// Limits   Up to 4 channels, one group, images of two dimensions, columns without dilation; the
+//          staged elements must fit in shared memory. f32, f16, bf16.
 #include "rung/device/activate_all.hpp"
 #include "rung/ops/conv/shared/cuda/rungs.hpp"
 
@@ -21,23 +21,23 @@ namespace {
 
 using namespace conv_cuda;
 
-constexpr int pixels = 4;    // of a thread, in a row
-constexpr int max_taps = 8;  // that a window in registers slides over
+constexpr int pixels = 4;    // per thread, in a row
+constexpr int max_taps = 8;  // of the window in registers
 constexpr int max_threads = 192;
-constexpr std::int64_t max_columns = 128;       // of y, of a tile
-constexpr std::int64_t max_extent = 1 << 12;    // of what is staged, so that no product overflows
-constexpr std::int64_t stage_bytes = 40 << 10;  // of x, where it can be that little
+constexpr std::int64_t max_columns = 128;       // of a tile of y
+constexpr std::int64_t max_extent = 1 << 12;    // of staged data: prevents overflow
+constexpr std::int64_t stage_bytes = 40 << 10;  // target for x per tile
 
-/// The part of an image that a block makes at a time, and what it stages for that: for each
-/// channel, row of x and phase a line of `pitch` elements; phase i has columns i, i + stride, ...
+/// Tile of y that a block computes at a time, and its staged part of x: a line of `pitch` elements
+/// for each channel, row of x and phase; phase i has columns i, i + stride, ...
 struct Tile {
-  int rows, columns, pieces;  // of y; a piece is `pixels` of a row
+  int rows, columns, pieces;  // of y; a piece is `pixels` pixels of a row
   int height, phases, pitch;
-  int groups;  // of filters
+  int groups;  // groups of filters
   std::int64_t bands, strips, tasks;
 };
 
-/// sums[f][i] += sum over t < Taps of w[t][f] x[i + t]; x is aligned.
+/// Computes sums[f][i] += sum over t < Taps of w[t][f] x[i + t]; x is aligned to 16 bytes.
 template <int Taps, int Filters>
 __device__ __forceinline__ void slide(float (&sums)[Filters][pixels], const float* x,
                                       const float* w) {
@@ -71,7 +71,7 @@ __device__ __forceinline__ void slide_over(int taps, float (&sums)[Filters][pixe
   }
 }
 
-/// Stores the first `valid` pixels of a piece, of the filters from k on: several elements at once
+/// Stores the first `valid` pixels of a piece, for the filters from k on: several elements at once
 /// along the axis that is contiguous in y.
 template <class T, int Filters>
 __device__ __forceinline__ void store_piece(const Layer<T>& p, const float (&sums)[Filters][pixels],
@@ -120,8 +120,8 @@ __device__ __forceinline__ void store_piece(const Layer<T>& p, const float (&sum
   }
 }
 
-/// Stages what a tile sees of image n, from row h0 and column v0 of x on, zeros around the image. A
-/// thread stays in its columns and has `at_once` loads in flight.
+/// Stages the part of image n that a tile reads, from row h0 and column v0 of x on, with zeros
+/// around the image. A thread keeps its columns and has `at_once` loads in flight.
 template <class T>
 __device__ __forceinline__ void stage(const Layer<T>& p, const Tile& tile, float* image,
                                       std::int64_t n, std::int64_t h0, std::int64_t v0) {
@@ -167,17 +167,18 @@ __global__ void __launch_bounds__(max_threads, 3)
   const int taps = static_cast<int>(columns.kernel);
   const int stride = static_cast<int>(columns.stride);
   const int terms = channels * taps_down * taps;
-  const int whole = taps / stride;  // taps of a phase; the first `extra` phases have one more
+  const int whole = taps / stride;  // taps per phase; the first `extra` phases have one more
   const int extra = taps % stride;
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
   const int line = tile.phases * tile.pitch;
-  // [group][channel][tap down][phase][tap of the phase][filter]; [channel][row][phase][column].
+  // Layouts: [group][channel][tap down][phase][tap of the phase][filter];
+  // [channel][row][phase][column].
   float* const weights = &shared<float>();
   float* const image = weights + tile.groups * terms * Filters;
 
   for (int i = thread; i < tile.groups * terms; i += threads) {
-    int order = i % taps;  // among a row's taps, phase by phase
+    int order = i % taps;  // index of a tap in its row, phase by phase
     int phase = 0;
     for (int count; order >= (count = ceil_div(taps - phase, stride)); ++phase) order -= count;
     const int tap = phase + order * stride;
@@ -229,7 +230,7 @@ __global__ void __launch_bounds__(max_threads, 3)
   }
 }
 
-/// Filters of a thread: four where eight would have more of them without a filter.
+/// Returns the number of filters per thread: four if eight would leave more of them unused.
 int thread_filters(const ConvGeometry& g) {
   return round_up(g.filters, std::int64_t{8}) > round_up(g.filters, std::int64_t{4}) &&
                  g.filters <= 12
@@ -254,12 +255,12 @@ void set_rows(Tile& tile, const ConvGeometry& g, std::int64_t rows) {
   tile.tasks = g.images * tile.bands * tile.strips;
 }
 
-/// Returns the number of items that a thread of a tile computes one after another.
+/// Returns the number of items of a tile; threads compute them in rounds.
 std::int64_t items_of(const Tile& tile) {
   return tile.groups * std::int64_t{tile.rows} * tile.pieces;
 }
 
-/// Returns the tile with the most rows that shared memory holds and that leaves four tiles per SM.
+/// Returns the tile with the most rows that fits in shared memory and leaves four tiles per SM.
 Tile tile_of(const ConvGeometry& g, const Context& context) {
   const ConvAxis& axis = g.axis[2];
   Tile tile{};
@@ -281,7 +282,7 @@ Tile tile_of(const ConvGeometry& g, const Context& context) {
   return tile;
 }
 
-/// Threads of a block: fewer where many would have nothing to do in the last round.
+/// Returns the threads per block: fewer than max_threads if many would idle in the last round.
 int threads_of(const Tile& tile) {
   const std::int64_t items = items_of(tile);
   int best = max_threads;
@@ -318,7 +319,7 @@ Support conv_cuda::supports_small_channels(const Conv::Args& args, const Context
   return supported;
 }
 
-/// A block goes through tiles; its threads make items of each, one after another.
+/// Returns the facts of a layer. A block loops over tiles, and each of its threads over items.
 Work conv_cuda::small_channels_facts(const Conv::Args& args, const Context& context) {
   const ConvGeometry& g = args.geometry;
   const Tile tile = tile_of(g, context);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / Winograd F(2x2, 3x3)
 //
-// Idea     a tile of 2 x 2 pixels of a 3 x 3 filter takes 36 multiplications, transformed 16: Y =
-//          A^T ((G g G^T) . (B^T d B)) A, whose transforms are additions and halvings. For each of
-//          the 16 positions of a transformed tile the sum over channels is a matrix product of
-//          filters by tiles. Four kernels: filters, input, products, output.
-// Changes  against implicit_gemm: 2.25 times less to multiply; what is multiplied is in memory as
-//          two matrices, read without decoding.
-// Cost     x is written transformed at four times its size, and read once per 64 filters; so are
-//          the products, at four times y's.
-// Limits   f32, 3 x 3, stride and dilation 1, two dimensions, one group, and only where `winograd`
-//          is given: sums cancel, |error| <= (C + 24) u 64 sum of max |w| max |x|; in practice a
-//          bit is lost. Images are transformed a few at a time, in 256 MiB.
+// Idea     A tile of 2 x 2 pixels of a 3 x 3 filter takes 36 multiplications directly, 16 when
+//          transformed: Y = A^T ((G g G^T) . (B^T d B)) A, where the transforms are additions and
+//          halvings. For each of the 16 positions of a transformed tile the sum over channels is a
+//          matrix product of filters by tiles. Four kernels: filters, input, products, output.
+// Changes  Against implicit_gemm: 2.25 times fewer multiplications; the operands are two matrices
+//          in memory, read without decoding.
+// Cost     The transformed x has four times the size of x; it is written once and read once per 64
+//          filters. The products have four times the size of y; they are written and read once.
+// Limits   f32, 3 x 3, stride and dilation 1, two dimensions, one group, and only with the option
+//          `winograd`: cancellation gives |error| <= (C + 24) u 64 sum of max |w| max |x|; in
+//          practice one bit is lost. Images are transformed a few at a time, in 256 MiB.
 // Source   A. Lavin & S. Gray, Fast algorithms for convolutional neural networks, 2015.
 #include "rung/ops/conv/cuda/detail/matrix.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
@@ -23,17 +23,17 @@ namespace {
 using namespace conv_cuda;
 
 using S = Shape<64, 64, false>;
-constexpr int places = 16;  // of a transformed tile
+constexpr int places = 16;  // per transformed tile
 constexpr std::int64_t max_blocks = 0x7fffffff;
 constexpr std::int64_t max_bytes = std::int64_t{256} << 20;
 
-/// Some images of a layer, in transformed form.
+/// Transformed filters, tiles and products of some images of a layer.
 struct Transformed {
   float* filters;   // [place][filter][channel]
   float* input;     // [place][channel][tile]
   float* products;  // [place][filter][tile]
   std::int64_t first_image;
-  std::int64_t tiles;  // of all these images
+  std::int64_t tiles;  // of all images in this batch
   std::int64_t down, across;
 };
 
@@ -130,8 +130,8 @@ __global__ void __launch_bounds__(block_threads)
   step.load(0);
   for (std::int64_t channel = 0; channel < channels; channel += S::depth, stage ^= 1) {
     step.store(strips, stage);
-    __syncthreads();                // the only one of a step: the next step's stage is the other
-    step.load(channel + S::depth);  // in flight while this one is multiplied
+    __syncthreads();                // one per step: the next step uses the other stage
+    step.load(channel + S::depth);  // in flight during the product
     multiply_strips<S>(strips, stage, sums);
   }
 #pragma unroll
@@ -204,7 +204,7 @@ std::int64_t images_at_once(const ConvGeometry& g) {
   return clamped(max_bytes / larger(bytes_of_image(g), std::int64_t{1}), std::int64_t{1}, g.images);
 }
 
-/// Transformed tiles are written and read.
+/// Returns the facts of a layer. Transformed tiles are written and read.
 Work work(const Conv::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t at_once = images_at_once(g), tiles = at_once * tiles_of_image(g);

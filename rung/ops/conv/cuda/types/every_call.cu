@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / every call
 //
-// Idea     a thread per element of y still, in a line through all of it, along the axis that is
-//          contiguous in memory; rows of taps outside of the image are left out before the loop
-//          over channels, which is innermost: its steps are the same for all threads.
-// Changes  against naive: every type, layout, group and dimension, bias and activation; the bounds
-//          checks of a tap serve all channels.
+// Idea     One thread per element of y, numbered along the axis that is contiguous in memory. Rows
+//          of taps outside the image are skipped before the loop over channels, which is innermost:
+//          its steps are the same for all threads.
+// Changes  Against naive: supports every type, layout, group count and dimension, bias and
+//          activation; a tap's bounds check serves all channels.
 // Cost     two loads per multiply-add.
-// Limits   every valid call.
+// Limits   None.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv/shared/cuda/tile_facts.hpp"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / f16 arithmetic
 //
-// Idea     f16 elements are multiplied two per instruction (fma.rn.f16x2): a word holds two
-//          adjacent channels of a pixel, another the same channels of a filter. f16 sums stop
-//          growing at 2048 times the addend, so only 8 multiply-adds are summed in each half of a
+// Idea     f16 elements are multiplied two per instruction (fma.rn.f16x2): one 32-bit word holds
+//          two adjacent channels of a pixel, another the same channels of a filter. f16 sums stop
+//          growing at 2048 times the addend, so only 8 multiply-adds accumulate in each half of a
 //          word before they are added to an f32 sum.
 // Changes  against implicit_gemm: 16-byte loads, half the bytes in shared memory, 2 multiply-adds
 //          per instruction; 4 conversion instructions per 16 multiply-adds.
 // Cost     8 instructions per 16 multiply-adds, and 4 for their conversion: 3/4 of an instruction
-//          per multiply-add, where f32 takes one and its conversions.
+//          per multiply-add. f32 arithmetic takes one, and its conversions.
 // Limits   |error| <= 8.1 2^-11 sum |w x| + 2^-24 n, more than conv.hpp promises, so it is never
 //          chosen; products whose sums of 8 exceed 65504 become infinite. f16; contiguous channels,
 //          a multiple of 8 per group, all 16-byte aligned.
@@ -22,13 +22,13 @@ namespace {
 
 using namespace conv_cuda;
 
-// A thread's 8 pixels x 4 filters. Lanes have neighboring pixels: rows of 80 bytes, of which eight
-// at a time are in different banks; half a warp reads the same filter.
+// Tile of a thread: 8 pixels x 4 filters. Lanes have adjacent pixels: rows of 80 bytes, eight of
+// which are in different banks; half a warp reads the same filter.
 constexpr int pixels = 8;
 constexpr int filters = 4;
 constexpr int lanes = 16;          // adjacent pixels
 constexpr int words = 4;           // of 16 bytes: eight terms
-constexpr int terms_per_half = 8;  // between two promotions
+constexpr int terms_per_half = 8;  // between two conversions to f32
 static_assert(pixels * lanes == tile_pixels && filters * lanes == tile_filters);
 static_assert(tile_terms % (2 * terms_per_half) == 0);
 
@@ -36,10 +36,11 @@ __device__ __forceinline__ Pack<std::uint32_t, words> words_at(const f16* from) 
   return load_wide<words>(reinterpret_cast<const std::uint32_t*>(from));
 }
 
-/// blockIdx.x counts tiles of pixels, blockIdx.y those of filters, of all groups.
+/// Computes a layer, one tile per block. blockIdx.x counts tiles of pixels, blockIdx.y tiles of
+/// filters of all groups.
 __global__ void __launch_bounds__(block_threads, 2) conv_f16_arithmetic(Gathered g) {
   using T = f16;
-  constexpr TermSlices slices;  // one
+  constexpr TermSlices slices;  // one slice
   auto& memory = shared<TensorStrips<T>>();
   const int thread = static_cast<int>(threadIdx.x);
   const auto tiles = static_cast<unsigned>(ceil_div(g.m, tile_filters));
@@ -50,7 +51,7 @@ __global__ void __launch_bounds__(block_threads, 2) conv_f16_arithmetic(Gathered
   const T* const x = static_cast<const T*>(g.x) + group * g.q * g.x_strides[1];
   const T* const w = static_cast<const T*>(g.w) + group * g.w_group + first_filter * g.w_strides[0];
 
-  // Four neighboring threads copy the 64 bytes that a pixel has of a step, and those of a filter.
+  // Four adjacent threads copy 64 bytes per step of a pixel, and of a filter.
   const int row = thread / chunks;
   const int column = thread % chunks * chunk;
   constexpr int rows_apart = block_threads / chunks;
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(block_threads, 2) conv_f16_arithmetic(Gathered
   const TermRange terms = terms_of_block(slices, g.terms(), tile_terms);
   const std::int64_t first_chunk = terms.begin / chunk;
   const std::int64_t all_chunks = terms.end / chunk;
-  // In registers: a layer in shared memory would be read again for each chunk.
+  // Held in registers: in shared memory the layer would be loaded again for each chunk.
   const auto depth = static_cast<unsigned>(g.axis[0].extent);
   const auto height = static_cast<unsigned>(g.axis[1].extent);
   const auto width = static_cast<unsigned>(g.axis[2].extent);
@@ -73,11 +74,11 @@ __global__ void __launch_bounds__(block_threads, 2) conv_f16_arithmetic(Gathered
     memory.table[thread] = gathered_term<true, chunk>(g, first + thread, all_chunks);
     __syncthreads();
   };
-  // A step's chunks, in flight in registers until the step before has been multiplied.
+  // Chunks of a step, held in registers while the previous step is multiplied.
   Eight<T> of_x[pixel_slots] = {};
   Eight<T> of_w = {};
   const auto load = [&](int first) {
-    // The implicit matrix: x where the chunk's tap of the pixel is inside, else zeros.
+    // The implicit matrix: x if the chunk's tap of the pixel is inside the image, else zeros.
     const Entry term = memory.table[first + column / chunk];
 #pragma unroll
     for (int slot = 0; slot < pixel_slots; ++slot) {
@@ -107,7 +108,7 @@ __global__ void __launch_bounds__(block_threads, 2) conv_f16_arithmetic(Gathered
       store_raw(&here.pixels[row + slot * rows_apart][column], of_x[slot]);
     }
     store_raw(&here.filters[row][column], of_w);
-    __syncthreads();  // the only one of a step: the next step's stage is the other
+    __syncthreads();  // one per step: the next step uses the other stage
     const std::int64_t next = k + chunks;
     if (next < all_chunks) {
       const int at = static_cast<int>((next - first_chunk) % table_entries);

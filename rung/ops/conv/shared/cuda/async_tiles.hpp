@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the rungs that gather a layer of f32 by cp.async: rows are filters, columns pixels, k
-// the terms.
+// Building blocks of the rungs that gather an f32 layer by cp.async: rows are filters, columns
+// pixels, k the terms.
 //
-// Terms are ordered by eights of channels, then taps, then the channels of an eight: a tile of
-// eight steps has one tap, so that a pixel is checked against the padding once for eight elements,
-// and the taps of eight channels find what they share of x in L1. Filters are packed in that order
-// beforehand, those of a term contiguous, with zeros for channels that there are not.
+// Terms are ordered by groups of eight channels, then taps, then the channels of a group. A tile of
+// eight steps has one tap, so a pixel is checked against the padding once per eight elements, and
+// taps reuse the elements of eight channels in L1. A first kernel packs filters in this order, with
+// the filters of a term contiguous, and zeros for missing channels.
 #pragma once
 
 #include <cmath>
@@ -19,10 +19,10 @@
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 constexpr int async_steps = 8;
-constexpr std::int64_t max_async_taps = 32;  // a bit each
+constexpr std::int64_t max_async_taps = 32;  // one bit per tap
 
-/// Offset of a pixel's first tap in x, in elements, and a bit per tap that is inside the image; no
-/// bit is set beyond the last pixel.
+/// Offset of a pixel's first tap in x, in elements, and a mask with one bit per tap that is inside
+/// the image; 0 beyond the last pixel.
 struct TappedPixel {
   std::int64_t base;
   unsigned inside;
@@ -54,8 +54,7 @@ __device__ __forceinline__ TappedPixel tapped_pixel(const Gathered& g, std::int6
   return made;
 }
 
-/// The walk through the terms, a tile at a time: the taps of eight channels, then those of the next
-/// eight.
+/// Iterator over the terms, one tile at a time: the taps of eight channels, then of the next eight.
 struct TermWalk {
   std::int64_t offset = 0;  // from a pixel's first tap and channel, in elements of x
   int channel = 0;          // the first of eight
@@ -79,9 +78,9 @@ struct TermWalk {
   }
 };
 
-/// Starts the copies of a pixel's eight channels, `apart` elements apart in x, to shared memory,
-/// Pitch words apart: zeros where it is not inside of the image, and, where not All of them exist,
-/// for channels from `left` on.
+/// Issues copies of a pixel's eight channels, `apart` elements apart in x, to shared memory, Pitch
+/// words apart. Copies zeros if the tap is outside the image and, unless All channels exist, for
+/// channels from `left` on.
 template <int Pitch, bool All>
 __device__ __forceinline__ void copy_channels(float* to, const float* from, std::int64_t apart,
                                               bool inside, int left) {
@@ -89,20 +88,20 @@ __device__ __forceinline__ void copy_channels(float* to, const float* from, std:
   for (int k = 0; k < async_steps; ++k) {
     const bool exists = inside && (All || k < left);
     ptx::async_copy<4>(to + k * Pitch, from, exists ? 4 : 0);
-    from += apart;  // a pointer that moves costs less than multiples
+    from += apart;  // incrementing is cheaper than multiplying
   }
 }
 
-/// Filters of all groups: [group][eight of channels][tap][channel][filter].
+/// Packed filters of all groups: [group][eight channels][tap][channel][filter].
 struct PackedFilters {
   float* data;
-  std::int64_t pitch;  // filters of a group, a multiple of four
-  std::int64_t terms;  // of a filter, with those of channels that there are not
+  std::int64_t pitch;  // filters per group, rounded up to a multiple of four
+  std::int64_t terms;  // per filter, including missing channels
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t of_group() const { return terms * pitch; }
 };
 
-/// Packs w, an element per thread.
+/// Packs w, one element per thread.
 __device__ __forceinline__ void pack_filters(const Gathered& g, const PackedFilters& packed) {
   const std::int64_t count = g.groups * packed.of_group();
   const std::int64_t step = std::int64_t{gridDim.x} * block_threads;
@@ -134,20 +133,20 @@ __device__ __forceinline__ bool writes_fours(const Gathered& g) {
          is_wide_aligned<float, 4>(static_cast<float*>(g.y));
 }
 
-/// A block's tiles in flight: filters [step][filter], pixels [step][pixel].
+/// Tiles of a block in flight: filters [step][filter], pixels [step][pixel].
 template <TileShape shape>
 struct AsyncRing {
   static_assert(shape.steps == async_steps && shape.thread_columns % 4 == 0);
   using Filters = AsyncTile<shape.rows, shape.steps, shape.threads(), TileAccess::wide>;
-  static constexpr int pixels = shape.columns / shape.threads();  // that a thread copies
+  static constexpr int pixels = shape.columns / shape.threads();  // copied per thread
   static_assert(pixels * shape.threads() == shape.columns, "every thread copies as much");
   alignas(16) float filters[shape.stages][Filters::elements];
   alignas(16) float pixels_of[shape.stages][async_steps * shape.columns];
 };
 
-/// The epilogue of a block's tile: bias, activation, and y, four pixels at a time where they are
-/// one store. The loop over rows is rolled, as in finish_tile() (rung/device/tile/epilogue.hpp):
-/// unrolled, each element would carry its own copy of every activation.
+/// Stores a block's tile with bias and activation, four pixels per store if writes_fours(). The
+/// loop over rows is rolled, as in finish_tile() (rung/device/tile/epilogue.hpp): unrolled, each
+/// element would have its own copy of every activation.
 template <TileShape shape>
 __device__ __forceinline__ void store_filters(const Gathered& g, std::int64_t group,
                                               int first_filter, std::int64_t first_pixel,
@@ -191,7 +190,7 @@ __device__ __forceinline__ void store_filters(const Gathered& g, std::int64_t gr
 #pragma unroll
     for (int j = 0; j < columns; j += 4) {
       if (wide) {
-        // The pixels are a multiple of four: all of these exist, or none.
+        // The number of pixels is a multiple of four: all four exist, or none.
         const Pack<float, 4> four{{picked[j], picked[j + 1], picked[j + 2], picked[j + 3]}};
         if (at[j] >= 0) store_wide(y + at[j], four);
         continue;
@@ -206,7 +205,7 @@ __device__ __forceinline__ void store_filters(const Gathered& g, std::int64_t gr
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Eight elements along the columns per thread, five tiles in shared memory; `blocks` on an SM.
+/// Returns a shape with eight columns per thread, five stages and `blocks` blocks per SM.
 constexpr TileShape async_shape(int rows, int columns, int thread_rows, int blocks) {
   return {.rows = rows,
           .columns = columns,
@@ -237,7 +236,7 @@ inline Support supports_async(const Gathered& g) {
   for (const SourceAxis& axis : g.axis) {
     if (axis.divisor != 1) return unsupported("a stride of 1");
   }
-  // Terms, and elements of a step's filters, are counted in 32 bits.
+  // Indices of terms and of a step's filters have 32 bits.
   constexpr std::int64_t longest = std::int64_t{1} << 22;
   if (g.q > longest || g.m > longest) return unsupported("up to 4194304 channels and filters");
   if (ceil_div(g.m, 64) * g.groups > 0xffff || ceil_div(g.pixels(), 64) > 0x7fffffff) {
@@ -252,7 +251,8 @@ inline std::size_t packed_bytes(const Gathered& g) {
   return static_cast<std::size_t>(bytes.product());
 }
 
-/// Facts of layers that one launch makes in tiles of a shape, after another has packed filters.
+/// Returns the facts of layers that one launch computes in tiles of one shape, after a launch that
+/// packs filters.
 inline Work async_facts(std::span<const Gathered> layers, const Cost& cost, int index) {
   constexpr std::string_view paths[] = {"128x256", "64x256", "64x128", "64x64"};
   const TileShape& shape = async_shapes[index];
@@ -270,13 +270,13 @@ inline Work async_facts(std::span<const Gathered> layers, const Cost& cost, int 
   Work work =
       tile_facts(cost, {tiles * static_cast<double>(along), shape.rows, shape.columns, shape.steps},
                  terms / tiles, shape.blocks, paths[index]);
-  work.bytes = work.bytes + 2 * filters;  // packed, and read
+  work.bytes = work.bytes + 2 * filters;  // packed filters, written and read
   work.launches = 2;
   work.blocks = along * most * static_cast<std::int64_t>(layers.size());
   return work;
 }
 
-/// The shape of least predicted time for layers that one launch makes, by an operator's rates.
+/// Returns the shape of least predicted time, by an operator's rates, for layers of one launch.
 template <class Op>
 int plan_async(std::span<const Gathered> layers, const Cost& cost, const Context& context) {
   static const detail::RatesCache rates;
@@ -303,7 +303,7 @@ inline LaunchShape pack_grid(const Gathered& g, const PackedFilters& packed) {
                           std::int64_t{0x7fffffff}),
           .block = block_threads};
 }
-/// f.template operator()<shape>() with one known at run time.
+/// Calls f.template operator()<shape>() for a run-time shape.
 template <class F>
 void with_async_shape(int shape, F&& f) {
   switch (shape) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the kernels that gather a layer: where a pixel and a term are in x, and what follows a
-// pixel's sums. Rows or columns of the product are pixels and filters, k the terms.
+// Building blocks of the kernels that gather a layer: positions of pixels and terms in x, and the
+// epilogue of a pixel's sums. Rows or columns of the product are pixels and filters, k the terms.
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"
@@ -10,8 +10,8 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-/// A pixel: position of its first tap, in elements of x and along the axes; outside of every image
-/// beyond the last pixel.
+/// Position of a pixel's first tap, in elements of x and along the axes; outside of every image for
+/// pixels beyond the last.
 struct GatheredPixel {
   std::int64_t base;
   int d, h, v;
@@ -30,9 +30,9 @@ __device__ __forceinline__ GatheredPixel gathered_pixel(const Gathered& g, std::
   return made;
 }
 
-/// Returns the offset that a term adds to a pixel's, and its position in w: term `index` of those
-/// before `end`, in the order in which x is contiguous, taps innermost, or channels, of which
-/// Together are one term.
+/// Returns the decoded term `index`: its offset from a pixel's, and its position in w; no_entry
+/// from `end` on. Channels are innermost or taps are, to match x's contiguous axis. With channels
+/// innermost, Together channels are one term.
 template <bool ChannelsInnermost, int Together = 1>
 __device__ __forceinline__ Entry gathered_term(const Gathered& g, std::int64_t index,
                                                std::int64_t end) {
@@ -53,7 +53,8 @@ __device__ __forceinline__ Entry gathered_term(const Gathered& g, std::int64_t i
   return made;
 }
 
-/// The epilogue: bias, activation and y; of several slices the sums as they are.
+/// Epilogue of a sum: bias, activation and store to y. With several slices sums are stored as they
+/// are.
 template <class T>
 class LayerEpilogue {
   using Sum = Accumulator<T>;
@@ -97,7 +98,7 @@ class LayerEpilogue {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Accepts the layers that tiles of rows x columns can index.
+/// Returns supported for layers that tiles of rows x columns can index.
 inline Support supports_gathered(const Gathered& g, std::int64_t rows, std::int64_t columns) {
   if (!has_small_places(g)) {
     return unsupported("extents, paddings and taps of up to 2^28, channels of up to 2^31 - 1");
@@ -109,14 +110,15 @@ inline Support supports_gathered(const Gathered& g, std::int64_t rows, std::int6
                                             : unsupported("strides that leave up to 65535 phases");
 }
 
-/// Tiles of all phases and groups.
+/// Returns the number of tiles of all phases and groups.
 inline double tiles_of(const Gathered& g, int rows, int columns) {
   return static_cast<double>(ceil_div(conv_layer::phase_pixels(g), columns)) *
          static_cast<double>(ceil_div(g.m, rows)) * static_cast<double>(g.groups) *
          static_cast<double>(conv_layer::phases_of(g));
 }
 
-/// A block per tile of rows x columns, filters and pixels, of all groups, phases and slices.
+/// Returns a grid with one block per tile of rows x columns (filters x pixels), of all groups,
+/// phases and slices.
 inline LaunchShape tile_grid(const Gathered& g, const TermSlices& slices, int rows, int columns,
                              std::size_t shared_bytes) {
   return {.grid = {ceil_div(conv_layer::phase_pixels(g), columns), ceil_div(g.m, rows) * g.groups,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of f16 and bf16 with channels last, as the copy engine unrolls them for tensor cores: what
-// conv's rung implicit_gemm_tma shares with the gradients' rungs of this name.
+// Layers of f16 and bf16 with channels last, as the TMA unrolls them for tensor cores; shared by
+// conv's rung implicit_gemm_tma and the gradients' rungs of this name.
 #pragma once
 
 #include "rung/core/bounds.hpp"
@@ -11,10 +11,10 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-constexpr std::int64_t max_groups = 16;  // a launch each
+constexpr std::int64_t max_groups = 16;  // one launch per group
 
-/// Elements from a pixel of a tensor to the next, through rows and images; 0 where they are not one
-/// line.
+/// Returns the elements from one pixel of a tensor to the next, through rows and images; 0 if there
+/// is no common stride.
 inline std::int64_t pixel_stride(const ConstTensorRef& y) {
   std::int64_t stride = 0;
   std::int64_t before = 1;
@@ -31,7 +31,7 @@ inline std::int64_t pixel_stride(const ConstTensorRef& y) {
   return stride == 0 ? y.shape[1] : stride;
 }
 
-/// x of a group: images x rows x columns x channels.
+/// Returns x of a group: images x rows x columns x channels.
 template <class T>
 View<const T, 4> image_of(const ConstTensorRef& x, std::int64_t channels, std::int64_t group) {
   return {static_cast<const T*>(x.data) + group * channels * x.strides[1],
@@ -39,12 +39,12 @@ View<const T, 4> image_of(const ConstTensorRef& x, std::int64_t channels, std::i
           {x.strides[0], x.strides[3], x.strides[4], x.strides[1]}};
 }
 /// Returns the im2col window of so many pixels and channels. It ends at the last pixel's first tap,
-/// so that paddings at both ends may differ.
+/// so that the paddings at its two ends may differ.
 inline Im2colWindow window_of(const ConvGeometry& g, int pixels, int channels) {
   Im2colWindow window{.channels = channels, .pixels = pixels};
   for (int axis = 0; axis < 2; ++axis) {
     const ConvAxis& one = g.axis[1 + axis];
-    constexpr std::int64_t far = 1 << 20;  // too far, but an int
+    constexpr std::int64_t far = 1 << 20;  // far outside, but an int
     const std::int64_t last = (one.out - 1) * one.stride - one.padding;
     window.lower[axis] = static_cast<int>(clamped(-one.padding, -far, far));
     window.upper[axis] = static_cast<int>(clamped(last - (one.in - 1), -far, far));
@@ -53,7 +53,7 @@ inline Im2colWindow window_of(const ConvGeometry& g, int pixels, int channels) {
   return window;
 }
 
-/// Lets the copy engine write the result where it can, of a job's 16-bit type or partial sums.
+/// Maps the job's result for TMA stores: of its 16-bit type, or of partial sums.
 template <class T>
 void map_result(gemm_cuda::TensorJob<T>& job) {
   if (job.finish.narrow) {
@@ -63,8 +63,8 @@ void map_result(gemm_cuda::TensorJob<T>& job) {
   }
 }
 
-/// Facts of a product of `outputs` elements in tiles that a block per SM takes one after another,
-/// `slices` works each; for each group once.
+/// Returns the facts of a product of `outputs` elements by persistent blocks, one per SM. A tile is
+/// split into `slices` work items; each group takes one launch.
 inline Work persistent_facts(const Cost& cost, const gemm_cuda::TensorTile& tile,
                              std::int64_t tiles, std::int64_t k_tiles, std::int64_t depth,
                              int slices, std::int64_t groups, std::int64_t outputs,
@@ -81,11 +81,11 @@ inline Work persistent_facts(const Cost& cost, const gemm_cuda::TensorTile& tile
       .rounds = rounds};
 }
 
-/// conv's rung, for whoever has a layer that is not a call of conv's: conv_backward_data.
-/// `partial`: memory for im2col_partial_bytes(), or null: the context's workspace.
+/// Functions of conv's rung, for layers that are not calls of conv: conv_backward_data's. `partial`
+/// has im2col_partial_bytes(); if null, the context's workspace is used.
 Support supports_im2col_tma(const Conv::Args& args, const Context& context);
-/// Pixels of y need not be in one line, if it has neither bias nor activation, and contiguous
-/// channels; it is made in one slice then.
+/// Returns whether the rung supports a layer whose pixels of y need not have a common stride. Such
+/// a layer has contiguous channels, no bias and no activation; it is computed in one slice.
 Support supports_scattered_tma(const Conv::Args& args, const Context& context);
 Work im2col_tma_facts(const Conv::Args& args, const Context& context);
 std::size_t im2col_partial_bytes(const Conv::Args& args, const Context& context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side of the rungs implicit_gemm: the tile that suits a layer, its grid and its time.
+// Host side of the rungs implicit_gemm: the tile for a layer, its grid and its predicted time.
 #pragma once
 
 #include <cmath>
@@ -9,12 +9,12 @@
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 constexpr int few_rows = 16;
-constexpr double enough_tiles = 132;  // one for each SM of a large device
+constexpr double enough_tiles = 132;  // one per SM of a large device
 
 struct TileSize {
   int rows, columns, depth;
 };
-/// The tile that fits a call's type and filters.
+/// Returns the tile size for a layer's type, filters and pixels.
 inline TileSize tile_size(const Gathered& g) {
   if (g.dtype == DType::f32) {
     if (g.m <= few_rows) return {few_rows, 128, 16};
@@ -26,7 +26,7 @@ inline TermSlices slices_of(const Gathered& g, const TileSize& size) {
   return slices_of(g, tiles_of(g, size.rows, size.columns), size.depth);
 }
 
-/// f.template operator()<S>() with the shape of tile_size() and the layout of a call of type T.
+/// Calls f.template operator()<S>() with the shape of tile_size() and y's layout, for type T.
 template <class T, class F>
 void with_tile(const Gathered& g, F&& f) {
   const TileSize size = tile_size(g);
@@ -41,7 +41,8 @@ void with_tile(const Gathered& g, F&& f) {
   return shaped.template operator()<64, 64, 16>();
 }
 
-/// Facts of a layer in such tiles, whose phases have so many terms on average.
+/// Returns the facts of a layer in tiles of tile_size(), whose phases have `terms` terms on
+/// average.
 inline Work implicit_facts(const Gathered& g, const Cost& cost, Amount terms) {
   const TileSize size = tile_size(g);
   const TermSlices slices = slices_of(g, size);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What conv's CUDA rungs share: a call with its types, its places, and the epilogue of one element.
+// Shared by conv's CUDA rungs: kernel arguments, positions of elements, and the epilogue of one
+// element.
 #pragma once
 
 #include <cmath>
@@ -16,10 +17,10 @@ namespace rung::conv_cuda::inline RUNG_TARGET {
 
 // --- in kernels ----------------------------------------------------------------------------------
 
-/// Epilogue.
+/// Epilogue of an element: bias and activation.
 template <class T>
 struct Epilogue {
-  View<const T, 1> bias;  // without data: none
+  View<const T, 1> bias;  // null data: no bias
   Activation activation;
 
   [[nodiscard]] __device__ __forceinline__ Accumulator<T> bias_of(std::int64_t filter) const {
@@ -31,7 +32,7 @@ struct Epilogue {
   }
 };
 
-/// A call, small enough for a kernel's parameters.
+/// Kernel arguments of a layer.
 template <class T>
 struct Layer {
   using Sum = Accumulator<T>;
@@ -42,12 +43,12 @@ struct Layer {
   Epilogue<T> epilogue;
 };
 
-/// The place of an element: image, channel, depth, row, column.
+/// Position of an element: image, channel, depth, row, column.
 struct Place {
   std::int64_t n, c, d, h, w;
 };
 
-/// Takes an axis of an index like take_axis(), if its extent may be 2^31 or more.
+/// Splits an axis off an index like take_axis(); the extent may be 2^31 or more.
 __device__ __forceinline__ std::int64_t take_channel(std::int64_t& index, std::int64_t channels) {
   if (channels <= 0x7fffffff) return take_axis(index, channels);
   const std::int64_t quotient = index / channels;
@@ -56,8 +57,8 @@ __device__ __forceinline__ std::int64_t take_channel(std::int64_t& index, std::i
   return rest;
 }
 
-/// The place of element `index` of a tensor with these extents, counted along its channels first
-/// where those are innermost in memory, else in the order of the axes.
+/// Returns the position of element `index` of a tensor. Elements are numbered with channels
+/// innermost if these are innermost in memory, else in the order of the axes.
 template <class T>
 __device__ __forceinline__ Place place_of(const View<T, 5>& tensor, std::int64_t index,
                                           bool channels_innermost) {
@@ -89,12 +90,12 @@ Layer<T> layer_of(const Conv::Args& args) {
           .epilogue = epilogue_of<T>(args)};
 }
 
-/// Images of two dimensions, or one.
+/// Returns whether images have one or two dimensions.
 inline bool is_flat(const ConvGeometry& g) {
   return g.axis[0].in == 1 && g.axis[0].kernel == 1 && g.axis[0].out == 1;
 }
 
-/// C-contiguous in the order N C D H W, apart from axes of extent 1.
+/// Returns whether a tensor is C-contiguous in the order N C D H W, ignoring axes of extent 1.
 inline bool is_contiguous(const ConstTensorRef& tensor) {
   std::int64_t expected = 1;
   for (int axis = tensor.rank() - 1; axis >= 0; --axis) {

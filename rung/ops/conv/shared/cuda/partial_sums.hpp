@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums that were made in slices, one array for each: they are added in an order that depends on the
-// number of slices alone.
+// Reduction of the partial sums of slices, one array per slice, in an order that depends on the
+// shape alone.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
 constexpr int sum_threads = 256;
-constexpr int sum_lanes = 32;  // neighboring elements
+constexpr int sum_lanes = 32;  // adjacent elements
 constexpr int sum_warps = sum_threads / sum_lanes;
 
-/// Warps that share the slices of 32 elements: as many as there is work for, if elements alone do
-/// not fill a large device.
+/// Returns the number of warps that split the slices of 32 elements: up to 8, if one thread per
+/// element would not fill a large device.
 RUNG_HD RUNG_ALWAYS_INLINE constexpr int warps_together(std::int64_t slices, std::int64_t count) {
   constexpr std::int64_t enough_threads = 1 << 18;
   int together = 1;
@@ -34,9 +34,9 @@ struct SliceShares {
   Sum of[sum_warps][sum_lanes];
 };
 
-/// put(i, sum over slices of sums[slice][i]) for each of `count` elements. As many as eight warps
-/// share the slices of 32 elements: with one thread per element, a small result of hundreds of
-/// slices would wait for one load after another.
+/// Calls put(i, sum over slices of sums[slice][i]) for each of `count` elements. Up to eight warps
+/// split the slices of 32 elements: with one thread per element, a small result of hundreds of
+/// slices would be bound by load latency.
 template <class Sum, class F>
 __device__ __forceinline__ void add_partial_sums(const Sum* sums, std::int64_t slices,
                                                  std::int64_t count, F&& put) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv's rungs depthwise and small_channels, for whoever has such a layer that is not a call of
-// conv's: conv_backward_data.
+// conv's rungs depthwise and small_channels, for layers that are not calls of conv:
+// conv_backward_data's.
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"

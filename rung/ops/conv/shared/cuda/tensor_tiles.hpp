@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the kernels that gather a layer of f16 or bf16 whose channels are contiguous: eight
+// Building blocks of the kernels that gather a layer of f16 or bf16 with contiguous channels: eight
 // channels of a tap are 16 bytes, which are copied to shared memory unchanged. Rows of the product
-// are pixels, columns what is written of a pixel, k the terms.
+// are pixels, columns the channels written, k the terms.
 #pragma once
 
 #include "rung/device/ptx/matrix.hpp"
@@ -12,16 +12,17 @@ namespace rung::conv_cuda::inline RUNG_TARGET {
 constexpr int tile_pixels = 128;
 constexpr int tile_filters = 64;
 constexpr int tile_terms = 32;
-constexpr int chunk = 8;  // channels of a load
+constexpr int chunk = 8;  // channels per load
 constexpr int chunks = tile_terms / chunk;
 constexpr int warp_pixels = 32;  // 4 x 2 warps
 constexpr int warp_filters = 32;
 constexpr int pixel_fragments = warp_pixels / 16;
 constexpr int filter_fragments = warp_filters / 8;
 constexpr int pixel_slots = tile_pixels * chunks / block_threads;
-/// Rows of 80 bytes: the eight that ldmatrix reads at a time are in different banks.
+/// Row pitches in shared memory. With 80 bytes, the eight rows that ldmatrix reads at a time are in
+/// different banks.
 constexpr int row_length = tile_terms + chunk;
-constexpr int turned_length = tile_filters + chunk;  // 144 bytes: likewise
+constexpr int turned_length = tile_filters + chunk;  // 144 bytes: no bank conflicts either
 
 template <class T>
 struct Stage {
@@ -34,7 +35,7 @@ struct Stage {
 template <class T>
 struct TensorStrips {
   Stage<T> stage[2];
-  Entry table[table_entries];  // of chunks of 8 terms
+  Entry table[table_entries];  // for chunks of 8 terms
 };
 
 template <class T>
@@ -46,7 +47,7 @@ __device__ __forceinline__ Eight<T> eight_zeros() {
   return zeros;
 }
 
-/// The thread's place in a tile that four warps down and two along multiply by mma.sync.
+/// Position of a thread in a tile that 4 x 2 warps multiply by mma.sync.
 struct MmaPlace {
   int lane, first_pixel, first_filter;  // of the warp
 
@@ -65,7 +66,7 @@ struct MmaPlace {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Eight channels wherever they begin: 16 bytes, aligned.
+/// Returns whether any eight channels of a tensor are 16 aligned bytes.
 inline bool in_eights(const ConstTensorRef& tensor, std::int64_t channels) {
   bool all = channels % chunk == 0 && tensor.strides[1] == 1 &&
              reinterpret_cast<std::uintptr_t>(tensor.data) % 16 == 0;
@@ -78,11 +79,11 @@ inline bool in_eights(const ConstTensorRef& tensor, std::int64_t channels) {
 inline Support supports_tensor_tiles(const Gathered& g) {
   return supports_gathered(g, tile_filters, tile_pixels);
 }
-/// Slices of the terms, where there are few tiles.
+/// Returns the slices of the terms: several if there are few tiles.
 inline TermSlices tensor_slices(const Gathered& g) {
   return slices_of(g, tiles_of(g, tile_filters, tile_pixels), tile_terms);
 }
-/// Facts of a layer in such tiles.
+/// Returns the facts of a layer in tiles of tile_filters x tile_pixels.
 inline Work tensor_facts(const Gathered& g, const Cost& cost, Amount terms) {
   const TermSlices slices = tensor_slices(g);
   return tile_facts(cost,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers of few tiles: their terms are cut into slices, a block each, whose sums a second kernel
-// adds. How many there are depends on the shape alone, so that all devices add in the same order.
+// Split-K for layers of few tiles: the terms of a tile are partitioned into slices, one block each,
+// whose sums a second kernel adds. The number of slices depends on the shape alone, so that all
+// devices add in the same order.
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"
@@ -10,7 +11,8 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-/// y, from the partial sums of all slices: dense, of y's channels innermost where y's are.
+/// Stores y, from the dense partial sums of all slices; channels are innermost in the sums if they
+/// are innermost in y.
 template <class T>
 __device__ __forceinline__ void finish_slices(const Gathered& g, const Accumulator<T>* sums,
                                               const TermSlices& slices) {
@@ -33,27 +35,28 @@ __device__ __forceinline__ void finish_slices(const Gathered& g, const Accumulat
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Slices of a layer in so many tiles, whose block takes `depth` terms at a time: blocks for two on
-/// each SM of a large device, of at least four steps.
+/// Returns the slices of a layer in so many tiles, whose blocks take `depth` terms per step: enough
+/// for two blocks per SM of a large device, with at least four steps each.
 inline TermSlices slices_of(const Gathered& g, double tiles, int depth) {
   constexpr double enough_blocks = 264;
   constexpr std::int64_t few_steps = 4;
   if (!(tiles > 0)) return {};
-  // A phase has as many terms as the whole layer, divided by the phases; the first ones have more.
+  // A phase has the terms of the whole layer divided by the number of phases; the first phases have
+  // more.
   const std::int64_t steps = ceil_div(g.terms() / conv_layer::phases_of(g), std::int64_t{depth});
   const auto wanted = static_cast<std::int64_t>(smaller(enough_blocks / tiles, enough_blocks));
   return {.count = clamped(wanted, std::int64_t{1}, larger(steps / few_steps, std::int64_t{1})),
           .elements = g.groups * g.m * g.pixels()};
 }
 
-/// Bytes of a slice's sums, or 0: there is one.
+/// Returns the bytes of the partial sums of one slice; 0 if there is only one slice.
 inline double sum_bytes(const TermSlices& slices, std::size_t element) {
   return slices.count == 1 ? 0
                            : static_cast<double>(slices.elements) * static_cast<double>(element);
 }
 
-/// The layer whose y is partial sums, in the context's workspace; the layer itself where there is
-/// one slice.
+/// Returns the layer whose y is partial sums in the context's workspace; the layer itself if there
+/// is one slice.
 template <class T>
 Gathered into_slices(const Gathered& g, const TermSlices& slices, Context& context) {
   if (slices.count == 1) return g;
@@ -71,8 +74,8 @@ Gathered into_slices(const Gathered& g, const TermSlices& slices, Context& conte
   return made;
 }
 
-/// Makes a layer: multiply(layer, slices), then finish(layer, sums, slices), a kernel with
-/// finish_slices(), where there are any.
+/// Computes a layer: multiply(layer), then, if there are several slices, the kernel finish(layer,
+/// sums, slices), which calls finish_slices().
 template <class T, class Multiply>
 void with_slices(const Gathered& g, const TermSlices& slices, Context& context,
                  void (*finish)(Gathered, const Accumulator<T>*, TermSlices), Multiply&& multiply) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of the kernels that make a layer, or a gradient, as products of tiles: a block per tile and
-// slice of its terms, which it takes in strips, one after another.
+// Facts of the kernels that compute a layer, or a gradient, as products of tiles: one block per
+// tile and slice of its terms, which loops over strips of terms.
 #pragma once
 
 #include <cmath>
@@ -16,10 +16,10 @@ struct Tiling {
   double tiles;
   int rows, columns, depth;
   std::int64_t slices = 1;
-  double sums = 0;  // bytes of a slice's, which another launch adds
+  double sums = 0;  // bytes per slice, which another launch adds
 };
 
-/// Returns the facts of a product with so many terms per element, or on average.
+/// Returns the facts of a product with `terms` terms per element, on average.
 inline Work tile_facts(const Cost& cost, const Tiling& t, Amount terms, int resident,
                        std::string_view path = "") {
   const auto slices = static_cast<double>(t.slices);
@@ -33,7 +33,7 @@ inline Work tile_facts(const Cost& cost, const Tiling& t, Amount terms, int resi
           .path = path};
 }
 
-/// Returns the path of a kernel that holds an operand's tile by rows, or few of them.
+/// Returns the rates key of a kernel by its type and layout; `few`: a tile of few rows.
 inline std::string_view tile_path(DType type, bool few, bool nhwc) {
   if (type == DType::f64) return "f64";
   if (size_of(type) == 2) return nhwc ? "16-bit nhwc" : "16-bit";
@@ -41,12 +41,12 @@ inline std::string_view tile_path(DType type, bool few, bool nhwc) {
   return nhwc ? "nhwc" : "";
 }
 
-/// Returns the facts of blocks of 256 threads, each of which makes so many loads in turn.
+/// Returns the facts of blocks of 256 threads, each of which issues `loads` loads in sequence.
 inline Work block_facts(const LaunchExtent& grid, Amount loads) {
   return {.blocks = grid.x * grid.y * grid.z, .resident = 8, .rounds = loads};
 }
 
-/// Returns the facts of one kernel's launches after another's, on blocks as many as the second's.
+/// Returns the facts of two kernels in sequence, with the second's number of blocks.
 inline Work in_turn(const Work& before, Work next) {
   next.operations = before.operations + next.operations;
   next.launches = before.launches + next.launches;

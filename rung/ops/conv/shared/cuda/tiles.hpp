@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the kernels that gather the operands of a product into shared memory: 256 threads, sums
-// in registers, strips of both operands in two stages of shared memory.
+// Building blocks of the kernels that gather the operands of a product into shared memory: 256
+// threads, sums in registers, strips of both operands in two stages of shared memory.
 //
 // The position of an operand's element k is looked up in a table of 256 entries, which the block
-// makes together, an entry per thread: decoding k - three divisions - is not paid for per element.
+// computes together, one entry per thread: this amortizes the three divisions of decoding k.
 #pragma once
 
 #include <cstdint>
@@ -24,26 +24,26 @@ using conv_layer::SourceAxis;
 constexpr int block_threads = 256;
 constexpr int table_entries = block_threads;
 
-/// Places of this value are outside of every image, whatever is added to them.
+/// Position outside of every image, whatever offset is added.
 constexpr int outside = -(1 << 30);
 /// Upper bound of a position: extents, paddings and spans of filters.
 constexpr std::int64_t max_place = 1 << 28;
 
 /// Decoded index of k: a term (a channel and a tap) or a pixel.
 struct Entry {
-  std::int64_t image;  // from where a pixel, or term, begins to the element
-  std::int64_t other;  // within the other operand; -1: there is no such k
-  int d, h, v;         // its part of the places along the axes
+  std::int64_t image;  // offset of the element from its pixel's, or term's, start
+  std::int64_t other;  // offset in the other operand; -1: k is out of range
+  int d, h, v;         // offsets along the axes
   int unused;
 };
 constexpr Entry no_entry{0, -1, outside, outside, outside, 0};
 
-/// The terms of a small layer, shared by the blocks of as many slices: y then is of partial sums.
+/// Split-K of a small layer: each slice's blocks sum part of the terms, and y is partial sums.
 struct TermSlices {
   std::int64_t count = 1;
   std::int64_t elements = 0;  // from one slice's sums to the next
 };
-/// A block's terms: whole steps of its tile, the last slices' may be none.
+/// Terms of a block: whole steps of its tile; empty for the last slices, possibly.
 struct TermRange {
   std::int64_t begin, end;
 };
@@ -56,12 +56,12 @@ __device__ __forceinline__ TermRange terms_of_block(const TermSlices& slices, st
   return {begin, smaller(begin + share, terms)};
 }
 
-/// A layer in shared memory, which takes no constructors.
+/// Storage of a layer in shared memory, which supports no constructors.
 struct alignas(16) PhasePlace {
   unsigned char bytes[sizeof(Gathered)];
 };
-/// The phase that blockIdx.z counts, behind its slices, made once per block in shared memory's
-/// Layout::phase; the layer itself, where it has no phases.
+/// Returns the phase that blockIdx.z / slices.count selects, computed once per block into
+/// Layout::phase in shared memory; the layer itself if it has no phases.
 template <class T, class Layout, bool Phases>
 __device__ __forceinline__ const Gathered& phase_of_block(const Gathered& g,
                                                           const TermSlices& slices) {
@@ -79,11 +79,11 @@ __device__ __forceinline__ const Gathered& phase_of_block(const Gathered& g,
   }
 }
 
-/// A tile of Rows x Columns in steps of Depth k. Swapped: neighboring lanes have neighboring
-/// rows, not columns, for what is written has its rows innermost.
+/// Tile of Rows x Columns in steps of Depth k. Swapped: adjacent lanes have adjacent rows instead
+/// of columns, because the result has contiguous rows.
 ///
-/// A step takes at least as long as its loads: of a small tile, whose products take less, steps are
-/// longer.
+/// A step takes at least the latency of its loads: smaller tiles, with fewer multiply-adds per k,
+/// have longer steps.
 template <int Rows, int Columns, bool Swapped, int Depth = 8>
 struct Shape {
   static constexpr int rows = Rows;
@@ -101,7 +101,8 @@ struct Shape {
   static __device__ __forceinline__ int column_lane() {
     return static_cast<int>(Swapped ? threadIdx.x / 16 : threadIdx.x % 16);
   }
-  /// The i-th row of a lane: fours, so that they are read from shared memory in one go.
+  /// Returns the i-th index of a lane; indices are in groups of four, for vector loads from shared
+  /// memory.
   template <int Count>
   static __device__ __forceinline__ int index_of(int lane, int i) {
     if constexpr (Count % 4 == 0) return i / 4 * 64 + lane * 4 + i % 4;
@@ -113,7 +114,7 @@ struct Shape {
   }
 };
 
-/// Element of a strip that a thread loads: adjacent lanes load adjacent k, or adjacent rows or
+/// Element of a strip that a thread loads. Adjacent lanes load adjacent k, or adjacent rows or
 /// columns, whichever are contiguous.
 struct Loaded {
   int at;
@@ -126,7 +127,7 @@ __device__ __forceinline__ Loaded loaded(int slot) {
   return {i % Extent, i / Extent};
 }
 
-/// Two stages of both operands' strips.
+/// Two stages of the strips of both operands.
 template <class Sum, class S>
 struct Strips {
   alignas(16) Sum row[2][S::depth][S::rows + 4];
@@ -137,7 +138,7 @@ struct TabledStrips : Strips<Sum, S> {
   Entry table[table_entries];
 };
 
-/// Stores what a thread has loaded(): its slots of both operands' strips.
+/// Stores the elements that a thread has loaded for its slots of both strips to shared memory.
 template <bool RowsByK, bool ColumnsByK, class S, class Sum>
 __device__ __forceinline__ void keep_strips(Strips<Sum, S>& strips, int stage,
                                             const Sum (&rows)[S::row_slots],
@@ -169,7 +170,7 @@ __device__ __forceinline__ void read_strip(const Sum* strip, int lane, Sum (&to)
   }
 }
 
-/// sums += the product of a stage's strips, an outer product for each k.
+/// Adds the product of a stage's strips to sums, as one outer product per k.
 template <class S, class Sum>
 __device__ __forceinline__ void multiply_strips(const Strips<Sum, S>& strips, int stage,
                                                 Sum (&sums)[S::thread_rows][S::thread_columns]) {
