@@ -13,8 +13,8 @@
 //          them, PyTorch's formula; bias: K. channels_last: N x ... x C, K x ... x C/G and
 //          N x ... x K. groups G divides C and K; G = C is the depthwise layer. N or K 0: nothing
 //          is written. C 0: y = act(bias).
-// Options  of the axes that the image has; those of the others must keep their defaults.
-// Strides  any, zero (broadcast) in what is read too; y must not overlap itself.
+// Options  one entry per axis of the image; entries of missing axes must keep their defaults.
+// Strides  any, including zero (broadcast) for tensors that are read; y must not overlap itself.
 // Types    x, w, y, bias: one of f32, f64, f16, bf16. Sums are kept in f32, f64 for f64.
 // Aliasing y overlaps nothing else. Overlap is decided by address ranges, from the lowest to the
 //          highest byte that a tensor touches, so that tensors whose elements interleave are
@@ -28,10 +28,10 @@
 //          the maximum of x over 5 pixels around. That is the worst case of F(4x4, 3x3); ordinary
 //          numbers lose some four bits.
 // NaN      and infinities of x spread to the pixels whose filters have a tap there, and no further;
-//          with `winograd` to their tiles. Padding is zero, or left out: pixels whose tap of an
-//          infinite weight is there may be NaN or not.
-// Zeros    a sum whose products are zeros, or that has none, is +0, with a bias of -0 too, before
-//          the activation. One that underflows may be either zero.
+//          with `winograd` to their tiles. Padding is multiplied as zeros or skipped: a pixel with
+//          an infinite weight over padding may or may not be NaN.
+// Zeros    an empty sum and a sum of zero products are +0, before the activation, even with a bias
+//          of -0. A sum that underflows may be either zero.
 // Repeats  the same bits from run to run and, where weights are finite, for any number of threads.
 // Scratch  see docs/reliability.md: on a CPU at most three times the tensors' bytes (with
 //          `winograd` four), 32 MiB, and 32 MiB per thread.

@@ -4,11 +4,11 @@
 //   dx[n, g C/G + c, i] = sum over the filters k of group g and taps t whose place is i of
 //                         w[k, c, t] dy[n, k, o],   o s - p + t d = i
 //
-// Shapes   dx: N x C x H x W, as conv's x was; w: K x C/G x kh x kw; dy: N x K x OH x OW, as conv's
-//          y; also of one and three dimensions; channels_last as in conv. N or C 0: nothing is
-//          written; K 0: dx = 0. dy is the gradient of what comes before bias and activation.
-// Options  strides, paddings, dilations, groups and channels_last as they were given to conv.
-// Strides  any, zero (broadcast) in what is read too; dx must not overlap itself.
+// Shapes   dx: N x C x H x W, the shape of conv's x; w: K x C/G x kh x kw; dy: N x K x OH x OW, the
+//          shape of conv's y; also in one and three dimensions; channels_last as in conv. N or C 0:
+//          nothing is written; K 0: dx = 0. dy is the gradient before bias and activation.
+// Options  strides, paddings, dilations, groups and channels_last, as given to conv.
+// Strides  any, including zero (broadcast) for tensors that are read; dx must not overlap itself.
 // Types    dy, w, dx: one of f32, f64, f16, bf16. Sums are kept in f32, f64 for f64.
 // Aliasing dx overlaps nothing else. Overlap is decided by address ranges, from the lowest to the
 //          highest byte that a tensor touches, so that tensors whose elements interleave are
@@ -16,9 +16,9 @@
 // Accuracy |error| <= (n + 3) u sum |w dy|, n = K/G times the taps of a filter, u the unit
 //          roundoff of the arithmetic, plus one rounding to dx's type; twice that where tensor
 //          cores add.
-// NaN      and infinities of dy spread to the places that their filters have taps at, and no
-//          further. What has no result is zero, or left out: places that an infinite weight would
-//          serve there may be NaN or not.
+// NaN      and infinities of dy spread to the positions that their filters read, and no further.
+//          Taps without a result are multiplied as zeros or skipped: a position with such a tap of
+//          infinite weight may or may not be NaN.
 // Repeats  the same bits from run to run and, where weights are finite, for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, options, aliasing.
 // Source   the chain rule; V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep

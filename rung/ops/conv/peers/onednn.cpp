@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv / onednn: the peer oneDNN, its convolution primitive; see onednn_layer.hpp.
 //
-// Kernels JIT-compiled for the detected processor; with `winograd` oneDNN (2.6: "auto") chooses
-// between direct and Winograd.
+// Kernels  JIT-compiled for the detected processor; with `winograd` oneDNN (2.6: "auto") chooses
+//          between direct and Winograd.
 // Limits   no bias, no activation.
 #include "rung/ops/conv/op/conv.hpp"
 #include "rung/ops/conv/shared/peers/onednn_layer.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / naive
 //
-// Idea     for each element of dx: the results that its place had a tap in, one by one. Nothing is
-//          scattered, so that nothing is added to twice and in another order.
+// Idea     For each element of dx, sums over the results that used it. Nothing is scattered, so
+//          each element is written once, with a fixed order of additions.
 // Changes  baseline.
-// Cost     K/G times the taps multiply-adds per element, a division and bounds checks for each tap;
-//          with a stride of s only one tap in s, along each axis, has a result.
-// Limits   every valid call; one thread.
+// Cost     K/G times the taps multiply-adds per element, a division and bounds checks per tap; with
+//          a stride of s only one tap in s, along each axis, has a result.
+// Limits   None; one thread.
 // Source   the definition.
 #include "rung/core/dtype.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"

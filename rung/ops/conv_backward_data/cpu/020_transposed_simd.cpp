@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / transposed SIMD
 //
-// Idea     the gradient is a convolution too: of dy, by filters whose channels and numbers have
-//          changed places, where tap t of place i is result (i + p - t d) / s, if that is a whole
-//          number. Places of one phase, i mod s, have the same taps, neighbors' results are
-//          neighbors: each phase is a layer of stride 1 by part of the taps, whose dx lies s
-//          elements apart. conv's tiles make it: six channels of dx by four vectors of its pixels,
-//          from padded planes of dy, gathered, or in place with channels last.
-// Changes  against naive: 24 sums in registers; no division per term; dy is copied once per phase.
-// Cost     no zeros are multiplied but the padding's.
-// Limits   every valid call; one thread.
+// Idea     The gradient is a convolution of dy by filters with swapped axes of channels and
+//          filters; tap t of position i reads result (i + p - t d) / s, if that is an integer.
+//          Positions of one phase, i mod s, have the same taps, and adjacent positions read
+//          adjacent results: each phase is a layer of stride 1 with a subset of the taps, whose dx
+//          is s elements apart. conv's tiles compute it: six channels of dx by four vectors of its
+//          pixels, from padded planes of dy, gathered panels, or dy in place with channels last.
+// Changes  Against naive: 24 sums in registers; no division per term; dy is copied once per phase.
+// Cost     The only multiplied zeros are the padding's.
+// Limits   None; one thread.
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include <algorithm>
 #include <cstring>
@@ -24,11 +24,11 @@ namespace rung {
 namespace conv_backward_data_cpu {
 namespace {
 
-/// Largest number of phases that are worth a team each: with greater strides most pixels have no
+/// Maximum number of phases that run as separate layers; with larger strides most pixels have no
 /// tap.
 constexpr std::int64_t max_phases = 256;
 
-/// Zeros in all of dx.
+/// Sets dx to zero.
 void clear(const conv_layer::Gathered& g, int threads) {
   const auto element = static_cast<std::int64_t>(size_of(g.dtype));
   struct Axis {
@@ -62,7 +62,7 @@ void clear(const conv_layer::Gathered& g, int threads) {
   });
 }
 
-/// Computes a layer by the fastest algorithm.
+/// Computes a layer by the fastest kernel.
 void make_layer(const conv_layer::Gathered& layer, Context& context, int threads) {
   conv_cpu::fastest_way(layer, context).layer_on(layer, context, threads);
 }
@@ -77,7 +77,7 @@ void transposed_on(const ConvBackwardData::Args& args, Context& context, int thr
     make_layer(g, context, threads);
     return;
   }
-  // With fewer taps than the stride some phases have none.
+  // With fewer taps than the stride, some phases have no taps.
   bool empty = false;
   conv_layer::for_each_phase(
       g, [&](const conv_layer::Gathered& phase) { empty = empty || phase.terms() == 0; });
@@ -87,7 +87,8 @@ void transposed_on(const ConvBackwardData::Args& args, Context& context, int thr
   });
 }
 
-/// Phases are much alike: the first with terms stands for all, which have their average.
+/// Returns the facts of a layer. The first phase with terms represents all phases, each with the
+/// average number of terms.
 Work facts(const ConvBackwardData::Args& args, const Context& context, int threads) {
   conv_layer::Gathered g = conv_layer::transposed(args);
   const std::int64_t phases = conv_layer::phases_of(g);

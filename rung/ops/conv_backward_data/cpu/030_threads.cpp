@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / threads
 //
-// Idea     panels of pixels of dx, and where there are few of them blocks of its channels, are
-//          shared among the threads: none depends on another.
-// Changes  against transposed_simd: all cores.
-// Cost     as transposed_simd.
-// Limits   every valid call.
+// Idea     Panels of pixels of dx, and if these are few also blocks of its channels, are divided
+//          among the threads: they are independent.
+// Changes  Against transposed_simd: all cores.
+// Cost     As transposed_simd.
+// Limits   None.
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv_backward_data/cpu/detail/call.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"

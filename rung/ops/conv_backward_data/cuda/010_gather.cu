@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / gather
 //
-// Idea     a thread per element of dx, which looks for the results that its place had a tap in and
-//          adds up what they give. A scatter from dy would need atomic additions, and with that
-//          give other bits from run to run.
+// Idea     One thread per element of dx finds the results that used it and sums their products. A
+//          scatter from dy would need atomic additions, whose order changes the bits from run to
+//          run.
 // Changes  baseline.
-// Cost     two loads per multiply-add; a division by the stride per tap and axis.
-// Limits   every valid call.
+// Cost     Two loads per multiply-add; a division by the stride per tap and axis.
+// Limits   None.
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv/shared/cuda/tile_facts.hpp"
 #include "rung/ops/conv_backward_data/op/conv_backward_data.hpp"
@@ -31,7 +31,7 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t group = at.c / g.group_channels();
     const std::int64_t first = group * g.group_filters();
     Sum sum = 0;
-    // Without filters there is no element of dy to begin at.
+    // Without filters dy has no element to form a pointer to.
     const std::int64_t taps = g.group_filters() > 0 ? g.axis[0].kernel : 0;
     for (std::int64_t td = 0; td < taps; ++td) {
       const std::int64_t od = g.axis[0].result(at.d, td);
@@ -63,8 +63,8 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   });
 }
 
-/// However few results there are, one goes through all taps; with strides, where a tap is takes
-/// three divisions.
+/// Returns the facts of a layer. A thread visits all taps, even those without a result; with
+/// strides, finding a tap's result takes three divisions.
 Work work(const ConvBackwardData::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const bool divides = g.axis[0].stride > 1 || g.axis[1].stride > 1 || g.axis[2].stride > 1;

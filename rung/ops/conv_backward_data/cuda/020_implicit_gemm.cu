@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / implicit GEMM
 //
-// Idea     the gradient is a convolution of dy, by filters whose channels and numbers have changed
-//          places, so that conv's tiles make it: 64 or 128 channels of dx by as many of its pixels,
+// Idea     The gradient is a convolution of dy by filters with swapped axes of channels and
+//          filters, so conv's tiles compute it: 64 or 128 channels of dx by as many of its pixels,
 //          dy gathered into shared memory.
-// Changes  against gather: an element of dy or w is loaded once per tile, not once per
+// Changes  Against gather: an element of dy or w is loaded once per tile, not once per
 //          multiply-add.
-// Cost     per multiply-add 1/64 of a load of dy and of w. The blocks of a strided layer
-//          share its phases - the places of one i mod s, whose taps are the same - so that no zeros
-//          are multiplied for those between.
+// Cost     Per multiply-add 1/64 of a load of dy and of w. A strided layer is split into its
+//          phases, the positions of one i mod s, which have the same taps: taps without a result
+//          are not multiplied.
 // Limits   extents of up to 2^28, 65535 phases. Loads of single elements.
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16
@@ -19,18 +19,18 @@ namespace rung::conv_cuda::inline RUNG_TARGET {
 
 template <class T, class S>
 struct PhasedTile {
-  TabledStrips<Accumulator<T>, S> strips;  // where the kernel has them
+  TabledStrips<Accumulator<T>, S> strips;  // at offset 0, as the kernel expects
   PhasePlace phase;
 };
 
-/// Rows of a tile are channels of dx, columns its places, k the terms: filters and taps.
-/// blockIdx.x counts tiles of places, blockIdx.y those of channels, of all groups, blockIdx.z
-/// slices of the terms, and phases.
+/// Computes dx, one tile per block. Rows of a tile are channels of dx, columns its positions, k the
+/// terms: filters and taps. blockIdx.x counts tiles of positions, blockIdx.y tiles of channels of
+/// all groups, blockIdx.z slices of the terms, and phases.
 template <class T, class S, bool Phases>
 __global__ void __launch_bounds__(block_threads)
     conv_backward_data_implicit_gemm(Gathered layer, TermSlices slices) {
   using Sum = Accumulator<T>;
-  constexpr bool by_channels = S::swapped;  // terms in the order that x is contiguous in
+  constexpr bool by_channels = S::swapped;  // order of terms in which x is contiguous
   const Gathered& g = phase_of_block<T, PhasedTile<T, S>, Phases>(layer, slices);
   auto& strips = shared<TabledStrips<Sum, S>>();
   const auto tiles = static_cast<unsigned>(ceil_div(g.m, S::rows));
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(block_threads)
   const T* const dy = static_cast<const T*>(g.x) + group * g.q * g.x_strides[1];
   const T* const w = static_cast<const T*>(g.w) + group * g.w_group + first_filter * g.w_strides[0];
   const auto filters = static_cast<int>(smaller(g.m - first_filter, std::int64_t{S::rows}));
-  // In registers: a layer in shared memory would be read again for each element.
+  // Held in registers: in shared memory the layer would be loaded again for each element.
   const std::int64_t w_filter = g.w_strides[0];
   const auto depth = static_cast<unsigned>(g.axis[0].extent);
   const auto height = static_cast<unsigned>(g.axis[1].extent);
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(block_threads)
     strips.table[threadIdx.x] = gathered_term<by_channels>(g, first + threadIdx.x, terms.end);
     __syncthreads();
   };
-  // A step's elements, in flight in registers until the step before has been multiplied.
+  // Elements of a step, held in registers while the previous step is multiplied.
   Sum of_w[S::row_slots] = {};
   Sum of_dy[S::column_slots] = {};
   const auto load = [&](int first) {
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(block_threads)
       const bool exists = term.other >= 0 && one.at < filters;
       of_w[slot] = exists ? convert<Sum>(w[one.at * w_filter + term.other]) : Sum(0);
     }
-    // The implicit matrix: dy where the term's tap of the pixel is inside of the image, else zero.
+    // The implicit matrix: dy if the term's tap of the pixel is inside the image, else zero.
 #pragma unroll
     for (int slot = 0; slot < S::column_slots; ++slot) {
       const Entry& term = strips.table[first + loaded<by_channels, S::columns, S::depth>(slot).k];
@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(block_threads)
   int stage = 0;
   for (std::int64_t k = terms.begin; k < terms.end; k += S::depth, stage ^= 1) {
     keep_strips<true, by_channels, S>(strips, stage, of_w, of_dy);
-    __syncthreads();  // the only one of a step: the next step's stage is the other
+    __syncthreads();  // one per step: the next step uses the other stage
     const std::int64_t next = k + S::depth;
     if (next < terms.end) {
       const int at = static_cast<int>((next - terms.begin) % table_entries);
@@ -140,7 +140,7 @@ void multiply_gathered(const Gathered& g, Context& context) {
 
 namespace conv_backward_data {
 
-/// Compiled with its kernels in T's part of this file.
+/// Computes the layer; compiled with its kernels in T's part of this file.
 template <class T>
 void multiply(const Gathered& g, Context& context);
 template <>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / implicit GEMM, asynchronous
 //
-// Idea     conv's rung of this name, of dy and of filters whose channels and numbers have changed
-//          places: they are packed by terms beforehand, so that it does not matter that w is not
-//          contiguous along what is summed over.
-// Changes  against implicit_gemm: tiles of up to 128 channels x 256 places by cp.async, four ahead,
-//          16 x 8 elements per thread.
-// Cost     per thread and tile of eight terms 1024 multiply-adds, 48 wide loads from shared memory,
-//          8 or 16 copies of dy and one of w. The phases of a strided layer are layers of one
-//          launch, those with the most taps first.
-// Limits   f32, strides that leave up to 9 phases, of up to 32 taps each.
+// Idea     conv's rung of this name, applied to dy and to filters with swapped axes of channels and
+//          filters. A first kernel packs the filters by terms, so w need not be contiguous along
+//          the axis of summation.
+// Changes  Against implicit_gemm: tiles of up to 128 channels x 256 positions by cp.async, four
+//          ahead, 16 x 8 elements per thread.
+// Cost     Per thread and tile of eight terms 1024 multiply-adds, 48 wide loads from shared memory,
+//          8 or 16 copies of dy and one of w. The phases of a strided layer run in one launch,
+//          those with the most taps first.
+// Limits   f32, strides that give up to 9 phases, of up to 32 taps each.
 // Source   conv / implicit_gemm_async.
 #include <algorithm>
 
@@ -22,7 +22,7 @@ namespace {
 using namespace conv_cuda;
 
 constexpr int max_phases = 9;
-/// The phases of a strided layer, of many terms first; or the one of a layer that is not.
+/// Phases of a strided layer, sorted by descending number of terms; or a layer of stride 1.
 template <int Max>
 struct Phases {
   Gathered layer[Max];
@@ -30,7 +30,7 @@ struct Phases {
 };
 static_assert(sizeof(Phases<max_phases>) <= 4096, "parameters of a kernel");
 
-/// blockIdx.z counts phases.
+/// Computes the phases, one tile per block; blockIdx.z counts phases.
 template <int Shape, int Max>
 __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Shape].blocks)
     conv_backward_data_implicit_gemm_async(const __grid_constant__ Phases<Max> phases) {
@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
                                     .outer_extent = packed.pitch,
                                     .depth_stride = packed.pitch},
                                    first_filter);
-    // A thread copies the same positions of dy in all tiles: eight filters of a tap where the tap
-    // has a result, else zeros.
+    // A thread copies the same positions of dy in all tiles: eight filters of a tap if the tap has
+    // a result, else zeros.
     TappedPixel pixel[Ring::pixels];
 #pragma unroll
     for (int i = 0; i < Ring::pixels; ++i) {
@@ -79,8 +79,8 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
       walk.advance(g);
     };
 
-    // Tile copies are issued `stages - 1` ahead. One group of copies per tile, empty ones included,
-    // so that "all but the last n groups" always means the same tile.
+    // Tile copies are issued `stages - 1` tiles ahead. Each tile commits one group of copies, even
+    // if empty, so that a wait for all but the last n groups always refers to the same tile.
     filters.copy(ring.filters[0]);
     gather(ring.pixels_of[0]);
     ptx::async_commit();
@@ -92,7 +92,7 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
       }
       ptx::async_commit();
     }
-    // Fragments of one step are read while those of the step before are multiplied.
+    // Fragments of a step are loaded while the previous step is multiplied.
     float a[2][shape.thread_rows];
     float b[2][shape.thread_columns];
     const int row = Tile::row(0);
@@ -112,15 +112,16 @@ __global__ void __launch_bounds__(async_shapes[Shape].threads(), async_shapes[Sh
 #pragma unroll
       for (int step = 0; step < steps; ++step) {
         if (step == steps - 1) {
-          // The next tile has arrived for everybody, and everybody has read this one to its end.
-          // After the last tile this one is read once more, to no effect.
+          // After this wait and barrier the next tile has arrived for all threads, and no thread
+          // still reads this tile. The last iteration loads this tile once more, without effect.
           ptx::async_wait<shape.stages - 2>();
           __syncthreads();
           const int next = reading == shape.stages - 1 ? 0 : reading + 1;
           reading = tile + 1 < tiles ? next : reading;
         }
         load_step(reading, (step + 1) % steps);
-        // The copies of a tile in two steps: all at once they would hold up the multiply-adds.
+        // The copies of a tile are issued in two steps: all at once they would stall the
+        // multiply-adds.
         const bool more = tile + shape.stages - 1 < tiles;
         if (step == 0 && more) gather(ring.pixels_of[writing]);
         if (step == 1) {
@@ -143,7 +144,7 @@ __global__ void __launch_bounds__(block_threads)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns the number of phases, up to max_phases.
+/// Sets the phases, sorted by descending number of terms; returns their number, at most max_phases.
 std::int64_t phases_of(const ConvBackwardData::Args& args, Phases<max_phases>& phases) {
   const Gathered g = conv_layer::transposed(args);
   const std::int64_t count = conv_layer::phases_of(g);
@@ -179,12 +180,12 @@ Work work(const ConvBackwardData::Args& args, const Context& context) {
   return async_facts(layers, cost, plan_async<ConvBackwardData>(layers, cost, context));
 }
 
-/// Launches `count` phases, of which the first has the most terms.
+/// Launches `count` phases; the first has the most terms.
 template <int Max>
 void run_phases(const ConvBackwardData::Args& args, Context& context, Phases<Max>& phases,
                 int count) {
   std::size_t bytes = 0;
-  std::int64_t most = 0;  // elements of a phase's filters
+  std::int64_t most = 0;  // maximum elements of a phase's packed filters
   std::int64_t pixels = 0;
   std::size_t first[Max];
   for (int i = 0; i < count; ++i) {

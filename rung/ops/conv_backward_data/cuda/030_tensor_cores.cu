@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / tensor cores
 //
-// Idea     the gradient as a convolution of dy by conv's tensor-core tiles, for f16 and bf16 with
-//          channels last. Eight filters of a result are 16 contiguous bytes of dy; w is contiguous
-//          along the channels of dx, the other way, so that its strips are in shared memory by
-//          terms, and ldmatrix transposes them as it loads registers.
-// Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
-//          multiply-adds per instruction; half the bytes.
-// Cost     128 places x 64 channels per block, 32 terms per step; the blocks of a strided layer
-//          share its phases, whose terms all have results.
-// Limits   contiguous channels and filters, multiples of 8 per group, all 16-byte aligned. Tensor
+// Idea     The gradient as a convolution of dy by conv's tensor-core tiles, for f16 and bf16 with
+//          channels last. Eight filters of a result are 16 contiguous bytes of dy. w is contiguous
+//          along the channels of dx, not along the filters that are summed over: its strips are
+//          stored to shared memory by terms, and ldmatrix transposes them.
+// Changes  Against implicit_gemm: 16-byte loads, each decoded once for 8 terms; 2048 multiply-adds
+//          per instruction; half the bytes.
+// Cost     128 positions x 64 channels per block, 32 terms per step; a strided layer is split into
+//          its phases, all of whose terms have results.
+// Limits   Contiguous channels and filters, multiples of 8 per group, all 16-byte aligned. Tensor
 //          cores truncate when they add: twice the error bound of f32.
 // Source   PTX ISA, "Matrix load instruction: ldmatrix", .trans.
 #include "rung/ops/conv/shared/cuda/tensor_tiles.hpp"
@@ -22,12 +22,13 @@ using namespace conv_cuda;
 
 template <class T>
 struct PhasedStrips {
-  TensorStrips<T> strips;  // where the kernel has them
+  TensorStrips<T> strips;  // at offset 0, as the kernel expects
   PhasePlace phase;
 };
 
-/// Rows of the product are places of dx, columns its channels. blockIdx.x counts tiles of places,
-/// blockIdx.y those of channels, of all groups, blockIdx.z slices of the terms, and phases.
+/// Computes dx, one tile per block. Rows of the product are positions of dx, columns its channels.
+/// blockIdx.x counts tiles of positions, blockIdx.y tiles of channels of all groups, blockIdx.z
+/// slices of the terms, and phases.
 template <class T, bool Phases>
 __global__ void __launch_bounds__(block_threads)
     conv_backward_data_tensor_cores(Gathered layer, TermSlices slices) {
@@ -42,7 +43,7 @@ __global__ void __launch_bounds__(block_threads)
   const T* const dy = static_cast<const T*>(g.x) + group * g.q * g.x_strides[1];
   const T* const w = static_cast<const T*>(g.w) + group * g.w_group + first_filter * g.w_strides[0];
 
-  // Four neighboring threads copy the 64 bytes that a pixel has of a step.
+  // Four adjacent threads copy 64 bytes per step of a pixel.
   const int row = thread / chunks;
   const int column = thread % chunks * chunk;
   constexpr int rows_apart = block_threads / chunks;
@@ -51,14 +52,14 @@ __global__ void __launch_bounds__(block_threads)
   for (int slot = 0; slot < pixel_slots; ++slot) {
     pixel[slot] = gathered_pixel(g, first_pixel + row + slot * rows_apart);
   }
-  // Eight threads copy the 128 bytes of w that a term has of all channels.
+  // Eight threads copy 128 bytes of w: all channels of a term.
   const int term_row = thread / (tile_filters / chunk);
   const int term_column = thread % (tile_filters / chunk) * chunk;
   const bool has_channels = first_filter + term_column < g.m;
   const TermRange terms = terms_of_block(slices, g.terms(), tile_terms);
   const std::int64_t first_chunk = terms.begin / chunk;
   const std::int64_t all_chunks = terms.end / chunk;
-  // In registers: a layer in shared memory would be read again for each chunk.
+  // Held in registers: in shared memory the layer would be loaded again for each chunk.
   const auto depth = static_cast<unsigned>(g.axis[0].extent);
   const auto height = static_cast<unsigned>(g.axis[1].extent);
   const auto width = static_cast<unsigned>(g.axis[2].extent);
@@ -68,11 +69,11 @@ __global__ void __launch_bounds__(block_threads)
     memory.table[thread] = gathered_term<true, chunk>(g, first + thread, all_chunks);
     __syncthreads();
   };
-  // A step's chunks, in flight in registers until the step before has been multiplied.
+  // Chunks of a step, held in registers while the previous step is multiplied.
   Eight<T> of_dy[pixel_slots] = {};
   Eight<T> of_w = {};
   const auto load = [&](int first) {
-    // The implicit matrix: dy where the chunk's tap of the pixel is inside, else zeros.
+    // The implicit matrix: dy if the chunk's tap of the pixel is inside the image, else zeros.
     const Entry term = memory.table[first + column / chunk];
 #pragma unroll
     for (int slot = 0; slot < pixel_slots; ++slot) {
@@ -102,14 +103,14 @@ __global__ void __launch_bounds__(block_threads)
       store_raw(&here.pixels[row + slot * rows_apart][column], of_dy[slot]);
     }
     store_raw(&here.turned[term_row][term_column], of_w);
-    __syncthreads();  // the only one of a step: the next step's stage is the other
+    __syncthreads();  // one per step: the next step uses the other stage
     const std::int64_t next = k + chunks;
     if (next < all_chunks) {
       const int at = static_cast<int>((next - first_chunk) % table_entries);
       if (at == 0) decode(next);
       load(at);
     }
-    const MmaPlace warp;  // found anew: it is not kept in registers while loads are in flight
+    const MmaPlace warp;  // recomputed: saves registers while loads are in flight
 #pragma unroll
     for (int step = 0; step < tile_terms; step += 16) {
       std::uint32_t a[pixel_fragments][4];

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / implicit GEMM by TMA
 //
-// Idea     each phase of the gradient - with a stride of 1 there is one - is a layer of conv's: dy,
-//          by filters that are turned around - their last tap first - and whose channels and
-//          numbers have changed places. A small kernel writes those filters; conv's
-//          implicit_gemm_tma does the rest. The copy engine writes pixels in one line only: of a
-//          strided layer warps store each phase's pixels themselves, or, where tiles are so few
-//          that terms are shared, phases are made apart, and a last kernel interleaves them.
-// Changes  against tensor_cores: the copy engine unrolls dy, and wgmma multiplies.
-// Cost     w is read and written once more, which is little beside dy, and so is dx where it is
-//          interleaved; a launch per phase. Then as conv's.
+// Idea     Each phase of the gradient (one with a stride of 1) is a layer of conv: dy by mirrored
+//          filters, whose axes of channels and filters are swapped. A small kernel writes these
+//          filters; conv's implicit_gemm_tma computes the layer. TMA stores need pixels with a
+//          common stride: for a strided layer warps store each phase's pixels without TMA or, if
+//          few tiles require split-K, phases are computed into buffers, which a last kernel
+//          interleaves.
+// Changes  Against tensor_cores: the TMA unrolls dy, and wgmma multiplies.
+// Cost     w is read and written once more, which is little compared to dy; so is dx if it is
+//          interleaved; a launch per phase. Otherwise as conv's.
 // Limits   f16 and bf16, channels last, two dimensions at most, 16 phases; filters of a group in
-//          multiples of 8, aligned to 16 bytes; channels too, where there are groups.
+//          multiples of 8, aligned to 16 bytes; with several groups also channels.
 // Source   V. Dumoulin & F. Visin, A guide to convolution arithmetic for deep learning, 2016.
 #include "rung/ops/conv/shared/cuda/im2col_tensor.hpp"
 #include "rung/ops/conv/shared/cuda/tile_facts.hpp"
@@ -26,29 +26,29 @@ using conv_layer::Gathered;
 constexpr int threads = 256;
 constexpr int max_phases = 16;
 
-/// The filters of a layer's phases, and where they are once turned around.
+/// Filters of a phase, and their position after mirroring.
 struct TurnedPhase {
   const void* w;
-  std::int64_t down, across;   // elements of w from a tap to the next
+  std::int64_t down, across;   // strides between taps, in elements of w
   std::int64_t rows, columns;  // of taps
-  std::int64_t first;          // element of what is turned
+  std::int64_t first;          // element of the mirrored filters
 };
 struct TurnedPhases {
   std::int64_t groups, m, q;
-  std::int64_t w_group, w_channel, w_filter;  // elements of w from one to the next
-  std::int64_t pitch;                         // from a turned tap to the next
+  std::int64_t w_group, w_channel, w_filter;  // strides in elements of w
+  std::int64_t pitch;                         // between taps of mirrored filters
   TurnedPhase of[max_phases];
 };
 
 constexpr int turned_tile = 32;
 template <class T>
 struct TurnedTile {
-  T of[turned_tile][turned_tile + 2];  // lines of 68 bytes: a column is in different banks
+  T of[turned_tile][turned_tile + 2];  // pitch of 68 bytes: no bank conflicts in a column
 };
 
-/// turned[c][taps in reverse][k of the group] of the phase that blockIdx.z counts; what pads rows
-/// to the pitch is never read. w is contiguous along its channels, which become rows: tiles of a
-/// tap's filters x channels go through shared memory.
+/// Writes turned[c][taps in reverse][k of the group] of the phase that blockIdx.z counts; the
+/// padding of rows to the pitch is never read. w is contiguous along its channels, which become
+/// rows: tiles of filters x channels of a tap are transposed in shared memory.
 template <class T>
 __global__ void __launch_bounds__(threads)
     conv_backward_data_turn_filters(T* turned, const __grid_constant__ TurnedPhases phases) {
@@ -92,11 +92,11 @@ __global__ void __launch_bounds__(threads)
 
 /// Buffers of completed phases: images x rows x columns x channels each.
 struct MadePhases {
-  std::int64_t first[max_phases];  // element; -1 where no tap has a result
-  int rows, columns;               // strides, as far as there are places
+  std::int64_t first[max_phases];  // element; -1 if no tap has a result
+  int rows, columns;               // strides, at most the extents of dx
 };
 
-/// dx, Width channels at a time.
+/// Interleaves the phases into dx, Width channels at a time.
 template <class T, int Width>
 __global__ void __launch_bounds__(threads)
     conv_backward_data_interleave(const T* made, MadePhases phases, View<T, 5> dx,
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(threads)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Elements from a turned filter's tap to the next.
+/// Returns the elements between taps of a mirrored filter.
 std::int64_t pitch_of(const Gathered& g) { return round_up(g.q, std::int64_t{8}); }
 
 Gathered phase_of(const ConvBackwardData::Args& args, std::int64_t index) {
@@ -133,8 +133,8 @@ Gathered phase_of(const ConvBackwardData::Args& args, std::int64_t index) {
   return conv_layer::phase_layer(conv_layer::transposed(args), index, element);
 }
 
-/// A phase as conv's layer, by filters at `turned`; its result goes to `to`, without gaps, or, of
-/// null, to its places of dx.
+/// Returns a phase as a layer of conv, by the filters at `turned`. Its result is dense at `to`, or,
+/// if `to` is null, at the phase's positions of dx.
 Conv::Args layer_of(const ConvBackwardData::Args& args, const Gathered& phase, const void* turned,
                     void* to) {
   const ConvGeometry& g = args.geometry;
@@ -177,12 +177,12 @@ Conv::Args layer_of(const ConvBackwardData::Args& args, const Gathered& phase, c
   return made;
 }
 
-/// Placeholder addresses of memory that is not allocated yet; aligned as workspaces are.
+/// Returns a placeholder for memory that is not allocated yet, aligned like workspaces.
 void* stand_in() {
   return reinterpret_cast<void*>(std::uintptr_t{4096});  // NOLINT(performance-no-int-to-ptr)
 }
 
-/// f(phase, its layer by made-up filters) for each phase that has terms.
+/// Calls f(phase, layer), with placeholder addresses in the layer, for each phase that has terms.
 template <class F>
 void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
   const std::int64_t phases = conv_layer::phases_of(conv_layer::transposed(args));
@@ -224,7 +224,7 @@ Support supports(const ConvBackwardData::Args& args, const Context& context) {
   return all;
 }
 
-/// Filters are turned first; phases that were made aside are put together.
+/// Returns the facts of a layer: mirroring of the filters, the phases, and interleaving of buffers.
 Work work(const ConvBackwardData::Args& args, const Context& context) {
   const bool whole =
       conv_layer::phases_of(conv_layer::transposed(args)) == 1 || is_direct(args, context);
@@ -259,12 +259,12 @@ void run(const ConvBackwardData::Args& args, Context& context) {
   const std::int64_t phases = conv_layer::phases_of(g);
   const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
   const bool whole = phases == 1 || is_direct(args, context);
-  // Partial sums, filters of all phases, phases.
+  // Workspace: partial sums, filters of all phases, buffers of phases.
   std::size_t partial = 0;
   for_each_layer(args, [&](const Gathered&, const Conv::Args& layer) {
     partial = larger(partial, im2col_partial_bytes(layer, context));
   });
-  constexpr std::int64_t line = 64;  // elements: all begin with a line of memory
+  constexpr std::int64_t line = 64;  // elements: each buffer begins at a cache line
   TurnedPhases turned{.groups = g.groups,
                       .m = g.m,
                       .q = g.q,
@@ -274,7 +274,7 @@ void run(const ConvBackwardData::Args& args, Context& context) {
                       .pitch = pitch_of(g),
                       .of = {}};
   std::int64_t filters = 0;
-  std::int64_t most = 0;  // tiles of a phase
+  std::int64_t most = 0;  // maximum tiles of a phase
   for (std::int64_t i = 0; i < phases; ++i) {
     const Gathered phase = phase_of(args, i);
     turned.of[i] = {.w = phase.w,
@@ -283,7 +283,7 @@ void run(const ConvBackwardData::Args& args, Context& context) {
                     .rows = phase.q > 0 ? phase.axis[1].kernel : 0,
                     .columns = phase.q > 0 ? phase.axis[2].kernel : 0,
                     .first = filters};
-    // Throws where all phases would need more memory than there are addresses.
+    // Throws if all phases would need more memory than the address space.
     const Extents all{max_phases, args.geometry.channels, phase.taps(), pitch_of(phase), 64};
     filters = round_up(filters + all.product() / (max_phases * 64), line);
     most = larger(most, phase.groups * phase.taps() * ceil_div(phase.m, turned_tile) *

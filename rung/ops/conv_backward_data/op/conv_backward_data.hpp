@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of conv_backward_data() see of a call, and what the workbench knows of it.
+// Arguments that the rungs of conv_backward_data() get, and the workbench's view of the operator.
 // The contract: conv_backward_data.hpp.
 #pragma once
 
@@ -34,7 +34,7 @@ struct RUNG_API ConvBackwardData {
   /// dy, w and dx have five axes, as in Conv::Args.
   struct Args : Call {
     ConvGeometry geometry;
-    int axes = 0;  // that the caller's tensors had
+    int axes = 0;  // rank of the caller's tensors
   };
 
   static constexpr void operands(auto& call, auto&& visit) {

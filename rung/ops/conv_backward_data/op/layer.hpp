@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of conv_backward_data as a gathered layer: dy by filters whose channels and numbers have
-// changed places.
+// Conversion of conv_backward_data's arguments to a gathered layer: dy by filters with swapped axes
+// of channels and filters.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ inline Gathered transposed(const ConvBackwardData::Args& args) {
   return g;
 }
 
-/// f(layer) for each phase; with a stride of 1 there is one, the layer itself.
+/// Calls f(layer) for each phase; with a stride of 1, once with the layer itself.
 template <class F>
 void for_each_phase(const Gathered& g, F&& f) {
   const std::int64_t phases = phases_of(g);
@@ -40,7 +40,8 @@ void for_each_phase(const Gathered& g, F&& f) {
     f(phase_layer(g, i, static_cast<std::int64_t>(size_of(g.dtype))));
 }
 
-/// Operations with the padding's, without those of taps that have no result.
+/// Returns the cost of a layer, with operations of the padding, without those of taps that have no
+/// result.
 inline Cost phase_cost(const ConvBackwardData::Args& args) {
   const ConvGeometry& g = args.geometry;
   Cost cost = ConvBackwardData::cost(args);
@@ -52,7 +53,7 @@ inline Cost phase_cost(const ConvBackwardData::Args& args) {
   return cost;
 }
 
-/// Products of a result, which one thread or block adds up in a row: those of a phase.
+/// Returns the average number of terms per result, which one thread or block adds in sequence.
 inline double terms_in_a_row(const ConvBackwardData::Args& args) {
   if (args.dx.empty()) return 0;
   return phase_cost(args).operations / 2 / static_cast<double>(args.dx.size());

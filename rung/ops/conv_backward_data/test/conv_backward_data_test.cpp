@@ -33,7 +33,7 @@ class ConvBackwardDataOn : public testing::TestWithParam<Backend> {
   }
 };
 
-// The loss is the sum of dy y. It is linear in x: a difference of any step is its derivative.
+// The loss is the sum of dy y. It is linear in x, so a finite difference of any step is exact.
 TEST_P(ConvBackwardDataOn, IsAFiniteDifference) {
   for (const Layer& layer : layers) {
     const auto dy = random_values(layer.y().product(), 1);
@@ -108,7 +108,7 @@ TEST_P(ConvBackwardDataOn, ErrorsNameWhatWasGiven) {
 INSTANTIATE_TEST_SUITE_P(Backends, ConvBackwardDataOn, testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
-// Sums of whole numbers are exact in any order: every rung gives the bits of the first one.
+// Sums of small integers are exact in any order: every rung returns the bits of the first rung.
 template <class T>
 void every_rung_gives_the_same(const ConvBackwardData::Call& call, std::vector<T>& dx) {
   Context host = Context::cpu(1);
@@ -124,7 +124,7 @@ void every_rung_gives_the_same(const ConvBackwardData::Call& call, std::vector<T
   }
 }
 
-// Few tiles of many terms: blocks share the terms, those of phases too.
+// Few tiles of many terms: blocks split the terms, also of phases.
 TEST(ConvBackwardDataSimt, BlocksShareTheTermsOfSmallLayers) {
   for (const int stride : {1, 2, 3}) {
     const Layer layer{.images = 1,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What conv_backward_data's CPU rungs share.
+// Shared by conv_backward_data's CPU rungs.
 #pragma once
 
 #include "rung/core/context.hpp"
@@ -7,9 +7,9 @@
 
 namespace rung::conv_backward_data_cpu {
 
-/// transposed_simd's kernels, for this machine, and what they take.
+/// Computes dx by transposed_simd's kernels for this machine's instruction set.
 void transposed_on(const ConvBackwardData::Args& args, Context& context, int threads);
-/// transposed_simd: facts of a call on so many threads.
+/// Returns the facts of transposed_simd on `threads` threads.
 Work facts(const ConvBackwardData::Args& args, const Context& context, int threads);
 
 }  // namespace rung::conv_backward_data_cpu

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / depthwise
 //
-// Idea     one filter per channel, channels last: there is no product. A vector of channels of dx,
-//          each lane with its own weights, eight pixels at a time, by the kernel of conv's
-//          depthwise, phase by phase where the layer was strided.
-// Changes  against transposed_simd: no tiles with 5 of 6 rows and 15 of 16 columns empty. All
+// Idea     One filter per channel, channels last: no matrix product. The kernel of conv's depthwise
+//          computes a vector of channels of dx, each lane with its own weights, eight pixels at a
+//          time, one phase after another if the layer is strided.
+// Changes  Against transposed_simd: no tiles with 5 of 6 rows and 15 of 16 columns empty. All
 //          threads.
 // Cost     kh kw loads per vector of dx, from L1; dy from memory once.
-// Limits   one filter per channel (C = K = G), channels contiguous, up to 128 taps; f32, f16, bf16.
+// Limits   One filter per channel (C = K = G), channels contiguous, up to 128 taps; f32, f16, bf16.
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/ops/conv/shared/cpu/call.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"
@@ -15,7 +15,7 @@
 namespace rung {
 namespace {
 
-/// Phases are worth a team each; with greater strides most pixels have no tap.
+/// Maximum number of phases, each run on all threads; with larger strides most pixels have no tap.
 constexpr std::int64_t max_phases = 64;
 
 Support supports(const ConvBackwardData::Args& args, const Context&) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / pointwise GEMM
 //
-// Idea     with filters of 1 x 1 an image of dx is the transposed filters times an image of dy:
-//          nothing is gathered; gemm is called on views of w, dy and dx.
-// Changes  against threads: dy is packed by gemm, in blocks that it multiplies by all channels; few
-//          channels of dx are made of dy where it is.
-// Cost     as gemm's threads; with up to eight channels as gemm's few_rows or gemv.
-// Limits   1 x 1, stride 1, no padding; pixels in one line. As conv's pointwise_gemm it calls rungs
-//          of gemm whose bits are the same for any number of threads.
+// Idea     With filters of 1 x 1 an image of dx is the transposed filters times an image of dy:
+//          gemm is called on views of w, dy and dx, and nothing is gathered.
+// Changes  Against threads: gemm packs dy, in blocks that it multiplies by all channels; if dx has
+//          few channels, dy is read in place.
+// Cost     As gemm's threads; with up to eight channels as gemm's few_rows or gemv.
+// Limits   1 x 1, stride 1, no padding; pixels with one common stride. As conv's pointwise_gemm it
+//          calls rungs of gemm whose bits are the same for any number of threads.
 #include "rung/ops/conv/shared/cpu/pointwise.hpp"
 #include "rung/ops/conv/shared/layer.hpp"
 #include "rung/ops/conv_backward_data/op/layer.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The phases of a gradient as layers of conv's, whose rungs make them if w may be read backwards.
+// The phases of a gradient as layers of conv, for rungs of conv that can read w backwards.
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"
@@ -10,13 +10,13 @@ namespace rung::conv_cuda::inline RUNG_TARGET {
 
 using conv_layer::Gathered;
 
-constexpr std::int64_t max_phase_layers = 16;  // a launch each
+constexpr std::int64_t max_phase_layers = 16;  // one launch per phase
 constexpr int zeros_threads = 256;
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// A phase as conv's layer, by w read backwards, or, without terms, its places alone; of one group,
-/// or of a filter per channel.
+/// Returns a phase as a layer of conv, with w read backwards; without terms, only its positions are
+/// set. For layers of one group, or of one filter per channel.
 inline Conv::Args layer_of_phase(const ConvBackwardData::Args& args, const Gathered& phase) {
   const ConvGeometry& g = args.geometry;
   const auto element = static_cast<std::int64_t>(size_of(args.dx.dtype));
@@ -31,7 +31,7 @@ inline Conv::Args layer_of_phase(const ConvBackwardData::Args& args, const Gathe
   Extents of_taps{g.groups == 1 ? phase.w_strides[0] : phase.w_group, phase.w_strides[1]};
   Extents places{g.images, g.channels};
   Extents of_places{phase.y_strides[0], phase.y_strides[1]};
-  std::int64_t last = 0;  // tap, in elements from the first
+  std::int64_t last = 0;  // offset of the last tap, in elements
   for (int axis = 0; axis < 3; ++axis) {
     const conv_layer::SourceAxis& one = phase.axis[axis];
     const std::int64_t start = one.start + (one.kernel - 1) * one.between;
@@ -61,7 +61,7 @@ void for_each_layer(const ConvBackwardData::Args& args, F&& f) {
   });
 }
 
-/// Returns whether conv's rung supports the phases.
+/// Returns supported if conv's rung supports all phases.
 template <class Supports>
 Support supports_phases(const ConvBackwardData::Args& args, Supports&& supports) {
   if (args.dx.empty() || args.dy.empty()) return unsupported("nothing to do");
@@ -75,7 +75,7 @@ Support supports_phases(const ConvBackwardData::Args& args, Supports&& supports)
   return all;
 }
 
-/// Facts of the phases, one after another: facts(layer) of those with terms.
+/// Returns the facts of the phases in sequence; facts(layer) returns those of a phase with terms.
 template <class F>
 Work phases_facts(const ConvBackwardData::Args& args, F&& facts) {
   Work all = {.launches = 0};
@@ -90,8 +90,8 @@ Work phases_facts(const ConvBackwardData::Args& args, F&& facts) {
   return all;
 }
 
-/// run(layer) for phases with terms; zeros<T>(y, count), a kernel that sets y to zero, for those
-/// without taps.
+/// Calls run(layer) for phases with terms, and launches zeros<T>(y, count), a kernel that sets y to
+/// zero, for phases without taps.
 template <class Run, class Zeros>
 void run_phases(const ConvBackwardData::Args& args, Context& context, Run&& run, Zeros&& zeros) {
   for_each_layer(args, [&](const Conv::Args& layer, bool has_terms) {

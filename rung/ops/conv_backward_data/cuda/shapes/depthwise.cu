@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data / depthwise
 //
-// Idea     a filter per channel: each phase of the gradient is a depthwise layer of conv's, of dy,
-//          by the filter read backwards, into every stride-th place of dx. Nothing is copied for
-//          it: taps and places are strides.
-// Changes  against implicit_gemm: no tiles with 15 of 16 rows empty.
-// Cost     as conv's depthwise; a launch per phase.
-// Limits   as conv's depthwise; 16 phases.
+// Idea     A filter per channel: each phase of the gradient is a depthwise layer of conv: dy by the
+//          filter read backwards, into every stride-th position of dx. Nothing is copied: strides
+//          express the reversed taps and the positions.
+// Changes  Against implicit_gemm: no tiles with 15 of 16 rows empty.
+// Cost     As conv's depthwise; a launch per phase.
+// Limits   As conv's depthwise; 16 phases.
 // Source   conv / depthwise.
 #include "rung/ops/conv/shared/cuda/rungs.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/phase_layers.hpp"
@@ -16,8 +16,8 @@ namespace {
 
 using namespace conv_cuda;
 
-/// Zeros for a phase without taps: images x channels x depth x rows x columns, every stride-th
-/// place of dx along the last three.
+/// Sets dx to zero in a phase without taps: images x channels x depth x rows x columns, every
+/// stride-th position of dx along the last three axes.
 template <class T>
 __global__ void __launch_bounds__(zeros_threads)
     conv_backward_data_depthwise_zeros(View<T, 5> y, std::int64_t count) {

@@ -4,10 +4,10 @@
 // Idea     conv's small_channels for up to four filters: a block stages the part of dy that a tile
 //          of dx needs, and all filters, mirrored, in shared memory, and computes all channels of
 //          its positions.
-// Changes  against implicit_gemm: no element of dy is decoded or loaded per term.
-// Cost     as conv's; a launch per phase of a strided layer.
-// Limits   up to 4 filters, one group, images of two dimensions, 16 phases; the stage must fit in
-//          shared memory. f32, f16, bf16.
+// Changes  Against implicit_gemm: no element of dy is decoded or loaded per term.
+// Cost     As conv's; a launch per phase of a strided layer.
+// Limits   Up to 4 filters, one group, images of two dimensions, 16 phases; the staged elements
+//          must fit in shared memory. f32, f16, bf16.
 // Source   conv / small_channels.
 #include "rung/ops/conv/shared/cuda/rungs.hpp"
 #include "rung/ops/conv_backward_data/cuda/detail/phase_layers.hpp"
@@ -17,8 +17,8 @@ namespace {
 
 using namespace conv_cuda;
 
-/// Zeros for a phase without taps: images x channels x depth x rows x columns, every stride-th
-/// place of dx along the last three.
+/// Sets dx to zero in a phase without taps: images x channels x depth x rows x columns, every
+/// stride-th position of dx along the last three axes.
 template <class T>
 __global__ void __launch_bounds__(zeros_threads)
     conv_backward_data_small_channels_zeros(View<T, 5> y, std::int64_t count) {
