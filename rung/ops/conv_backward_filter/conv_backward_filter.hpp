@@ -4,22 +4,23 @@
 //   dw[k, c, t] = sum over images n and results o of dy[n, k, o] x[n, g C/G + c, o s - p + t d],
 //                 g = k / (K/G)
 //
-// Shapes   dw: K x C/G x kh x kw, as conv's w was; x: N x C x H x W; dy: N x K x OH x OW, as conv's
-//          y; also of one and three dimensions; channels_last as in conv, dw: K x kh x kw x C/G.
-//          K or C 0: nothing is written; N 0: dw = 0. dy is the gradient of what comes before bias
-//          and activation; that of the bias is the sum of dy over N and the image (reduce).
-// Options  strides, paddings, dilations, groups and channels_last as they were given to conv.
-// Strides  any, zero (broadcast) in what is read too; dw must not overlap itself.
+// Shapes   dw: K x C/G x kh x kw, the shape of conv's w; x: N x C x H x W; dy: N x K x OH x OW, the
+//          shape of conv's y; also in one and three dimensions; channels_last as in conv, dw: K x
+//          kh x kw x C/G. K or C 0: nothing is written; N 0: dw = 0. dy is the gradient before bias
+//          and activation; the bias's gradient is the sum of dy over N and the image (reduce).
+// Options  strides, paddings, dilations, groups and channels_last, as given to conv.
+// Strides  any, including zero (broadcast) for tensors that are read; dw must not overlap itself.
 // Types    x, dy, dw: one of f32, f64, f16, bf16. Sums are kept in f32, f64 for f64.
 // Aliasing dw overlaps nothing else. Overlap is decided by address ranges, from the lowest to the
 //          highest byte that a tensor touches, so that tensors whose elements interleave are
 //          refused.
-// Accuracy |error| <= (n + 3) u sum |dy x|, n the results of all images per filter, u the unit
-//          roundoff of the arithmetic, plus one rounding to dw's type; twice that where tensor
-//          cores add. Sums are cut into slices, so that n counts as n / slices + slices in
-//          practice.
-// NaN      and infinities of x spread to the taps that read them, and no further. Padding is zero,
-//          or left out: taps that read it for an infinite dy may be NaN or not.
+// Accuracy |error| <= (n + 3) u sum |dy x|, n the number of results of all images per filter, u the
+//          unit roundoff of the arithmetic, plus one rounding to dw's type; twice that where tensor
+//          cores add. Sums are split into slices, which in practice replaces n by n / slices +
+//          slices.
+// NaN      and infinities of x spread to the taps that read them, and no further. Padding is
+//          multiplied as zeros or skipped: a tap that reads padding for an infinite dy may or may
+//          not be NaN.
 // Repeats  the same bits from run to run and, where dy is finite, for any number of threads.
 // Errors   Error(invalid_argument) for shapes, types, options, aliasing.
 // Source   the chain rule.

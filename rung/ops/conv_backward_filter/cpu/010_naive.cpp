@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / naive
 //
-// Idea     for each element of dw: all results of all images, each times the element of x that this
-//          tap had there.
+// Idea     For each element of dw, sums over all results of all images: each dy times the element
+//          of x that the tap read.
 // Changes  baseline.
-// Cost     two loads and bounds checks per multiply-add; one chain of additions per element, as
-//          long as there are results.
-// Limits   every valid call; one thread.
+// Cost     Two loads and bounds checks per multiply-add; one dependency chain of additions per
+//          element, as long as the number of results.
+// Limits   None; one thread.
 // Source   the definition.
 #include "rung/core/dtype.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
@@ -14,7 +14,7 @@
 namespace rung {
 namespace {
 
-/// One element of dw.
+/// Returns one element of dw.
 template <class T>
 Accumulator<T> sum_over_results(const ConvBackwardFilter::Args& args, std::int64_t k,
                                 std::int64_t c, const std::int64_t (&t)[3]) {
@@ -62,7 +62,7 @@ void naive_filter(const ConvBackwardFilter::Args& args) {
 }
 
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
-  // A chain of additions, and the taps' bounds once per row of results.
+  // One dependency chain of additions; the taps' bounds are checked once per row of results.
   const ConvGeometry& g = args.geometry;
   return {.blocks = g.images * g.axis[0].out * g.axis[1].out * args.dw.size(),
           .steps = g.axis[2].out};

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / terms by filters
 //
-// Idea     dw is a matrix product over pixels, of all images: its rows are terms - a channel and a
-//          tap - and its columns filters. For 128 pixels at a time, what the terms need of x and
-//          what the filters' results have in dy is gathered into the caches, and six terms by four
-//          vectors of filters are summed in registers by conv's tiles.
-// Changes  against naive: 24 chains of additions at once instead of one; x is gathered once per 64
-//          filters, dy once per 576 terms.
-// Cost     24 multiply-adds per 4 loads and 6 broadcasts, and per pixel the gathering of a term,
-//          one element at a time where its pixels are not contiguous (strides). With channels last
-//          a pixel's channels are copied unchanged, and the tile reads its rows by columns.
-// Limits   every valid call; one thread. Where dw is small, pixels are cut into slices, whose sums
-//          are added in their order: how many depends on the shape alone, so that any number of
-//          threads gives the same bits.
+// Idea     dw is a matrix product over the pixels of all images: its rows are terms (a channel and
+//          a tap), its columns filters. Per 128 pixels, the terms' elements of x and the filters'
+//          elements of dy are gathered into the caches, and conv's tiles sum six terms by four
+//          vectors of filters in registers.
+// Changes  Against naive: 24 independent chains of additions instead of one; x is gathered once per
+//          64 filters, dy once per 576 terms.
+// Cost     24 multiply-adds per 4 loads and 6 broadcasts, and gathering a term per pixel, one
+//          element at a time if its pixels are not contiguous (strides). With channels last a
+//          pixel's channels are copied unchanged, and the tile reads its rows by columns.
+// Limits   None; one thread. If dw is small, pixels are partitioned into slices, whose sums are
+//          added in order. The number of slices depends on the shape alone, so that any number of
+//          threads returns the same bits.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -30,15 +30,16 @@ using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: the tiles
 using conv_layer::Gathered;
 namespace {
 
-constexpr std::int64_t max_terms = 576;      // of a block: 64 channels of 3 x 3
+constexpr std::int64_t max_terms = 576;      // per block: 64 channels of 3 x 3
 constexpr std::int64_t pixels_a_time = 128;  // a panel of dy is then 32 KiB
-constexpr std::int64_t min_slice = 2048;     // pixels that are worth a slice
+constexpr std::int64_t min_slice = 2048;     // minimum pixels per slice
 constexpr std::int64_t max_slices = 16;
 
-/// Fewer channels than this are gathered pixel by pixel: they are not copied as one run.
+/// Minimum number of channels that are copied as one run; with fewer, elements are gathered.
 constexpr std::int64_t few_channels = 8;
 
-/// c[i][j] (+)= sum over pixels k of rows[i][k] panel[k][j], rows `row` apart and pixels `pixel`.
+/// Computes c[i][j] (+)= sum over pixels k of rows[i][k] panel[k][j]; rows are `row` elements
+/// apart, pixels `pixel`.
 template <int Rows, int Vectors, class T>
 HWY_NOINLINE void sum_pixels(const T* rows, std::int64_t row, std::int64_t pixel,
                              std::int64_t count, const T* panel, T* c, bool add) {
@@ -73,7 +74,7 @@ class Product {
                                        std::max<std::int64_t>(1, max_slices / blocks));
   }
 
-  /// The sums of all slices stay here; there are several of few blocks only.
+  /// Returns the bytes for the sums of all slices; 0 if there is only one slice.
   [[nodiscard]] std::size_t shared_bytes() const {
     if (slices_ == 1) return 0;
     return static_cast<std::size_t>(args_.geometry.groups * filter_blocks_ * term_blocks_ *
@@ -143,7 +144,7 @@ class Product {
       const int run_count = runs_of(g_, first, count, runs);
       gather_results(dy, runs, run_count, filters, panel);
       const bool add = first != pixels.begin;
-      // Channels last, a pixel's terms follow each other; else a term's pixels.
+      // With channels last, a pixel's terms are contiguous; otherwise a term's pixels are.
       const std::int64_t row = channels_inside_ ? 1 : pixels_a_time;
       const std::int64_t pixel = channels_inside_ ? terms_ : 1;
       if (channels_inside_) {
@@ -161,7 +162,7 @@ class Product {
     }
   }
 
-  /// rows[pixel][term] of contiguous channels: terms in the order t0 t1 t2 q.
+  /// Gathers rows[pixel][term] from contiguous channels, with terms in the order t0 t1 t2 q.
   void gather_pixels(const In* image, const Run* runs, int run_count, const Block& block,
                      T* rows) const {
     for (std::int64_t at = 0; at < block.terms;) {
@@ -184,7 +185,7 @@ class Product {
     }
   }
 
-  /// panel[pixel][filter] of dy.
+  /// Gathers panel[pixel][filter] of dy.
   void gather_results(const In* dy, const Run* runs, int run_count, int filters, T* panel) const {
     const Extents& strides = args_.dy.strides;
     for (int r = 0; r < run_count; ++r) {
@@ -196,7 +197,7 @@ class Product {
     }
   }
 
-  /// The sums of the slices of a block, one after the other, to dw.
+  /// Adds the sums of a block's slices in order, and stores them to dw.
   void write(std::int64_t index, T* sums) const {
     const Block block = block_of(index);
     add_slices(sums, block.terms * columns, slices_, terms_ * columns);
@@ -211,12 +212,12 @@ class Product {
   }
 
   const ConvBackwardFilter::Args& args_;
-  Gathered g_;  // x alone: its axes and strides
+  Gathered g_;  // axes and strides of x only
   bool channels_inside_;
   std::int64_t filters_;
   std::int64_t filter_blocks_;
   std::int64_t term_blocks_;
-  std::int64_t terms_;  // of a block
+  std::int64_t terms_;  // per block
   std::int64_t slices_;
 };
 

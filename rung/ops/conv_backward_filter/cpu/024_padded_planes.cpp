@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / padded planes
 //
-// Idea     a term's pixels are the image itself, moved by its tap: once there is padding around a
-//          copy of a band of rows, as in conv's padded_planes, no term needs to be gathered. Six
-//          terms are broadcast from that copy, by four vectors of filters; what the filters have in
-//          dy is transposed into a panel of 128 pixels, four filters by a vector at a time.
-// Changes  against terms_by_filters: x is copied once instead of once per tap and 64 filters, and
+// Idea     The pixels that a term reads are the image itself, shifted by its tap: in a copy of a
+//          band of rows with padding around it, as in conv's padded_planes, no term needs to be
+//          gathered. Six terms are broadcast from the copy and multiplied by four vectors of
+//          filters; the filters' elements of dy are transposed into a panel of 128 pixels, in
+//          blocks of four filters by one vector.
+// Changes  Against terms_by_filters: x is copied once instead of once per tap and 64 filters, and
 //          in runs of rows instead of element by element. All threads.
-// Cost     24 multiply-adds per 4 loads and 6 broadcasts; x and dy are copied once per block of
-//          dw, of up to 256 filters and as many channels as sums in L2 allow.
-// Limits   a tap's rows must be in the copy, as in conv's padded_planes. Slices as
-//          terms_by_filters, of bands.
+// Cost     24 multiply-adds per 4 loads and 6 broadcasts; x and dy are copied once per block of dw,
+//          of up to 256 filters and as many channels as sums in L2 allow.
+// Limits   The copy must hold a tap's rows, as in conv's padded_planes. Slices of bands, as in
+//          terms_by_filters.
 // Source   J. Zhang, F. Franchetti & T. Low, High performance zero-memory overhead direct
 //          convolutions, 2018.
 #include "rung/cpu/foreach_target.hpp"
@@ -32,7 +33,7 @@ using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: the tiles
 using conv_layer::Gathered;
 namespace {
 
-/// c[i][j] += sum over rows r and pixels k of term[i][r pitch + k] panel[r width + k][j].
+/// Computes c[i][j] += sum over rows r and pixels k of term[i][r pitch + k] panel[r width + k][j].
 template <int Rows, int Vectors, class T>
 HWY_NOINLINE void sum_band(const T* const* term, const BandPixels& pixels, std::int64_t pitch,
                            const T* panel, T* c) {
@@ -65,7 +66,7 @@ class PlanesByFilters {
         channel_blocks_(ceil_div(g.q, channels_)),
         slices_(slices_of(g, g.groups * filter_blocks_ * channel_blocks_, bands_.per_group())) {}
 
-  /// The sums of all slices stay here; there are several of few blocks only.
+  /// Returns the bytes for the sums of all slices; 0 if there is only one slice.
   [[nodiscard]] std::size_t shared_bytes() const {
     return slices_ == 1 ? 0 : conv_layer::bytes_of<T>({blocks(), slices_, block_sums()});
   }
@@ -115,12 +116,12 @@ class PlanesByFilters {
   static constexpr std::int64_t max_filters_of_block = 256;
   static constexpr std::int64_t panel_pixels = 128;  // 32 KiB, which L1 holds beside six terms
 
-  /// The planes of some channels.
+  /// Returns the shape of the planes of `channels` channels.
   static PlaneShape shape_of(Gathered g, std::int64_t channels) {
     g.q = channels;
     return plane_shape(g, sizeof(T), 1);
   }
-  /// Returns as many channels as have half a MiB of sums.
+  /// Returns the number of channels whose sums fit in half a MiB; at least one.
   [[nodiscard]] std::int64_t channels_that_fit() const {
     const std::int64_t a_term = round_up(filters_, columns) * static_cast<std::int64_t>(sizeof(T));
     return std::max<std::int64_t>(1, 524288 / a_term / taps_);
@@ -158,7 +159,8 @@ class PlanesByFilters {
     }
   }
 
-  /// Pixels of a band, whose terms are at `planes` + places[term].
+  /// Adds the products of a part of a band, whose terms are at `planes` + places[term], to the
+  /// sums.
   void add_pixels(const Block& block, const Band& band, const BandPixels& pixels, const T* planes,
                   T* panel, const std::int64_t* places, T* sums) const {
     const std::int64_t pitch = bands_.shape().pitch, terms = block.channels * taps_;
@@ -185,11 +187,11 @@ class PlanesByFilters {
     }
   }
 
-  /// The sums of the slices of a block, one after the other, to dw.
+  /// Adds the sums of a block's slices in order, and stores them to dw.
   void write(std::int64_t index, T* sums) const {
     const Block block = block_of(index);
     add_slices(sums, block_sums(), slices_, block_sums());
-    // dw is written, though a layer's w is read.
+    // dw is written, but Gathered::w is const.
     In* const dw = static_cast<In*>(const_cast<void*>(g_.w)) +  // NOLINT
                    (block.group * g_.m + block.filter) * g_.w_strides[0] +
                    block.channel * g_.w_strides[1];
@@ -214,7 +216,7 @@ class PlanesByFilters {
     }
   }
 
-  /// A filter's elements of dw, in the order of terms.
+  /// Returns whether a filter's elements of dw are contiguous in the order of terms.
   [[nodiscard]] bool terms_contiguous() const {
     std::int64_t expected = 1;
     const std::int64_t extents[] = {g_.q, g_.axis[0].kernel, g_.axis[1].kernel, g_.axis[2].kernel};
@@ -227,8 +229,8 @@ class PlanesByFilters {
 
   const Gathered& g_;
   std::int64_t taps_;
-  std::int64_t filters_;   // of a block
-  std::int64_t channels_;  // of a block
+  std::int64_t filters_;   // per block
+  std::int64_t channels_;  // per block
   PlaneBands<T, In> bands_;
   std::int64_t filter_blocks_;
   std::int64_t channel_blocks_;
@@ -262,7 +264,8 @@ namespace {
 
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   const conv_layer::Gathered g = conv_layer::of_filters(args);
-  constexpr std::int64_t max_taps = 1 << 14;  // whose sums, of 64 filters or more, a thread holds
+  constexpr std::int64_t max_taps = 1 << 14;  // whose sums, for at least 64 filters, fit in a
+                                              // thread's memory
   return conv_cpu::takes_planes(g) && g.taps() <= max_taps
              ? supported
              : unsupported("filters that span more than a band of planes holds");

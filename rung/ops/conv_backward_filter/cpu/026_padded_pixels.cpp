@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / padded pixels
 //
-// Idea     with channels last a pixel's filters are contiguous in dy and its terms are contiguous
+// Idea     With channels last a pixel's filters are contiguous in dy, and its terms are contiguous
 //          in a padded copy of x: nothing is gathered. Up to eight terms are broadcast, each from
-//          the pixel's position plus its offset, by one to four vectors of filters that are read in
-//          place.
-// Changes  against padded_planes: x is copied in its own layout instead of channel by channel, dy
-//          not at all (small types are widened), and tiles are narrow where filters are few.
-// Cost     a load of dy per vector and a broadcast per term for each pixel.
-// Limits   channels contiguous in x and dy; filters that do not span millions of places. Slices as
-//          terms_by_filters, of bands.
+//          the pixel's position plus its offset, and multiplied by one to four vectors of filters,
+//          read in place.
+// Changes  Against padded_planes: x is copied in its own layout instead of channel by channel, dy
+//          is not copied (except to widen small types), and tiles are narrow if filters are few.
+// Cost     A load of dy per vector and a broadcast per term for each pixel.
+// Limits   Channels contiguous in x and dy; filters that do not span millions of positions. Slices
+//          of bands, as in terms_by_filters.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -29,16 +29,16 @@ using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: the bands
 using conv_layer::Gathered;
 namespace {
 
-/// Some rows of pixels, and how far apart they and their rows are in x and dy.
+/// Rows of pixels, and the distances of pixels and rows in x and dy, in elements.
 template <class T>
 struct PixelBlock : BandPixels {
   std::int64_t x_pixel, x_row;
   const T* dy;
   std::int64_t dy_pixel, dy_row;
-  int last;  // filters of the last vector
+  int last;  // filters in the last vector
 };
 
-/// c[i][j] += sum over pixels of term[i] by filter j.
+/// Computes c[i][j] += sum over pixels of term[i] times filter j.
 template <int Rows, int Vectors, class T>
 HWY_NOINLINE void sum_terms(const T* const* term, const PixelBlock<T>& block, T* c) {
   const hn::ScalableTag<T> d;
@@ -63,7 +63,7 @@ HWY_NOINLINE void sum_terms(const T* const* term, const PixelBlock<T>& block, T*
   tile.store(c, Vectors * lanes);
 }
 
-/// Rows of the tallest tile of so many vectors: what the registers hold.
+/// Returns the rows of the tallest tile of so many vectors that fits in registers.
 constexpr int max_rows(int vectors) { return vectors == tile_vectors ? 6 : 8; }
 
 template <class T, class In>
@@ -104,10 +104,11 @@ class PixelsByFilters {
 
  private:
   static constexpr int lanes = lanes_of<T>;
-  static constexpr std::int64_t block_pixels = 128;  // whose filters L1 holds beside the terms
+  static constexpr std::int64_t block_pixels = 128;  // pixels per block, whose filters L1 holds
+                                                     // beside the terms
 
   [[nodiscard]] std::int64_t group_sums() const { return g_.terms() * vectors_ * lanes; }
-  /// Small types' filters, widened.
+  /// Returns the elements of a panel of widened filters; 0 if dy is read in place.
   [[nodiscard]] std::int64_t panel_length() const {
     return std::is_same_v<T, In> ? 0 : block_pixels * vectors_ * lanes;
   }
@@ -141,7 +142,7 @@ class PixelsByFilters {
     }
   }
 
-  /// Sets the filters of a block's pixels: in dy, or widened in the panel.
+  /// Sets the location of a block's filters: in dy, or widened in the panel.
   void set_filters(const In* dy, T* panel, PixelBlock<T>& block) const {
     if constexpr (std::is_same_v<T, In>) {
       block.dy = dy;
@@ -160,11 +161,11 @@ class PixelsByFilters {
     }
   }
 
-  /// Sums are [block of filters][term][vectors].
+  /// Adds the products of a block of pixels to sums, laid out as [block of filters][term][vectors].
   void add_pixels(std::int64_t o0, const T* x, PixelBlock<T> block, const std::int64_t* offsets,
                   T* sums) const {
     const std::int64_t deep = g_.axis[0].kernel;
-    const std::int64_t terms = g_.terms() / deep;  // of a tap of the depth
+    const std::int64_t terms = g_.terms() / deep;  // per depth tap
     const T* const dy = block.dy;
     for (std::int64_t first = 0; first < vectors_; first += block_) {
       const auto vectors = static_cast<int>(std::min(block_, vectors_ - first));
@@ -191,10 +192,10 @@ class PixelsByFilters {
     }
   }
 
-  /// The sums of all slices, one after the other, to dw.
+  /// Adds the sums of all slices in order, and stores them to dw.
   void write(std::int64_t group, T* sums) const {
     add_slices(sums, group_sums(), slices_, g_.groups * group_sums());
-    // dw is written, though a layer's w is read.
+    // dw is written, but Gathered::w is const.
     auto* const dw = static_cast<In*>(const_cast<void*>(g_.w)) + group * g_.w_group;  // NOLINT
     for (std::int64_t first = 0; first < vectors_; first += block_) {
       const std::int64_t pitch = std::min(block_, vectors_ - first) * lanes;
@@ -218,8 +219,8 @@ class PixelsByFilters {
 
   const Gathered& g_;
   PixelBands<T, In> bands_;
-  std::int64_t vectors_;  // of filters of a group
-  std::int64_t block_;    // of a tile
+  std::int64_t vectors_;  // vectors of filters per group
+  std::int64_t block_;    // vectors per tile
   std::int64_t slices_;
 };
 
@@ -250,7 +251,7 @@ namespace {
 
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   const conv_layer::Gathered g = conv_layer::of_filters(args);
-  // Upper bounds: of a vector's lanes, and of the bands from which PixelsByFilters makes slices.
+  // Upper bounds of a vector's lanes, and of the number of bands, from which slices are made.
   constexpr std::int64_t most_lanes = 16, most_bands = std::int64_t{1} << 62;
   const auto sums =
       static_cast<double>(conv_backward_filter_cpu::slices_of(g, g.groups, most_bands) * g.groups) *

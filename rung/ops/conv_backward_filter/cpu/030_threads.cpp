@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / threads
 //
-// Idea     blocks of dw, and slices of the pixels where it has few, are shared among the threads.
-// Changes  against terms_by_filters: all cores.
-// Cost     as terms_by_filters.
-// Limits   every valid call.
+// Idea     Blocks of dw, and slices of the pixels if blocks are few, are divided among the threads.
+// Changes  Against terms_by_filters: all cores.
+// Cost     As terms_by_filters.
+// Limits   None.
 #include "rung/ops/conv_backward_filter/cpu/detail/call.hpp"
 
 namespace rung {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / warp per tap
 //
-// Idea     a warp per element of dw: its lanes share the results of all images, and their sums are
-//          combined in the order of the lanes.
-// Changes  baseline. A thread per result with atomic additions to dw would contend for a few
-//          addresses and give other bits from run to run.
-// Cost     two loads and bounds checks per multiply-add; dy is read C/G kh kw times, x K/G kh kw
-//          times, from the caches where they fit.
-// Limits   every valid call.
+// Idea     One warp per element of dw: its lanes divide the results of all images, and their sums
+//          are combined in the order of the lanes.
+// Changes  baseline. One thread per result with atomic additions to dw would contend for a few
+//          addresses, and the bits would change from run to run.
+// Cost     Two loads and bounds checks per multiply-add; dy is read C/G kh kw times, x K/G kh kw
+//          times, from the caches if they fit.
+// Limits   None.
 #include "rung/device/collectives.hpp"
 #include "rung/ops/conv/shared/cuda/layer.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
@@ -59,7 +59,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   });
 }
 
-/// However few taps there are, a lane takes its results one after another.
+/// Returns the facts of a layer. A lane processes its results in sequence, however few taps exist.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
   return {
       .blocks = smaller(ceil_div(args.dw.size(), threads / warp_size), max_blocks),

@@ -2,13 +2,13 @@
 // conv_backward_filter / implicit GEMM
 //
 // Idea     dw is a matrix product over the pixels of all images: filters by terms, a term being a
-//          channel and a tap. A block makes 16 or 64 filters by 64 terms, gathering dy and x into
-//          shared memory. dw is small and pixels are many: they are cut into slices, a block each,
-//          whose sums a second kernel adds in their order.
-// Changes  against warp_per_tap: an element of dy or x is loaded once per tile.
-// Cost     per multiply-add 1/64 of a load of dy and of x; the sums of all slices are written and
+//          channel and a tap. A block computes 16 or 64 filters by 64 terms, gathering dy and x
+//          into shared memory. Split-K: dw is small and pixels are many, so pixels are partitioned
+//          into slices, one block each, whose sums a second kernel adds in order.
+// Changes  Against warp_per_tap: an element of dy or x is loaded once per tile.
+// Cost     Per multiply-add 1/64 of a load of dy and of x; the sums of all slices are written and
 //          read once.
-// Limits   extents of up to 2^28. Loads of single elements. The number of slices depends on the
+// Limits   Extents of up to 2^28. Loads of single elements. The number of slices depends on the
 //          shape alone, so that all devices add in the same order.
 // Source   split-K: S. Chetlur et al., cuDNN, 2014.
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 using namespace conv_cuda;
 
-/// Tiles of few filters are small, of few registers: a device holds more of them.
+/// Rows of a tile for few filters; such a tile takes few registers, so more blocks fit on an SM.
 constexpr int few_rows = 16;
 constexpr int columns = 64;
 constexpr int depth_of(int rows) { return rows == few_rows ? 32 : 16; }
@@ -26,13 +26,14 @@ constexpr std::int64_t blocks_of(int rows) {
   return rows == few_rows ? two_for_each / 2 * 3 : two_for_each;
 }
 
-/// Rows are filters, columns terms, k the pixels. blockIdx.x counts tiles of terms, blockIdx.y
-/// those of filters, of all groups, blockIdx.z slices of the pixels.
+/// Computes the partial sums of dw, one tile per block. Rows are filters, columns terms, k the
+/// pixels. blockIdx.x counts tiles of terms, blockIdx.y tiles of filters of all groups, blockIdx.z
+/// slices of the pixels.
 template <class T, class S>
 __global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
     conv_backward_filter_implicit_gemm(FilterGradient<T> p) {
   using Sum = Accumulator<T>;
-  // Neighboring lanes load neighboring pixels, or, where channels are innermost, filters and terms.
+  // Adjacent lanes load adjacent pixels, or, if channels are innermost, adjacent filters and terms.
   constexpr bool by_pixels = !S::swapped;
   auto& strips = shared<TabledStrips<Sum, S>>();
   const ConvGeometry& g = p.g;
@@ -58,13 +59,13 @@ __global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
     const std::int64_t pixel = first + threadIdx.x;
     Entry& entry = strips.table[threadIdx.x];
     if (pixel >= pixels.end) {
-      entry = no_entry;  // stored here: selected, it would take registers that spill
+      entry = no_entry;  // a branch: a select would spill registers
     } else {
       entry = entry_of_pixel(p, pixel, pixels.end);
     }
     __syncthreads();
   };
-  // A step's elements, in flight in registers until the step before has been multiplied.
+  // Elements of a step, held in registers while the previous step is multiplied.
   Sum of_dy[S::row_slots] = {};
   Sum of_x[S::column_slots] = {};
   const auto load = [&](int first) {
@@ -76,7 +77,7 @@ __global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
       const bool exists = pixel.other >= 0 && one.at < filters;
       of_dy[slot] = exists ? convert<Sum>(dy[one.at * p.dy_strides[1] + pixel.other]) : Sum(0);
     }
-    // The implicit matrix: x where the term's tap of the pixel is inside of the image, else zero.
+    // The implicit matrix: x if the term's tap of the pixel is inside the image, else zero.
 #pragma unroll
     for (int slot = 0; slot < S::column_slots; ++slot) {
       const Entry& pixel = strips.table[first + loaded<by_pixels, S::columns, S::depth>(slot).k];
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(block_threads, S::rows == few_rows ? 3 : 1)
   int stage = 0;
   for (std::int64_t k = pixels.begin; k < pixels.end; k += S::depth, stage ^= 1) {
     keep_strips<by_pixels, by_pixels, S>(strips, stage, of_dy, of_x);
-    __syncthreads();  // the only one of a step: the next step's stage is the other
+    __syncthreads();  // one per step: the next step uses the other stage
     const std::int64_t next = k + S::depth;
     if (next < pixels.end) {
       const int at = static_cast<int>((next - pixels.begin) % table_entries);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / implicit GEMM, asynchronous
 //
-// Idea     the product over pixels by the pipeline of gemm's simt_top: cp.async brings tiles of
-//          eight pixels of an image to shared memory, four tiles ahead. A thread has one pixel of
-//          each tile, of which it copies eight or sixteen filters' results and as many terms of x:
-//          where the pixel is, and which taps are inside, a bit each, is found once for all of
-//          them.
-// Changes  against implicit_gemm: up to 16 x 8 elements per thread; no table of pixels; copies to
+// Idea     The product over pixels with the pipeline of gemm's simt_top: cp.async copies tiles of
+//          eight pixels of an image to shared memory, four tiles ahead. Each thread has one pixel
+//          per tile, of which it copies eight or sixteen filters' elements of dy and as many terms
+//          of x: the pixel's position, and a mask of the taps that are inside the image, are
+//          computed once for all of them.
+// Changes  Against implicit_gemm: up to 16 x 8 elements per thread; no table of pixels; copies to
 //          shared memory bypass the registers.
-// Cost     a tile of 128 filters x 128 terms: per thread and tile 1024 multiply-adds, 48 wide loads
+// Cost     A tile of 128 filters x 128 terms: per thread and tile 1024 multiply-adds, 48 wide loads
 //          from shared memory, 8 copies of dy and 8 of x. Slices as in implicit_gemm.
-// Limits   f32, two dimensions at most, up to 32 taps. Images are cut into eights of pixels: of 7 x
-//          7 an eighth is zeros. Filters fill tiles of 64 or 128.
+// Limits   f32, two dimensions at most, up to 32 taps. Images are padded to a multiple of eight
+//          pixels: with 7 x 7 pixels an eighth is zeros. Filters fill tiles of 64 or 128.
 // Source   gemm / simt_top; split-K: S. Chetlur et al., cuDNN, 2014.
 #include <cmath>
 
@@ -23,13 +23,13 @@ namespace {
 
 using namespace conv_cuda;
 
-constexpr int steps = async_steps;  // pixels of a tile
+constexpr int steps = async_steps;  // pixels per tile
 constexpr TileShape shapes[] = {async_shape(128, 128, 16, 2), async_shape(64, 128, 8, 3)};
 
-/// A thread's pixel of one tile after another.
+/// Iterator over a thread's pixels, one per tile.
 struct PixelWalk {
   std::int64_t image;
-  int pixel, row, column;  // of dy
+  int pixel, row, column;  // position in dy
   int pixels, width;       // of an image
 
   __device__ __forceinline__ PixelWalk(const ConvGeometry& g, std::int64_t first_tile)
@@ -64,7 +64,7 @@ struct PixelWalk {
   }
 };
 
-/// A bit for each tap along an axis that is inside of x, from the one at `at` on.
+/// Returns a mask of the taps along an axis that are inside x, with the first tap at `at`.
 __device__ __forceinline__ unsigned taps_inside(const ConvAxis& axis, int at) {
   unsigned bits = 0;
   unsigned bit = 1;
@@ -75,14 +75,15 @@ __device__ __forceinline__ unsigned taps_inside(const ConvAxis& axis, int at) {
   return bits;
 }
 
-/// Tiles in flight: of dy [pixel][filter], of x [pixel][term]. Eight lanes with neighboring pixels,
-/// and four such groups with neighboring rows, are in different banks.
+/// Tiles in flight: dy as [pixel][filter], x as [pixel][term]. Eight lanes with adjacent pixels,
+/// and four such groups with adjacent rows, access different banks.
 template <int Shape>
 struct TilesInFlight {
   static constexpr TileShape shape = shapes[Shape];
   static constexpr int filter_pitch = shape.rows + 4;
   static constexpr int term_pitch = shape.columns + 4;
-  static constexpr int apart = shape.threads() / steps;  // a thread's filters, and its terms
+  static constexpr int apart = shape.threads() / steps;  // distance of a thread's filters, and of
+                                                         // its terms
   static constexpr int filters = shape.rows / apart;
   static constexpr int terms = shape.columns / apart;
   static_assert(filters * apart == shape.rows && terms * apart == shape.columns);
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
   const std::int64_t group = blockIdx.y / down;
   const std::int64_t first_filter = blockIdx.y % down * shape.rows;
   const std::int64_t first_term = std::int64_t{blockIdx.x} * shape.columns;
-  // Tiles of a slice: those of all images, shared as evenly as whole tiles can be.
+  // The tiles of all images, divided among the slices as evenly as whole tiles allow.
   const std::int64_t all = g.images * ceil_div(g.results(), steps);
   const std::int64_t share = ceil_div(all, p.slices);
   const std::int64_t begin = smaller(blockIdx.z * share, all);
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
     const int lane = static_cast<int>(threadIdx.x) % steps;
     const int own = static_cast<int>(threadIdx.x) / steps;  // first row and first term
     PixelWalk at(g, begin);
-    // dy: the pixel of every `apart`th filter.
+    // dy: the pixel's elements of every `apart`-th filter.
     const float* const dy = p.dy + (group * filters + first_filter + own) * p.dy_strides[1];
     const auto filters_left =
         static_cast<int>(smaller(filters - first_filter - own, std::int64_t{shape.rows}));
@@ -130,8 +131,8 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
         from += Ring::apart * p.dy_strides[1];
       }
     };
-    // x: the pixel of every `apart`th term: the offset of a term from the pixel's first tap and
-    // channel on, and the bit of its tap; none where there is no such term.
+    // x: the pixel's elements of every `apart`-th term: the term's offset from the pixel's first
+    // tap and channel, and the bit of its tap; 0 if the term is out of range.
     const float* const x = p.x + group * g.group_channels() * p.x_strides[1];
     int offset[Ring::terms];
     unsigned tap[Ring::terms];
@@ -166,8 +167,8 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
       }
     };
 
-    // Tile copies are issued `stages - 1` ahead. One group of copies per tile, empty ones included,
-    // so that "all but the last n groups" always means the same tile.
+    // Tile copies are issued `stages - 1` tiles ahead. Each tile commits one group of copies, even
+    // if empty, so that a wait for all but the last n groups always refers to the same tile.
     copy_dy(ring.dy[0]);
     gather_x(ring.x[0]);
     at.advance();
@@ -181,7 +182,7 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
       }
       ptx::async_commit();
     }
-    // Fragments of one pixel are read while those of the pixel before are multiplied.
+    // Fragments of a pixel are loaded while the previous pixel is multiplied.
     float a[2][shape.thread_rows];
     float b[2][shape.thread_columns];
     const int row = Tile::row(0);
@@ -201,15 +202,16 @@ __global__ void __launch_bounds__(shapes[Shape].threads(), shapes[Shape].blocks)
 #pragma unroll
       for (int step = 0; step < steps; ++step) {
         if (step == steps - 1) {
-          // The next tile has arrived for everybody, and everybody has read this one to its end.
-          // After the last tile this one is read once more, to no effect.
+          // After this wait and barrier the next tile has arrived for all threads, and no thread
+          // still reads this tile. The last iteration loads this tile once more, without effect.
           ptx::async_wait<shape.stages - 2>();
           __syncthreads();
           const int next = reading == shape.stages - 1 ? 0 : reading + 1;
           reading = tile + 1 < tiles ? next : reading;
         }
         load_step(reading, (step + 1) % steps);
-        // The copies of a tile in two steps: all at once they would hold up the multiply-adds.
+        // The copies of a tile are issued in two steps: all at once they would stall the
+        // multiply-adds.
         const bool more = tile + shape.stages - 1 < tiles;
         if (step == 0 && more) gather_x(ring.x[writing]);
         if (step == 1) {
@@ -246,7 +248,7 @@ int shape_of(const ConvBackwardFilter::Args& args) {
   return args.geometry.group_filters() > shapes[1].rows ? 0 : 1;
 }
 
-/// Returns as many blocks as a large device holds at a time.
+/// Returns the number of blocks that are resident on a large device.
 std::int64_t blocks_of(int shape) { return std::int64_t{two_for_each / 2} * shapes[shape].blocks; }
 
 Support supports(const ConvBackwardFilter::Args& args, const Context&) {
@@ -257,7 +259,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   if (g.results() > max_place || g.images * ceil_div(g.results(), steps) > 0x7fffffff) {
     return unsupported("images of up to 2^28 results, and 2^31 eights of them");
   }
-  // From a pixel to a term in 32 bits.
+  // Offsets from a pixel to a term have 32 bits.
   double span =
       static_cast<double>(g.group_channels()) * std::abs(static_cast<double>(args.x.strides[1]));
   for (const int axis : {1, 2}) {
@@ -268,7 +270,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   return supports_sliced(args, shapes[1].rows);
 }
 
-/// Images are cut into eights of pixels.
+/// Returns the facts of a layer. Images are padded to a multiple of eight pixels.
 Work work(const ConvBackwardFilter::Args& args, const Context&) {
   const ConvGeometry& g = args.geometry;
   const TileShape& shape = shapes[shape_of(args)];

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / tensor cores
 //
-// Idea     the product over pixels on tensor cores, for f16 and bf16 with channels last. Of a
-//          pixel, eight filters are 16 contiguous bytes of dy, and eight channels of a tap 16 of x:
-//          strips of 32 pixels are copied unchanged, pixel by pixel, and ldmatrix transposes both
-//          as it loads registers, for it is the pixels that are summed over.
-// Changes  against implicit_gemm: 16-byte loads, each decoded once for 8 terms; sums of 2048
-//          multiply-adds per instruction; half the bytes.
+// Idea     The product over pixels on tensor cores, for f16 and bf16 with channels last. Eight
+//          filters of a pixel are 16 contiguous bytes of dy, and eight channels of a tap 16 bytes
+//          of x. Strips of 32 pixels are copied unchanged, pixel by pixel; since the sum runs over
+//          pixels, ldmatrix transposes both operands.
+// Changes  Against implicit_gemm: 16-byte loads, each decoded once for 8 terms; 2048 multiply-adds
+//          per instruction; half the bytes.
 // Cost     64 filters x 64 terms per block and slice: per multiply-add 1/64 of an element of dy and
 //          of x; the sums of all slices, f32, are written and read once.
-// Limits   contiguous channels and filters, multiples of 8 per group, all 16-byte aligned. Tensor
+// Limits   Contiguous channels and filters, multiples of 8 per group, all 16-byte aligned. Tensor
 //          cores truncate when they add: twice the error bound of f32.
 // Source   PTX ISA, "Matrix load instruction: ldmatrix", .trans.
 #include "rung/ops/conv/shared/cuda/tensor_tiles.hpp"
@@ -26,7 +26,7 @@ constexpr int step_pixels = 32;
 constexpr int row_chunks = tile_rows / chunk;
 constexpr int warp_columns = 32;  // 4 x 2 warps of 16 x 32
 constexpr int column_fragments = warp_columns / 8;
-/// Rows of 144 bytes: the eight that ldmatrix reads at a time are in different banks.
+/// Row pitch. With 144 bytes, the eight rows that ldmatrix reads at a time are in different banks.
 constexpr int padded = tile_rows + chunk;
 
 template <class T>
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(block_threads)
   const T* const x = p.x + group * g.group_channels() * p.x_strides[1];
   const T* const dy = p.dy + (group * filters + first_filter) * p.dy_strides[1];
 
-  // Eight neighboring threads copy the 128 bytes of a pixel.
+  // Eight adjacent threads copy the 128 bytes of a pixel.
   const int row = thread / row_chunks;
   const int column = thread % row_chunks * chunk;
   const bool has_filters = first_filter + column < filters;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / implicit GEMM by TMA
 //
-// Idea     for each tap dw is a product of two matrices that have a row per pixel: dy, turned,
-//          times x as the copy engine unrolls it for this tap. Neither is transposed: wgmma reads
+// Idea     For each tap dw is a product of two matrices with one row per pixel: dy transposed,
+//          times x as the TMA unrolls it for this tap. Neither is transposed in memory: wgmma reads
 //          operands whose k, the pixels, is not contiguous, in panels of 64 filters or channels by
-//          64 pixels. All else is gemm's persistent: warp roles, a ring of stages, slices of k.
-// Changes  against tensor_cores: no thread computes an address per 16 bytes; products of 64 x 256 x
-//          16 that read shared memory themselves.
-// Cost     a tile of 128 filters x 256 channels of a tap reads 48 KiB of L2 per 64 pixels; each tap
-//          reads dy and x again, from L2. The partial sums of slices go to memory and back.
+//          64 pixels. The rest is gemm's persistent kernel: warp specialization, a ring of stages,
+//          split-K.
+// Changes  Against tensor_cores: no thread computes an address per 16 bytes; wgmma of 64 x 256 x
+//          16, with operands in shared memory.
+// Cost     A tile of 128 filters x 256 channels of a tap reads 48 KiB of L2 per 64 pixels; each tap
+//          reads dy and x again, from L2. The partial sums of slices are written to memory and read
+//          back.
 // Limits   f16 and bf16, channels last, two dimensions at most; channels and filters aligned to 16
-//          bytes, dy's pixels in one line, strides up to 8. Filters fill tiles of 128, channels of
-//          64.
+//          bytes, dy's pixels with one common stride, strides up to 8. Filters fill tiles of 128,
+//          channels of 64.
 // Source   PTX ISA, "Tensor: im2col mode"; CUTLASS, "Convolution on Hopper": weight gradient.
 #include "rung/device/collectives.hpp"
 #include "rung/device/tile/roles.hpp"
@@ -32,7 +34,7 @@ constexpr TensorTile tiles[] = {{.rows = tile_filters, .columns = 256, .reach = 
                                 {.rows = tile_filters, .columns = 128, .reach = 0.72},
                                 {.rows = tile_filters, .columns = 64, .reach = 0.5}};
 
-/// Up to 192 KiB of stages, and two boxes of dw per warp.
+/// Shared memory of a block: up to 192 KiB of stages, and two boxes of dw per warp.
 template <int Channels>
 struct TileRing {
   using Stage = TileStage<tile_filters, Channels>;
@@ -42,7 +44,7 @@ struct TileRing {
   StageRing<stage_count> ring;
 };
 
-/// Rows of the product are filters, columns channels, k pixels, the batch the taps.
+/// Product whose rows are filters, columns channels, k pixels, and batch the taps.
 template <class T>
 struct GradientJob {
   TensorJob<T> gemm;
@@ -137,8 +139,8 @@ __global__ void __launch_bounds__(role_threads, 1)
 template <class T>
 using PixelPanel = WgmmaTile<T, 64, false>;
 
-/// A group's gradient as products, taps of them. b's strides represent those of x's pixels; its
-/// data are never read as a matrix.
+/// Returns a group's gradient as a batch of products, one per tap. b's strides are not x's pixel
+/// strides; its data are never read as a matrix.
 Gemm::Args product_of(const ConvBackwardFilter::Args& args, std::int64_t group) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t pixels = g.images * g.results();
@@ -162,7 +164,7 @@ Gemm::Args product_of(const ConvBackwardFilter::Args& args, std::int64_t group) 
   return made;
 }
 
-/// dy of a group: one matrix of pixels x filters.
+/// Returns dy of a group: one matrix of pixels x filters.
 template <class T>
 View<const T, 3> results_of(const Gemm::Args& product) {
   return {static_cast<const T*>(product.a.data),
@@ -220,8 +222,9 @@ Support supports(const ConvBackwardFilter::Args& args, const Context& context) {
   });
 }
 
-/// The width of the tile and the slices of the pixels. gemm's model counts dy and x once per tap:
-/// that they come from memory once, the share of memory's rate makes up for.
+/// Returns the tile's width and the number of slices of the pixels. gemm's model counts dy and x
+/// once per tap, but they are read from memory once: scaling the tiles' memory rate corrects for
+/// this.
 TensorPlan plan_of(const ConvBackwardFilter::Args& args, const Context& context) {
   const Gemm::Args product = product_of(args, 0);
   TensorTile mine[std::size(tiles)];

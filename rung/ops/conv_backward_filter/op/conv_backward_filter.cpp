@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_filter: the operator's object, its rung list, and what every call goes through.
+// conv_backward_filter: the operator's object, its list of rungs, and the dispatch of every call.
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 
 #include "rung/harness/any_operator.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of conv_backward_filter() see of a call, and what the workbench knows of it.
+// Arguments that the rungs of conv_backward_filter() get, and the workbench's view of the operator.
 // The contract: conv_backward_filter.hpp.
 #pragma once
 
@@ -35,7 +35,7 @@ struct RUNG_API ConvBackwardFilter {
   /// x, dy and dw have five axes, as in Conv::Args.
   struct Args : Call {
     ConvGeometry geometry;
-    int axes = 0;  // that the caller's tensors had
+    int axes = 0;  // rank of the caller's tensors
   };
 
   static constexpr void operands(auto& call, auto&& visit) {

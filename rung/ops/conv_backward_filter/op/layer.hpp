@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of conv_backward_filter as a gathered layer: conv's own, whose y is dy, and is read.
+// Conversion of conv_backward_filter's arguments to a gathered layer: conv's own, whose y is dy and
+// is only read.
 #pragma once
 
 #include "rung/ops/conv/shared/gathered.hpp"
@@ -7,7 +8,7 @@
 
 namespace rung::conv_layer {
 
-/// w is dw, and w_strides and w_group its strides.
+/// Returns the layer. Its w is dw, and w_strides and w_group are dw's strides.
 inline Gathered of_filters(const ConvBackwardFilter::Args& args) {
   const ConvGeometry& geometry = args.geometry;
   Gathered g;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_filter: what it must cost, what it must give, and how far a rung may be off.
+// conv_backward_filter: its minimum cost, reference results, and error bounds.
 #include <cstdint>
 
 #include "rung/harness/inputs.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// conv_backward_filter: the problems it is checked and timed on, how they are made, and its command
-// line.
+// conv_backward_filter: the problems that check and bench use, their tensors, and the command line.
 #include <fmt/format.h>
 
 #include <array>

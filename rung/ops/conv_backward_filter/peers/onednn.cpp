@@ -2,7 +2,7 @@
 // conv_backward_filter / onednn: the peer oneDNN, its convolution primitive backward for the
 // filters; see conv/shared/peers/onednn_layer.hpp.
 //
-// Kernels  generated while running for the processor it finds.
+// Kernels  JIT-compiled for the detected processor.
 #include "rung/ops/conv/shared/peers/onednn_layer.hpp"
 #include "rung/ops/conv_backward_filter/op/conv_backward_filter.hpp"
 

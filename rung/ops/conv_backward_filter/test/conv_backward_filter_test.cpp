@@ -34,7 +34,7 @@ class ConvBackwardFilterOn : public testing::TestWithParam<Backend> {
   }
 };
 
-// The loss is the sum of dy y. It is linear in w: a difference of any step is its derivative.
+// The loss is the sum of dy y. It is linear in w, so a finite difference of any step is exact.
 TEST_P(ConvBackwardFilterOn, IsAFiniteDifference) {
   for (const Layer& layer : layers) {
     const auto dy = random_values(layer.y().product(), 1);
@@ -117,7 +117,7 @@ INSTANTIATE_TEST_SUITE_P(Backends, ConvBackwardFilterOn,
                          testing::Values(Backend::cpu, Backend::simt),
                          [](const auto& test) { return std::string(to_string(test.param)); });
 
-// Few filters and terms, many pixels: more slices than the warps that add them.
+// Few filters and terms, many pixels: more slices than warps that add them.
 TEST(ConvBackwardFilterSimt, SlicesOfSmallFiltersAddUp) {
   Context context = Context::simt();
   Context host = Context::cpu(1);
@@ -139,7 +139,7 @@ TEST(ConvBackwardFilterSimt, SlicesOfSmallFiltersAddUp) {
   }
 }
 
-// The tensor-core rungs cut 4096 pixels into slices, whose sums another kernel adds.
+// The tensor-core rungs split 4096 pixels into slices, whose sums another kernel adds.
 TEST(ConvBackwardFilterSimt, SlicesOfPixelsAddUp) {
   Context context = Context::simt();
   Context host = Context::cpu(1);

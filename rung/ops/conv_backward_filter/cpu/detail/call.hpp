@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What conv_backward_filter's CPU rungs share.
+// Shared by conv_backward_filter's CPU rungs.
 #pragma once
 
 #include <algorithm>
@@ -12,31 +12,32 @@
 
 namespace rung::conv_backward_filter_cpu {
 
-/// terms_by_filters' kernels, for this machine, and what they take.
+/// Computes dw by terms_by_filters' kernels for this machine's instruction set.
 void terms_by_filters_on(const ConvBackwardFilter::Args& args, Context& context, int threads);
-/// terms_by_filters: facts of a call, and how many threads it is worth, by any of these rungs.
+/// Returns the facts of terms_by_filters; threads_of(): the number of threads that suit a layer, in
+/// all rungs.
 Work facts(const ConvBackwardFilter::Args& args, int threads);
 int threads_of(const ConvBackwardFilter::Args& args, const Context& context);
 
-/// Channels of a depthwise layer whose bands are copied together.
+/// Number of channels of a depthwise layer whose bands are copied together.
 inline constexpr std::int64_t part_channels = 64;
 
-/// Into how many slices the pixels are cut where dw has so few blocks; of the shape alone. They
-/// consist of bands.
+/// Returns the number of slices of the pixels if dw has so few blocks; at most the number of bands.
+/// It depends on the shape alone.
 inline std::int64_t slices_of(const conv_layer::Gathered& g, std::int64_t blocks,
                               std::int64_t bands) {
-  constexpr std::int64_t min_slice = 2048;  // pixels that are worth one
+  constexpr std::int64_t min_slice = 2048;  // minimum pixels per slice
   constexpr std::int64_t max_slices = 16;
   const std::int64_t most = max_slices / std::max<std::int64_t>(1, blocks);
   const std::int64_t slices = std::min({g.pixels() / min_slice, most, bands});
   return std::max<std::int64_t>(1, slices);
 }
 
-/// Rows [row, row + rows) and columns [column, column + width) of a band.
+/// Part of a band: rows [row, row + rows) and columns [column, column + width).
 struct BandPixels {
   std::int64_t row, column, rows, width;
 };
-/// Calls f for parts of a band of up to `most` pixels, of whole rows if these are no longer.
+/// Calls f for parts of a band of up to `most` pixels: of whole rows if a row has at most `most`.
 template <class F>
 void for_each_part(const conv_cpu::Band& band, std::int64_t most, const F& f) {
   const std::int64_t width = std::min(band.columns, most);
@@ -49,7 +50,7 @@ void for_each_part(const conv_cpu::Band& band, std::int64_t most, const F& f) {
   }
 }
 
-/// Adds the sums of other slices, `apart` elements one behind the other, in their order.
+/// Adds the sums of the other slices, which are `apart` elements apart, in order.
 template <class T>
 void add_slices(T* sums, std::int64_t count, std::int64_t slices, std::int64_t apart) {
   for (std::int64_t slice = 1; slice < slices; ++slice) {

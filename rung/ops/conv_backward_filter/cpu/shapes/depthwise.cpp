@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / depthwise
 //
-// Idea     one filter per channel, channels last: each tap's gradient is a dot product per channel.
-//          Vectors are along the channels; up to nine taps, three of each of three lines of the
-//          filter, are summed in registers while a band of rows of dy goes by. Where there is
-//          padding, or a small type, x is copied with the padding around it first.
-// Changes  against terms_by_filters: no tiles of one term by one filter, whose panels cost a
+// Idea     One filter per channel, channels last: each tap's gradient is a dot product per channel.
+//          Vectors run along the channels; up to nine taps, three in each of three lines of the
+//          filter, are summed in registers over a band of rows of dy. If there is padding, or a
+//          small type, x is first copied with the padding around it.
+// Changes  Against terms_by_filters: no tiles of one term by one filter, whose panels cost a
 //          hundred times the products. All threads.
-// Cost     a load of dy per nine taps, and one of x per tap, from the caches.
-// Limits   one filter per channel (C = K = G), channels contiguous, up to 128 taps; f32, f16, bf16.
-//          Bands are cut into slices that depend on the shape alone, and whose sums are added in
-//          their order.
+// Cost     A load of dy per nine taps, and one of x per tap, from the caches.
+// Limits   One filter per channel (C = K = G), channels contiguous, up to 128 taps; f32, f16, bf16.
+//          Bands are partitioned into slices that depend on the shape alone, and whose sums are
+//          added in order.
 // Source   F. Chollet, Xception: Deep learning with depthwise separable convolutions, 2017.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -29,15 +29,15 @@ using namespace conv_cpu::HWY_NAMESPACE;  // NOLINT: bands
 using conv_layer::Gathered;
 namespace {
 
-/// Some rows of pixels, and how far apart they and their rows are in x and dy.
+/// Rows of pixels, and the distances of pixels and rows in x and dy, in elements.
 struct PixelBlock {
   std::int64_t rows, width;
   std::int64_t x_pixel, x_row;
   std::int64_t dy_pixel, dy_row;
 };
 
-/// Up to three taps, `between` elements apart, of up to three lines of a filter: nine chains of
-/// additions. Of a vector that is not whole, `count` channels.
+/// Adds the products of up to three taps, `between` elements apart, of up to three lines of a
+/// filter: nine independent chains of additions. If not Whole, the vector has `count` channels.
 template <int Lines, int Taps, bool Whole, class In>
 HWY_NOINLINE void add_taps(const float* const* line, std::int64_t between, const In* dy,
                            const PixelBlock& block, std::size_t count, float* const* to) {
@@ -120,7 +120,7 @@ class DepthwiseGradient {
 
  private:
   static constexpr int lanes = lanes_of<float>;
-  /// Some channels as those of one group.
+  /// Returns part `part` of the channels, as a layer of one group.
   [[nodiscard]] Gathered part_of(std::int64_t part) const {
     Gathered made = g_;
     made.x = static_cast<const In*>(g_.x) + part * part_channels;
@@ -151,7 +151,7 @@ class DepthwiseGradient {
     }
   }
 
-  /// All taps of a vector of channels; taps in the order of memory.
+  /// Adds all taps of a vector of channels, with taps in the order of memory.
   void add_block(const PixelBands<float, In>& bands, std::int64_t o0, const float* x, const In* dy,
                  const PixelBlock& block, std::size_t count, float* sums) const {
     constexpr AddTaps<In> add[3][3] = {
@@ -185,7 +185,7 @@ class DepthwiseGradient {
   void write(std::int64_t block, float* sums) const {
     float* const first = sums + block * taps_ * lanes;
     add_slices(first, taps_ * lanes, slices_, blocks_ * taps_ * lanes);
-    // dw is written, though a layer's w is read.
+    // dw is written, but Gathered::w is const.
     auto* dw = static_cast<In*>(const_cast<void*>(g_.w)) + block * lanes * g_.w_group;  // NOLINT
     const std::int64_t count = std::min<std::int64_t>(lanes, g_.groups - block * lanes);
     const float* from = first;
@@ -198,7 +198,7 @@ class DepthwiseGradient {
 
   const Gathered& g_;
   std::int64_t taps_;
-  std::int64_t blocks_;  // vectors of channels
+  std::int64_t blocks_;  // number of vectors of channels
   std::int64_t parts_;
   std::int64_t slices_;
 };
@@ -234,7 +234,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   if (!conv_cpu::has_channel_vectors(g)) {
     return unsupported("channels last, f32, f16 or bf16, and up to 128 taps");
   }
-  conv_layer::Gathered part = g;  // whose bands are copied together
+  conv_layer::Gathered part = g;  // channels whose bands are copied together
   part.q = part.m = std::min(conv_backward_filter_cpu::part_channels, g.groups);
   part.groups = 1;
   return conv_cpu::takes_pixels(part) ? supported

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / pointwise GEMM
 //
-// Idea     with filters of 1 x 1 dw is dy times the transposed x, pixels being what is summed over:
-//          gemm, on views of both; image after image, each added to dw, or of all images at once
-//          where channels are last and pixels one line.
-// Changes  against threads: nothing is gathered; x and dy are packed by gemm, in blocks of L2.
-// Cost     as gemm's threads; dw is read and written once per image.
-// Limits   1 x 1, stride 1, no padding; pixels in one line. f16 and bf16, whose sums would be
-//          rounded per image, of one image or of channels last. Only gemm's threads is called,
-//          whose bits are the same for any number of threads.
+// Idea     With filters of 1 x 1 dw is dy times the transposed x, summed over pixels: gemm is
+//          called on views of dy and x, image by image, adding to dw, or for all images at once if
+//          channels are last and pixels have one common stride.
+// Changes  Against threads: nothing is gathered; gemm packs x and dy, in blocks that fit in L2.
+// Cost     As gemm's threads; dw is read and written once per image.
+// Limits   1 x 1, stride 1, no padding; pixels with one common stride. f16 and bf16 only with one
+//          image or channels last, since sums would be rounded per image. Only gemm's threads is
+//          called, whose bits are the same for any number of threads.
 #include <algorithm>
 
 #include "rung/core/integer.hpp"
@@ -32,7 +32,7 @@ Gathered layer(const ConvBackwardFilter::Args& args) {
 bool is_line(const Gathered& g) {
   return g.axis[0].places == 1 && g.axis[1].places == 1 && g.axis[2].places == g.axis[2].extent;
 }
-/// All images' pixels, in x and in dy.
+/// Returns whether the pixels of all images have one common stride in x and in dy.
 bool is_one_line(const Gathered& g) {
   const std::int64_t pixels = g.axis[2].places;
   return g.images == 1 ||
@@ -65,7 +65,7 @@ void run(const ConvBackwardFilter::Args& args, Context& context) {
   for (std::int64_t group = 0; group < g.groups; ++group) {
     const TensorRef dw =
         part_of(args.dw, group * g.w_group, {g.m, g.q}, {g.w_strides[0], g.w_strides[1]});
-    // No images give zeros, as no pixels do.
+    // Without images dw is set to zero by a product over no pixels.
     for (std::int64_t n = 0; n < std::max<std::int64_t>(images, 1); ++n) {
       const std::int64_t some = images == 0 ? 0 : pixels;
       const ConstTensorRef dy = part_of(args.dy, n * g.y_strides[0] + group * g.m * g.y_strides[1],

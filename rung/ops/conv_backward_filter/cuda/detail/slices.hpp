@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What conv_backward_filter's tiled CUDA rungs share: a call with its slices of the pixels, what a
-// pixel and a term represent, and the sum over slices.
+// Shared by conv_backward_filter's tiled CUDA rungs: kernel arguments with slices of the pixels,
+// positions of pixels and terms, and the sum over slices.
 #pragma once
 
 #include "rung/ops/conv/shared/cuda/layer.hpp"
@@ -11,7 +11,7 @@
 
 namespace rung::conv_cuda::inline RUNG_TARGET {
 
-/// A call, small enough for a kernel's parameters.
+/// Kernel arguments of a filter gradient.
 template <class T>
 struct FilterGradient {
   const T* x;
@@ -26,14 +26,14 @@ struct FilterGradient {
   std::int64_t slices;
 };
 
-/// A channel and a tap, of which registers hold many.
+/// Offsets of a term, a channel and a tap; small, since registers hold many of them.
 struct Term {
-  std::int64_t image;  // from where a pixel begins
-  int d, h, v;         // outside of every image where there is no such term
+  std::int64_t image;  // from a pixel's start
+  int d, h, v;         // outside of every image if the term is out of range
 };
 
-/// Returns the offsets of a term's elements from the start of a pixel, in the order in which x is
-/// contiguous: taps innermost, or channels.
+/// Returns the offsets of a term's elements from the start of a pixel. Channels are innermost or
+/// taps are, to match x's contiguous axis.
 template <bool ChannelsInnermost, class T>
 __device__ __forceinline__ Term make_term(const FilterGradient<T>& p, std::int64_t index) {
   if (index >= p.terms) return {0, outside, outside, outside};
@@ -68,7 +68,7 @@ __device__ __forceinline__ Entry entry_of_pixel(const FilterGradient<T>& p, std:
   return made;
 }
 
-/// Returns whether a pixel has a term within the image.
+/// Returns whether a term of a pixel is within the image.
 template <class T>
 __device__ __forceinline__ bool meet(const FilterGradient<T>& p, const Entry& pixel,
                                      const Term& term) {
@@ -78,7 +78,7 @@ __device__ __forceinline__ bool meet(const FilterGradient<T>& p, const Entry& pi
          static_cast<unsigned>(pixel.v + term.v) < static_cast<unsigned>(g.axis[2].in);
 }
 
-/// The pixels of a slice.
+/// Range of pixels of a slice.
 struct PixelRange {
   std::int64_t begin, end;
 };
@@ -89,7 +89,7 @@ __device__ __forceinline__ PixelRange slice_of(const FilterGradient<T>& p, std::
   return {begin, smaller(begin + share, p.pixels)};
 }
 
-/// dw, from the sums of all slices.
+/// Stores dw, the sums over all slices.
 template <class T, bool ChannelsInnermost>
 __device__ __forceinline__ void add_slices(const FilterGradient<T>& p, std::int64_t count) {
   add_partial_sums(p.sums, p.slices, count, [&](std::int64_t rest, Accumulator<T> sum) {
@@ -121,10 +121,11 @@ inline Support supports_sliced(const ConvBackwardFilter::Args& args, std::int64_
   return supported;
 }
 
-/// Blocks for two on each SM of a large device.
+/// Number of blocks that gives each SM of a large device two.
 constexpr std::int64_t two_for_each = 264;
 
-/// Slices of a dw of so many tiles: `blocks` in all, if that leaves them some pixels.
+/// Returns the number of slices for `tiles` tiles of dw: about `blocks` blocks in all, with at
+/// least some 64 pixels per slice.
 inline std::int64_t slices_of(const ConvBackwardFilter::Args& args, std::int64_t tiles,
                               std::int64_t blocks) {
   constexpr std::int64_t few_pixels = 64;
@@ -141,8 +142,9 @@ inline std::int64_t tiles_of(const ConvBackwardFilter::Args& args, std::int64_t 
 inline std::int64_t pixels_of(const ConvBackwardFilter::Args& args) {
   return args.geometry.images * args.geometry.results();
 }
-/// Facts of a dw in tiles of rows x columns, of which `pixels` are multiplied, `depth` at a time;
-/// then slices are added. These fill the GPU: a block's strips are its steps.
+/// Returns the facts of dw in tiles of rows x columns, which multiply `pixels` pixels, `depth` at a
+/// time; a second launch adds the slices. The slices fill the GPU, so a block's strips count as
+/// steps.
 inline Work sliced_facts(const ConvBackwardFilter::Args& args, int rows, int columns, int depth,
                          std::int64_t blocks, std::int64_t pixels) {
   const std::int64_t tiles = tiles_of(args, rows, columns);
@@ -155,8 +157,8 @@ inline Work sliced_facts(const ConvBackwardFilter::Args& args, int rows, int col
   std::swap(work.rounds, work.steps);
   return work;
 }
-/// Facts of a dw in so many parts and slices, whose threads take pixels so many at a time, with all
-/// taps in registers; then slices are added.
+/// Returns the facts of dw in `parts` parts times `slices` slices, whose blocks process `threads`
+/// pixels at a time with all taps in registers; a second launch adds the slices.
 inline Work register_facts(const ConvBackwardFilter::Args& args, std::int64_t parts,
                            std::int64_t slices, std::int64_t threads) {
   return {.bytes = ConvBackwardFilter::cost(args).bytes +
@@ -167,7 +169,7 @@ inline Work register_facts(const ConvBackwardFilter::Args& args, std::int64_t pa
           .steps = ceil_div(pixels_of(args), slices * threads) * (args.geometry.taps() + 6)};
 }
 
-/// A call whose dw is made in so many tiles, with memory for its slices' sums.
+/// Returns the kernel arguments for dw in so many tiles, with workspace for the slices' sums.
 template <class T>
 FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t tiles,
                          std::int64_t blocks) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / depthwise
 //
-// Idea     a filter per channel: its taps are sums of dy times x moved by a tap, of that channel
-//          alone. A thread goes through pixels and adds to all taps, in registers, from one load of
-//          dy and one of x per tap; a block's threads are pixels of a channel, or, where channels
-//          are contiguous, 32 channels by 8 pixels. What they have is combined in the order of
-//          lanes and warps, and slices of pixels are added by a second kernel.
-// Changes  against warp_per_tap: dy is loaded, and its place found, once for all taps; against
-//          implicit_gemm: no tiles with 15 of 16 rows empty.
-// Cost     k k + 1 loads for k k multiply-adds; those of x come from L1 but for one.
+// Idea     A filter per channel: its taps are sums of dy times shifted x, within the channel. A
+//          thread loops over pixels and adds to all taps, in registers, with one load of dy and one
+//          of x per tap. The threads of a block have pixels of one channel or, if channels are
+//          contiguous, 32 channels by 8 pixels. Their sums are combined in the order of lanes and
+//          warps, and a second kernel adds the slices of pixels.
+// Changes  Against warp_per_tap: dy is loaded, and its position computed, once for all taps.
+//          Against implicit_gemm: no tiles with 15 of 16 rows empty.
+// Cost     k k + 1 loads per k k multiply-adds; all loads of x but one hit L1.
 // Limits   f32, f16, bf16; filters of 3 x 3 and 5 x 5, two dimensions, one filter per channel.
 #include "rung/device/collectives.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(block_threads)
     }
   }
   __syncthreads();
-  // A thread per tap and channel adds up the warps, in their order.
+  // One thread per tap and channel adds the sums of the warps, in order.
   constexpr int block_channels = ChannelsInnermost ? lanes : 1;
   const std::int64_t first = std::int64_t{blockIdx.x} * block_channels;
   for (int i = static_cast<int>(threadIdx.x); i < taps * block_channels; i += block_threads) {
@@ -96,7 +96,7 @@ bool channels_innermost(const ConvBackwardFilter::Args& args) {
   return args.x.strides[1] == 1 && args.dy.strides[1] == 1 && args.geometry.channels > 1;
 }
 
-/// Blocks are small: four times as many as of a tile of a product.
+/// Number of blocks, which are small: four times as many as for tiles of a product.
 constexpr std::int64_t small_blocks = 4 * two_for_each;
 
 std::int64_t tiles_of(const ConvBackwardFilter::Args& args, bool innermost) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_filter / taps in registers
 //
-// Idea     of few filters and channels a product has a tile's worth of results or less, and most of
-//          the tile is empty. A block takes one filter, one channel and a slice of the pixels: its
-//          threads share the pixels, and each adds to all taps, in registers, from one load of dy
-//          and one of x per tap. What they have is combined in the order of lanes and warps, and a
+// Idea     With few filters and channels, dw is no larger than a tile, and a product leaves most of
+//          the tile empty. A block computes one filter, one channel and a slice of the pixels: its
+//          threads divide the pixels, and each adds to all taps, in registers, with one load of dy
+//          and one of x per tap. Their sums are combined in the order of lanes and warps, and a
 //          second kernel adds the slices.
-// Changes  against implicit_gemm: no empty rows and columns, no shared memory on the way, and an
-//          element costs a load and a comparison, where a gathered one costs thirty instructions.
-// Cost     k k + 1 loads for k k multiply-adds; x is read once per filter, dy once per channel,
-//          from the caches where they fit.
+// Changes  Against implicit_gemm: no empty rows and columns, no staging in shared memory; an
+//          element costs a load and a comparison instead of thirty instructions.
+// Cost     k k + 1 loads per k k multiply-adds; x is read once per filter, dy once per channel,
+//          from the caches if they fit.
 // Limits   f32, filters of 3, 5 and 7 taps along one or two dimensions.
 #include "rung/device/collectives.hpp"
 #include "rung/ops/conv_backward_filter/cuda/detail/slices.hpp"
@@ -21,7 +21,7 @@ using namespace conv_cuda;
 
 constexpr int lanes = 32;
 constexpr int warps = block_threads / lanes;
-/// Blocks of a large device: registers are for four of them on each SM.
+/// Number of blocks for a large device: registers allow four per SM.
 constexpr std::int64_t enough_blocks = 2 * two_for_each;
 
 template <int Taps>
@@ -93,8 +93,8 @@ std::int64_t pairs_of(const ConvBackwardFilter::Args& args) {
   return args.geometry.filters * args.geometry.group_channels();
 }
 
-/// f.template operator()<Rows, Columns>() with the filter's taps; false where there is no such
-/// kernel.
+/// Calls f.template operator()<Rows, Columns>() with the filter's taps; returns false if no kernel
+/// has these.
 template <class F>
 bool with_taps(const ConvGeometry& g, F&& f) {
   bool found = false;
@@ -117,7 +117,7 @@ Support supports(const ConvBackwardFilter::Args& args, const Context&) {
   if (args.dw.dtype != DType::f32) return unsupported("f32 only");
   if (!is_flat(g)) return unsupported("two dimensions at most");
   if (!with_taps(g, []<int, int>() {})) return unsupported("3, 5 or 7 taps, or their squares");
-  constexpr std::int64_t most = 0x7fffffff;  // of a grid
+  constexpr std::int64_t most = 0x7fffffff;  // blocks of a grid
   if (g.filters > most || g.group_channels() > most || pairs_of(args) > most) {
     return unsupported("more than 2^31 - 1 pairs of a filter and a channel");
   }
