@@ -8,21 +8,22 @@
 //     l2        P = sqrt(sum v^2)
 //     weighted  P = sum weights[i, j] v / sum weights[i, j]
 //
-// Shapes   x: N x C x H x W, H W from 1 to 2^31 - 1; y and indices: N x C x OH x OW with OH and OW
-//          as pooled_extent() gives them, PyTorch's formula. channels_last: N x H x W x C and
-//          N x OH x OW x C. weights: kh x kw; bias: C. One dimension: H = kh = 1.
+// Shapes   x: N x C x H x W, H W from 1 to 2^31 - 1; y and indices: N x C x OH x OW, with OH and OW
+//          from pooled_extent(), PyTorch's formula. channels_last: N x H x W x C and N x OH x OW x
+//          C. weights: kh x kw; bias: C. One dimension: H = kh = 1.
 // Windows  stride 0, the default, is the kernel's extent. Taps outside of the image are left out of
 //          max, sums and counts; count_padding counts those within the padded image (v = 0) in the
 //          average's number of taps and the weighted one's sum of weights, but never those beyond
 //          it, which ceil mode admits. As in PyTorch the padding is at most half of the extent
 //          d (k - 1) + 1 that a window spans; and no window may be wholly outside of the image.
-// Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
+// Strides  any, including zero (broadcast) for tensors that are read; written tensors must not
+//          overlap themselves.
 // Types    x, y, weights, bias: one of f32, f64, f16, bf16. Arithmetic is f32, f64 for f64.
 //          indices: i64 or i32.
-// NaN      a NaN makes its windows NaN, maxima too, whose index is then that of the last NaN of the
-//          window in row-major order; of equal maxima it is the first, of nothing but -infinity the
-//          first tap. All as PyTorch. +0 and -0 are equal: a maximum may be either.
-// Aliasing what is written overlaps nothing else. Overlap is decided by address ranges, from the
+// NaN      a window with a NaN gives NaN, and as its maximum's index the last NaN of the window in
+//          row-major order. The index of equal maxima is the first, and of -infinity only the first
+//          tap, as in PyTorch. +0 and -0 are equal: a maximum may be either.
+// Aliasing y and indices overlap no other tensor. Overlap is decided by address ranges, from the
 //          lowest to the highest byte that a tensor touches, so that tensors whose elements
 //          interleave are refused.
 // Accuracy max without bias and activation: exact. Else with u the unit roundoff of the arithmetic,
@@ -61,13 +62,14 @@ struct PoolOptions {
   PerAxis stride = 0;           // 0: as the kernel
   PerAxis padding = 0;          // at both ends of each axis
   PerAxis dilation = 1;         // distance between taps; 1: neighbors
-  bool ceil_mode = false;       // a last window that begins within the image or its padding counts
+  bool ceil_mode = false;       // admits a partial last window that begins in the image or its
+                                // padding
   bool count_padding = true;    // of average and weighted
   bool channels_last = false;   // N x H x W x C
   ConstTensorRef weights = {};
   ConstTensorRef bias = {};
   Activation activation = Activation::none;
-  TensorRef indices = {};  // written: where the maxima are
+  TensorRef indices = {};  // written: positions of maxima
   bool operator==(const PoolOptions&) const = default;
 };
 
@@ -80,10 +82,10 @@ RUNG_API void max_pool(Context& context, const ConstTensorRef& x, const TensorRe
 RUNG_API void average_pool(Context& context, const ConstTensorRef& x, const TensorRef& y,
                            const PoolOptions& options = {}, Pick pick = best);
 
-/// Returns the number of windows along an axis of x, the extent of y, as PyTorch counts: with
-/// ceil_mode a last window may reach beyond the padded image, but must begin within the image or
-/// the padding in front of it. A stride of 0 means the kernel's extent. Throws
-/// Error(invalid_argument) where there is none.
+/// Returns the number of windows along an axis of x, the extent of y, as in PyTorch: with ceil_mode
+/// the last window may reach beyond the padded image, but must begin within the image or the
+/// padding before it. A stride of 0 means the kernel's extent. Throws Error(invalid_argument) if
+/// there is no window.
 RUNG_API std::int64_t pooled_extent(std::int64_t extent, int kernel, int stride = 0,
                                     int padding = 0, int dilation = 1, bool ceil_mode = false);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / naive
 //
-// Idea     The definition: for each window its taps one by one, without those outside of the image.
+// Idea     The definition: loops over each window's taps one by one, skipping taps outside the
+//          image.
 // Changes  Baseline.
-// Cost     kh kw loads and as many bounds checks per output. x is loaded (k / s)^2 times, though
-//          from the caches, as neighboring windows overlap.
+// Cost     kh kw loads and as many bounds checks per output. As windows overlap, each element of x
+//          is loaded (kh kw) / (sh sw) times, mostly from the caches.
 // Limits   f32, maximum and average; no indices, bias or activation; one thread.
 #include <cmath>
 #include <limits>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / clipped
 //
-// Idea     Each window is clipped to the image once: its first and last tap within it follow from
-//          its place, along each axis. The loops over taps have no bounds check.
-// Changes  Against naive: two comparisons per axis of a window in place of four per tap, and
-//          elements are read along the axis that is contiguous. Every type, kind and epilogue.
-// Cost     kh kw loads and operations per result, each operation waiting for the one before.
-// Limits   Every valid call; one thread. Later steps fall back to it for windows and weights too
-//          large for their scratch memory.
+// Idea     Each window is clipped to the image once: its first and last tap within the image follow
+//          from its position, along each axis. The loops over taps have no bounds check.
+// Changes  Against naive: two comparisons per axis of a window instead of four per tap, and
+//          elements are read along the contiguous axis. Supports every type, kind and epilogue.
+// Cost     kh kw loads and operations per output; the operations form one dependency chain.
+// Limits   None; one thread. Later rungs fall back to it for windows and weights that exceed their
+//          scratch memory.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct ClippedWindow {
   S result;
   std::int64_t position;  // of a maximum
 
-  /// Window (oh, ow) of channel c of image n.
+  /// Clips window (oh, ow) of channel c of image n.
   HWY_INLINE ClippedWindow(const Pool::Args& args, std::int64_t n, std::int64_t c, std::int64_t oh,
                            std::int64_t ow) {
     const ConstTensorRef& x = args.x;
@@ -69,8 +69,8 @@ struct ClippedWindow {
   }
 };
 
-/// Windows along a row of one channel, or of one place in all channels: a line of results that is
-/// contiguous in y where anything is.
+/// Computes windows along a row of one channel, or of one position in consecutive channels,
+/// whichever axis is contiguous in y.
 template <class T>
 void clipped_line(const Pool::Args& args, std::int64_t n, std::int64_t c, std::int64_t oh,
                   std::int64_t ow, std::int64_t count, bool along_channels,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / SIMD
 //
-// Idea     A vector of neighboring windows, tap by tap: along contiguous channels, where every lane
-//          has the same taps; else along W, where lane k holds the window `stride` elements on. A
-//          stride of 2 takes every second element of two vectors.
+// Idea     A vector of adjacent windows, tap by tap: along contiguous channels, where all lanes
+//          have the same taps; otherwise along W, where lane k has the window `stride` elements
+//          after lane k - 1's. With a stride of 2 it takes the even elements of two vectors.
 // Changes  Against clipped: 16 windows at a time, and one clipping per vector. Windows at the edges
-//          of a row, which reach into the padding, are computed one by one. Up to 16x in one step
-//          is the width of the vectors alone.
+//          of a row, which reach into the padding, are computed one by one. The width of the
+//          vectors alone gives up to 16x.
 // Cost     kh kw loads per vector of outputs, from the L1 cache; x from memory once.
 // Limits   f32, maximum and average; strides of 1 and 2 along W; no indices, bias or activation;
 //          one thread.
@@ -28,12 +28,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 constexpr hn::ScalableTag<float> d;
 using V = hn::Vec<decltype(d)>;
 
-/// The taps of one window within the image; x is its first one, perhaps outside.
+/// Taps of one window within the image; x is the window's first tap, which may be outside.
 struct Taps {
   const float* x;
   PoolTaps rows, columns;
   std::int64_t row_step, column_step;
-  float divisor;  // of the average
+  float divisor;  // of an average
 
   template <bool max, class Load>
   HWY_INLINE V vector(const Load& load) const {
@@ -101,8 +101,8 @@ void along_width(const Pool::Args& args) {
   const PoolAxis& columns = args.columns;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t span = (columns.kernel - 1) * columns.dilation + 1;
-  // Windows [first, last) are within the row; a vector of them loads up to the last one's end, and
-  // with stride 2 one element more.
+  // Windows [first, last) are within the row. A vector of them loads up to the end of its last
+  // window and, with stride 2, one element more.
   const std::int64_t room = columns.in + columns.padding - span - (stride - 1);
   const std::int64_t first = std::min(ceil_div(columns.padding, columns.stride), columns.out);
   const std::int64_t last = room < 0 ? 0 : std::min(room / columns.stride + 1, columns.out);
@@ -172,7 +172,7 @@ Support supports(const Pool::Args& args, const Context&) {
               : unsupported("contiguous channels, or contiguous rows and a stride of 1 or 2");
 }
 
-/// Windows at the edges of rows are made one by one.
+/// Returns the facts of a call. Windows at the edges of rows are computed one by one.
 Work work(const Pool::Args& args, const Context&) {
   const std::int64_t lanes = cpu::isa() == cpu::Isa::avx512 ? 16 : 8;
   const bool channels = args.x.strides[1] == 1 && args.y.strides[1] == 1;

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / separable
 //
-// Idea     A maximum of maxima, a sum of sums: the rows of a window are combined column by column
-//          into a line with the padding at its ends, and windows are combined along that line.
-//          Windows that overlap in a row share their columns, and none is at an edge.
-// Changes  Against simd: kh + kw operations per output in place of kh kw; the line stays in L1 in
-//          the arithmetic type, so that one kernel serves every type, kind and stride. Short rows
-//          share a line; the lanes of a whole plane are combined at its end.
-// Cost     x is loaded kh / sh times, from the caches after the first, and stored to a line once.
+// Idea     A maximum of maxima, a sum of sums: the rows of a window are combined, column by column,
+//          into a line with the padding at its ends, and windows are combined along the line.
+//          Windows that overlap in a row share their columns, and no window needs an edge case.
+// Changes  Against simd: kh + kw operations per output instead of kh kw. The line stays in L1 in
+//          the arithmetic type, so that one kernel serves every type, kind and stride. Several
+//          short rows share a line; if a window is a whole plane, only the lanes remain to be
+//          combined at its end.
+// Cost     x is loaded kh / sh times, all but the first from the caches, and stored to a line once.
 // Limits   One thread. Weighted sums and positions of maxima are not separable: all rows of a
-//          window are kept, and kh kw operations remain. Contiguous channels run shapes/
-//          contiguous_channels, and lines that exceed the scratch memory clipped.
+//          window are stored, and kh kw operations remain. Contiguous channels use
+//          shapes/contiguous_channels, lines that exceed the scratch memory clipped.
 // Source   van Herk, A fast algorithm for local minimum and maximum filters, 1992, has the next
-//          step: 3 operations for any kw, worth it for larger windows than pooling has.
+//          step: 3 operations for any kw, which pays for larger windows than pooling has.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -25,11 +26,11 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::pool_cpu::HWY_NAMESPACE {
 namespace {
 
-/// A thread's lines, and the windows of an output row that are computed together, a block.
+/// Lengths of a thread's lines, and of a block: the windows of an output row computed together.
 struct SeparableLines {
   const Pool::Args& args;
   bool is_separable;
-  bool fit;              // into max_line_elements
+  bool fit;              // a window's lines fit in max_line_elements
   std::int64_t kept;     // lines: one of column results, or all of a window
   std::int64_t windows;  // per block
 
@@ -38,21 +39,22 @@ struct SeparableLines {
     constexpr std::int64_t block_elements = 1 << 13;  // 32 KiB of f32; rows are rarely longer
     kept = is_separable ? 1 : args.rows.kernel;
     fit = kept <= max_line_elements / (span() + 3 * slack);  // at least one window
-    // Blocks recompute the columns that two of them share: they are at least as long as that.
+    // Adjacent blocks both compute the columns that they share, so a block is at least as long.
     const std::int64_t longest =
         std::min(std::max(block_elements / kept, 2 * span()), max_line_elements / kept);
     windows = std::clamp<std::int64_t>((longest - span()) / args.columns.stride + 1, 1,
                                        std::max<std::int64_t>(1, args.columns.out));
   }
-  /// Columns from the first tap of a window to its last one.
+  /// Returns the columns from the first tap of a window to its last one.
   [[nodiscard]] std::int64_t span() const {
     return (args.columns.kernel - 1) * args.columns.dilation + 1;
   }
-  /// Elements of a line that hold something: what the windows of a block span, with the padding.
+  /// Returns the used elements of a line: the span of a block's windows, including the padding.
   [[nodiscard]] std::int64_t used() const { return (windows - 1) * args.columns.stride + span(); }
-  /// Distance of lines that follow each other: windows continue from one to the next.
+  /// Returns the distance of consecutive lines: a multiple of the stride, so that windows align.
   [[nodiscard]] std::int64_t pitch() const { return round_up(used(), args.columns.stride); }
-  /// Output rows of a channel whose lines follow each other: of short ones, many.
+  /// Returns the number of output rows of a channel whose lines are consecutive; many if rows are
+  /// short.
   [[nodiscard]] std::int64_t rows_at_once() const {
     constexpr std::int64_t elements = 1024;
     if (!is_separable) return 1;
@@ -62,7 +64,7 @@ struct SeparableLines {
   [[nodiscard]] std::int64_t line() const {
     return round_up((rows_at_once() - 1) * pitch() + used() + 2 * slack, slack);
   }
-  /// Elements of results, of positions and of divisors.
+  /// Returns the number of elements of the results, of the positions and of the divisors, each.
   [[nodiscard]] std::int64_t results() const {
     const std::int64_t rows = rows_at_once();
     const std::int64_t of_rows = rows > 1 ? rows * ceil_div(pitch(), args.columns.stride) : 0;
@@ -125,8 +127,9 @@ class SeparableRows {
            strides[2] == columns_.in;
   }
 
-  /// Each plane is one run of elements, combined to a vector of partial results. The vectors of as
-  /// many planes as there are lanes are transposed and combined: lane k holds plane k's result.
+  /// Combines planes, each as one run of elements, into one vector of partial results per plane.
+  /// The vectors of as many planes as there are lanes are transposed and combined: lane k holds the
+  /// result of plane k.
   template <class Op>
   void planes(cpu::Range units) {
     constexpr std::int64_t at_once = hn::MaxLanes(d);
@@ -184,19 +187,19 @@ class SeparableRows {
     return Op::combine(d, joined[0], joined[1]);
   }
 
-  /// Windows [first, first + count) of an output row.
+  /// Computes windows [first, first + count) of an output row.
   template <class Op>
   void output_block(std::int64_t n, std::int64_t c, std::int64_t oh, std::int64_t first,
                     std::int64_t count) {
     const ConstTensorRef& x = args_.x;
     outputs_ = count;
-    // The columns that a line holds begin at `start`, those of the image at `begin`.
+    // The line's columns begin at `start`, those within the image at `begin`.
     const std::int64_t start = columns_.start(first);
     const std::int64_t end = start + (count - 1) * columns_.stride + geometry_.span();
     const std::int64_t begin = std::max<std::int64_t>(start, 0);
     const std::int64_t width = std::min(end, columns_.in) - begin;
     const PoolTaps taps = args_.rows.taps(oh);
-    if (geometry_.windows < columns_.out) {  // the padding at a line's ends changes by block
+    if (geometry_.windows < columns_.out) {  // padding at a line's ends differs by block
       for (std::int64_t i = 0; i < geometry_.kept; ++i) {
         S* const line = lines_ + i * line_;
         std::fill(line, line + (begin - start), Op::identity);
@@ -234,7 +237,8 @@ class SeparableRows {
     finish<T, S>(args_, c, nullptr, results_, count, out, y.strides[3]);
   }
 
-  /// Short rows: their lines follow each other, and windows are combined along all of them.
+  /// Computes short output rows: their lines are consecutive, and windows are combined along all of
+  /// them.
   template <class Op>
   void output_rows(std::int64_t n, std::int64_t c, std::int64_t oh, std::int64_t rows) {
     const ConstTensorRef& x = args_.x;
@@ -251,8 +255,8 @@ class SeparableRows {
     const std::int64_t apart = pitch / columns_.stride;
     outputs_ = (rows - 1) * apart + columns_.out;
     by_stride([&](auto stride) HWY_ATTR { along_line<Op, stride>(); });
-    // Between the results of two rows are those of windows across the rows' ends: they are dropped.
-    S* const closed = results_ + geometry_.results();  // no positions are kept here
+    // Windows across the ends of rows give unused results between two rows: they are dropped.
+    S* const closed = results_ + geometry_.results();  // the memory of positions, unused here
     const std::int64_t out = columns_.out;
     for (std::int64_t r = 0; r < rows; ++r) {
       const S* reciprocals =
@@ -267,7 +271,7 @@ class SeparableRows {
     T* const to = static_cast<T*>(y.data) + n * y.strides[0] + c * y.strides[1] + oh * y.strides[2];
     const bool one_run = y.strides[2] == out * y.strides[3];
     const std::int64_t run = one_run ? rows * out : out;
-    // The last one first: a vector that is not full changes the results behind it.
+    // Last row first: the tail of a partial vector overwrites the results after it.
     for (std::int64_t r = one_run ? 0 : rows - 1; r >= 0; --r) {
       finish<T, S>(args_, c, nullptr, closed + r * out, run, to + r * y.strides[2], y.strides[3]);
     }
@@ -311,7 +315,7 @@ class SeparableRows {
       hn::StoreU(joined, d, line + w);
     }
     if (w == width) return;
-    // The padding behind the row stays.
+    // The padding after the row is preserved.
     const auto rest = static_cast<std::size_t>(width - w);
     V joined = none;
     for (std::int64_t i = 0; i < count; ++i) {
@@ -320,7 +324,7 @@ class SeparableRows {
     store_as_n(joined, d, line + w, rest);
   }
 
-  /// Calls f(stride), a constant where there are instructions for it; 0: any.
+  /// Calls f(stride) with a constant 1 or 2, or 0 for any other stride.
   template <class F>
   HWY_INLINE void by_stride(F&& f) {
     if (columns_.stride == 1) return f(std::integral_constant<int, 1>{});
@@ -339,7 +343,7 @@ class SeparableRows {
     } else if constexpr (stride == 2) {
       V even, odd;
       std::int64_t j = 0;
-      if (dilation == 1) {  // two taps of each pair of vectors
+      if (dilation == 1) {  // two taps per pair of vectors
         for (; j + 1 < kernel; j += 2) {
           hn::LoadInterleaved2(d, from + j, even, odd);
           f(j, even);
@@ -386,8 +390,8 @@ class SeparableRows {
     }
   }
 
-  /// Maxima and their positions: i W + j dw from the first tap of the window's first row. -1: no
-  /// tap was greater than -infinity.
+  /// Computes maxima and their positions, i W + j dw from the first tap of the window's first row;
+  /// -1 if no tap was greater than -infinity.
   template <int stride>
   HWY_INLINE void positions(PoolTaps taps) {
     const hn::RebindToSigned<hn::ScalableTag<S>> di;
@@ -473,7 +477,7 @@ Kernel kernel_for(const Pool::Args& args) {
       const auto weights = args.options.weights.view<const T, 2>();
       const std::int64_t i = tap / args.columns.kernel;
       const std::int64_t j = tap % args.columns.kernel;
-      fits = std::isfinite(static_cast<Accumulator<T>>(weights(i, j)));  // 0 times it must be 0
+      fits = std::isfinite(static_cast<Accumulator<T>>(weights(i, j)));  // 0 w must be 0
     });
   }
   return fits ? separable(args) : clipped(args);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / threads
 //
-// Idea     A team divides the output rows, of one channel or of all, into equal shares: none
-//          depends on another.
+// Idea     A team divides the output rows, of one channel or of all, into equal shares: they are
+//          independent.
 // Changes  Against separable: every core.
 // Cost     As separable.
-// Limits   Every valid call; memory-bound beyond the caches.
+// Limits   None; memory-bound beyond the caches.
 #include "rung/ops/pool/cpu/detail/kernels.hpp"
 
 namespace rung {

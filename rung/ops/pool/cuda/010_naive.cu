@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / naive
 //
-// Idea     a thread per output, which looks at its window's taps one by one.
+// Idea     One thread per output loops over its window's taps one by one.
 // Changes  baseline.
-// Cost     kh kw loads and bounds checks per output; neighboring threads read neighboring
-//          windows, so that with a stride of 2 every load uses half of its sectors; the other half
-//          comes from the L1 cache with the next tap.
+// Cost     kh kw loads and bounds checks per output. Adjacent threads read adjacent windows: with a
+//          stride of 2 every load uses half of its sectors, and the next tap finds the other half
+//          in the L1 cache.
 // Limits   f32, maximum and average; no indices, bias or activation.
 // Source   the definition.
 #include "rung/core/integer.hpp"

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / shared rows
 //
-// Idea     a block computes a tile of 64 x 8 outputs of one image and channel. It stages the rows
+// Idea     A block computes a tile of 64 x 8 outputs of one image and channel. It stages the rows
 //          of x under their windows in shared memory, padded, by coalesced loads; taps are read
-//          from there without bounds checks.
-// Changes  against naive: each element of x is loaded once per tile, in full sectors whatever the
+//          from shared memory without bounds checks.
+// Changes  Against naive: each element of x is loaded once per tile, in full sectors whatever the
 //          stride, and widened once. (types/vectorized_nhwc serves the other layout.)
-// Cost     a load and a store to shared memory per element of x and of the halo: at k = 3, s = 2 a
+// Cost     A load and a store to shared memory per element of x and of the halo: at k = 3, s = 2 a
 //          tile reads 17 x 129 for 16 x 128. kh kw shared loads per output; a stride of 2 gives
 //          2-way bank conflicts.
-// Limits   contiguous rows; tiles whose rows fit in 48 KiB.
-// Source   V. Volkov, Better performance at lower occupancy, 2010, on what a thread should take.
+// Limits   Contiguous rows; tiles whose rows fit in 48 KiB.
+// Source   V. Volkov, Better performance at lower occupancy, 2010, on the work per thread.
 #include "rung/ops/pool/cuda/detail/images.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 
@@ -24,9 +24,9 @@ constexpr int warps = 8;
 constexpr int tile_columns = 64;
 constexpr int tile_rows = 8;
 constexpr std::int64_t max_shared = 48 << 10;
-constexpr std::int64_t max_planes = 1024;  // along y of a grid: enough to fill a device
+constexpr std::int64_t max_planes = 1024;  // extent of the grid along y: fills a device
 
-/// Extent of x along an axis that so many windows are in.
+/// Returns the extent of x along an axis that `windows` windows cover.
 constexpr std::int64_t staged(const PoolAxis& axis, std::int64_t windows) {
   return (windows - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1;
 }
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(lanes* warps)
                             c * static_cast<int>(p.columns.stride);
         Pooled<kind, Sum> pooled;
         if (with_position) {
-          // The first tap within the image is the one where nothing is greater than -infinity.
+          // The first tap within the image is the maximum if none is greater than -infinity.
           const PoolTaps by_row = p.rows.taps(at.oh);
           const PoolTaps by_column = p.columns.taps(at.ow);
           for (std::int64_t i = by_row.begin; i < by_row.end; ++i) {
@@ -121,7 +121,7 @@ std::int64_t tiles_of(const Pool::Args& args) {
 
 Support supports(const Pool::Args& args, const Context&) {
   if (args.x.strides[3] != 1) return unsupported("the rows of x must be contiguous");
-  constexpr std::int64_t max_span = 4096;  // so that no product below overflows
+  constexpr std::int64_t max_span = 4096;  // prevents overflow of products below
   for (const PoolAxis* axis : {&args.rows, &args.columns}) {
     if (axis->stride > max_span || staged(*axis, 1) > max_span) {
       return unsupported("windows and strides of up to 4096");
@@ -134,7 +134,8 @@ Support supports(const Pool::Args& args, const Context&) {
                                       : unsupported("more tiles than a grid has blocks");
 }
 
-/// Elements of a tile are loaded by rows, those of a window from shared memory, eight at a time.
+/// Returns the facts of a call. A tile is loaded by rows; a window is read from shared memory,
+/// eight elements at a time.
 Work work(const Pool::Args& args, const Context&) {
   const std::int64_t planes = args.images() * args.channels(), along = smaller(planes, max_planes);
   const std::int64_t loads = ceil_div(staged(args.rows, tile_rows), warps) *

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / separable
 //
-// Idea     a window is a column of rows, and then a row of columns: a block first pools x down the
-//          rows of each window, for all columns, and puts what comes out in shared memory; then
-//          along them.
-// Changes  against shared_rows: kh + kw taps per output instead of kh kw, and kh of them are loads
-//          of neighboring elements by neighboring lanes, several in flight, whatever the stride.
-//          Shared memory holds a row of results per row of y; x itself is not staged. Rows of y are
-//          counted through all planes, so that small images fill a block too.
+// Idea     A window is reduced along its rows, then along its columns: a block first pools x down
+//          the rows of each window, for all columns, into shared memory, and then pools these
+//          results along the columns.
+// Changes  Against shared_rows: kh + kw taps per output instead of kh kw. The kh loads from global
+//          memory are coalesced whatever the stride, with several in flight. Shared memory holds a
+//          row of results per row of y instead of x, and rows of y are numbered through all planes,
+//          so that small images fill a block too.
 // Cost     kh / sh loads per element of x, all but the first from the L1 or L2 cache; a store to
 //          shared memory per column of x and row of y, and kw loads per output.
-// Limits   contiguous rows of up to 48 KiB, widened; maximum, with its position, average, l2.
+// Limits   Contiguous rows of up to 48 KiB, widened; maximum, with its position, average, l2.
 #include <type_traits>
 
 #include "rung/ops/pool/cuda/detail/images.hpp"
@@ -23,10 +23,10 @@ using namespace pool_cuda;
 
 constexpr int threads = 256;
 constexpr int max_shared = 48 << 10;
-constexpr int usual_shared = 16 << 10;  // eight blocks fill an SM
-constexpr int loads = 4;                // columns of a thread at a time
+constexpr int usual_shared = 16 << 10;  // allows eight blocks per SM
+constexpr int loads = 4;                // columns per thread at a time
 
-/// A maximum and the row that it is in, the first of several; of NaN the last.
+/// Maximum and its row: the first of equal maxima, the last of several NaN.
 template <class Sum>
 struct Maximum {
   Sum value;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(threads)
           from += dilation;
           const bool is_nan = from->value != from->value;
           const bool both = is_nan && best.value != best.value;
-          // Row-major order of the window decides among equals, and among several NaN.
+          // Row-major order of the window decides among equal maxima, and among several NaN.
           const bool later = from->row >= best.row;
           const bool replaces =
               both ? later
@@ -156,7 +156,7 @@ Support supports(const Pool::Args& args, const Context&) {
   return rows <= 0x7fffffff ? supported : unsupported("2^31 rows of y and more");
 }
 
-/// Partition of y's rows: a block takes `group` of them, `at_once` at a time.
+/// Partition of y's rows: a block computes `group` rows, `at_once` at a time.
 struct Cut {
   std::int64_t rows;
   int lanes, at_once, group;
@@ -167,7 +167,7 @@ Cut cut_of(const Pool::Args& args) {
   // Lanes: a power of two that covers the columns of a row.
   while (cut.lanes > 4 && cut.lanes / 2 >= args.columns.in) cut.lanes /= 2;
   cut.at_once = threads / cut.lanes;
-  // Rows: as many as eight blocks per SM have room for, but a few blocks for each SM.
+  // Rows: as many as fit with eight blocks per SM, but few enough for several blocks per SM.
   constexpr std::int64_t few_blocks = 1024;
   const std::int64_t fitting =
       smaller<std::int64_t>(usual_shared / bytes, ceil_div(cut.rows, few_blocks));

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / register window
 //
-// Idea     the usual windows - 2 x 2, 3 x 3, a stride of 1 or 2 - as template arguments: a thread
-//          loads the whole patch of x behind four outputs, one below the other, into registers,
+// Idea     The most frequent windows (2 x 2, 3 x 3, a stride of 1 or 2) as template arguments: a
+//          thread loads the whole patch of x under four vertically adjacent outputs into registers,
 //          with no loop, no division and no barrier between its loads.
-// Changes  against separable: nothing goes through shared memory, and every load of a thread is in
-//          flight before the first is needed. The indices of four outputs are worked out once, in
-//          32 bits. Rows of the patch are pooled along the columns once and joined by each of the
-//          windows that they belong to.
-// Cost     of 3 x 3 with a stride of 2, 27 loads for 4 outputs, which neighbors find in the L1
-//          cache: x from memory once.
-// Limits   these windows, square, undilated; contiguous rows; no indices, no weights; fewer
-//          than 2^31 threads.
+// Changes  Against separable: no shared memory, and all loads of a thread are in flight before the
+//          first result is needed. The indices of four outputs are computed once, in 32 bits. Rows
+//          of the patch are pooled along the columns once and combined by each window that contains
+//          them.
+// Cost     3 x 3 with a stride of 2: 27 loads per 4 outputs, most of which hit L1; x from memory
+//          once.
+// Limits   These windows, square, undilated; contiguous rows; no indices, no weights; fewer than
+//          2^31 threads.
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool/shared/small_window.hpp"
@@ -22,7 +22,7 @@ namespace {
 using namespace pool_cuda;
 
 constexpr int threads = 256;
-constexpr int group = 4;  // outputs of a thread
+constexpr int group = 4;  // outputs per thread
 
 template <Pooling kind, int Taps, int Stride, class T>
 __global__ void __launch_bounds__(threads)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool: what it must cost, what it must give, and how far a rung may be off.
+// pool: its minimum cost, reference results, and error bounds.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace rung {
 namespace {
 
-/// Double is not enough to judge double.
+/// Type of the reference: double is not precise enough to check double.
 using Real = long double;
 
 constexpr DType arithmetic_of(const Pool::Args& args) {
@@ -25,7 +25,7 @@ Real load(const ConstTensorRef& tensor, std::int64_t offset) {
   return load_as_double(tensor.dtype, static_cast<const std::byte*>(tensor.data) + offset * bytes);
 }
 
-/// y, what its error scales with, and the position of the maximum.
+/// y, the scale of its error, and the position of the maximum.
 struct Pooled {
   Real value = 0;
   Real magnitude = 0;
@@ -50,7 +50,7 @@ Pooled maximum(const Pool::Args& args, std::int64_t at, std::int64_t row, std::i
   return found;
 }
 
-/// Average, weighted average and L2 norm: by their definitions, tap by tap.
+/// Returns an average, weighted average or L2 norm by its definition, tap by tap.
 Pooled mean(const Pool::Args& args, std::int64_t at, std::int64_t row, std::int64_t column) {
   const PoolOptions& options = args.options;
   const bool is_l2 = options.kind == Pooling::l2;
@@ -90,7 +90,7 @@ Pooled mean(const Pool::Args& args, std::int64_t at, std::int64_t row, std::int6
 Cost Pool::cost(const Args& args) {
   const auto element = static_cast<double>(size_of(args.x.dtype));
   const auto planes = static_cast<double>(args.images()) * static_cast<double>(args.channels());
-  // With strides beyond the kernel's extent, not all of x is read.
+  // With strides beyond the kernel's extent, parts of x are not read.
   const auto read = [](const PoolAxis& axis) {
     return static_cast<double>(smaller(axis.in, axis.out * axis.kernel));
   };
@@ -109,7 +109,7 @@ Cost Pool::cost(const Args& args) {
 void Pool::reference(const Args& args, Oracle& oracle) {
   const Extents& weights = args.options.bias.strides;
   const auto judge = [&](Oracle::Output& output, bool positions) {
-    // Rows are those of the tensors as the caller has them.
+    // Extents in the caller's order of axes.
     const bool last = args.options.channels_last;
     const Extents shape =
         last ? Extents{args.images(), args.rows.out, args.columns.out, args.channels()}
@@ -162,7 +162,7 @@ Tolerance Pool::tolerance(const Args& args, const RungInfo& rung, Values values)
       break;
     case Pooling::average:
     case Pooling::weighted:
-      // Small whole numbers: sums are exact, and only the quotient and the bias round.
+      // Sums of small integers are exact: only the quotient and the bias round.
       tolerance.magnitude = (values == Values::integers ? 3 : taps + 4) * unit;
       break;
     case Pooling::l2:
@@ -171,18 +171,18 @@ Tolerance Pool::tolerance(const Args& args, const RungInfo& rung, Values values)
       break;
   }
   if (args.options.activation != Activation::none) {
-    tolerance.magnitude *= 1.13;      // the steepest slope, gelu's
-    tolerance.magnitude += 4 * unit;  // gelu multiplies by x what erf gives to a few units
+    tolerance.magnitude *= 1.13;      // maximum slope, of gelu
+    tolerance.magnitude += 4 * unit;  // gelu: x times erf, which errs by a few units
     tolerance.relative += 8 * unit;
     tolerance.absolute += 4 * unit;
   }
-  // Results under the smallest normal number are rounded to a fixed step.
+  // Results below the smallest normal number are rounded to a fixed step.
   const double smallest = args.y.dtype == DType::f16    ? 0x1p-24
                           : args.y.dtype == DType::bf16 ? 0x1p-133
                           : args.y.dtype == DType::f64  ? 0x1p-1074
                                                         : 0x1p-149;
   tolerance.absolute += 2 * smallest;
-  if (rung.peer) tolerance.absolute += 0x1p-126;  // oneDNN's bf16 kernels flush what is below it
+  if (rung.peer) tolerance.absolute += 0x1p-126;  // oneDNN's bf16 kernels flush subnormals
   return tolerance;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool: the operator's object, its rung list, and what every call goes through.
+// pool: the operator's object, its list of rungs, and the dispatch of every call.
 #include "rung/ops/pool/op/pool.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of pool() see of a call, and what the workbench knows of it.
-// The contract: pool.hpp.
+// Arguments that the rungs of pool() get, and the workbench's view of the operator. The contract:
+// pool.hpp.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct RUNG_API Pool {
     bool operator==(const Call&) const = default;
   };
 
-  /// x, y and indices have their axes in the order N, C, H, W, whichever it was.
+  /// x, y and indices have their axes in the order N, C, H, W, whatever the caller's order.
   struct Args : Call {
     PoolAxis rows;     // along H
     PoolAxis columns;  // along W
@@ -46,7 +46,7 @@ struct RUNG_API Pool {
     [[nodiscard]] std::int64_t channels() const { return y.shape[1]; }
     [[nodiscard]] std::int64_t taps() const { return rows.kernel * columns.kernel; }
     [[nodiscard]] bool has_indices() const { return options.indices.data != nullptr; }
-    /// Returns whether anything follows the pooled number.
+    /// Returns whether a bias or an activation follows the reduction.
     [[nodiscard]] bool has_epilogue() const {
       return options.bias.data != nullptr || options.activation != Activation::none;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool: the problems it is checked and timed on, how they are made, and its command line.
+// pool: the problems that check and bench use, their tensors, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -19,7 +19,7 @@
 namespace rung {
 namespace {
 
-/// Mostly small whole numbers with many equal ones, some infinities, one value in 61 NaN.
+/// Returns mostly small integers, many of them equal, some infinities, and NaN for one value in 61.
 double with_nan(std::int64_t, double uniform) {
   if (uniform < 1.0 / 61) return std::numeric_limits<double>::quiet_NaN();
   if (uniform > 0.9) return -std::numeric_limits<double>::infinity();
@@ -27,7 +27,7 @@ double with_nan(std::int64_t, double uniform) {
   return std::floor(uniform * 12) - 6;
 }
 
-/// Positive, so that their sums do not cancel; whole numbers where sums are to be exact.
+/// Returns a maker of positive weights, whose sums do not cancel; integers if sums are to be exact.
 ValueMaker weight_values(Values values) {
   if (values == Values::integers) {
     return [](std::int64_t, double uniform) { return 1 + std::floor(uniform * 4); };
@@ -42,8 +42,8 @@ Extents pooled_shape(const Extents& x, const PoolOptions& o) {
   return {x[0], x[1], extent(0), extent(1)};
 }
 
-// Images of every size, channels first and last, in the windows of networks and in others; all of a
-// plane; one dimension; maxima with their indices.
+// Images of all sizes, channels first and last, with windows of networks and others; windows of
+// whole planes; one dimension; maxima with their indices.
 constexpr std::string_view survey_patterns[] = {
     ("(f32*3|bf16|f16|f64) 1..64x1..512x1..256x1..256,(k=2|k=3,s=2,p=1|k=3,s=1,p=1)"
      "(*2|,ceil|,average*2|,average,valid)"),
@@ -129,7 +129,7 @@ std::vector<Problem> Pool::check_problems(Backend backend) {
       "bf16 1x3x9x35,k=3,s=2,p=1,weighted,relu",           //
   });
   if (backend == Backend::simt) return problems;
-  // Shares of several threads, and lines longer than what a block stages.
+  // Problems for several threads, and lines longer than the staged part of a block.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 4x16x56x56,k=3,s=2,p=1",
       "f32 1x2x40x5000,k=3,s=1,p=1,average",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool / cudnn: the peer cuDNN, its pooling function, loaded while running.
+// pool / cudnn: the peer cuDNN, its pooling function, loaded at run time.
 //
-// Kernels  CUDNN_POOLING_MAX, and the two averages, with the padding counted and without.
+// Kernels  CUDNN_POOLING_MAX, and the averages with and without counting the padding.
 // Limits   no indices, bias, activation, dilation, partial windows at the end; extents and strides
 //          of 32 bits.
 #include "rung/peers/cudnn.hpp"
@@ -31,7 +31,7 @@ const Functions& functions() {
   return loaded;
 }
 
-/// Its descriptors, one set per thread.
+/// cuDNN's descriptors, one set per thread.
 struct State {
   cudnn::Session session;
   cudnn::Layout x;
@@ -40,7 +40,7 @@ struct State {
   State() { cudnn::check(functions().create(&pooling), "a pooling"); }
 };
 
-/// Returns whether cuDNN counts the windows of an axis alike: none is partial at the end.
+/// Returns whether cuDNN's number of windows along an axis is the same: the last is not partial.
 bool is_plain(const PoolAxis& axis) {
   const std::int64_t floor = (axis.in + 2 * axis.padding - axis.kernel) / axis.stride + 1;
   return axis.dilation == 1 && axis.out == floor;

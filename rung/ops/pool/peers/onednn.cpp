@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / onednn: the peer oneDNN, its pooling primitive.
 //
-// Kernels  generated while running for the processor it finds.
-// Limits   f32 and bf16; maximum without indices, average; no bias, no activation; no window that
-//          reaches beyond the padded image where padding is counted, for it counts that too. Its
-//          answer to a NaN is not ours: it gets finite values only.
+// Kernels  JIT-compiled for the detected processor.
+// Limits   f32 and bf16; maximum without indices, average; no bias, no activation. No window that
+//          reaches beyond the padded image if padding is counted, since oneDNN counts positions
+//          beyond it too. Finite values only, since oneDNN's result for NaN differs.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -16,7 +16,7 @@
 namespace rung {
 namespace {
 
-/// One a thread: a repeated call finds its primitive made.
+/// Returns the thread's primitive, which repeated calls reuse.
 onednn::Primitive& cached() {
   thread_local onednn::Primitive primitive;
   return primitive;
@@ -41,7 +41,8 @@ bool prepare(const Pool::Args& args, int threads) {
                           threads);
 }
 
-/// Looking through large ones would take longer than timing them: those are ordinary numbers.
+/// Returns whether x is finite. Large tensors are not scanned, since that would take longer than
+/// timing them: they have ordinary values.
 bool is_finite(const ConstTensorRef& x) {
   constexpr std::int64_t worth_looking = std::int64_t{1} << 22;
   if (x.size() > worth_looking) return true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the options of pool and pool_backward to windows along H and W, checked; and the order of
-// axes.
+// Conversion of the options of pool and pool_backward to checked windows along H and W; the order
+// of axes.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 namespace rung::pool_axes {
 
-/// Along one axis, as a caller gives it.
+/// Window along one axis, as the caller gives it.
 struct Window {
   int kernel;
   int stride;
@@ -31,17 +31,17 @@ Window window_of(const Options& o, int axis) {
           o.ceil_mode};
 }
 
-/// Returns whether each window has a tap within the image. A dilation may step over it.
+/// Returns whether each window has a tap within the image. A dilation may step over the image.
 inline bool no_window_is_empty(const PoolAxis& axis) {
   if (axis.start(axis.out - 1) >= axis.in) return false;
   for (std::int64_t o = 0; o < axis.out && axis.start(o) < 0; ++o) {
     if (axis.taps(o).count() <= 0) return false;
-    if (axis.in >= axis.dilation) break;  // and a first tap at 0 or behind is within the image
+    if (axis.in >= axis.dilation) break;  // then a first tap at 0 or later is within the image
   }
   return true;
 }
 
-/// `where` is "rows" or "columns", for messages.
+/// Returns an axis. `where` is "rows" or "columns", for messages.
 inline PoolAxis axis_of(std::string_view op, std::string_view where, std::int64_t extent,
                         const Window& window) {
   constexpr std::int64_t max_extent = std::numeric_limits<std::int32_t>::max();
@@ -63,7 +63,7 @@ inline PoolAxis axis_of(std::string_view op, std::string_view where, std::int64_
     reject(op, fmt::format("{}: padding {} of windows that span {}; accepted: up to half of that",
                            where, axis.padding, span));
   }
-  // PyTorch's: in ceil mode a stride is filled up, unless its window would begin beyond the image.
+  // As PyTorch: ceil mode adds a partial window, unless it would begin beyond the image.
   const std::int64_t room =
       axis.in + 2 * axis.padding + (window.ceil_mode ? axis.stride - 1 : 0) - span;
   if (room < 0) {
@@ -81,11 +81,11 @@ inline PoolAxis axis_of(std::string_view op, std::string_view where, std::int64_
   return axis;
 }
 
-/// N, C, H, W as the caller has them.
+/// Returns the extents in the caller's order of axes, from N, C, H, W.
 inline Extents given_order(const Extents& nchw, bool channels_last) {
   return channels_last ? Extents{nchw[0], nchw[2], nchw[3], nchw[1]} : nchw;
 }
-/// The inverse, of a tensor with 4 axes.
+/// Converts a tensor with 4 axes from the caller's order to N, C, H, W.
 template <class Ref>
 void to_nchw(Ref& tensor, bool channels_last) {
   if (!channels_last) return;
@@ -94,7 +94,7 @@ void to_nchw(Ref& tensor, bool channels_last) {
   }
 }
 
-/// Positions within an image are of 32 bits, inside of rungs too.
+/// Requires that positions within an image fit in 32 bits; rungs rely on it.
 inline void require_plane(std::string_view op, const PoolAxis& rows, const PoolAxis& columns) {
   constexpr std::int64_t max_plane = std::numeric_limits<std::int32_t>::max();
   if (rows.in > max_plane / columns.in) {
@@ -103,7 +103,7 @@ inline void require_plane(std::string_view op, const PoolAxis& rows, const PoolA
   }
 }
 
-/// Turns `image`, x or dx, to N x C x H x W, and derives the windows along its axes.
+/// Converts `image`, x or dx, to N x C x H x W, and sets the windows along its axes.
 template <class Args, class Ref>
 void bind_axes(std::string_view op, Args& args, std::string_view name, Ref& image) {
   const auto& options = args.options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of CUDA rungs of pool and pool_backward. Few of them are memory-bound: a window costs index
-// arithmetic, so instructions that an SM must issue, and loads that wait for one another.
+// Facts of CUDA rungs of pool and pool_backward. Few of them are memory-bound: index arithmetic per
+// window makes them bound by instruction issue and load latency.
 #pragma once
 
 #include "rung/core/operator.hpp"
@@ -8,17 +8,17 @@
 
 namespace rung {
 
-/// Returns the facts of blocks of 256 threads, each of which makes so many loads in turn.
+/// Returns the facts of blocks of 256 threads, each of which issues `loads` loads in sequence.
 inline Work pool_facts(Amount blocks, Amount loads) {
   return {.blocks = blocks, .resident = 8, .rounds = loads, .steps = loads};
 }
 
-/// Returns the elements of 16 bytes.
+/// Returns the number of elements in 16 bytes.
 inline std::int64_t pack_elements(DType type) {
   return static_cast<std::int64_t>(16 / size_of(type));
 }
 
-/// Returns the number of windows over an element of x, on average.
+/// Returns the average number of windows over an element of x.
 inline double windows_over_one(const auto& args) {
   return static_cast<double>(args.taps()) /
          static_cast<double>(args.rows.stride * args.columns.stride);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PoolAxis in 32 bits, for kernels whose windows are short beside what a thread computes before its
-// first load.
+// PoolAxis in 32 bits, for kernels in which index arithmetic before the first load dominates short
+// windows.
 #pragma once
 
 #include "rung/core/bounds.hpp"
@@ -24,7 +24,7 @@ struct NarrowAxis {
     const int first = start(o);
     return {first >= 0 ? 0 : taps_in(-first), smaller(kernel, taps_in(in - first))};
   }
-  /// Returns how many taps an average counts.
+  /// Returns the number of taps that an average counts.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE constexpr int counted(int o, bool padded) const {
     if (padded) return smaller(kernel, taps_in(in + padding - start(o)));
     const NarrowTaps within = taps(o);
@@ -49,7 +49,7 @@ struct NarrowAxis {
   }
 };
 
-/// Accepts calls in which every position along the axes, and every thread's index, fits.
+/// Returns supported if every position along the axes, and every thread's index, fits in 32 bits.
 inline Support supports_narrow(const PoolAxis& rows, const PoolAxis& columns,
                                std::int64_t numbers) {
   constexpr std::int64_t max_place = std::int64_t{1} << 29;

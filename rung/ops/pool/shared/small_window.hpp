@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The windows of most networks, which some kernels have as template arguments.
+// The most frequent windows of networks, which some kernels have as template arguments.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace rung {
 
-/// Square, undilated, of 2 with a stride of 2 or of 3 with one of 1 or 2. Such kernels count places
-/// in 32 bits.
+/// Returns supported for square, undilated windows of 2 with a stride of 2, or of 3 with a stride
+/// of 1 or 2, and for positions that fit in 32 bits.
 inline Support supports_small_window(const PoolAxis& rows, const PoolAxis& columns) {
   constexpr std::int64_t max_extent = std::int64_t{1} << 30;
   if (rows.in > max_extent || columns.in > max_extent) return unsupported("images of up to 2^30");
@@ -23,7 +23,7 @@ inline Support supports_small_window(const PoolAxis& rows, const PoolAxis& colum
   return supported;
 }
 
-/// f<extent, stride>() for such a window.
+/// Calls f.template operator()<extent, stride>() for such a window.
 template <class F>
 void with_small_window(const PoolAxis& axis, F&& f) {
   if (axis.kernel == 2) return f.template operator()<2, 2>();

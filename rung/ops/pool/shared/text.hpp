@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows as problems and command lines spell them, for pool and pool_backward.
+// Windows in the text of problems and command lines, for pool and pool_backward.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,7 +24,8 @@ inline constexpr std::pair<std::string_view, Pooling> kinds[] = {{"max", Pooling
                                                                  {"l2", Pooling::l2},
                                                                  {"weighted", Pooling::weighted}};
 
-/// `from` has text() and has(); `names` are those of kernel, stride, padding and dilation.
+/// Reads a window. `from` has text() and has(); `names` are the names of kernel, stride, padding
+/// and dilation.
 template <class Source, class Options>
 void read(std::string_view op, const Source& from, const std::array<std::string_view, 4>& names,
           Options& options) {
@@ -58,7 +59,7 @@ void read_windows(std::string_view op, const Invocation& call, Options& options)
   }
 }
 
-/// Writes what read_windows() reads of a problem, from the shape of an image and a call's options.
+/// Writes the text that read_windows() reads, from the shape of an image and a call's options.
 template <class Options>
 ProblemWriter describe_windows(DType dtype, const Extents& image, const Options& options) {
   const bool last = options.channels_last;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of pool that `rung check` does not state: extents, constants and ramps, indices that
-// lead to the values, special values in every rung, layouts, errors.
+// Properties of pool that `rung check` does not cover: extents, constants and ramps, indices that
+// locate the values, special values in every rung, layouts, errors.
 #include "rung/ops/pool/op/pool.hpp"
 
 #include <gtest/gtest.h>
@@ -21,14 +21,15 @@ namespace {
 
 using namespace test;
 
-/// One extent for both axes, as most windows have.
+/// Returns options with one extent for both axes.
 PoolOptions square(Pooling kind, int kernel, int stride, int padding = 0) {
   return {.kind = kind, .kernel = kernel, .stride = stride, .padding = padding};
 }
 
 class PoolOn : public OnBackend {
  protected:
-  /// f(y, rung) after each rung that takes it; x is N x C x H x W, y is made for it.
+  /// Calls f(y, rung) after each rung that supports the call; x is N x C x H x W, y is allocated
+  /// for it.
   template <class F>
   void on_every_rung(std::vector<float>& x, const Extents& shape, const PoolOptions& options,
                      F&& f) {
@@ -86,7 +87,7 @@ TEST_P(PoolOn, TheAverageOfARampIsItsMiddle) {
 }
 
 TEST_P(PoolOn, PaddingIsCountedWhenAsked) {
-  std::vector<float> x(4, 8.0F);  // 2 x 2, all around it a padding of 1
+  std::vector<float> x(4, 8.0F);  // 2 x 2, with a padding of 1 around it
   PoolOptions options = square(Pooling::average, 2, 2, 1);
   on_every_rung(x, {1, 1, 2, 2}, options, [&](const auto& y, std::string_view name) {
     EXPECT_EQ(y, (std::vector<float>(4, 2.0F))) << name;
@@ -98,8 +99,8 @@ TEST_P(PoolOn, PaddingIsCountedWhenAsked) {
 }
 
 TEST_P(PoolOn, WhatCeilModeAddsIsNotPadding) {
-  // 3 of 5 columns are left for the last window: two of x, one of padding; the fourth place, behind
-  // the padding, is never counted.
+  // The last window has 3 of its 5 columns: two of x and one of padding; the fourth, beyond the
+  // padding, is never counted.
   std::vector<float> x(1 * 5, 6.0F);
   PoolOptions options = {.kind = Pooling::average,
                          .kernel = {1, 4},
@@ -158,7 +159,7 @@ TEST_P(PoolOn, IndicesLeadToTheMaxima) {
 }
 
 TEST_P(PoolOn, NaNAndInfinitiesAsInPyTorch) {
-  // Windows of 1 x 4: ordinary; with NaN first, last and twice; nothing but -infinity; equal ones.
+  // Windows of 1 x 4: ordinary; with NaN first, last and twice; only -infinity; equal values.
   std::vector<float> x{1,         3,         2,         -5,         //
                        nan,       7,         1,         infinity,   //
                        0,         nan,       2,         nan,        //
@@ -177,7 +178,7 @@ TEST_P(PoolOn, NaNAndInfinitiesAsInPyTorch) {
       for (std::size_t i = 0; with_indices && i < 5; ++i) EXPECT_EQ(indices[i], wanted[i]) << name;
     });
   }
-  // The same numbers as 5 rows of 4 channels, so that vectors run along the other axis.
+  // The same values as 5 rows of 4 channels, so that vectors run along the other axis.
   std::vector<float> turned(16 * 20);
   for (std::size_t c = 0; c < 16; ++c) {
     for (std::size_t i = 0; i < 20; ++i) turned[i * 16 + c] = x[i];
@@ -202,7 +203,7 @@ TEST_P(PoolOn, ChannelsLastIsTheSameNumbers) {
     options.activation = Activation::relu;
     const Extents pooled = pooled_shape({2, c, h, w}, options);
     std::vector<float> y(static_cast<std::size_t>(pooled.product()));
-    // x as it is, N C H W, then turned by its strides, then as a tensor that says so.
+    // x as N C H W, then permuted by its strides, then with the option channels_last.
     pool(context, TensorRef(x.data(), {2, c, h, w}), TensorRef(y.data(), pooled), options);
     std::vector<float> turned(x.size());
     for (std::int64_t i = 0; i < 2 * c * h * w; ++i) {
@@ -326,7 +327,7 @@ TEST(PoolCpu, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
-// Images and kernels that few bytes represent: broadcast, or in the padding.
+// Images and kernels whose extents exceed their memory: broadcast, or mostly over padding.
 TEST(PoolCpu, BoundsItsScratchForBroadcastTensors) {
   struct BroadcastCall {
     Extents x;
@@ -358,7 +359,7 @@ TEST(PoolCpu, BoundsItsScratchForBroadcastTensors) {
     constexpr std::size_t per_thread = 2 << 20;
     EXPECT_LE(context.workspace_capacity(), 16 * per_thread);
     for (const float value : y) {
-      // Padding counts as zeros: of the broadcast kernel five rows of many see the image.
+      // Padding counts as zeros: five rows of the broadcast kernel overlap the image.
       const float mean =
           options.kind == Pooling::weighted ? 5.0F / static_cast<float>(wide + 1) : 1;
       ASSERT_NEAR(value, mean, 1e-5F * mean);

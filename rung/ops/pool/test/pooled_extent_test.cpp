@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many windows are along an axis.
+// The number of windows along an axis.
 #include <gtest/gtest.h>
 
 #include "rung/ops/pool/op/pool.hpp"
@@ -14,16 +14,16 @@ TEST(PooledExtent, IsPyTorchs) {
   EXPECT_EQ(pooled_extent(112, 3, 2, 1), 56);
   EXPECT_EQ(pooled_extent(7, 2), 3);
   EXPECT_EQ(pooled_extent(7, 2, 0, 0, 1, true), 4);
-  EXPECT_EQ(pooled_extent(4, 2, 3, 1, 1, true), 2);  // a third would begin in the padding behind
+  EXPECT_EQ(pooled_extent(4, 2, 3, 1, 1, true), 2);  // a third would begin in the trailing padding
   EXPECT_EQ(pooled_extent(6, 2, 2, 1, 1, true), 4);
   EXPECT_EQ(pooled_extent(2, 3, 2, 0, 1, true), 1);  // larger than the image
   EXPECT_EQ(pooled_extent(13, 3, 1, 2, 2), 13);
 }
 
 TEST(PooledExtent, CountsWindowsOneByOne) {
-  // The definition: windows begin a stride apart; each is within the padded image or, in ceil mode,
-  // at least begins within the image or the padding in front, and, as PyTorch's division has it,
-  // less than a stride behind the padded image.
+  // The definition: windows begin a stride apart, each within the padded image. In ceil mode a
+  // window must begin within the image or the padding before it and, by PyTorch's division, end
+  // less than a stride beyond the padded image.
   for (int in = 1; in <= 9; ++in) {
     for (int kernel = 1; kernel <= 4; ++kernel) {
       for (int stride = 1; stride <= 4; ++stride) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How pool combines the elements of a window, and what follows the last one: bias, activation and
-// the conversion to y's type.
+// Reduction of the elements of a window, and its epilogue: bias, activation and conversion to y's
+// type.
 #if defined(RUNG_OPS_POOL_CPU_RESULTS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_POOL_CPU_RESULTS_INL_HPP_
 #undef RUNG_OPS_POOL_CPU_RESULTS_INL_HPP_
@@ -29,11 +29,11 @@ using cpu::HWY_NAMESPACE::load_strided;
 using cpu::HWY_NAMESPACE::store_as;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// Positions of maxima, as wide as the arithmetic type.
+/// Type of a maximum's position, as wide as the arithmetic type.
 template <class S>
 using PositionOf = std::conditional_t<sizeof(S) == 8, std::int64_t, std::int32_t>;
 
-/// accumulate() adds an element of x to a result, combine() two results.
+/// Operation of a reduction: accumulate() adds an element of x to a result, combine() two results.
 template <class S>
 struct Maximum {
   static constexpr S identity = -std::numeric_limits<S>::infinity();
@@ -69,7 +69,7 @@ struct SumOfSquares : Sum<S> {
   static S accumulate(S sum, S v) { return sum + v * v; }
 };
 
-/// Calls f(operation) for the kind of a call; weighted sums are sums.
+/// Calls f(operation) with the operation of a kind of pooling; weighted sums are sums.
 template <class S, class F>
 HWY_INLINE void with_operation(Pooling kind, F&& f) {
   switch (kind) {
@@ -86,15 +86,15 @@ HWY_INLINE void with_operation(Pooling kind, F&& f) {
 inline bool is_divided(const Pool::Args& args) {
   return args.kind() == Pooling::average || args.kind() == Pooling::weighted;
 }
-/// Averages are multiplied by reciprocals of their divisors.
+/// Returns the divisors of a call's windows; averages are multiplied by reciprocals of theirs.
 template <class T>
 PoolDivisors<T> divisors_for(const Pool::Args& args, Accumulator<T>* memory) {
   return {args, memory, args.kind() == Pooling::average};
 }
 
-/// Stores `count` results, `step` elements apart in y, after bias and activation. bias: one per
-/// result; null: that of channel `c`, if there is any. Results are read and written up to the slack
-/// behind them.
+/// Stores `count` results, `step` elements apart in y, after bias and activation. `bias` has one
+/// element per result; if null, channel `c`'s bias applies, if any. Results are read and written
+/// past their end, up to the slack.
 template <class T, class S>
 void finish(const Pool::Args& args, std::int64_t c, const S* bias, S* results, std::int64_t count,
             T* y, std::int64_t step) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / contiguous channels
 //
-// Idea     Vectors of contiguous channels: every lane of a pixel has the same taps, so that
-//          no element is shuffled and no edge cuts a vector.
+// Idea     Vectors of contiguous channels: all lanes of a pixel have the same taps, so no element
+//          is shuffled and no edge splits a vector.
 // Changes  Against separable: no line, as lanes never share a column. Windows of three columns with
-//          a stride of 1 slide: a column's rows are combined once, for the three windows that have
-//          it.
-// Cost     kh kw loads per vector of outputs, kh where windows slide; x from memory once.
+//          a stride of 1 slide: a column's rows are combined once, for the three windows that
+//          contain it.
+// Cost     kh kw loads per vector of outputs, kh if windows slide; x from memory once.
 // Limits   At least 8 contiguous channels, at most 2^17 weights; one thread.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -20,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::pool_cpu::HWY_NAMESPACE {
 namespace {
 
-/// Elements of each of a thread's lines: results, positions, divisors and biases.
+/// Returns the elements of each of a thread's lines: results, positions, divisors and biases.
 inline std::int64_t line_elements(const Pool::Args& args) {
   return round_up(std::min(std::max(args.columns.out, args.channels()), block_results) + slack,
                   slack);
@@ -87,17 +87,17 @@ class ChannelRows {
   using V = hn::Vec<hn::ScalableTag<S>>;
   static HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(d)); }
 
-  /// The taps of one pixel, or of some of its channels, from its first one within the image.
+  /// Taps of one pixel, for a range of its channels, from the first tap within the image.
   struct Window {
     const T* x;
     std::int64_t channels;
-    std::int64_t row_step, column_step;  // of x, from tap to tap
+    std::int64_t row_step, column_step;  // of x, between taps
     PoolTaps rows, columns;
-    std::int64_t position;  // of that first tap in the image
+    std::int64_t position;  // of the first tap in the image
     T* y;
   };
 
-  /// A pixel whose results are kept for the epilogue, block_results channels at a time.
+  /// Computes a pixel whose results need an epilogue, block_results channels at a time.
   template <class Op>
   void pixel_by_blocks(std::int64_t n, std::int64_t oh, std::int64_t ow, Window window, S divisor) {
     const TensorRef& indices = args_.options.indices;
@@ -123,7 +123,7 @@ class ChannelRows {
     }
   }
 
-  /// Returns whether consecutive windows share columns: two of three. With a stride of 2 they share
+  /// Returns whether consecutive windows share two of three columns. With a stride of 2 they share
   /// one of three, which gains nothing.
   [[nodiscard]] bool shares_columns() const {
     const PoolAxis& columns = args_.columns;
@@ -137,8 +137,8 @@ class ChannelRows {
     return {columns.padding, room < 0 ? 0 : std::min(room + 1, columns.out)};
   }
 
-  /// Inner windows of an output row, for some vectors of channels after the other. A column's rows
-  /// are combined once, for all windows that have it.
+  /// Computes the inner windows of an output row, one group of channel vectors after another. A
+  /// column's rows are combined once, for all windows that contain it.
   template <class Op>
   void slide(std::int64_t n, std::int64_t oh, std::int64_t h, Window window, cpu::Range inner,
              S factor) {
@@ -290,7 +290,7 @@ class ChannelRows {
     for (std::int64_t c = 0; c < count; c += lanes()) {
       const auto here = static_cast<std::size_t>(std::min(lanes(), count - c));
       V best = hn::Set(d, Maximum<S>::identity);
-      // The first tap wins if none is greater than -infinity.
+      // The first tap is the maximum if none is greater than -infinity.
       auto where = hn::Set(di, static_cast<I>(window.position));
       const T* row = window.x + c;
       std::int64_t at_row = window.position;
@@ -315,11 +315,11 @@ class ChannelRows {
 
   const Pool::Args& args_;
   const S* weights_;
-  bool keeps_results_;  // for the epilogue; else they are stored straight to y
+  bool keeps_results_;  // for an epilogue; else results are stored to y
   S* results_;
   I* positions_;
   S* biases_;
-  std::int64_t first_bias_ = -1;  // the channel of biases_[0]
+  std::int64_t first_bias_ = -1;  // channel of biases_[0]; -1: none
   PoolDivisors<T> divisors_;
 };
 

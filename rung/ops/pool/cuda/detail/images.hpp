@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pool's CUDA rungs share: a call with its types, what the taps of a window become, and the
-// epilogue of one element.
+// Shared by pool's CUDA rungs: kernel arguments, the reduction of a window's taps, and the epilogue
+// of one element.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,7 @@ namespace rung::pool_cuda::inline RUNG_TARGET {
 
 // --- in kernels ----------------------------------------------------------------------------------
 
-/// A call, small enough for a kernel's parameters.
+/// Kernel arguments of a call.
 template <class T>
 struct Images {
   using Element = T;
@@ -29,8 +29,8 @@ struct Images {
   PoolAxis rows;
   PoolAxis columns;
   View<const T, 2> weights;
-  View<const T, 1> bias;              // without data: none
-  View<std::int32_t, 4> indices_i32;  // at most one of these has data
+  View<const T, 1> bias;              // null data: no bias
+  View<std::int32_t, 4> indices_i32;  // at most one of the two has data
   View<std::int64_t, 4> indices_i64;
   bool count_padding;
   Activation activation;
@@ -40,7 +40,7 @@ struct Images {
   }
 };
 
-/// The place of an output.
+/// Position of an output.
 struct Place {
   std::int64_t n, c, oh, ow;
 };
@@ -55,7 +55,7 @@ struct Pooled {
 
   __device__ __forceinline__ void take(Sum v) {
     if constexpr (is_max && std::is_same_v<Sum, float>) {
-      value = ptx::max_or_nan(value, v);  // one instruction for three
+      value = ptx::max_or_nan(value, v);  // one instruction instead of three
     } else if constexpr (is_max) {
       if (v > value || v != v) value = v;
     } else if constexpr (kind == Pooling::l2) {
@@ -73,7 +73,7 @@ struct Pooled {
     }
   }
   __device__ __forceinline__ void take_weighted(Sum v, Sum weight) { value += weight * v; }
-  /// A maximum, and where it is.
+  /// Updates a maximum and its position; the first tap always sets them.
   __device__ __forceinline__ void take_at(Sum v, std::int64_t where) {
     if (v > value || v != v || position < 0) {
       value = v;
@@ -87,7 +87,8 @@ struct Pooled {
   }
 };
 
-/// The number of taps, or the sum of weights, by which a window's sum is divided.
+/// Returns the number of taps, or the sum of weights, that divides a window's sum; 1 for max and
+/// l2.
 template <Pooling kind, class T>
 __device__ __forceinline__ Accumulator<T> divisor_of(const Images<T>& p, std::int64_t oh,
                                                      std::int64_t ow) {
@@ -104,7 +105,7 @@ __device__ __forceinline__ Accumulator<T> divisor_of(const Images<T>& p, std::in
   return sum;
 }
 
-/// Writes an output: bias, activation, conversion.
+/// Stores an output after bias, activation and conversion.
 template <class T>
 __device__ __forceinline__ void finish(const Images<T>& p, const Place& at, Accumulator<T> value) {
   if (p.bias.data != nullptr) value += convert<Accumulator<T>>(p.bias(at.c));
@@ -147,7 +148,7 @@ Images<T> images_of(const Pool::Args& args) {
   return p;
 }
 
-/// f<kind, T>() for a call's.
+/// Calls f.template operator()<kind, T>() for a call's kind and type.
 template <class F>
 void with_kind_and_type(const Pool::Args& args, F&& f) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {

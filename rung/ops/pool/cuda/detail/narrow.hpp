@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows and the numbers of outputs in 32 bits, whose divisions are multiplications: what a thread
-// computes before its first load is then short beside a window of a few taps.
+// Windows and output indices in 32 bits, whose divisions are multiplications: this shortens the
+// index arithmetic before a thread's first load, which dominates windows of a few taps.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace rung::pool_cuda::inline RUNG_TARGET {
 
-/// The windows of a call, and the order in which threads take its outputs.
+/// Windows of a call, and the order in which outputs are assigned to threads.
 struct NarrowWindows {
   NarrowAxis rows, columns;
   Divisor height, width, channels;     // of y
-  std::int64_t row_step, column_step;  // from tap to tap
+  std::int64_t row_step, column_step;  // elements between taps
   bool channels_innermost;
 
   [[nodiscard]] __device__ __forceinline__ Place place(std::uint32_t output) const {
@@ -29,7 +29,7 @@ struct NarrowWindows {
   }
 };
 
-/// divisor_of() where the taps of a window have no weights.
+/// Returns divisor_of() for kinds other than weighted.
 template <Pooling kind, class Sum>
 __device__ __forceinline__ Sum narrow_divisor(const NarrowAxis& rows, const NarrowAxis& columns,
                                               const Place& at, bool padded) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / contiguous windows
 //
-// Idea     a window that is one piece of memory - a whole plane of N x C x H x W, or a stretch of a
-//          row - is a segment to be summed: a tap is its number, with no rows and columns, and a
-//          few lanes share a window, as many as have some loads each.
-// Changes  against warp_per_window: no division per tap, loads of up to 16 bytes, and of a window
-//          of 49 or 64 taps no idle lanes: a warp has several windows.
-// Cost     a load per pack of the window, four in flight per lane, or eight of one element; up to
-//          five shuffles.
-// Limits   windows of one piece, all taps within the image; no indices, no weights.
+// Idea     A window that is contiguous in memory (a whole plane of N x C x H x W, or part of a row)
+//          is a segment to reduce: taps are numbered without rows and columns. The lanes that
+//          reduce a window are the most, up to 32, that leave each some loads.
+// Changes  Against warp_per_window: no division per tap, loads of up to 16 bytes, and no idle lanes
+//          for a window of 49 or 64 taps: a warp has several windows.
+// Cost     One load per pack of the window, with four in flight per lane, or eight of single
+//          elements; up to five shuffles.
+// Limits   Contiguous windows, all taps within the image; no indices, no weights.
 #include "rung/device/collectives.hpp"
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
@@ -63,7 +63,8 @@ __global__ void __launch_bounds__(threads)
   if (exists && lane == 0) finish(p, at, window.result(static_cast<Sum>(packs * Elements)));
 }
 
-/// Elements of a load: 16 or 8 bytes where that divides every window, else one.
+/// Returns the elements per load: 16 or 8 bytes if every window is aligned to them, else one
+/// element.
 std::int64_t elements_of(const Pool::Args& args) {
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
   for (std::int64_t bytes = 16; bytes > size && bytes >= 8; bytes /= 2) {
@@ -83,7 +84,8 @@ std::int64_t elements_of(const Pool::Args& args) {
   return 1;
 }
 
-/// The most lanes, a power of two, of which each has two loads; of single elements, four.
+/// Returns the lanes per window: the largest power of two, up to 32, with at least two loads per
+/// lane, or four of single elements.
 int lanes_of(std::int64_t packs, std::int64_t elements) {
   int lanes = 1;
   while (lanes < warp_size && (elements == 1 ? 8 : 4) * lanes <= packs) lanes *= 2;

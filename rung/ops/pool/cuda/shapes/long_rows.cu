@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / long rows
 //
-// Idea     a block has a piece of one row of y, of four outputs per thread: which row that is, and
-//          where its taps begin, is worked out once for all of them, and a thread is left with the
-//          arithmetic of one axis. The loads of four outputs are in flight together.
-// Changes  against narrow_indices, for which a window of two taps is 200 instructions of indices.
-// Cost     kh kw loads per output, most of them from the L1 cache. The end of a row leaves lanes
+// Idea     A block computes part of one row of y, four outputs per thread: the row's index and the
+//          start of its taps are computed once per block, and a thread computes only the indices of
+//          one axis. The loads of four outputs are in flight together.
+// Changes  Against narrow_indices, in which a window of two taps takes 200 instructions of index
+//          arithmetic.
+// Cost     kh kw loads per output, most of them from the L1 cache. Lanes beyond the end of a row
 //          idle.
-// Limits   windows of 2 or 3 columns, contiguous rows of y; maximum and average, no indices.
+// Limits   Windows of 2 or 3 columns, contiguous rows of y; maximum and average, no indices.
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 
@@ -17,7 +18,7 @@ namespace {
 using namespace pool_cuda;
 
 constexpr int threads = 256;
-constexpr int group = 4;  // outputs of a thread, a block's threads apart
+constexpr int group = 4;  // outputs per thread, a block's threads apart
 constexpr int piece = threads * group;
 
 template <Pooling kind, int Columns, class T>
@@ -36,7 +37,7 @@ __global__ void __launch_bounds__(threads)
   T* const y = &p.y(at.n, at.c, at.oh, 0);
   const int width = static_cast<int>(g.width.value);
 
-  // A tap that does not exist is read from the first column, and counts for nothing.
+  // A missing tap reads the first column, and its value is ignored.
   int offset[group][Columns];
   bool has[group][Columns];
 #pragma unroll

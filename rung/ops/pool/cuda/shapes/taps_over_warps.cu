@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / taps over warps
 //
-// Idea     where channels are contiguous and windows are large, the rows of threads of a block
-//          share the taps of one window; its lanes have neighboring channels. What the rows found
-//          is combined in shared memory.
-// Changes  against vectorized_nhwc, where a thread walks through all taps of its window, one load
-//          after another, and few windows leave most of the GPU idle. Channels need not be a
-//          multiple of a vector: then a lane has one.
-// Cost     a load per tap and pack of channels, four in flight per thread; a barrier per window.
-// Limits   contiguous channels; no indices, no weights; images of up to 2^29 along an axis.
+// Idea     For contiguous channels and large windows: the rows of threads of a block divide the
+//          taps of one window, and the lanes have adjacent channels. The partial results of the
+//          rows are combined in shared memory.
+// Changes  Against vectorized_nhwc, in which a thread loops over all taps of its window, one load
+//          after another, and few windows leave most of the GPU idle. The number of channels need
+//          not be a multiple of a vector: a lane then has one channel.
+// Cost     One load per tap and pack of channels, four in flight per thread; a barrier per window.
+// Limits   Contiguous channels; no indices, no weights; images of up to 2^29 along an axis.
 #include "rung/device/shared.hpp"
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
@@ -19,14 +19,14 @@ namespace {
 using namespace pool_cuda;
 
 constexpr int threads = 256;
-constexpr int loads = 4;  // in flight, of a thread
+constexpr int loads = 4;  // in flight per thread
 
 template <Pooling kind, int Lanes, class T>
 __global__ void __launch_bounds__(threads)
     pool_taps_over_warps(Images<T> p, NarrowWindows g, Divisor kernel_width, Divisor chunks) {
   using Sum = Accumulator<T>;
   using Window = Pooled<kind, Sum>;
-  Sum* const found = &shared<Sum>();  // of each thread its packs' results
+  Sum* const found = &shared<Sum>();  // partial results: [thread row][channel of a pack][lane]
   const int lane = static_cast<int>(threadIdx.x);
   const int share = static_cast<int>(threadIdx.y);
   const int shares = static_cast<int>(blockDim.y);
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(threads)
                         g.columns.start(static_cast<int>(at.ow)) * p.x.strides[3];
 
   Window pooled[Lanes];
-  const int taps = exists ? rows.end * g.columns.kernel : 0;  // those of the rows that are there
+  const int taps = exists ? rows.end * g.columns.kernel : 0;  // end, in rows within the image
   for (int tap = rows.begin * g.columns.kernel + share; tap < taps; tap += loads * shares) {
     RawPack<T, Lanes> raw[loads];
     bool has[loads];
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(threads)
   }
   __syncthreads();
   if (share >= Lanes || at.c + share >= channels) return;
-  // From here on a thread has one channel of each pack.
+  // From here on each of the first rows of threads has one channel of each pack.
   const int k = share;
   Window all;
   for (int i = 0; i < shares; ++i) {
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(threads)
   finish(p, at, all.result(narrow_divisor<kind, Sum>(g.rows, g.columns, at, p.count_padding)));
 }
 
-/// Returns whether channels form packs of 16 bytes.
+/// Returns whether channels form aligned packs of 16 bytes.
 bool in_packs(const Pool::Args& args) {
   const std::int64_t lanes = pack_elements(args.x.dtype);
   bool whole =
@@ -91,7 +91,7 @@ bool in_packs(const Pool::Args& args) {
   return whole;
 }
 
-/// Returns how many lanes of a block have channels: as many as there are packs, in powers of two.
+/// Returns the lanes per block: a power of two from 4 to 32, no larger than needed for the packs.
 std::int64_t lanes_of(std::int64_t packs) {
   std::int64_t lanes = 4;
   while (lanes < 32 && lanes < packs) lanes *= 2;

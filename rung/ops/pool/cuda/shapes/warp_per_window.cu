@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / warp per window
 //
-// Idea     a large window, a whole plane at the end of a network say, is a reduction: the lanes of
-//          a warp share its taps and combine what they found.
-// Changes  against every_call, where a thread walks through all taps of its window and few windows
-//          leave most of the GPU idle: 32 times the threads, and neighboring lanes load
-//          neighboring taps.
+// Idea     A large window, such as a whole plane at the end of a network, is a reduction: the lanes
+//          of a warp divide its taps and combine their results.
+// Changes  Against every_call, in which a thread loops over all taps of its window and few windows
+//          leave most of the GPU idle: 32 times the threads, and adjacent lanes load adjacent taps.
 // Cost     ceil(kh kw / 32) loads per lane and five shuffles. Lanes beyond the taps of a small
 //          window idle.
-// Limits   no indices.
+// Limits   No indices.
 #include "rung/device/collectives.hpp"
 #include "rung/ops/pool/cuda/detail/images.hpp"
 #include "rung/ops/pool/shared/facts.hpp"

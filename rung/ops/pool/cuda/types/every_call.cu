@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / every call
 //
-// Idea     a thread per output still, but kind and type are template arguments, the taps within the
-//          image are counted before the loop instead of being tested in it, and threads follow the
-//          axis along which y is contiguous.
-// Changes  against naive: no bounds check and one operation per tap; divisions of 32 bits; every
-//          kind, type and layout.
+// Idea     One thread per output. Kind and type are template arguments, the taps within the image
+//          are computed before the loop instead of being tested in it, and threads are numbered
+//          along the axis that is contiguous in y.
+// Changes  Against naive: no bounds check and one operation per tap; divisions of 32 bits; supports
+//          every kind, type and layout.
 // Cost     kh kw loads per output, most of them from the L1 cache.
-// Limits   every valid call. Loads of one element each.
+// Limits   None. Loads of one element each.
 #include "rung/ops/pool/cuda/detail/images.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / narrow indices
 //
-// Idea     a thread per output, all of whose numbers are of 32 bits: an output's place comes of
-//          three multiplications in place of three divisions, the taps within the image of a few
-//          comparisons. The loads of a row, or of four columns of it, are in flight together.
-// Changes  against every_call, which spends 300 to 600 instructions on a window of 9 taps: about a
-//          third of that. A short window is otherwise index arithmetic.
+// Idea     One thread per output, with all indices in 32 bits: an output's position takes three
+//          multiplications instead of three divisions, and the range of its taps within the image a
+//          few comparisons. The loads of a row, or of four columns of it, are in flight together.
+// Changes  Against every_call, which spends 300 to 600 instructions on a window of 9 taps, mostly
+//          on index arithmetic: about a third of that.
 // Cost     kh kw loads per output, most of them from the L1 cache.
-// Limits   fewer than 2^31 outputs; images of up to 2^29 along an axis.
+// Limits   Fewer than 2^31 outputs; images of up to 2^29 along an axis.
 // Source   H. Warren, Hacker's Delight, section 10-9.
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
@@ -20,7 +20,7 @@ using namespace pool_cuda;
 constexpr int threads = 256;
 constexpr int batch = 4;  // columns whose loads are in flight together
 
-/// `Columns` of a window, or 0: any number.
+/// Computes one output per thread. `Columns` is the number of a window's columns; 0: any number.
 template <Pooling kind, bool with_position, int Columns, class T>
 __global__ void __launch_bounds__(threads)
     pool_narrow_indices(Images<T> p, NarrowWindows g, std::uint32_t count) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / register window NHWC
 //
-// Idea     register_window for contiguous channels: neighboring lanes have neighboring channels,
-//          however many there are, and a thread the whole patch of x behind four outputs, one below
-//          the other.
-// Changes  against vectorized_nhwc: no channels in multiples of 16 bytes; the loads of four outputs
-//          are in flight together, and rows that their windows share are loaded once.
-// Cost     of 3 x 3 with a stride of 1, 18 loads for 4 outputs; of a stride of 2, 27.
+// Idea     register_window for contiguous channels: adjacent lanes have adjacent channels, any
+//          number of them, and a thread loads the whole patch of x under four vertically adjacent
+//          outputs.
+// Changes  Against vectorized_nhwc: channels need not be a multiple of 16 bytes; the loads of four
+//          outputs are in flight together, and rows that their windows share are loaded once.
+// Cost     3 x 3 with a stride of 1: 18 loads per 4 outputs; with a stride of 2: 27.
 // Limits   2 x 2 or 3 x 3, square, undilated; contiguous channels; no indices, no weights; fewer
-//          than 2^31 threads. A load is one element.
+//          than 2^31 threads. Loads of one element each.
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool/shared/small_window.hpp"
@@ -19,7 +19,7 @@ namespace {
 using namespace pool_cuda;
 
 constexpr int threads = 256;
-constexpr int group = 4;  // outputs of a thread
+constexpr int group = 4;  // outputs per thread
 
 template <Pooling kind, int Taps, int Stride, class T>
 __global__ void __launch_bounds__(threads)

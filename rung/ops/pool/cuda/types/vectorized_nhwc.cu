@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool / vectorized NHWC
 //
-// Idea     where channels are contiguous, a thread takes 16 bytes of them: all have the same taps,
-//          so that one set of indices and one wide load serve 4 f32, or 8 f16, of them.
-// Changes  against every_call: a quarter (an eighth) of the loads and of the address arithmetic.
-// Cost     kh kw loads of 16 bytes per 16 bytes of output; x from memory once, if windows that
-//          overlap are done while their rows are in the L2 cache.
-// Limits   contiguous channels in a multiple of 16 bytes; no indices; of the activations relu;
-//          fewer than 2^31 threads.
+// Idea     If channels are contiguous, a thread computes 16 bytes of them: they have the same taps,
+//          so that one index computation and one wide load serve 4 f32, or 8 f16, elements.
+// Changes  Against every_call: a quarter (an eighth) of the loads and of the address arithmetic.
+// Cost     kh kw loads of 16 bytes per 16 bytes of output; x from memory once, if overlapping
+//          windows are computed while their rows are in the L2 cache.
+// Limits   Contiguous channels in a multiple of 16 bytes; no indices; no activation but relu; fewer
+//          than 2^31 threads.
 #include "rung/ops/pool/cuda/detail/narrow.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 

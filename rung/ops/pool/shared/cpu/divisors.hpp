@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divisors of a row of windows, for pool and its gradient: the number of taps of an average, the
-// sum of their weights of a weighted one.
+// Divisors of a row of windows, for pool and pool_backward: the number of taps of an average, or
+// the sum of the taps' weights.
 //
-// Cost     computed only where the block of windows, or its rows of taps, differs from the one
-//          before; windows with all columns of taps share one divisor.
+// Cost     recomputed only if the block of windows, or its rows of taps, differs from the previous
+//          one; windows with all columns of taps share one divisor.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class PoolDivisors {
  public:
   using S = Accumulator<T>;
 
-  /// `memory` has an element for each window of a block; the caller owns it. `inverts`: those of an
+  /// Borrows `memory`, one element per window of a block. With `inverts`, the divisors of an
   /// average are reciprocals.
   template <class Args>
   PoolDivisors(const Args& args, S* memory, bool inverts)
@@ -34,7 +34,7 @@ class PoolDivisors {
         inverts_(inverts),
         of_window_(memory) {}
 
-  /// Returns those of windows [first, first + count) of row `oh`.
+  /// Returns the divisors of windows [first, first + count) of row `oh`.
   const S* of_block(std::int64_t oh, std::int64_t first, std::int64_t count) {
     const PoolTaps rows = counted(rows_, oh);
     const bool has_same_rows = rows.begin == last_rows_.begin && rows.end == last_rows_.end;
