@@ -9,11 +9,10 @@
 //
 // Shapes   dx and x: N x C x H x W; dy, y and indices: N x C x OH x OW, as in pool; channels_last:
 //          N x H x W x C and N x OH x OW x C. weights: kh x kw.
-// Options  windows, count_padding and weights as they were given to pool. max takes the indices
-//          that pool wrote, l2 its x and y; the other kinds neither. An index that is not in its
-//          window counts for nothing. Bias and activation: dy is the gradient of what comes before
-//          them.
-// Strides  any, zero (broadcast) in what is read too; dx must not overlap itself.
+// Options  windows, count_padding and weights as given to pool. max takes the indices that pool
+//          wrote, l2 its x and y; the other kinds take neither. An index that is not in its window
+//          is ignored. dy is the gradient before bias and activation.
+// Strides  any, including zero (broadcast) for tensors that are read; dx must not overlap itself.
 // Types    dy, dx, x, y, weights: one of f32, f64, f16, bf16. Arithmetic is f32, f64 for f64.
 //          indices: i64 or i32.
 // Aliasing dx overlaps nothing else. Overlap is decided by address ranges, from the lowest to the
@@ -48,12 +47,12 @@ struct PoolBackwardOptions {
   PerAxis padding = 0;          // at both ends of each axis
   PerAxis dilation = 1;         // distance between taps; 1: neighbors
   bool ceil_mode = false;       // as given to pool
-  bool count_padding = true;    // as given to pool; of average and weighted
+  bool count_padding = true;    // as given to pool; for average and weighted
   bool channels_last = false;   // N x H x W x C
-  ConstTensorRef indices = {};  // of max
-  ConstTensorRef x = {};        // of l2
-  ConstTensorRef y = {};        // of l2
-  ConstTensorRef weights = {};  // of weighted
+  ConstTensorRef indices = {};  // for max
+  ConstTensorRef x = {};        // for l2
+  ConstTensorRef y = {};        // for l2
+  ConstTensorRef weights = {};  // for weighted
   bool operator==(const PoolBackwardOptions&) const = default;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / naive
 //
-// Idea     Scatter: dx is zeroed, then each output adds its dy to the element that was its maximum,
-//          or a share of it to each of its taps.
+// Idea     Scatter: dx is set to zero, then each output adds its dy to the element that was its
+//          maximum, or its contribution to each of its taps.
 // Changes  Baseline.
-// Cost     dx is stored, then loaded and stored once per tap (maxima: once per output).
-// Limits   f32, maximum and average; one thread: two windows may add to the same element.
+// Cost     dx is stored, then loaded and stored once per tap (max: once per output).
+// Limits   f32, maximum and average; one thread, since two windows may add to the same element.
 #include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 namespace rung {
@@ -66,7 +66,7 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return args.dx.dtype == DType::f32 ? supported : unsupported("f32 only");
 }
 
-/// Elements of dx are set to zero, then windows or their taps added.
+/// Returns the facts of a call: elements of dx set to zero, then windows or their taps added.
 Work work(const PoolBackward::Args& args, const Context&) {
   const std::int64_t taps = args.kind() == Pooling::max ? 1 : args.taps();
   return {

@@ -2,13 +2,13 @@
 // pool_backward / gather rows
 //
 // Idea     Gather: for each row of dx, the contributions of all windows over it are accumulated in
-//          a line in L1, in the arithmetic type. The row is then written once.
-// Changes  Against naive: dx is neither zeroed nor loaded, and no row depends on another. An
-//          average's quotients are summed over the rows of windows first, then spread along the
-//          columns. With contiguous channels, vectors are of these.
-// Cost     dy is loaded kh / sh times, from the caches after the first. Slower than naive for
-//          maxima of f32: a branch per window, where naive stores at once.
-// Limits   Every valid call; one thread.
+//          a line in L1, in the arithmetic type, and the row is stored once.
+// Changes  Against naive: dx is neither zeroed nor loaded, and rows are independent. An average's
+//          quotients are first summed over the rows of windows, then added to their columns.
+//          Contiguous channels are vectorized.
+// Cost     dy is loaded kh / sh times, all but the first from the caches. Slower than naive for
+//          maxima of f32: a branch per window, where naive adds unconditionally.
+// Limits   None; one thread.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -37,8 +37,8 @@ class GatheredRows {
         sums_(x_ + lines.x),
         divisors_(args, other_ + lines.windows, false) {}
 
-  /// Rows [h, h + rows) of dx of one channel, from the windows whose maximum is within them: each
-  /// window is visited once, not once per row that it spans.
+  /// Computes rows [h, h + rows) of dx of one channel from the windows whose maximum is within
+  /// them: each window is visited once, not once per row that it spans.
   template <class Index>
   HWY_ATTR void maxima_rows(std::int64_t n, std::int64_t c, std::int64_t h, std::int64_t rows) {
     const PoolAxis& axis = args_.rows;
@@ -55,9 +55,9 @@ class GatheredRows {
           const std::int64_t ow = first + k;
           const std::int64_t place = static_cast<std::int64_t>(indices[ow * step]) - h * width;
           if (place < 0 || place >= rows * width) continue;
-          const auto narrow = static_cast<std::uint32_t>(place);  // images: below 2^31 elements
+          const auto narrow = static_cast<std::uint32_t>(place);  // of < 2^31 elements
           const std::int64_t row = narrow / static_cast<std::uint32_t>(width);
-          // An index outside of its own window counts for nothing.
+          // An index outside its own window is ignored.
           if (axis.tap_at(oh, h + row) < 0 || columns_.tap_at(ow, place - row * width) < 0) {
             continue;
           }
@@ -68,7 +68,7 @@ class GatheredRows {
     for (std::int64_t row = 0; row < rows; ++row) store_row(sums_ + row * width, n, c, h + row);
   }
 
-  /// A row of dx of one channel: from averages, norms or weighted sums.
+  /// Computes a row of dx of one channel, from averages, norms or weighted sums.
   HWY_ATTR void image_row(std::int64_t n, std::int64_t c, std::int64_t h) {
     const PoolBackwardOptions& options = args_.options;
     std::fill(sums_, sums_ + columns_.in, S{0});
@@ -94,7 +94,7 @@ class GatheredRows {
           add_products(dy_, i, windows);
           continue;
         }
-        // The quotients of all rows of windows go to the same columns: their sum is spread once.
+        // The quotients of all rows of windows have the same columns: their sum is added once.
         add_quotients(divisors, windows.count, has_quotients);
         has_quotients = true;
       }
@@ -103,7 +103,7 @@ class GatheredRows {
     store_row(sums_, n, c, h);
   }
 
-  /// A row of dx of channels [channel, channel + count), with every loop along these.
+  /// Computes a row of dx for channels [channel, channel + count); all inner loops run along channels.
   HWY_ATTR void channels_row(std::int64_t n, std::int64_t h, std::int64_t channel,
                              std::int64_t count) {
     const PoolBackwardOptions& options = args_.options;
@@ -164,12 +164,12 @@ class GatheredRows {
   }
 
  private:
-  /// Windows [first, first + count) of a row of windows.
+  /// Range [first, first + count) of windows in a row of windows.
   struct Windows {
     std::int64_t first, count;
   };
 
-  /// Address of element (n, c, row, 0) of a tensor.
+  /// Returns the address of element (n, c, row, 0) of a tensor.
   template <class U>
   static const U* at(const ConstTensorRef& tensor, std::int64_t n, std::int64_t c,
                      std::int64_t row) {
@@ -193,7 +193,8 @@ class GatheredRows {
         static_cast<const T*>(weights.data)[i * weights.strides[0] + j * weights.strides[1]]);
   }
 
-  /// Divides dy by the windows' divisors, and adds the quotients to those of other rows, if any.
+  /// Divides dy by the windows' divisors, and adds the quotients to those of previous rows if
+  /// `any`.
   HWY_ATTR void add_quotients(const S* HWY_RESTRICT divisors, std::int64_t count, bool any) {
     for (std::int64_t k = 0; k < count; ++k) {
       const S quotient = dy_[k] / divisors[k];
@@ -201,8 +202,8 @@ class GatheredRows {
     }
   }
 
-  /// Adds a number per window to each of its columns, times the weights of row `weights_row` unless
-  /// that is negative. Tap by tap, so that neighboring lanes are neighboring windows.
+  /// Adds a value per window to each of its columns, times the weights of row `weights_row` unless
+  /// that is negative. The outer loop runs over taps: adjacent lanes have adjacent windows.
   HWY_ATTR void add_products(const S* HWY_RESTRICT of_window, std::int64_t weights_row,
                              Windows windows) {
     for (std::int64_t j = 0; j < columns_.kernel; ++j) {
@@ -225,7 +226,7 @@ class GatheredRows {
     }
   }
 
-  /// Adds the windows' norms: dy x / y.
+  /// Adds the gradients of the windows' norms: dy x / y; 0 if y is 0.
   HWY_ATTR void add_norms(Windows windows) {
     for (std::int64_t k = 0; k < windows.count; ++k) {
       if (other_[k] == 0) continue;
@@ -238,7 +239,7 @@ class GatheredRows {
     }
   }
 
-  /// Adds dy of the channels whose index is `wanted`; `first`: where their indices begin.
+  /// Adds dy of the channels whose index is `wanted` to `sums`; their indices begin at `first`.
   HWY_ATTR void add_where(std::int64_t first, std::int64_t wanted, std::int64_t count,
                           S* HWY_RESTRICT sums) {
     const ConstTensorRef& indices = args_.options.indices;
@@ -257,7 +258,7 @@ class GatheredRows {
   S* dy_;
   S* other_;  // quotients, or y
   S* x_;
-  S* sums_;  // of a row of dx, or of several
+  S* sums_;  // of one or several rows of dx
   PoolDivisors<T> divisors_;
 };
 
@@ -308,7 +309,7 @@ int threads_of(const PoolBackward::Args& args, const Context& context) {
   return static_cast<int>(std::min<std::int64_t>(context.threads(), GatherLines(args).units));
 }
 
-/// Counts rows of windows that are read for each group of rows of dx, and taps that are added.
+/// Returns the facts of a call: rows of windows read per group of rows of dx, and taps added.
 Work facts(const PoolBackward::Args& args, int threads) {
   const GatherLines lines(args);
   const auto stride = static_cast<double>(args.rows.stride),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / threads
 //
-// Idea     A team divides the rows of dx into equal shares: no row depends on another, and each is
-//          summed in one order, so that the bits do not depend on the number of threads.
+// Idea     A team divides the rows of dx into equal shares. Rows are independent and each is summed
+//          in a fixed order, so the bits do not depend on the number of threads.
 // Changes  Against gather_rows: every core.
 // Cost     As gather_rows.
-// Limits   Every valid call.
+// Limits   None.
 #include "rung/cpu/team.hpp"
 #include "rung/ops/pool_backward/cpu/detail/gather.hpp"
 

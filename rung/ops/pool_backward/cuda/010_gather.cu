@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / gather
 //
-// Idea     a thread per element of dx, which looks at the windows over its place and adds up what
-//          each of them gives.
-// Changes  baseline. A scatter from dy, as on a CPU, would need
-//          atomic additions, and with that give other bits from run to run.
-// Cost     (kh / sh) (kw / sw) loads of dy per element, and as many of indices for max; most come
-//          from the L1 cache.
-// Limits   every valid call.
+// Idea     One thread per element of dx loops over the windows that contain it and sums their
+//          contributions.
+// Changes  baseline. A scatter from dy, as on a CPU, would need atomic additions, whose order
+//          changes the bits from run to run.
+// Cost     (kh / sh) (kw / sw) loads of dy per element, and as many of indices for max; most of
+//          them hit the L1 cache.
+// Limits   None.
 #include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / narrow indices
 //
-// Idea     gather, all of whose numbers are of 32 bits: the place of an element comes of three
-//          multiplications in place of three divisions of 64 bits, the windows over it of two more.
-// Changes  against gather, which spends 700 to 1000 instructions on an element.
-// Cost     as gather's: (kh / sh) (kw / sw) loads of dy per element, and of what else a kind needs.
-// Limits   fewer than 2^31 elements; images of up to 2^29 along an axis.
+// Idea     gather with all indices in 32 bits: an element's position takes three multiplications
+//          instead of three divisions of 64 bits, and the range of windows over it two more.
+// Changes  Against gather, which spends 700 to 1000 instructions on an element.
+// Cost     As gather: (kh / sh) (kw / sw) loads of dy per element, and of a kind's other operands.
+// Limits   Fewer than 2^31 elements; images of up to 2^29 along an axis.
 // Source   H. Warren, Hacker's Delight, section 10-9.
 #include "rung/device/divisor.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
@@ -19,13 +19,13 @@ using namespace pool_backward_cuda;
 
 constexpr int threads = 256;
 
-/// Places of dx, and the windows over them.
+/// Constants for decoding a position in dx, and the windows over it.
 struct Places {
   NarrowAxis rows, columns;
   Divisor height, width, channels;    // of dx
   Divisor row_stride, column_stride;  // of windows
   int windows_down, windows_across;
-  int taps;  // of every window; 0: not of all the same
+  int taps;  // counted by every window; 0: not constant
 };
 
 __device__ __forceinline__ NarrowTaps narrow_windows_over(const NarrowAxis& axis,
@@ -36,7 +36,7 @@ __device__ __forceinline__ NarrowTaps narrow_windows_over(const NarrowAxis& axis
   return {behind < 0 ? 0 : static_cast<int>(stride.quotient(static_cast<unsigned>(behind))) + 1,
           smaller(count, static_cast<int>(stride.quotient(static_cast<unsigned>(place))) + 1)};
 }
-/// The tap of window `o` that is at place `at`, which it spans, or -1.
+/// Returns the tap of window `o` at position `at`, which the window spans; -1 if there is none.
 __device__ __forceinline__ int tap_at(const NarrowAxis& axis, int o, int at) {
   const int places = at - axis.start(o);
   if (axis.dilation == 1) return places;
@@ -54,7 +54,8 @@ __device__ __forceinline__ Accumulator<T> taps_of(const Gradients<T>& p, const P
   return static_cast<Accumulator<T>>(taps);
 }
 
-/// `apart`: windows do not overlap, so that at most one is over an element.
+/// Computes one element of dx per thread. `apart`: windows do not overlap, so that at most one
+/// contains an element.
 template <Pooling kind, bool apart, class T, class Index>
 __global__ void __launch_bounds__(threads)
     pool_backward_narrow_indices(Gradients<T> p, View<const Index, 4> indices, Places g,
@@ -68,7 +69,7 @@ __global__ void __launch_bounds__(threads)
   const int h = g.height.take(rest);
   if (!p.channels_innermost) c = g.channels.take(rest);
   const std::int64_t n = rest;
-  [[maybe_unused]] const int place = h * g.columns.in + w;  // a maximum's index
+  [[maybe_unused]] const int place = h * g.columns.in + w;  // compared to a maximum's index
 
   if constexpr (apart) {
     const auto down = static_cast<unsigned>(h + g.rows.padding);
@@ -120,7 +121,7 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return supports_narrow(args.rows, args.columns, args.dx.size());
 }
 
-/// Returns whether windows do not overlap.
+/// Returns whether windows do not overlap, for max and average.
 bool are_apart(const PoolBackward::Args& args) {
   const auto along = [](const PoolAxis& axis) {
     return axis.stride >= axis.kernel && axis.dilation == 1;
@@ -129,7 +130,7 @@ bool are_apart(const PoolBackward::Args& args) {
   return kind && along(args.rows) && along(args.columns);
 }
 
-/// The taps that an average counts in every window, or 0.
+/// Returns the number of taps that an average counts if it is the same in every window; else 0.
 int taps_everywhere(const PoolBackward::Args& args) {
   const auto whole = [&](const PoolAxis& axis) {
     return axis.has_all_taps(0, args.options.count_padding) &&

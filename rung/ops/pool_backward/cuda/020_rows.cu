@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / rows
 //
-// Idea     a warp takes one row of dx after another, and a lane one column of them: the windows
-//          over that column are found once for all rows. dy is loaded only where the maximum of a
-//          window is here.
-// Changes  against gather: no division for an element; places in a plane are 32-bit numbers.
+// Idea     A warp loops over rows of dx, and a lane has one column: the windows over the column are
+//          computed once for all rows. dy is loaded only if the window's maximum is at the element.
+// Changes  Against gather: no division per element; 32-bit positions in a plane.
 // Cost     (kh / sh) (kw / sw) loads of indices, or of dy, per element, most of them from the L1
 //          cache.
-// Limits   maximum, average and l2, without dilation; rows of all tensors contiguous.
+// Limits   Maximum, average and l2, without dilation; rows of all tensors contiguous.
 #include <cstdint>
 
 #include "rung/ops/pool/shared/facts.hpp"
@@ -30,7 +29,7 @@ __global__ void __launch_bounds__(lanes* warps)
   const int width = static_cast<int>(p.columns.in);
   if (w >= width) return;
   const Windows across = windows_over(p.columns, w);
-  // The first row's place; from there on rows are counted.
+  // Position of the first row; the following rows increment it.
   const std::int64_t first = (std::int64_t{blockIdx.x} * warps + threadIdx.y) * warp_rows;
   const std::int64_t last = smaller(first + warp_rows, rows);
   std::int64_t c = first / p.rows.in;
@@ -82,7 +81,7 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   const bool rows = contiguous(args.dy) && contiguous(args.dx) && contiguous(options.indices) &&
                     contiguous(options.x) && contiguous(options.y);
   if (!rows) return unsupported("rows must be contiguous");
-  constexpr std::int64_t max_extent = std::int64_t{1} << 20;  // 65535 blocks of lanes are more
+  constexpr std::int64_t max_extent = std::int64_t{1} << 20;  // 2^15 blocks of lanes
   for (const PoolAxis* axis : {&args.rows, &args.columns}) {
     if (axis->in > max_extent || axis->stride > max_extent) {
       return unsupported("images and strides of up to 2^20");
@@ -93,7 +92,7 @@ Support supports(const PoolBackward::Args& args, const Context&) {
   return fits ? supported : unsupported("more rows than a grid has blocks for");
 }
 
-/// Lanes beyond a row's end idle.
+/// Returns the facts of a call. Lanes beyond a row's end idle.
 Work work(const PoolBackward::Args& args, const Context&) {
   const std::int64_t rows = args.images() * args.channels() * args.rows.in;
   return pool_facts(ceil_div(rows, std::int64_t{warps * warp_rows}) *

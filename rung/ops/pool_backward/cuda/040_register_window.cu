@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / register window
 //
-// Idea     the usual windows - 2 x 2, 3 x 3, a stride of 1 or 2 - as template arguments: a thread
-//          loads dy, and the indices, of all windows over four elements of dx, one below the other,
-//          before it needs the first.
-// Changes  against rows: no loop whose length is found at run time, so that every load is in flight
-//          at once; a window over several of the four elements is loaded once. An average is
-//          divided once per window.
-// Cost     of 3 x 3 with a stride of 2, 6 windows for 4 elements; of 2 x 2, 2 windows.
-// Limits   these windows, square, undilated; maximum and average; rows of all tensors contiguous;
+// Idea     The most frequent windows (2 x 2, 3 x 3, a stride of 1 or 2) as template arguments: a
+//          thread loads dy, and the indices, of all windows over four vertically adjacent elements
+//          of dx before it uses the first.
+// Changes  Against rows: no loop of run-time length, so that all loads are in flight at once; a
+//          window over several of the four elements is loaded once. An average is divided once per
+//          window.
+// Cost     3 x 3 with a stride of 2: 6 windows per 4 elements; 2 x 2: 2 windows.
+// Limits   These windows, square, undilated; maximum and average; rows of all tensors contiguous;
 //          fewer than 2^31 threads.
 #include <cstdint>
 
@@ -23,14 +23,15 @@ namespace {
 using namespace pool_backward_cuda;
 
 constexpr int threads = 256;
-constexpr int group = 4;  // elements of dx of a thread
+constexpr int group = 4;  // elements of dx per thread
 
 template <Pooling kind, int Taps, int Stride, class T, class Index>
 __global__ void __launch_bounds__(threads)
     pool_backward_register_window(Gradients<T> p, View<const Index, 4> indices, NarrowAxis rows,
                                   NarrowAxis columns, std::uint32_t count, std::uint32_t groups) {
   using Sum = Accumulator<T>;
-  // Windows over one element, but for those over the one with the most; over all of the group.
+  // Windows before the last one over an element, at most; windows across; windows down over the
+  // group.
   constexpr int before = (Taps - 1) / Stride;
   constexpr int across = before + 1;
   constexpr int down = before + 1 + (group - 1) / Stride;
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(threads)
   const std::uint32_t n = rest / channels;
   const std::uint32_t c = rest - n * channels;
 
-  // Places in the padded image; the first of the group's is the first tap of a window.
+  // Positions in the padded image; the group's first row is the first row of a window.
   const auto padding = static_cast<int>(p.rows.padding);
   const int first_row = padding / Stride * Stride + g * group;
   const int column = w + static_cast<int>(p.columns.padding);

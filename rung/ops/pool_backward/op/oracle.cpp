@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool_backward: what it must cost, what it must give, and how far a rung may be off.
+// pool_backward: its minimum cost, reference results, and error bounds.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace rung {
 namespace {
 
-/// Double is not enough to judge double.
+/// Type of the reference: double is not precise enough to check double.
 using Real = long double;
 using Args = PoolBackward::Args;
 
@@ -26,7 +26,7 @@ Real load(const ConstTensorRef& tensor, std::int64_t a, std::int64_t b, std::int
 
 struct Divisor {
   Real sum = 0;
-  Real terms = 0;  // of absolute values
+  Real terms = 0;  // sum of the terms' absolute values
 };
 
 /// Returns the divisor of window (oh, ow), by its definition.
@@ -77,7 +77,7 @@ Gradient gradient_at(const Args& args, std::int64_t n, std::int64_t c, std::int6
           if (y == 0) break;
           const Real quotient = load(args.options.x, n, c, h, w) / y;
           term = dy * quotient;
-          // A quotient below the smallest normal number has fewer digits.
+          // A quotient below the smallest normal number has fewer significant bits.
           const Real smallest = args.dx.dtype == DType::f64 ? 0x1p-1022L : 0x1p-126L;
           if (std::abs(quotient) < smallest) gradient.magnitude += std::abs(dy) * smallest;
           break;
@@ -98,7 +98,7 @@ Gradient gradient_at(const Args& args, std::int64_t n, std::int64_t c, std::int6
   return gradient;
 }
 
-/// Windows over a place, at most.
+/// Returns the maximum number of windows over a position.
 double windows(const PoolAxis& axis) {
   const std::int64_t span = (axis.kernel - 1) * axis.dilation + 1;
   return static_cast<double>(smaller(axis.out, smaller(axis.kernel, ceil_div(span, axis.stride))));
@@ -122,7 +122,7 @@ Cost PoolBackward::cost(const Args& args) {
 
 void PoolBackward::reference(const Args& args, Oracle& oracle) {
   Oracle::Output& output = oracle.outputs.at(0);
-  // Rows are those of dx as the caller has it.
+  // Extents of dx in the caller's order of axes.
   const bool last = args.options.channels_last;
   const Extents shape =
       last ? Extents{args.images(), args.rows.in, args.columns.in, args.channels()} : args.dx.shape;
@@ -157,7 +157,7 @@ Tolerance PoolBackward::tolerance(const Args& args, const RungInfo&, Values valu
                                       : args.kind() == Pooling::weighted ? taps + 4
                                                                          : 4)) *
                                     unit;
-  // Results, and terms, under the smallest normal number.
+  // Results, and terms, below the smallest normal number.
   const double smallest = args.dx.dtype == DType::f16    ? 0x1p-24
                           : args.dx.dtype == DType::bf16 ? 0x1p-133
                           : wide                         ? 0x1p-1074

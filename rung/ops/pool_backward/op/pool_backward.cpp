@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool_backward: the operator's object, its rung list, and what every call goes through.
+// pool_backward: the operator's object, its list of rungs, and the dispatch of every call.
 #include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 #include <string>
@@ -18,7 +18,7 @@ const Operator<PoolBackward> self;
 
 constexpr std::string_view op = PoolBackward::name;
 
-/// Given where the kind takes it, and only there.
+/// Requires that a tensor is given if and only if the kind takes it.
 void require_given(const ConstTensorRef& tensor, std::string_view name, bool taken,
                    std::string_view kind) {
   if (is_given(tensor) == taken) return;

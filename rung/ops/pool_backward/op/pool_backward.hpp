@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of pool_backward() see of a call, and what the workbench knows of it.
-// The contract: pool_backward.hpp.
+// Arguments that the rungs of pool_backward() get, and the workbench's view of the operator. The
+// contract: pool_backward.hpp.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct RUNG_API PoolBackward {
     bool operator==(const Call&) const = default;
   };
 
-  /// All tensors but weights have their axes in the order N, C, H, W, whichever it was.
+  /// All tensors but weights have their axes in the order N, C, H, W, whatever the caller's order.
   struct Args : Call {
     PoolAxis rows;     // along H
     PoolAxis columns;  // along W

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// pool_backward: the problems it is checked and timed on, how they are made, and its command line.
+// pool_backward: the problems that check and bench use, their tensors, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -23,7 +23,7 @@ ValueMaker weight_values(Values values) {
   return [](std::int64_t, double uniform) { return 0.25 + uniform; };
 }
 
-/// Positions within the windows, of any of their taps.
+/// Returns a maker of indices: positions within the windows, of any of their taps.
 ValueMaker positions(const PoolAxis& rows, const PoolAxis& columns, std::int64_t channels,
                      bool last) {
   return [=](std::int64_t index, double uniform) {
@@ -40,13 +40,13 @@ ValueMaker positions(const PoolAxis& rows, const PoolAxis& columns, std::int64_t
   };
 }
 
-/// Returns values of the size that norms of normal values have, some of them 0.
+/// Returns values of the magnitude of norms of normal values, some of them 0.
 double norm_values(std::int64_t, double uniform) {
   return uniform < 0.1 ? 0 : 0.5 + std::floor(uniform * 8);
 }
 
-// Patterns as pool's survey has them: images of every size, channels first and last, in the windows
-// of networks.
+// Patterns of pool's survey: images of all sizes, channels first and last, with windows of
+// networks.
 constexpr std::string_view survey_patterns[] = {
     ("(f32*3|bf16|f16|f64) 1..64x1..512x1..256x1..256,(k=2|k=3,s=2,p=1|k=3,s=1,p=1)"
      "(*2|,ceil|,average*2|,average,valid)"),

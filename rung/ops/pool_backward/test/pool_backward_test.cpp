@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of pool_backward that `rung check` does not state: it is the derivative of pool, in
-// every rung and layout; where gradients go, and errors.
+// Properties of pool_backward that `rung check` does not cover: it is the derivative of pool, in
+// every rung and layout; the positions of gradients; errors.
 #include "rung/ops/pool_backward/op/pool_backward.hpp"
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ namespace {
 
 using namespace test;
 
-/// Numbers a tenth apart in random order, none of them near 0: a small step changes no maximum, and
-/// no norm is small.
+/// Returns values a tenth apart in random order, none of them near 0: a small step changes no
+/// maximum, and no norm is small.
 std::vector<float> distinct_values(std::int64_t count, unsigned seed) {
   std::vector<float> values(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -31,7 +31,7 @@ std::vector<float> distinct_values(std::int64_t count, unsigned seed) {
   return values;
 }
 
-/// 3 x 3, stride 2, padding 1, a partial window at the end: everything at once.
+/// Returns options that combine features: 3 x 3, stride 2, padding 1, a partial window at the end.
 PoolOptions windows(Pooling kind) {
   return {.kind = kind,
           .kernel = 3,
@@ -73,7 +73,7 @@ class PoolBackwardOn : public OnBackend {
     return options;
   }
 
-  /// sum of dy times pool(x), in double.
+  /// Returns the sum of dy times pool(x), in double.
   double loss(const PoolOptions& options) {
     std::vector<float> made(static_cast<std::size_t>(results));
     Context host = Context::cpu(1);
@@ -114,7 +114,7 @@ TEST_P(PoolBackwardOn, IsTheDerivative) {
       std::fill(dx.begin(), dx.end(), -77.0F);
       pool_backward(context, from, to, backward, {name});
       for (std::size_t i = 0; i < dx.size(); ++i) {
-        // The norm is curved: its quotient is off by step^2 times a third derivative.
+        // The norm is nonlinear: the finite difference is off by step^2 times a third derivative.
         ASSERT_NEAR(dx[i], wanted[i], kind == Pooling::l2 ? 1e-2 : 1e-3)
             << name << " kind " << static_cast<int>(kind) << ' ' << i;
       }
@@ -123,7 +123,7 @@ TEST_P(PoolBackwardOn, IsTheDerivative) {
 }
 
 TEST_P(PoolBackwardOn, EachGradientGoesToItsMaximum) {
-  // Windows that do not overlap: dx holds dy where the maxima are, and nothing else.
+  // Windows that do not overlap: dx has dy at the maxima, and zeros elsewhere.
   std::vector<float> image_values(64);
   for (std::size_t i = 0; i < 64; ++i) image_values[i] = static_cast<float>(i * 29 % 64);
   std::vector<float> tops(16);
@@ -166,7 +166,7 @@ TEST_P(PoolBackwardOn, AnIndexOutsideOfItsWindowCountsForNothing) {
       EXPECT_EQ(dx[i], i == 3 || i == 12 ? 1.0F : 0.0F) << name << ' ' << i;
     }
   }
-  places = {15, 0, 5, 8};  // each in another's window
+  places = {15, 0, 5, 8};  // each in another window
   pool_backward(context, from, to, options);
   EXPECT_EQ(dx[15] + dx[0] + dx[5], 0.0F);
 }

@@ -13,15 +13,15 @@
 
 namespace rung::pool_backward_cpu {
 
-/// Windows, or channels, that are processed together: bounds the scratch memory that they need.
+/// Number of windows, or channels, processed together; bounds the scratch memory for them.
 inline constexpr std::int64_t block_size = 1 << 12;
 
-/// Lengths of a thread's lines, in elements of the arithmetic type: in total a constant and at most
-/// two rows of dx.
+/// Lengths of a thread's lines, in elements of the arithmetic type; their sum is at most a constant
+/// plus two rows of dx.
 struct GatherLines {
   std::int64_t units;         // rows of dx, of one channel or of all
   bool along_channels;        // contiguous in every tensor: a row of all channels at a time
-  std::int64_t rows_at_once;  // whose sums are in L1 together
+  std::int64_t rows_at_once;  // rows whose sums fit in L1 together
   std::int64_t windows;       // dy, quotients or y, and divisors
   std::int64_t x;
   std::int64_t sums;
@@ -58,10 +58,10 @@ struct GatherLines {
   }
 };
 
-/// 020: writes a range of units on the calling thread, with bytes() of scratch memory.
+/// Computes a range of units on the calling thread, with bytes() of scratch memory. Defined in 020.
 void gather_rows(const PoolBackward::Args& args, cpu::Range units, std::byte* scratch);
 
-/// 020: how many threads a call has work for, and its facts.
+/// Returns the number of threads that suit a call; facts(): its facts. Defined in 020.
 int threads_of(const PoolBackward::Args& args, const Context& context);
 Work facts(const PoolBackward::Args& args, int threads);
 

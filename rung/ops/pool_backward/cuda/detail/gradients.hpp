@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pool_backward's CUDA rungs share: a call with its types, and what a window's sum was divided
-// by.
+// Shared by pool_backward's CUDA rungs: kernel arguments, and the divisors of windows.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +14,11 @@ template <class T>
 struct Gradients {
   View<const T, 4> dy;
   View<T, 4> dx;
-  View<const std::int32_t, 4> indices_i32;  // of max: one of these has data
+  View<const std::int32_t, 4> indices_i32;  // for max: one of the two has data
   View<const std::int64_t, 4> indices_i64;
-  View<const T, 4> x;  // of l2
+  View<const T, 4> x;  // for l2
   View<const T, 4> y;
-  View<const T, 2> weights;  // of weighted
+  View<const T, 2> weights;  // for weighted
   PoolAxis rows;
   PoolAxis columns;
   bool count_padding;
@@ -43,7 +42,7 @@ __device__ __forceinline__ Accumulator<T> divisor_of(const Gradients<T>& p, std:
   return sum;
 }
 
-/// Windows over a place without dilation, as PoolAxis::windows_over() counts them, in 32 bits.
+/// Windows over a position without dilation: PoolAxis::windows_over() in 32 bits.
 struct Windows {
   int begin, end;
 };

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // pool_backward / vectorized NHWC
 //
-// Idea     where channels are contiguous, a thread takes 16 bytes of them: the same windows span
-//          all, so that one set of indices serves 4 f32, or 8 f16, of them.
-// Changes  against gather (rows is for the other layout): a quarter (an eighth) of the address
+// Idea     If channels are contiguous, a thread computes 16 bytes of them: they have the same
+//          windows, so that one index computation serves 4 f32, or 8 f16, elements.
+// Changes  Against gather (rows serves the other layout): a quarter (an eighth) of the address
 //          arithmetic, and wide loads and stores.
-// Cost     (kh / sh) (kw / sw) loads of 16 bytes of dy for as much of dx, and of its indices.
-// Limits   contiguous channels in a multiple of 16 bytes; maximum and average, without dilation.
+// Cost     (kh / sh) (kw / sw) loads of 16 bytes of dy per 16 bytes of dx, and loads of their
+//          indices.
+// Limits   Contiguous channels in a multiple of 16 bytes; maximum and average, without dilation.
 #include "rung/device/take_axis.hpp"
 #include "rung/ops/pool/shared/facts.hpp"
 #include "rung/ops/pool_backward/cuda/detail/gradients.hpp"
