@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // conv_backward_data: the gradient of conv with respect to its x.
 //
-//   dx[n, g C/G + c, i] = sum over the filters k of group g and taps t whose place is i of
+//   dx[n, g C/G + c, i] = sum over filters k of group g and taps t that read x[i], of
 //                         w[k, c, t] dy[n, k, o],   o s - p + t d = i
 //
 // Shapes   dx: N x C x H x W, the shape of conv's x; w: K x C/G x kh x kw; dy: N x K x OH x OW, the

@@ -33,7 +33,7 @@
 //                               the arithmetic: squares of f32 below 2^-63 may vanish. A sum v^2
 //                               that overflows gives infinity.
 //          plus 2 u |bias|, plus one rounding to y's type. Activations add a few units in the last
-//          place, as in gemm. W = 0 gives what dividing by it gives.
+//          place, as in gemm. W = 0 gives the result of dividing by zero.
 // Repeats  the same bits from run to run and for any number of threads.
 // Scratch  on a CPU at most 2 MiB per thread (f64: 3), and, in the arithmetic type, up to 2^17
 //          weights.
@@ -62,8 +62,7 @@ struct PoolOptions {
   PerAxis stride = 0;           // 0: as the kernel
   PerAxis padding = 0;          // at both ends of each axis
   PerAxis dilation = 1;         // distance between taps; 1: neighbors
-  bool ceil_mode = false;       // admits a partial last window that begins in the image or its
-                                // padding
+  bool ceil_mode = false;       // adds a last window that exceeds the padded image
   bool count_padding = true;    // of average and weighted
   bool channels_last = false;   // N x H x W x C
   ConstTensorRef weights = {};

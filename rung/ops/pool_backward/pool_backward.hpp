@@ -18,7 +18,7 @@
 // Aliasing dx overlaps nothing else. Overlap is decided by address ranges, from the lowest to the
 //          highest byte that a tensor touches, so that tensors whose elements interleave are
 //          refused.
-// Accuracy with u the unit roundoff of the arithmetic, n the number of windows over a place, W the
+// Accuracy with u the unit roundoff of the arithmetic, n the number of windows over an element, W
 //          sum of weights (for the average 1 each), of kh kw terms:
 //            max                |error| <= n u sum |dy|
 //            average, l2        |error| <= (n + 4) u sum |term|

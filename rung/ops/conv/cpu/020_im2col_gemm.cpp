@@ -7,7 +7,8 @@
 //          the matrix, which the compiler vectorizes.
 // Changes  Against naive: the inner loops have no bounds checks and no index arithmetic.
 // Cost     The matrix, kh kw times the size of x, is written to memory and read again; each
-//          multiply-add loads one element of the matrix, and loads and stores one of y, in L1 or L2.
+//          multiply-add loads one element of the matrix, and loads and stores one of y, in L1 or
+//          L2.
 // Limits   f32, channels first with contiguous rows of y; one thread.
 // Source   K. Chellapilla, S. Puri & P. Simard, High performance convolutional neural networks for
 //          document processing, 2006.

@@ -72,8 +72,9 @@ class PixelColumns {
         in_place_(std::is_same_v<T, In> && weights_contiguous(g)),
         chunk_(even_chunk(g.terms(), max_chunk<T>)),
         panels_(ceil_div(g.pixels(), std::int64_t{columns})) {
-    // All filters of a group share a gathered panel, unless there are fewer panels than threads.
-    constexpr std::int64_t max_filters = 512;  // maximum whose sums stay in L2 beside the panel
+    // All filters of a group share a gathered panel, unless there are fewer than two panels per
+    // thread.
+    constexpr std::int64_t max_filters = 512;  // whose sums stay in L2 beside the panel
     std::int64_t blocks = ceil_div(g.m, max_filters);
     const std::int64_t wanted = ceil_div(std::int64_t{threads} * 2, panels_ * g.groups);
     blocks = std::max(blocks, std::min(wanted, ceil_div(g.m, std::int64_t{tile_rows})));

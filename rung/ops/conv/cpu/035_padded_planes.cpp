@@ -61,7 +61,7 @@ class PaddedPlanes {
         tiles_(ceil_div(g.m, std::int64_t{tile_rows})),
         planes_(g.q * g.axis[0].kernel),
         taps_(static_cast<int>(g.axis[1].kernel * g.axis[2].kernel)) {
-    // All filters share a band's planes, unless there are fewer bands than threads.
+    // All filters share a band's planes, unless there are fewer than two bands per thread.
     constexpr std::int64_t one = 1, max_block = 510;  // filters whose sums of a panel stay in L2
     const std::int64_t bands = std::max(one, g.groups * bands_.per_group());
     const std::int64_t wanted = threads > 1 ? ceil_div(std::int64_t{threads} * 2, bands) : 1;
@@ -134,7 +134,7 @@ class PaddedPlanes {
   /// Computes a band's pixels, numbered as in its planes, for a block of filters.
   [[nodiscard]] std::int64_t copied() const { return planes_ * (in_place_ ? tail_ : shape_.plane); }
 
-  /// A band's pixels, as they follow each other in its planes, of a block of filters.
+  /// Computes a band's pixels, numbered as in its planes, for a block of filters.
   void make(const Band& band, std::int64_t first, const T* packed, T* planes,
             const std::int32_t* offsets, T* sums) const {
     const std::int64_t filters = std::min(block_, g_.m - first);
@@ -181,7 +181,7 @@ class PaddedPlanes {
     return at;
   }
 
-  /// Stores those of `count` positions from `at` on that are pixels.
+  /// Stores the sums at positions [at, at + count) that are pixels.
   void write(const Band& band, std::int64_t at, int count, std::int64_t first, std::int64_t filters,
              T* sums) const {
     Run runs[columns];

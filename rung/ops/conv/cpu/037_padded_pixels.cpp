@@ -88,7 +88,7 @@ HWY_NOINLINE void sum_pixels(const T* const* pixel, std::int64_t apart, const Ti
   }
 }
 
-/// Returns the number of pixels of a tile of so many vectors: the most that leave registers for
+/// Returns the number of pixels of a tile of `vectors` vectors: the most that leave registers for
 /// weights. With 32 registers, tiles of one vector take twice as many.
 constexpr int rows_of(int vectors) { return vectors == tile_vectors ? 6 : 8; }
 

@@ -63,7 +63,7 @@ HWY_NOINLINE void sum_terms(const T* const* term, const PixelBlock<T>& block, T*
   tile.store(c, Vectors * lanes);
 }
 
-/// Returns the rows of the tallest tile of so many vectors that fits in registers.
+/// Returns the rows of the tallest tile of `vectors` vectors that fits in registers.
 constexpr int max_rows(int vectors) { return vectors == tile_vectors ? 6 : 8; }
 
 template <class T, class In>
@@ -104,8 +104,7 @@ class PixelsByFilters {
 
  private:
   static constexpr int lanes = lanes_of<T>;
-  static constexpr std::int64_t block_pixels = 128;  // pixels per block, whose filters L1 holds
-                                                     // beside the terms
+  static constexpr std::int64_t block_pixels = 128;  // whose filters L1 holds beside the terms
 
   [[nodiscard]] std::int64_t group_sums() const { return g_.terms() * vectors_ * lanes; }
   /// Returns the elements of a panel of widened filters; 0 if dy is read in place.

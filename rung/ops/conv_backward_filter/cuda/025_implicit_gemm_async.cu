@@ -82,8 +82,7 @@ struct TilesInFlight {
   static constexpr TileShape shape = shapes[Shape];
   static constexpr int filter_pitch = shape.rows + 4;
   static constexpr int term_pitch = shape.columns + 4;
-  static constexpr int apart = shape.threads() / steps;  // distance of a thread's filters, and of
-                                                         // its terms
+  static constexpr int apart = shape.threads() / steps;  // of a thread's filters, and terms
   static constexpr int filters = shape.rows / apart;
   static constexpr int terms = shape.columns / apart;
   static_assert(filters * apart == shape.rows && terms * apart == shape.columns);

@@ -103,7 +103,7 @@ class GatheredRows {
     store_row(sums_, n, c, h);
   }
 
-  /// Computes a row of dx for channels [channel, channel + count); all inner loops run along channels.
+  /// Computes a row of dx for channels [channel, channel + count); inner loops run along channels.
   HWY_ATTR void channels_row(std::int64_t n, std::int64_t h, std::int64_t channel,
                              std::int64_t count) {
     const PoolBackwardOptions& options = args_.options;

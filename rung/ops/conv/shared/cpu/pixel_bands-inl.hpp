@@ -30,7 +30,7 @@ class PixelBands : public Bands {
   [[nodiscard]] std::int64_t length() const {
     return in_place_ ? 0 : g_.axis[0].kernel * place_[0];
   }
-  /// Return the elements from a pixel to the next one in its row, and to the one below.
+  /// Returns the elements from a pixel to the next one in its row; down(): to the one below.
   [[nodiscard]] std::int64_t across() const { return step_[2] * place_[2]; }
   [[nodiscard]] std::int64_t down() const { return step_[1] * place_[1]; }
   /// Returns whether the taps of a row, with all their channels, are contiguous.

@@ -38,8 +38,8 @@ View<const T, 4> image_of(const ConstTensorRef& x, std::int64_t channels, std::i
           {x.shape[0], x.shape[3], x.shape[4], channels},
           {x.strides[0], x.strides[3], x.strides[4], x.strides[1]}};
 }
-/// Returns the im2col window of so many pixels and channels. It ends at the last pixel's first tap,
-/// so that the paddings at its two ends may differ.
+/// Returns the im2col window of `pixels` pixels and `channels` channels. It ends at the last
+/// pixel's first tap, so that the paddings at its two ends may differ.
 inline Im2colWindow window_of(const ConvGeometry& g, int pixels, int channels) {
   Im2colWindow window{.channels = channels, .pixels = pixels};
   for (int axis = 0; axis < 2; ++axis) {

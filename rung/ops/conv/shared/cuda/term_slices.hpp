@@ -35,7 +35,7 @@ __device__ __forceinline__ void finish_slices(const Gathered& g, const Accumulat
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns the slices of a layer in so many tiles, whose blocks take `depth` terms per step: enough
+/// Returns the slices of a layer of `tiles` tiles, whose blocks take `depth` terms per step: enough
 /// for two blocks per SM of a large device, with at least four steps each.
 inline TermSlices slices_of(const Gathered& g, double tiles, int depth) {
   constexpr double enough_blocks = 264;

@@ -169,7 +169,7 @@ inline Work register_facts(const ConvBackwardFilter::Args& args, std::int64_t pa
           .steps = ceil_div(pixels_of(args), slices * threads) * (args.geometry.taps() + 6)};
 }
 
-/// Returns the kernel arguments for dw in so many tiles, with workspace for the slices' sums.
+/// Returns the kernel arguments for dw in `tiles` tiles, with workspace for the slices' sums.
 template <class T>
 FilterGradient<T> sliced(const ConvBackwardFilter::Args& args, Context& context, std::int64_t tiles,
                          std::int64_t blocks) {

@@ -2,8 +2,8 @@
 // pool / contiguous windows
 //
 // Idea     A window that is contiguous in memory (a whole plane of N x C x H x W, or part of a row)
-//          is a segment to reduce: taps are numbered without rows and columns. The lanes that
-//          reduce a window are the most, up to 32, that leave each some loads.
+//          is a segment to reduce: taps are numbered without rows and columns. Up to 32 lanes
+//          reduce a window, the most that leave each lane several loads.
 // Changes  Against warp_per_window: no division per tap, loads of up to 16 bytes, and no idle lanes
 //          for a window of 49 or 64 taps: a warp has several windows.
 // Cost     One load per pack of the window, with four in flight per lane, or eight of single
