@@ -66,7 +66,7 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f32 1x1x5x5,k=7,p=1",                                 // a filter larger than the image
       "f32 2x3x8x8,out=5,k=3,p=1",                           // few channels
       "f32 1x4x9x7,out=6,k=3,s=2,p=1,bias,relu",             //
-      "f32 2x17x7x11,out=19,k=3,p=1",                        // nothing is a multiple of anything
+      "f32 2x17x7x11,out=19,k=3,p=1",                        // no extent is a multiple of a tile
       "f32 2x17x7x11,out=35,k=3,p=1,nhwc",                   //
       "f32 1x3x65x65,out=70,k=1",                            // more pixels than a few tiles have
       "f32 1x30x5x5,out=20,k=3,p=1",                         // more terms than a table holds
@@ -74,29 +74,29 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f32 2x20x5x9,out=70,k=1,nhwc,bias,gelu",              //
       "f32 1x24x9x9,out=8,k=1,s=2",                          //
       "f32 1x2x13x17,out=3,k=3,d=2,p=2",                     // dilated
-      "f32 1x2x10x12,out=4,k=2x5,s=2x3,p=1x0,d=3x1",         // an axis unlike the other
+      "f32 1x2x10x12,out=4,k=2x5,s=2x3,p=1x0,d=3x1",         // axes with different windows
       "f32 1x3x9x9,out=4,k=2,s=4",                           // strides beyond the filter
       "f32 2x1x20x21,out=4,k=7",                             // one channel, 7 x 7
-      "f32 1x4x12x12,out=16,k=7,p=3,bias,tanh",              // four
+      "f32 1x4x12x12,out=16,k=7,p=3,bias,tanh",              // four channels, 7 x 7
       "f32 1x3x27x24,out=9,k=11,s=4,p=2",                    // more taps than a window slides over
-      "f32 1x1x4x135,out=8,k=2x19,p=1x9,nhwc",               // and columns than a tile has
+      "f32 1x1x4x135,out=8,k=2x19,p=1x9,nhwc",               // more columns than a tile has
       "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",               //
       "f32 6x3x5x6,out=4,k=3,p=1,bias",                      // more images than streams
-      "f32 3x11x9x15,out=68,k=3,p=1,bias,relu",              // a wide tile, no eights of channels
+      "f32 3x11x9x15,out=68,k=3,p=1,bias,relu",              // a wide tile, 8 does not divide C
       "f32 2x6x7x9,k=3,p=1,g=6",                             // depthwise
-      "f32 2x3x19x10,k=3,s=2,p=1,g=3,bias",                  // columns longer than a thread makes
+      "f32 2x3x19x10,k=3,s=2,p=1,g=3,bias",                  // columns longer than a thread's
       "f32 1x2x20x7,k=5,p=2,g=2",                            //
       "f16 1x3x9x11,k=5,s=2,p=1,g=3",                        //
       "bf16 2x16x13x7,k=3,p=1,g=16,nhwc,bias",               // packs of channels
       "f32 1x24x9x10,k=5,s=2,p=2,g=24,nhwc",                 //
-      "f16 1x272x3x5,k=3,p=1,g=272,nhwc",                    // more of them than a block has
+      "f16 1x272x3x5,k=3,p=1,g=272,nhwc",                    // more packs than a block has
       "f32 1x37x6x7,k=3,s=2,p=1,g=37,nhwc,bias",             //
       "f32 1x5x8x8,out=10,k=5,p=2,g=5,relu",                 // two filters per channel
       "f32 1x12x6x8,out=20,k=3,p=1,g=4",                     // groups
       "f32 1x12x6x8,out=8,k=3,p=1,g=2,nhwc,sigmoid",         //
       "f32 2x3x50,out=4,k=5,p=2",                            // one dimension
       "f32 1x18x33,out=20,k=3,s=2,nhwc,bias",                //
-      "f32 1x2x4x5x6,out=3,k=3,p=1",                         // three
+      "f32 1x2x4x5x6,out=3,k=3,p=1",                         // three dimensions
       "f32 1x3x4x6x5,out=7,k=2x3x1,s=1x2x1,p=1x0x2,nhwc",    //
       "f32 1x16x8x10,out=18,k=3,p=1,winograd",               // full tiles and partial ones
       "f32 2x9x7x5,out=17,k=3,winograd,bias,relu",           //
@@ -106,12 +106,12 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "f16 1x16x6x9,out=24,k=3,p=1,nhwc,bias",               //
       "f16 2x5x7x7,out=6,k=3,s=2,p=1,relu",                  //
       "bf16 1x32x5x7,out=16,k=3,p=1,nhwc",                   //
-      "f16 1x32x9x9,out=72,k=3,s=2,p=1,nhwc,g=2,bias,relu",  // eights of channels
+      "f16 1x32x9x9,out=72,k=3,s=2,p=1,nhwc,g=2,bias,relu",  // channels in multiples of 8
       "bf16 2x24x8x17,out=40,k=3x2,d=2x1,p=2x0,nhwc",        //
       "f16 1x8x3x5x4,out=9,k=2,nhwc",                        //
-      "bf16 1x256x3x4,out=8,k=3,p=1,nhwc",                   // more of them than a table holds
+      "bf16 1x256x3x4,out=8,k=3,p=1,nhwc",                   // more chunks than a table holds
       "f16 1x16x15x16,out=70,k=1,nhwc",                      // more pixels than a tile
-      "bf16 1x72x5x7,out=136,k=1x2,p=0x1,nhwc,relu",         // a part of a tile of channels
+      "bf16 1x72x5x7,out=136,k=1x2,p=0x1,nhwc,relu",         // a partial tile of channels
       "bf16 1x6x7x8,out=9,k=3,p=1,bias,gelu",                //
       "bf16 1x8x7x8,k=3,p=1,g=8,nhwc",                       //
   });
@@ -128,15 +128,15 @@ std::vector<Problem> Conv::check_problems(Backend backend) {
       "bf16 1x64x15x16,out=40,k=3,s=2,p=1",
       "f64 1x40x17x18,out=30,k=3,p=1",
       "f32 2x7x11x70,out=9,k=3x5",                     // no padding: rows of the image itself
-      "f32 2x37x3x40,out=24,k=3",                      // one row of pixels, of three of x
+      "f32 2x37x3x40,out=24,k=3",                      // one row of y from three rows of x
       "f32 3x34x5x17,out=12,k=3,p=1,nhwc",             // a vector of filters, rows of odd lengths
-      "f32 1x70x7x33,out=150,k=3,p=1,nhwc,bias,relu",  // blocks of them, and of terms
-      "f32 1x9x20x37,out=13,k=3,d=2,p=2,nhwc",         // taps that are apart
-      "f64 2x5x3x6x19,out=21,k=3,p=1,nhwc",            // of a depth, some in the padding
+      "f32 1x70x7x33,out=150,k=3,p=1,nhwc,bias,relu",  // blocks of filters, and of terms
+      "f32 1x9x20x37,out=13,k=3,d=2,p=2,nhwc",         // dilated taps
+      "f64 2x5x3x6x19,out=21,k=3,p=1,nhwc",            // depth taps, some in the padding
       "bf16 2x40x9x33,out=36,k=3,s=2,p=1,nhwc",        //
       "f32 2x5x1100,out=9,k=5,p=2,nhwc",               // rows of several bands
       "f32 2x5x1100,out=7,k=3",                        //
-      "f32 2x40x9x37,k=5,s=2,p=2,g=40,nhwc,bias",      // two vectors and a half of channels
+      "f32 2x40x9x37,k=5,s=2,p=2,g=40,nhwc,bias",      // 2.5 vectors of channels
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   return problems;

@@ -28,8 +28,8 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f32 1x1x2x3,k=3,p=4",                               // windows in the padding alone
       "f32 1x1x5x5,k=7,p=1",                               // a filter larger than the image
       "f32 2x3x8x8,out=5,k=3,p=1",                         // few channels
-      "f32 1x4x9x7,out=6,k=3,s=2,p=1",                     // places that filters step over
-      "f32 2x17x7x11,out=19,k=3,p=1",                      // nothing is a multiple of anything
+      "f32 1x4x9x7,out=6,k=3,s=2,p=1",                     // positions that no filter reads
+      "f32 2x17x7x11,out=19,k=3,p=1",                      // no extent is a multiple of a tile
       "f32 2x17x7x11,out=35,k=3,p=1,nhwc",                 //
       "f32 1x3x65x65,out=70,k=1",                          // more pixels than a few tiles have
       "f32 1x30x5x5,out=20,k=3,p=1",                       // more terms than a table holds
@@ -37,12 +37,12 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f32 2x20x5x9,out=70,k=1,nhwc",                      //
       "f32 1x24x9x9,out=8,k=1,s=2",                        //
       "f32 1x2x13x17,out=3,k=3,d=2,p=2",                   // dilated
-      "f32 1x2x10x12,out=4,k=2x5,s=2x3,p=1x0,d=3x1",       // an axis unlike the other
+      "f32 1x2x10x12,out=4,k=2x5,s=2x3,p=1x0,d=3x1",       // axes with different windows
       "f32 1x3x9x9,out=4,k=2,s=4",                         // strides beyond the filter
       "f32 1x2x40x31,out=5,k=9,s=9,p=1",                   // 81 phases
-      "bf16 1x8x9x17,out=16,k=3x4,s=3x4,d=2x1,nhwc",       // taps that no phase has in common
+      "bf16 1x8x9x17,out=16,k=3x4,s=3x4,d=2x1,nhwc",       // phases with disjoint taps
       "bf16 2x24x9x10,out=16,k=1,s=2,nhwc",                // phases without taps
-      "f16 2x12x9x11,out=16,k=3,s=2,p=1,nhwc",             // channels in no eights
+      "f16 2x12x9x11,out=16,k=3,s=2,p=1,nhwc",             // channels not a multiple of 8
       "f32 3x1x20x21,out=6,k=5",                           // one channel
       "f32 1x3x16x15,out=33,k=5,s=2,p=2,nhwc",             //
       "f32 2x6x7x9,k=3,p=1,g=6",                           // depthwise
@@ -50,21 +50,21 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f32 3x3x25x10,k=5,p=2,g=3",                         //
       "f16 2x40x9x7,k=3,s=2,p=1,g=40,nhwc",                //
       "f16 2x8x19x21,k=3,p=1,d=2,g=8,nhwc",                //
-      "f32 1x4x9x11,k=1,s=2,g=4",                          // and phases without taps
+      "f32 1x4x9x11,k=1,s=2,g=4",                          // depthwise, phases without taps
       "f32 1x5x8x8,out=10,k=5,p=2,g=5",                    // two filters per channel
       "f32 1x12x6x8,out=20,k=3,p=1,g=4",                   // groups
       "f32 1x12x6x8,out=8,k=3,p=1,g=2,nhwc",               //
       "f32 2x3x50,out=4,k=5,p=2",                          // one dimension
-      "f32 1x2x4x5x6,out=3,k=3,p=1",                       // three
+      "f32 1x2x4x5x6,out=3,k=3,p=1",                       // three dimensions
       "f32 1x3x4x6x5,out=7,k=2x3x1,s=1x2x1,p=1x0x2,nhwc",  //
       "f64 1x3x6x7,out=5,k=3,p=1",                         // every type
       "f64 1x9x5x6,out=10,k=3,nhwc",                       //
       "f16 1x16x6x9,out=24,k=3,p=1,nhwc",                  //
       "f16 2x5x7x7,out=6,k=3,s=2,p=1",                     //
       "bf16 1x32x5x7,out=16,k=3,p=1,nhwc",                 //
-      "f16 1x48x9x9,out=144,k=3,s=2,p=1,nhwc,g=2",         // eights of channels and filters
+      "f16 1x48x9x9,out=144,k=3,s=2,p=1,nhwc,g=2",         // channels and filters in multiples of 8
       "bf16 2x24x8x17,out=40,k=3x2,d=2x1,p=2x0,nhwc",      //
-      "bf16 1x8x3x4,out=256,k=3,p=1,nhwc",                 // more of them than a table holds
+      "bf16 1x8x3x4,out=256,k=3,p=1,nhwc",                 // more filter chunks than a table holds
       "f16 1x72x15x16,out=16,k=1,nhwc",                    // more pixels than a tile
       "f16 3x8x15x16,out=72,k=1,nhwc",                     //
       "bf16 1x6x7x8,out=9,k=3,p=1",                        //
@@ -79,11 +79,11 @@ inline std::vector<Problem> check_problems(Backend backend) {
       "f64 1x40x17x18,out=30,k=3,p=1",
       "f32 2x9x11x70,out=7,k=1",                // no padding: rows of the image itself
       "f32 3x12x5x17,out=34,k=3,p=1,nhwc",      // a vector of channels, rows of odd lengths
-      "f32 1x150x7x33,out=70,k=3,p=1,nhwc",     // blocks of them, and of terms
-      "f32 1x13x20x37,out=9,k=3,d=2,p=2,nhwc",  // taps that are apart
-      "f64 2x21x3x6x19,out=5,k=3,p=1,nhwc",     // of a depth, some in the padding
+      "f32 1x150x7x33,out=70,k=3,p=1,nhwc",     // blocks of channels, and of terms
+      "f32 1x13x20x37,out=9,k=3,d=2,p=2,nhwc",  // dilated taps
+      "f64 2x21x3x6x19,out=5,k=3,p=1,nhwc",     // depth taps, some in the padding
       "f32 2x9x1100,out=5,k=5,p=2,nhwc",        // rows of several bands
-      "f32 2x40x9x37,k=5,p=2,g=40,nhwc",        // two vectors and a half of channels
+      "f32 2x40x9x37,k=5,p=2,g=40,nhwc",        // 2.5 vectors of channels
       "f32 3x11x9x14,out=6,k=1,s=3",            // phases without taps
   });
   problems.insert(problems.end(), larger.begin(), larger.end());

@@ -66,16 +66,16 @@ std::vector<Problem> Pool::check_problems(Backend backend) {
       "f32 2x0x4x4,average",                            // no channels
       "f32 1x1x1x1,k=1",                                // one element
       "f32 1x1x1x1,k=2,p=1,s=2,average",                // padding all around
-      "f32 2x3x8x8",                                    // halves
+      "f32 2x3x8x8",                                    // 2 x 2 with stride 2
       "f32 2x3x9x7,k=3,s=2,p=1",                        // ragged
       "f32 1x2x5x131,k=3,s=1,p=1",                      // more than two vectors
       "f32 1x3x12x70,k=3,s=2,p=1,indices=i64",          //
-      "f32 2x2x11x13,k=3x2,s=2x3,p=1x0,indices=i32",    // an axis unlike the other
+      "f32 2x2x11x13,k=3x2,s=2x3,p=1x0,indices=i32",    // axes with different windows
       "f32 1x2x10x37,k=3,s=1,p=1,nan",                  // NaN, infinities
-      "f32 1x2x10x37,k=3,s=2,p=1,nan,indices=i64",      // and many equal
+      "f32 1x2x10x37,k=3,s=2,p=1,nan,indices=i64",      // many equal values
       "f32 3x4x6x9,k=2,s=2,ceil,nan,indices=i32,nhwc",  //
       "f32 1x2x10x10,k=3,s=2,ceil",                     // a partial window at the end
-      "f32 1x2x7x8,k=2,s=2,p=1,ceil,average",           // beyond the padding, too
+      "f32 1x2x7x8,k=2,s=2,p=1,ceil,average",           // a window that exceeds the padding
       "f32 1x2x7x8,k=2,s=2,p=1,ceil,average,valid",     //
       "f32 1x1x2x2,k=3,s=2,ceil,average",               // larger than the image
       "f32 1x2x13x17,k=3,d=2,p=2,s=1",                  // dilated
@@ -85,13 +85,13 @@ std::vector<Problem> Pool::check_problems(Backend backend) {
       "f32 1x2x9x64,k=3,s=4",                        // strides beyond the kernel
       "f32 1x2x20x41,k=3,s=1,p=1,average",           //
       "f32 2x2x20x33,k=3,s=2,p=1,average,valid",     //
-      "f32 1x3x7x7,k=7,average",                     // all of a plane
-      "f32 3x41x7x7,k=7",                            // ... and many of them
+      "f32 1x3x7x7,k=7,average",                     // windows of a whole plane
+      "f32 3x41x7x7,k=7",                            // ... many planes
       "bf16 3x37x8x8,k=8,average,bias",              //
       "f16 2x11x14x14,k=14,l2",                      //
       "f64 2x9x6x6,k=6,average,nan",                 //
-      "f32 2x3x12x10,k=3x10,s=4x1,average",          // stretches of planes
-      "bf16 3x5x1x133,k=1x6,s=1x7,average",          // ... and of rows
+      "f32 2x3x12x10,k=3x10,s=4x1,average",          // windows of contiguous rows
+      "bf16 3x5x1x133,k=1x6,s=1x7,average",          // windows of part of a row
       "f32 2x9x7x7,k=7,average,nhwc",                // all of an image, channels last: ragged
       "bf16 2x40x8x8,k=8,average,nhwc,bias",         // ... and full vectors
       "f16 1x77x14x9,k=14x9,nhwc,nan",               //

@@ -72,10 +72,10 @@ std::vector<Problem> PoolBackward::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
       "f32 0x3x4x4",                                   // no images
       "f32 1x1x1x1,k=1",                               // one element
-      "f32 2x3x8x8",                                   // halves
+      "f32 2x3x8x8",                                   // 2 x 2 with stride 2
       "f32 2x3x9x7,k=3,s=2,p=1",                       // windows that overlap
       "f32 1x2x5x131,k=3,s=1,p=1",                     //
-      "f32 2x2x11x13,k=3x2,s=2x3,p=1x0,indices=i32",   // places that no window has
+      "f32 2x2x11x13,k=3x2,s=2x3,p=1x0,indices=i32",   // positions in no window
       "f32 3x4x6x9,k=2,s=2,ceil,indices=i32,nhwc",     //
       "f32 1x2x9x64,k=3,s=4",                          // strides beyond the kernel
       "f32 1x2x13x17,k=3,d=2,p=2,s=1",                 // dilated
@@ -83,13 +83,13 @@ std::vector<Problem> PoolBackward::check_problems(Backend backend) {
       "f32 1x2x7x8,k=2,s=2,p=1,ceil,average,valid",    //
       "f32 1x1x2x2,k=3,s=2,ceil,average",              // larger than the image
       "f32 1x2x13x40,k=2x3,d=3x2,p=0x2,s=2,average",   //
-      "f32 2x2x9x12,k=3,s=2,p=1,average",              // windows over one element and over four
+      "f32 2x2x9x12,k=3,s=2,p=1,average",              // elements in one window and in four
       "f32 2x3x1x50,k=1x5,s=1x1,p=0x2,average,valid",  // one dimension
-      "f32 1x3x7x7,k=7,average",                       // all of a plane
+      "f32 1x3x7x7,k=7,average",                       // windows of a whole plane
       "bf16 2x5x8x8,k=8,average,nhwc",                 //
       "f16 1x3x9x10,k=3,d=2,p=2,s=2,average",          //
       "f32 1x7x5x21,k=2x3,s=1x2,average,valid,nhwc",   //
-      "f32 2x3x9x14,k=2x3,average",                    // windows apart, unlike along the axes
+      "f32 2x3x9x14,k=2x3,average",                    // disjoint windows, differing by axis
       "bf16 1x5x11x8,k=3x2,s=4x2,indices=i32,nhwc",    //
       "f64 2x3x1x61,k=1x3,p=0x1,s=1x2,l2",             //
       "f32 1x64x7x6,k=3,s=1,p=1,average,valid,nhwc",   //

@@ -13,8 +13,8 @@
 
 namespace rung::conv_cpu {
 
-/// Maximum number of terms whose offsets a thread stores, and of elements of the copy of a row of
-/// pixels.
+/// Maximum number of elements of the copy of a row of pixels, and of terms whose offsets a thread
+/// stores.
 inline constexpr std::int64_t max_copied_elements = std::int64_t{1} << 21;
 inline constexpr std::int64_t max_kept_terms = std::int64_t{1} << 20;
 /// Maximum number of pixels of a band's row.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels  of pool used by several rungs, each defined in the rung that introduces it.
+// Kernels of pool used by several rungs, each defined in the rung that introduces it.
 #pragma once
 
 #include <cstddef>
