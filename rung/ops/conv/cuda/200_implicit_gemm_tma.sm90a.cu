@@ -201,8 +201,8 @@ __global__ void __launch_bounds__(role_threads, 1)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns a group's layer as a product: pixels x terms by terms x filters. A's strides are those
-/// of x's pixels; its data are never read as a matrix.
+/// Returns a group's layer as a product: pixels x terms by terms x filters. A has the
+/// strides of a dense x, as placeholders: its data are never read as a matrix.
 Gemm::Args product_of(const Conv::Args& args, std::int64_t group) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t pixels = g.images * g.results();

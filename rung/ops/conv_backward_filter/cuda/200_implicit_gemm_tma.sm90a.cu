@@ -139,8 +139,8 @@ __global__ void __launch_bounds__(role_threads, 1)
 template <class T>
 using PixelPanel = WgmmaTile<T, 64, false>;
 
-/// Returns a group's gradient as a batch of products, one per tap. b's strides are not x's pixel
-/// strides; its data are never read as a matrix.
+/// Returns a group's gradient as a batch of products, one per tap. b has the strides of a dense x,
+/// as placeholders: its data are never read as a matrix.
 Gemm::Args product_of(const ConvBackwardFilter::Args& args, std::int64_t group) {
   const ConvGeometry& g = args.geometry;
   const std::int64_t pixels = g.images * g.results();
