@@ -5,9 +5,9 @@
 //   o[b, h, i, :] = sum_j w_j v[b, g, j, :],      w_j = exp(s_j - max s) / sum_j exp(s_j - max s)
 //   lse[b, h, i]  = log sum_j exp(s_j)                                 (written when given)
 //
-// over the keys j that query i sees. It sees all of its batch element: Sk, or key_lengths[b] where
-// that is given (below 0 counts as 0, above Sk as Sk). `causal` aligns the last query with the last
-// of these keys: of L keys, query i sees those with j <= i + L - Sq.
+// over the keys j that query i sees: all keys of its batch element, Sk or key_lengths[b] if given
+// (clamped to [0, Sk]). `causal` aligns the last query with the last of these L keys: query i sees
+// keys j <= i + L - Sq.
 //
 // Shapes   q: B x H x Sq x D; k: B x Hk x Sk x D; v: B x Hk x Sk x Dv; o: B x H x Sq x Dv; lse:
 //          B x H x Sq; key_lengths: B. D and Dv are 1 or more. Hk divides H: H / Hk heads of q

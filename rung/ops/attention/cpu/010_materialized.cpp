@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / materialized
 //
-// Idea     the definition, step by step: all scores of a head into a matrix, softmax of each row,
-//          times V.
+// Idea     Compute the definition step by step: store all scores of a head in a matrix, take the
+//          softmax of each row, multiply by V.
 // Changes  baseline.
-// Cost     2 (D + Dv) operations per score, and the Sq x Sk matrix of them, which is written once
-//          and read four times: at 4096 queries and keys 64 MB a head, beyond any cache.
-// Limits   matrices of scores up to 1 GiB; one thread, one element at a time.
+// Cost     2 (D + Dv) operations per score. The Sq x Sk matrix of scores is written twice and read
+//          about four times: at 4096 queries and keys 64 MB per head in f32, beyond most caches.
+// Limits   Score matrices up to 1 GiB; one thread, scalar code.
 // Source   A. Vaswani and others, Attention is all you need, 2017.
 #include <algorithm>
 #include <cmath>
@@ -18,13 +18,13 @@ namespace rung {
 namespace {
 using namespace attention_cpu;
 
-/// Turns one row of scores into weights; returns the logarithm of the sum of their exponentials.
-/// Weights of a row of -infinity are 0, where the definition would be NaN.
+/// Replaces a row of scores by its softmax; returns the log of the sum of their exponentials. A row
+/// of -infinity gets zeros, where the definition gives NaN.
 template <class Sum>
 Sum softmax_row(Sum* row, std::int64_t count) {
   constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
   Sum maximum = -infinity;
-  // The comparison is written so that a NaN, once met, stays.
+  // Written so that a NaN, once found, stays.
   for (std::int64_t j = 0; j < count; ++j) {
     if (row[j] > maximum || std::isnan(row[j])) maximum = row[j];
   }

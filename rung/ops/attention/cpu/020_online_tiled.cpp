@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / online, tiled
 //
-// Idea     a row of scores is never held whole. Keys come in tiles of 64; a query keeps the maximum
-//          of its scores so far, the sum of exponentials below it, and the sum of weighted values,
-//          and scales both sums down when a tile raises the maximum.
+// Idea     Never store a whole row of scores. Keys are processed in tiles of 64; each query keeps
+//          its running maximum, sum of exponentials and sum of weighted values, and rescales both
+//          sums when a tile raises the maximum.
 // Changes  against materialized: no matrix of scores. A tile of K and of V, 64 KB at D = 128 in
-//          f32, is read from memory once for 16 queries and comes from L2 for the others.
+//          f32, is read from memory once per 16 queries; the first query loads it and the other 15
+//          read it from L2.
 // Cost     2 (D + Dv) operations per score; K and V are read Sq / 16 times.
-// Limits   every valid call; one thread, one element at a time.
+// Limits   All valid arguments; one thread, scalar code.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018; T. Dao
 //          and others, FlashAttention, 2022.
 #include <algorithm>
@@ -24,7 +25,7 @@ using namespace attention_cpu;
 constexpr std::int64_t query_tile = 16;
 constexpr std::int64_t key_tile = 64;
 
-/// State of a query over the keys so far; `weighted` has an element per column of V.
+/// Running state of a query; `weighted` has one element per column of V.
 template <class Sum>
 struct Running {
   Sum maximum;
@@ -32,7 +33,7 @@ struct Running {
   Sum* weighted;
 };
 
-/// Adds the keys from `first` on, up to `end`, to what query i knows.
+/// Adds keys [first, end) to the running state of query i.
 template <class T>
 void add_tile(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t first,
               std::int64_t end, Running<typename Heads<T>::Sum>& running) {
@@ -46,7 +47,7 @@ void add_tile(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
       sum += static_cast<Sum>(p.q(b, h, i, d)) * static_cast<Sum>(p.k(b, g, j, d));
     }
     weight[j - first] = p.scale * sum;
-    maximum = std::fmax(maximum, weight[j - first]);  // a NaN comes back in the sum
+    maximum = std::fmax(maximum, weight[j - first]);  // drops NaN; the sum has it
   }
   const Sum rescale = std::exp(running.maximum - maximum);
   running.maximum = maximum;
@@ -68,7 +69,7 @@ void attend(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t firs
   const std::int64_t count = std::min(query_tile, p.queries - first_query);
   Running<Sum> running[query_tile];
   for (std::int64_t i = 0; i < count; ++i) {
-    // Finite, so that a score of -infinity less it is -infinity, not NaN.
+    // Finite, so that a score of -infinity minus it is -infinity, not NaN.
     running[i] = {std::numeric_limits<Sum>::lowest(), 0, scratch + i * p.value_width};
     std::fill_n(running[i].weighted, p.value_width, Sum{0});
   }

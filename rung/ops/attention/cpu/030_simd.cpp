@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / simd
 //
-// Idea     both products as register tiles. 64 queries, of all heads that share a head of K and V,
-//          are transposed, so that a vector holds one element of 16 queries (AVX-512); scores of 64
-//          keys come out transposed, too, and maximum and sum are vertical. exp is a polynomial.
-// Changes  against online_tiled: vectors; a tile of 4 x 4 vectors of sums does 16 multiply-adds per
-//          8 loads. K and V are converted and padded once for 64 queries.
+// Idea     Compute both products in register tiles. 64 queries of all heads that share a head of K
+//          and V are transposed, so that a vector holds one element of 16 queries (AVX-512). The
+//          scores of 64 keys are transposed, too, so maximum and sum need no horizontal reduction;
+//          exp is a polynomial.
+// Changes  against online_tiled: vector code; a register tile of 4 x 4 vectors does 16
+//          multiply-adds per 8 loads. K and V are converted and padded once per 64 queries.
 // Cost     2 (D + Dv) operations per score. A head of K and V is read once per 64 rows.
-// Limits   every valid call; one thread.
+// Limits   All valid arguments; one thread.
 // Source   T. Dao and others, FlashAttention, 2022; K. Goto & R. van de Geijn, Anatomy of
-//          high-performance matrix multiplication, 2008, for tiles of registers.
+//          high-performance matrix multiplication, 2008, for register tiles.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -30,8 +31,9 @@ using cpu::HWY_NAMESPACE::exp2;
 using cpu::HWY_NAMESPACE::load_as;
 using cpu::HWY_NAMESPACE::log2_e;
 
-// A multiply-add takes 4 cycles and two start in each: 8 sums hide it, 16 halve the loads per
-// multiply-add. Half as many registers (AVX2) have room for 8 and their operands.
+// A multiply-add has a latency of 4 cycles and a throughput of two per cycle: 8 independent sums
+// hide the latency, 16 halve the loads per multiply-add. AVX2 has half as many registers, which fit
+// 8 sums and their operands.
 #if HWY_TARGET <= HWY_AVX3
 constexpr int tile_vectors = 4;
 #else
@@ -48,8 +50,8 @@ std::int64_t round_up_to_tile(std::int64_t columns) {
   return round_up(columns, tile_vectors * lanes<T>());
 }
 
-/// c[i][j] += sum over `depth` of a[i * a_row + p * a_step] b[p * b_row + j], of Rows i and Vectors
-/// vectors of j.
+/// Computes c[i][j] += sum over p < depth of a[i * a_row + p * a_step] b[p * b_row + j], for Rows
+/// rows and Vectors vectors of columns.
 template <int Rows, int Vectors, class T>
 HWY_INLINE void multiply_add(const T* a, std::int64_t a_row, std::int64_t a_step, const T* b,
                              std::int64_t b_row, std::int64_t depth, T* c, std::int64_t c_row) {
@@ -80,8 +82,8 @@ HWY_INLINE void multiply_add(const T* a, std::int64_t a_row, std::int64_t a_step
   }
 }
 
-/// `rows` rows of a matrix of any strides as rows of Sum, `pitch` apart; zeros up to there, and in
-/// the rows up to `padded`.
+/// Converts `rows` rows of a matrix with any strides to rows of Sum, `pitch` elements apart.
+/// Columns from `width` to `pitch` and rows from `rows` to `padded` are filled with zeros.
 template <class T, class Sum>
 void copy_rows(const T* from, std::int64_t row_stride, std::int64_t stride, std::int64_t rows,
                std::int64_t padded, std::int64_t width, Sum* to, std::int64_t pitch) {
@@ -99,16 +101,16 @@ void copy_rows(const T* from, std::int64_t row_stride, std::int64_t stride, std:
   }
 }
 
-/// The scratch memory of a block.
+/// Scratch memory of one block of rows.
 template <class Sum>
 struct Scratch {
-  std::int64_t value_pitch;  // Dv, padded to a tile of registers
-  Sum* q;                    // D x 64 rows, turned
+  std::int64_t value_pitch;  // Dv, padded to a register tile
+  Sum* q;                    // D x 64 rows, transposed
   Sum* k;                    // 64 keys x D
   Sum* v;                    // 64 keys x value_pitch
   Sum* weight;               // 64 keys x 64 rows: scores, then weights
   Sum* o;                    // 64 rows x value_pitch
-  Sum* maximum;              // of each row, in powers of 2
+  Sum* maximum;              // per row, of scores times log2(e)
   Sum* sum;
   Sum* rescale;
 
@@ -133,12 +135,13 @@ struct Scratch {
            (key_tile + block_rows) * full_lines(round_up_to_tile<Sum>(value_width)) +
            full_lines(key_tile * block_rows) + 3 * full_lines(block_rows);
   }
-  /// Elements of so many full cache lines.
+  /// Returns `count` rounded up to full cache lines of f32 (16 elements).
   static std::int64_t full_lines(std::int64_t count) { return round_up(count, 16); }
 };
 
-/// Scores of 64 keys and `rows` rows (full vectors) become weights: new maxima, sums, and what the
-/// sums so far are to be multiplied by. Returns whether any of these is not 1.
+/// Replaces the scores of 64 keys and `rows` rows (full vectors) by weights; updates the maxima and
+/// sums and stores the factors that rescale earlier sums. Returns whether any factor differs from
+/// 1.
 template <class Sum>
 bool soften(const Scratch<Sum>& s, std::int64_t rows, std::int64_t keys) {
   const hn::ScalableTag<Sum> d;
@@ -181,7 +184,7 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
   const Heads<T> p(args);
   const Scratch<Sum> s(p.width, p.value_width, static_cast<Sum*>(memory));
   const std::int64_t vector = lanes<Sum>();
-  // Few rows take one vector of each key's scores, others full tiles of registers.
+  // Few rows use one vector per key of scores, more rows full register tiles.
   const bool narrow = block.rows <= vector;
   const std::int64_t rows = narrow ? vector : round_up_to_tile<Sum>(block.rows);
   const std::int64_t q_pitch = narrow ? vector : block_rows;
@@ -198,7 +201,7 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
     queries[r] = &p.q(block.b, head_of(r), query_of(r), 0);
   }
   if (block.rows < rows) std::fill_n(s.q, p.width * q_pitch, Sum{0});
-  // Scores are powers of 2 from the start.
+  // Fold log2(e) into the scale: the softmax uses powers of 2.
   const Sum factor = p.scale * log2_e<Sum>;
   for (std::int64_t i = 0; i < p.width; ++i) {
     Sum* const to = s.q + i * q_pitch;
@@ -206,7 +209,7 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
       to[r] = factor * static_cast<Sum>(queries[r][i * p.q.strides[3]]);
     }
   }
-  // Finite, so that a score of -infinity less it is -infinity, not NaN.
+  // Finite, so that a score of -infinity minus it is -infinity, not NaN.
   std::fill_n(s.maximum, block_rows, std::numeric_limits<Sum>::lowest());
   std::fill_n(s.sum, block_rows, Sum{0});
   std::fill_n(s.o, round_up(block.rows, tile_rows) * s.value_pitch, Sum{0});
@@ -231,7 +234,7 @@ void attend(const Attention::Args& args, const Block& block, void* memory) {
                                               block_rows);
       }
     }
-    const bool masked = seen[0] < first + keys;  // the first row sees the fewest
+    const bool masked = seen[0] < first + keys;  // the first row sees the fewest keys
     for (std::int64_t r = 0; r < block.rows && masked; ++r) {
       for (std::int64_t j = std::max<std::int64_t>(seen[r] - first, 0); j < keys; ++j) {
         s.weight[j * block_rows + r] = -infinity;
@@ -336,7 +339,7 @@ void run(const Attention::Args& args, Context& context) {
   }
 }
 
-// `threads` with one thread is the same.
+// Not a candidate: `threads` with one thread runs the same code.
 const Rung<Attention> self{
     {.name = "simd", .step = 30, .after = "online_tiled", .teaching = true, .run = run}};
 

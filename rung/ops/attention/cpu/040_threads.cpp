@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / threads
 //
-// Idea     a team of threads shares the blocks of 64 rows. Where these are few - a query against a
-//          long cache - each block's keys are split, too, and the parts of a row are combined in
-//          the order of the keys.
-// Changes  against simd: the same kernel on every core. How keys are split follows from the shape
-//          alone, so that any number of threads gives the same bits.
-// Cost     as simd; a part writes Dv + 2 numbers per row.
-// Limits   every valid call.
+// Idea     A team of threads takes blocks of 64 rows from a counter. If blocks are few (a query
+//          against a long cache), the keys of each block are split, too, and the partial results of
+//          a row are combined in the order of the keys.
+// Changes  against simd: the same kernel on every core. The split of the keys depends on the shape
+//          alone, so that results are bitwise equal for any number of threads.
+// Cost     Same as simd; each split writes Dv + 2 elements per row.
+// Limits   All valid arguments.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023.
 #include <algorithm>
 #include <atomic>
@@ -26,9 +26,9 @@ namespace {
 using namespace attention_cpu;
 
 struct Plan {
-  std::int64_t row_blocks;  // of a head of k and v
-  std::int64_t splits;      // of the keys of each
-  std::int64_t keys;        // of a split
+  std::int64_t row_blocks;  // per head of k and v
+  std::int64_t splits;      // of the keys of each row block
+  std::int64_t keys;        // per split, a multiple of key_tile
   [[nodiscard]] std::int64_t units(const Attention::Args& args) const {
     return args.batch() * args.kv_heads() * row_blocks * splits;
   }
@@ -36,7 +36,7 @@ struct Plan {
 
 Plan plan_of(const Attention::Args& args) {
   constexpr std::int64_t enough_units = 64;  // for the cores of most machines
-  constexpr std::int64_t min_keys = 512;     // their reading outweighs combining the parts
+  constexpr std::int64_t min_keys = 512;     // enough that reading them outweighs combining the splits
   Plan plan{};
   plan.row_blocks = ceil_div(stacked_rows(args), block_rows);
   const std::int64_t blocks = args.batch() * args.kv_heads() * plan.row_blocks;
@@ -49,7 +49,7 @@ Plan plan_of(const Attention::Args& args) {
   return plan;
 }
 
-/// Combines a row's parts, which are `pitch` elements apart.
+/// Combines the partial results of a row, `pitch` elements apart, and writes o and lse.
 template <class T>
 void combine(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
              const typename Heads<T>::Sum* parts, std::int64_t pitch, std::int64_t splits) {
@@ -79,7 +79,7 @@ void combine(const Heads<T>& p, std::int64_t b, std::int64_t h, std::int64_t i,
               sum == 0 ? -std::numeric_limits<Sum>::infinity() : maximum * ln_2 + std::log(sum));
 }
 
-/// Operations of products whose rows and columns fill vectors.
+/// Returns the operations of both products, with rows padded to 16 and Dv to 64.
 double operations_of(const Attention::Args& args) {
   const auto heads = static_cast<double>(args.batch() * args.kv_heads());
   const double seen =
@@ -88,14 +88,15 @@ double operations_of(const Attention::Args& args) {
   return 2 * heads * seen * static_cast<double>(round_up(stacked_rows(args), 16) * columns);
 }
 
-/// Each has half a million operations or more.
+/// Returns the thread count that gives each thread at least 2^19 operations.
 int useful_threads(const Attention::Args& args, int available) {
   constexpr double of_each = 1 << 19;
   return static_cast<int>(
       std::clamp(operations_of(args) / of_each, 1.0, static_cast<double>(available)));
 }
 
-/// A block of rows turns its queries, and converts the keys and values that it sees.
+/// Returns the facts of the blocks of rows, each of which transposes its queries and converts the
+/// keys and values it sees.
 Work work(const Attention::Args& args, const Context& context) {
   Work work =
       cpu::piece_work(args.batch() * args.kv_heads() * ceil_div(stacked_rows(args), block_rows),
@@ -123,7 +124,7 @@ void run(const Attention::Args& args, Context& context) {
   cpu::run_ranks(ranks, threads, [&](const cpu::Team& team) {
     for (std::int64_t unit = next++; unit < plan.units(args); unit = next++) {
       const std::int64_t split = unit % plan.splits;
-      // The last rows of a causal call see most keys: they start first.
+      // Start with the last rows, which see the most keys under a causal mask.
       const std::int64_t row_block = plan.row_blocks - 1 - unit / plan.splits % plan.row_blocks;
       const std::int64_t head = unit / plan.splits / plan.row_blocks;
       const std::int64_t at = (head * plan.row_blocks + row_block) * plan.splits + split;

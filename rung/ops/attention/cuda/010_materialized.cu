@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / materialized
 //
-// Idea     the definition, a kernel for each step: a thread per score; a thread per row, for its
-//          softmax; a thread per element of o.
+// Idea     Compute the definition, one kernel per step: scores with one thread per score, softmax
+//          with one thread per row, and o with one thread per element.
 // Changes  baseline.
-// Cost     the matrix of scores, Sq x Sk for every head, goes to memory and back three times: at
-//          4096 queries and keys 64 MB a head, where q, k, v and o together have 4.
-// Limits   f32; scores up to 1 GiB. Neighboring threads read rows of K that are D elements apart.
+// Cost     The Sq x Sk scores of every head are written twice and read four times. At 4096 queries
+//          and keys they take 64 MB per head; q, k, v and o together take 4 MB at D = 64.
+// Limits   f32; scores up to 1 GiB. Neighboring threads read rows of K that are D elements apart,
+//          uncoalesced.
 // Source   A. Vaswani and others, Attention is all you need, 2017.
 #include "rung/core/integer.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
@@ -18,7 +19,7 @@ using namespace attention_cuda;
 
 constexpr int threads = 256;
 
-/// scores is batch x heads x queries x keys.
+/// Writes scale q k^T to scores (batch x heads x queries x keys); one thread per score.
 __global__ void attention_scores(Heads<float> p, View<float, 4> scores) {
   const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   if (at >= scores.size()) return;
@@ -32,7 +33,7 @@ __global__ void attention_scores(Heads<float> p, View<float, 4> scores) {
   scores(b, h, i, j) = p.scale * sum;
 }
 
-/// Scores become weights.
+/// Replaces the scores of each row by their softmax and writes lse; one thread per row.
 __global__ void attention_softmax(Heads<float> p, View<float, 4> scores) {
   const std::int64_t at = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   const std::int64_t i = at % p.queries();

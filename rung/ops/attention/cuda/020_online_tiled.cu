@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / online, tiled
 //
-// Idea     a thread per query. Its row of q, the sum of weighted values, the maximum of its scores
-//          so far and the sum of exponentials below it stay in registers; a block copies tiles of
-//          32 keys and values into shared memory, where all of its 64 queries use them. When a
-//          tile raises the maximum, both sums are scaled down.
-// Changes  against materialized: scores never leave the registers, so that q, k, v and o are all
-//          that moves; one kernel instead of three.
-// Cost     every element of K and V is read from memory once per 64 queries, and from shared memory
-//          once per query: a load for each multiply-add, which all lanes of a warp share.
-// Limits   f32, D and Dv up to 64: q and the sum take 128 registers of each thread. Few queries
-//          leave the device empty.
+// Idea     One thread per query keeps its row of q, the sum of weighted values, the running maximum
+//          and the sum of exponentials in registers. A block copies tiles of 32 keys and values
+//          into shared memory for its 64 queries. When a tile raises the maximum, both sums are
+//          rescaled.
+// Changes  against materialized: scores never leave the registers, so only q, k, v and o move; one
+//          kernel instead of three.
+// Cost     K and V are read from memory once per 64 queries, and from shared memory once per query:
+//          one load, broadcast to the lanes of a warp, per multiply-add.
+// Limits   f32, D and Dv up to 64: q and the weighted sum take 128 registers per thread. Few
+//          queries leave the GPU underused.
 // Source   T. Dao and others, FlashAttention, 2022, algorithm 1.
 #include "rung/core/integer.hpp"
 #include "rung/ops/attention/cuda/detail/heads.hpp"
@@ -21,7 +21,7 @@ namespace {
 using namespace attention_cuda;
 
 constexpr int rows = 64;      // queries per block, one per thread
-constexpr int key_tile = 32;  // twice 8 KB of shared memory
+constexpr int key_tile = 32;  // two tiles of 8 KB of shared memory
 constexpr int max_width = 64;
 
 struct Tiles {
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
   float maximum = no_maximum<float>;
   float sum = 0;
   for (std::int64_t first = 0; first < p.visible(b, last); first += key_tile) {
-    __syncthreads();  // the tile before has been used
+    __syncthreads();  // wait until the previous tile has been read
     for (int at = static_cast<int>(threadIdx.x); at < key_tile * max_width; at += rows) {
       const int d = at % max_width;
       const std::int64_t j = first + at / max_width;
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
 #pragma unroll
       for (int d = 0; d < max_width; ++d) score += q[d] * tiles.k[j][d];
       scores[j] = score;
-      if (j < here) larger = fmaxf(larger, score);  // a NaN comes back in the sum
+      if (j < here) larger = fmaxf(larger, score);  // fmaxf drops a NaN; the sum restores it
     }
     const float rescale = power(maximum - larger);
     maximum = larger;
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(rows) attention_online_tiled(Heads<float> p) {
     for (int d = 0; d < max_width; ++d) weighted[d] *= rescale;
 #pragma unroll
     for (int j = 0; j < key_tile; ++j) {
-      if (j >= here) continue;  // what is not seen is not even multiplied by 0: it may be NaN
+      if (j >= here) continue;  // skip, not multiply by 0: v may be NaN
       const float weight = power(scores[j] - maximum);
       sum += weight;
 #pragma unroll

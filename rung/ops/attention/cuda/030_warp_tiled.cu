@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / warp tiled
 //
-// Idea     a block of 256 threads has 64 queries and loops over tiles of 64 keys. A thread computes
-//          a 4 x 4 patch of the scores in registers, from 32-element slices of q and k in shared
-//          memory; half a warp shares a row of patches and reduces maximum and sum by shuffles.
-//          Weights pass through shared memory to the 4 x 8 patches of o.
-// Changes  against online_tiled: 16 multiply-adds per two loads of 4 elements, 32 per three,
-//          instead of one per load. D is unbounded, because it is processed in slices; Dv is cut
-//          into pieces of 128 columns, one block each.
-// Cost     2 (D + Dv) operations per score; with Dv > 128 the scores are computed once per piece.
-// Limits   every valid call. Sums are f32 (f64) multiply-adds, an eighth of what tensor cores do.
+// Idea     A block of 256 threads owns 64 queries and loops over tiles of 64 keys. Each thread
+//          computes a 4 x 4 tile of the scores in registers from 32-element slices of q and k in
+//          shared memory; half a warp shares the rows of a tile and reduces maximum and sum by
+//          shuffles. The weights pass through shared memory to the 4 x 8 register tiles of o.
+// Changes  against online_tiled: 16 multiply-adds per two 4-element loads (scores) and 32 per three
+//          (values), instead of one per load. D is unbounded because it is processed in slices; Dv
+//          is split into pieces of 128 columns, one block each.
+// Cost     2 (D + Dv) operations per score; if Dv > 128 the scores are recomputed for each piece.
+// Limits   All valid arguments. Multiply-adds on CUDA cores have an eighth of the throughput of
+//          tensor cores.
 // Source   T. Dao, FlashAttention-2, 2023; NVIDIA CUTLASS, "Efficient GEMM", for register tiles.
 #include "rung/core/integer.hpp"
 #include "rung/device/block_work.hpp"
@@ -23,16 +24,16 @@ namespace {
 using namespace attention_cuda;
 
 constexpr int threads = 256;
-constexpr int across = 16;  // threads along a row of patches: half a warp
+constexpr int across = 16;  // threads per row of register tiles: half a warp
 constexpr int patch = 4;    // queries, and keys, per thread
-constexpr int rows = 64;    // queries of a block
+constexpr int rows = 64;    // queries per block
 constexpr int key_tile = 64;
-constexpr int slice = 32;   // of D
-constexpr int values = 32;  // keys of which v is in shared memory
-constexpr int piece = 128;  // columns of v: two patches of 4 for each thread
+constexpr int slice = 32;   // columns of D per step
+constexpr int values = 32;  // keys per step of v in shared memory
+constexpr int piece = 128;  // columns of v per block: two groups of 4 per thread
 
-/// Slices are stored by columns, so that a patch is one load; 4 elements of padding spread the
-/// columns over the banks when they are written.
+/// Tiles in shared memory. Slices are stored by columns, so that a thread loads its 4 elements at
+/// once; 4 elements of padding avoid bank conflicts on the stores.
 template <class Sum>
 struct Tiles {
   Sum q[slice][rows + 4];
@@ -41,7 +42,7 @@ struct Tiles {
   Sum v[values][piece];
 };
 
-/// Work of a block: 64 queries of a head, a piece of v.
+/// Work item of a block: 64 queries of one head and one piece of v's columns.
 struct Item {
   std::int64_t b, h, first_query, first_column;
 };
@@ -49,7 +50,7 @@ template <class T>
 __device__ __forceinline__ Item item_at(const Heads<T>& p, std::int64_t at) {
   const std::int64_t tiles = ceil_div(p.queries(), rows);
   const std::int64_t pieces = ceil_div(p.value_width(), piece);
-  // The last queries see most keys: they start first.
+  // Start with the last queries, which see the most keys.
   const std::int64_t tile = tiles - 1 - at % tiles;
   at /= tiles;
   const std::int64_t column = at % pieces;
@@ -69,7 +70,7 @@ __device__ __forceinline__ Patch<Sum> patch_at(const Sum* from) {
   return values;
 }
 
-/// sum[r][c] = q row . k row, of the keys from `first` on.
+/// Computes sum[r][c] += q row . k row for the tile of keys that starts at `first`.
 template <class T, class Sum>
 __device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& item,
                                               std::int64_t first, std::int64_t end,
@@ -78,7 +79,7 @@ __device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& ite
   const int row = thread / across * patch;
   const int column = thread % across * patch;
   for (std::int64_t from = 0; from < p.width(); from += slice) {
-    __syncthreads();  // the slices before have been used
+    __syncthreads();  // wait until the previous slices have been read
     for (int at = thread; at < rows * slice; at += threads) {
       const int d = at % slice;
       const int line = at / slice;
@@ -106,8 +107,8 @@ __device__ __forceinline__ void multiply_keys(const Heads<T>& p, const Item& ite
   }
 }
 
-/// o[r][c] += weight row . v column. `masked`: some queries do not see all of the keys; what they
-/// do not see is not even multiplied by 0, for it may be NaN.
+/// Computes o[r][c] += weight row . v column. If `masked`, some queries do not see all keys of the
+/// tile; their hidden keys are skipped, not multiplied by 0, because v may be NaN.
 template <bool masked, class T, class Sum>
 __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& item,
                                                 std::int64_t first, std::int64_t end,
@@ -118,7 +119,7 @@ __device__ __forceinline__ void multiply_values(const Heads<T>& p, const Item& i
   const int column = thread % across * patch;
   const int keys = static_cast<int>(smaller(end - first, std::int64_t{key_tile}));
   for (int from = 0; from < keys; from += values) {
-    __syncthreads();  // the weights are complete, the values before have been used
+    __syncthreads();  // weights complete; previous values read
     for (int at = thread; at < values * piece; at += threads) {
       const std::int64_t j = first + from + at / piece;
       const std::int64_t c = item.first_column + at % piece;
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
   const int thread = static_cast<int>(threadIdx.x);
   const int row = thread / across * patch;
   const int column = thread % across * patch;
-  const auto greater = [](Sum a, Sum b) { return a < b ? b : a; };  // a NaN comes back in the sum
+  const auto greater = [](Sum a, Sum b) { return a < b ? b : a; };  // drops NaN; the sum has it
   const auto plus = [](Sum a, Sum b) { return a + b; };
   for (std::int64_t at = blockIdx.x; at < items; at += gridDim.x) {
     const Item item = item_at(p, at);
@@ -170,7 +171,7 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
       const std::int64_t i = item.first_query + row + r;
       seen[r] = i < end ? p.visible(item.b, i) : 0;
       maximum[r] = no_maximum<Sum>;
-      sum[r] = 0;  // of this thread's keys
+      sum[r] = 0;  // over this thread's keys
     }
     for (std::int64_t first = 0; first < seen_by_last; first += key_tile) {
       Sum scores[patch][patch] = {};
@@ -198,7 +199,7 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
           tiles.weight[column + c][row + r] = weight;
         }
       }
-      // The first query sees the fewest keys.
+      // The first query sees the fewest keys, so it decides whether the tile needs a mask.
       if (first + key_tile > seen_by_first || end - item.first_query < rows) {
         multiply_values<true>(p, item, first, seen_by_last, seen, tiles, o);
       } else {
@@ -224,7 +225,7 @@ __global__ void __launch_bounds__(threads) attention_warp_tiled(Heads<T> p, std:
 }
 
 Work work(const Attention::Args& args, const Context&) {
-  // A block has one piece of the columns of V, and scores every key for it.
+  // Each block handles one piece of V's columns and computes the scores of all keys for it.
   const auto width = static_cast<int>(args.width() + piece) / 2;
   Work work = query_work(args, rows, key_tile, width, 2);
   const std::int64_t pieces = ceil_div(args.value_width(), piece);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / tensor cores
 //
-// Idea     both products by mma.sync. A warp has 16 queries; their scores against a tile of keys
-//          stay in registers, where they are exponentiated and serve as the A operand of the second
-//          product: the register layouts of result and operand are the same.
-// Changes  against warp_tiled: 16-bit operands on tensor cores, fragments by ldmatrix from swizzled
-//          tiles, and cp.async copies of the next keys and values during the products.
-// Cost     K and V once per 64 queries of a head, from L2 where that holds them; per warp and 16
-//          keys, one fragment of K or V is loaded for two products.
-// Limits   rows of Q, K, V and O contiguous, of at most 256 elements. Unaligned rows are loaded as
-//          aligned chunks and shifted in registers, which is slower. Every warp loads all of K and
-//          V from shared memory for its 16 rows.
+// Idea     Compute both products with mma.sync. A warp owns 16 queries; their scores stay in
+//          registers, where they are exponentiated and become the A operand of the second product,
+//          because accumulator and operand layouts agree.
+// Changes  against warp_tiled: 16-bit operands on tensor cores, ldmatrix fragments from swizzled
+//          tiles, and cp.async prefetch of the next keys and values during the products.
+// Cost     K and V are read once per 64 queries of a head, from L2 if they fit. A warp loads one
+//          fragment of K or V per 16 keys for two products.
+// Limits   Contiguous rows of at most 256 elements. Unaligned rows are loaded as aligned chunks and
+//          shifted in registers, which is slower. Every warp loads all of K and V from shared
+//          memory for its 16 rows.
 // Source   Dao 2023, FlashAttention-2; PTX ISA, "Matrix fragments for mma.m16n8k16".
 #include "rung/device/load_anywhere.hpp"
 #include "rung/device/ptx/async_copy.hpp"
@@ -24,19 +24,19 @@ namespace {
 
 using namespace attention_cuda;
 
-/// Tile sizes, indexed by the width to which rows of Q, K and V are padded.
+/// Tile sizes of one padded width of Q, K and V rows.
 struct Tuning {
   int warps;  // of 16 queries each
   int keys;   // per tile
   [[nodiscard]] constexpr int rows() const { return warp_rows * warps; }
   [[nodiscard]] constexpr int threads() const { return 32 * warps; }
 };
-// Two blocks per SM: 80 KiB each at a width of 128, 96 KiB at 256. A thread holds keys / 2 scores
-// and width / 2 sums.
+// Two blocks fit per SM: 80 KiB each at a width of 128, 96 KiB at 256. A thread holds keys / 2
+// scores and width / 2 sums.
 template <int Width>
 constexpr Tuning tuning = {.warps = 4, .keys = Width == 256 ? 32 : 64};
 
-/// Rows of a head in panels of 64 columns, each a tile that ldmatrix reads without bank conflicts.
+/// A tile of rows of one head, in panels of 64 columns that ldmatrix reads without bank conflicts.
 template <class T, int Rows, int Width>
 struct RowTile {
   using Panel = SwizzledTile<T, Rows, true>;
@@ -46,9 +46,8 @@ struct RowTile {
     return column / Panel::depth * Panel::bytes + Panel::place(row, column % Panel::depth);
   }
 
-  /// Starts copying rows from first on, of which those below `end` exist; the others, and columns
-  /// behind the last one up to a multiple of 16, become zero. `wide`: rows start at multiples of 16
-  /// bytes.
+  /// Starts the copy of Rows rows from row `first`. Rows from `end` on, and columns past the last
+  /// up to a multiple of 16, are filled with zeros. `wide`: all rows are aligned to 16 bytes.
   template <int Threads>
   static __device__ __forceinline__ void copy(unsigned char* tile, const View<const T, 2>& from,
                                               int first, int end, bool wide) {
@@ -70,7 +69,8 @@ struct RowTile {
     }
   }
 
-  /// Four 8 x 8 matrices: from (row, column) on, 8 rows below, 8 columns to the right, and both.
+  /// Loads four 8 x 8 matrices: at (row, column), 8 rows below, 8 columns to the right, and
+  /// diagonal.
   template <bool Transposed = false>
   static __device__ __forceinline__ void load(std::uint32_t (&to)[4], const unsigned char* tile,
                                               int row, int column) {
@@ -82,13 +82,13 @@ struct RowTile {
 template <class T, int Width>
 struct Layout {
   using TileQ = RowTile<T, tuning<Width>.rows(), Width>;
-  using TileK = RowTile<T, tuning<Width>.keys, Width>;  // and V's
+  using TileK = RowTile<T, tuning<Width>.keys, Width>;  // also for V
   alignas(1024) unsigned char q[TileQ::bytes];
   alignas(1024) unsigned char k[2][TileK::bytes];
   alignas(1024) unsigned char v[2][TileK::bytes];
 };
 
-/// Operands whose rows start at multiples of 16 bytes; of O, at multiples of 4.
+/// Flags of operands whose rows are 16-byte aligned; for O, 4-byte aligned.
 struct WideRows {
   bool q, k, v, o;
 };
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
     ptx::async_commit();
   };
   TileQ::template copy<shape.threads()>(layout.q, q, work.first, job.queries(), wide.q);
-  // The last keys come first: the tiles in which some are hidden.
+  // Process keys from last to first: the tiles with hidden keys come first.
   if (tiles > 0) copy_keys(tiles - 1, 0);
 
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows;
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
   float sums[Width / 2] = {};
   for (int tile = tiles - 1, stage = 0; tile >= 0; --tile, stage ^= 1) {
     ptx::async_wait_all();
-    __syncthreads();  // the tile is there for all, and all have read the one that is written next
+    __syncthreads();  // this tile is complete; the other buffer has been read
     if (tile > 0) copy_keys(tile - 1, stage ^ 1);
 
     float scores[shape.keys / 2] = {};
@@ -191,7 +191,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 2)
   });
 }
 
-/// Queries of a block, for whichever width.
+/// Fewest queries per block over all widths.
 constexpr int min_rows = tuning<128>.rows();
 
 Support supports(const Attention::Args& args, const Context&) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / hopper pipelined
 //
-// Idea     warp roles: one thread of a producer warpgroup lets the copy engine (TMA) bring Q once
-//          and K and V tile after tile; consumer warpgroups of 64 queries each multiply by wgmma, K
-//          and V straight from shared memory, P from the registers in which the softmax left it.
-// Changes  against tensor_cores: no thread spends instructions or registers on copies, no fragment
-//          of K or V passes registers, and an instruction multiplies 64 rows instead of 16.
-// Cost     K and V once per 128 or 192 queries of a head, from L2 where that holds them. One
-//          multiply-add, one power and half a conversion per score beside the products.
-// Limits   within a warpgroup, products and softmax wait for each other; what overlaps does so by
-//          chance, between the warpgroups. Rows that TMA cannot address go to tensor_cores.
+// Idea     Warp specialization: one thread of a producer warpgroup issues TMA loads of Q once and
+//          of K and V tile by tile. Consumer warpgroups of 64 queries each issue wgmma: K and V are
+//          read from shared memory, P from the registers that hold the softmax.
+// Changes  against tensor_cores: consumers spend no instructions or registers on copies, fragments
+//          of K and V bypass registers, and one instruction multiplies 64 rows instead of 16.
+// Cost     K and V are read once per 128 or 192 queries of a head, from L2 if they fit. Beside the
+//          products, each score takes one multiply-add, one exponential and half a conversion.
+// Limits   Within a warpgroup, products and softmax are serialized; overlap between warpgroups is
+//          not scheduled. Rows that TMA cannot address are left to tensor_cores.
 // Source   Dao 2023, FlashAttention-2; Shah et al. 2024, FlashAttention-3, "Warp-specialization".
 #include "rung/device/ptx/hopper.hpp"
 #include "rung/device/stage_ring.hpp"
@@ -21,16 +21,16 @@ namespace {
 
 using namespace attention_cuda;
 
-/// Tile sizes, indexed by the width to which rows of Q, K and V are padded.
+/// Tile sizes of one padded width of Q, K and V rows.
 struct Tuning {
-  int groups;                                  // consumer warpgroups, of 64 queries each
+  int groups;                                  // consumer warpgroups of 64 queries each
   int keys;                                    // per tile
   int stages;                                  // of K and of V
-  int producer_registers, consumer_registers;  // at most 64 Ki with all threads'
+  int producer_registers, consumer_registers;  // all threads: at most 64 Ki
   [[nodiscard]] constexpr int rows() const { return group_rows * groups; }
   [[nodiscard]] constexpr int threads() const { return warpgroup * (groups + 1); }
 };
-// A consumer thread holds keys / 2 scores and width / 2 sums, and half as many registers of P.
+// A consumer thread holds keys / 2 scores, width / 2 sums and keys / 4 registers of P.
 template <int Width>
 constexpr Tuning tuning = {
     .groups = 2, .keys = 128, .stages = 2, .producer_registers = 40, .consumer_registers = 232};
@@ -43,8 +43,8 @@ constexpr Tuning tuning<256> = {
 
 template <class T, int Width>
 struct Layout {
-  using TileQ = PanelTile<T, tuning<Width>.rows(), Width>;  // and O's, at the end
-  using TileK = PanelTile<T, tuning<Width>.keys, Width>;    // and V's
+  using TileQ = PanelTile<T, tuning<Width>.rows(), Width>;  // reused for O at the end
+  using TileK = PanelTile<T, tuning<Width>.keys, Width>;    // also for V
   alignas(1024) unsigned char q[TileQ::bytes];
   alignas(1024) unsigned char k[tuning<Width>.stages][TileK::bytes];
   alignas(1024) unsigned char v[tuning<Width>.stages][TileK::bytes];
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     const int shared_head = work.head / job.heads.group;
     ptx::mbarrier_arrive_expect(layout.q_full, TileQ::bytes);
     TileQ::load(layout.q, job.q, work.batch, work.head, work.first, layout.q_full);
-    // The last keys come first: the tiles in which some are hidden.
+    // Process keys from last to first: the tiles with hidden keys come first.
     for (int tile = tiles - 1; tile >= 0; --tile, at.advance()) {
       const int first = tile * shape.keys;
       layout.ring_k.await_empty(at);
@@ -142,12 +142,12 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     if (thread % 32 == 0) layout.ring_v.release(at.stage);
   }
 
-  ptx::barrier_sync(2 + thread / warpgroup, warpgroup);  // its warps have all multiplied Q
+  ptx::barrier_sync(2 + thread / warpgroup, warpgroup);  // all warps of this warpgroup have read Q
   write_rows<T, TileQ, Width>(job, work, row, layout.q, softmax, sums);
   if (thread % 32 == 0) ptx::bulk_wait_read<0>();
 }
 
-/// The fewest queries per block of any width.
+/// Fewest queries per block over all widths.
 constexpr int min_rows = tuning<128>.rows();
 
 Support supports(const Attention::Args& args, const Context& context) {

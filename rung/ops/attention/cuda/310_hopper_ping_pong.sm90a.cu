@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / hopper ping pong
 //
-// Idea     keep the tensor cores busy while powers are made, in two ways. Within a warpgroup, the
-//          scores of the next tile are being multiplied while this tile's P V is, and its softmax
-//          runs while P V still does. Between warpgroups, named barriers let them issue products in
-//          turns, so that one's softmax falls into the other's products.
-// Changes  against hopper_pipelined: that order; and blocks that stay and take tiles of queries as
-//          they become free, most keys first. Their producer fetches the next queries while the
-//          consumers write the last ones'.
-// Cost     as hopper_pipelined.
-// Limits   as hopper_pipelined.
+// Idea     Overlap exponentials with tensor-core products at two levels. Within a warpgroup, the
+//          scores of the next tile are computed while the current tile's P V and softmax run.
+//          Between warpgroups, named barriers order the issue of products, so that one warpgroup's
+//          softmax overlaps the other's products.
+// Changes  against hopper_pipelined: the overlap, and persistent blocks that take query tiles from
+//          a counter, those with most keys first. The producer loads the next queries while the
+//          consumers store the previous results.
+// Cost     Same as hopper_pipelined.
+// Limits   Same as hopper_pipelined.
 // Source   Shah et al. 2024, FlashAttention-3, "Pingpong scheduling" and "Intra-warpgroup overlap".
 #include "rung/core/tensor.hpp"
 #include "rung/device/block_work.hpp"
@@ -24,17 +24,17 @@ namespace {
 
 using namespace attention_cuda;
 
-/// Tile sizes, indexed by the width to which rows of Q, K and V are padded.
+/// Tile sizes of one padded width of Q, K and V rows.
 struct Tuning {
-  int groups;                                  // consumer warpgroups, of 64 queries each
+  int groups;                                  // consumer warpgroups of 64 queries each
   int keys;                                    // per tile
   int stages;                                  // of K and of V
-  int q_stages;                                // of Q, where O goes, too
-  int producer_registers, consumer_registers;  // at most 64 Ki with all threads'
+  int q_stages;                                // of Q; reused for O
+  int producer_registers, consumer_registers;  // all threads: at most 64 Ki
   [[nodiscard]] constexpr int rows() const { return group_rows * groups; }
   [[nodiscard]] constexpr int threads() const { return warpgroup * (groups + 1); }
 };
-// A consumer thread holds keys / 2 scores and width / 2 sums, and half as many registers of P.
+// A consumer thread holds keys / 2 scores, width / 2 sums and keys / 4 registers of P.
 template <int Width>
 constexpr Tuning tuning = {.groups = 2,
                            .keys = 128,
@@ -59,29 +59,29 @@ constexpr Tuning tuning<256> = {.groups = 2,
 
 template <class T, int Width>
 struct Layout {
-  using TileQ = PanelTile<T, tuning<Width>.rows(), Width>;  // and O's, at the end
-  using TileK = PanelTile<T, tuning<Width>.keys, Width>;    // and V's
+  using TileQ = PanelTile<T, tuning<Width>.rows(), Width>;  // reused for O at the end
+  using TileK = PanelTile<T, tuning<Width>.keys, Width>;    // also for V
   alignas(1024) unsigned char q[tuning<Width>.q_stages][TileQ::bytes];
   alignas(1024) unsigned char k[tuning<Width>.stages][TileK::bytes];
   alignas(1024) unsigned char v[tuning<Width>.stages][TileK::bytes];
-  int tile[tuning<Width>.q_stages];  // of queries, in each stage of Q
+  int tile[tuning<Width>.q_stages];  // query tile in each stage of Q
   StageRing<tuning<Width>.q_stages> ring_q;
   StageRing<tuning<Width>.stages> ring_k, ring_v;
 };
 
-/// Counters by which blocks take tiles of queries as they become free, and leave; zero between
-/// launches.
+/// Global counters: `taken`, of query tiles handed out after the blocks' first ones, and `left`, of
+/// blocks that have finished. Both are zero between launches.
 struct Tickets {
   unsigned taken, left;
 };
 __global__ void attention_zero_tickets(Tickets* tickets) { *tickets = {}; }
 
-/// The next tile; each block's first is its own number.
+/// Returns the next query tile; a block's first tile is its block index.
 __device__ __forceinline__ int take_tile(Tickets* tickets) {
   return static_cast<int>(gridDim.x + atomicAdd(&tickets->taken, 1U));
 }
-/// Counts the blocks that have finished; the last one resets the tickets. Each block calls it once,
-/// after its last tile.
+/// Counts a finished block; the last block resets the tickets. Each block calls it once, after its
+/// last tile.
 __device__ __forceinline__ void return_tickets(Tickets* tickets) {
   if (ptx::atomic_add_acquire_release(&tickets->left, 1U) + 1 == gridDim.x) *tickets = {};
 }
@@ -91,14 +91,15 @@ struct PingPongJob : HopperJob<T> {
   Tickets* tickets;
 };
 
-/// Warpgroups issue products one after the other: group 0, 1 ... and 0 again.
+/// Turn order of warpgroups that issue products: group 0, 1, ..., and 0 again.
 template <int Groups>
 struct Turns {
   static constexpr int first_barrier = 1;
   static constexpr int free_barrier = first_barrier + Groups;
   int group;
 
-  /// Before the first turn, and behind the last, by all threads of all groups.
+  /// begin() and end() are called by all threads of all groups, before the first turn and after the
+  /// last.
   __device__ __forceinline__ void begin() const {
     if (group == Groups - 1) ptx::barrier_arrive(first_barrier, 2 * warpgroup);
   }
@@ -144,7 +145,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
       TileQ::load(layout.q[at_q.stage], job.q, work.batch, work.head, work.first,
                   layout.ring_q.full[at_q.stage]);
       at_q.advance();
-      // The last keys come first: the tiles in which some are hidden.
+      // Process keys from last to first: the tiles with hidden keys come first.
       for (int tile = (work.visible + shape.keys - 1) / shape.keys - 1; tile >= 0; --tile) {
         const int first = tile * shape.keys;
         layout.ring_k.await_empty(at_k);
@@ -159,7 +160,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
       }
     }
     layout.ring_q.await_empty(at_q);
-    layout.tile[at_q.stage] = number;  // none: the consumers are done, too
+    layout.tile[at_q.stage] = number;  // no tile left: the consumers exit, too
     layout.ring_q.expect(at_q, 0);
     return_tickets(job.tickets);
     return;
@@ -176,7 +177,8 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     layout.ring_q.await_full(at_q);
     if (layout.tile[at_q.stage] >= job.order.total()) break;
     const BlockQueries work = job.template at<shape.rows()>(layout.tile[at_q.stage]);
-    // A shuffle is not moved out of the loop, and what follows from it takes no registers outside.
+    // Computed by a shuffle, which the compiler does not hoist: derived values take no registers
+    // outside the loop.
     const int warp = shuffle(thread / 32, 0);
     const int group_row = warp / 4 * group_rows;
     const int row = warp * warp_rows;
@@ -191,7 +193,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
     float scores[shape.keys / 2];
     std::uint32_t powers[shape.keys / 16][4];
     float factor[2];
-    // Issued only: scores = Q K^T, and sums += P V, with P in registers.
+    // Lambdas that issue products only: scores = Q K^T, and sums += P V, with P in registers.
     const auto multiply_keys = [&] {
 #pragma unroll
       for (int step = 0; step < Width / 16; ++step) {
@@ -224,7 +226,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
       layout.ring_v.await_full(at_v);
       const int first_key = (tiles - 1) * shape.keys;
       if (first_key + shape.keys > work.length && work.length < job.keys()) {
-        // Zero times whatever is in memory behind the last key might be NaN.
+        // V may hold NaN past the end of this sequence, and 0 NaN is NaN.
         TileK::clear_rows(layout.v[at_v.stage], work.length - first_key, thread, consumers);
         ptx::fence_async_proxy();
         ptx::barrier_sync(Turns<shape.groups>::free_barrier, consumers);
@@ -263,7 +265,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
       at_v.advance();
     }
 
-    // Its warps have all multiplied Q.
+    // All warps of this warpgroup have read Q.
     ptx::barrier_sync(Turns<shape.groups>::free_barrier + 1 + turns.group, warpgroup);
     write_rows<T, TileQ, Width>(job, work, row, q, softmax, sums);
     if (leads) {
@@ -274,7 +276,7 @@ __global__ void __launch_bounds__(tuning<Width>.threads(), 1)
   turns.end();
 }
 
-/// Queries of a block, for whichever width.
+/// Fewest queries per block over all widths.
 constexpr int min_rows = tuning<128>.rows();
 
 Support supports(const Attention::Args& args, const Context& context) {
@@ -287,7 +289,7 @@ Work work(const Attention::Args& args, const Context& context) {
   });
 }
 
-/// The context's, zeroed when it first comes here.
+/// Returns the context's tickets; allocates and zeroes them on first use.
 Tickets* tickets_of(Context& context) {
   struct Memory {
     Tensor tickets;

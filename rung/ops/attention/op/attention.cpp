@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention: the operator's object, its rung list, and what every call goes through.
+// attention: the operator object, its rung list, and argument checks.
 #include "rung/ops/attention/op/attention.hpp"
 
 #include <fmt/format.h>
@@ -79,7 +79,7 @@ double Attention::Args::visible_pairs() const {
   const auto rows = static_cast<double>(queries());
   const auto columns = static_cast<double>(keys());
   if (!options.causal) return rows * columns;
-  // Only the last min(Sq, Sk) queries see any: Sk the last, one less each before it.
+  // Only the last min(Sq, Sk) queries see keys: the last one Sk, each one before it one less.
   const double seeing = std::fmin(rows, columns);
   return seeing * columns - seeing * (seeing - 1) / 2;
 }

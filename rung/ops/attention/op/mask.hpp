@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which keys a query sees: always the first so many. On hosts and devices.
+// Mask of attention, on hosts and devices: the number of keys, counted from the first, that a query
+// sees.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ RUNG_HD RUNG_ALWAYS_INLINE inline std::int64_t key_length(std::int32_t given, st
   return clamped(std::int64_t{given}, std::int64_t{0}, keys);
 }
 
-/// Returns how many of `length` keys query `query` of `queries` sees. The number never falls from
-/// one query to the next, and `length - queries` is the same for all queries of a batch element.
+/// Returns how many of `length` keys query `query` of `queries` sees. Monotonic in `query`; causal
+/// masks depend on length - queries, constant within a batch element.
 RUNG_HD RUNG_ALWAYS_INLINE inline std::int64_t visible_keys(std::int64_t query,
                                                             std::int64_t queries,
                                                             std::int64_t length, bool causal) {

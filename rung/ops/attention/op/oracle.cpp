@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention: what it must cost, what it must give, and how far a rung may be off.
+// attention: cost, reference results and tolerances.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,7 +15,7 @@
 namespace rung {
 namespace {
 
-/// Precision of weights: the contract's p, and the smallest number in which a weight may be kept.
+/// Roundoff of weights kept in the type of v (p of the contract), and their underflow threshold.
 struct Weights {
   double roundoff = 0;
   double underflow = 0x1p-126;
@@ -33,7 +33,7 @@ constexpr Weights weights_of(DType dtype) {
   }
 }
 
-/// One query at a time, by definition; double is not enough to verify double.
+/// Reference by definition, one query at a time; f64 is verified in long double.
 template <class T>
 class Reference {
  public:
@@ -47,10 +47,10 @@ class Reference {
         unit_(std::is_same_v<T, double>  ? 0x1p-53
               : std::is_same_v<T, float> ? 0x1p-24
                                          : 0x1p-23),
-        // The scale reaches the kernels in the arithmetic type.
+        // Kernels receive the scale in the arithmetic type.
         scale_(std::is_same_v<T, double> ? args.options.scale : nearest_f32(args.options.scale)) {}
 
-  /// Scores and weights of query i of head h.
+  /// Computes scores, then weights, of query i of head h, and their error bounds.
   void look_at(std::int64_t b, std::int64_t h, std::int64_t i) {
     b_ = b;
     g_ = h / args_.group();
@@ -83,7 +83,7 @@ class Reference {
     if (is_nan_) return;
     has_no_weight_ = std::isinf(maximum_);
     if (has_no_weight_) {
-      // The sums of 0 v_j are not divided: NaN comes from a NaN or an infinity in v alone.
+      // All weights are 0 and the sums are not divided, so only a NaN or infinity in v gives NaN.
       std::fill(score_.begin(), score_.end(), Real{0});
       sum_ = 1;
       return;
@@ -100,7 +100,7 @@ class Reference {
     error_of_sum_ = std::log(larger / sum_);
   }
 
-  /// The row of o, and its bounds.
+  /// Returns the row of o and its error bounds.
   void values(double* value, double* bound) {
     const std::int64_t columns = args_.value_width();
     if (is_nan_) {
@@ -151,7 +151,7 @@ class Reference {
   std::vector<Real> score_, error_, sums_, off_;
   Real maximum_ = 0, sum_ = 0, error_of_sum_ = 0;
   bool is_nan_ = false;
-  bool has_no_weight_ = false;  // no key is seen, or all scores are -infinity
+  bool has_no_weight_ = false;  // no visible key, or all scores are -infinity
 };
 
 }  // namespace
@@ -199,7 +199,7 @@ void Attention::reference(const Args& args, Oracle& oracle) {
 Tolerance Attention::tolerance(const Args& args, const RungInfo&, Values) {
   const DType dtype = args.o.dtype;
   Tolerance tolerance{.relative = epsilon(dtype) / 2 * 1.01, .magnitude = 1.01};
-  // Half the smallest step of the type, or what is flushed to zero.
+  // Half the smallest subnormal of the type, or the threshold of flush to zero.
   tolerance.absolute = dtype == DType::f64 ? 0x1p-1022 : dtype == DType::f16 ? 0x1p-25 : 0x1p-126;
   return tolerance;
 }

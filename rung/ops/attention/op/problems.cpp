@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention: the problems it is checked and timed on, how they are made, and its command line.
+// attention: problems for checks and benchmarks, their inputs, and the command line.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -16,7 +16,8 @@
 namespace rung {
 namespace {
 
-/// key_lengths of `lengths`: all keys, some, none, more than there are, fewer than none.
+/// Returns the key_lengths entry of `lengths` problems: all keys, some, none, too many, or
+/// negative.
 std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
   switch (batch_element % 5) {
     case 0:
@@ -32,7 +33,7 @@ std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
   }
 }
 
-/// Coordinates of an element of k or v, from its index in memory.
+/// Coordinates of an element of k or v.
 struct Place {
   std::int64_t batch_element, head, key, column;
 };
@@ -47,7 +48,7 @@ struct Order {
   }
 };
 
-/// Keys of a batch element: all, or its stated length.
+/// Returns the number of keys of a batch element: all, or its clamped length.
 std::int64_t length_of(std::int64_t batch_element, std::int64_t keys, bool lengths) {
   if (!lengths) return keys;
   return key_length(static_cast<std::int32_t>(stated_length(batch_element, keys)), keys);
@@ -68,7 +69,7 @@ ValueMaker special_values(const Order& order, bool of_v, bool lengths) {
   };
 }
 
-/// The keys of a head whose scores are -infinity: the first half of them, all, or the last half.
+/// Keys of a head whose scores are -infinity: the first half, all, or the last half.
 struct MaskedKeys {
   std::int64_t first, last;
   MaskedKeys(const Order& order, const Place& at) {
@@ -78,9 +79,9 @@ struct MaskedKeys {
   }
 };
 
-/// Column 0 of q is above 0 and that of a masked key -infinity, so that all its scores are. The
-/// masked key in the middle holds NaN and infinities in two of three columns of v. Keys that no
-/// query sees hold NaN.
+/// Returns elements of q for masked problems: column 0 is positive, and column 0 of a masked key is
+/// -infinity, so all its scores are. In v, the middle masked key holds NaN and infinities in two of
+/// three columns; keys that no query sees hold NaN.
 double masked_q(std::int64_t column, double uniform) {
   return column == 0 ? 0.5 + uniform : 4 * uniform - 2;
 }
@@ -100,13 +101,13 @@ ValueMaker masked_values(const Order& order, bool of_v, bool lengths) {
   };
 }
 
-/// Returns true if strides of a tensor of B x H x S x D are those of memory of B x S x H x D.
+/// Returns whether a tensor of shape B x H x S x D is stored in the order B x S x H x D.
 bool has_heads_inside(const ConstTensorRef& tensor) {
   const Extents& strides = tensor.strides;
   return tensor.shape[1] > 1 && tensor.shape[2] > 1 && strides[1] > 0 && strides[1] < strides[2];
 }
 
-// Prompts; grouped heads; a few queries against a cache; whatever lengths and widths there are.
+// Shapes: prompts, grouped heads, few queries against a long cache; various lengths and widths.
 constexpr std::string_view survey_patterns[] = {
     "(bf16*3|f16*2|f32*2|f64) 1..8x1..32x1..8192x(64|96|128*3|192|256)(*2|,causal)",
     "(bf16*3|f16*2|f32) 1..8x(8|16|32)x1..4096x(64|128*2|256),kv=(1|2|4|8)(*2|,causal)",
@@ -218,7 +219,7 @@ Attention::Call Attention::make(const Problem& problem, Inputs& inputs) {
   const bool bshd = problem.has("bshd");
   const bool lengths = problem.has("lengths");
 
-  // Adversarial scores must leave more than one weight above zero, or v would hardly matter.
+  // Adversarial scores must leave several weights above zero, or v would hardly affect o.
   double narrowed = 1.0;
   if (inputs.variant().values == Values::adversarial) {
     narrowed = problem.dtype == DType::f64 ? 0x1p-98 : problem.dtype == DType::f16 ? 1 : 0x1p-28;
@@ -305,7 +306,7 @@ void Attention::invoke(Context& context, Invocation& call, Pick pick) {
   options.causal = call.has("causal");
   if (call.has("lengths")) options.key_lengths = call.tensors.at("lengths");
   Extents shape = q.shape;
-  // attention() reports wrong ranks.
+  // attention() rejects wrong ranks with a message.
   if (shape.rank == 4 && v.rank() == 4) shape[3] = v.shape[3];
   call.result = Tensor(q.dtype, shape, context.device());
   attention(context, q, call.tensors.at("k"), v, call.result, options, pick);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention for Python.
+// Python binding of attention.
 #include "rung/ops/attention/attention.hpp"
 
 #include "python/module/call.hpp"
@@ -16,7 +16,7 @@ PyObject* run_attention(Call& call) {
   const Array lengths = call.optional_in("key_lengths");
   Array lse = call.out("lse");
   const bool return_lse = call.flag();
-  if (q.shape().rank == 4 && v.shape().rank == 4) {  // else the operator says what is wrong
+  if (q.shape().rank == 4 && v.shape().rank == 4) {  // other ranks: rejected by the operator
     const Extents& shape = q.shape();
     o.make_if_left_out(q, {shape[0], shape[1], shape[2], v.shape()[3]}, q.dtype());
     if (return_lse) {

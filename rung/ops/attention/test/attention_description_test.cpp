@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention's calls described as problems: where heads are in memory is read from strides.
+// attention's Call described as a Problem: the memory order of heads is inferred from strides.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +11,8 @@
 namespace rung {
 namespace {
 
-/// Describes a call on tensors of 2 x heads x rows x 64, in memory as 2 x rows x heads x 64 or not.
+/// Returns the problem text of arguments of shape 2 x heads x rows x 64, stored as 2 x rows x heads
+/// x 64 if bshd.
 std::string described(std::int64_t heads, std::int64_t queries, std::int64_t keys, bool bshd) {
   void* const nowhere = reinterpret_cast<void*>(4096);  // NOLINT(performance-no-int-to-ptr)
   const auto tensor = [&](std::int64_t rows) {
@@ -29,7 +30,7 @@ TEST(AttentionDescription, HeadsInsideAreRead) {
   EXPECT_EQ(described(8, 100, 100, false), "bf16 2x8x100x64");
   EXPECT_EQ(described(8, 100, 100, true), "bf16 2x8x100x64,bshd");
   EXPECT_EQ(described(8, 1, 100, true), "bf16 2x8x1x64,keys=100,bshd");
-  EXPECT_EQ(described(1, 100, 100, true), "bf16 2x1x100x64");  // both orders are one
+  EXPECT_EQ(described(1, 100, 100, true), "bf16 2x1x100x64");  // one head: both orders coincide
 }
 
 }  // namespace

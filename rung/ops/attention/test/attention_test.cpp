@@ -57,7 +57,7 @@ TEST_P(AttentionOn, EqualKeysGiveTheMeanOfTheValues) {
   }
 }
 
-// A causal query sees what a call with it alone and fewer keys sees.
+// A causal query equals that query run alone on the keys it sees.
 TEST_P(AttentionOn, ACausalQueryIsACallOfItsOwn) {
   const Shape shape;
   const auto q32 = random_values(shape.q().product(), 3);
@@ -130,7 +130,7 @@ TEST_P(AttentionOn, WhatIsNotSeenNeverReachesAResult) {
     auto q = rounded<bf16>(random_values(shape.q().product(), 7));
     auto k = rounded<bf16>(random_values(shape.k().product(), 8));
     auto v = rounded<bf16>(random_values(shape.k().product(), 9));
-    for (std::size_t d = 0; d < 64; ++d) v[36 * 64 + d] = bf16(bad);  // the last query's alone
+    for (std::size_t d = 0; d < 64; ++d) v[36 * 64 + d] = bf16(bad);  // seen by the last query only
     std::vector<bf16> o(q.size());
     const AttentionOptions options{.causal = true};
     for (const auto pick : picks(tensor(q, shape.q()), tensor(k, shape.k()), tensor(v, shape.k()),
@@ -146,8 +146,8 @@ TEST_P(AttentionOn, WhatIsNotSeenNeverReachesAResult) {
   }
 }
 
-// All weights are 0 then, and multiply what is in v: finite values give 0, others NaN. Query i sees
-// i + 1 keys; those from the fourth on are the last query's alone.
+// All weights are 0, and finite values of v give 0, NaN and infinities NaN. Query i sees i + 1
+// keys; only the last query sees the fourth key and later ones.
 template <class T>
 void expect_zero_weights(Context& context, std::int64_t group, bool last_key_counts) {
   constexpr std::int64_t width = 64;
@@ -216,7 +216,7 @@ TEST_P(AttentionOn, NoKeysAreZerosAndNoLogarithm) {
   }
 }
 
-// Softmax of scores that all are far from 0 is the same softmax.
+// Adding a constant to all scores of a query leaves its softmax unchanged.
 TEST_P(AttentionOn, LargeScoresDoNotOverflow) {
   std::vector<float> q = {300};
   std::vector<float> k = {200, 201, -500};
@@ -315,7 +315,7 @@ TEST(Attention, WrongCallsAreNamed) {
               "overlap");
 }
 
-// Rungs that are there to be read are never picked.
+// Teaching rungs are never picked.
 TEST(Attention, TheChoiceIsNoTeachingRung) {
   for (const Backend backend : {Backend::cpu, Backend::simt}) {
     const Context context = Context::on(backend);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of rows against some keys: what 030_simd computes and 040_threads shares out. The queries
-// of all heads that share a head of k and v are the rows of one matrix: row r is query r / group of
-// head r % group of these.
+// A block of stacked rows against a range of keys: the work unit of 030_simd and 040_threads. The
+// queries of all heads that share a head of k and v form one matrix: its row r is query r / group
+// of the (r % group)-th of these heads.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,19 @@ inline constexpr std::int64_t key_tile = 64;
 struct Block {
   std::int64_t b, g;
   std::int64_t first_row, rows;      // at most block_rows
-  std::int64_t first_key, last_key;  // of those, what is there and seen
-  /// Null: the keys are all, and o and lse are written. Else, for each row, where Dv weighted sums
-  /// of values go, their maximum and their sum of exponentials, both in powers of 2.
+  std::int64_t first_key, last_key;  // clipped to the keys that exist and are visible
+  /// Null: the range covers all keys, and o and lse are written. Else the destination of partial
+  /// results, per row: Dv weighted sums, the maximum (times log2(e)) and the sum of exponentials.
   void* partial = nullptr;
 };
 
 using Attend = void(const Attention::Args& args, const Block& block, void* scratch);
-/// Returns the kernel for the type of q and the best instruction set of this machine
+/// Returns the kernel for the type of q, compiled for the best instruction set of this CPU
 /// (030_simd.cpp).
 Attend* attend_for(DType dtype);
 
-/// Rows that share a head of k and v; scratch memory of one thread, in bytes.
+/// Returns the number of rows that share a head of k and v. scratch_bytes() below returns the
+/// scratch memory per thread.
 inline std::int64_t stacked_rows(const Attention::Args& args) {
   return args.group() * args.queries();
 }

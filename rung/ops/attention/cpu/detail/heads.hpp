@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention's CPU rungs share: a call with its types, and the mask.
+// Typed views of attention's operands for the CPU rungs, and the mask.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ struct Heads {
     if (args.has_lengths()) key_lengths = args.options.key_lengths.view<const std::int32_t, 1>();
   }
 
-  /// Keys of batch element b; those that query i of it sees.
+  /// Returns the number of keys of batch element b; visible() returns how many of them query i
+  /// sees.
   [[nodiscard]] std::int64_t length(std::int64_t b) const {
     return key_lengths.data != nullptr ? key_length(key_lengths(b), keys) : keys;
   }
@@ -54,15 +55,15 @@ struct Heads {
   }
 };
 
-/// Divisor of a row's weighted values, given the sum of its weights. The sum is 0 where the row
-/// sees no key, or only scores of -infinity: then the weighted values are the row of o as they
-/// stand, 0 or, from a NaN or an infinity in v, NaN.
+/// Returns the divisor of a row's weighted values, given the sum of its weights. The sum is 0 if
+/// the row sees no key or only scores of -infinity; the weighted values are then already the row of
+/// o: 0, or NaN from a NaN or infinity in v.
 template <class Sum>
 constexpr Sum divisor_of(Sum sum) {
   return sum == 0 ? Sum{1} : sum;
 }
 
-/// f(Heads<T>) for the type of the call.
+/// Calls f(Heads<T>) with the element type of the arguments.
 template <class F>
 void with_heads(const Attention::Args& args, F&& f) {
   visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() { f(Heads<T>(args)); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of o by one warp and without tensor cores. These multiply the values of hidden keys by
-// zero, which makes NaN of an infinity or NaN; so rows that come out as such are made again.
+// Recomputation of a row of o by one warp without tensor cores. The tensor cores multiply the
+// values of hidden keys by zero, and 0 times infinity or NaN is NaN; affected rows are recomputed
+// here.
 #pragma once
 
 #include "rung/device/collectives.hpp"
@@ -9,7 +10,7 @@
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
-/// lse of a warp's 16 rows from `first` on, where it is wanted.
+/// Writes lse for a warp's 16 rows, starting at query `first`, if lse was requested.
 template <class T>
 __device__ __forceinline__ void write_log_sums(const QueryJob<T>& job, const BlockQueries& work,
                                                int first, const RowSoftmax& softmax) {
@@ -23,7 +24,8 @@ __device__ __forceinline__ void write_log_sums(const QueryJob<T>& job, const Blo
   }
 }
 
-/// Calls put(column, value) for every column of o's row, each by one lane.
+/// Computes one row of o over its visible keys; calls put(column, value) for each column, from one
+/// lane.
 template <int Width, class T, class Put>
 __device__ __forceinline__ void exact_row(const QueryJob<T>& job, int batch, int head, int query,
                                           int visible, const Put& put) {
@@ -66,9 +68,9 @@ __device__ __forceinline__ void exact_row(const QueryJob<T>& job, int batch, int
   }
 }
 
-/// A warp's 16 rows from `first` on, of which a lane has two: `check` is NaN where one of its
-/// elements is an infinity or NaN. Calls put(row, column, value) for rows that have such. Only
-/// where causal: in place of values behind the last key, zeros were multiplied.
+/// Recomputes those of a warp's 16 rows whose results are not finite; `check`, for a lane's two
+/// rows, is NaN if a value is infinite or NaN. Calls put(row, column, value) for each recomputed
+/// row. Does nothing unless causal: values past the last key were zeros.
 template <int Width, class T, class Put>
 __device__ __forceinline__ void repair_rows(const QueryJob<T>& job, const BlockQueries& work,
                                             int first, const float (&check)[2], const Put& put) {

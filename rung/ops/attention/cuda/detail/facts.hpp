@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of kernels whose blocks have some queries each and walk over tiles of keys.
+// Cost     facts of kernels whose blocks own a tile of queries and loop over tiles of keys.
 #pragma once
 
 #include <algorithm>
@@ -12,13 +12,13 @@
 
 namespace rung::attention_cuda {
 
-/// Returns the path of kernels that are compiled for widths of 64, 128 and 256.
+/// Returns the rates key of kernels compiled for widths of 64, 128 and 256.
 inline std::string_view path_of_width(std::int64_t width) {
   return width <= 64 ? "64" : width <= 128 ? "128" : "256";
 }
 
-/// Returns the facts of blocks, `resident` per SM, that compute `rows` rows each, whether they
-/// exist or not, of `width` columns in Q and V together, for `tiles` tiles of `keys` keys.
+/// Returns the facts of `blocks` blocks, `resident` per SM, that compute `rows` rows each (padding
+/// rows included) over `tiles` tiles of `keys` keys; `width` is the columns of Q and V together.
 inline Work tile_work(double blocks, int rows, int keys, double tiles, std::int64_t width,
                       int resident, std::string_view path) {
   const double columns = tiles * static_cast<double>(width);
@@ -30,8 +30,8 @@ inline Work tile_work(double blocks, int rows, int keys, double tiles, std::int6
           .path = path};
 }
 
-/// Returns the facts of blocks that have queries of one head each, the last of which sees half a
-/// block's rows more than the average where a mask is causal.
+/// Returns the facts of blocks that each own a tile of queries of one head. Under a causal mask,
+/// the last query of a block sees half a tile of rows more than the average.
 inline Work query_work(const Attention::Args& args, int rows, int keys, int width, int resident) {
   const auto queries = static_cast<double>(args.queries());
   const auto heads = static_cast<double>(args.batch() * args.heads());
@@ -41,8 +41,8 @@ inline Work query_work(const Attention::Args& args, int rows, int keys, int widt
                    resident, path_of_width(width));
 }
 
-/// Returns the facts of blocks that have stacked rows of one head of K and V each, and a share of
-/// the keys; a second kernel combines these.
+/// Returns the facts of split-KV blocks: each owns a tile of stacked rows of one head of K and V
+/// and one split of the keys; a second kernel combines the splits.
 inline Work split_work(const Attention::Args& args, std::int64_t row_tiles, std::int64_t splits,
                        int rows, int keys, std::int64_t width, int resident) {
   const std::int64_t blocks = args.batch() * args.kv_heads() * row_tiles * splits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads: a call with its types, as a kernel's argument, and the mask.
+// Heads: kernel arguments with typed views of the tensors, and the mask.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct Heads {
   View<const T, 4> q, k, v;
   View<T, 4> o;
   View<Sum, 3> lse;                         // no data: not requested
-  View<const std::int32_t, 1> key_lengths;  // no data: all keys are there
+  View<const std::int32_t, 1> key_lengths;  // no data: all Sk keys exist
   Sum scale;
   bool causal;
-  int group;  // heads of q that share a head of k and v
+  int group;  // heads of q per head of k and v
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t batch() const { return q.shape[0]; }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t heads() const { return q.shape[1]; }
@@ -38,11 +38,11 @@ struct Heads {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t keys() const { return k.shape[2]; }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t value_width() const { return v.shape[3]; }
 
-  /// Keys of batch element b.
+  /// Returns the number of keys of batch element b.
   [[nodiscard]] __device__ __forceinline__ std::int64_t length(std::int64_t b) const {
     return key_lengths.data != nullptr ? key_length(key_lengths(b), keys()) : keys();
   }
-  /// Returns how many keys, from the first on, query i sees.
+  /// Returns the number of keys, counted from the first, that query i sees.
   [[nodiscard]] __device__ __forceinline__ std::int64_t visible(std::int64_t b,
                                                                 std::int64_t i) const {
     return visible_keys(i, queries(), length(b), causal);
@@ -61,12 +61,13 @@ inline constexpr Sum no_maximum = std::numeric_limits<Sum>::lowest();
 template <class Sum>
 inline constexpr Sum log2_e = Sum(1.44269504088896340736L);
 
-/// exp(z); of f32 ex2.approx is off by 2^-22 of its result, and its argument by half an ulp.
+/// Returns exp(z). For f32, ex2.approx adds a relative error of 2^-22 and its argument is rounded
+/// to half an ulp.
 __device__ __forceinline__ float power(float z) { return ptx::fast_exp2(z * log2_e<float>); }
 __device__ __forceinline__ double power(double z) { return exp(z); }
 
-/// Returns the final factor of a query's o, and (below) its lse: 0 and -infinity where the sum is
-/// 0.
+/// Returns the factor that normalizes a query's o: 1 / sum, or 0 if the sum is 0. log_sum() below
+/// returns its lse, -infinity if the sum is 0.
 __device__ __forceinline__ float reciprocal(float sum) { return sum == 0 ? 0.0F : 1 / sum; }
 __device__ __forceinline__ double reciprocal(double sum) { return sum == 0 ? 0.0 : 1 / sum; }
 __device__ __forceinline__ float log_sum(float maximum, float sum) {
@@ -97,8 +98,8 @@ Heads<T> heads_of(const Attention::Args& args) {
   return heads;
 }
 
-/// Returns whether rows, which are contiguous, start at multiples of `bytes` and may be copied in
-/// pieces of that size.
+/// Returns whether every row, whose elements are contiguous, starts at a multiple of `bytes`, so
+/// that it can be copied in pieces of that size.
 inline bool starts_rows_at(const ConstTensorRef& heads, std::int64_t bytes) {
   const auto element = static_cast<std::int64_t>(size_of(heads.dtype));
   for (int axis = 0; axis < 3; ++axis) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HopperJob: argument of the kernels on TMA and wgmma, what they require, and the store of a warp's
-// rows of o. Compute capability 9.0.
+// HopperJob: argument of the TMA and wgmma kernels, their requirements, and the store of a warp's
+// rows of o. Requires compute capability 9.0.
 #pragma once
 
 #include "rung/device/tile/panel_tile.hpp"
@@ -8,18 +8,18 @@
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
-constexpr int warpgroup = 128;  // threads
-constexpr int group_rows = 64;  // of queries: what a wgmma multiplies
+constexpr int warpgroup = 128;  // threads per warpgroup
+constexpr int group_rows = 64;  // queries per warpgroup: the M of a wgmma
 
-/// Argument of the kernels.
+/// Kernel arguments: QueryJob and the tensor maps of the operands.
 template <class T>
 struct HopperJob : QueryJob<T> {
   TensorMap q, k, v, o;
 };
 
-/// Writes 16 rows of o and of lse by a warp: through its rows of a tile in shared memory, from
-/// where the copy engine stores what exists. `row` is the first in the tile and in the warp's
-/// hands; lane 0 waits for the copies (bulk_wait_read) before the tile is used again.
+/// Writes a warp's 16 rows of o and lse. The rows pass through the warp's rows of `tile` in shared
+/// memory, from where TMA stores those that exist; `row` is the first of them in the tile. Lane 0
+/// must wait for the stores (bulk_wait_read) before the tile is reused.
 template <class T, class Tile, int Width>
 __device__ __forceinline__ void write_rows(const HopperJob<T>& job, const BlockQueries& work,
                                            int row, unsigned char* tile, RowSoftmax& softmax,
@@ -30,9 +30,9 @@ __device__ __forceinline__ void write_rows(const HopperJob<T>& job, const BlockQ
   softmax.finish();
   const float factor[2] = {softmax.reciprocal(0), softmax.reciprocal(1)};
   write_log_sums(job, work, first, softmax);
-  // Lane 8 i + r of a stmatrix gives the address of row r of its 8 x 8 matrix i: two below each
-  // other, then two to their right.
-  float check[2] = {0, 0};  // NaN where the row has an infinity or NaN
+  // Lane 8 i + r of a stmatrix supplies the address of row r of its 8 x 8 matrix i: matrices 0 and
+  // 1 are stacked vertically, 2 and 3 are to their right.
+  float check[2] = {0, 0};  // NaN if the row has an infinity or NaN
 #pragma unroll
   for (int block = 0; block < Width / 16; ++block) {
     std::uint32_t words[4];
@@ -70,7 +70,7 @@ __device__ __forceinline__ void write_rows(const HopperJob<T>& job, const BlockQ
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Box of the map of O: the rows of a warp.
+/// Box of O's tensor map: the rows of a warp.
 constexpr int o_box[4] = {1, 1, warp_rows, 64};
 
 inline Support require_hopper(const Attention::Args& args, const Context& context, int rows) {
@@ -78,7 +78,7 @@ inline Support require_hopper(const Attention::Args& args, const Context& contex
   if (context.info().compute_capability < 90) {
     return unsupported("wgmma and TMA need compute capability 9.0");
   }
-  // A store writes the 16-byte piece in which a row ends.
+  // TMA stores whole 16-byte pieces, including the one in which a row ends.
   if (args.value_width() % 8 != 0) return unsupported("Dv is no multiple of 8");
   return visit<f16, bf16>(args.q.dtype, [&]<class T>() {
     for (const auto& operand : {args.q, args.k, args.v, ConstTensorRef(args.o)}) {
@@ -90,7 +90,7 @@ inline Support require_hopper(const Attention::Args& args, const Context& contex
   });
 }
 
-/// Returns the job of a kernel with tiles TileQ and TileK, which its maps depend on.
+/// Returns the kernel arguments; the tensor maps depend on the tile types TileQ and TileK.
 template <class T, class TileQ, class TileK>
 HopperJob<T> hopper_job(const Attention::Args& args, const Context& context, int rows) {
   HopperJob<T> job{query_job<T>(args, context, rows), {}, {}, {}, {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 Softmax of rows whose scores come a tile of keys at a time,
-// in the registers in which tensor cores leave them (rung/device/tile/accumulator.hpp).
+// Online softmax on accumulator registers of mma and wgmma (rung/device/tile/accumulator.hpp).
 #pragma once
 
 #include "rung/device/ptx/thread.hpp"
@@ -10,7 +10,7 @@ namespace rung::attention_cuda::inline RUNG_TARGET {
 constexpr int warp_rows = 16;
 constexpr float no_score = -__builtin_huge_valf();
 
-/// Hides the scores of keys from visible[row] on; the tile's keys start at first_key.
+/// Sets the scores of keys from visible[row] on to -infinity; the tile starts at key first_key.
 template <int Registers>
 __device__ __forceinline__ void hide_scores(float (&scores)[Registers], int first_key,
                                             const int (&visible)[2]) {
@@ -21,13 +21,13 @@ __device__ __forceinline__ void hide_scores(float (&scores)[Registers], int firs
   }
 }
 
-/// Maximum and sum of a lane's two rows.
+/// Running maximum and sum of a lane's two rows.
 struct RowSoftmax {
-  float max[2] = {no_score, no_score};  // of the scores so far, before they are scaled
-  float sum[2] = {0, 0};                // of the powers in this lane's columns
+  float max[2] = {no_score, no_score};  // of the scores so far, unscaled
+  float sum[2] = {0, 0};                // of the weights in this lane's columns
 
-  /// Replaces scores by 2^(scale (score - max)) and adds them to the sums. Values that were
-  /// weighted with the earlier maxima are to be multiplied by `factor`.
+  /// Replaces each score by its weight 2^(scale (score - max)) and adds the weights to the sums.
+  /// The caller multiplies sums weighted with the earlier maxima by `factor`.
   template <int Registers>
   __device__ __forceinline__ void add_tile(float (&scores)[Registers], float scale,
                                            float (&factor)[2]) {
@@ -56,7 +56,7 @@ struct RowSoftmax {
     for (int row = 0; row < 2; ++row) sum[row] = fmaf(sum[row], factor[row], tile_sum[row]);
   }
 
-  /// Adds up the four lanes' sums, after the last tile.
+  /// Adds up the sums of the four lanes of each row; called after the last tile.
   __device__ __forceinline__ void finish() {
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
@@ -64,11 +64,11 @@ struct RowSoftmax {
       sum[row] += shuffle_xor(sum[row], 2);
     }
   }
-  /// Returns the factor of the weighted sums; 0 for a row that sees no key.
+  /// Returns the factor that normalizes the weighted sums; 0 if the row sees no key.
   [[nodiscard]] __device__ __forceinline__ float reciprocal(int row) const {
     return sum[row] == 0 ? 0.0f : 1.0f / sum[row];
   }
-  /// Returns the logarithm of the sum of e^(score).
+  /// Returns log sum e^s over the scaled scores s; -infinity if the row sees no key.
   [[nodiscard]] __device__ __forceinline__ float log_sum(int row, float scale) const {
     constexpr float ln2 = 0.69314718f;
     return sum[row] == 0 ? no_score : (max[row] * scale + __log2f(sum[row])) * ln2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// QueryJob: argument of the tensor-core kernels - the call, and the order in which blocks take the
-// tiles of queries - and what these rungs require. Sizes are below 2^30: indices are int.
+// QueryJob: argument of the tensor-core kernels (tensors and the order of query tiles), and the
+// requirements of these rungs. Sizes are below 2^30, so indices are int.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace rung::attention_cuda::inline RUNG_TARGET {
 
-/// A block's queries of one head, and how many keys they see.
+/// A block's queries of one head, and the number of keys they see.
 struct BlockQueries {
   int batch, head, first;
-  int length;   // keys of the batch's element
-  int visible;  // keys that its last query sees
+  int length;   // keys of the batch element
+  int visible;  // keys that the block's last query sees
 };
 
-/// Tiles of queries in the order in which they are worked on. Heads go in sections whose keys and
-/// values stay in L2; in a section the last queries come first, which see most keys where causal.
+/// Order of the query tiles. Heads are grouped in sections whose keys and values stay in L2; within
+/// a section the last queries, which see the most keys under a causal mask, come first.
 struct QueryOrder {
   int tiles;    // per head
-  int heads;    // of all of the batch
-  int section;  // heads
+  int heads;    // in the whole batch
+  int section;  // heads per section
 
   [[nodiscard]] RUNG_HD int total() const { return tiles * heads; }
 };
@@ -33,7 +33,7 @@ template <class T>
 struct QueryJob {
   Heads<T> heads;
   QueryOrder order;
-  float scale;  // of scores, for powers of two
+  float scale;  // factor of the scores, times log2(e)
 
   [[nodiscard]] __device__ __forceinline__ int queries() const {
     return static_cast<int>(heads.queries());
@@ -47,7 +47,7 @@ struct QueryJob {
   [[nodiscard]] __device__ __forceinline__ int value_width() const {
     return static_cast<int>(heads.value_width());
   }
-  /// Returns how many of `length` keys a query sees.
+  /// Returns the number of the `length` keys that a query sees.
   [[nodiscard]] __device__ __forceinline__ int visible(int query, int length) const {
     return static_cast<int>(visible_keys(query, queries(), length, heads.causal));
   }
@@ -76,12 +76,12 @@ struct QueryJob {
 constexpr std::int64_t max_tensor_width = 256;
 constexpr std::int64_t max_tensor_size = std::int64_t{1} << 30;
 
-/// Returns whether a row's elements are adjacent.
+/// Returns whether the elements of each row are adjacent.
 inline bool has_contiguous_rows(const ConstTensorRef& heads) {
   return heads.strides[3] == 1 || heads.shape[3] <= 1;
 }
 
-/// Requires 16-bit operands that the tensor-core rungs take, in blocks of `rows` queries.
+/// Returns whether the tensor-core rungs, with blocks of `rows` queries, support the arguments.
 inline Support require_tensor_cores(const Attention::Args& args, int rows) {
   if (args.q.dtype != DType::f16 && args.q.dtype != DType::bf16) {
     return unsupported("this rung multiplies f16 and bf16");
@@ -104,7 +104,7 @@ inline Support require_tensor_cores(const Attention::Args& args, int rows) {
 
 template <class T>
 QueryJob<T> query_job(const Attention::Args& args, const Context& context, int rows) {
-  // Half of L2 for keys and values; the other half sees queries and results pass.
+  // Reserve half of L2 for keys and values; queries and results stream through the other half.
   const double head_bytes = static_cast<double>(args.keys()) *
                             static_cast<double>(args.width() + args.value_width()) * sizeof(T);
   const double cache = static_cast<double>(context.info().l2_bytes) / 2;
@@ -118,7 +118,7 @@ QueryJob<T> query_job(const Attention::Args& args, const Context& context, int r
           .scale = static_cast<float>(args.options.scale * 1.4426950408889634)};
 }
 
-/// Calls f.template operator()<T, Width>() for the type and the width to which rows are padded.
+/// Calls f.template operator()<T, Width>() with the element type and the padded row width.
 template <class F>
 auto with_width(const Attention::Args& args, F&& f) {
   const std::int64_t width = larger(args.width(), args.value_width());

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / split KV
 //
-// Idea     few queries against a long cache: the keys are split over as many blocks as fill the
-//          device, and a second kernel combines what they found in the order of the keys. Eight
-//          lanes share a key, a warp has four at a time; what a lane holds of K and V it uses for
+// Idea     For few queries and a long KV cache, split the keys over enough blocks to fill the GPU;
+//          a second kernel combines the partial results in the order of the keys. Eight lanes share
+//          a key, so a warp processes four keys at a time. A lane uses its elements of K and V for
 //          the queries of all heads that share them.
-// Changes  against warp_tiled: one query fills the device, and a head of K and V is read once for
-//          all heads of q that share it, not once for each.
-// Cost     the bytes of K and V. 2 (D + Dv) operations per score; three shuffles a row for four
-//          keys. Partial results are Dv + 2 numbers per row and split.
-// Limits   D and Dv up to 256, fewer than 2^31 keys, up to 64 rows. Sums are multiply-adds in
-//          registers: up to 8 rows (f64, or more than 128 columns: 4 and 2) per block; more rows
-//          read K and V again.
+// Changes  against warp_tiled: one query fills the GPU, and a head of K and V is read once for all
+//          heads of q that share it.
+// Cost     The bytes of K and V. 2 (D + Dv) operations per score and three shuffles per row and
+//          four keys; partial results take Dv + 2 elements per row and split.
+// Limits   D and Dv up to 256, fewer than 2^31 keys, up to 64 rows per head of K and V. Weighted
+//          sums stay in registers, which limits a block to 8 rows (f32 up to 128 columns; 4 for f64
+//          or wider rows, 2 for both); more rows read K and V again.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023.
 #include "rung/device/load.hpp"
 #include "rung/ops/attention/cuda/detail/facts.hpp"
@@ -25,16 +25,16 @@ using namespace attention_cuda::split_kv;
 
 constexpr int warps = 4;
 constexpr int threads = 32 * warps;
-constexpr int key_lanes = 8;                      // of a key
-constexpr int warp_keys = warp_size / key_lanes;  // at a time
+constexpr int key_lanes = 8;                      // lanes per key
+constexpr int warp_keys = warp_size / key_lanes;  // keys per warp and step
 constexpr int block_keys = warps * warp_keys;
-constexpr std::int64_t max_rows = 64;  // beyond, tiles of registers win
+constexpr std::int64_t max_rows = 64;  // above, kernels with register tiles are faster
 
-/// Rows of a block: 128 registers for their sums of weighted values.
+/// Rows per block: 128 registers per thread for the sums of weighted values.
 template <class T, int Width>
 constexpr int tile_rows = 1024 / Width * 4 / static_cast<int>(sizeof(Accumulator<T>));
 
-/// A lane's elements of a row of K or V are chunks of 16 bytes, eight lanes' next to each other.
+/// A lane's elements of a row of K or V: 16-byte chunks, interleaved among the eight lanes.
 template <class T, int Width>
 struct Lane {
   static constexpr int chunk = vector_width<T>;
@@ -45,7 +45,8 @@ struct Lane {
   }
   T at[size];
 
-  /// wide: rows are contiguous and 16 bytes align them. What does not exist is zero.
+  /// Loads the lane's elements; those past `width` become zero. `wide`: rows are contiguous and
+  /// 16-byte aligned.
   __device__ __forceinline__ void load(const T* row, std::int64_t stride, std::int64_t width,
                                        bool wide) {
 #pragma unroll
@@ -94,13 +95,13 @@ __global__ void __launch_bounds__(threads)
   const std::int64_t b = at / p.kv_heads();
   const std::int64_t first_row = std::int64_t{row_tile} * Rows;
   const std::int64_t last_row = smaller(first_row + Rows, cut.rows) - 1;
-  const std::int64_t all = p.visible(b, last_row / p.group);  // the last token sees most
+  const std::int64_t all = p.visible(b, last_row / p.group);  // the last token sees the most keys
   const std::int64_t begin = all * split / cut.splits;
   const std::int64_t end = all * (split + 1) / cut.splits;
   const int keys = static_cast<int>(end - begin);
   const int there = static_cast<int>(last_row - first_row) + 1;  // rows
 
-  int seen[Rows];  // of this block's keys
+  int seen[Rows];  // number of this block's keys seen per row
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
     const std::int64_t row = first_row + r;
@@ -127,7 +128,7 @@ __global__ void __launch_bounds__(threads)
   }
   const T* k = keys == 0 ? nullptr : &p.k(b, g, begin, 0);
   const T* v = keys == 0 ? nullptr : &p.v(b, g, begin, 0);
-  // All lanes of a warp make as many rounds, because they take part in shuffles.
+  // All lanes of a warp run the same number of iterations, because they take part in shuffles.
   for (int first = warp * warp_keys; first < keys; first += block_keys) {
     const int j = first + lane / key_lanes;
     const int row = smaller(j, keys - 1);
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(threads)
       for (int distance = 1; distance < key_lanes; distance *= 2) {
         score += shuffle_xor(score, distance);
       }
-      if (j >= seen[r]) continue;  // not even multiplied by 0: it may be NaN
+      if (j >= seen[r]) continue;  // skip, not multiply by 0: v may be NaN
       if (score > maximum[r]) {
         const Sum rescale = power_of_2((maximum[r] - score) * factor);
         maximum[r] = score;
@@ -162,8 +163,8 @@ __global__ void __launch_bounds__(threads)
     }
   }
 
-  // The four keys of a warp are combined by shuffles, warps in shared memory.
-  __syncthreads();  // q has been used
+  // Combine the four keys of a warp by shuffles, then the warps through shared memory.
+  __syncthreads();  // q has been read
 #pragma unroll
   for (int r = 0; r < Rows; ++r) {
     if (r >= there) break;
@@ -205,7 +206,7 @@ __global__ void __launch_bounds__(threads)
 // --- on the host ---------------------------------------------------------------------------------
 
 struct Plan {
-  std::int64_t rows;  // of a block
+  std::int64_t rows;  // per block
   std::int64_t row_tiles;
   std::int64_t splits;
 };
@@ -221,7 +222,7 @@ Plan plan_of(const Attention::Args& args, const Context& context) {
   const double items = static_cast<double>(args.batch()) * static_cast<double>(args.kv_heads()) *
                        static_cast<double>(plan.row_tiles);
   const double slots = blocks_per_sm * context.info().sms;
-  // Two waves even out what the blocks' starts and ends cost.
+  // Two waves amortize the start and end of blocks.
   const double wanted = __builtin_ceil(2 * slots / larger(items, 1.0));
   plan.splits = clamped(static_cast<std::int64_t>(wanted), std::int64_t{1},
                         clamped(args.keys() / min_keys, std::int64_t{1}, max_splits));

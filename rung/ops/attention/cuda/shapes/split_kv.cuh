@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention / split KV: rows of all heads that share a head of K and V, partial results of parts of
-// the keys, and the second kernel, which combines them. split_kv_decode launches it, too.
+// attention / split KV: rows of the heads that share a head of K and V, partial results per split
+// of the keys, and the kernel that combines them. Also used by split_kv_decode.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace rung::attention_cuda::inline RUNG_TARGET::split_kv {
 
-inline constexpr int combine_rows = 4;  // of a block of the second kernel, a warp each
+inline constexpr int combine_rows = 4;  // rows per block of the combine kernel, one warp each
 
-/// Partition of the rows of a call, and destination of partial results. Row r of a K and V head is
-/// token r / group of its query head r % group; there are `rows` of them, in tiles.
+/// Partition of rows and keys, and destination of partial results. Row r of a K and V head is token
+/// r / group of its query head r % group; there are `rows` of them, in `row_tiles` tiles.
 template <class Sum>
 struct Cut {
   std::int64_t rows;
@@ -23,10 +23,10 @@ struct Cut {
   int splits;
   Sum* weighted;  // [batch][kv_head][row][split][Dv]
   Sum* maximum;   // [batch][kv_head][row][split]
-  Sum* sum;       // likewise
+  Sum* sum;       // [batch][kv_head][row][split]
 };
 
-/// A row's place: which token of which head.
+/// Indices of a row: batch element, head of q, and token.
 template <class T>
 struct Row {
   std::int64_t b, h, i;
@@ -36,22 +36,22 @@ struct Row {
 
 __device__ __forceinline__ float power_of_2(float z) { return ptx::fast_exp2(z); }
 __device__ __forceinline__ double power_of_2(double z) { return exp2(z); }
-/// A NaN is passed over: it comes back in the sum.
+/// Returns the larger value and drops a NaN, which the sum restores.
 __device__ __forceinline__ float greater(float a, float b) { return fmaxf(a, b); }
 __device__ __forceinline__ double greater(double a, double b) { return fmax(a, b); }
 
 /// Destination of a row's results: o and lse or, if its keys are split, the partial results.
-/// Constructed once per row, because its position takes divisions.
+/// Constructed once per row, because its offset needs divisions.
 template <class T>
 class RowResult {
   using Sum = Accumulator<T>;
   T* o_ = nullptr;           // null: partial results
-  Sum* weighted_ = nullptr;  // of this row and split
+  Sum* weighted_ = nullptr;  // partial sums of this row and split
   std::int64_t stride_ = 1;
   Sum reciprocal_ = 1;
 
  public:
-  /// The thread that `leads` writes what a row has one of.
+  /// The thread with `leads` set writes lse, or the partial maximum and sum.
   __device__ __forceinline__ RowResult(const Heads<T>& p, const Cut<Sum>& cut, std::int64_t b,
                                        std::int64_t g, std::int64_t r, int split, Sum maximum,
                                        Sum sum, bool leads) {
@@ -79,14 +79,15 @@ class RowResult {
   }
 };
 
-/// Partial results of a block's warps for a row, combined in the order of the warps.
+/// A row's maximum, sum and per-warp factors, combined over a block's warps in warp order.
 template <int Warps, class Sum>
 struct Combined {
   Sum maximum = no_maximum<Sum>;
   Sum sum = 0;
-  Sum part[Warps];  // by which each warp's weighted values are multiplied
+  Sum part[Warps];  // factor of each warp's weighted values
 
-  /// maximum_of(warp), sum_of(warp)
+  /// Combines the values returned by maximum_of(warp) and sum_of(warp); `factor` scales scores to
+  /// powers of 2.
   template <class MaximumOf, class SumOf>
   __device__ __forceinline__ Combined(const MaximumOf& maximum_of, const SumOf& sum_of,
                                       Sum factor) {
@@ -100,7 +101,7 @@ struct Combined {
   }
 };
 
-/// A warp per row: the partial results of its splits, in the order of the keys.
+/// Combines the splits of a row in the order of the keys and writes o and lse; one warp per row.
 template <class T>
 __global__ void __launch_bounds__(32 * combine_rows)
     attention_combine_splits(Heads<T> p, Cut<Accumulator<T>> cut) {
@@ -138,13 +139,13 @@ __global__ void __launch_bounds__(32 * combine_rows)
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns whether rows are contiguous and consist of aligned pieces of 16 bytes.
+/// Returns whether rows are contiguous and consist of aligned 16-byte chunks.
 inline bool has_wide_rows(const ConstTensorRef& heads) {
   const auto chunk = static_cast<std::int64_t>(16 / size_of(heads.dtype));
   return heads.strides[3] == 1 && heads.shape[3] % chunk == 0 && starts_rows_at(heads, 16);
 }
 
-/// Returns the cut, with workspace for the partial results, if there are more splits than one.
+/// Returns the partition; allocates workspace for partial results if splits > 1.
 template <class Sum>
 Cut<Sum> cut_of(const Attention::Args& args, Context& context, std::int64_t row_tiles,
                 std::int64_t splits) {
@@ -163,7 +164,7 @@ Cut<Sum> cut_of(const Attention::Args& args, Context& context, std::int64_t row_
   return cut;
 }
 
-/// Launches the second kernel, if there are more splits than one.
+/// Launches the combine kernel if splits > 1.
 template <class T>
 void combine_splits(const Attention::Args& args, Context& context, const Heads<T>& p,
                     const Cut<Accumulator<T>>& cut) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention / split KV, for decoding
 //
-// Idea     few queries against a long cache: the time is that of reading K and V once. The queries
-//          of all heads that share a head of K and V are the rows of one matrix, 16 or 64 of which
-//          a block multiplies by tiles of 64 keys; the keys are split over as many blocks as fill
-//          the device. A block writes its maximum, sum and weighted values; a second kernel
-//          combines those of a row in the order of the keys.
-// Changes  against split_kv: tensor cores, so that 16 rows cost what one does, and 64 little more;
-//          tiles of K and V come by asynchronous copies, several in flight.
+// Idea     For few queries and a long KV cache, the time is one read of K and V. Stack the queries
+//          of all heads that share a head of K and V into one matrix; a block multiplies 16 or 64
+//          of its rows by tiles of 64 keys. The keys are split over enough blocks to fill the GPU,
+//          and a second kernel combines the partial maxima, sums and weighted values in the order
+//          of the keys.
+// Changes  against split_kv: tensor cores, so that 16 rows cost as much as one and 64 little more;
+//          tiles of K and V arrive by asynchronous copies, several in flight.
 // Cost     the bytes of K and V. Partial results are 4 (Dv + 2) bytes per row and split.
-// Limits   f16 and bf16; D and Dv multiples of 8 up to 256; rows of K and V that 16 bytes align.
-//          More than 64 rows are tiles that read K and V again, from L2.
+// Limits   f16 and bf16; D and Dv multiples of 8 up to 256; 16-byte aligned rows of K and V. Above
+//          64 rows, each further tile reads K and V again, from L2.
 // Source   T. Dao and others, Flash-Decoding for long-context inference, 2023; J. Ainslie and
 //          others, GQA, 2023.
 #include "rung/ops/attention/cuda/detail/facts.hpp"
@@ -27,12 +27,12 @@ struct Plan {
   int row_warps;  // 1 or 4
   std::int64_t row_tiles;
   std::int64_t splits;
-  int resident;  // blocks of an SM
+  int resident;  // blocks per SM
 };
 
-/// Returns the number of splits that minimizes the busiest SM's time. A block takes as long as two
-/// tiles to start and end, a second kernel as long as one, plus the bytes of the parts that it
-/// combines.
+/// Returns the plan whose number of splits minimizes the busiest SM's time, in units of one tile of
+/// keys. Model: a block's start and end cost two tiles, the second kernel one, plus the bytes of
+/// the partial results.
 Plan plan_of(const Attention::Args& args, const Context& context) {
   Plan plan{};
   const std::int64_t widest = larger(args.width(), args.value_width());

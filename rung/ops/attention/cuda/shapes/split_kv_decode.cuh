@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention / split KV, decode: the kernel, rows of queries against a part of the keys.
+// attention / split KV, decode: the kernel that multiplies rows of queries by one split of the
+// keys.
 //
-// Part of the rung whose Idea, Changes, Cost and Limits are in split_kv_decode.cu.
+// The rung's Idea, Changes, Cost and Limits are in split_kv_decode.cu.
 #pragma once
 
 #include "rung/device/ptx/async_copy.hpp"
@@ -16,23 +17,23 @@ constexpr int threads = 32 * warps;
 constexpr int key_tile = 64;
 constexpr int warp_rows = 16;  // of mma.m16n8k16
 
-/// Tile sizes, indexed by the width to which D and Dv are padded. Bytes in flight hide the memory
-/// latency (3.35 TB/s times 1 us are 25 KB per SM): two or three blocks per SM, each with all but
-/// one of its stages.
+/// Ring of stages, by padded width of D and Dv. Enough bytes in flight hide the memory latency
+/// (3.35 TB/s times 1 us are 25 KB per SM): up to three blocks per SM, each with all but one of its
+/// stages in flight.
 template <int Width>
 struct Ring {
   static constexpr int stages = Width == 64 ? 4 : 3;
   static constexpr int blocks_per_sm = Width == 64 ? 3 : Width == 128 ? 2 : 1;
 };
 
-/// 16 bytes of padding put the rows of an 8 x 8 matrix into different banks.
+/// Stage of K and V. 16 bytes of padding put the rows of an 8 x 8 matrix into different banks.
 template <class T, int Width>
 struct Stage {
   T k[key_tile][Width + 8];
   T v[key_tile][Width + 8];
 };
 
-/// Exchange buffer of warps that share rows.
+/// Exchange buffer for warps that share rows.
 template <int Width>
 struct Exchange {
   float maximum[warps][warp_rows];
@@ -46,11 +47,11 @@ union Layout {
   Exchange<Width> exchange;
 };
 
-/// Copies keys [first, first + 64) of K and V into a stage; those from `end` on become zeros.
+/// Copies keys [first, first + 64) of K and V into a stage; keys from `end` on become zeros.
 template <class T, int Width>
 __device__ __forceinline__ void fetch(const Heads<T>& p, const T* k, const T* v, std::int64_t first,
                                       std::int64_t end, Stage<T, Width>& stage) {
-  constexpr int chunk = 8;  // elements of 16 bytes
+  constexpr int chunk = 8;  // elements per 16 bytes
   constexpr int chunks = Width / chunk;
 #pragma unroll
   for (int at = 0; at < key_tile * chunks / threads; ++at) {
@@ -67,15 +68,16 @@ __device__ __forceinline__ void fetch(const Heads<T>& p, const T* k, const T* v,
   }
 }
 
-/// Hides infinities and NaN in a lane's fragment of V: keys 2 t, 2 t + 1, 2 t + 8 and 2 t + 9,
-/// where t = lane % 4, of column lane / 4. Queries that do not see a key must not even multiply it
-/// by 0; those that see it get NaN. `seen` counts from the first of the 16 keys.
+/// Replaces infinities and NaN in a lane's fragment of V by 0 and sets o to NaN for queries that
+/// see such a key; queries that do not see it must not multiply it even by 0. The fragment holds
+/// keys 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 (t = lane % 4) of column lane / 4. `seen` is relative to
+/// the first of the 16 keys.
 template <class T>
 __device__ __forceinline__ void hide_unseen(std::uint32_t (&v)[2], const int (&seen)[2],
                                             float (&o)[4]) {
   constexpr std::uint32_t exponent = std::is_same_v<T, f16> ? 0x7c00 : 0x7f80;
   const int t = lane_of_thread() % 4;
-  int first = 16;  // key that is not finite
+  int first = 16;  // first key with a non-finite value
 #pragma unroll
   for (int at = 3; at >= 0; --at) {
     const std::uint32_t bits = v[at / 2] >> at % 2 * 16 & exponent;
@@ -95,14 +97,14 @@ __device__ __forceinline__ void hide_unseen(std::uint32_t (&v)[2], const int (&s
   }
 }
 
-/// 16 rows of q, and what they know of the keys so far. A lane has rows lane / 4 and lane / 4 + 8;
-/// of eight columns of o, columns 2 (lane % 4) and the next.
+/// 16 rows of q and their running maxima, sums and weighted values. A lane holds rows lane / 4 and
+/// lane / 4 + 8, and columns 2 (lane % 4) and 2 (lane % 4) + 1 of each eight columns of o.
 template <class T, int Width>
 struct WarpRows {
   std::uint32_t q[Width / 16][4];
   float o[Width / 8][4] = {};
   float maximum[2] = {no_maximum<float>, no_maximum<float>};
-  float sum[2] = {};  // of this lane's keys
+  float sum[2] = {};  // over this lane's keys
   std::int64_t seen[2];
 
   __device__ __forceinline__ void load(const Heads<T>& p, std::int64_t b, std::int64_t g,
@@ -133,14 +135,15 @@ struct WarpRows {
     }
   }
 
-  /// Keys [from, from + 16 Steps) of a stage; key `from` is key `j` of the batch element. `factor`
-  /// makes powers of 2 of scores. Masked: not all rows see all of these keys.
+  /// Adds keys [from, from + 16 Steps) of a stage; key `from` has index `j` in the batch element.
+  /// `factor` scales scores to powers of 2. `Masked`: some rows do not see all of these keys.
   template <int Steps, bool Masked>
   __device__ __forceinline__ void add_keys(const Stage<T, Width>& stage, int from, std::int64_t j,
                                            float factor) {
     const int lane = lane_of_thread();
     float scores[2 * Steps][4] = {};
-    // Rows of K are columns of the product: two matrices of 8 keys, two of 8 elements.
+    // Rows of K are columns of the product: load two matrices of 8 keys for each of two groups of 8
+    // elements.
     const T* const k = &stage.k[from + lane % 8 + lane / 16 * 8][lane / 8 % 2 * 8];
 #pragma unroll
     for (int d = 0; d < Width / 16; ++d) {
@@ -174,7 +177,7 @@ struct WarpRows {
       larger[r] = fmaxf(larger[r], shuffle_xor(larger[r], 1));
       larger[r] = fmaxf(larger[r], shuffle_xor(larger[r], 2));
     }
-    // After the first tiles a maximum seldom rises.
+    // The maximum rarely rises after the first tiles, so the rescale is skipped if no row needs it.
     if (__any_sync(all_lanes, larger[0] != maximum[0] || larger[1] != maximum[1])) {
 #pragma unroll
       for (int r = 0; r < 2; ++r) {
@@ -196,7 +199,7 @@ struct WarpRows {
         sum[i / 2] += scores[n][i];
       }
     }
-    // A row of V is a row of the product: the matrices are transposed on their way.
+    // Rows of V are rows of the product: ldmatrix transposes the matrices.
     const T* const v = &stage.v[from + lane % 8 + lane / 8 % 2 * 8][lane / 16 * 8];
 #pragma unroll
     for (int step = 0; step < Steps; ++step) {
@@ -226,21 +229,22 @@ struct WarpRows {
   }
 };
 
-/// RowWarps warps have 16 rows each; 4 / RowWarps share the keys of a tile.
+/// Computes partial results of one split. RowWarps warps own 16 rows each; 4 / RowWarps warps share
+/// the keys of a tile.
 template <class T, int Width, int RowWarps>
 __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
     attention_split_kv(Heads<T> p, Cut<float> cut) {
   constexpr int stages = Ring<Width>::stages;
   constexpr int key_warps = warps / RowWarps;
   constexpr int warp_keys = key_tile / key_warps;
-  // A step has 16 keys, whose products overlap; at 256 columns q and o leave no registers for a
-  // second one.
+  // Two groups of 16 keys per step overlap their products; at 256 columns, q and o leave registers
+  // for only one.
   constexpr int steps = warp_keys >= 32 && Width < 256 ? 2 : 1;
   start_dependent();
   auto& layout = shared<Layout<T, Width>>();
   const int warp = static_cast<int>(threadIdx.x) / warp_size;
   const int lane = lane_of_thread();
-  // Blocks of one head and split are neighbors: the second tile of rows finds K and V in L2.
+  // Blocks of one head and split are adjacent: the second row tile finds K and V in L2.
   std::int64_t at = blockIdx.x;
   const int row_tile = static_cast<int>(at % cut.row_tiles);
   at /= cut.row_tiles;
@@ -251,7 +255,7 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
   const std::int64_t tile_rows = RowWarps * warp_rows;
   const std::int64_t first_row = row_tile * tile_rows;
   const std::int64_t last_row = smaller(first_row + tile_rows, cut.rows) - 1;
-  const std::int64_t end = p.visible(b, last_row / p.group);  // the last token sees most
+  const std::int64_t end = p.visible(b, last_row / p.group);  // the last token sees the most keys
   const std::int64_t seen_by_first = p.visible(b, first_row / p.group);
   const std::int64_t tiles = ceil_div(end, key_tile);
   const std::int64_t first_tile = tiles * split / cut.splits;
@@ -273,7 +277,7 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
   int stage = 0;
   for (std::int64_t tile = first_tile; tile < last_tile; ++tile) {
     ptx::async_wait<stages - 2>();
-    __syncthreads();  // the tile is there for all, and the one before has been used
+    __syncthreads();  // the tile is complete and the previous one has been read
     const std::int64_t next = tile + stages - 1;
     const int free_stage = stage == 0 ? stages - 1 : stage - 1;
     if (next < last_tile) fetch(p, k, v, next * key_tile, end, layout.stages[free_stage]);
@@ -313,7 +317,7 @@ __global__ void __launch_bounds__(threads, Ring<Width>::blocks_per_sm)
     static_assert(RowWarps == 1);
     Exchange<Width>& exchange = layout.exchange;
     ptx::async_wait_all();
-    __syncthreads();  // the stages have been used
+    __syncthreads();  // the stages have been read
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
       if (lane % 4 != 0) continue;
