@@ -8,10 +8,10 @@
 //   dk[b, g, j, :] = scale sum_h sum_i ds q[b, h, i, :]
 //   dv[b, g, j, :] = sum_h sum_i p dout[b, h, i, :]
 //
-// where g = h / (H / Hk) is the head of k and v of head h, of which H / Hk add up in dk and dv, and
-// over the pairs of a query i and a key j that it sees, which are those of attention(), called with
-// the same options: all keys of its batch element, Sk or key_lengths[b] (below 0 counts as 0, above
-// Sk as Sk); where causal, of L keys those with j <= i + L - Sq.
+// where g = h / (H / Hk) is the head of k and v that head h uses (dk and dv sum over the H / Hk
+// heads that share it). Sums run over the pairs (i, j) visible to attention() with the same
+// options: the keys of the batch element, Sk or key_lengths[b] (clamped to [0, Sk]), and under
+// `causal`, with L such keys, j <= i + L - Sq.
 //
 // Shapes   q and dq: B x H x Sq x D; k and dk: B x Hk x Sk x D; v and dv: B x Hk x Sk x Dv; o and
 //          dout: B x H x Sq x Dv; lse: B x H x Sq; key_lengths: B. D and Dv are 1 or more. Hk
@@ -55,7 +55,7 @@
 
 namespace rung {
 
-/// Those that attention() was called with.
+/// The options of the attention() call that is differentiated.
 struct AttentionBackwardOptions {
   double scale = 0;  // 0: 1 / sqrt(D)
   bool causal = false;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention_backward / naive
 //
-// Idea     The definition in three loops: over queries, over the keys that a query sees, over the
-//          columns. P is recomputed from lse, so that no matrix of scores is stored.
+// Idea     Compute the definition in three nested loops: queries, visible keys, columns. P is
+//          recomputed from lse, so no matrix of scores is stored.
 // Changes  Baseline.
-// Cost     6 D + 4 Dv operations per pair of a query and a key, of which the sums of two products
-//          wait for every addition before; one call of exp per pair.
-// Limits   Every valid call; one thread, one element at a time.
+// Cost     6 D + 4 Dv operations per (query, key) pair and one exp. The two dot products are
+//          latency-bound chains of additions.
+// Limits   All valid arguments; one thread, scalar code.
 // Source   T. Dao and others, FlashAttention, 2022, algorithm 4.
 #include <algorithm>
 #include <cmath>
@@ -19,7 +19,7 @@ namespace rung {
 namespace {
 using namespace attention_backward_cpu;
 
-/// Sums of one head of k and v, and of one row of q.
+/// Accumulators: dk and dv of one head of k and v, and dq of one query.
 template <class Sum>
 struct NaiveSums {
   Sum* dk;  // keys x D

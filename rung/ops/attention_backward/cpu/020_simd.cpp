@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention_backward / simd
 //
-// Idea     Tiles of 64 keys by 64 queries, and five matrix products per tile in tiles of registers:
-//          S = Q K^T, dP = dO V^T, dV += P^T dO, dK += dS^T Q, dQ += dS K. K and V of a tile are
+// Idea     Loop over tiles of 64 keys by 64 queries with five register-tiled products each: S = Q
+//          K^T, dP = dO V^T, dV += P^T dO, dK += dS^T Q, dQ += dS K. K and V of a tile are
 //          transposed once for all queries; P and dS stay in L1; exp is a polynomial.
-// Changes  Vectors and register tiles: 16 multiply-adds per 8 loads (AVX-512) instead of one per
-//          two. Sums of dK and dV stay in L2 while the queries pass; those of dQ, for all queries
-//          of a group of heads, are added to once per tile of keys.
-// Cost     6 D + 4 Dv operations per pair of a query and a key; per tile, conversions of Q and dO
-//          and a load and a store of dQ's sums, 1 to 2 % of the products.
-// Limits   Every valid call; one thread. The sums of dQ need as much memory as Q in f32.
+// Changes  Vector code and register tiles: 16 multiply-adds per 8 loads (AVX-512) instead of one
+//          per two. Sums of dK and dV stay in L2 during the loop over queries; sums of dQ, for all
+//          queries of a group of heads, are updated once per tile of keys.
+// Cost     6 D + 4 Dv operations per (query, key) pair. Per tile, converting Q and dO and updating
+//          dQ's sums take 1 to 2 % of the products' time.
+// Limits   All valid arguments; one thread. The sums of dQ take as much memory as Q in f32.
 // Source   T. Dao, FlashAttention-2, 2023, algorithm 2; K. Goto & R. van de Geijn, Anatomy of
-//          high-performance matrix multiplication, 2008, for tiles of registers.
+//          high-performance matrix multiplication, 2008, for register tiles.
 #include <algorithm>
 #include <cstdint>
 
@@ -33,8 +33,9 @@ using cpu::HWY_NAMESPACE::log2_e;
 using cpu::HWY_NAMESPACE::RegisterTile;
 using cpu::HWY_NAMESPACE::tile_vectors;
 
-// A multiply-add takes 4 cycles and two start in each: 8 sums hide it, 16 halve the loads per
-// multiply-add. Half as many registers (AVX2) have room for 8 and their operands.
+// A multiply-add has a latency of 4 cycles and a throughput of two per cycle: 8 independent sums
+// hide the latency, 16 halve the loads per multiply-add. AVX2 has half as many registers, which fit
+// 8 sums and their operands.
 constexpr int rows_per_tile = 4;
 
 template <class Sum>
@@ -78,7 +79,8 @@ HWY_INLINE void multiply_columns(const LeftMatrix<Sum>& a, const RowMatrix<Sum>&
   }
 }
 
-/// c += a b. A panel of b, `depth` rows of a register tile's width, stays in L1 for all rows of a.
+/// Computes c += a b. A panel of b, `depth` rows of one register tile's width, stays in L1 for all
+/// rows of a.
 template <class Sum>
 HWY_NOINLINE void multiply_add(const LeftMatrix<Sum>& a, const RowMatrix<Sum>& b,
                                std::int64_t depth, const RowMatrix<Sum>& c, std::int64_t rows,
@@ -93,7 +95,7 @@ HWY_NOINLINE void multiply_add(const LeftMatrix<Sum>& a, const RowMatrix<Sum>& b
   }
 }
 
-/// Converts rows of any strides to rows of full vectors; zeros behind `width`.
+/// Converts rows with any strides to rows of full vectors; pads with zeros past `width`.
 template <class T, class Sum>
 void convert_rows(const View<const T, 2>& from, std::int64_t first, std::int64_t rows,
                   const RowMatrix<Sum>& to) {
@@ -114,8 +116,8 @@ void convert_rows(const View<const T, 2>& from, std::int64_t first, std::int64_t
   }
 }
 
-/// Converts `rows` rows to the columns of a matrix of `width` rows of key_tile elements, zeros
-/// behind the last.
+/// Converts and transposes `rows` rows into `width` rows of key_tile elements; columns past `rows`
+/// become zero.
 template <class T, class Sum>
 void transpose_rows(const View<const T, 2>& from, std::int64_t first, std::int64_t rows, Sum* to) {
   const std::int64_t width = from.shape[1];
@@ -144,13 +146,13 @@ std::int64_t full_lines(std::int64_t elements) { return round_up(elements, 16); 
 /// Scratch memory of a thread.
 template <class Sum>
 struct GradientScratch {
-  std::int64_t pitch, value_pitch;  // of rows of D and of Dv
+  std::int64_t pitch, value_pitch;  // elements per row of D and of Dv
   Sum *k_columns, *v_columns;       // D and Dv rows of a tile of keys
   Sum *k, *dk, *dv;                 // a row per key of a tile
   Sum *q, *dout;                    // a row per query of a tile
   Sum *p, *ds;                      // a row per query, a column per key
-  Sum *lse, *row_sum;               // per row of the group; lse as a power of 2
-  Sum* dq;                          // a row per row of the group
+  Sum *lse, *row_sum;               // per row of the group; lse times log2(e)
+  Sum* dq;                          // one row per row of the group
   std::int64_t elements = 0;
 
   GradientScratch(std::int64_t width, std::int64_t value_width, std::int64_t rows, Sum* memory)
@@ -175,7 +177,7 @@ struct GradientScratch {
   }
 };
 
-/// Turns a row of scores and one of dP into P and scale dS; keys from `visible` on get zeros.
+/// Replaces a row of scores by P and a row of dP by scale dS; keys from `visible` on get zeros.
 template <class Sum>
 HWY_INLINE void weigh_row(Sum* score, Sum* dp, Sum scale, Sum lse, Sum row_sum,
                           std::int64_t visible) {
@@ -315,7 +317,7 @@ void run(const AttentionBackward::Args& args, Context& context) {
   }
 }
 
-// `threads` with one thread is the same.
+// Not a candidate: `threads` with one thread runs the same code.
 const Rung<AttentionBackward> self{
     {.name = "simd", .step = 20, .after = "naive", .teaching = true, .run = run}};
 

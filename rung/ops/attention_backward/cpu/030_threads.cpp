@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention_backward / threads
 //
-// Idea     A team of threads shares the heads of k and v. Where these are few, each head's keys are
-//          split into ranges, too; the ranges' parts of dQ are added up in the order of the keys.
-// Changes  The kernel of simd on every core. How keys are split follows from the shape alone, so
-//          that any number of threads gives the same bits.
-// Cost     As simd; with split keys, sums of dQ once per range.
-// Limits   Every valid call. Few heads with many queries and few keys leave cores idle: sums of dQ
-//          of all ranges stay below 32 MiB.
+// Idea     A team of threads takes heads of k and v from a counter. If heads are few, the keys of
+//          each head are split into ranges, too, and the partial sums of dQ are added in the order
+//          of the keys.
+// Changes  The simd kernel on every core. The split of the keys depends on the shape alone, so that
+//          results are bitwise equal for any number of threads.
+// Cost     Same as simd; if keys are split, each range stores sums of dQ.
+// Limits   All valid arguments. Few heads with many queries and few keys leave cores idle, because
+//          the sums of dQ over all ranges are limited to 32 MiB.
 // Source   T. Dao, FlashAttention-2, 2023, for splitting by keys.
 #include <algorithm>
 #include <atomic>
@@ -24,9 +25,9 @@ namespace {
 using namespace attention_backward_cpu;
 
 struct KeySplit {
-  std::int64_t ranges;  // of each head of k and v
-  std::int64_t keys;    // of a range
-  std::int64_t bytes;   // of a range's sums of dQ
+  std::int64_t ranges;  // per head of k and v
+  std::int64_t keys;    // per range
+  std::int64_t bytes;   // of sums of dQ per range
   [[nodiscard]] std::int64_t units(const AttentionBackward::Args& args) const {
     return args.batch() * args.kv_heads() * ranges;
   }
@@ -34,8 +35,8 @@ struct KeySplit {
 
 KeySplit split_keys(const AttentionBackward::Args& args) {
   constexpr std::int64_t enough_units = 32;     // for the cores of most machines
-  constexpr std::int64_t min_tiles = 4;         // of a range: transposing outweighs combining
-  constexpr std::int64_t max_bytes = 32 << 20;  // of all ranges' sums of dQ
+  constexpr std::int64_t min_tiles = 4;         // per range: transposing outweighs combining
+  constexpr std::int64_t max_bytes = 32 << 20;  // of sums of dQ over all ranges
   const std::int64_t tiles = ceil_div(args.keys(), key_tile);
   const std::int64_t heads = std::max<std::int64_t>(args.batch() * args.kv_heads(), 1);
   KeySplit split{};

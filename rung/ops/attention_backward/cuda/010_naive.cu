@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention_backward / naive
 //
-// Idea     The definition, a kernel for each step: a thread per pair of a query and a key for P and
-//          dS, two matrices in memory; a thread per element of dq, of dk and of dv. The row's sum
-//          of dout o is part of the pair's: dS = P sum dout (v - o).
+// Idea     Compute the definition, one kernel per step: P and dS as matrices in memory with one
+//          thread per (query, key) pair, then dq, dk and dv with one thread per element. The row
+//          sum of dout o is folded into each pair: dS = P sum dout (v - o).
 // Changes  Baseline.
-// Cost     P and dS, 8 bytes per pair, are written once and read D + Dv times, mostly from caches;
-//          at 4096 queries and keys they take 128 MB per head, where all operands have 8.
-// Limits   f32; P and dS up to 1 GiB. Adjacent threads of the pairs read rows of K that are D
-//          elements apart.
+// Cost     P and dS, 8 bytes per pair, are written once and read D + Dv times, mostly from caches.
+//          At 4096 queries and keys they take 128 MB per head; all operands together take 8 MB at D
+//          = 64.
+// Limits   f32; P and dS up to 1 GiB. Adjacent threads read rows of K that are D elements apart,
+//          uncoalesced.
 // Source   T. Dao and others, FlashAttention, 2022, section 2.2, for the products.
 #include "rung/core/integer.hpp"
 #include "rung/device/launch.hpp"
@@ -21,7 +22,7 @@ using namespace attention_backward_cuda;
 
 constexpr int threads = 256;
 
-/// Matrices of batch x heads x queries x keys.
+/// P and dS, each batch x heads x queries x keys.
 struct PairMatrices {
   View<float, 4> p, ds;
 };
@@ -37,7 +38,7 @@ __global__ void attention_backward_pairs(Gradients<float> call, PairMatrices pai
   if (j >= call.mask(b).visible(i)) return;
   float score = 0;
   for (std::int64_t d = 0; d < call.width(); ++d) score += call.q(b, h, i, d) * call.k(b, g, j, d);
-  float difference = 0;  // of dP and the row's sum
+  float difference = 0;  // dP minus the row sum of dout o
   for (std::int64_t c = 0; c < call.value_width(); ++c) {
     difference += call.dout(b, h, i, c) * (call.v(b, g, j, c) - call.o(b, h, i, c));
   }
@@ -61,7 +62,8 @@ __global__ void attention_backward_of_queries(Gradients<float> call, PairMatrice
   call.dq(b, h, i, d) = call.scale * sum;
 }
 
-/// to(b, g, j, c) = factor sum of weights(b, h, i, j) from(b, h, i, c): dk and dv.
+/// Computes dk or dv: to(b, g, j, c) = factor sum weights(b, h, i, j) from(b, h, i, c) over the
+/// queries i that see key j and the heads h that share it.
 __global__ void attention_backward_of_keys(Gradients<float> call, View<const float, 4> weights,
                                            View<const float, 4> from, float factor,
                                            View<float, 4> to) {

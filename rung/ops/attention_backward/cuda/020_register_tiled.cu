@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention_backward / register tiled
 //
-// Idea     P and dS of a tile of 64 queries by 64 keys are recomputed and stay in shared memory.
-//          One kernel has the keys outside, a block per tile of them, and sums up dk and dv while
-//          the queries pass; one has the queries outside and sums up dq. No block writes what
-//          another does: no atomics.
-// Changes  No matrix of pairs in memory. A thread has 4 x 4 pairs, and 4 x 8 elements of a gradient
-//          (4 x 4 of f64): 16 multiply-adds for two loads of 4 elements, 32 for three.
-// Cost     10 D + 4 Dv operations per pair, as S and dP are made twice; for each piece of 128
-//          columns (64 of f64) of a gradient anew. Q, K, V and dout once per 64 rows of the other
-//          side.
-// Limits   Every valid call. Sums are f32 (f64) multiply-adds, an eighth of what tensor cores do.
+// Idea     Recompute P and dS per tile of 64 queries by 64 keys and keep them in shared memory. One
+//          kernel has keys in the outer loop: a block owns a tile of keys and accumulates dk and dv
+//          while it loops over queries; a second kernel has queries in the outer loop and
+//          accumulates dq. Blocks write disjoint elements, without atomics.
+// Changes  No P or dS matrix in global memory. A thread computes 4 x 4 pairs and 4 x 8 elements of
+//          a gradient (4 x 4 in f64): 16 multiply-adds per two 4-element loads, 32 per three.
+// Cost     10 D + 4 Dv operations per pair, because both kernels compute S and dP; each piece of
+//          128 columns (f64: 64) of a gradient recomputes them. Q, K, V and dout are read once per
+//          64 rows of the outer loop.
+// Limits   All valid arguments. Multiply-adds on CUDA cores have an eighth of the throughput of
+//          tensor cores.
 // Source   T. Dao, FlashAttention-2, 2023; NVIDIA CUTLASS, "Efficient GEMM", for register tiles.
 #include "rung/core/integer.hpp"
 #include "rung/device/launch.hpp"
@@ -23,21 +24,21 @@ namespace {
 using namespace attention_backward_cuda;
 
 constexpr int threads = 256;
-constexpr int across = 16;  // threads along a row of patches
+constexpr int across = 16;  // threads per row of register tiles
 constexpr int patch = 4;    // rows, and columns, per thread
-constexpr int tile = 64;    // queries, and keys, of a block
-constexpr int slice = 32;   // columns of the operands of S and dP in shared memory
-constexpr int batch = 32;   // rows of the operands of gradients in shared memory
+constexpr int tile = 64;    // queries, and keys, per block
+constexpr int slice = 32;   // columns per step of the operands of S and dP
+constexpr int batch = 32;   // rows per step of the operands of gradients
 
-/// Patches per thread along the columns of a gradient; f64 needs twice the registers.
+/// Register tiles per thread along the columns of a gradient; f64 needs twice the registers.
 template <class Sum>
 constexpr int patches = sizeof(Sum) == 8 ? 1 : 2;
-/// Columns of a gradient that a block has.
+/// Columns of a gradient per block.
 template <class Sum>
 constexpr int piece = patches<Sum>* across* patch;
 
-/// Slices are stored by columns, so that a patch is one load; 4 elements of padding spread the
-/// columns over the banks when they are written.
+/// Tiles in shared memory. Slices are stored by columns, so that a thread loads its 4 elements at
+/// once; 4 elements of padding avoid bank conflicts on the stores.
 template <class Sum>
 struct BackwardTiles {
   union {
@@ -48,7 +49,7 @@ struct BackwardTiles {
       Sum q[batch][piece<Sum>], dout[batch][piece<Sum>];
     } rows;
   };
-  Sum p[tile][tile + 4], ds[tile][tile + 4];  // [summed over][row of the gradient]
+  Sum p[tile][tile + 4], ds[tile][tile + 4];  // [summation index][row of the gradient]
 };
 
 template <class Sum>
@@ -63,14 +64,14 @@ __device__ __forceinline__ RegisterPatch<Sum> patch_at(const Sum* from) {
   return values;
 }
 
-/// Rows of a matrix from `first` on, of which those below `end` exist.
+/// Rows [first, end) of a matrix.
 template <class T>
 struct MatrixRows {
   View<const T, 2> matrix;
   std::int64_t first, end;
 };
 
-/// sum[r][c] = left row . right row, for the thread's patch of the tile.
+/// Computes sum[r][c] = left row . right row for the thread's register tile.
 template <class T, class Sum>
 __device__ __forceinline__ void multiply_rows(const MatrixRows<T>& left, const MatrixRows<T>& right,
                                               BackwardTiles<Sum>& tiles, Sum (&sum)[patch][patch]) {
@@ -84,7 +85,7 @@ __device__ __forceinline__ void multiply_rows(const MatrixRows<T>& left, const M
     for (int c = 0; c < patch; ++c) sum[r][c] = 0;
   }
   for (std::int64_t from = 0; from < width; from += slice) {
-    __syncthreads();  // what was in the slices before has been used
+    __syncthreads();  // wait until the previous slices have been read
     for (int at = thread; at < tile * slice; at += threads) {
       const int d = at % slice;
       const int line = at / slice;
@@ -112,7 +113,7 @@ __device__ __forceinline__ void multiply_rows(const MatrixRows<T>& left, const M
   }
 }
 
-/// Loads `batch` rows of a piece of a matrix; zeros where there is nothing.
+/// Loads `batch` rows of a piece of columns; rows and columns past the end become zero.
 template <class T, class Sum>
 __device__ __forceinline__ void load_piece(const MatrixRows<T>& rows, std::int64_t first_column,
                                            Sum (&to)[batch][piece<Sum>]) {
@@ -125,12 +126,12 @@ __device__ __forceinline__ void load_piece(const MatrixRows<T>& rows, std::int64
   }
 }
 
-/// A thread's elements of a gradient: 4 rows, and 4 columns of each 64 of the piece.
+/// A thread's elements of a gradient: 4 rows, and 4 of every 64 columns of the piece.
 template <class Sum>
 struct GradientPatch {
   Sum sum[patch][patch * patches<Sum>] = {};
 
-  /// Adds the products of one row of weights and one of an operand.
+  /// Adds the outer product of 4 weights and the thread's elements of an operand row.
   __device__ __forceinline__ void add(const Sum* weights, const Sum* operand) {
     const RegisterPatch<Sum> a = patch_at(weights);
 #pragma unroll
@@ -161,7 +162,7 @@ struct GradientPatch {
   }
 };
 
-/// A block's tile, head, batch element and piece of columns.
+/// Work item of a block: batch element, head, first row of the tile and first column of the piece.
 struct BackwardItem {
   std::int64_t b, head, first, first_column;
 };
@@ -173,7 +174,8 @@ __device__ __forceinline__ BackwardItem item_at(std::int64_t at, std::int64_t ti
   return {head / heads, head % heads, at % tiles * tile, column * columns};
 }
 
-/// dk and dv: a block has a tile of keys, and the queries of all heads that share them pass.
+/// Computes dk and dv: a block owns a tile of keys and loops over the queries of all heads that
+/// share it.
 template <class T>
 __global__ void __launch_bounds__(threads)
     attention_backward_keys_outer(Gradients<T> call, RowSums<Accumulator<T>> rows,
@@ -221,7 +223,7 @@ __global__ void __launch_bounds__(threads)
         }
         const auto left = static_cast<int>(smaller(call.queries() - query, std::int64_t{tile}));
         for (int from = 0; from < left; from += batch) {
-          __syncthreads();  // P and dS are complete, the rows before have been used
+          __syncthreads();  // P and dS complete; previous rows read
           load_piece<T>({q, query + from, call.queries()}, item.first_column, tiles.rows.q);
           load_piece<T>({dout, query + from, call.queries()}, item.first_column, tiles.rows.dout);
           __syncthreads();  // the rows are complete
@@ -240,7 +242,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// dq: a block has a tile of queries, and the keys that the last of them sees pass.
+/// Computes dq: a block owns a tile of queries and loops over the keys that its last query sees.
 template <class T>
 __global__ void __launch_bounds__(threads)
     attention_backward_queries_outer(Gradients<T> call, RowSums<Accumulator<T>> rows,

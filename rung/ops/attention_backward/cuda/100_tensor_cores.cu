@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // attention_backward / tensor cores
 //
-// Idea     All products by mma.sync, in two kernels. Keys outside: a warp has 16 keys; S^T and dP^T
-//          against a tile of queries become P^T and dS^T in its registers, which are the A operands
-//          of dv += P^T dout and dk += dS^T q as they stand. Queries outside: a warp has 16
-//          queries, and dS is the A operand of dq += dS k.
-// Changes  16-bit operands on tensor cores instead of multiply-adds; fragments by ldmatrix from
-//          swizzled tiles; P and dS never leave registers; cp.async brings the next tile during the
-//          products.
-// Cost     Seven products per pair instead of five: S and dP are made once per kernel, in place of
-//          atomic additions to dq. Every warp loads all of a tile for its 16 rows, twice.
-// Limits   f16 and bf16, D and Dv up to 128, contiguous rows. Rows that start anywhere are loaded
-//          as the aligned chunks that hold them and shifted in registers, which is slower.
+// Idea     Compute all products with mma.sync, in two kernels. With keys in the outer loop, a warp
+//          owns 16 keys; P^T and dS^T stay in its registers, where they are the A operands of dv +=
+//          P^T dout and dk += dS^T q. With queries in the outer loop, a warp owns 16 queries, and
+//          dS is the A operand of dq += dS k.
+// Changes  16-bit operands on tensor cores; ldmatrix fragments from swizzled tiles; P and dS never
+//          leave registers; cp.async prefetches the next tile during the products.
+// Cost     Seven products per pair instead of five: each kernel computes S and dP, which avoids
+//          atomic additions to dq. Every warp loads each tile twice from shared memory for its 16
+//          rows.
+// Limits   f16 and bf16, D and Dv up to 128, contiguous rows. Unaligned rows are loaded as aligned
+//          chunks and shifted in registers, which is slower.
 // Source   T. Dao, FlashAttention-2, 2023; PTX ISA, "Matrix fragments for mma.m16n8k16".
 #include "rung/device/launch.hpp"
 #include "rung/device/shared.hpp"
@@ -27,22 +27,22 @@ using namespace attention_backward_cuda;
 constexpr int warps = 4;
 constexpr int tensor_threads = 32 * warps;
 constexpr int warp_rows = 16;
-constexpr int block_rows = warps * warp_rows;  // keys, or queries, of a block
+constexpr int block_rows = warps * warp_rows;  // keys, or queries, per block
 
-/// Queries per tile of the kernel with the keys outside. A thread holds Width / 2 sums each of dk
-/// and dv, 128 of its 255 registers at a width of 128, and half as many scores as there are
-/// queries.
+/// Queries per tile of the kernel with keys in the outer loop. A thread holds Width / 2 sums of
+/// each of dk and dv (128 of its 255 registers at a width of 128), and query_tile / 2 values each
+/// of S and dP.
 template <int Width>
 constexpr int query_tile = Width == 64 ? 64 : 32;
-/// Keys per tile of the kernel with the queries outside, which has the sums of dq alone.
+/// Keys per tile of the kernel with queries in the outer loop, which holds only the sums of dq.
 constexpr int key_tile = 64;
 
-/// Argument of both kernels. Operands of which rows start at multiples of 16 bytes are `wide`.
+/// Arguments of both kernels. wide_q, ...: every row of the operand is 16-byte aligned.
 template <class T>
 struct TensorCall {
   Gradients<T> call;
   RowSums<float> rows;
-  float exponent_scale;  // of scores, for powers of 2
+  float exponent_scale;  // scale log2(e): scores to exponents of 2
   bool wide_q, wide_k, wide_v, wide_dout;
 };
 
@@ -68,8 +68,8 @@ struct QueriesOuterLayout {
   alignas(1024) unsigned char v[2][Keys::bytes];
 };
 
-/// product += left right^T: 16 rows of a tile from `row` on by all Columns rows of another, over
-/// `width` columns of both.
+/// Computes product += left right^T for 16 rows of `left` from `row` on and all Columns rows of
+/// `right`, over `width` columns of each.
 template <class T, class Left, class Right, int Width, int Columns>
 __device__ __forceinline__ void multiply_by_rows(float (&product)[Columns / 2],
                                                  const unsigned char* left, int row,
@@ -89,7 +89,7 @@ __device__ __forceinline__ void multiply_by_rows(float (&product)[Columns / 2],
   }
 }
 
-/// sums += weights tile: 16 rows of weights in registers by Steps times 16 rows of a tile.
+/// Computes sums += weights tile, with 16 rows of weights in registers and 16 Steps rows of a tile.
 template <class T, class Tile, int Width, int Steps>
 __device__ __forceinline__ void multiply_by_columns(float (&sums)[Width / 2],
                                                     const float (&weights)[8 * Steps],
@@ -109,7 +109,7 @@ __device__ __forceinline__ void multiply_by_columns(float (&sums)[Width / 2],
   }
 }
 
-/// Stores a warp's 16 rows of a gradient from `first` on, those that exist.
+/// Stores the valid ones of a warp's 16 rows of a gradient, from row `first` on, times `factor`.
 template <class T, int Width>
 __device__ __forceinline__ void store_gradient(const View<T, 2>& to, int first, float factor,
                                                const float (&sums)[Width / 2]) {
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   Layout& layout = shared<Layout>();
   const Gradients<T>& call = job.call;
   const auto kv_heads = static_cast<int>(call.kv_heads());
-  // The first keys are seen by most queries where causal: their blocks start first.
+  // Start with the first keys, which most queries see under a causal mask.
   const int first =
       static_cast<int>(blockIdx.x) / (kv_heads * static_cast<int>(call.batch())) * block_rows;
   const int kv_head = static_cast<int>(blockIdx.x) % kv_heads;
@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(tensor_threads, 2)
     const int row = (b * static_cast<int>(call.heads()) + head) * queries + query;
     const auto thread = static_cast<int>(threadIdx.x);
     if (thread < 2 * tile) {
-      // Rows that do not exist are zero, and so are their products.
+      // Rows past the end are zero, and so are their products.
       const bool exists = query + thread % tile < queries;
       const float* const from =
           (thread < tile ? job.rows.lse : job.rows.sum) + (exists ? row + thread % tile : 0);
@@ -172,14 +172,14 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   }
 
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows;
-  const int key = first + warp_row + lane_of_thread() / 4;  // and 8 behind it
+  const int key = first + warp_row + lane_of_thread() / 4;  // and key + 8
   const auto width = static_cast<int>(call.width());
   const auto value_width = static_cast<int>(call.value_width());
   float dk[Width / 2] = {};
   float dv[Width / 2] = {};
   for (int round = 0, stage = 0; round < rounds; ++round, stage ^= 1) {
     ptx::async_wait_all();
-    __syncthreads();  // the tile is there for all, and all have read the one that is written next
+    __syncthreads();  // this tile is complete; the other buffer has been read
     if (round + 1 < rounds) copy_queries(round + 1, stage ^ 1);
     const int query = first_query + round % tiles * tile;
 
@@ -218,7 +218,7 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   const auto queries = static_cast<int>(call.queries());
   const auto heads = static_cast<int>(call.heads());
   const int query_blocks = ceil_div(queries, block_rows);
-  // The last queries see most keys where causal: their blocks start first.
+  // Start with the last queries, which see the most keys under a causal mask.
   const int first =
       (query_blocks - 1 - static_cast<int>(blockIdx.x) / (heads * static_cast<int>(call.batch()))) *
       block_rows;
@@ -237,7 +237,7 @@ __global__ void __launch_bounds__(tensor_threads, 2)
     ptx::async_commit();
   };
   if (tiles > 0) {
-    const int begin = mask.first_query(0);  // queries before it see no key
+    const int begin = mask.first_query(0);  // earlier queries see no key
     Queries::template copy<tensor_threads>(layout.q, call.q.at(b).at(head), first, begin, queries,
                                            job.wide_q);
     Queries::template copy<tensor_threads>(layout.dout, call.dout.at(b).at(head), first, begin,
@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   }
 
   const int warp_row = static_cast<int>(threadIdx.x) / 32 * warp_rows;
-  const int query = first + warp_row + lane_of_thread() / 4;  // and 8 behind it
+  const int query = first + warp_row + lane_of_thread() / 4;  // and query + 8
   const auto width = static_cast<int>(call.width());
   const auto value_width = static_cast<int>(call.value_width());
   const int visible[2] = {mask.visible(query), mask.visible(query + 8)};
@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(tensor_threads, 2)
   float dq[Width / 2] = {};
   for (int number = 0, stage = 0; number < tiles; ++number, stage ^= 1) {
     ptx::async_wait_all();
-    __syncthreads();  // the tile is there for all, and all have read the one that is written next
+    __syncthreads();  // this tile is complete; the other buffer has been read
     if (number + 1 < tiles) copy_keys(number + 1, stage ^ 1);
 
     float p[key_tile / 2] = {};
@@ -289,7 +289,7 @@ Support supports(const AttentionBackward::Args& args, const Context&) {
 }
 
 Work work(const AttentionBackward::Args& args, const Context&) {
-  // Products go up to the last 16 columns that exist.
+  // Products cover D and Dv, rounded up to 16 columns.
   const auto width = static_cast<double>(round_up(args.width(), std::int64_t{16}));
   const auto value_width = static_cast<double>(round_up(args.value_width(), std::int64_t{16}));
   Work work;

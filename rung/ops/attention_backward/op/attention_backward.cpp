@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention_backward: the operator's object, its rung list, and what every call goes through.
+// attention_backward: the operator object, its rung list, and argument checks.
 #include "rung/ops/attention_backward/op/attention_backward.hpp"
 
 #include <fmt/format.h>
@@ -87,7 +87,7 @@ double AttentionBackward::Args::visible_pairs() const {
   const auto rows = static_cast<double>(queries());
   const auto columns = static_cast<double>(keys());
   if (!options.causal) return rows * columns;
-  // Only the last min(Sq, Sk) queries see any: Sk the last, one less each before it.
+  // Only the last min(Sq, Sk) queries see keys: the last one Sk, each one before it one less.
   const double seeing = std::fmin(rows, columns);
   return seeing * columns - seeing * (seeing - 1) / 2;
 }

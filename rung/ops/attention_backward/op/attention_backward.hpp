@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of attention_backward() see of a call, and what the workbench knows of it.
-// The contract: attention_backward.hpp.
+// attention_backward's arguments as the rungs see them, and its interface to the workbench. The
+// contract is in rung/ops/attention_backward/attention_backward.hpp.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct RUNG_API AttentionBackward {
     bool operator==(const Call&) const = default;
   };
 
-  /// options.scale is the factor of the scores, never 0.
+  /// Checked arguments. options.scale is the factor of the scores, never 0.
   struct Args : Call {
     [[nodiscard]] std::int64_t batch() const { return q.shape[0]; }
     [[nodiscard]] std::int64_t heads() const { return q.shape[1]; }
@@ -49,10 +49,10 @@ struct RUNG_API AttentionBackward {
     [[nodiscard]] std::int64_t kv_heads() const { return k.shape[1]; }
     [[nodiscard]] std::int64_t keys() const { return k.shape[2]; }
     [[nodiscard]] std::int64_t value_width() const { return v.shape[3]; }  // Dv
-    /// Heads of q that share a head of k and v; 0 where there are none.
+    /// Returns the number of heads of q per head of k and v; 0 if k has no heads.
     [[nodiscard]] std::int64_t group() const { return kv_heads() == 0 ? 0 : heads() / kv_heads(); }
     [[nodiscard]] bool has_lengths() const { return options.key_lengths.data != nullptr; }
-    /// Pairs of a query and a key that it sees, of one head, if every batch element has all keys.
+    /// Returns the number of visible (query, key) pairs of one head, key_lengths ignored.
     [[nodiscard]] double visible_pairs() const;
   };
 
@@ -64,9 +64,9 @@ struct RUNG_API AttentionBackward {
   static RungList<AttentionBackward>& rungs();
   static void bind(Args& args);
 
-  /// Lengths live on the device: the cost is that of all keys.
+  /// Counts all keys: key_lengths are in device memory.
   static Cost cost(const Args& args);
-  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  /// Stores error bounds of the contract as magnitudes; tolerance() scales them by about 1.
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeyMask: the pairs of a query and a key that are seen, of one batch element, from either side.
-// The mask of attention(); on hosts and devices.
+// KeyMask: the visible (query, key) pairs of a batch element, by query or by key. The same mask as
+// attention(); for hosts and devices.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rung::attention_mask {
 
-/// Returns the number of keys of a batch element from what key_lengths says, within [0, keys].
+/// Returns the number of keys of a batch element: its entry of key_lengths, clamped to [0, keys].
 RUNG_HD RUNG_ALWAYS_INLINE inline std::int64_t key_length(std::int32_t given, std::int64_t keys) {
   return clamped(std::int64_t{given}, std::int64_t{0}, keys);
 }
@@ -20,12 +20,12 @@ struct KeyMask {
   Index queries, length;  // length: keys of the batch element
   bool causal;
 
-  /// Returns how many keys, from the first on, query i sees. Monotonic in i.
+  /// Returns how many keys, counted from the first, query i sees. Monotonic in i.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Index visible(Index i) const {
     if (!causal) return length;
     return clamped(static_cast<Index>(i + 1 + length - queries), Index{0}, length);
   }
-  /// Returns the first query that sees key j; `queries` where none does. Monotonic in j.
+  /// Returns the first query that sees key j, or `queries` if none does. Monotonic in j.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Index first_query(Index j) const {
     if (j >= length) return queries;
     if (!causal) return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention_backward: what it must cost, what it must give, and how far a rung may be off.
+// attention_backward: cost, reference results and tolerances.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -17,7 +17,7 @@ namespace {
 using attention_mask::key_length;
 using attention_mask::KeyMask;
 
-/// Roundoff of p and ds where they are kept in the type of q, and the smallest number they keep.
+/// Roundoff of p and ds kept in the type of q, and their underflow threshold.
 struct KeptWeights {
   double roundoff = 0;
   double underflow = 0x1p-126;
@@ -35,7 +35,7 @@ constexpr KeptWeights kept_weights(DType dtype) {
   }
 }
 
-/// One row of a gradient at a time, by definition; double is not enough to verify double.
+/// Reference by definition, one row of a gradient at a time; f64 is verified in long double.
 template <class T>
 class GradientReference {
  public:
@@ -53,7 +53,7 @@ class GradientReference {
         unit_(std::is_same_v<T, double>  ? 0x1p-53
               : std::is_same_v<T, float> ? 0x1p-24
                                          : 0x1p-23),
-        // The scale reaches the kernels in the arithmetic type.
+        // Kernels receive the scale in the arithmetic type.
         scale_(std::is_same_v<T, double> ? args.options.scale : nearest_f32(args.options.scale)),
         row_sums_(static_cast<std::size_t>(args.lse.size())) {}
 
@@ -89,8 +89,8 @@ class GradientReference {
     Real ds = 0, error_of_ds = 0;
   };
   struct RowSum {
-    Real sum = 0;    // of dout o
-    Real terms = 0;  // of the absolute values of the same
+    Real sum = 0;    // sum of dout o
+    Real terms = 0;  // sum of |dout o|
     bool known = false;
   };
 
@@ -104,7 +104,7 @@ class GradientReference {
     return {args_.queries(), length, args_.options.causal};
   }
 
-  /// f(h, i, number of terms) for every query that sees a key.
+  /// Calls f(h, i, number of terms) for every query i of every head h that sees key j.
   template <class F>
   void for_queries(std::int64_t b, std::int64_t g, std::int64_t j, const F& f) const {
     const std::int64_t first = mask(b).first_query(j);
@@ -171,7 +171,7 @@ class GradientReference {
     sums_.assign(static_cast<std::size_t>(columns), 0);
     errors_.assign(static_cast<std::size_t>(columns), 0);
   }
-  /// Adds a term of a sum of `terms`.
+  /// Adds one term, of `terms` in the sum, and its error bound.
   void add(Real factor, Real error, std::int64_t terms, const View<const T, 1>& row) {
     const Real off =
         error + std::abs(factor) * ((2 * static_cast<Real>(terms) + 40) * unit_ + kept_.roundoff);
@@ -212,7 +212,7 @@ Cost AttentionBackward::cost(const Args& args) {
   const double written = (query_rows * width + key_rows * (width + value_width)) * size;
   return {
       .bytes = read * size + query_rows * static_cast<double>(size_of(args.lse.dtype)) + written,
-      // q k^T, dout v^T, p^T dout, ds k and ds^T q.
+      // Products: q k^T, dout v^T, p^T dout, ds k and ds^T q.
       .operations = 2 * batch * static_cast<double>(args.heads()) * args.visible_pairs() *
                     (3 * width + 2 * value_width),
       .written = written};
@@ -222,7 +222,7 @@ void AttentionBackward::reference(const Args& args, Oracle& oracle) {
   visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() {
     using Reference = GradientReference<T>;
     Reference reference(args);
-    // Rows of a gradient are those of (batch, head, query or key).
+    // A gradient's rows are indexed by (batch, head, query or key).
     const auto fill = [&](Oracle::Output& output, std::int64_t heads, std::int64_t rows,
                           auto row_of) {
       std::size_t at = 0;
@@ -242,7 +242,7 @@ void AttentionBackward::reference(const Args& args, Oracle& oracle) {
 Tolerance AttentionBackward::tolerance(const Args& args, const RungInfo&, Values) {
   const DType dtype = args.q.dtype;
   Tolerance tolerance{.relative = epsilon(dtype) / 2 * 1.01, .magnitude = 1.01};
-  // Half the smallest step of the type, or what is flushed to zero.
+  // Half the smallest subnormal of the type, or the threshold of flush to zero.
   tolerance.absolute = dtype == DType::f64 ? 0x1p-1022 : dtype == DType::f16 ? 0x1p-25 : 0x1p-126;
   return tolerance;
 }

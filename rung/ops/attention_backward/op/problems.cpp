@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention_backward: the problems it is checked and timed on, how they are made, and its command
-// line.
+// attention_backward: problems for checks and benchmarks, their inputs, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -27,7 +26,8 @@ using attention_mask::KeyMask;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-/// key_lengths of `lengths`: all keys, some, none, more than there are, fewer than none.
+/// Returns the key_lengths entry of `lengths` problems: all keys, some, none, too many, or
+/// negative.
 std::int64_t stated_length(std::int64_t batch_element, std::int64_t keys) {
   switch (batch_element % 5) {
     case 0:
@@ -66,8 +66,8 @@ struct ProblemShape {
   }
 };
 
-/// Coordinates of an element of B x `heads` x `rows` x `columns`, from its index in memory, which
-/// is in the order B x rows x heads x columns where bshd.
+/// Coordinates of an element of B x `heads` x `rows` x `columns`, computed from its index in
+/// memory; the order in memory is B x rows x heads x columns if bshd.
 struct ElementPlace {
   std::int64_t batch_element, head, row, column;
   ElementPlace(std::int64_t index, std::int64_t heads, std::int64_t rows, std::int64_t columns,
@@ -78,7 +78,7 @@ struct ElementPlace {
         column(index % columns) {}
 };
 
-/// o and lse of attention() on host copies of q, k and v.
+/// Results of attention() on host copies of q, k and v.
 struct ForwardResults {
   Tensor o, lse;
 };
@@ -126,20 +126,20 @@ ForwardResults forward_results(const AttentionBackward::Call& call, const Proble
   return results;
 }
 
-/// Reads an element of a C-contiguous tensor of floating-point numbers.
+/// Returns an element of a C-contiguous floating-point tensor.
 double element_of(const Tensor& tensor, std::int64_t index) {
   return visit<float, double, f16, bf16>(tensor.dtype(), [&]<class T>() {
     return static_cast<double>(static_cast<Accumulator<T>>(tensor.data<T>()[index]));
   });
 }
 
-/// Returns true if strides of a tensor of B x H x S x D are those of memory of B x S x H x D.
+/// Returns whether a tensor of shape B x H x S x D is stored in the order B x S x H x D.
 bool has_heads_inside(const ConstTensorRef& tensor) {
   const Extents& strides = tensor.strides;
   return tensor.shape[1] > 1 && tensor.shape[2] > 1 && strides[1] > 0 && strides[1] < strides[2];
 }
 
-// Training: prompts, grouped heads, other numbers of keys, whatever widths there are.
+// Shapes as in training: prompts, grouped heads, Sk other than Sq, various widths.
 constexpr std::string_view survey_patterns[] = {
     "(bf16*3|f16*2|f32*2|f64) 1..8x1..32x1..4096x(64*2|128*3|96|256)(*2|,causal)",
     "(bf16*3|f16*2|f32) 1..8x(8|16|32)x1..4096x(64|128*2),kv=(1|2|4|8)(*2|,causal)",
@@ -254,8 +254,8 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
   const DType dtype = problem.dtype;
   const bool adversarial = inputs.variant().values == Values::adversarial;
 
-  // Adversarial scores must leave more than one weight above zero; products of three adversarial
-  // values, and of f16 their sums, must not overflow.
+  // Adversarial scores must leave several weights above zero; products of three adversarial values,
+  // and their sums in f16, must not overflow.
   const double narrow_scores = !adversarial          ? 1
                                : dtype == DType::f64 ? 0x1p-98
                                : dtype == DType::f16 ? 1
@@ -273,7 +273,7 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
     }
     return made;
   };
-  // NaN in the rows that take no part: keys that no query sees, queries that see none.
+  // Rows without effect hold NaN: keys that no query sees, and queries that see no key.
   const auto key_maker = [&](std::int64_t columns) {
     return [=](std::int64_t index, double uniform) {
       const ElementPlace at(index, shape.kv_heads, shape.keys, columns, shape.bshd);
@@ -307,7 +307,8 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
   call.options.scale = problem.number("scale", 0);
   call.options.causal = shape.causal;
 
-  // o and lse are those of attention(), unless that would take long; the formulas hold for any.
+  // o and lse come from attention() unless that takes too long; the gradients are defined for any o
+  // and lse.
   const double operations = 2 * static_cast<double>(shape.batch * shape.heads) *
                             static_cast<double>(shape.queries * shape.keys) *
                             static_cast<double>(shape.width + shape.value_width);
@@ -335,7 +336,7 @@ AttentionBackward::Call AttentionBackward::make(const Problem& problem, Inputs& 
                      const std::int64_t seen = shape.mask(at.batch_element).visible(at.row);
                      if (special && seen == 0) return nan;
                      if (results != nullptr) return element_of(results->lse, index);
-                     // That of scores of a standard normal distribution.
+                     // Typical lse of standard normal scores.
                      return std::log(static_cast<double>(seen)) + 0.5;
                    });
   call.dout = input("dout", shape.heads, shape.queries, shape.value_width, narrow_dout,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of attention_backward that `rung check` does not state: finite differences, the
-// grouped heads, layouts, what takes no part, the bits of a CPU, the choice, errors.
+// Properties of attention_backward that `rung check` does not test: finite differences, grouped
+// heads, layouts, masked operands, bitwise repeatability on CPUs, rung choice, errors.
 #include "rung/ops/attention_backward/op/attention_backward.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ struct GradientShape {
   [[nodiscard]] Extents lse() const { return {batch, heads, queries}; }
 };
 
-/// A call whose tensors are vectors of T, with o and lse of attention().
+/// Arguments that own their tensors as vectors of T, with o and lse from attention().
 template <class T>
 struct OwnedCall {
   GradientShape shape;
@@ -82,7 +82,7 @@ struct OwnedCall {
     const AttentionBackward::Call c = call();
     attention_backward(context, c.q, c.k, c.v, c.o, c.lse, c.dout, c.dq, c.dk, c.dv, options, pick);
   }
-  /// Returns sum dout o, of which the gradients are those.
+  /// Returns sum dout o, the function whose gradients are tested.
   double value() {
     forward();
     double sum = 0;
@@ -124,7 +124,7 @@ TEST_P(AttentionBackwardOn, IsTheDerivativeOfAttention) {
   }
 }
 
-// Heads that share keys: dk and dv are the sums of those of heads with keys of their own.
+// dk and dv of a shared head equal the sums over heads with separate copies of the keys.
 TEST_P(AttentionBackwardOn, SharedKeysSumOverTheirHeads) {
   OwnedCall<float> grouped(
       {.heads = 6, .kv_heads = 2, .queries = 20, .keys = 40, .width = 16, .value_width = 16}, true);
@@ -157,7 +157,7 @@ TEST_P(AttentionBackwardOn, SharedKeysSumOverTheirHeads) {
   }
 }
 
-// Rows of dS sum to 0: a constant that is added to all values changes no score's gradient.
+// Rows of dS sum to 0: adding a constant to all values leaves dq and dk unchanged.
 TEST_P(AttentionBackwardOn, AConstantInVChangesNeitherDqNorDk) {
   OwnedCall<float> call({.queries = 33, .keys = 50, .width = 20, .value_width = 12}, true);
   call.run(context);
@@ -170,7 +170,7 @@ TEST_P(AttentionBackwardOn, AConstantInVChangesNeitherDqNorDk) {
   for (std::size_t i = 0; i < dk.size(); ++i) EXPECT_NEAR(call.dk[i], dk[i], 2e-5) << i;
 }
 
-// Memory of B x S x H x D, of what is read and what is written.
+// Inputs and outputs are stored in the order B x S x H x D.
 TEST_P(AttentionBackwardOn, MemoryOrderChangesNothing) {
   const GradientShape shape{.batch = 2,
                             .heads = 2,
@@ -209,7 +209,7 @@ TEST_P(AttentionBackwardOn, MemoryOrderChangesNothing) {
   }
 }
 
-// An lse of -infinity stands for weights of 0, and nothing of its query reaches dk and dv.
+// An lse of -infinity gives weights of 0: its query adds nothing to dk and dv.
 TEST_P(AttentionBackwardOn, AnLseOfMinusInfinityIsNoWeight) {
   OwnedCall<float> call(
       {.heads = 1, .kv_heads = 1, .queries = 2, .keys = 3, .width = 8, .value_width = 8});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention_backward's CPU rungs share: a call with its types, and the mask.
+// Typed views of attention_backward's operands for the CPU rungs, and the mask.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Gradients {
   View<const T, 4> q, k, v, o, dout;
   View<const Sum, 3> lse;
   View<T, 4> dq, dk, dv;
-  View<const std::int32_t, 1> key_lengths;  // no data: all keys are there
+  View<const std::int32_t, 1> key_lengths;  // no data: all Sk keys exist
   Sum scale;
   bool causal;
   std::int64_t batch, heads, kv_heads, queries, keys, width, value_width, group;
@@ -61,7 +61,7 @@ struct Gradients {
     }
     return sum;
   }
-  /// Returns lse of a query, +infinity in place of -infinity: exp(score - lse) is 0 for both.
+  /// Returns a query's lse, with -infinity replaced by +infinity, so that exp(score - lse) is 0.
   [[nodiscard]] Sum finite_or_infinite_lse(std::int64_t b, std::int64_t h, std::int64_t i) const {
     constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
     const Sum value = lse(b, h, i);
@@ -69,7 +69,7 @@ struct Gradients {
   }
 };
 
-/// f(Gradients<T>) for the type of the call.
+/// Calls f(Gradients<T>) with the element type of the arguments.
 template <class F>
 void with_gradients(const AttentionBackward::Args& args, F&& f) {
   visit<float, double, f16, bf16>(args.q.dtype, [&]<class T>() { f(Gradients<T>(args)); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A range of keys of one head of k and v against all queries that see them: what 020_simd computes
-// and 030_threads shares out.
+// A range of keys of one head of k and v, against all queries that see them: the work unit of
+// 020_simd and 030_threads.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace rung::attention_backward_cpu {
 inline constexpr std::int64_t query_tile = 64;
 inline constexpr std::int64_t key_tile = 64;
 
-/// Row h * Sq + i of a head of k and v is query i of head h of the group.
+/// Returns the rows per head of k and v; row h * Sq + i is query i of the group's head h.
 inline std::int64_t rows_of_group(const AttentionBackward::Args& args) {
   return args.group() * args.queries();
 }
@@ -21,18 +21,19 @@ inline std::int64_t rows_of_group(const AttentionBackward::Args& args) {
 struct KeyRange {
   std::int64_t b, g;
   std::int64_t first_key, last_key;
-  /// Null: the range is all keys, and dq is written. Else where its sums go, a row each of
-  /// sum_pitch() elements, before they are scaled.
+  /// Null: the range covers all keys, and dq is written. Else the destination of unscaled sums of
+  /// dq, in rows of sum_pitch() elements.
   void* partial_dq = nullptr;
 };
 
-/// Writes dk and dv of a range, and dq or its part.
+/// Kernel that writes dk and dv of a range, and dq or its partial sums.
 using Differentiate = void(const AttentionBackward::Args& args, const KeyRange& range,
                            void* scratch);
-/// Returns the kernel for the type of q and the best instruction set of this machine
+/// Returns the kernel for the type of q, compiled for the best instruction set of this CPU
 /// (020_simd.cpp).
 Differentiate* differentiate_for(DType dtype);
-/// Returns elements from one row of partial_dq to the next, and bytes of scratch memory per thread.
+/// Returns the elements per row of partial_dq. scratch_bytes() returns the scratch bytes per
+/// thread.
 std::int64_t sum_pitch(const AttentionBackward::Args& args);
 std::int64_t scratch_bytes(const AttentionBackward::Args& args);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients: a call with its types, as a kernel's argument, and the mask.
+// Gradients: kernel arguments with typed views of the tensors, and the mask.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ struct Gradients {
   View<const T, 4> q, k, v, o, dout;
   View<const Sum, 3> lse;
   View<T, 4> dq, dk, dv;
-  View<const std::int32_t, 1> key_lengths;  // no data: all keys are there
+  View<const std::int32_t, 1> key_lengths;  // no data: all Sk keys exist
   Sum scale;
   bool causal;
-  int group;  // heads of q that share a head of k and v
+  int group;  // heads of q per head of k and v
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t batch() const { return q.shape[0]; }
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE std::int64_t heads() const { return q.shape[1]; }
@@ -49,11 +49,11 @@ struct Gradients {
 template <class Sum>
 inline constexpr Sum log2_e = Sum(1.44269504088896340736L);
 
-/// Returns 2^z; for f32 ex2.approx is off by 2^-22 of its result.
+/// Returns 2^z; for f32, ex2.approx has a relative error of 2^-22.
 __device__ __forceinline__ float power_of_two(float z) { return ptx::fast_exp2(z); }
 __device__ __forceinline__ double power_of_two(double z) { return exp2(z); }
 
-/// Returns lse as a power of 2, +infinity in place of -infinity: 2^(score - lse) is 0 for both.
+/// Returns lse log2(e), with -infinity replaced by +infinity, so that 2^(score - lse) is 0.
 template <class Sum>
 __device__ __forceinline__ Sum lse_as_power_of_two(Sum lse) {
   constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
@@ -84,7 +84,8 @@ Gradients<T> gradients_of(const AttentionBackward::Args& args) {
   return gradients;
 }
 
-/// Returns rows of q, and of k, over all heads and batch elements.
+/// Returns the number of rows of q over all heads and batch elements; key_rows() returns those of
+/// k.
 inline std::int64_t query_rows(const AttentionBackward::Args& args) {
   return args.batch() * args.heads() * args.queries();
 }
@@ -92,11 +93,12 @@ inline std::int64_t key_rows(const AttentionBackward::Args& args) {
   return args.batch() * args.kv_heads() * args.keys();
 }
 
-/// Facts of kernels of two passes behind the row sums: dk and dv by tiles of keys, dq by tiles of
-/// queries. `width` is D + Dv as computed, `operations` those per pair of a query and a key.
+/// Parameters of facts_of(): tile sizes and costs of two-pass kernels, which follow the row sums
+/// (first dk and dv by tiles of keys, then dq by tiles of queries). `width` is D + Dv as computed
+/// (padded), `operations` the operations per (query, key) pair.
 struct TwoPasses {
-  int queries, keys;  // of a tile of the pass with the keys outside
-  double rounds;      // barriers and loads per tile that wait for the one before
+  int queries, keys;  // tile of the pass with keys in the outer loop
+  double rounds;      // dependent barriers and loads per tile
   double width, operations;
   int resident;
   std::string_view path;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row sums: sum_c dout o of every query and its lse as a power of 2, made once for all tiles. A
-// warp per row, 8 rows per block.
+// Row sums: sum_c dout o and lse log2(e) per query, computed once for all tiles by one warp per
+// row, 8 rows per block.
 //
-// A query that sees no key gets 0 and +infinity, whatever is stored for it.
+// A query that sees no key gets 0 and +infinity, whatever its operands hold.
 #pragma once
 
 #include "rung/device/collectives.hpp"
@@ -11,7 +11,7 @@
 
 namespace rung::attention_backward_cuda::inline RUNG_TARGET {
 
-/// Indexed by (b * heads + h) * queries + i.
+/// Arrays indexed by (b * heads + h) * queries + i.
 template <class Sum>
 struct RowSums {
   Sum* lse;
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(32 * rows_per_sum_block)
   rows.lse[row] = sees ? lse_as_power_of_two(p.lse(b, h, i)) : std::numeric_limits<Sum>::infinity();
 }
 
-/// Launches the kernel on memory of the context's workspace.
+/// Computes the row sums in the context's workspace and returns them.
 template <class T>
 RowSums<Accumulator<T>> make_row_sums(const AttentionBackward::Args& args, Context& context,
                                       const Gradients<T>& p) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RowTile: rows of a head in shared memory as ldmatrix reads them without bank conflicts; and what
-// the tensor-core rungs require. Sizes are below 2^30: indices are int.
+// RowTile: rows of a head in shared memory, laid out for ldmatrix without bank conflicts; and the
+// requirements of the tensor-core rungs. Sizes are below 2^30, so indices are int.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace rung::attention_backward_cuda::inline RUNG_TARGET {
 
-/// Rows in panels of 64 columns, each a swizzled tile.
+/// A tile of rows in swizzled panels of 64 columns.
 template <class T, int Rows, int Width>
 struct RowTile {
   using Panel = SwizzledTile<T, Rows, true>;
@@ -24,9 +24,8 @@ struct RowTile {
     return column / Panel::depth * Panel::bytes + Panel::place(row, column % Panel::depth);
   }
 
-  /// Starts copying rows [first, first + Rows) of a block; those outside [begin, end), and columns
-  /// behind the last one up to a multiple of 16, become zero. `wide`: rows start at multiples of 16
-  /// bytes.
+  /// Starts the copy of rows [first, first + Rows). Rows outside [begin, end), and columns past the
+  /// last up to a multiple of 16, are filled with zeros. `wide`: all rows are aligned to 16 bytes.
   template <int Threads>
   static __device__ __forceinline__ void copy(unsigned char* tile, const View<const T, 2>& from,
                                               int first, int begin, int end, bool wide) {
@@ -49,7 +48,8 @@ struct RowTile {
     }
   }
 
-  /// Four 8 x 8 matrices: from (row, column) on, 8 rows below, 8 columns to the right, and both.
+  /// Loads four 8 x 8 matrices: at (row, column), 8 rows below, 8 columns to the right, and
+  /// diagonal.
   template <bool Transposed = false>
   static __device__ __forceinline__ void load(std::uint32_t (&to)[4], const unsigned char* tile,
                                               int row, int column) {
@@ -67,7 +67,7 @@ inline bool has_contiguous_rows(const ConstTensorRef& heads) {
   return heads.strides[3] == 1 || heads.shape[3] <= 1;
 }
 
-/// Returns true if rows start at multiples of so many bytes.
+/// Returns whether every row starts at a multiple of `bytes`.
 inline bool starts_rows_at(const ConstTensorRef& heads, std::int64_t bytes) {
   const auto element = static_cast<std::int64_t>(size_of(heads.dtype));
   for (int axis = 0; axis < 3; ++axis) {
@@ -95,7 +95,7 @@ inline Support require_tensor_cores(const AttentionBackward::Args& args) {
   return supported;
 }
 
-/// Calls f.template operator()<T, Width>() for the type and the width to which rows are padded.
+/// Calls f.template operator()<T, Width>() with the element type and the padded row width.
 template <class F>
 void with_width(const AttentionBackward::Args& args, F&& f) {
   const bool narrow = args.width() <= 64 && args.value_width() <= 64;
