@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / naive
 //
-// Idea     the definition: the exponential of each element, divided by the sum of them all.
+// Idea     Compute the definition: the exponential of each element divided by the sum of all.
 // Changes  baseline.
 // Cost     x is read twice, y written once; two exponentials per element.
-// Limits   exp overflows above 88.7 in f32, and infinity divided by infinity is NaN; far below 0
-//          all powers vanish, and 0 is divided by 0. It therefore looks through x first and takes
-//          only rows for which the definition is exact enough: on purpose the rung that fails. f32,
-//          no logarithm.
+// Limits   The rung that fails on purpose: exp overflows above 88.7 in f32 and infinity / infinity
+//          is NaN; far below 0 all exponentials vanish and 0 is divided by 0. supports() therefore
+//          reads x and accepts only values that the definition handles. f32, no logarithm.
 // Source   any textbook.
 #include <cmath>
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / safe, three passes
 //
-// Idea     subtract the row's maximum before the exponential: the largest power is then exp(0) = 1,
-//          and nothing overflows. One pass finds the maximum, one the sum, one divides.
-// Changes  against naive: right for every input; one pass more.
-// Cost     x is read three times, y written once; two exponentials per element, each a call of the
-//          C library's function.
-// Limits   every valid call; one thread, one element at a time.
+// Idea     Subtract the row's maximum before the exponential: the largest exponential is then 1,
+//          and nothing overflows. Three passes: maximum, sum, results.
+// Changes  against naive: correct for every input; one more pass.
+// Cost     x is read three times, y written once; two calls of the C library's exp per element.
+// Limits   All valid arguments; one thread, scalar code.
 // Source   J. Bridle, Training stochastic model recognition algorithms, 1990.
 #include "rung/ops/softmax/cpu/detail/scalar.hpp"
 
@@ -18,11 +17,11 @@ template <class X, class Y, class Sum>
 void safe(X x, Y y, Sum scale, std::int64_t length, bool log) {
   constexpr Sum infinity = std::numeric_limits<Sum>::infinity();
   Sum maximum = -infinity;
-  // The comparison is written so that a NaN, once met, stays.
+  // Written so that a NaN, once found, stays.
   for (std::int64_t i = 0; i < length; ++i) {
     if (x[i] > maximum || std::isnan(x[i])) maximum = x[i];
   }
-  if (maximum == -infinity) {  // fully masked: -infinity minus itself would be NaN
+  if (maximum == -infinity) {  // fully masked: -infinity - -infinity would be NaN
     for (std::int64_t i = 0; i < length; ++i) y.set(i, log ? -infinity : Sum{0});
     return;
   }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / online, two passes
 //
-// Idea     maximum and sum in one pass: when a larger maximum turns up, the sum so far is scaled
-//          down to it, sum <- sum exp(old - new).
-// Changes  against safe: one pass over x less, where it comes from memory a third of the reads.
+// Idea     Compute maximum and sum in one pass: a larger maximum rescales the running sum, sum <-
+//          sum exp(old - new).
+// Changes  against safe: two passes over x instead of three, a third fewer reads if x comes from
+//          memory.
 // Cost     x is read twice, y written once; two exponentials per element, one for log. A new
-//          maximum costs the exponential that scales the sum, but its own term is 1.
-// Limits   the dependent scaling keeps a compiler from using vectors.
+//          maximum takes one exponential to rescale the sum, but its own term is 1.
+// Limits   The loop-carried rescaling prevents auto-vectorization.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
 #include "rung/ops/softmax/cpu/detail/scalar.hpp"
 

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / polynomial
 //
-// Idea     an exponential in plain arithmetic: 2^t = 2^n p(t - n) with n the integer next to t and
-//          p a polynomial of degree 5 on [-1/2, 1/2], log2(e) folded into the scale. The factor 2^n
-//          is n put into the exponent bits of a float.
-// Changes  against online: no call of the C library, no branch, and so nothing in the way of
-//          vectors. Three passes again: the row is in the caches by the time of the second.
-// Cost     x read once from memory for rows that fit L1 or L2, y written once and read before it is
-//          written; some 15 operations per exponential.
-// Limits   f32, contiguous rows, no logarithm; one thread, one element at a time: the
-//          additions of the sum have an order, which a compiler must keep, so that it makes no
-//          vectors of the loop.
-// Source   Polynomial by the Remez exchange (rung/cpu/vector_exp2-inl.hpp); F. de Dinechin and
-//          others, expf in CORE-MATH, for the reduction of the argument.
+// Idea     Compute exp by arithmetic: 2^t = 2^n p(t - n), where n is the integer nearest to t, p is
+//          a polynomial of degree 5 on [-1/2, 1/2], and log2(e) is folded into the scale. The
+//          factor 2^n is built by adding n to a float's exponent bits.
+// Changes  against online: no library call and no branch, so the exponential can be vectorized.
+//          Three passes again: from the second on, the row is in cache.
+// Cost     x is read once from memory if rows fit L1 or L2; y is written once, after a read for
+//          ownership; some 15 operations per exponential.
+// Limits   f32, contiguous rows, no logarithm; one thread, scalar code: compilers must keep the
+//          order of floating-point additions, so they do not vectorize the sum.
+// Source   Polynomial by the Remez algorithm (rung/cpu/vector_exp2-inl.hpp); F. de Dinechin and
+//          others, expf in CORE-MATH, for the argument reduction.
 #include <bit>
 #include <cstdint>
 #include <limits>
@@ -22,12 +21,11 @@
 namespace rung {
 namespace {
 
-/// 2^t for t <= 0, at most 2.2 units in the last place off; 0 where that is no normal number. NaN
-/// stays NaN.
+/// Returns 2^t for t <= 0, within 2.2 ulp; 0 for t < -126 (subnormal results), NaN for NaN.
 float exp2(float t) {
   constexpr float p[] = {1.0F,          0.693147004F,   0.240222424F,
                          0.0555073358F, 0.00967151299F, 0.00132647273F};
-  constexpr float round = 0x1.8p23F;  // adding it leaves the integer in the last bits
+  constexpr float round = 0x1.8p23F;  // adding it leaves the integer in the low bits
   const float bounded = t < -126 ? -126.0F : t;
   const float rounded = bounded + round;
   const float f = bounded - (rounded - round);
@@ -38,7 +36,7 @@ float exp2(float t) {
 }
 
 void softmax_row(const float* x, float* y, std::int64_t n, float scale) {
-  // From the lowest finite number: a row of nothing but -infinity then has a sum of 0.
+  // Starts at the lowest finite number: a row of -infinity only then has a sum of 0.
   float maximum = std::numeric_limits<float>::lowest();
   for (std::int64_t i = 0; i < n; ++i) maximum = x[i] > maximum ? x[i] : maximum;
   const float exponent = scale * 1.44269504F;  // log2(e)

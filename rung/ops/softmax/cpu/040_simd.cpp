@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / simd
 //
-// Idea     vectors of 16 floats (AVX-512; 8 with AVX2) for the maximum, for the same polynomial
-//          (rung/cpu/vector_exp2-inl.hpp) and for the sum.
-// Changes  against polynomial: one instruction for 16 elements. AVX-512 takes the integer off t,
-//          and multiplies by a power of 2, in an instruction each. The last elements are masked.
-// Cost     x read once from memory, y written once, and read before it is written (read for
-//          ownership): 12 bytes per element move where 8 must. Per vector: 3 loads, 2 stores and
-//          some 15 operations.
-// Limits   f32, contiguous rows, no logarithm; one thread. Every max and every addition
-//          waits for the one before it: 2 and 4 cycles per vector.
+// Idea     Use vectors of 16 floats (AVX-512; 8 with AVX2) for the maximum, the same polynomial
+//          (rung/cpu/vector_exp2-inl.hpp) and the sum.
+// Changes  against polynomial: one instruction for 16 elements. AVX-512 rounds t and scales by a
+//          power of 2 in one instruction each. The tail is masked.
+// Cost     x is read once from memory, y written once after a read for ownership: 12 bytes per
+//          element, where 8 are compulsory. Per vector: 3 loads, 2 stores and some 15 operations.
+// Limits   f32, contiguous rows, no logarithm; one thread. Maximum and sum are dependency chains
+//          with latencies of 2 and 4 cycles per vector.
 // Source   Intel, Optimization Reference Manual, on vectorized loops.
 #include <cstdint>
 #include <limits>
@@ -27,7 +26,7 @@ using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::log2_e;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// y = softmax(scale x) for one row of n elements; y may be x.
+/// Computes y = softmax(scale x) for one row of n elements; y may be x.
 void simd_row(const float* x, float* y, std::int64_t n, float scale) {
   const hn::ScalableTag<float> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -35,9 +34,9 @@ void simd_row(const float* x, float* y, std::int64_t n, float scale) {
   const auto rest = static_cast<std::size_t>(n - full);
   const auto in_rest = hn::FirstN(d, rest);
 
-  // Pass 1, the maximum. It starts from the lowest finite number: a row of nothing but -infinity
-  // then has exponentials of 0 and a sum of 0. Of a NaN and a number, Max gives the second operand:
-  // a NaN is left out here and comes back in the sum.
+  // Pass 1, the maximum. Starts at the lowest finite number: a row of -infinity only then has
+  // exponentials of 0 and a sum of 0. Max of a NaN and a number returns the second operand: NaN is
+  // dropped here and reappears in the sum.
   auto maxima = hn::Set(d, std::numeric_limits<float>::lowest());
   for (std::int64_t i = 0; i < full; i += lanes) {
     maxima = hn::Max(hn::LoadU(d, x + i), maxima);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / four chains
 //
-// Idea     four independent accumulators, for the maximum and for the sum: while one waits out the
-//          latency of its last instruction, the other three work.
-// Changes  against simd: each loop takes four vectors per turn, each into an accumulator of its
-//          own; they are combined at the end of the row. A compiler must not do so by itself, as
-//          it changes the order of additions, and with it the rounding.
-// Cost     as simd: 12 bytes per element where 8 must move.
-// Limits   as simd. Where x comes from memory, that is what every pass for the maximum waits for.
+// Idea     Use four independent accumulators for the maximum and for the sum, to hide the latency
+//          of each instruction behind the other three chains.
+// Changes  against simd: each loop iteration processes four vectors, one per accumulator, combined
+//          at the end of the row. A compiler must not do this by itself, because it changes the
+//          order of additions and thus the rounding.
+// Cost     Same as simd: 12 bytes per element, where 8 are compulsory.
+// Limits   Same as simd. If x comes from memory, the maximum pass is memory-bound.
 // Source   R. Bryant and D. O'Hallaron, Computer Systems: A Programmer's Perspective, section 5.9.
 #include <algorithm>
 #include <cstdint>
@@ -26,14 +26,14 @@ using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::log2_e;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// y = softmax(scale x) for one row of n elements; y may be x.
+/// Computes y = softmax(scale x) for one row of n elements; y may be x.
 void four_chains_row(const float* x, float* y, std::int64_t n, float scale) {
   constexpr int chains = 4;
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t turn = chains * lanes;
-  const std::int64_t full = n / turn * turn;  // elements of full turns
+  const std::int64_t full = n / turn * turn;  // elements in full iterations
 
   // Pass 1, the maximum.
   V maxima[chains];
@@ -77,7 +77,7 @@ void four_chains_row(const float* x, float* y, std::int64_t n, float scale) {
   const float sum =
       hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
 
-  // Pass 3, the results. Nothing depends on what went before: no chains.
+  // Pass 3, the results. No dependency chain, so a plain loop suffices.
   const float factor = sum == 0 ? 0.0F : 1 / sum;
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / prefetch
 //
-// Idea     software prefetch: while the exponentials of one row are made, the next row is fetched
-//          into L1, a line per vector.
-// Changes  against four_chains: one instruction in the loop of pass 2. The pass for the maximum
-//          does nothing but wait for memory otherwise, and the pass for the exponentials leaves
-//          memory idle: hardware prefetchers follow the loads, not what will be loaded a row later.
-// Cost     as simd: 12 bytes per element where 8 must move, now while there is arithmetic to do.
-// Limits   as simd. Rows longer than L1 drive out what was prefetched for them.
+// Idea     Software prefetch: while the exponentials of one row are computed, prefetch the next row
+//          into L1, one line per vector.
+// Changes  against four_chains: one instruction in the loop of pass 2. Otherwise the maximum pass
+//          waits for memory and the exponential pass leaves memory idle: hardware prefetchers
+//          follow the current loads, not the row that comes next.
+// Cost     Same as simd: 12 bytes per element, where 8 are compulsory; the loads now overlap
+//          arithmetic.
+// Limits   Same as simd. Rows longer than L1 evict their own prefetched lines.
 // Source   Intel, Optimization Reference Manual, "Software prefetching".
 #include <hwy/cache_control.h>
 
@@ -28,15 +29,15 @@ using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::log2_e;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// y = softmax(scale x) for one row of n elements; y may be x. The row at `next` comes into L1
-/// meanwhile.
+/// Computes y = softmax(scale x) for one row of n elements and prefetches the row at `next` into
+/// L1; y may be x.
 void prefetch_row(const float* x, float* y, std::int64_t n, float scale, const float* next) {
   constexpr int chains = 4;
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t turn = chains * lanes;
-  const std::int64_t full = n / turn * turn;  // elements of full turns
+  const std::int64_t full = n / turn * turn;  // elements in full iterations
 
   // Pass 1, the maximum.
   V maxima[chains];
@@ -56,8 +57,8 @@ void prefetch_row(const float* x, float* y, std::int64_t n, float scale, const f
   const V maximum =
       hn::MaxOfLanes(d, hn::Max(hn::Max(maxima[0], maxima[1]), hn::Max(maxima[2], maxima[3])));
 
-  // Pass 2, exp(scale (x - m)) into y, the sum, and a prefetch of the next row's line for each
-  // vector: a vector of AVX-512 is a line.
+  // Pass 2: exp(scale (x - m)) into y, the sum, and a prefetch of the next row's line per vector
+  // (an AVX-512 vector is one line).
   const V exponent = hn::Set(d, scale * log2_e<float>);
   V sums[chains];
 #pragma GCC unroll 4

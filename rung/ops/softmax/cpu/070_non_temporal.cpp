@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / non-temporal stores
 //
-// Idea     an ordinary store fetches the line that it overwrites first (read for ownership). A
-//          non-temporal (streaming) store of a full line does not, and leaves the caches to x.
-// Changes  against prefetch: exponentials stay in a scratch row, which is in L1 for every row; y is
+// Idea     An ordinary store first fetches the line that it overwrites (read for ownership). A
+//          non-temporal store of a full line avoids that and leaves the caches to x.
+// Changes  against prefetch: exponentials stay in a scratch row in L1, reused by every row; y is
 //          written once, with non-temporal stores.
-// Cost     x read once, y written once: the 8 bytes per element that must move.
-// Limits   f32, contiguous rows, no logarithm; one thread. A result that would stay in the
-//          caches is slower to write so, and whoever reads it next finds it in memory.
+// Cost     x is read once, y written once: the compulsory 8 bytes per element.
+// Limits   f32, contiguous rows, no logarithm; one thread. Slower if y would fit in the caches, and
+//          the next reader of y has to load it from memory.
 // Source   Intel, Optimization Reference Manual, "Non-temporal stores".
 #include <hwy/cache_control.h>
 
@@ -28,8 +28,8 @@ using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::log2_e;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// y = softmax(scale x) for one row of n elements; y may be x. `kept` has room for a row. The row
-/// at `next` comes into L1 meanwhile.
+/// Computes y = softmax(scale x) for one row of n elements and prefetches the row at `next` into
+/// L1; y may be x. `kept` is scratch space for a row.
 void non_temporal_row(const float* x, float* y, std::int64_t n, float scale, float* kept,
                       const float* next) {
   constexpr int chains = 4;
@@ -37,7 +37,7 @@ void non_temporal_row(const float* x, float* y, std::int64_t n, float scale, flo
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t turn = chains * lanes;
-  const std::int64_t full = n / turn * turn;  // elements of full turns
+  const std::int64_t full = n / turn * turn;  // elements in full iterations
 
   // Pass 1, the maximum.
   V maxima[chains];
@@ -82,7 +82,7 @@ void non_temporal_row(const float* x, float* y, std::int64_t n, float scale, flo
   const float sum =
       hn::GetLane(hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
 
-  // Pass 3, the results. A streaming store needs an address aligned to its vector.
+  // Pass 3, the results. A non-temporal store needs an address aligned to its vector.
   const float factor = sum == 0 ? 0.0F : 1 / sum;
   const auto bytes = static_cast<std::uintptr_t>(lanes) * sizeof(float);
   std::int64_t i = 0;
@@ -119,7 +119,7 @@ void run(const Softmax::Args& args, Context& context) {
     HWY_DYNAMIC_DISPATCH(non_temporal_row)
     (x + at[0], y + at[1], args.length(), static_cast<float>(args.scale), kept, x + next[0]);
   }
-  hwy::FlushStream();  // orders the streaming stores before whatever this thread does next
+  hwy::FlushStream();  // orders the non-temporal stores before later stores of this thread
 }
 
 const Rung<Softmax> self{{.name = "non_temporal",

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / row pipeline
 //
-// Idea     Software pipeline over rows: one loop writes row r, exponentiates row r + 1 and finds
-//          the maximum of row r + 2, vector by vector. Memory is read and written all the time,
-//          while the FMA units work, and no row waits for its sum's last exponential.
-// Changes  Against non_temporal: the three passes belong to three rows and share a loop
-//          (pipeline_rows). Non-temporal stores only where x and y together exceed L3; a row is
-//          then written from its end (4K aliasing). And every call: rows longer than 65536 elements
-//          in pieces of 8192, whose maxima and sums are combined; rows that are not contiguous
-//          gathered into a buffer first; f64, f16 and bf16; the logarithm.
-// Cost     x read once, y written once: the 8 bytes per f32 element that must move, and some 15
-//          operations per vector. Long rows: x is read twice.
+// Idea     Software pipeline over rows: one loop stores row r, exponentiates row r + 1 and finds
+//          the maximum of row r + 2, vector by vector. Loads and stores overlap with the FMA units
+//          throughout, and no row waits for the last exponential of its sum.
+// Changes  Against non_temporal: the three passes run on three rows in one loop (pipeline_rows).
+//          Non-temporal stores are used only if x and y together exceed L3; a row is then stored
+//          from its end (4K aliasing). All arguments are supported: rows longer than 65536 elements
+//          in pieces of 8192 whose maxima and sums are combined, strided rows gathered into a
+//          buffer, f64, f16 and bf16, and the logarithm.
+// Cost     x is read once, y written once: the compulsory 8 bytes per f32 element, and some 15
+//          operations per vector. Long rows read x twice.
 // Limits   One thread. EXPERIMENTS.md has other polynomials, prefetch distances, block sizes.
 // Source   M. Lam, Software pipelining, 1988.
 #include "rung/cpu/foreach_target.hpp"
@@ -38,10 +38,10 @@ constexpr std::int64_t prefetch_distance = 8 << 10;
 
 constexpr std::int64_t piece = cpu::row_piece;
 
-/// Elements from one row's exponentials to the next row's, where both are kept: full cache lines.
+/// Returns the elements between the exponentials of two rows that are both kept: full cache lines.
 inline std::int64_t padded_length(std::int64_t length) { return round_up(length, 16); }
 
-/// Does y go to memory with non-temporal stores? Where x and y together would not stay in L3.
+/// Returns whether y is stored non-temporally: x and y together exceed L3, and y is not x.
 inline bool bypasses_caches(const Softmax::Args& args) {
   return args.y.data != args.x.data &&
          reinterpret_cast<std::uintptr_t>(args.y.data) % size_of(args.y.dtype) == 0 &&
@@ -59,7 +59,7 @@ HWY_INLINE void write_kept(const Sum* kept, Y* y, std::int64_t length, Sum sum, 
     return hn::Mul(load_some(d, kept + i, n...), factor);
   });
 }
-/// Writes the same from x again, with prefetch distance `ahead`.
+/// Writes the results of a row by recomputing exponentials from x, with prefetch distance `ahead`.
 template <class Sum, class T, class Y>
 HWY_NOINLINE void write_again(const T* x, Y* y, std::int64_t length, Sum maximum, Sum sum,
                               Sum scale, bool stream, std::int64_t ahead) {
@@ -73,7 +73,7 @@ HWY_NOINLINE void write_again(const T* x, Y* y, std::int64_t length, Sum maximum
     return hn::Mul(exp2<false>(d, hn::Mul(difference, exponent)), factor);
   });
 }
-/// Writes the logarithms.
+/// Writes the logarithms of the results of a row.
 template <class Sum, class T, class Y>
 HWY_INLINE void write_log(const T* x, Y* y, std::int64_t length, Sum maximum, Sum sum, Sum scale,
                           bool stream) {
@@ -93,24 +93,23 @@ struct RowStatistics {
   Sum sum;
 };
 
-/// The rows in the three stages: written, exponentiated, searched for the maximum.
+/// Row pointers of the pipeline's three stages: store, exponentiate, find the maximum.
 template <class T, class Y>
 struct PipelineStages {
   const T* x;
   Y* y;
   const T* next;
   const T* after_next;
-  cpu::PrefetchedRows<T> coming;  // prefetched where y is streamed
+  cpu::PrefetchedRows<T> coming;  // prefetched if y is streamed
 };
 
-/// One turn of the pipeline, vector by vector: stores row r, exponentiates row r + 1, finds the
-/// maximum of row r + 2. Memory and arithmetic overlap, and no row waits for its sum's last
-/// exponential (on a 2-core Zen 4 vCPU, one thread, in place of a pass for each: 64x1024 in L2 47
-/// GB/s instead of 36, 16384x1024 in memory 34 instead of 28). `streams`: by non-temporal stores,
-/// from the end of the row. 4K aliasing: y is then not written at the addresses, modulo 4 KiB, that
-/// x is read at (16384x1024: 26 GB/s from its beginning). `made`, the exponentials of row r + 1,
-/// must be apart from `kept`, those of row r, then; in the caches they may share memory, which
-/// saves half of L1.
+/// Runs one iteration of the pipeline, vector by vector: stores row r, exponentiates row r + 1,
+/// finds the maximum of row r + 2. Memory and arithmetic overlap, and no row waits for the last
+/// exponential of its sum (2-core Zen 4 vCPU, one thread, against one pass each: 64x1024 in L2 47
+/// GB/s instead of 36, 16384x1024 in memory 34 instead of 28). `streams`: non-temporal stores, from
+/// the end of the row, which avoids 4K aliasing between stores of y and loads of x (16384x1024: 26
+/// GB/s from its beginning). `made` receives the exponentials of row r + 1, `kept` holds those of
+/// row r; they must be disjoint if `streams`, else may be the same memory, which saves half of L1.
 template <bool log, bool streams, class Sum, class T, class Y>
 HWY_INLINE void pipeline_rows(const PipelineStages<T, Y>& rows, std::int64_t length, Sum scale,
                               const RowStatistics<Sum>& here, RowStatistics<Sum>& next,
@@ -172,7 +171,7 @@ HWY_INLINE void pipeline_rows(const PipelineStages<T, Y>& rows, std::int64_t len
   maximum_after = maxima.maximum();
 }
 
-/// One thread's share of a call, for one combination of types.
+/// One thread's part of the rows, for one combination of types.
 template <class T, class Y>
 class SoftmaxRows {
  public:
@@ -194,7 +193,7 @@ class SoftmaxRows {
   }
 
   void gathered(cpu::Range share) const {
-    // x and y as a contiguous row of the arithmetic type, behind the room for exponentials.
+    // Use a contiguous row of the arithmetic type for x and y, after the space for exponentials.
     const std::int64_t length = args_.length();
     Sum* const row_x = scratch_ + length;
     for (std::int64_t row = share.begin; row < share.end; ++row) {
@@ -210,15 +209,16 @@ class SoftmaxRows {
     }
   }
 
-  /// All threads share each row, a piece at a time. The pieces do not depend on their number, and
-  /// their results are combined in one order: the bits are the same for any.
+  /// Computes long rows, each split over all threads by pieces. Pieces do not depend on the thread
+  /// count and are combined in a fixed order, so results are bitwise equal for any number of
+  /// threads.
   void long_rows(const cpu::Team& team, Sum* maxima) const {
     const std::int64_t length = args_.length();
     const std::int64_t pieces = cpu::row_pieces(length);
     Sum* sums = maxima + pieces;
     const cpu::Range share = team.share(pieces);
-    // From the last row to the first: of an x that exceeds the caches, they hold the end if it has
-    // just been written or read (8x1000000 on a 2-core Zen 5 vCPU: 2.1 ms instead of 2.3).
+    // From the last row to the first: if x exceeds the caches, they hold its end after x was just
+    // written or read (8x1000000 on a 2-core Zen 5 vCPU: 2.1 ms instead of 2.3).
     for (std::int64_t row = args_.count() - 1; row >= 0; --row) {
       const T* x = x_of(row);
       for (std::int64_t p = share.begin; p < share.end; ++p) {
@@ -238,7 +238,7 @@ class SoftmaxRows {
       const std::int64_t first = share.begin * piece;
       write(x + first, y_of(row) + first, std::min(share.end * piece, length) - first, maximum,
             sum);
-      team.wait();  // before the next row's maxima
+      team.wait();  // before the maxima of the next row are written
     }
   }
 
@@ -297,7 +297,7 @@ class SoftmaxRows {
     write_results(x, y, maximum, exponentials(x, maximum, kept), kept);
   }
 
-  /// The row's sum; its exponentials stay in `kept`, except for the logarithm.
+  /// Returns the row's sum; stores its exponentials in `kept`, except for the logarithm.
   HWY_INLINE Sum exponentials(const T* x, Sum maximum, Sum* kept) const {
     const std::int64_t length = args_.length();
     if (args_.log) return row_sum<false, Sum, T>(x, length, maximum, scale_, kept, nullptr);
@@ -316,7 +316,7 @@ class SoftmaxRows {
     if (args_.log) {
       write_log(x, y, length, maximum, sum, scale_, stream_);
     } else {
-      // The last pieces first: they are still in L2.
+      // Start with the last pieces, which are still in L2.
       for (std::int64_t first = (length - 1) / piece * piece; first >= 0; first -= piece) {
         write_again(x + first, y + first, std::min(piece, length - first), maximum, sum, scale_,
                     stream_, -piece);
@@ -350,7 +350,7 @@ void softmax_rows(const Softmax::Args& args, const cpu::RowTeam& rows, const cpu
   if (stream) hwy::FlushStream();
 }
 
-/// y has x's type, or is f32 for types of two bytes.
+/// Returns the kernel for the type of y: x's type or, for 16-bit x, f32.
 RowKernel* kernel_for(DType y) {
   using T = RUNG_SPLIT_TYPE;
   if constexpr (sizeof(T) == 2) {
@@ -368,7 +368,7 @@ namespace rung {
 namespace softmax_cpu {
 HWY_EXPORT(kernel_for);
 
-/// Kernels for x of type T: float, double, f16 or bf16, an object file each.
+/// Returns the kernel for x of type T (float, double, f16 or bf16); one object file per type.
 template <class T>
 RowKernel* kernel_for(DType y);
 template <>
@@ -378,13 +378,13 @@ RowKernel* kernel_for<RUNG_SPLIT_TYPE>(DType y) {
 
 #if RUNG_SPLIT_ONCE
 cpu::RowTeam divide(const Softmax::Args& args, Context& context, int threads) {
-  // A buffer of exponentials, or two; of gathered rows, one and the row itself.
+  // Scratch per thread: one or two rows of exponentials; for gathered rows, one and the row itself.
   using namespace HWY_NAMESPACE;
   const bool two = !args.rows.are_contiguous() || bypasses_caches(args);
   const std::int64_t elements = padded_length(args.length()) * (two ? 2 : 1);
   const bool is_long = cpu::row_access(args.rows) == cpu::RowAccess::long_rows;
   const std::int64_t size = args.x.dtype == DType::f64 ? 8 : 4;
-  // Threads share a maximum and a sum per piece of a long row.
+  // Threads share one maximum and one sum per piece of a long row.
   return {context, args.rows, threads, is_long ? 0 : elements * size,
           is_long ? 2 * cpu::row_pieces(args.length()) * size : 0};
 }

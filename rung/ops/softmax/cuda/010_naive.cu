@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / naive
 //
-// Idea     one thread per row, and the definition: exponentials, divided by their sum.
+// Idea     One thread per row computes the definition: exponentials divided by their sum.
 // Changes  baseline.
-// Cost     x is read twice, y written once - but neighboring threads are a row apart, so that each
-//          load touches a sector of its own and moves eight times what it uses.
-// Limits   exponentials above 88.7 overflow, and infinity divided by infinity is NaN; far below 0
-//          all vanish. It looks through x first and takes only values for which the definition is
-//          exact enough: on purpose the rung that fails. f32, forward, no logarithm; few rows leave
-//          the device empty.
+// Cost     x is read twice, y written once, uncoalesced: neighboring threads are a row apart, so
+//          each load fetches a 32-byte sector for 4 bytes.
+// Limits   The rung that fails on purpose: exponentials above 88.7 overflow and infinity / infinity
+//          is NaN; far below 0 all vanish. supports() therefore reads x and accepts only values
+//          that the definition handles. f32, no logarithm; few rows leave the GPU underused.
 // Source   any textbook.
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 #include "rung/ops/softmax/shared/value_range.hpp"

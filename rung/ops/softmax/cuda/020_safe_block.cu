@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / safe, a block per row
 //
-// Idea     subtract the row's maximum before the exponential, so that the largest power is 1 and
-//          nothing overflows; and give a row to a block, whose threads read neighboring elements.
-// Changes  against naive: right for every input; every sector that is moved is used.
-// Cost     x is read three times - maximum, sum, results - and y written once: 16 bytes an f32
-//          against 8 that must be. Two reductions over the block, a barrier or two each.
-// Limits   f32, forward. Rows of fewer than 256 elements leave threads idle.
+// Idea     Subtract the row's maximum before the exponential, so that the largest exponential is 1
+//          and nothing overflows; use one block per row, whose threads read adjacent elements.
+// Changes  against naive: correct for every input, and coalesced access.
+// Cost     x is read three times (maximum, sum, results) and y written once: 16 bytes per f32
+//          element, where 8 are compulsory. Two block-wide reductions with one or two barriers
+//          each.
+// Limits   f32. Rows of fewer than 256 elements leave threads idle.
 // Source   J. Bridle, Training stochastic model recognition algorithms, 1990.
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 

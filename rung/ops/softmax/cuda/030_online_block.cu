@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / online, a block per row
 //
-// Idea     maximum and sum in one pass: a thread scales its sum down when the maximum grows, once
-//          per four elements that it loads together. At the end the block reduces the maximum
-//          first, then each thread's sum, scaled once.
-// Changes  against safe_block: x is read twice instead of three times, and rows are contiguous, so
-//          that the loops have 32-bit indices and no stride.
+// Idea     Compute maximum and sum in one pass: a thread rescales its sum to the new maximum once
+//          per batch of four loaded elements. At the end the block reduces the maximum first, then
+//          the sums, each rescaled once.
+// Changes  against safe_block: x is read twice instead of three times; rows are contiguous, so
+//          loops need 32-bit indices and no stride.
 // Cost     2 loads and 1 store per element: 12 bytes per f32, where 8 are compulsory. 2.25
-//          exponentials per element: one in each pass, and one that scales the sum per four
-//          elements, whether or not the maximum has grown.
-// Limits   f32, contiguous rows of fewer than 2^30 elements; types/any_strides takes the rest. A
-//          row keeps one block busy: few long rows leave the device empty.
+//          exponentials per element: one in each pass and, per four elements, one that rescales the
+//          sum unconditionally.
+// Limits   f32, contiguous rows of fewer than 2^30 elements; types/any_strides handles other
+//          arguments. A row occupies one block, so few long rows leave the GPU underused.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(threads)
     float maximum = no_maximum<float>;
     float sum = 0;
     for (int i = thread; i < length; i += 4 * threads) {
-      float values[4];  // loaded together; beyond the row -infinity, whose exponential is 0
+      float values[4];  // loaded together; past the row -infinity, whose exponential is 0
       float larger = maximum;
 #pragma unroll
       for (int k = 0; k < 4; ++k) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / a warp per row
 //
-// Idea     one warp owns a row; maximum and sum travel between its lanes by shuffle.
-// Changes  against online_block: no shared memory and no barrier, so that warps run at their own
-//          pace and one's loads overlap another's exponentials.
-// Cost     2 reads and a write an element; the second read of a row of up to a few thousand
-//          elements is from L1. 4-byte loads still, or 2-byte ones.
-// Limits   forward, f32, f16 and bf16 with results of the same type. Rows above a few thousand
-//          elements: one warp has too few loads in flight.
-// Source   Milakov and Gimelshein for the merging of maxima; the CUDA programming guide's shuffles.
+// Idea     One warp owns a row; its lanes reduce maximum and sum by shuffles.
+// Changes  against online_block: no shared memory and no barrier, so that warps run independently
+//          and the loads of one overlap the exponentials of another.
+// Cost     2 loads and 1 store per element; for rows of up to a few thousand elements the second
+//          load hits L1. Loads are 4 or 2 bytes wide.
+// Limits   f32, f16 and bf16 with results of the same type. For rows above a few thousand elements,
+//          one warp has too few loads in flight.
+// Source   Milakov and Gimelshein for combining maxima and sums; the CUDA programming guide for
+//          shuffles.
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {

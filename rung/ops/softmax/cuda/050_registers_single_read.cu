@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / the row in registers
 //
-// Idea     each thread reads its part of the row once, in 16-byte loads that are all in flight
-//          before the first is used, and keeps it: 32 elements. As many threads as the row is long:
-//          8 for 64 elements, a warp up to 1024, a block of 1024 threads up to 32768.
+// Idea     Each thread reads its part of the row once, with 16-byte loads that are all issued
+//          before the first use, and keeps its 32 elements in registers. The thread count follows
+//          the row length: 8 threads for 64 elements, a warp up to 1024, a block of 1024 threads up
+//          to 32768.
 // Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions, and
-//          rows of every length keep as many bytes in flight. A thread takes its exponentials below
-//          its own maximum, and the row's maximum and sum are found together: one barrier per row.
-// Cost     1 read and 1 write per element. The work of a thread per row - addresses, shuffles, the
-//          barrier - is spread over 32 elements; at the memory's rate an element has some 30
-//          instructions.
-// Limits   contiguous rows of up to 32768 elements, f64 half as many. Rows that
-//          do not begin and end at multiples of 16 bytes have a kernel of their own that cuts them
-//          there; where x and y are misaligned by different amounts, y is written by elements. Full
-//          rows use a kernel without bounds checks.
+//          the same bytes in flight for rows of every length. A thread computes exponentials below
+//          its own maximum, so the row's maximum and sum are reduced together, with one barrier per
+//          row.
+// Cost     1 load and 1 store per element. Per-thread overhead of a row (addresses, shuffles, the
+//          barrier) is amortized over 32 elements; at full memory bandwidth an element has a budget
+//          of some 30 instructions.
+// Limits   Contiguous rows of up to 32768 elements, half as many in f64. Rows that do not begin and
+//          end at multiples of 16 bytes use a kernel that handles the edges separately; if x and y
+//          are misaligned by different amounts, y is stored by elements. Full rows use a kernel
+//          without bounds checks.
 // Source   QuACK (T. Dao and others, 2025) for threads per row.
 #include "rung/device/dependent.hpp"
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
@@ -65,8 +67,8 @@ __global__ void __launch_bounds__(threads, max_threads / threads)
   });
 }
 
-/// Whole rows, of whole warps: no bounds checks, one block per row. `packed`: rows stay in
-/// registers as they were read.
+/// Computes one full row per block of full warps, without bounds checks. `packed`: elements stay in
+/// registers in the type of x.
 template <class P, int packs, int threads, int blocks, bool packed>
 __global__ void __launch_bounds__(threads, blocks) softmax_registers_whole(Rows<2> rows, P p) {
   start_dependent();
@@ -105,8 +107,9 @@ RowBlock block_of(const Softmax::Args& args) {
     const auto warps = (packs + warp_size * kept - 1) / (warp_size * kept);
     block = {.threads = static_cast<int>(warps) * warp_size};
   } else {
-    // Short rows: two packs per thread, several rows per warp. Half as many threads where fewer of
-    // their packs are idle: with a warp per row, 34 packs of 64 left too few bytes in flight.
+    // Short rows: two packs per thread, several rows per warp. Use half as many threads if that
+    // leaves fewer pack slots idle: with a full warp for a row of 34 packs, 30 of 64 slots were
+    // idle and too few bytes in flight.
     constexpr int min_threads = 8;
     block = row_block(packs, 2, min_threads, warp_size);
     const auto slots = [&](int threads) { return round_up(packs, std::int64_t{threads}); };
@@ -119,9 +122,9 @@ RowBlock block_of(const Softmax::Args& args) {
   return block;
 }
 
-/// Launches the kernel for full rows of f32, f16 or bf16, of two warps or more; returns false for
-/// others. 16-bit rows of half a block's threads or more stay packed, so that two blocks share an
-/// SM.
+/// Launches the kernel for full rows (f32, f16 or bf16, two warps or more) and returns true;
+/// returns false for other rows. 16-bit rows of at least half a block's threads stay packed, so
+/// that two blocks fit per SM.
 template <class T>
 bool launch_whole(Context& context, const Softmax::Args& args) {
   using P = SoftmaxCall<T, T>;
@@ -157,7 +160,7 @@ void launch_row_kernel(const Softmax::Args& args, Context& context) {
   }
   using P = SoftmaxCall<T, Y>;
   constexpr int kept = kept_packs<T>;
-  constexpr int warp_block = 128;  // threads of a block whose rows have a warp or less
+  constexpr int warp_block = 128;  // threads per block, for rows of a warp or less
   const RowBlock block = block_of<T>(args);
   const auto kernel = !is_regular<T, Y>(args)
                           ? softmax_registers_single_read<P, kept, max_threads, RowKind::ragged>

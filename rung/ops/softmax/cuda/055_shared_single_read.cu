@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / the row in registers and shared memory
 //
-// Idea     a row of up to 256 KiB fits an SM: a block of 1024 threads keeps half of it in
-//          registers, as it was read, and half in shared memory, filled by asynchronous copies.
-//          Each thread reads only what it copied itself: no barrier.
-// Changes  against registers_single_read: rows of up to 65536 f32 and 131072 f16 or bf16 are read
-//          once.
-// Cost     1 read and 1 write per element; two exponentials: registers have no room for the first.
-// Limits   contiguous rows; f32, f16 and bf16 with results of the same type. One block
-//          per SM: while it computes, memory serves other SMs.
+// Idea     A row of up to 256 KiB fits in an SM: a block of 1024 threads keeps half of it in
+//          registers, in the type of x, and half in shared memory, filled by asynchronous copies.
+//          Each thread reads only elements it copied itself, so no barrier is needed.
+// Changes  against registers_single_read: rows of up to 65536 f32, and 131072 f16 or bf16, elements
+//          are read once.
+// Cost     1 load and 1 store per element; two exponentials, because registers cannot hold the
+//          first.
+// Limits   Contiguous rows; f32, f16 and bf16 with results of the same type. Only one block fits
+//          per SM, so its loads do not overlap its computation.
 #include "rung/ops/softmax/cuda/detail/packed_row.hpp"
 
 namespace rung {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / a cluster per row
 //
-// Idea     a row that exceeds a block spreads over a cluster of 2 to 16 blocks. A thread keeps 16
-//          packs as read, 4 in registers, the others in shared memory, where they arrive in four
-//          groups: arrived groups are summed while later ones load. Every warp sends its partial to
-//          all blocks of the cluster, where a barrier in shared memory counts the bytes.
-// Changes  against shared_single_read: rows of up to 524288 f32 are read once; two blocks share a
-//          SM, and one loads while the other computes.
-// Cost     1 read and 1 write per element; two exponentials. One exchange a row; the barrier of the
-//          cluster, which says that all its blocks have begun, passes during the loads, and at the
-//          end there is none: a block that has all arrivals is not written to any more.
-// Limits   compute capability 9.0; contiguous rows; f32, f16 and bf16 with results of the same
-//          type. Beyond 8 blocks a cluster fits fewer places on the chip.
+// Idea     A row that exceeds a block is spread over a cluster of 2 to 16 blocks. A thread keeps 16
+//          packs in the type of x: 4 in registers, the others in shared memory, loaded in four
+//          groups, so that loaded groups are summed while later ones arrive. Every warp sends its
+//          partial to all blocks of the cluster, where an mbarrier counts the bytes.
+// Changes  against shared_single_read: rows of up to 524288 f32 elements are read once; two blocks
+//          fit per SM, and one loads while the other computes.
+// Cost     1 load and 1 store per element; two exponentials. One exchange per row. The cluster
+//          barrier at the start overlaps the loads; none is needed at the end, because a block that
+//          has received all partials is not written to any more.
+// Limits   Compute capability 9.0; contiguous rows; f32, f16 and bf16 with results of the same
+//          type. Clusters of more than 8 blocks fit on fewer GPCs of the chip.
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
@@ -27,14 +27,14 @@ namespace {
 
 using namespace softmax_cuda;
 
-/// Staged packs follow the packets in shared memory.
+/// Returns the staged packs, which follow the packets in shared memory.
 using Packets = ClusterPackets<Total<float>>;
 __device__ __forceinline__ PackedWords* stage_behind(Packets& packets) {
   return reinterpret_cast<PackedWords*>(&packets + 1);
 }
 
 constexpr int usual_threads = 512;
-/// Packs per thread: in registers, and in shared memory, where they arrive in `groups`.
+/// Packs per thread: in registers, and in shared memory, loaded in `groups` groups.
 constexpr int registers = 4;
 constexpr int staged = 12;
 constexpr int groups = 4;
@@ -57,13 +57,13 @@ __global__ void __launch_bounds__(usual_threads, 2)
 }
 
 struct Plan {
-  int blocks = 2;  // a cluster
-  int packs = 1;   // a block
+  int blocks = 2;  // per cluster
+  int packs = 1;   // per block
   int threads = usual_threads;
   std::size_t shared_bytes = sizeof(Packets);
   bool fits = true;
 };
-/// Returns the fewest blocks that hold a row, two per SM.
+/// Returns the plan with the fewest blocks that hold a row, two blocks per SM.
 template <class T>
 Plan plan_of(const Softmax::Args& args) {
   const std::int64_t packs = packs_of_row<T>(args);
@@ -77,7 +77,7 @@ Plan plan_of(const Softmax::Args& args) {
   plan.packs = static_cast<int>(up(packs, plan.blocks));
   const auto warps = static_cast<int>(up(plan.packs, std::int64_t{packs_per_thread} * warp_size));
   plan.threads = larger(warps, 1) * warp_size;
-  const auto rounds = up(plan.packs, plan.threads) - registers;  // in shared memory
+  const auto rounds = up(plan.packs, plan.threads) - registers;  // per thread, in shared memory
   if (rounds > 0) {
     plan.shared_bytes += static_cast<std::size_t>(rounds * plan.threads) * sizeof(PackedWords);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax's C functions.
+// C API of softmax.
 #include "rung/c/options.hpp"
 #include "rung/ops/softmax/softmax.h"
 #include "rung/ops/softmax/softmax.hpp"

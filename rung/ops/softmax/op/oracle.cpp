@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax: what it must cost, what it must give, and how far a rung may be off.
+// softmax: cost, reference results and tolerances.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -12,10 +12,10 @@ namespace {
 
 using namespace softmax_oracle;
 
-/// Values that all elements of a row share.
+/// Maximum and sum of a row.
 struct RowSums {
   Real maximum = -std::numeric_limits<Real>::infinity();
-  Real sum = 0;  // of exponentials
+  Real sum = 0;  // of exponentials below the maximum
   bool is_nan = false;
 };
 
@@ -32,7 +32,7 @@ RowSums sums_of_row(const Softmax::Args& args, Real scale, Extents at) {
   return row;
 }
 
-/// An element, and what its rounding errors scale with.
+/// Reference value and the magnitude that its error bound scales with.
 struct Judged {
   Real value, magnitude;
 };
@@ -53,7 +53,7 @@ Cost Softmax::cost(const Args& args) {
   const double elements =
       args.empty() ? 0.0 : static_cast<double>(args.length()) * static_cast<double>(args.count());
   const double in = static_cast<double>(size_of(args.x.dtype));
-  // Subtract, scale, exponential, sum, divide.
+  // Per element: subtract, scale, exponential, sum, divide.
   const double written = elements * static_cast<double>(size_of(args.y.dtype));
   return {.bytes = elements * in + written, .operations = elements * 5, .written = written};
 }
@@ -75,17 +75,16 @@ void Softmax::reference(const Args& args, Oracle& oracle) {
 Tolerance Softmax::tolerance(const Args& args, const RungInfo& rung, Values) {
   const DType arithmetic = arithmetic_of(args.x.dtype);
   const double unit = epsilon(arithmetic) / 2;
-  // Teaching rungs, and others' libraries, may keep one sum; those that are picked keep eight or
-  // more, those of a GPU 32.
+  // Teaching rungs and peers may use one accumulator; pickable rungs use eight or more, on GPUs 32.
   const bool one_sum = rung.peer || rung.teaching;
   const auto length = static_cast<double>(args.length());
   const double sum = (one_sum ? length : length / 8) + 40;
   Tolerance tolerance;
-  // One rounding to y's type; oneDNN keeps its exponentials in bf16 and rounds three times.
+  // One rounding to y's type; oneDNN keeps exponentials in bf16 and rounds three times.
   const double roundings = rung.peer && size_of(args.y.dtype) == 2 ? 3 : 1.01;
   tolerance.relative = epsilon(args.y.dtype) / 2 * roundings;
   tolerance.absolute = smallest_normal(arithmetic);
-  if (args.y.dtype == DType::f16) tolerance.absolute = 0x1p-25;  // half its smallest step
+  if (args.y.dtype == DType::f16) tolerance.absolute = 0x1p-25;  // half a subnormal step
   if (args.log) {
     tolerance.magnitude = 8 * unit;
     tolerance.absolute += sum * unit;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax: the problems it is checked and timed on, how they are made, and its command line.
+// softmax: problems for checks and benchmarks, their inputs, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -17,7 +17,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// A third of the elements masked, and every fifth row (of the last axis) throughout.
+/// Returns values with a third of the elements masked, and every fifth row (of the last axis)
+/// fully.
 ValueMaker masked_values(std::int64_t last_extent) {
   return [last_extent](std::int64_t index, double uniform) {
     if (uniform < 1.0 / 3 || index / last_extent % 5 == 2) return -infinity;
@@ -25,8 +26,7 @@ ValueMaker masked_values(std::int64_t last_extent) {
   };
 }
 
-/// Returns values with a NaN in every fourth row, a +infinity in every fourth, a -infinity in every
-/// fourth.
+/// Returns values with one special element in three of four rows: NaN, +infinity or -infinity.
 ValueMaker special_values(std::int64_t last_extent) {
   return [last_extent](std::int64_t index, double uniform) {
     const std::int64_t row = index / last_extent;
@@ -39,7 +39,7 @@ ValueMaker special_values(std::int64_t last_extent) {
   };
 }
 
-// Rows, few and long or many and short; along axes that are not the last; in place.
+// Shapes: few long and many short rows; the last and other axes; in place.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16*2|f16|f64) 1..16777216x1..16777216(*2|,log)(*3|,scale=0.125)",
     "(f32*2|bf16*2|f16) 1..16777216x2..64(*2|,log)",

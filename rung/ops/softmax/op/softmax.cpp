@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax: the operator's object, its rung list, and what every call goes through.
+// softmax: the operator object, its rung list, and argument checks.
 #include "rung/ops/softmax/op/softmax.hpp"
 
 #include <fmt/format.h>

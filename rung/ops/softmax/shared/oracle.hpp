@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the oracles of softmax and its gradient share: elements in extended precision, sums that are
-// computed once per row, and the loop over the elements that are judged.
+// Shared by the oracles of softmax and its gradient: element loads in extended precision, sums
+// computed once per row, and the loop over checked elements.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace rung::softmax_oracle {
 
-/// Double is not enough to judge double.
+/// Precision of the reference; double is not enough to verify f64.
 using Real = long double;
 
 constexpr DType arithmetic_of(DType type) { return type == DType::f64 ? DType::f64 : DType::f32; }
 constexpr double smallest_normal(DType arithmetic) {
   return arithmetic == DType::f64 ? 0x1p-1022 : 0x1p-126;
 }
-/// The scale reaches the kernels in the arithmetic type.
+/// Returns the scale as kernels receive it, rounded to the arithmetic type.
 inline Real scale_in(DType arithmetic, double scale) {
   return arithmetic == DType::f64 ? scale : nearest_f32(scale);
 }
@@ -31,13 +31,13 @@ inline Real load(const ConstTensorRef& tensor, const Extents& at) {
   return load_as_double(tensor.dtype, static_cast<const std::byte*>(tensor.data) + offset * bytes);
 }
 
-/// Values that the elements of a row along `axis` share, by row.
+/// Cache of per-row sums for rows along `axis`.
 template <class Sums>
 class RowCache {
  public:
   RowCache(const Extents& shape, int axis) : shape_(shape), axis_(axis) {}
-  /// Returns the sums of an element's row. compute(sums, at) is called for a new one; at[axis] is
-  /// to be varied.
+  /// Returns the sums of an element's row. A row's first use calls compute(sums, at), which
+  /// iterates over at[axis].
   template <class Compute>
   const Sums& of(Extents at, Compute&& compute) {
     at[axis_] = 0;
@@ -54,7 +54,7 @@ class RowCache {
   std::unordered_map<std::int64_t, Sums> sums_;
 };
 
-/// Calls element(at, value, magnitude) for each element of the output that is judged.
+/// Calls element(at, value, magnitude) for each element of the output that is checked.
 template <class Element>
 void for_judged(Oracle::Output& output, const Extents& shape, Element&& element) {
   std::size_t judged = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking through the values of a call of softmax.
+// Range checks on softmax inputs.
 #include "rung/ops/softmax/shared/value_range.hpp"
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::int64_t max_elements = std::int64_t{1} << 26;
 
-/// Powers and their sums stay normal numbers of f32 within this.
+/// Bound on |scale x| within which exponentials and their sums stay normal numbers of f32.
 constexpr double largest_exponent = 80.0;
 
 }  // namespace
@@ -26,7 +26,7 @@ bool are_below(double limit, double scale, const ConstTensorRef& x, const Contex
     values = host;
   }
   const Rows<1> rows = rows_along<1>(values.shape, {values.strides}, values.shape.rank - 1);
-  if (rows.length == 0) return true;  // however many rows there are
+  if (rows.length == 0) return true;  // no elements, however many rows
   return visit<float, double, f16, bf16>(values.dtype, [&]<class T>() {
     for (std::int64_t row = 0; row < rows.count(); ++row) {
       const T* first = static_cast<const T*>(values.data) + rows.offset(row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax on a CPU: the same bits for any number of threads, the quality of the exponential.
+// softmax on a CPU: bitwise equality for any number of threads, accuracy of the exponential.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
     std::int64_t rows, length;
     int axis;
   };
-  // Rows, columns, and a row that all threads share.
+  // Rows, columns, and rows long enough to be split over threads.
   for (const Case& c : {Case{300, 700, 1}, Case{700, 300, 0}, Case{2, 200001, 1}}) {
     auto x = random_values(static_cast<std::size_t>(c.rows * c.length), 10, 0, 2);
     std::vector<float> first;
@@ -36,17 +36,17 @@ TEST(SoftmaxThreads, AnyNumberOfThemGivesTheSameBits) {
   }
 }
 
-/// Rows are worked on in a pipeline, with non-temporal stores or ordinary ones. Both give the bits
-/// of a row alone, wherever vectors of y begin, whatever its neighbors are.
+/// The row pipeline, with non-temporal or ordinary stores, gives the bits of each row computed
+/// alone, for any alignment of y and any neighboring rows.
 TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
   constexpr std::int64_t elements = 5 << 20;  // with the result, more than 32 MiB
   for (const std::int64_t length : {63, 131, 256, 1025, 1536, 4099, 20001}) {
     const std::int64_t rows = elements / length;
     auto x = random_values(static_cast<std::size_t>(rows * length), 12, 0, 2);
-    x[0] = infinity;  // rows of their own: one infinity, nothing but masks, a NaN
+    x[0] = infinity;  // rows with one infinity, fully masked, and with a NaN
     std::fill_n(x.begin() + 2 * length, length, -infinity);
     x[static_cast<std::size_t>(5 * length - 1)] = nan;
-    // Each row alone, by one thread.
+    // Reference: each row alone, on one thread.
     const auto row_of = [&](std::vector<float>& values, std::int64_t row) {
       return TensorRef{values.data() + row * length, DType::f32, Extents{1, length}};
     };
@@ -80,8 +80,8 @@ TEST(SoftmaxInTurns, GivesTheBitsOfOneRowAtATime) {
 }
 
 TEST(SoftmaxExponential, IsWithinTwoUnitsInTheLastPlace) {
-  // The sum of pairs (0, z) with z below -17 is 1 to the last bit: y is the exponential alone. Its
-  // argument, z log2(e) in f32, is used as it is: its rounding is the contract's 8 |z| u.
+  // The sum of pairs (0, z) with z below -17 rounds to 1, so y is the exponential. Its argument, z
+  // log2(e) in f32, is used as it is: its rounding is the contract's 8 |z| u.
   Context context = Context::cpu(1);
   constexpr std::int64_t count = 100000;
   std::vector<float> x(2 * count);
@@ -97,7 +97,7 @@ TEST(SoftmaxExponential, IsWithinTwoUnitsInTheLastPlace) {
     const double units = std::abs(y[i] - exact) / (std::exp2(std::floor(argument)) * 0x1p-23);
     worst = std::max(worst, units);
   }
-  // Without a fused multiply-add each step of the polynomial rounds twice.
+  // Without fused multiply-add, each step of the polynomial rounds twice.
   EXPECT_LT(worst, cpu::isa() == cpu::Isa::scalar ? 2.2 : 2.0);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of softmax that `rung check` does not state: algebra, errors, aliasing, special values
-// in every rung. What is a CPU's alone: softmax_cpu_test.cpp.
+// Properties of softmax that `rung check` does not test: algebra, errors, aliasing, special values
+// in every rung. CPU-only properties are in softmax_cpu_test.cpp.
 #include "rung/ops/softmax/op/softmax.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using namespace test;
 
 class SoftmaxOn : public OnBackend {
  protected:
-  /// The public call, "", and the rungs that take x -> y as they are.
+  /// Returns "" (the public call) and the rungs that support x -> y.
   std::vector<std::string_view> picks(const ConstTensorRef& x, const TensorRef& y,
                                       const SoftmaxOptions& options) {
     return picks_for<Softmax>(
@@ -45,7 +45,7 @@ TEST_P(SoftmaxOn, RowsSumToOne) {
 }
 
 TEST_P(SoftmaxOn, ManyShortRowsWithFewLanesEach) {
-  if (GetParam() != Backend::simt) return;  // a CUDA rung's
+  if (GetParam() != Backend::simt) return;  // the rung is a CUDA one
   for (const auto [rows, n] : {std::pair{20000, 13}, std::pair{12000, 33}, std::pair{9000, 113}}) {
     auto x = random_values(std::int64_t{rows} * n, 1, 0, 2);
     std::vector<float> y(x.size());

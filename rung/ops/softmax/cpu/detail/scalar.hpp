@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What softmax's scalar CPU rungs share: a call with its types, row by row.
+// Shared by softmax's scalar CPU rungs: a typed loop over rows.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace rung::softmax_cpu {
 
-/// Calls body(x, y, scale) for every row.
+/// Calls body(x, y, scale) for every row, with typed accessors for its elements.
 template <class Body>
 void for_each_row(const Softmax::Args& args, Body&& body) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The case that the steps from `polynomial` to `non_temporal` are about, and the kernel that
-// row_pipeline and threads share, which takes every call.
+// Arguments supported by the rungs from `polynomial` to `non_temporal`, and the general kernel of
+// row_pipeline and threads.
 #pragma once
 
 #include <cmath>
@@ -17,7 +17,8 @@ inline Support supports_contiguous_f32(const Softmax::Args& args, const Context&
   return supported;
 }
 
-/// Reciprocal and logarithm of a row's sum; 0 for rows of nothing but -infinity, whose sum is 0.
+/// Returns the reciprocal of a row's sum; logarithm() returns its log. Each returns 0 if the sum is
+/// 0, as for a row of -infinity only.
 template <class Sum>
 Sum reciprocal(Sum sum) {
   return sum == 0 ? Sum{0} : 1 / sum;
@@ -27,9 +28,11 @@ Sum logarithm(Sum sum) {
   return sum == 0 ? Sum{0} : std::log(sum);
 }
 
-/// A call on up to so many threads. Both are defined in 080_row_pipeline.cpp.
+/// Returns the partition of the rows over up to `threads` threads. Defined in 080_row_pipeline.cpp,
+/// as is row_pipeline().
 cpu::RowTeam divide(const Softmax::Args& args, Context& context, int threads);
-/// Returns the kernel for the types of a call, which computes one thread's share.
+/// Kernel that computes one thread's part of the rows; row_pipeline() returns the one for the types
+/// of the arguments.
 using RowKernel = void(const Softmax::Args& args, const cpu::RowTeam& rows, const cpu::Team& team);
 RowKernel* row_pipeline(const Softmax::Args& args);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / row per lane
 //
-// Idea     Adjacent rows (along any axis but the last) are columns: each lane of a vector walks
-//          down a row of its own, online, as a column would not stay in L1. A team of threads
-//          shares blocks of columns.
-// Changes  Against threads: memory is read in the direction in which it is contiguous, where rows
-//          are gathered element by element there.
-// Cost     x read once and y written once where a block of columns stays in L2, else x twice; one
-//          exponential more per eight elements, for the scaling.
-// Limits   Adjacent rows that are not contiguous.
+// Idea     Adjacent rows (along any axis but the last) are columns in memory: each vector lane
+//          handles one row with online maximum and sum, because a column would not stay in L1.
+//          Blocks of columns are split over a team of threads.
+// Changes  Against threads: memory is read in contiguous order, where threads gathers rows element
+//          by element.
+// Cost     x is read once and y written once if a block of columns stays in L2, else x twice; one
+//          more exponential per eight elements, for rescaling.
+// Limits   Adjacent, non-contiguous rows.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -23,11 +23,12 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace cpu::HWY_NAMESPACE;
 
-/// Elements of a column that are combined in registers before they are added to its sum: the sum is
-/// scaled to a new maximum once per so many.
+/// Elements of a column per batch, combined in registers: the sum is rescaled to a new maximum at
+/// most once per batch.
 constexpr int unroll = 8;
 
-/// Finds maxima and sums of the columns, online: x is read once. Both have room for full vectors.
+/// Computes maxima and sums of the columns online, reading x once. Both arrays are padded to full
+/// vectors.
 template <class Sum, class T>
 HWY_NOINLINE void column_sums(ColumnBlock<const T> x, std::int64_t length, std::int64_t columns,
                               Sum scale, Sum* maxima, Sum* sums) {
@@ -74,7 +75,7 @@ HWY_NOINLINE void column_sums(ColumnBlock<const T> x, std::int64_t length, std::
   }
 }
 
-/// Computes a block of columns.
+/// Computes the softmax of a block of columns.
 template <class Sum, class T, class Y>
 HWY_NOINLINE void softmax_columns(ColumnBlock<const T> x, ColumnBlock<Y> y, std::int64_t length,
                                   std::int64_t columns, Sum scale, bool log) {
@@ -111,7 +112,7 @@ void column_blocks(const Softmax::Args& args, const cpu::ColumnBlocks& blocks, c
   }
 }
 
-/// y has x's type, or is f32 for types of two bytes.
+/// Computes the column blocks in `share`, with the types of x and y.
 void rows_per_lane(const Softmax::Args& args, const cpu::ColumnBlocks& blocks, cpu::Range share) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {
     if constexpr (sizeof(T) == 2) {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of softmax, or a block's part of one, that stays on chip as it was read: packs in
-// registers and, beyond these, in shared memory, where each thread reads only what it copied
-// itself. Exponentials are computed twice, for the sum and for the results: to keep them would take
-// twice the registers.
+// One row of softmax, or a block's part of one, kept on chip in the type of x: packs in registers
+// and, beyond these, in shared memory, where each thread reads only what it copied itself.
+// Exponentials are computed twice (sum, results), because keeping them would double the registers.
 #pragma once
 
 #include <type_traits>
@@ -20,7 +19,7 @@ struct DoNothing {
   __device__ __forceinline__ void operator()() const {}
 };
 
-/// The maximum of packs; two 16-bit elements per instruction.
+/// Running maximum of packs; handles two 16-bit elements per instruction.
 template <class T>
 class PackMaximum {
  public:
@@ -48,12 +47,12 @@ class PackMaximum {
 
  private:
   static constexpr unsigned infinities = std::is_same_v<T, bf16> ? 0xff80ff80U : 0xfc00fc00U;
-  unsigned both_[2] = {infinities, infinities};  // below zero
+  unsigned both_[2] = {infinities, infinities};  // -infinity, twice
   float value_[2] = {no_maximum<float>, no_maximum<float>};
 };
 
-/// widen() by other instructions: the compiler would otherwise keep the floats of the first
-/// widening, and spill.
+/// Does the same as widen() with other instructions, so that the compiler does not keep the floats
+/// of the first widening, which would spill.
 template <class T>
 __device__ __forceinline__ Pack<float, vector_width<T>> widen_again(const PackedWords& words) {
   if constexpr (std::is_same_v<T, bf16>) {
@@ -99,8 +98,8 @@ __device__ __forceinline__ Total<float> total_of(const PackedWords (&read)[count
   return {my_maximum, sums[0] + sums[1]};
 }
 
-/// Computes results from what was read: (x - maximum) factor - shift, which is the result or its
-/// logarithm to base 2.
+/// Computes (x - maximum) factor - shift: the base-2 logarithm of the result or, if `log`, the
+/// result itself.
 template <bool log>
 class PackedResults {
  public:
@@ -126,10 +125,9 @@ class PackedResults {
 };
 
 /// Computes a row, or a block's part of one. A thread has `packs` packs in registers, then up to
-/// `staged` in shared memory, where `stage` has room for one per thread and round; it begins at a
-/// multiple of 128 bytes, so that a line of memory fills one line there. Staged packs arrive in
-/// `groups`. row_total(mine) returns the total of the row; meanwhile() runs while loads are in
-/// flight.
+/// `staged` in shared memory, loaded in `groups` groups. `stage` has space for one pack per thread
+/// and round and is 128-byte aligned, so that lines of memory map to lines of shared memory.
+/// row_total(mine) returns the total of the row; meanwhile() runs while loads are in flight.
 template <int packs, int staged, RowKind kind, int groups = 1, class T, class Y, class RowTotal,
           class F = DoNothing>
 __device__ __forceinline__ void packed_row(const T* x, Y* y, std::int64_t length, int lead,
@@ -193,10 +191,10 @@ __device__ __forceinline__ void packed_row(const T* x, Y* y, std::int64_t length
 }
 
 inline constexpr int long_packs = 8;   // per thread, in registers
-inline constexpr int long_staged = 8;  // ... and in shared memory, at most
+inline constexpr int long_staged = 8;  // in shared memory, at most
 inline constexpr int long_groups = 4;  // of staged packs
 
-/// Threads and shared memory for so many packs per block.
+/// Threads and shared memory of a block; long_block() returns them for a number of packs.
 struct LongBlock {
   int threads = 0;
   std::size_t stage_bytes = 0;
@@ -207,7 +205,7 @@ inline LongBlock long_block(std::int64_t packs) {
   block.fits = packs <= max_threads * (long_packs + long_staged);
   if (!block.fits) return block;
   constexpr std::int64_t a_warp = warp_size * long_packs;
-  // One warp at least: an empty row, which is queried and never run, has no packs.
+  // At least one warp: an empty row, which is queried but never run, has no packs.
   const std::int64_t warps = larger<std::int64_t>((packs + a_warp - 1) / a_warp, 1);
   block.threads = static_cast<int>(smaller<std::int64_t>(warps * warp_size, max_threads));
   const std::int64_t rounds = (packs + block.threads - 1) / block.threads;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of softmax that stay in registers: exponentials below a thread's own maximum, and how the
-// threads of a row combine maxima and sums in one exchange.
+// Rows of softmax kept in registers: exponentials below each thread's own maximum, and the exchange
+// that combines maxima and sums of the threads of a row.
 #pragma once
 
 #include "rung/device/ptx/thread.hpp"
@@ -10,14 +10,14 @@
 
 namespace rung::softmax_cuda::inline RUNG_TARGET {
 
-/// Packs per thread and row: 32 elements, which leave room in the 64 registers per thread of a
-/// block of 1024.
+/// Packs per thread and row: 32 elements, to fit the 64 registers per thread of a 1024-thread
+/// block.
 template <class T>
 inline constexpr int kept_packs = std::is_class_v<T> ? 4 : 8;
 inline constexpr int max_threads = 1024;
 
-/// Computes exp(scale * difference). For f32 log2(e) is folded into the scale: one multiplication
-/// less.
+/// Computes exp(scale * difference). For f32, log2(e) is folded into the scale, which saves a
+/// multiplication.
 template <class Sum>
 struct Power {
   Sum factor;
@@ -32,7 +32,7 @@ struct Power {
   }
 };
 
-/// The maximum of part of a row, and the sum of exponentials below it.
+/// Maximum of part of a row, and its sum of exponentials below that maximum.
 template <class Sum>
 struct alignas(2 * sizeof(Sum)) Total {
   Sum maximum;
@@ -44,8 +44,7 @@ __device__ __forceinline__ Total<float> sum_of(const Total<float>& a, const Tota
   return {larger, a.sum * power(a.maximum - larger) + b.sum * power(b.maximum - larger)};
 }
 
-/// Combines totals, as row_all_reduce() wants it: the maximum first, then each sum is scaled to it
-/// once.
+/// Combines totals for row_all_reduce(): reduces the maximum first, then rescales each sum once.
 template <class Sum>
 struct MergePowers {
   Power<Sum> power;
@@ -73,8 +72,8 @@ struct MergePowers {
 };
 
 /// Replaces this thread's values by exponentials below their maximum (log: by the exponents) and
-/// returns their total. Each thread has its own maximum: one exchange finds maximum and sum of the
-/// row.
+/// returns their total. Using the thread's own maximum, one exchange suffices for the row's maximum
+/// and sum.
 template <class Sum, int packs, int width>
 __device__ __forceinline__ Total<Sum> take_powers(Pack<Sum, width> (&values)[packs], bool log,
                                                   Sum scale, const Power<Sum>& power) {
@@ -96,7 +95,7 @@ __device__ __forceinline__ Total<Sum> take_powers(Pack<Sum, width> (&values)[pac
   return {maximum, sums[0] + sums[1]};
 }
 
-/// Computes result = factor * value + shift from what take_powers() left of a value.
+/// Computes result = factor * value + shift from a value that take_powers() returned.
 template <class Sum>
 struct Finish {
   Sum factor;
@@ -130,7 +129,7 @@ std::int64_t packs_of_row(const Softmax::Args& args) {
   return rung::packs_of_row(args.rows, args.x.data, vector_width<T>);
 }
 
-/// Power's factor must be finite.
+/// Requires a scale for which Power's factor is finite.
 inline Support require_foldable_scale(const Softmax::Args& args) {
   constexpr double largest = 1e38;
   if (args.x.dtype == DType::f64 || args.scale < largest) return supported;

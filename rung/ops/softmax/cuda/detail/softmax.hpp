@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What softmax's CUDA rungs share: a call with its types, and the online maximum and sum.
+// Shared by softmax's CUDA rungs: typed kernel arguments, and the online maximum and sum.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace rung::softmax_cuda::inline RUNG_TARGET {
 
 // --- in kernels ----------------------------------------------------------------------------------
 
-/// The tensors and options of a call, with their types.
+/// Kernel arguments: tensors and options.
 template <class T, class Y>
 struct SoftmaxCall {
   using Sum = Accumulator<T>;
@@ -38,8 +38,8 @@ __device__ __forceinline__ Sum logarithm(Sum sum) {
   return sum == 0 ? Sum(0) : logarithm_of(sum);
 }
 
-/// Calls f(i, values) for elements first, first + stride ... of a row, four at a time from i on:
-/// all are loaded before the first is used. Elements beyond the row are -infinity, whose
+/// Calls f(i, values) for elements i, i + stride, i + 2 stride, i + 3 stride of a row, starting at
+/// `first`. All four are loaded before the first is used; past the row they are -infinity, whose
 /// exponential is 0.
 inline constexpr int batch = 4;
 template <class Sum, class T, class F>
@@ -57,12 +57,12 @@ __device__ __forceinline__ void for_each_batch(const T* x, std::int64_t length, 
   }
 }
 
-/// Maximum and sum of exponentials below it, online.
+/// Online maximum and sum of exponentials below it.
 template <class Sum>
 struct Running {
   Sum maximum = no_maximum<Sum>;
   Sum sum = 0;
-  /// Scales the sum down once for all values.
+  /// Adds a batch; rescales the sum once per batch.
   __device__ __forceinline__ void add(const Sum (&values)[batch], Sum scale) {
     Sum larger = maximum;
 #pragma unroll
@@ -74,7 +74,7 @@ struct Running {
   }
 };
 
-/// Returns the result from x, the maximum, and the reciprocal of the sum, or its logarithm.
+/// Returns the result for x; `last` is the reciprocal of the sum or, if `log`, its logarithm.
 template <class Sum>
 __device__ __forceinline__ Sum result_of(Sum x, Sum maximum, Sum scale, Sum last, bool log) {
   const Sum z = (x - maximum) * scale;
@@ -106,7 +106,7 @@ SoftmaxCall<T, Y> call_of(const Softmax::Args& args) {
   return {static_cast<const T*>(args.x.data), static_cast<Y*>(args.y.data),
           static_cast<Accumulator<T>>(args.scale), args.log};
 }
-/// Calls f<T, Y>() for the types of x and y.
+/// Calls f<T, Y>() with the types of x and y.
 template <class F>
 void with_types(const Softmax::Args& args, F&& f) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / online, across columns
 //
-// Idea     along any axis but the last, adjacent elements belong to adjacent rows: a warp has 32 of
-//          them, one row per lane, and walks down; eight warps of a block share the length and
-//          combine their maxima and sums in shared memory.
-// Changes  against any_strides: for adjacent rows every sector that moves is used whole, where
-//          any_strides moves eight times what it needs.
+// Idea     Along any axis but the last, adjacent elements belong to adjacent rows: a warp handles
+//          32 rows, one per lane, and loops over their length. Eight warps of a block split the
+//          length and combine their maxima and sums in shared memory.
+// Changes  against any_strides: accesses to adjacent rows are coalesced, where any_strides moves
+//          eight times the needed bytes.
 // Cost     2 loads and 1 store per element.
-// Limits   rows adjacent in all tensors, in runs of at least 8; the small types move 64 bytes a
-//          warp and load.
+// Limits   Rows adjacent in all tensors, in runs of at least 8; with 16-bit types a warp moves only
+//          64 bytes per load.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
@@ -26,7 +26,7 @@ struct Partials {
   Sum sum[warps][lanes];
 };
 
-/// Returns the row of this lane. Blocks of 32 columns: none spans two runs.
+/// Returns the row of this lane, or rows.count() if none. A block's 32 columns never span two runs.
 template <int N>
 __device__ __forceinline__ std::int64_t row_of(const Rows<N>& rows, std::int64_t block,
                                                std::int64_t run, std::int64_t blocks_a_run) {
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(lanes* warps)
       const Sum down = fast_exp((partials.maximum[w][threadIdx.x] - maximum) * p.scale);
       sum += partials.sum[w][threadIdx.x] * down;
     }
-    __syncthreads();  // all have read: the next columns may come
+    __syncthreads();  // all warps have read; the next columns may overwrite
     write_results(x, y, length, rows.steps, threadIdx.y, warps, maximum, sum, p.scale, p.log);
   }
 }
@@ -76,7 +76,7 @@ Support supports(const Softmax::Args& args, const Context&) {
   return supported;
 }
 
-/// Returns the number of blocks, of `lanes` adjacent rows each; the last of a run may be cut.
+/// Returns the number of blocks, of `lanes` adjacent rows each; a run's last block may be partial.
 std::int64_t blocks_of(const Softmax::Args& args) {
   const std::int64_t run = larger(args.rows.run(), std::int64_t{1});
   return args.count() / run * ceil_div(run, std::int64_t{lanes});

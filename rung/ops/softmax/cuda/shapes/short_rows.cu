@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / short rows
 //
-// Idea     where rows follow one another, a block copies many of them as one piece of memory, into
-//          shared memory and out of it, 16 bytes at a time, wherever rows begin. A row has the
-//          fewest lanes, from one to a warp, that leave at most 16 or 32 elements per lane, in
-//          registers, and still fill the GPU.
-// Changes  against warp_per_row: rows of a few elements do not leave most of a warp idle, and rows
-//          of odd lengths are not loaded by elements; one read of x. A lane costs about as much as
-//          an element does: a row of 13 elements is cheapest with one.
-// Cost     1 read and 1 write per element, and twice as much of shared memory; a shuffle for each
-//          halving of the lanes of a row, twice.
-// Limits   rows of 2 to 1024 elements that follow one another in all tensors, and are short, or do
-//          not begin at multiples of 16 bytes; results of the type of x.
+// Idea     Adjacent short rows: a block copies a contiguous chunk of many rows into and out of
+//          shared memory, 16 bytes at a time, regardless of row boundaries. A row uses the fewest
+//          lanes, from one to a warp, that leave at most 16 or 32 elements per lane in registers
+//          and still fill the GPU.
+// Changes  against warp_per_row: short rows do not leave most of a warp idle, rows of odd lengths
+//          use vector loads, and x is read once. A lane costs about as much as an element: a row of
+//          13 elements is cheapest with one lane.
+// Cost     1 load and 1 store per element, and twice that traffic in shared memory; two reductions
+//          of log2(lanes) shuffles per row.
+// Limits   Rows of 2 to 1024 elements, contiguous one after another in all tensors, that are short
+//          or not 16-byte aligned; results of the type of x.
 #include "rung/device/row_chunk.hpp"
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 
 using namespace softmax_cuda;
 
-/// A lane has elements lane, lane + lanes ... of a row, up to `kept` of them.
+/// Computes short rows; lane l of a row holds elements l, l + lanes, ..., at most `kept` of them.
 template <int kept, class T>
 __global__ void __launch_bounds__(row_chunk_threads)
     softmax_short_rows(const T* all_x, T* all_y, RowChunks chunks, Accumulator<T> scale, bool log) {
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(row_chunk_threads)
     for (int k = 0; k < kept; ++k) {
       if (k >= rounds) break;
       const int i = lane + k * chunks.lanes;
-      // Elements beyond the row are -infinity, whose exponential is 0.
+      // Elements past the row are -infinity, whose exponential is 0.
       values[k] = -std::numeric_limits<Sum>::infinity();
       if (i < chunks.length) values[k] = convert<Sum>(staged[begin + i]);
       maximum = Larger{}(maximum, values[k]);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / split rows
 //
-// Idea     a few long rows are cut into spans, a block each: one kernel finds the maximum and the
-//          sum of every span, the second combines the partials of a row and writes. Where rows are
-//          adjacent, a block has up to 32 of them, and adjacent threads have adjacent rows: both
-//          memory orders are read in full sectors.
-// Changes  against any_strides and online_columns: one row, or fifteen adjacent ones, keep every
-//          SM busy.
-// Cost     x is read twice, the second time from L2 where it fits; two launches.
-// Limits   loads of one element; any strides.
-// Source   M. Milakov & N. Gimelshein 2018 for what spans exchange.
+// Idea     Split a few long rows into spans of one block each: one kernel computes maximum and sum
+//          per span, a second one combines the partials of a row and writes. If rows are adjacent,
+//          a block handles up to 32 of them with adjacent threads on adjacent rows, so that both
+//          memory orders are coalesced.
+// Changes  against any_strides and online_columns: one row, or fifteen adjacent ones, can fill the
+//          GPU.
+// Cost     x is read twice, the second time from L2 if it fits; two launches.
+// Limits   Scalar loads; any strides.
+// Source   M. Milakov & N. Gimelshein 2018 for combining maxima and sums of spans.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/row/row_spans.hpp"

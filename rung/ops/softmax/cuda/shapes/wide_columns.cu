@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / online, across columns, 16 bytes wide
 //
-// Idea     a thread loads 16 bytes of adjacent rows at once, four such packs in flight before the
-//          first is used; 8 adjacent threads move 128 bytes, and the 1024 of a block share the
-//          length. Too few columns to fill the GPU: 4 adjacent threads.
+// Idea     A thread loads 16 bytes of adjacent rows at once, with four such packs in flight; 8
+//          adjacent threads move 128 bytes, and the 1024 threads of a block split the length. If
+//          columns are too few to fill the GPU, 4 threads are adjacent instead of 8.
 // Changes  against online_columns: a quarter of the loads, several of them in flight, and one
-//          rescaling of the sum for four elements.
+//          rescaling of the sum per four elements.
 // Cost     2 loads and 1 store per element, 1.5 times the compulsory traffic.
-// Limits   forward; results of the type of x; rows adjacent in runs that are a multiple of 16
-//          bytes long and begin at one.
+// Limits   Results of the type of x; rows adjacent in runs whose length and start are multiples of
+//          16 bytes.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/softmax/cuda/detail/registers.hpp"
 
@@ -19,7 +19,7 @@ using namespace softmax_cuda;
 
 constexpr int columns_block_threads = 1024;
 constexpr int columns_warps = columns_block_threads / warp_size;
-constexpr int max_across = 8;  // threads
+constexpr int max_across = 8;  // threads across the columns of a block
 constexpr int deep = 4;
 
 template <class T>
@@ -29,7 +29,7 @@ struct ColumnsShared {
   Total<Accumulator<T>> of_all[columns];
 };
 
-/// Calls f(packs, i) for `deep` packs of this thread at a time, the first of them at element i.
+/// Calls f(packs, i) for batches of `deep` packs of this thread; the first is at element i.
 template <class T, class F>
 __device__ __forceinline__ void for_each_deep(const T* x, std::int64_t length, std::int64_t step,
                                               F&& f) {
@@ -52,7 +52,7 @@ __device__ __forceinline__ void for_each_deep(const T* x, std::int64_t length, s
   }
 }
 
-/// Combines the totals of the threads of a warp that have the same columns.
+/// Combines the totals of the threads of a warp that own the same columns.
 template <class Sum>
 __device__ __forceinline__ void merge_warp(Total<Sum>& mine, const Power<Sum>& power) {
   const int first = static_cast<int>(blockDim.x);
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(columns_block_threads)
   const int warp = thread / warp_size;
   const std::int64_t blocks_a_run = (run + columns - 1) / columns;
   for (std::int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
-    const int mine = static_cast<int>(threadIdx.x) * width;  // my first column of the block's
+    const int mine = static_cast<int>(threadIdx.x) * width;  // first column in the block
     const std::int64_t column = block % blocks_a_run * columns + mine;
     const std::int64_t row = column < run ? block / blocks_a_run * run + column : 0;
     const std::int64_t length = column < run ? rows.length : 0;
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(columns_block_threads)
 #pragma unroll
     for (int j = 0; j < width; ++j) totals[j] = {no_maximum<Sum>, 0};
     for_each_deep(x, length, rows.steps[0], [&](const auto& read, std::int64_t) {
-      constexpr int together = std::is_class_v<T> ? 2 : deep;  // as registers allow
+      constexpr int together = std::is_class_v<T> ? 2 : deep;  // limited by registers
 #pragma unroll
       for (int first = 0; first < deep; first += together) {
         Pack<Sum, width> wide[together];
@@ -168,10 +168,10 @@ Support supports(const Softmax::Args& args, const Context&) {
   return aligned ? supported : unsupported("runs of rows must be multiples of 16 bytes");
 }
 
-/// Threads across columns, one pack each; fewer where blocks are too few to fill the GPU.
+/// Launch geometry: threads across columns, one pack each, reduced if blocks cannot fill the GPU.
 struct Plan {
   int across = max_across;
-  std::int64_t columns = 0;  // a block
+  std::int64_t columns = 0;  // per block
   std::int64_t blocks = 0;
 };
 Plan plan_of(const Softmax::Args& args, const Context& context) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax / any strides
 //
-// Idea     online_block for every type, stride and axis: 1 to 1024 threads per row, as it is long,
-//          and short rows share a block.
-// Changes  against online_block: 64-bit addresses and a stride per tensor, conversions, blocks of a
-//          size that follows the row.
+// Idea     online_block for every type, stride and axis: 1 to 1024 threads per row, chosen by its
+//          length; short rows share a block.
+// Changes  against online_block: 64-bit addresses, a stride per tensor, conversions, and a block
+//          size chosen by row length.
 // Cost     2 loads and 1 store per element, four loads in flight per thread.
-// Limits   every valid call; rows that are not contiguous are read a sector per element. A row
-//          keeps one block busy: few long rows leave the device empty.
+// Limits   All valid arguments; strided rows fetch one sector per element. A row occupies one
+//          block, so few long rows leave the GPU underused.
 #include "rung/ops/softmax/cuda/detail/softmax.hpp"
 
 namespace rung {
