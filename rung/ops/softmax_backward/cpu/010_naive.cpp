@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / naive
 //
-// Idea     the definition: the sum of dy y along a row, or of dy, then every element.
+// Idea     Compute the definition: the sum of dy y along a row (log: of dy), then each element.
 // Changes  baseline.
-// Cost     y and dy are read twice, dx written once; with the logarithm one exponential per
-//          element, a call of the C library's function.
-// Limits   every valid call; one thread, one element at a time: every addition waits for the one
-//          before it.
+// Cost     y and dy are read twice, dx written once; with log, one call of the C library's exp per
+//          element.
+// Limits   All valid arguments; one thread, scalar code: the sum is a latency-bound chain of
+//          additions.
 // Source   any textbook.
 #include <cmath>
 #include <cstdint>

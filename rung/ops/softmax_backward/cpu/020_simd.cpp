@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / simd
 //
-// Idea     vectors of 16 floats (AVX-512; 8 with AVX2), and four independent accumulators for the
-//          sum: while one waits out the latency of its multiply-add, the other three work.
+// Idea     Use vectors of 16 floats (AVX-512; 8 with AVX2) and four independent accumulators for
+//          the sum, which hide the latency of the multiply-adds.
 // Changes  against naive: one instruction for 16 elements; the tail is one masked vector.
-// Cost     y and dy come from memory once for rows that fit L1 or L2, where the second pass finds
-//          them; dx is read before it is written (read for ownership).
-// Limits   f32, contiguous rows, without the logarithm; one thread. Memory waits while dx is
+// Cost     y and dy are read once from memory if rows fit L1 or L2, which serve the second pass; dx
+//          is written after a read for ownership.
+// Limits   f32, contiguous rows, without the logarithm; one thread. Memory is idle while dx is
 //          computed from the caches.
 // Source   Intel, Optimization Reference Manual, on vectorized loops.
 #include <algorithm>
@@ -22,14 +22,14 @@ namespace hn = hwy::HWY_NAMESPACE;
 using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// dx = scale (dy - sum dy y) y for one row of n elements; dx may be y or dy.
+/// Computes dx = scale (dy - sum dy y) y for one row of n elements; dx may be y or dy.
 void simd_row(const float* y, const float* dy, float* dx, std::int64_t n, float scale) {
   constexpr int chains = 4;
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t turn = chains * lanes;
-  const std::int64_t full = n / turn * turn;  // elements of full turns
+  const std::int64_t full = n / turn * turn;  // elements in full iterations
 
   // Pass 1, the sum.
   V sums[chains];
@@ -48,7 +48,7 @@ void simd_row(const float* y, const float* dy, float* dx, std::int64_t n, float 
   }
   const V sum = hn::SumOfLanes(d, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3])));
 
-  // Pass 2, the results. Nothing depends on what went before: no chains.
+  // Pass 2, the results. No dependency chain, so a plain loop suffices.
   const V factor = hn::Set(d, scale);
   std::int64_t i = 0;
   for (; i + lanes <= n; i += lanes) {

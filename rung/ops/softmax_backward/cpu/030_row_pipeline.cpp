@@ -2,13 +2,13 @@
 // softmax_backward / row pipeline
 //
 // Idea     Software pipeline over rows: one loop writes the gradient of row r and sums the products
-//          of row r + 1, so that memory is read and written all the time.
-// Changes  Against simd: the two passes belong to two rows and share a loop (stream_gradient), with
-//          non-temporal stores, where y, dy and dx together exceed L3. And every call: rows longer
-//          than 65536 elements in pieces of 8192, whose sums are combined; rows that are not
-//          contiguous gathered into a buffer first; f64, f16 and bf16; the logarithm.
-// Cost     y and dy read once, dx written once: the 12 bytes per f32 element that must move. Long
-//          rows: y and dy are read twice.
+//          of row r + 1, so that loads and stores overlap throughout.
+// Changes  Against simd: the two passes run on two rows in one loop (stream_gradient) with
+//          non-temporal stores, if y, dy and dx together exceed L3. All arguments are supported:
+//          rows longer than 65536 elements in pieces of 8192 whose sums are combined, strided rows
+//          gathered into a buffer, f64, f16 and bf16, and the logarithm.
+// Cost     y and dy are read once, dx is written once: the compulsory 12 bytes per f32 element.
+//          Long rows read y and dy twice.
 // Limits   One thread.
 // Source   M. Lam, Software pipelining, 1988.
 #include "rung/cpu/foreach_target.hpp"
@@ -27,7 +27,8 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace cpu::HWY_NAMESPACE;
 
-/// Does dx go to memory with non-temporal stores? Where y, dy and dx would not stay in L3.
+/// Returns whether dx is stored non-temporally: y, dy and dx together exceed L3, and dx is neither
+/// y nor dy.
 bool bypasses_caches(const SoftmaxBackward::Args& args) {
   const auto written = static_cast<std::int64_t>(size_of(args.dx.dtype));
   return args.dx.data != args.y.data && args.dx.data != args.dy.data &&
@@ -36,7 +37,7 @@ bool bypasses_caches(const SoftmaxBackward::Args& args) {
                                  2 * static_cast<std::int64_t>(size_of(args.y.dtype)));
 }
 
-/// Adds the products dy y to the chains.
+/// Adds the products dy y to the accumulators.
 template <class Sum, class T>
 HWY_INLINE void add_products(Chains<Sum>& chains, const T* y, const T* dy, std::int64_t length) {
   const Full<Sum> d;
@@ -90,10 +91,11 @@ HWY_INLINE void write_gradient(const T* y, const T* dy, Y* dx, std::int64_t leng
   }
 }
 
-/// Writes the gradient of one row with non-temporal stores, and sums the products of the next:
-/// memory is read and written all the time (4096x4096 on a 2-core Zen 5 vCPU: 4.5 ms, in loops of
-/// their own 5.4). The row is written from its end: what was read last is still in L1, three
-/// quarters of a row of 4096 (4.3 ms from its beginning, 3.8 from its end). Without the logarithm.
+/// Writes the gradient of one row with non-temporal stores and returns the sum of the products of
+/// the next, so that loads and stores overlap (4096x4096 on a 2-core Zen 5 vCPU: 4.5 ms, 5.4 in
+/// separate loops). The row is written from its end, because the elements read last are still in
+/// L1, three quarters of a row of 4096 (4.3 ms from its beginning, 3.8 from its end). Without the
+/// logarithm.
 template <class Sum, class T, class Y>
 HWY_INLINE Sum stream_gradient(const T* y, const T* dy, Y* dx, const T* next_y, const T* next_dy,
                                std::int64_t length, Sum sum, Sum scale) {
@@ -132,7 +134,7 @@ HWY_INLINE Sum stream_gradient(const T* y, const T* dy, Y* dx, const T* next_y, 
   return chains.sum();
 }
 
-/// One thread's share of a call, for one combination of types.
+/// One thread's part of the rows, for one combination of types.
 template <class T, class Y>
 class Gradients {
  public:
@@ -170,7 +172,8 @@ class Gradients {
     write_gradient(y, dy, dx, length, sum, scale_, args_.log, stream_);
   }
 
-  /// Copies y and dy to contiguous rows of the arithmetic type, and the result back.
+  /// Computes strided rows: copies y and dy to contiguous rows of the arithmetic type, and the
+  /// result back.
   void gathered(cpu::Range share, Sum* row_y) const {
     const std::int64_t length = args_.length();
     Sum* const row_dy = row_y + length;
@@ -190,14 +193,15 @@ class Gradients {
     }
   }
 
-  /// All threads share each row, a piece at a time. The pieces do not depend on their number, and
-  /// their sums are combined in one order: the bits are the same for any.
+  /// Computes long rows, each split over all threads by pieces. Pieces do not depend on the thread
+  /// count and are combined in a fixed order, so results are bitwise equal for any number of
+  /// threads.
   void long_rows(const cpu::Team& team, Sum* sums) const {
     constexpr std::int64_t piece = cpu::row_piece;
     const std::int64_t length = args_.length();
     const std::int64_t pieces = cpu::row_pieces(length);
     const cpu::Range share = team.share(pieces);
-    // From the last row to the first: of operands that exceed the caches, they hold the end.
+    // From the last row to the first: if the operands exceed the caches, these hold the end.
     for (std::int64_t row = args_.count() - 1; row >= 0; --row) {
       const T* y = y_of(row);
       const T* dy = dy_of(row);
@@ -215,7 +219,7 @@ class Gradients {
         write_gradient(y + first, dy + first, dx_of(row) + first, count, sum, scale_, args_.log,
                        stream_);
       }
-      team.wait();  // before the next row's sums
+      team.wait();  // before the sums of the next row are written
     }
   }
 
@@ -251,7 +255,7 @@ void gradients(const SoftmaxBackward::Args& args, const cpu::RowTeam& rows, cons
   if (stream) hwy::FlushStream();
 }
 
-/// dx has the type of y; of f32 it may have two bytes.
+/// Returns the kernel for the type of dx: y's type or, for f32, f16 or bf16.
 RowKernel* kernel_for(DType dx) {
   using T = RUNG_SPLIT_TYPE;
   if constexpr (std::is_same_v<T, float>) {
@@ -270,7 +274,7 @@ namespace rung {
 namespace softmax_backward_cpu {
 HWY_EXPORT(kernel_for);
 
-/// Kernels for y of type T: float, double, f16 or bf16, an object file each.
+/// Returns the kernel for y of type T (float, double, f16 or bf16); one object file per type.
 template <class T>
 RowKernel* kernel_for(DType dx);
 template <>
@@ -281,7 +285,7 @@ RowKernel* kernel_for<RUNG_SPLIT_TYPE>(DType dx) {
 #if RUNG_SPLIT_ONCE
 cpu::RowTeam divide(const SoftmaxBackward::Args& args, Context& context, int threads) {
   const std::int64_t size = args.y.dtype == DType::f64 ? 8 : 4;
-  // Gathered rows of y and dy per thread; a sum per piece of a long row.
+  // Scratch: gathered rows of y and dy per thread; one sum per piece of a long row.
   const std::int64_t scratch = args.rows.are_contiguous() ? 0 : 2 * args.length() * size;
   const bool is_long = cpu::row_access(args.rows) == cpu::RowAccess::long_rows;
   return {context, args.rows, threads, scratch,

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / threads
 //
-// Idea     A team of threads shares the rows; rows longer than 65536 elements are shared piece by
-//          piece, one row after another.
-// Changes  Against row_pipeline: the same kernel on every core. Pieces follow from the shape alone
-//          and are combined in one order: any number of threads gives the same bits.
-// Cost     As row_pipeline; the cores share the memory bandwidth.
-// Limits   Waking a thread costs microseconds: calls of fewer than 32768 elements stay on one.
+// Idea     Split the rows over a team of threads; rows longer than 65536 elements are split into
+//          pieces and processed one row after another.
+// Changes  Against row_pipeline: the same kernel on every core. Pieces depend on the shape alone
+//          and are combined in a fixed order, so results are bitwise equal for any number of
+//          threads.
+// Cost     Same as row_pipeline; the cores share the memory bandwidth.
+// Limits   Waking a thread costs microseconds: problems of fewer than 32768 elements use one
+//          thread.
 #include "rung/ops/softmax_backward/cpu/detail/kernel.hpp"
 
 namespace rung {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / block per row
 //
-// Idea     a row belongs to the threads of a block, whose loads touch adjacent elements; the sum is
-//          reduced by shuffles, and between warps through shared memory.
-// Changes  against naive: every sector that is moved is used.
-// Cost     2 loads and 1 store per element of y and dy, where 1 must be: 20 bytes per f32, not 12.
-// Limits   f32, contiguous rows of fewer than 2^31 elements; types/any_strides takes the rest. Rows
-//          of fewer than 256 elements leave threads idle, and few long rows the device.
+// Idea     One block per row, whose threads load adjacent elements; the sum is reduced by shuffles
+//          within warps and through shared memory between them.
+// Changes  against naive: coalesced access.
+// Cost     2 loads of y and dy and 1 store of dx per element: 20 bytes per f32, where 12 are
+//          compulsory.
+// Limits   f32, contiguous rows of fewer than 2^31 elements; types/any_strides handles other
+//          arguments. Rows of fewer than 256 elements leave threads idle; few long rows leave SMs
+//          idle.
 // Source   M. Harris, Optimizing parallel reduction in CUDA, 2007, for the sum.
 #include "rung/ops/softmax_backward/cuda/detail/softmax_backward.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / warp per row
 //
-// Idea     one warp owns a row; its sum travels between the lanes by shuffle.
-// Changes  against block_per_row: no shared memory and no barrier, so that warps run at their own
-//          pace and the loads of one overlap the arithmetic of another.
-// Cost     2 reads and a write per element; the second read of a row of up to a few thousand
-//          elements is from L1. 4-byte loads still, or 2-byte ones.
-// Limits   every valid call. Rows above a few thousand elements: one warp has too few loads in
-//          flight.
+// Idea     One warp owns a row; its lanes reduce the sum by shuffles.
+// Changes  against block_per_row: no shared memory and no barrier, so that warps run independently
+//          and the loads of one overlap the arithmetic of another.
+// Cost     2 loads of y and dy and 1 store of dx per element; for rows of up to a few thousand
+//          elements the second load hits L1. Loads are scalar.
+// Limits   All valid arguments. For rows above a few thousand elements, one warp has too few loads
+//          in flight.
 // Source   The CUDA programming guide, on warp shuffle functions.
 #include "rung/ops/softmax_backward/cuda/detail/softmax_backward.hpp"
 

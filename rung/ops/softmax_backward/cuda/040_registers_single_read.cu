@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / the row in registers
 //
-// Idea     each thread reads its part of y and dy once, in 16-byte loads that are all in flight
-//          before the first is used, and keeps both as they were read. As many threads as the row
-//          is long: 8 for 64 elements, a warp up to 512 f32, a block of 1024 threads up to 8192.
+// Idea     Each thread reads its part of y and dy once, with 16-byte loads that are all issued
+//          before the first use, and keeps both in registers, unconverted. The thread count follows
+//          the row length: 8 threads for 64 elements, a warp up to 512 f32, a block of 1024 threads
+//          up to 8192.
 // Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions, and
-//          rows of every length keep as many bytes in flight. One barrier per row.
-// Cost     1 read and 1 write per element. 16-bit elements stay packed between the sum and the
-//          results, in half the registers.
-// Limits   contiguous rows of up to 8192 f32, 16384 f16 or bf16, 4096 f64. Rows that do not begin
-//          and end at multiples of 16 bytes have a kernel of their own that cuts them there; where
-//          tensors are misaligned by different amounts, they are moved by elements.
+//          the same bytes in flight for rows of every length. One barrier per row.
+// Cost     1 load of y and dy and 1 store per element. 16-bit elements stay packed between the sum
+//          and the results, in half the registers.
+// Limits   Contiguous rows of up to 8192 f32, 16384 f16 or bf16, 4096 f64. Rows that do not begin
+//          and end at multiples of 16 bytes use a kernel that handles the edges separately; tensors
+//          misaligned by different amounts are accessed by elements.
 // Source   QuACK (T. Dao and others, 2025) for threads per row.
 #include "rung/device/row/all_reduce.hpp"
 #include "rung/ops/softmax_backward/cuda/detail/register_row.hpp"
@@ -40,8 +41,8 @@ __global__ void __launch_bounds__(threads, max_threads / threads)
   });
 }
 
-/// Packs that a thread keeps of y, and of dy, where a warp has a row and where several warps do: a
-/// block of 1024 threads has 64 registers per thread.
+/// Packs per thread of each of y and dy, for rows of one warp and of several warps: a block of 1024
+/// threads has 64 registers per thread.
 constexpr int packs_by_warp = 4;
 constexpr int packs_by_block = 2;
 
@@ -65,8 +66,8 @@ RowBlock block_of(const SoftmaxBackward::Args& args) {
     const auto warps = ceil_div(packs, std::int64_t{warp_size} * packs_by_block);
     block = {.threads = static_cast<int>(warps) * warp_size};
   } else {
-    // Short rows: two packs per thread, several rows per warp. Half as many threads where fewer of
-    // their packs are idle.
+    // Short rows: two packs per thread, several rows per warp. Use half as many threads if that
+    // leaves fewer pack slots idle.
     constexpr int min_threads = 8;
     block = row_block(packs, 2, min_threads, warp_size);
     const auto slots = [&](int threads) { return round_up(packs, std::int64_t{threads}); };
@@ -91,7 +92,7 @@ void run(const SoftmaxBackward::Args& args, Context& context) {
   if (args.empty()) return;
   with_types(args, [&]<class T, class Y>() {
     using P = GradientCall<T, Y>;
-    constexpr int warp_block = 128;  // threads of a block whose rows have a warp or less
+    constexpr int warp_block = 128;  // threads per block, for rows of a warp or less
     const RowBlock block = block_of<T>(args);
     const auto kernel =
         !is_regular<T, Y>(args)

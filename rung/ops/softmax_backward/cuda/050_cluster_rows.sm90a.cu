@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / a cluster per row
 //
-// Idea     a row that exceeds a block's registers spreads over a cluster of 2 to 16 blocks; every
-//          warp sends its sum to all blocks of the cluster, where a barrier in shared memory counts
-//          the bytes.
+// Idea     A row that exceeds a block's registers is spread over a cluster of 2 to 16 blocks; every
+//          warp sends its sum to all blocks of the cluster, where an mbarrier counts the bytes.
 // Changes  against registers_single_read: rows of up to 131072 f32 are read once.
-// Cost     1 read and 1 write per element; one exchange per row. The barrier of the cluster, which
-//          says that all its blocks have begun, passes during the loads, and at the end there is
-//          none.
-// Limits   compute capability 9.0; contiguous rows of up to 131072 f32, 262144 f16 or bf16; dx of
-//          the type of y. Beyond 8 blocks fewer clusters fit on the chip.
+// Cost     1 load of y and dy and 1 store per element; one exchange per row. The cluster barrier at
+//          the start overlaps the loads; none is needed at the end.
+// Limits   Compute capability 9.0; contiguous rows of up to 131072 f32, 262144 f16 or bf16; dx of
+//          the type of y. Clusters of more than 8 blocks fit on fewer GPCs of the chip.
 // Source   QuACK (T. Dao and others, 2025); the Hopper tuning guide on distributed shared memory.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
@@ -46,7 +44,8 @@ struct ClusterLaunch {
   int threads = max_threads / 2;
   bool fits = true;
 };
-/// Two blocks share an SM, unless a row needs more than 8 of them.
+/// Returns the smallest cluster that holds a row: two blocks per SM, or one larger block per SM if
+/// a row needs more than 8 blocks.
 template <class T>
 ClusterLaunch launch_of(const SoftmaxBackward::Args& args) {
   const std::int64_t packs = packs_of_row(args.rows, args.y.data, vector_width<T>);

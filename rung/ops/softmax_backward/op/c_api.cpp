@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_backward's C function.
+// C API of softmax_backward.
 #include "rung/c/options.hpp"
 #include "rung/ops/softmax_backward/softmax_backward.h"
 #include "rung/ops/softmax_backward/softmax_backward.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_backward: what it must cost, what it must give, and how far a rung may be off.
+// softmax_backward: cost, reference results and tolerances.
 #include <cmath>
 #include <cstdint>
 
@@ -11,10 +11,10 @@ namespace {
 
 using namespace softmax_oracle;
 
-/// Values that all elements of a row share.
+/// Sums of a row.
 struct RowSums {
   Real sum = 0;    // of dy y; log: of dy
-  Real terms = 0;  // of the absolute values of the same
+  Real terms = 0;  // sum of the absolute values
 };
 
 RowSums sums_of_row(const SoftmaxBackward::Args& args, Extents at) {
@@ -34,7 +34,7 @@ Cost SoftmaxBackward::cost(const Args& args) {
   const double elements =
       args.empty() ? 0.0 : static_cast<double>(args.length()) * static_cast<double>(args.count());
   const double written = elements * static_cast<double>(size_of(args.dx.dtype));
-  // Multiply, sum, subtract, multiply.
+  // Per element: multiply, add, subtract, multiply.
   return {.bytes = elements * 2 * static_cast<double>(size_of(args.y.dtype)) + written,
           .operations = elements * 4,
           .written = written};
@@ -43,7 +43,7 @@ Cost SoftmaxBackward::cost(const Args& args) {
 void SoftmaxBackward::reference(const Args& args, Oracle& oracle) {
   const DType arithmetic = arithmetic_of(args.y.dtype);
   const Real scale = scale_in(arithmetic, args.scale);
-  // A flushed exponential is off by the smallest normal number.
+  // A flushed exponential has an error of the smallest normal number.
   const Real flushed = smallest_normal(arithmetic) / epsilon(arithmetic);
   RowCache<RowSums> rows(args.y.shape, args.axis);
   for_judged(oracle.outputs.at(0), args.dx.shape,
@@ -68,8 +68,7 @@ void SoftmaxBackward::reference(const Args& args, Oracle& oracle) {
 Tolerance SoftmaxBackward::tolerance(const Args& args, const RungInfo& rung, Values values) {
   const DType arithmetic = arithmetic_of(args.y.dtype);
   const double unit = epsilon(arithmetic) / 2;
-  // Teaching rungs, and others' libraries, may keep one sum; those that are picked keep eight or
-  // more, those of a GPU 32.
+  // Teaching rungs and peers may use one accumulator; pickable rungs use eight or more, on GPUs 32.
   const bool one_sum = rung.peer || rung.teaching;
   const auto length = static_cast<double>(args.length());
   const double sum = (one_sum ? length : length / 8) + 40;
@@ -78,8 +77,8 @@ Tolerance SoftmaxBackward::tolerance(const Args& args, const RungInfo& rung, Val
   const double roundings = rung.peer && size_of(args.dx.dtype) == 2 ? 3 : 1.01;
   tolerance.relative = epsilon(args.dx.dtype) / 2 * roundings;
   tolerance.absolute = smallest_normal(arithmetic);
-  if (args.dx.dtype == DType::f16) tolerance.absolute = 0x1p-25;  // half its smallest step
-  // Small whole numbers: every product and sum is exact.
+  if (args.dx.dtype == DType::f16) tolerance.absolute = 0x1p-25;  // half a subnormal step
+  // Small integers: every product and sum is exact.
   const bool exact = values == Values::integers && !args.log && args.scale == 1.0;
   tolerance.magnitude = exact ? 0 : (sum + (args.log ? 8 : 0)) * unit;
   return tolerance;

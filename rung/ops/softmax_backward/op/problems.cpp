@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_backward: what it is checked and timed on, how problems are made, and its command line.
+// softmax_backward: problems for checks and benchmarks, their inputs, and the command line.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -14,8 +14,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Returns values with a NaN in every fourth row of y, a +infinity in every fourth, a -infinity in
-/// every fourth.
+/// Returns values with one special element in three of four rows: NaN, +infinity or -infinity.
 ValueMaker special_values(std::int64_t last_extent, bool whole_numbers) {
   return [last_extent, whole_numbers](std::int64_t index, double uniform) {
     const std::int64_t row = index / last_extent;
@@ -29,10 +28,10 @@ ValueMaker special_values(std::int64_t last_extent, bool whole_numbers) {
   };
 }
 
-/// Returns a value as log-softmax gives it: at most 0.
+/// Returns a value in the range of log-softmax: at most 0.
 double log_value(std::int64_t, double uniform) { return -10 * uniform; }
 
-// Rows, few and long or many and short; along axes that are not the last; in place.
+// Shapes: few long and many short rows; the last and other axes; in place.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16*2|f16|f64) 1..16777216x1..16777216(*2|,log)(*3|,scale=0.125)",
     "(f32*2|bf16*2|f16) 1..16777216x2..64(*2|,log)",
@@ -123,7 +122,7 @@ SoftmaxBackward::Call SoftmaxBackward::make(const Problem& problem, Inputs& inpu
   const DType out = problem.has("out") ? parse_dtype(problem.text("out", "")) : problem.dtype;
   ValueMaker maker;
   if (problem.has("special")) {
-    // The sums of whole numbers must agree in every bit.
+    // Integer problems compare sums bit by bit, so special values must be integers, too.
     maker = special_values(shape.rank == 0 ? 1 : shape[shape.rank - 1],
                            inputs.variant().values == Values::integers);
   } else if (call.log) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_backward: the operator's object, its rung list, and what every call goes through.
+// softmax_backward: the operator object, its rung list, and argument checks.
 #include "rung/ops/softmax_backward/op/softmax_backward.hpp"
 
 #include <fmt/format.h>

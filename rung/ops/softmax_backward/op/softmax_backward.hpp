@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of softmax_backward() see of a call, and what the workbench knows of it.
-// The contract: softmax_backward.hpp.
+// softmax_backward's arguments as the rungs see them, and its interface to the workbench. The
+// contract is in rung/ops/softmax_backward/softmax_backward.hpp.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +30,14 @@ struct RUNG_API SoftmaxBackward {
     In y = {};
     In dy = {};
     Out dx = {};
-    int axis = -1;  // in Args from the front
+    int axis = -1;  // in Args counted from the front
     double scale = 1.0;
     bool log = false;
     bool operator==(const CallOf&) const = default;
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
-  /// The axes of all tensors are collapsed to rows along the requested one.
+  /// Checked arguments, with all tensors collapsed to rows along the axis.
   struct Args : Call {
     Rows<3> rows;  // of y, dy and dx
 

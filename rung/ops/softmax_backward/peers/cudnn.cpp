@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_backward / cudnn: the peer cuDNN, its function of that name, loaded while running.
+// softmax_backward / cudnn: cuDNN's softmax gradient as a peer, loaded at run time.
 //
-// Kernels  CUDNN_SOFTMAX_ACCURATE and CUDNN_SOFTMAX_LOG; in channel mode, where the rows are along
-//          C of an N x C x 1 x W tensor.
-// Limits   one type for all tensors, no scale, sizes and strides of 32 bits, finite values: its
-//          answers to infinities and NaN are not ours.
+// Kernels  CUDNN_SOFTMAX_ACCURATE and CUDNN_SOFTMAX_LOG, in channel mode, where rows are along C of
+// an N x C x 1 x W tensor.
+// Limits   One type for all tensors, no scale, 32-bit sizes and strides, finite values: cuDNN's
+//          results for infinities and NaN differ from the contract.
 #include <limits>
 
 #include "rung/ops/softmax/shared/value_range.hpp"
@@ -33,7 +33,8 @@ Support supports(const SoftmaxBackward::Args& args, const Context& context) {
   if (args.dx.dtype != args.y.dtype) return unsupported("the result's type must be that of y");
   if (!cudnn::row_layout(args.rows).fits)
     return unsupported("more axes or larger strides than cuDNN takes");
-  // Looking through large ones would take longer than timing them: those are ordinary numbers.
+  // Only check small tensors: large ones, which hold ordinary values, would take longer to check
+  // than to time.
   constexpr std::int64_t worth_looking = std::int64_t{1} << 22;
   if (args.length() * args.count() <= worth_looking &&
       !softmax_values::are_below(std::numeric_limits<double>::infinity(), args.scale, args.y,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_backward / eigen: the peer Eigen, the formula in its expressions.
+// softmax_backward / eigen: the formula in Eigen expressions as a peer.
 //
-// Threads  rows are divided by OpenMP, as its users do; Eigen itself would use one.
-// Limits   f32 and f64, contiguous rows at equal distances; finite values, as its answers to
-//          infinities and NaN are not ours.
+// Threads  rows are split by OpenMP, as Eigen's users do; Eigen itself would use one thread.
+// Limits   f32 and f64, contiguous rows at equal distances; finite values, because Eigen's results
+//          for infinities and NaN differ from the contract.
 #include <limits>
 #include <string>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_backward / onednn: the peer oneDNN, its softmax primitive, backward.
+// softmax_backward / onednn: oneDNN's backward softmax primitive as a peer.
 //
-// Kernels  generated while running for the processor it finds.
-// Limits   f32 and bf16, with and without logarithm; no scale. Its answers to infinities and NaN
-//          are not ours: it gets finite values only.
+// Kernels  generated at run time for the CPU.
+// Limits   f32 and bf16, with and without logarithm; no scale; finite values, because oneDNN's
+//          results for infinities and NaN differ from the contract.
 #include <limits>
 
 #include "rung/ops/softmax/shared/value_range.hpp"
@@ -14,7 +14,7 @@
 namespace rung {
 namespace {
 
-/// One a thread: a repeated call finds its primitive made.
+/// Returns the thread's cached primitive, so that repeated calls reuse it.
 onednn::Primitive& cached() {
   thread_local onednn::Primitive primitive;
   return primitive;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of softmax_backward that `rung check` does not state: the derivative, errors,
-// aliasing, rungs that the public call rarely picks, and the bits of a CPU.
+// Properties of softmax_backward that `rung check` does not test: the derivative, errors, aliasing,
+// rungs that are rarely picked, and bitwise repeatability on CPUs.
 #include "rung/ops/softmax_backward/op/softmax_backward.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using namespace test;
 
 class SoftmaxBackwardOn : public OnBackend {
  protected:
-  /// The public call, "", and the rungs that take the call.
+  /// Returns "" (the public call) and the rungs that support the arguments.
   std::vector<std::string_view> picks(const ConstTensorRef& y, const ConstTensorRef& dy,
                                       const TensorRef& dx, const SoftmaxOptions& options) {
     return picks_for<SoftmaxBackward>({.y = y,
@@ -36,7 +36,7 @@ class SoftmaxBackwardOn : public OnBackend {
 };
 
 TEST_P(SoftmaxBackwardOn, IsTheDerivative) {
-  // Against the difference quotient of sum dy_i softmax(x)_i.
+  // Compare with the difference quotient of sum dy_i softmax(x)_i.
   constexpr std::int64_t n = 12;
   auto x = random_values(n, 5, 0, 2);
   auto dy = random_values(n, 6, 0, 2);
@@ -81,7 +81,7 @@ TEST_P(SoftmaxBackwardOn, GradientsOfMaskedElements) {
 }
 
 TEST_P(SoftmaxBackwardOn, EveryRungAgreesWithTheFormula) {
-  // Rows for a lane, for part of a warp, for several warps; of no multiple of 16 bytes, too.
+  // Rows for one lane, part of a warp, and several warps; some are not 16-byte aligned.
   for (const std::int64_t n : {2, 13, 64, 257, 2048}) {
     auto y = random_values(static_cast<std::size_t>(5 * n), 5, 0, 2);
     auto dy = random_values(y.size(), 6, 0, 2);
@@ -170,7 +170,7 @@ TEST(SoftmaxBackwardThreads, AnyNumberOfThemGivesTheSameBits) {
     std::int64_t rows, length;
     int axis;
   };
-  // Rows, columns, and a row that all threads share.
+  // Rows, columns, and rows long enough to be split over threads.
   for (const Case& c : {Case{300, 700, 1}, Case{700, 300, 0}, Case{2, 200001, 1}}) {
     auto y = random_values(static_cast<std::size_t>(c.rows * c.length), 10, 0, 2);
     auto dy = random_values(y.size(), 11, 0, 2);
@@ -187,15 +187,15 @@ TEST(SoftmaxBackwardThreads, AnyNumberOfThemGivesTheSameBits) {
   }
 }
 
-/// Rows are worked on in a pipeline, with non-temporal stores or ordinary ones. Both give the bits
-/// of a row alone, wherever vectors of dx begin, whatever its neighbors are.
+/// The row pipeline, with non-temporal or ordinary stores, gives the bits of each row computed
+/// alone, for any alignment of dx and any neighboring rows.
 TEST(SoftmaxBackwardPipeline, GivesTheBitsOfOneRowAtATime) {
   constexpr std::int64_t elements = 4 << 20;  // with dy and dx, more than 32 MiB
   for (const std::int64_t length : {63, 131, 256, 1025, 1536, 4099, 20001}) {
     const std::int64_t rows = elements / length;
     auto y = random_values(static_cast<std::size_t>(rows * length), 12, 0, 2);
     auto dy = random_values(y.size(), 13, 0, 2);
-    y[0] = infinity;  // rows of their own: an infinity, zeros, a NaN
+    y[0] = infinity;  // rows with an infinity, of zeros, and with a NaN
     std::fill_n(y.begin() + 2 * length, length, 0.0F);
     y[static_cast<std::size_t>(5 * length - 1)] = nan;
     const auto row_of = [&](std::vector<float>& values, std::int64_t row) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel that row_pipeline and threads share, which takes every call.
+// The general kernel of row_pipeline and threads.
 #pragma once
 
 #include "rung/cpu/row_work.hpp"
@@ -7,9 +7,11 @@
 
 namespace rung::softmax_backward_cpu {
 
-/// A call on up to so many threads. Both are defined in 030_row_pipeline.cpp.
+/// Returns the partition of the rows over up to `threads` threads. Defined in 030_row_pipeline.cpp,
+/// as is row_pipeline().
 cpu::RowTeam divide(const SoftmaxBackward::Args& args, Context& context, int threads);
-/// Returns the kernel for the types of a call, which computes one thread's share.
+/// Kernel that computes one thread's part of the rows; row_pipeline() returns the one for the types
+/// of the arguments.
 using RowKernel = void(const SoftmaxBackward::Args& args, const cpu::RowTeam& rows,
                        const cpu::Team& team);
 RowKernel* row_pipeline(const SoftmaxBackward::Args& args);

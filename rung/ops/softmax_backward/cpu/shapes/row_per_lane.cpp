@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / row per lane
 //
-// Idea     Adjacent rows (along any axis but the last) are columns: each lane of a vector walks
-//          down a row of its own. A team of threads shares blocks of columns.
-// Changes  Against threads: memory is read in the direction in which it is contiguous, where rows
-//          are gathered element by element there.
-// Cost     y and dy read once and dx written once where a block of columns stays in L2, else y and
-//          dy twice.
-// Limits   Adjacent rows that are not contiguous.
+// Idea     Adjacent rows (along any axis but the last) are columns in memory: each vector lane
+//          handles one row. Blocks of columns are split over a team of threads.
+// Changes  Against threads: memory is read in contiguous order, where threads gathers rows element
+//          by element.
+// Cost     y and dy are read once and dx is written once if a block of columns stays in L2, else y
+//          and dy twice.
+// Limits   Adjacent, non-contiguous rows.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -22,10 +22,10 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 using namespace cpu::HWY_NAMESPACE;
 
-/// Elements of a column whose terms are summed before they are added to its sum.
+/// Elements of a column whose terms are summed before they are added to the column's sum.
 constexpr int unroll = 8;
 
-/// Computes a block of columns.
+/// Computes the gradient of a block of columns.
 template <class Sum, class T, class Y>
 HWY_NOINLINE void column_gradients(ColumnBlock<const T> y, ColumnBlock<const T> dy,
                                    ColumnBlock<Y> dx, std::int64_t length, std::int64_t columns,
@@ -35,7 +35,7 @@ HWY_NOINLINE void column_gradients(ColumnBlock<const T> y, ColumnBlock<const T> 
   for_columns<Sum>(columns, [&](std::int64_t j, std::size_t) HWY_ATTR RUNG_ALWAYS_INLINE {
     hn::StoreU(hn::Zero(d), d, sums + j);
   });
-  // Sums of eight first, so that an error of rounding is that of a sum an eighth as long.
+  // Sums of eight first: the rounding error is that of a sum of an eighth of the length.
   for (std::int64_t i = 0; i < length; i += unroll) {
     const std::int64_t end = std::min(i + unroll, length);
     for_columns<Sum>(columns, [&](std::int64_t j, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE {
@@ -78,7 +78,7 @@ void column_blocks(const SoftmaxBackward::Args& args, const cpu::ColumnBlocks& b
   }
 }
 
-/// dx has the type of y; of f32 it may have two bytes.
+/// Computes the column blocks in `share`, with the types of y and dx.
 void rows_per_lane(const SoftmaxBackward::Args& args, const cpu::ColumnBlocks& blocks,
                    cpu::Range share) {
   visit<float, double, f16, bf16>(args.y.dtype, [&]<class T>() {

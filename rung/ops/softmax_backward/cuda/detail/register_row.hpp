@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of y and dy in registers, or a block's part of one, as they were read.
+// One row of y and dy, or a block's part of one, in registers and unconverted.
 #pragma once
 
 #include "rung/device/row/register_row.hpp"
@@ -7,7 +7,7 @@
 
 namespace rung::softmax_backward_cuda::inline RUNG_TARGET {
 
-/// `packs` packs per thread of y and of dy. 16-bit elements stay packed: half the registers.
+/// A thread's `packs` packs each of y and dy. 16-bit elements stay packed, in half the registers.
 template <class P, int packs, RowKind kind>
 class GradientRow {
  public:
@@ -16,7 +16,7 @@ class GradientRow {
   using T = std::remove_cvref_t<decltype(*P::y)>;
   static constexpr int width = vector_width<T>;
 
-  /// Issues all loads.
+  /// Issues all loads of this thread.
   __device__ __forceinline__ GradientRow(const T* y, const T* dy, std::int64_t length, int lead) {
     const RegisterRow<const T, kind> ys(y, length, lead);
     const RegisterRow<const T, kind> dys(dy, length, lead);
@@ -38,7 +38,7 @@ class GradientRow {
     }
     return sum;
   }
-  /// Stores dx, from the sum of the whole row.
+  /// Stores this thread's dx, given the sum of the whole row.
   __device__ __forceinline__ void store(const P& p, Out* dx, std::int64_t length, int lead,
                                         Sum sum) const {
     const RegisterRow<Out, kind, width> out(dx, length, lead);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What softmax_backward's CUDA rungs share: a call with its types, and the formula of an element.
+// Shared by softmax_backward's CUDA rungs: typed kernel arguments, and the formula of an element.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace rung::softmax_backward_cuda::inline RUNG_TARGET {
 
 // --- in kernels ----------------------------------------------------------------------------------
 
-/// The tensors and options of a call, with their types.
+/// Kernel arguments: tensors and options.
 template <class T, class Y>
 struct GradientCall {
   using Sum = Accumulator<T>;
@@ -31,7 +31,7 @@ template <class Sum>
 __device__ __forceinline__ Sum term_of(Sum y, Sum dy, bool log) {
   return log ? dy : dy * y;
 }
-/// Returns dx of an element from the sum of its row.
+/// Returns dx of an element, given the sum of its row.
 template <class Sum>
 __device__ __forceinline__ Sum gradient_of(Sum y, Sum dy, Sum sum, Sum scale, bool log) {
   return scale * (log ? dy - fast_exp(y) * sum : (dy - sum) * y);
@@ -45,7 +45,7 @@ GradientCall<T, Y> call_of(const SoftmaxBackward::Args& args) {
           static_cast<Y*>(args.dx.data), static_cast<Accumulator<T>>(args.scale), args.log};
 }
 
-/// Calls f<T, Y>() for the types of y and dx.
+/// Calls f<T, Y>() with the types of y and dx.
 template <class F>
 void with_types(const SoftmaxBackward::Args& args, F&& f) {
   visit<float, double, f16, bf16>(args.y.dtype, [&]<class T>() {

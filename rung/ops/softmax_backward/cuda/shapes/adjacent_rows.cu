@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / adjacent rows
 //
-// Idea     along any axis but the last, adjacent elements belong to adjacent rows: a warp takes 32
-//          of them, a row per lane, and walks down; eight warps of a block share the length and add
-//          their sums in shared memory.
-// Changes  against any_strides: for rows that are adjacent, every sector that is moved is used,
-//          where any_strides moves eight times what it needs.
-// Cost     2 reads and a write per element.
-// Limits   rows adjacent in all tensors, in runs of at least 8; dx of the type of y. The small
-//          types move 64 bytes per warp and load.
+// Idea     Along any axis but the last, adjacent elements belong to adjacent rows: a warp handles
+//          32 rows, one per lane, and loops over their length. Eight warps of a block split the
+//          length and add their sums in shared memory.
+// Changes  against any_strides: accesses to adjacent rows are coalesced, where any_strides moves
+//          eight times the needed bytes.
+// Cost     2 loads of y and dy and 1 store per element.
+// Limits   Rows adjacent in all tensors, in runs of at least 8; dx of the type of y. With 16-bit
+//          types a warp moves only 64 bytes per load.
 #include "rung/core/integer.hpp"
 #include "rung/ops/softmax_backward/cuda/detail/softmax_backward.hpp"
 
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(lanes* warps)
   auto& sums = shared<WarpSums<Sum>>().sum;
   const std::int64_t blocks_per_run = (run + lanes - 1) / lanes;
   for (std::int64_t block = blockIdx.x; block < blocks; block += gridDim.x) {
-    // Blocks of 32 columns, so that none spans two runs.
+    // A block's 32 columns never span two runs.
     const std::int64_t column = block % blocks_per_run * lanes + threadIdx.x;
     const bool exists = column < run;
     std::int64_t at[3] = {0, 0, 0};
@@ -49,7 +49,7 @@ __global__ void __launch_bounds__(lanes* warps)
     __syncthreads();
     Sum sum = 0;
     for (int w = 0; w < warps; ++w) sum += sums[w][threadIdx.x];
-    __syncthreads();  // all have read: the next columns may come
+    __syncthreads();  // all warps have read; the next columns may overwrite
     for (std::int64_t i = threadIdx.y; exists && i < rows.length; i += warps) {
       const Sum result = gradient_of(convert<Sum>(y[i * rows.steps[0]]),
                                      convert<Sum>(dy[i * rows.steps[1]]), sum, p.scale, p.log);

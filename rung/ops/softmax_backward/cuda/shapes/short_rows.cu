@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / short rows
 //
-// Idea     where rows follow one another, a block takes many of them as one piece of memory: into
-//          shared memory and out of it by 16 bytes, wherever rows begin. There a row has as few
-//          lanes, from one to a warp, as leave at most 16 or 32 elements per lane and still fill
+// Idea     Adjacent short rows: a block copies a contiguous chunk of many rows into and out of
+//          shared memory, 16 bytes at a time, regardless of row boundaries. A row uses the fewest
+//          lanes, from one to a warp, that leave at most 16 or 32 elements per lane and still fill
 //          the GPU.
-// Changes  against warp_per_row: rows of a few elements do not leave most of a warp idle, rows of
-//          odd lengths are not loaded by elements, and y and dy are read once.
-// Cost     1 read and 1 write per element, and twice as much of shared memory; a shuffle for each
-//          halving of the lanes of a row.
-// Limits   rows of 2 to 1024 elements that follow one another in all tensors, and are short, or do
-//          not begin at multiples of 16 bytes; dx of the type of y.
+// Changes  against warp_per_row: short rows do not leave most of a warp idle, rows of odd lengths
+//          use vector loads, and y and dy are read once.
+// Cost     1 load of y and dy and 1 store per element, and twice that traffic in shared memory;
+//          log2(lanes) shuffles per row.
+// Limits   Rows of 2 to 1024 elements, contiguous one after another in all tensors, that are short
+//          or not 16-byte aligned; dx of the type of y.
 #include "rung/device/row_chunk.hpp"
 #include "rung/ops/softmax_backward/cuda/detail/softmax_backward.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 using namespace softmax_backward_cuda;
 
-/// A lane has elements lane, lane + lanes ... of a row, up to `kept` of them.
+/// Computes short rows; lane l of a row holds elements l, l + lanes, ..., at most `kept` of them.
 template <int kept, class T>
 __global__ void __launch_bounds__(row_chunk_threads)
     softmax_backward_short_rows(const T* all_y, const T* all_dy, T* all_dx, RowChunks chunks,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / split rows
 //
-// Idea     a few long rows are cut into spans, a block each: one kernel sums every span, the next
-//          adds up the sums of a row and writes. Where rows are adjacent, a block has up to 32 of
-//          them, and adjacent threads have adjacent rows: both memory orders are read in full
-//          sectors.
-// Changes  against any_strides and adjacent_rows: one row, or fifteen adjacent ones, keep every
-//          SM busy.
-// Cost     y and dy are read twice, the second time from L2 where they fit; two launches.
-// Limits   loads of one element; any strides.
+// Idea     Split a few long rows into spans of one block each: one kernel sums every span, a second
+//          one adds up the sums of a row and writes. If rows are adjacent, a block handles up to 32
+//          of them with adjacent threads on adjacent rows, so that both memory orders are
+//          coalesced.
+// Changes  against any_strides and adjacent_rows: one row, or fifteen adjacent ones, can fill the
+//          GPU.
+// Cost     y and dy are read twice, the second time from L2 if they fit; two launches.
+// Limits   Scalar loads; any strides.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/row/row_spans.hpp"
@@ -19,10 +19,11 @@ namespace {
 
 using namespace softmax_backward_cuda;
 
-/// Elements of a thread that are loaded before the first is used.
+/// Elements that a thread loads before it uses the first.
 constexpr int batch = 4;
 
-/// Calls f(i, y, dy) for the elements of this block's span, four at a time; y is 0 unless needed.
+/// Calls f(i, y, dy) for the thread's elements of the span, loaded in batches; y is 0 unless
+/// `needs_y`.
 template <class Sum, class P, class F>
 __device__ __forceinline__ void for_each_element(const Rows<3>& rows, const P& p,
                                                  const std::int64_t (&at)[3], const RowSpan& span,

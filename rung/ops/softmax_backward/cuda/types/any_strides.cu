@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // softmax_backward / any strides
 //
-// Idea     block_per_row for every type, stride and axis: 1 to 1024 threads per row, as it is long,
-//          and short rows share a block.
-// Changes  against block_per_row: 64-bit addresses and a stride per tensor, conversions, blocks of
-//          a size that follows the row.
+// Idea     block_per_row for every type, stride and axis: 1 to 1024 threads per row, chosen by its
+//          length; short rows share a block.
+// Changes  against block_per_row: 64-bit addresses, a stride per tensor, conversions, and a block
+//          size chosen by row length.
 // Cost     2 loads and 1 store per element of y and dy.
-// Limits   every valid call; rows that are not contiguous are read a sector per element. A row
-//          keeps one block busy: few long rows leave the device empty.
+// Limits   All valid arguments; strided rows fetch one sector per element. A row occupies one
+//          block, so few long rows leave the GPU underused.
 #include "rung/core/integer.hpp"
 #include "rung/ops/softmax_backward/cuda/detail/softmax_backward.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of softmax in Eigen's expressions, as its users write it.
+// The gradient of softmax in Eigen expressions, as a user of Eigen writes it.
 #include "rung/ops/softmax_backward/peers/eigen/module.hpp"
 #include "rung/peers/eigen_rows_module.hpp"
 
