@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// loss: how far a model's outputs are from what they should be, and the gradient of that, in one
-// pass over the outputs.
+// loss: distance between a model's outputs and its targets, and the gradient, in one pass over the
+// outputs.
 //
 //   cross_entropy   row = -sum_c q_c log p_c,  p = softmax(x),   q_c = (1 - e) [c = label] + e / C
 //                   d row / dx_c = p_c - q_c                     e: smoothing
@@ -8,24 +8,24 @@
 //                   d row / dx_c = -t_c where margin - t_c x_c >= 0, else 0
 //   squared         row = sum_c (x_c - target_c)^2 / C
 //                   d row / dx_c = 2 (x_c - target_c) / C
-//   result = mean or sum of row over all rows that count;  dx = d result / dx
+// result = mean or sum of row over all rows that are not ignored;  dx = d result / dx
 //
-// hinge is one against all: the sign of its x separates every class from all others. With a margin
-// of 0 it is the perceptron's loss.
+// hinge is one-vs-all: the sign of x_c separates class c from all others. With a margin of 0 it is
+// the perceptron loss.
 //
-// Shapes   x, dx: 1 to 8 axes; a row is all elements that differ in the given axis only, the
-//          classes: at least one. target of cross_entropy and hinge: labels, shaped as x without
-//          that axis; of squared: as x. losses: as x without that axis. result: one element.
-// Options  dx, losses (of each row): written when given. ignored_label: rows with it count for
-//          nothing: their loss, and their row of dx, are 0, and the mean is over the other rows.
+// Shapes   x, dx: 1 to 8 axes; a row is the set of elements that differ in the given axis only, one
+// per class (at least one). target of cross_entropy and hinge: labels, shaped as x without that
+// axis; of squared: as x. losses: as x without that axis. result: one element.
+// Options  dx, losses (per row): written if given. ignored_label: rows with this label are ignored:
+// their loss and their row of dx are 0, and the mean is over the other rows.
 // Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
 // Types    x, dx and squared's target: one of f32, f64, f16, bf16. result and losses: f32, f64 for
 //          f64, as is the arithmetic; rows are added up in f64. Labels: i64 or i32.
-// Special  no row counts: the mean is 0, and so is dx. A label outside 0 ... C - 1 that is not the
-//          ignored one: the row's loss and dx are NaN, and so is the result. Cross entropy: an
-//          x of -infinity has p = 0, and an infinite loss where q is not 0; so may an x whose
-//          distance from the row's maximum overflows the arithmetic. +infinity or NaN in a row, or
-//          nothing but -infinity, make its loss and dx NaN.
+// Special  all rows ignored: the mean and dx are 0. A label outside 0 ... C - 1 other than the
+// ignored one: the row's loss and dx are NaN, and so is the result. Cross entropy: an x of
+// -infinity has p = 0, and an infinite loss if q is not 0; the same may hold for an x whose
+// distance from the row's maximum overflows the arithmetic. +infinity or NaN in a row, or only
+// -infinity, makes its loss and dx NaN.
 // Aliasing dx may be x itself; otherwise what is written overlaps nothing else. Overlap is decided
 //          by address ranges, from the lowest to the highest byte that a tensor touches, so that
 //          tensors whose elements interleave are refused.
@@ -63,26 +63,27 @@ enum class LossKind : std::uint8_t { cross_entropy, hinge, squared };
 enum class LossReduction : std::uint8_t { mean, sum };
 RUNG_API std::string_view to_string(LossKind kind) noexcept;
 
-/// No label is ignored.
+/// Default of ignored_label: no label is ignored.
 inline constexpr int no_label = INT_MIN;
 
 struct LossOptions {
   LossKind kind = LossKind::cross_entropy;        // cross entropy, hinge or squared error
-  LossReduction reduction = LossReduction::mean;  // of the losses: mean, sum or none
-  int axis = -1;                 // of the classes: from the front, or the end when negative
-  double smoothing = 0.0;        // of cross_entropy: 0 to 1
-  double margin = 1.0;           // of hinge: 0 or more
-  int ignored_label = no_label;  // of cross_entropy and hinge
-  TensorRef dx = {};             // written when given: the gradient
+  LossReduction reduction = LossReduction::mean;  // mean or sum of the losses
+  int axis = -1;                                  // axis of the classes; negative: from the end
+  double smoothing = 0.0;                         // for cross_entropy: 0 to 1
+  double margin = 1.0;                            // for hinge: 0 or more
+  int ignored_label = no_label;                   // for cross_entropy and hinge
+  TensorRef dx = {};                              // gradient, written if given
   TensorRef losses = {};
   bool operator==(const LossOptions&) const = default;
 };
 
-/// loss(context, x, labels, result, {.dx = gradient})
+/// Computes a loss and, if requested, its gradient: loss(context, x, labels, result, {.dx =
+/// gradient}).
 RUNG_API void loss(Context& context, const ConstTensorRef& x, const ConstTensorRef& target,
                    const TensorRef& result, const LossOptions& options = {}, Pick pick = best);
 
-/// Calls loss() with the kind in the name, whatever options.kind is.
+/// Calls loss() with the kind in the name; options.kind is ignored.
 RUNG_API void cross_entropy(Context& context, const ConstTensorRef& x, const ConstTensorRef& target,
                             const TensorRef& result, const LossOptions& options = {},
                             Pick pick = best);

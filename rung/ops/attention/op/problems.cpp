@@ -54,8 +54,8 @@ std::int64_t length_of(std::int64_t batch_element, std::int64_t keys, bool lengt
   return key_length(static_cast<std::int32_t>(stated_length(batch_element, keys)), keys);
 }
 
-/// Keys that no query sees hold NaN. The last key, which a causal mask shows to the last query
-/// alone, has a score of + or -infinity; of v, it holds NaN in every third column.
+/// Returns a maker that stores NaN in keys no query sees. The last key, which only the last query
+/// sees under a causal mask, has a score of + or -infinity and NaN in every third column of v.
 ValueMaker special_values(const Order& order, bool of_v, bool lengths) {
   return [=](std::int64_t index, double uniform) {
     const Place at = order(index);

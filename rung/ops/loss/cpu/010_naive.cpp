@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / naive
 //
-// Idea     The definition, three passes over a row: its maximum; the sum of exponentials below it,
-//          which gives the loss; the gradient, softmax less 1 at the label.
+// Idea     Compute the definition in three passes over a row: the maximum; the sum of exponentials
+//          below it, which gives the loss; the gradient, softmax minus 1 at the label.
 // Changes  Baseline.
 // Cost     x is read three times, from the cache after the first; two exponentials per element.
 // Limits   Cross entropy of f32 in contiguous rows, no ignored label, no smoothing; one thread. The
-//          maximum matters: exp(89) is infinite in f32, and infinity over infinity NaN.
+//          maximum is necessary: exp(89) is infinite in f32, and infinity / infinity is NaN.
 // Source   The definition.
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / online
 //
-// Idea     Maximum and sum in one pass: the sum of exponentials below an old maximum is scaled down
-//          to a new one. A loss is the logarithm of the sum plus the distance of the label's
-//          element from the maximum, never a difference of two large numbers.
-// Changes  Against naive: two passes in place of three, sums in double; every kind of loss, type
-//          and layout, ignored labels and smoothing.
+// Idea     Compute maximum and sum in one pass: a larger maximum rescales the running sum. The loss
+//          is log(sum) plus the distance of the label's element from the maximum, which avoids the
+//          difference of two large numbers.
+// Changes  Against naive: two passes instead of three, sums in double; all kinds of loss, types and
+//          layouts, ignored labels and smoothing.
 // Cost     x is read twice, the second time from the cache; two exponentials per element.
-// Limits   Every valid call; one thread, no vectors.
+// Limits   All valid arguments; one thread, scalar code.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
 #include "rung/ops/loss/cpu/detail/rows.hpp"
 
@@ -15,9 +15,9 @@ namespace rung {
 namespace loss_cpu {
 namespace {
 
-/// Elements that are added up before their sum joins the row's. A row of C elements has sum_block +
-/// C / sum_block additions one after another, and as many scalings as blocks: fewer than the C / 8
-/// + 48 roundings that the contract allows.
+/// Elements summed before they are added to the row's sum. A row of C elements has dependency
+/// chains of sum_block + C / sum_block additions, and one rescaling per block: fewer than the C / 8
+/// + 48 roundings of the contract.
 constexpr std::int64_t sum_block = 32;
 
 template <class T>
@@ -34,8 +34,8 @@ double online(const Loss::Args& args, double factor, cpu::Range rows) {
       all += row.write_without_label(classes);
       continue;
     }
-    // The maximum so far, and the sum of exponentials below it, which a new maximum scales down.
-    // Infinities less each other would be NaN: it starts from a number.
+    // Running maximum, and the sum of exponentials below it. The maximum starts finite, because
+    // -infinity - -infinity is NaN.
     Sum maximum = std::numeric_limits<Sum>::lowest();
     double sum = 0;
     for (std::int64_t first = 0; terms.has_maximum() && first < classes; first += sum_block) {

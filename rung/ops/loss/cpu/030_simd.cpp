@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / simd
 //
-// Idea     Vectors of 16 floats (AVX-512; 8 with AVX2): softmax's maximum and exponentials, which
-//          are stored where the gradient goes and scaled in place; hinge and squared error in one
-//          pass. A row that fits one vector, as that of 10 classes, stays in its register.
+// Idea     Use vectors of 16 floats (AVX-512; 8 with AVX2): softmax's maximum and exponentials,
+//          stored in dx and scaled in place; hinge and squared error in one pass. A row that fits
+//          one vector, such as 10 classes, stays in its register.
 // Changes  Against online: one instruction for 16 elements, and one exponential per element instead
-//          of two (f16 and bf16, which would round what is kept, still take two).
+//          of two (f16 and bf16, which would round stored exponentials, still take two).
 // Cost     x is loaded from memory once, dx written once; both are read again from L1 or L2.
-// Limits   Contiguous rows of x and target; a row of dx with other strides is computed in spare
-//          memory and scattered. One thread. Rows far shorter than a vector waste most of it.
+// Limits   Contiguous rows of x and target; a strided row of dx is computed in spare memory and
+//          scattered. One thread. Rows far shorter than a vector waste most of it.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <type_traits>
@@ -27,14 +27,14 @@ using Full = sm::Full<Sum>;
 template <class Sum>
 using Vector = sm::Vector<Sum>;
 
-/// f(i, x_i ..., n...) for a row: full vectors, then n elements.
+/// Calls f(i, chain) for the full vectors of a row, then f(i, 1, n) for its last n elements.
 template <class Sum, class F>
 HWY_INLINE void for_row(std::int64_t length, F&& f) {
   sm::for_vectors<Sum>(
       length, [&](std::int64_t i, int chain) HWY_ATTR RUNG_ALWAYS_INLINE { f(i, chain); },
       [&](std::int64_t i, std::size_t n) HWY_ATTR RUNG_ALWAYS_INLINE { f(i, 1, n); });
 }
-/// Masks the lanes beyond the n elements out of the sum.
+/// Returns `terms` with the lanes past the n elements set to 0.
 template <class Sum>
 HWY_INLINE Vector<Sum> existing(Vector<Sum> terms) {
   return terms;
@@ -49,7 +49,7 @@ HWY_INLINE double cross_entropy(const Row<T>& row, std::int64_t n,
   using Sum = Accumulator<T>;
   const Full<Sum> d;
   const Sum maximum = sm::row_maximum<Sum>(row.x, n);
-  const Sum at_label = row.value(row.label);  // dx may take its place
+  const Sum at_label = row.value(row.label);  // read before dx, which may alias x, is written
   double linear = terms.label_share == 0 ? 0
                                          : static_cast<double>(terms.label_share) *
                                                static_cast<double>(maximum - at_label);
@@ -62,7 +62,7 @@ HWY_INLINE double cross_entropy(const Row<T>& row, std::int64_t n,
     });
     linear += static_cast<double>(terms.every_share) * static_cast<double>(below.sum());
   }
-  // Exponentials are kept where they need not be rounded.
+  // Keep the exponentials in dx if its type does not round them.
   constexpr bool keeps = std::is_same_v<T, Sum>;
   Sum* kept = nullptr;
   if constexpr (keeps) kept = row.dx;
@@ -92,8 +92,8 @@ HWY_INLINE double cross_entropy(const Row<T>& row, std::int64_t n,
   return loss;
 }
 
-/// Computes a row that one vector holds: it is read once and stays in a register, and the label's
-/// share is a lane of a vector.
+/// Computes a row that fits one vector: it is read once and stays in a register, and the label's
+/// weight is one lane of a vector.
 template <class T>
 HWY_INLINE double short_cross_entropy(const Row<T>& row, std::int64_t n,
                                       const LossTerms<Accumulator<T>>& terms,
@@ -112,7 +112,7 @@ HWY_INLINE double short_cross_entropy(const Row<T>& row, std::int64_t n,
   const auto is_label = hn::Eq(hn::Iota(d, 0), hn::Set(d, static_cast<Sum>(row.label)));
   const auto q = hn::Add(hn::IfThenElseZero(is_label, hn::Set(d, terms.label_share)),
                          hn::IfThenElseZero(exists, hn::Set(d, terms.every_share)));
-  // x may be -infinity where q is 0.
+  // x may be -infinity if q is 0.
   const auto weighed = hn::IfThenZeroElse(hn::Eq(q, hn::Zero(d)), hn::Mul(q, below));
   const Sum sum = hn::GetLane(hn::SumOfLanes(d, e));
   const Sum linear = hn::GetLane(hn::SumOfLanes(d, weighed));
@@ -123,7 +123,7 @@ HWY_INLINE double short_cross_entropy(const Row<T>& row, std::int64_t n,
   return static_cast<double>(linear + std::log(sum));
 }
 
-/// x where c is the label, -x elsewhere.
+/// Returns x in the label's lane, -x in other lanes.
 template <class Sum>
 HWY_INLINE Vector<Sum> towards_label(Vector<Sum> x, std::int64_t i, std::int64_t label) {
   const Full<Sum> d;
@@ -146,7 +146,7 @@ HWY_INLINE double hinge(const Row<T>& row, std::int64_t n, const LossTerms<Accum
   for_row<Sum>(n, [&](std::int64_t i, int chain, auto... rest) HWY_ATTR RUNG_ALWAYS_INLINE {
     const auto x = sm::load_some(d, row.x + i, rest...);
     const auto slack = hn::Sub(margin, towards_label<Sum>(x, i, row.label));
-    const auto met = hn::Lt(slack, zero);  // NaN is not less, and stays
+    const auto met = hn::Lt(slack, zero);  // false for NaN, which is kept
     sums.at[chain] =
         hn::Add(sums.at[chain], existing<Sum>(hn::IfThenZeroElse(met, slack), rest...));
     if (row.dx != nullptr) {
@@ -168,13 +168,13 @@ HWY_INLINE double squared(const Row<T>& row, std::int64_t n, const LossTerms<Acc
   for_row<Sum>(n, [&](std::int64_t i, int chain, auto... rest) HWY_ATTR RUNG_ALWAYS_INLINE {
     const auto x = sm::load_some(d, row.x + i, rest...);
     const auto difference = hn::Sub(x, sm::load_some(d, row.targets + i, rest...));
-    sums.at[chain] = hn::MulAdd(difference, difference, sums.at[chain]);  // 0 beyond the row's end
+    sums.at[chain] = hn::MulAdd(difference, difference, sums.at[chain]);  // 0 past the row's end
     if (row.dx != nullptr) sm::store_some(hn::Mul(difference, scale), d, row.dx + i, rest...);
   });
   return static_cast<double>(sums.sum()) * static_cast<double>(terms.part);
 }
 
-/// `scatters`: a row of dx is computed in `spare`, and its elements are stored where they belong.
+/// Computes a range of rows. `scatters`: a row of dx is computed in `spare` and then scattered.
 template <class T, bool scatters>
 double rows_of(const Loss::Args& args, double factor, cpu::Range rows,
                [[maybe_unused]] void* spare) {

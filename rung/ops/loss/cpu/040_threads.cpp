@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / threads
 //
-// Idea     Chunks of rows are divided among the threads; each chunk's losses are added up in one
-//          order, and the chunks' sums too, so that the bits do not depend on the threads.
-// Changes  Against simd: all cores. Where labels may be ignored, the threads first count those that
-//          are not, chunk by chunk: the gradient is divided by that number.
-// Cost     As simd; two barriers at most.
-// Limits   Every valid call; rows of x or target that are not contiguous are computed without
-//          vectors.
+// Idea     Split chunks of rows over the threads. Losses within a chunk, and the sums of chunks,
+//          are added in a fixed order, so results are bitwise equal for any number of threads.
+// Changes  Against simd: all cores. If a label may be ignored, the threads first count the other
+//          rows chunk by chunk, because the mean's gradient is divided by their number.
+// Cost     Same as simd; at most two barriers.
+// Limits   All valid arguments; non-contiguous rows of x or target use scalar code.
 #include <cstddef>
 
 #include "rung/ops/loss/cpu/detail/rows.hpp"
@@ -34,7 +33,7 @@ Work work(const Loss::Args& args, const Context& context) {
 void run(const Loss::Args& args, Context& context) {
   const Chunks chunks(args);
   const bool has_vectors = args.reads_contiguous();
-  // No more rows of dx in spare memory than dx has: every thread has a chunk of rows.
+  // One spare row of dx per thread; the thread count is at most the number of chunks.
   const int threads = threads_of(args, context.threads());
   const std::size_t spare = has_vectors ? spare_bytes(args) : 0;
   const std::size_t sums_bytes =

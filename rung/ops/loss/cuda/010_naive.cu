@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / naive
 //
-// Idea     a thread per row: its maximum, the sum of exponentials below it, the loss, the gradient.
+// Idea     One thread per row computes its maximum, sum of exponentials, loss and gradient.
 // Changes  baseline.
-// Cost     x three times. The lanes of a warp read elements a row apart: of each sector of 32 bytes
-//          one element is used at a time, and the others only if they are still in L1.
-// Limits   cross entropy of f32 in contiguous rows, without smoothing; few rows leave the device
-//          idle, however long they are.
+// Cost     x is read three times, uncoalesced: lanes of a warp are a row apart, so a load uses one
+//          element of each 32-byte sector, and its other elements only if the sector stays in L1.
+// Limits   Cross entropy of f32 in contiguous rows, without smoothing; few rows leave the GPU
+//          underused, however long they are.
 // Source   the definition.
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / a block per row
 //
-// Idea     the threads of a block share a row: neighbors read neighboring elements. The maximum,
-//          then the sums of exponentials and of the label's terms, are combined in shared memory.
-// Changes  against naive: full sectors, as many threads in flight as there are elements; every kind
-//          of loss, type and layout, smoothing.
-// Cost     x three times, dx once; two exponentials per element, two barriers or more per row.
-// Limits   every valid call; of short rows most of a block idles.
+// Idea     One block per row, whose threads read adjacent elements. The maximum, then the sums of
+//          exponentials and of the label's terms, are reduced through shared memory.
+// Changes  against naive: coalesced access and many threads per row; all kinds of loss, types and
+//          layouts, and smoothing.
+// Cost     x is read three times, dx written once; two exponentials per element, two barriers or
+//          more per row.
+// Limits   All valid arguments; short rows leave most of a block idle.
 // Source   softmax's ladder (ops/softmax/cuda/020_safe_block.cu).
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / a warp per row
 //
-// Idea     a warp owns a row, or as few lanes of one as the row has elements; maximum and sums in
-//          one pass, online: what was added up below an old maximum is scaled down to a new one,
-//          and the lanes' sums are combined by shuffle.
-// Changes  against block_per_row: two passes in place of three, no barrier between rows, and short
+// Idea     A warp, or as few of its lanes as a row has elements, owns a row. Maximum and sums are
+//          computed online in one pass: a larger maximum rescales the running sums, and the sums of
+//          the lanes are combined by shuffles.
+// Changes  against block_per_row: two passes instead of three, no barrier between rows, and short
 //          rows share a warp.
-// Cost     x twice, the second time from L1 for rows of a few thousand elements.
-// Limits   every valid call; long rows have too few loads in flight.
+// Cost     x is read twice, the second time from L1 for rows of a few thousand elements.
+// Limits   All valid arguments; long rows have too few loads in flight.
 // Source   M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
@@ -18,8 +18,8 @@ using namespace loss_cuda;
 
 constexpr int block_threads = 128;
 
-/// Sums below a maximum so far. `weight` is how much of q they have: terms are q (m - x), so that
-/// they grow with the maximum.
+/// Running maximum and sums below it. `weight` is the sum of q so far: the terms q (m - x) grow
+/// with the maximum by weight times its increase.
 template <class Sum>
 struct Running {
   Sum maximum = no_maximum<Sum>;

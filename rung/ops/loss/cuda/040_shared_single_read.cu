@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / the row in shared memory
 //
-// Idea     each thread copies its part of the row into shared memory, 16 bytes at a time, all of
-//          them in flight before the first is used, and comes back to it there: for the maximum,
-//          the sum, and the gradient. No other thread reads its places: they need no barrier.
-//          As many threads as the row is long: a few lanes of a warp, a warp for 1024 f32, a block
-//          for 32768 bf16; three such blocks per SM, so that some load while others compute.
+// Idea     Each thread copies its part of the row into shared memory with 16-byte asynchronous
+//          copies, all issued before the first use, and reads only its own part for maximum, sum
+//          and gradient, so no barrier is needed. The thread count follows the row length: a few
+//          lanes, a warp for 1024 f32, a block for 32768 bf16. Three blocks fit per SM, so that
+//          some load while others compute.
 // Changes  against warp_per_row: compulsory traffic only, a quarter of the load instructions; the
-//          kind is known to the compiler, and only the thread that holds a label looks for it.
-// Cost     x once, dx once (squared: the targets once), and x three times from shared memory; two
-//          exponentials per element.
-// Limits   contiguous rows of up to 14000 packs of 16 bytes (squared: half as many, since the
-//          targets are kept too).
+//          kind of loss is a compile-time constant, and only the thread that holds the label tests
+//          for it.
+// Cost     x is read once and dx written once (squared: targets read once), and x is read three
+//          times from shared memory; two exponentials per element.
+// Limits   Contiguous rows of up to 14000 packs of 16 bytes (squared: half as many, because the
+//          targets are staged, too).
 // Source   softmax's ladder (ops/softmax/cuda/055_shared_single_read.cu).
 #include "rung/device/ptx/async_copy.hpp"
 #include "rung/device/resident.hpp"
@@ -24,16 +25,16 @@ namespace {
 using namespace loss_cuda;
 
 constexpr int max_threads = 512;
-constexpr std::size_t most_bytes = std::size_t{224} << 10;  // of rows
+constexpr std::size_t most_bytes = std::size_t{224} << 10;  // of staged rows per block
 
 template <class T>
 struct alignas(16) RowShared {
   Shared<Accumulator<T>> scratch;
-  alignas(16) PackedWords packs[1];  // of the rows of the block, and of their targets
+  alignas(16) PackedWords packs[1];  // the block's rows, then their targets
 };
 
-/// Starts copying this thread's packs of a row; what does not exist is `outside`. `whole`: all
-/// elements of all packs do.
+/// Starts the copies of this thread's packs of a row; elements past the row become `outside`.
+/// `whole`: all packs are full and aligned.
 template <bool whole, class T, int w = vector_width<T>>
 __device__ __forceinline__ void stage(PackedWords* to, const RowPacks<const T, w, int>& row,
                                       int packs, T outside) {
@@ -48,7 +49,7 @@ __device__ __forceinline__ void stage(PackedWords* to, const RowPacks<const T, w
   }
 }
 
-/// `whole`: rows begin and end at multiples of a pack in all tensors.
+/// Computes loss and gradient; `whole`: rows of all tensors begin and end at pack boundaries.
 template <class T, LossKind kind, bool whole>
 __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
     loss_shared_single_read(Rows<4> rows, RowLoss<T> p, int kept) {
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
   const int threads = static_cast<int>(blockDim.x);
   PackedWords* const staged = memory.packs + static_cast<int>(threadIdx.y) * kept;
   PackedWords* const wanted = staged + static_cast<int>(blockDim.y) * kept;
-  // Adds nothing: an exponential of 0, no slack, no difference.
+  // Neutral element: an exponential of 0, no slack, no difference.
   const T outside = convert<T>(has_targets ? Sum(0) : -std::numeric_limits<Sum>::infinity());
   double total = 0;
   for_each_row(rows.count(), [&](std::int64_t number, bool exists) {
@@ -73,7 +74,7 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
     const int lead = whole ? 0 : lead_of<w>(x);
     const RowPacks<const T, w, int> from(x, length, lead);
     const int packs = whole ? static_cast<int>(length) / w : static_cast<int>(from.packs());
-    // All loads are in flight before the label is waited for.
+    // Issue all loads before the label is needed.
     stage<whole>(staged, from, packs, outside);
     const Row<T> row(rows, p, number, exists);
     if constexpr (has_targets) {
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(max_threads, sizeof(T) == 8 ? 1 : 3)
   leave_sum(total, scratch.sums, p.sums);
 }
 
-/// Returns whether rows of all tensors begin and end at multiples of a pack.
+/// Returns whether rows of all tensors begin and end at pack boundaries.
 bool rows_are_whole(const Loss::Args& args) {
   const auto w = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
   const auto regular = [&](int tensor, const ConstTensorRef& of) {
@@ -175,7 +176,7 @@ bool rows_are_whole(const Loss::Args& args) {
          (args.labeled() || regular(Loss::row_target, args.target));
 }
 
-/// Packs that a row spans at most.
+/// Returns the largest number of packs that a row spans.
 std::int64_t packs_of(const Loss::Args& args) {
   const auto w = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
   return ceil_div(args.classes(), w) + 1;

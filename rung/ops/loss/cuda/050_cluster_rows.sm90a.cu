@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / a cluster per row
 //
-// Idea     a row that exceeds a block spreads over the shared memory of a cluster of 2 to 16
+// Idea     A row that exceeds a block is spread over the shared memory of a cluster of 2 to 16
 //          blocks, 64 KiB each, three blocks per SM, so that some load while others compute. Every
-//          warp finds its maximum and its sums below it, and sends them to all blocks in one
-//          packet of 16 bytes, which a barrier in shared memory counts.
+//          warp computes its maximum and the sums below it, and sends them to all blocks in one
+//          16-byte packet, counted by an mbarrier.
 // Changes  against shared_single_read: rows of up to 1 MiB are read once, and one exchange per row
-//          replaces two: sums move to the row's maximum when the packets are joined.
-// Cost     x once, dx once; two exponentials per element, x three times from shared memory.
-// Limits   compute capability 9.0; cross entropy of contiguous rows of f32, f16 or bf16, longer
-//          than 64 KiB. Beyond 8 blocks a cluster fits fewer places on the chip.
+//          replaces two: sums are rescaled to the row's maximum when the packets are combined.
+// Cost     x is read once and dx written once; two exponentials per element, x is read three times
+//          from shared memory.
+// Limits   Compute capability 9.0; cross entropy of contiguous rows of f32, f16 or bf16, longer
+//          than 64 KiB. Clusters of more than 8 blocks fit on fewer GPCs of the chip.
 // Source   softmax's ladder (ops/softmax/cuda/060_cluster_rows.sm90a.cu).
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx/async_copy.hpp"
@@ -30,8 +31,8 @@ constexpr int cluster_threads = 256;
 constexpr int cluster_warps = cluster_threads / warp_size;
 constexpr int packs_per_block = 16 * cluster_threads;
 
-/// Sums of a warp's part of a row about its own maximum. `shares`: those with which that maximum is
-/// in the terms.
+/// Partial sums of a warp relative to its own maximum. `shares`: sum of the weights q with which
+/// this maximum enters `terms`.
 struct alignas(16) WarpLoss {
   float maximum;
   float powers;
@@ -39,14 +40,14 @@ struct alignas(16) WarpLoss {
   float shares;
 };
 
-/// Staged packs follow it, from a multiple of 128 bytes on.
+/// Exchange buffers of a block; staged packs follow, aligned to 128 bytes.
 struct alignas(128) ClusterShared {
   WarpLoss of_warp[2][max_blocks_per_cluster * cluster_warps];  // of this row and the next
   ptx::MemoryBarrier sent[2];
   double sums[32];
 };
 
-/// Returns the sums of a row about its maximum, which `maximum` becomes; in every lane.
+/// Returns the sums of a row relative to its maximum and sets `maximum`; valid in every lane.
 __device__ __forceinline__ Parts<float> join_warps(const WarpLoss* of_warp, int count,
                                                    float& maximum) {
   maximum = no_maximum<float>;
@@ -61,13 +62,13 @@ __device__ __forceinline__ Parts<float> join_warps(const WarpLoss* of_warp, int 
     const WarpLoss part = of_warp[i];
     sum.powers += part.powers * power(part.maximum - maximum);
     sum.terms += part.terms;
-    // The distance may be infinite where nothing is counted.
+    // The distance may be infinite if nothing was added.
     if (part.shares != 0) sum.terms += part.shares * (maximum - part.maximum);
   }
   return warp_reduce(sum, AddParts{});
 }
 
-/// `packs`: of a row per block.
+/// Computes loss and gradient; `packs`: packs of a row per block.
 template <class T, RowKind kind>
 __global__ void __launch_bounds__(cluster_threads, 3)
     loss_cluster_rows(Rows<4> rows, RowLoss<T> p, int packs) {
@@ -80,7 +81,7 @@ __global__ void __launch_bounds__(cluster_threads, 3)
   const int rank = ptx::cluster_rank();
   const LossTerms<float> terms = p.terms.template of_kind<LossKind::cross_entropy>();
   const float factor = p.factor();
-  const T outside = convert<T>(-std::numeric_limits<float>::infinity());  // an exponential of 0
+  const T outside = convert<T>(-std::numeric_limits<float>::infinity());  // exponential of 0
   if (thread == 0) {
     for (ptx::MemoryBarrier& sent : scratch.sent) ptx::mbarrier_init(sent, 1);
     ptx::mbarrier_fence_init();
@@ -99,11 +100,12 @@ __global__ void __launch_bounds__(cluster_threads, 3)
 #pragma unroll 4
       for (int pack = thread; from.has(pack); pack += cluster_threads) f(pack);
     };
-    // A thread stages what it reads itself: no barrier. All copies are in flight before the label
-    // is waited for.
+    // A thread stages only packs it reads itself, so no barrier is needed. Issue all copies before
+    // the label is needed.
     for_each_pack([&](int pack) { from.stage(pack, staged + pack, outside); });
     const Row<T> row(rows, p, number, true);
-    // The label's element in this block's packs; another block's is out of their range.
+    // Index of the label's element in this block's part; outside it if another block holds the
+    // label.
     const int label = row.works ? static_cast<int>(row.label) - part.first + part.lead : -1;
     ptx::async_wait_all();
 
@@ -154,7 +156,7 @@ __global__ void __launch_bounds__(cluster_threads, 3)
     ptx::mbarrier_wait_cluster(scratch.sent[turn], parity);
     float maximum = 0;
     const Parts<float> parts = join_warps(scratch.of_warp[turn], blocks * cluster_warps, maximum);
-    __syncthreads();  // a warp that sends again tells the cluster that this block has joined
+    __syncthreads();  // a warp's next packet tells the cluster that this block has read the packets
     turn ^= 1;
     if (turn == 0) parity ^= 1;
 
@@ -184,24 +186,24 @@ __global__ void __launch_bounds__(cluster_threads, 3)
       to.store(pack, slopes);
     });
   }
-  ptx::cluster_sync();  // shared memory that others still send to must not go away
+  ptx::cluster_sync();  // remote packets may still arrive in shared memory
   leave_sum(total, scratch.sums, p.sums);
 }
 
-/// Returns whether rows of x and dx begin and end at multiples of a pack.
+/// Returns whether rows of x and dx begin and end at pack boundaries.
 bool rows_are_whole_packs(const Loss::Args& args) {
   const auto w = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
   return rows_are_regular(args.rows.others, args.classes(), Loss::row_x, args.x.data, w) &&
          rows_are_regular(args.rows.others, args.classes(), Loss::row_dx, args.options.dx.data, w);
 }
 
-/// Packs that a row spans at most.
+/// Returns the largest number of packs that a row spans.
 std::int64_t packs_of_row(const Loss::Args& args) {
   const auto w = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
   return ceil_div(args.classes(), w) + (rows_are_whole_packs(args) ? 0 : 1);
 }
 
-/// Smallest cluster that holds a row.
+/// Smallest cluster that holds a row, as returned by cluster_of().
 struct LossCluster {
   int blocks = 2;
   int packs = 0;  // per block

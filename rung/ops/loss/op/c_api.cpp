@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loss's C functions.
+// C API of loss.
 #include "rung/c/options.hpp"
 #include "rung/ops/loss/loss.h"
 #include "rung/ops/loss/loss.hpp"

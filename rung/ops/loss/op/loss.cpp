@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loss: the operator's object, its rung list, and what every call goes through.
+// loss: the operator object, its rung list, and argument checks.
 #include "rung/ops/loss/op/loss.hpp"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ Extents without(const Extents& extents, int axis) {
   return rest;
 }
 
-/// Strides of a tensor that has no such axis: 0 along it.
+/// Returns the strides of a tensor without the given axis, with stride 0 inserted along it.
 Extents spread(const Extents& strides, int axis, int rank) {
   Extents all;
   all.rank = rank;

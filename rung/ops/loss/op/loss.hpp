@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of loss() see of a call, and what the workbench knows of it.
-// The contract: loss.hpp.
+// loss's arguments as the rungs see them, and its interface to the workbench. The contract is in
+// rung/ops/loss/loss.hpp.
 #pragma once
 
 #include <cstdint>
@@ -35,21 +35,21 @@ struct RUNG_API Loss {
     bool operator==(const Call&) const = default;
   };
 
-  /// Tensors of Args::rows.
+  /// Indices of the tensors in Args::rows.
   enum RowTensor : int { row_x, row_dx, row_target, row_losses };
   struct Args : Call {
-    Rows<4> rows;  // what is left out moves as x; labels and losses stay where they are in a row
+    Rows<4> rows;  // absent tensors move with x; labels and losses have step 0 within a row
 
     [[nodiscard]] std::int64_t classes() const { return rows.length; }
     [[nodiscard]] std::int64_t count() const { return rows.count(); }
     [[nodiscard]] bool labeled() const { return options.kind != LossKind::squared; }
     [[nodiscard]] bool ignores() const { return labeled() && options.ignored_label != no_label; }
-    /// x and target have contiguous rows.
+    /// Returns whether rows of x and target are contiguous.
     [[nodiscard]] bool reads_contiguous() const {
       return rows.length == 1 ||
              (rows.steps[row_x] == 1 && (labeled() || rows.steps[row_target] == 1));
     }
-    /// dx has contiguous rows, or is left out and x has.
+    /// Returns whether rows of dx, or of x if dx is absent, are contiguous.
     [[nodiscard]] bool writes_contiguous() const {
       return rows.length == 1 || rows.steps[row_dx] == 1;
     }
@@ -65,7 +65,7 @@ struct RUNG_API Loss {
   static void bind(Args& args);
 
   static Cost cost(const Args& args);
-  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  /// Stores error bounds of the contract as magnitudes; tolerance() scales them by about 1.
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);

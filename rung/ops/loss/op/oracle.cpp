@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loss: what it must cost, what it must give, and how far a rung may be off.
+// loss: cost, reference results and tolerances.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace rung {
 namespace {
 
-/// Double is not enough to judge double.
+/// Precision of the reference; double is not enough to verify f64.
 using Real = long double;
 using Args = Loss::Args;
 
@@ -43,7 +43,7 @@ class Reference {
     margin_ = wide ? args.options.margin : nearest_f32(args.options.margin);
     const Extents& shape = args.x.shape;
     for (std::int64_t row = 0; row < args.count(); ++row) {
-      std::int64_t rest = row;  // in C order of the axes across, as losses has them
+      std::int64_t rest = row;  // in C order of the other axes, as in losses
       Extents at = shape;
       for (int axis = shape.rank - 1; axis >= 0; --axis) {
         if (axis == args.options.axis) {
@@ -94,7 +94,7 @@ class Reference {
  private:
   struct Row {
     bool counts = true;
-    bool is_wrong = false;  // its label is no class
+    bool is_wrong = false;  // label outside [0, C)
     std::int64_t label = 0;
     Real maximum = -std::numeric_limits<Real>::infinity();
     Real sum = 0;
@@ -145,9 +145,9 @@ class Reference {
           const Real difference = at(args_.x, index) - at(args_.target, index);
           row.loss.value += difference * difference / static_cast<Real>(classes);
         }
-        // A square below the smallest normal number may be 0.
+        // A square below the smallest normal number may be flushed to 0.
         row.loss.error = k_ * unit_ * row.loss.value + smallest_normal(arithmetic(args_));
-        // One that f32 does not hold is infinite.
+        // A square beyond the range of f32 is infinite.
         if (arithmetic(args_) == DType::f32 &&
             row.loss.value * static_cast<Real>(classes) > 0x1p127L) {
           row.loss.error = std::numeric_limits<Real>::infinity();
@@ -213,7 +213,7 @@ class Reference {
   std::vector<Row> rows_;
 };
 
-/// One rounding to the type of what is written, its subnormal numbers included.
+/// Returns the error of one rounding to `type`, subnormal results included.
 Real rounding(DType type, Real value) {
   const Real smallest = type == DType::f16 ? 0x1p-25L : type == DType::f64 ? 0x1p-1022L : 0x1p-126L;
   return std::abs(value) * epsilon(type) / 2 * 1.01L + smallest;
@@ -272,7 +272,7 @@ void Loss::reference(const Args& args, Oracle& oracle) {
 }
 
 Tolerance Loss::tolerance(const Args& args, const RungInfo& rung, Values) {
-  // A rung that keeps one sum per row may be off by K = C + 48.
+  // A rung with one accumulator per row may have an error of K = C + 48.
   const auto classes = static_cast<double>(args.classes());
   const bool one_sum = rung.peer || rung.teaching;
   return {.magnitude = one_sum ? (classes + 48) / (classes / 8 + 48) : 1.0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loss: the problems it is checked and timed on, how they are made, and its command line.
+// loss: problems for checks and benchmarks, their inputs, and the command line.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -29,7 +29,8 @@ struct Labels {
   }
 };
 
-/// A third of the elements masked, and every fifth row (of the last axis) throughout.
+/// Returns values with a third of the elements masked, and every fifth row (of the last axis)
+/// fully.
 ValueMaker masked_values(std::int64_t last_extent) {
   return [last_extent](std::int64_t index, double uniform) {
     if (uniform < 1.0 / 3 || index / last_extent % 5 == 2) {
@@ -39,7 +40,7 @@ ValueMaker masked_values(std::int64_t last_extent) {
   };
 }
 
-/// The shape without one axis; that of one number where no other is left.
+/// Returns the shape without one axis; rank 0 if no axis is left.
 Extents across(const Extents& shape, int axis) {
   Extents rest;
   for (int i = 0; i < shape.rank; ++i) {
@@ -48,7 +49,7 @@ Extents across(const Extents& shape, int axis) {
   return rest;
 }
 
-// Classifiers of few classes and of many, pixels labeled one by one, the other kinds.
+// Shapes: classifiers with few and many classes, pixel-wise labels, the other kinds of loss.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16*2|f16|f64) 1..1048576x2..1024(*3|,smoothing=0.1|,ignored)",
     "(f32*2|bf16*2|f16) 1..65536x1024..262144(*3|,smoothing=0.1|,ignored|,forward)",
@@ -109,7 +110,7 @@ std::vector<Problem> Loss::check_problems(Backend backend) {
       "bf16 6x90,masked,losses",                     //
   });
   if (backend == Backend::simt) {
-    // Rows that a cluster shares.
+    // Rows spread over a cluster.
     const std::vector<Problem> longer = Problem::parse_all({
         "bf16 2x33001,losses,ignored,in_place",
         "f32 2x16400,smoothing=0.1,masked",
@@ -119,7 +120,7 @@ std::vector<Problem> Loss::check_problems(Backend backend) {
     return problems;
   }
   const std::vector<Problem> larger = Problem::parse_all({
-      "f32 3000x10,losses,ignored",  // more chunks than one
+      "f32 3000x10,losses,ignored",  // more than one chunk
       "f32 500x1023,smoothing=0.1",
       "f32 2x150000,losses",
       "bf16 300x1024",

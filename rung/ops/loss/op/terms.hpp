@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an element of a row adds to the row's loss, and its share of the gradient, for hosts and
-// devices alike. A row's target is a number per class: 1 for its label and 0 for the others, or
-// what x should be.
+// Term of an element in its row's loss, and its gradient, for hosts and devices. `target` of a
+// class is 1 for the label and 0 for other classes, or the desired value of x (squared error).
 #pragma once
 
 #include <cmath>
@@ -15,21 +14,21 @@ namespace rung {
 template <class Sum>
 struct LossTerms {
   LossKind kind;
-  Sum label_share;  // of the label, 1 - e, and
-  Sum every_share;  // of every class, e / C
+  Sum label_share;  // 1 - e: weight of the label
+  Sum every_share;  // e / C: weight of every class
   Sum margin;
   Sum part;  // 1 / C
 
   static LossTerms of(const Loss::Args& args) {
     const LossOptions& options = args.options;
-    // The options reach the arithmetic in its type.
+    // Rungs use the options in the arithmetic type.
     const auto smoothing = static_cast<Sum>(options.smoothing);
     const auto classes = static_cast<Sum>(args.classes());
     return {options.kind, 1 - smoothing, smoothing / classes, static_cast<Sum>(options.margin),
             1 / classes};
   }
 
-  /// Computes the terms of a kind that is a compile-time constant.
+  /// Returns these terms with the kind as a compile-time constant.
   template <LossKind known>
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE LossTerms of_kind() const {
     LossTerms terms = *this;
@@ -40,13 +39,13 @@ struct LossTerms {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool has_maximum() const {
     return kind == LossKind::cross_entropy;
   }
-  /// q_c of cross entropy.
+  /// Returns q_c of cross entropy.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Sum share(Sum target) const {
     return label_share * target + every_share;
   }
 
-  /// Cross entropy without the logarithm of the sum: q (m - x), and nothing where q is 0, though x
-  /// may be -infinity there.
+  /// Returns the term of an element. For cross entropy without the logarithm of the sum: q (m - x),
+  /// or 0 if q is 0, even for x = -infinity.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Sum term(Sum x, Sum target, Sum maximum) const {
     if (kind == LossKind::cross_entropy) {
       const Sum q = share(target);
@@ -60,7 +59,7 @@ struct LossTerms {
     return difference * difference * part;
   }
 
-  /// d row / dx; `p` is the probability of the class, of cross entropy alone.
+  /// Returns d row / dx; `p` is the probability of the class, used by cross entropy only.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Sum slope(Sum x, Sum target, Sum p) const {
     if (kind == LossKind::cross_entropy) return p - share(target);
     if (kind == LossKind::hinge) {
@@ -72,7 +71,7 @@ struct LossTerms {
   }
 };
 
-/// The label of a row, in either type.
+/// Labels of the rows, i64 or i32.
 struct LossLabels {
   const void* data = nullptr;
   bool wide = true;  // i64, else i32
@@ -92,7 +91,7 @@ struct LossLabels {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool counts(std::int64_t label) const {
     return !ignores || label != ignored;
   }
-  /// Returns whether the label is no class; without labels there is none.
+  /// Returns whether the label is outside [0, C); false if the loss has no labels.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool is_wrong(std::int64_t label) const {
     return data != nullptr && (label < 0 || label >= classes);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// loss on a CPU: bits that neither strides of dx nor the number of threads change; long rows.
+// loss on a CPU: results are bitwise equal for any strides of dx and any number of threads; long
+// rows keep their bounds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 
 using test::random_values;
 
-/// Rungs of a CPU that take the call; the public call is "".
+/// Returns "" (the public call) and the CPU rungs that support the arguments.
 std::vector<std::string> cpu_rungs_for(const Loss::Call& call) {
   const Context context = Context::cpu(1);
   const Loss::Args args = bind<Loss>(call);
@@ -30,7 +31,7 @@ std::vector<std::string> cpu_rungs_for(const Loss::Call& call) {
   return names;
 }
 
-/// A call of every kind and number of classes that a CPU rung treats in its own way.
+/// Calls f for every kind of loss and every class count that selects another code path on a CPU.
 template <class F>
 void for_each_kind(F&& f) {
   for (const LossKind kind : {LossKind::cross_entropy, LossKind::hinge, LossKind::squared}) {
@@ -72,7 +73,7 @@ void expect_strides_of_dx_change_no_bit() {
       for (const Extents& strides : layouts) {
         LossOptions strided = options;
         strided.dx = TensorRef(dx.data(), shape, strides);
-        if (name == "naive" && strides[1] != 1 && classes > 1) continue;  // takes contiguous rows
+        if (name == "naive" && strides[1] != 1 && classes > 1) continue;  // needs contiguous rows
         std::fill(dx.begin(), dx.end(), T(-77.0F));
         loss(context, call.x, target, call.result, strided, {name});
         std::vector<Sum> made;
@@ -83,7 +84,7 @@ void expect_strides_of_dx_change_no_bit() {
             dx[at] = T(-77.0F);
           }
         }
-        // Nothing between the elements is written.
+        // Padding between the elements is not written.
         EXPECT_TRUE(
             std::all_of(dx.begin(), dx.end(), [](T v) { return static_cast<Sum>(v) == -77; }));
         if (plain_dx.empty()) {
@@ -108,7 +109,7 @@ void expect_strides_of_dx_change_no_bit() {
   });
 }
 
-/// Equal terms, whose sum one after another is rounded in the same direction each time.
+/// Equal terms: sequential additions all round in the same direction.
 TEST(LossCpu, LongStridedRowsKeepTheBound) {
   constexpr std::int64_t rows = 4;
   constexpr double smoothing = 0.125;
@@ -133,7 +134,7 @@ TEST(LossCpu, LongStridedRowsKeepTheBound) {
       const double bound =
           (static_cast<double>(classes) / 8 + 48) * unit * (1 + static_cast<double>(exact));
       for (const std::string& name : cpu_rungs_for(call)) {
-        if (name == "naive") continue;  // has another bound
+        if (name == "naive") continue;  // has a wider bound
         loss(context, call.x, call.target, call.result, options, {name});
         for (const double loss : losses) {
           EXPECT_NEAR(loss, static_cast<double>(exact), bound) << name << ' ' << classes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of loss that `rung check` does not state: its gradient is its derivative, in every
-// rung; gradients of a row add up to nothing; which rows count; threads; errors.
+// Properties of loss that `rung check` does not test: the gradient is the derivative in every rung;
+// the gradient of a row sums to zero; ignored rows; threads; errors.
 #include "rung/ops/loss/op/loss.hpp"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ class LossOn : public testing::TestWithParam<Backend> {
   std::vector<double> target = random_values<double>(size, 2);
   std::vector<std::int64_t> labels{3, 0, 10, 3, 7, 9};
 
-  /// The rungs of this backend that take the call; the public call is "".
+  /// Returns "" (the public call) and the rungs of this backend that support the arguments.
   std::vector<std::string> rungs_for(const Loss::Call& call) {
     std::vector<std::string> names{""};
     const Loss::Args args = bind<Loss>(call);
@@ -83,7 +83,7 @@ TEST_P(LossOn, TheGradientIsTheDerivative) {
   for (LossOptions options : all_options()) {
     std::vector<double> wanted;
     for (double& value : x) {
-      // No x is so near to a kink of hinge that a step would cross it.
+      // No x is so close to a kink of hinge that a step would cross it.
       constexpr double step = 1e-6;
       const double before = value;
       value = before + step;
@@ -111,7 +111,7 @@ TEST_P(LossOn, TheGradientIsTheDerivative) {
 }
 
 TEST_P(LossOn, GradientsOfARowAddUpToNothing) {
-  // Probabilities add up to 1, and so do the shares of the labels.
+  // The probabilities sum to 1, and so do the weights q.
   for (const double smoothing : {0.0, 0.4, 1.0}) {
     std::vector<double> dx(x.size());
     double result = 0;
@@ -138,7 +138,8 @@ TEST_P(LossOn, SmoothingIsAMixtureOfTargets) {
 }
 
 TEST_P(LossOn, IgnoredRowsCountForNothing) {
-  // Two rows have label 3: the mean over the other four is that of a call without them.
+  // Two rows have label 3: the mean over the other four equals the mean of a call without these
+  // two.
   std::vector<double> kept_x;
   std::vector<std::int64_t> kept_labels;
   for (std::size_t row = 0; row < rows; ++row) {
@@ -161,7 +162,7 @@ TEST_P(LossOn, IgnoredRowsCountForNothing) {
   EXPECT_EQ(losses[0], 0);
   EXPECT_EQ(losses[3], 0);
   for (std::size_t c = 0; c < classes; ++c) EXPECT_EQ(dx[c], 0) << c;
-  // The mean of no rows is 0, not 0 / 0.
+  // The mean over no rows is 0, not 0 / 0.
   labels.assign(rows, 3);
   loss(context, ConstTensorRef(x, shape), ConstTensorRef(labels), TensorRef(&result, Extents{}),
        options);
@@ -201,7 +202,7 @@ TEST_P(LossOn, LargeNumbersDoNotOverflow) {
 }
 
 TEST_P(LossOn, AMarginOfZeroIsThePerceptron) {
-  // Wrong outputs, 0 among them, push; right ones do not.
+  // Misclassified outputs, and outputs of 0, have a gradient; correct ones have none.
   std::vector<float> outputs{0.5F, -1, 0, 2, -3, -1};
   std::vector<std::int64_t> of{0, 1};
   std::vector<float> dx(6);

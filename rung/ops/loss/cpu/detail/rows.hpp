@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a loss as CPU rungs see them, the chunks that sums are made in, and the kernels that two
-// rungs run.
+// Rows of loss for the CPU rungs, the chunks in which losses are summed, and shared kernels.
 #pragma once
 
 #include <algorithm>
@@ -16,17 +15,17 @@
 
 namespace rung::loss_cpu {
 
-/// One row, of any strides.
+/// One row with any strides.
 template <class T>
 struct Row {
   using Sum = Accumulator<T>;
   const T* x;
-  T* dx = nullptr;             // or null
-  const T* targets = nullptr;  // or null: then a label
+  T* dx = nullptr;             // null: not requested
+  const T* targets = nullptr;  // null: the row has a label
   std::int64_t label = -1;
   bool counts = true;
   bool is_wrong = false;
-  Sum* loss = nullptr;  // or null
+  Sum* loss = nullptr;  // null: not requested
   std::int64_t step_x, step_dx, step_target;
 
   Row(const Loss::Args& args, const LossLabels& labels, std::int64_t row) {
@@ -55,7 +54,8 @@ struct Row {
   [[nodiscard]] Sum target(std::int64_t c) const {
     return targets != nullptr ? static_cast<Sum>(targets[c * step_target]) : Sum(c == label);
   }
-  /// Writes a row without a label that is a class: 0 if it is ignored, else NaN. Returns its loss.
+  /// Writes loss and dx of a row without a valid label: 0 if it is ignored, else NaN. Returns the
+  /// loss.
   double write_without_label(std::int64_t classes) const {
     const Sum all = counts ? std::numeric_limits<Sum>::quiet_NaN() : Sum(0);
     if (loss != nullptr) *loss = all;
@@ -66,8 +66,8 @@ struct Row {
   }
 };
 
-/// Chunks of rows, whose losses are summed separately and combined in order. Their extent depends
-/// on the call alone, so that any number of threads gives the same bits.
+/// Chunks of rows, whose losses are summed separately and combined in order. Their size depends on
+/// the shape alone, so that results are bitwise equal for any number of threads.
 struct Chunks {
   std::int64_t rows;
   std::int64_t each;
@@ -80,7 +80,7 @@ struct Chunks {
   }
 };
 
-/// Counts the rows whose label is not the ignored one.
+/// Returns the number of rows whose label is not the ignored one.
 inline std::int64_t count_rows(const Loss::Args& args, cpu::Range rows) {
   const auto labels = LossLabels::of(args);
   if (!labels.ignores) return rows.size();
@@ -91,7 +91,7 @@ inline std::int64_t count_rows(const Loss::Args& args, cpu::Range rows) {
   return counted;
 }
 
-/// Returns what gradients are multiplied with if `counted` rows count.
+/// Returns the factor of the gradients if `counted` rows are not ignored.
 inline double factor_of(const Loss::Args& args, std::int64_t counted) {
   const bool mean = args.options.reduction == LossReduction::mean;
   return mean && counted > 0 ? 1.0 / static_cast<double>(counted) : 1.0;
@@ -109,22 +109,22 @@ inline void write_result(const Loss::Args& args, double sum, std::int64_t counte
   }
 }
 
-/// Kernels write losses and gradients of the rows of a range, and return the sum of the losses. 020
-/// takes every call; 030 takes contiguous rows of x and target, and computes rows of dx that are
-/// not contiguous in `spare`.
+/// Kernels that write losses and gradients of a range of rows and return the sum of the losses.
+/// online_rows() supports all arguments; simd_rows() needs contiguous rows of x and target, and
+/// computes strided rows of dx in `spare`.
 double online_rows(const Loss::Args& args, double factor, cpu::Range rows);
 double simd_rows(const Loss::Args& args, double factor, cpu::Range rows, void* spare);
-/// Returns the bytes of `spare`: 0 where rows of dx are contiguous.
+/// Returns the bytes of `spare`: 0 if rows of dx are contiguous.
 inline std::size_t spare_bytes(const Loss::Args& args) {
   const bool scatters = args.options.dx.data != nullptr && !args.writes_contiguous();
   return scatters ? round_up(static_cast<std::size_t>(args.classes()) * size_of(args.x.dtype), 64U)
                   : 0;
 }
 
-/// Calls of fewer elements stay on one thread: a second one costs some 5 us.
+/// Problems of fewer elements use one thread: waking a second one costs about 5 us.
 inline constexpr std::int64_t min_elements = 1 << 14;
 
-/// Returns the facts of 020 and of the others, whose vectors cut rows.
+/// Returns the facts of a rung; `has_vectors`: it processes rows in vectors of 16 elements.
 inline Work facts(const Loss::Args& args, bool has_vectors, int threads) {
   const bool powers = args.options.kind == LossKind::cross_entropy;
   const bool small = size_of(args.x.dtype) == 2;

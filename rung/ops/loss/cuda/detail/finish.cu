@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// loss on a GPU: the small kernels before and behind that of a rung. One counts the rows whose
-// label is not the ignored one, of which the mean is; one adds up the blocks' sums, in one order.
+// loss on a GPU: kernels that run before and after a rung's kernel. The first counts the rows that
+// are not ignored, the divisor of the mean; the second adds up the blocks' sums in a fixed order.
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
 namespace rung::loss_cuda::inline RUNG_TARGET {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What loss's CUDA rungs share: their arguments with types, which rows count, how blocks leave
-// their sums and how these are added up.
+// Shared by loss's CUDA rungs: typed arguments, row state, and the blocks' partial sums and their
+// reduction.
 #pragma once
 
 #include <cstdint>
@@ -20,22 +20,22 @@ namespace rung::loss_cuda::inline RUNG_TARGET {
 
 inline constexpr int max_count_blocks = 256;
 
-/// A call. Everything is addressed by Rows<4>.
+/// Kernel arguments. All tensors are addressed through Rows<4>.
 template <class T>
 struct RowLoss {
   using Sum = Accumulator<T>;
   const T* x;
-  T* dx;             // or null
-  const T* targets;  // or null: labels
-  Sum* losses;       // or null
+  T* dx;             // null: not requested
+  const T* targets;  // null: rows have labels
+  Sum* losses;       // null: not requested
   LossTerms<Sum> terms;
   LossLabels labels;
   std::int64_t rows;
   bool mean;
-  const std::int64_t* counted;  // how many rows count, in count_blocks parts; or null: all do
+  const std::int64_t* counted;  // count_blocks partial counts; null: all rows count
   int count_blocks;
-  double* sums;   // one for each block: of its rows' losses
-  unsigned zero;  // widen_again()'s
+  double* sums;   // one per block: the sum of its rows' losses
+  unsigned zero;  // argument of widen_again()
 
   /// Returns the factor of a row's gradient. All threads of a block must call it.
   [[nodiscard]] __device__ __forceinline__ Sum factor() const {
@@ -51,7 +51,8 @@ struct RowLoss {
   }
 };
 
-/// exp(z). ex2.approx is off by 2^-22 of its result, and its argument by half an ulp.
+/// Returns exp(z). ex2.approx adds a relative error of 2^-22, and its argument is rounded to half
+/// an ulp.
 __device__ __forceinline__ float power(float z) {
   return ptx::fast_exp2(z * 1.44269504088896340736F);
 }
@@ -72,14 +73,14 @@ struct AddParts {
   }
 };
 
-/// A row of a call: its position and its label.
+/// State of a row: offsets in the tensors, and the label.
 template <class T>
 struct Row {
   using Sum = Accumulator<T>;
   std::int64_t at[4] = {};
   std::int64_t label = -1;
-  bool works = false;  // it exists and counts, and its label is a class
-  Sum otherwise = 0;   // its loss and gradient, if not
+  bool works = false;  // it exists, is not ignored, and has a valid label
+  Sum otherwise = 0;   // its loss and gradient if not `works`
 
   __device__ __forceinline__ Row(const Rows<4>& rows, const RowLoss<T>& p, std::int64_t row,
                                  bool exists) {
@@ -100,7 +101,7 @@ struct Row {
     if (p.targets != nullptr) return convert<Sum>(p.targets[at[Loss::row_target] + c * step]);
     return c == label ? Sum(1) : Sum(0);
   }
-  /// The loss of a row that works, from its sums.
+  /// Returns the loss of a row that works, from its sums.
   [[nodiscard]] static __device__ __forceinline__ Sum loss_of(const RowLoss<T>& p,
                                                               const Parts<Sum>& parts) {
     return p.terms.has_maximum() ? parts.terms + logarithm(parts.powers) : parts.terms;
@@ -115,7 +116,7 @@ struct Shared {
   double sums[32];
 };
 
-/// Leaves the sum over the block's threads, in one order, for add_blocks.
+/// Stores the sum over the block's threads, added in a fixed order, in sums[block].
 __device__ __forceinline__ void leave_sum(double mine, double (&scratch)[32], double* sums) {
   const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
   const int warps = static_cast<int>(blockDim.x * blockDim.y) / warp_size;
@@ -128,14 +129,15 @@ __device__ __forceinline__ void leave_sum(double mine, double (&scratch)[32], do
   sums[blockIdx.x] = all;
 }
 
-/// One element after another of a row that is anywhere, its threads in step.
+/// Calls f(c) for this thread's classes of a row with any strides.
 template <class T, class F>
 __device__ __forceinline__ void for_each_class(const Row<T>& row, const Rows<4>& rows, F&& f) {
   if (!row.works) return;
   for (std::int64_t c = threadIdx.x; c < rows.length; c += blockDim.x) f(c);
 }
 
-/// The last pass of such a row: its gradient, and its loss by the first of its threads.
+/// Runs the last pass over such a row: stores its gradient and, by the row's first thread, its
+/// loss.
 template <class T>
 __device__ __forceinline__ void write_row(const Row<T>& row, const Rows<4>& rows,
                                           const RowLoss<T>& p, bool exists, Accumulator<T> maximum,
@@ -166,19 +168,20 @@ __device__ __forceinline__ void write_row(const Row<T>& row, const Rows<4>& rows
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Blocks at most: enough for every SM, few enough to add up their sums at once.
+/// Returns the largest grid: enough blocks for every SM, few enough to add up their sums at once.
 inline std::int64_t max_blocks(const Context& context) {
   return 16 * std::int64_t{context.info().sms};
 }
 
-/// Counts rows of which labels are not the ignored one: a number per block. In finish.cu.
+/// Launches the count of rows that are not ignored, one partial count per block; returns the number
+/// of blocks. Defined in finish.cu.
 int launch_count(const Loss::Args& args, Context& context, std::int64_t* counted);
-/// Adds up `blocks` sums into the result.
+/// Launches the kernel that adds up `blocks` sums and writes the result.
 void launch_result(const Loss::Args& args, Context& context, const double* sums,
                    std::int64_t blocks, const std::int64_t* counted, int count_blocks);
 
-/// launch_p(p): counts the rows if need be, launches a kernel of so many blocks, and adds up what
-/// they leave in p.sums. Behind these blocks + 1 numbers are `more` bytes for the kernel.
+/// Counts the rows if needed, calls launch_p(p), which launches a kernel of `blocks` blocks, and
+/// adds up p.sums. In the workspace, `more` bytes for the kernel follow the blocks + 1 sums.
 template <class T, class Launch>
 void run_blocks(const Loss::Args& args, Context& context, std::int64_t blocks, Launch&& launch_p,
                 std::size_t more = 0) {
@@ -207,7 +210,8 @@ void run_blocks(const Loss::Args& args, Context& context, std::int64_t blocks, L
   launch_result(args, context, sums, blocks, counted, count_blocks);
 }
 
-/// kernel(rows, p, more ...), whose blocks go round the rows.
+/// Launches kernel(rows, p, more...) in `blocks` blocks, each of which loops over rows, and adds up
+/// the results.
 template <class T, class... More>
 void run_rows(const Loss::Args& args, Context& context, const RowBlock& block, std::int64_t blocks,
               void (*kernel)(Rows<4>, RowLoss<T>, More...), More... more) {
@@ -225,13 +229,13 @@ void run_rows(const Loss::Args& args, Context& context, const RowBlock& block,
            smaller(max_blocks(context), (args.count() + block.rows - 1) / block.rows), kernel);
 }
 
-/// Adds to the facts of a kernel what run_blocks() launches beside it: labels are counted first,
-/// and sums added up last.
+/// Adds the launches of run_blocks() to a kernel's facts: the count of labels, if needed, and the
+/// final sum.
 inline Work with_result(const Loss::Args& args, const Work& work) {
   return in_launches(work.launches + (args.ignores() ? 2 : 1), work);
 }
 
-/// f<kind>(): for the compiler.
+/// Calls f<kind>() with the kind as a compile-time constant.
 template <class F>
 void with_kind(const Loss::Args& args, F&& f) {
   switch (args.options.kind) {

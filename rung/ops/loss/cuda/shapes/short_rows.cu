@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / short rows
 //
-// Idea     where rows follow one another, a block takes many of them as one piece of memory: into
-//          shared memory and out of it by 16 bytes, wherever rows begin, and their labels with
-//          them. There a row has as many lanes as it needs, from one to a warp, each of which keeps
-//          its elements in registers.
-// Changes  against warp_per_row: rows of a few elements do not leave most of a warp idle, and rows
-//          of odd lengths are not loaded by elements; one read of x.
-// Cost     x once, dx once, and twice as much of shared memory; a shuffle for each halving of the
-//          lanes of a row, twice.
-// Limits   labels; rows of up to 512 elements that follow one another in x and dx, and are short,
-//          or do not begin at multiples of 16 bytes.
+// Idea     Adjacent short rows: a block copies a contiguous chunk of many rows and their labels
+//          into shared memory, and results out of it, 16 bytes at a time, regardless of row
+//          boundaries. A row uses as many lanes as it needs, from one to a warp, each of which
+//          keeps its elements in registers.
+// Changes  against warp_per_row: short rows do not leave most of a warp idle, rows of odd lengths
+//          use vector loads, and x is read once.
+// Cost     x is read once and dx written once, and twice that traffic in shared memory; two
+//          reductions of log2(lanes) shuffles per row.
+// Limits   Losses with labels; rows of up to 512 elements, contiguous one after another in x and
+//          dx, that are short or not 16-byte aligned.
 // Source   softmax's ladder (ops/softmax/cuda/shapes/short_rows.cu).
 #include "rung/device/row_chunk.hpp"
 #include "rung/ops/loss/cuda/detail/loss.hpp"
@@ -20,15 +20,15 @@ namespace {
 
 using namespace loss_cuda;
 
-constexpr int kept = 16;  // elements that a lane has room for
-// In place of a label, of a row with no class to have:
+constexpr int kept = 16;  // elements per lane at most
+// Values stored instead of the label for rows without a valid one:
 constexpr int ignored = -1;
 constexpr int wrong = -2;
 
 template <class T>
 struct ShortShared {
   double sums[32];
-  int labels[1];  // of all rows of the block; behind them, their elements
+  int labels[1];  // of the block's rows; the elements follow
 
   static constexpr std::size_t bytes(std::int64_t rows, std::int64_t elements) {
     return round_up(offsetof(ShortShared, labels) + static_cast<std::size_t>(rows) * sizeof(int),
@@ -42,7 +42,7 @@ struct ShortShared {
   }
 };
 
-/// Elements lane, lane + lanes ... of a row, up to `kept` of them.
+/// Computes short rows; lane l of a row holds elements l, l + lanes, ..., at most `kept` of them.
 template <LossKind kind, class T>
 __global__ void __launch_bounds__(row_chunk_threads)
     loss_short_rows(RowLoss<T> p, const std::int64_t label_step, const std::int64_t losses_step,
@@ -133,8 +133,8 @@ __global__ void __launch_bounds__(row_chunk_threads)
 
 constexpr int longest = 512;
 
-/// Returns the distance between rows of the tensor if they are contiguous; of labels and losses, in
-/// steps.
+/// Returns the distance between rows of a tensor in elements, if rows are contiguous; for labels
+/// and losses, the distance between entries.
 std::int64_t step_of(const Loss::Args& args, int tensor) {
   return args.count() > 1 ? args.rows.others.strides[tensor][0] : args.classes();
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // loss / split rows
 //
-// Idea     few rows that are long are cut into spans, a block each: one kernel finds what a span
-//          adds up to about its own maximum, the next moves those of a row to the largest of them,
-//          adds them up, and writes the gradient of its span.
-// Changes  against block_per_row: one row keeps every SM busy. Against shared_single_read: rows of
-//          any length.
-// Cost     x is read three times, the second and third time from L1 or L2 where it fits; one more
+// Idea     Split a few long rows into spans of one block each: one kernel computes the sums of a
+//          span relative to its own maximum; a second one rescales the spans of a row to the row's
+//          maximum, adds them up, and writes the gradient.
+// Changes  against block_per_row: one row can fill the GPU. Against shared_single_read: rows of any
+//          length.
+// Cost     x is read three times, the second and third time from L1 or L2 if it fits; one more
 //          launch.
-// Limits   every valid call. Many short rows leave most of a block idle.
+// Limits   All valid arguments. Many short rows leave most of a block idle.
 // Source   norm's ladder (ops/norm/cuda/shapes/split_rows.cu).
 #include "rung/ops/loss/cuda/detail/loss.hpp"
 
@@ -19,8 +19,8 @@ using namespace loss_cuda;
 
 constexpr int threads = 256;
 
-/// Partial sums of a span about its own maximum: of exponentials, of terms, and of the shares with
-/// which the maximum enters the latter.
+/// Partial sums of a span relative to its own maximum: of exponentials, of terms, and of the
+/// weights q with which the maximum enters the terms.
 template <class Sum>
 struct SpanParts {
   Sum maximum;
@@ -36,11 +36,11 @@ struct AddSpans {
   }
 };
 
-/// Blocks are numbered through the spans of all rows.
+/// Partition of rows into spans; block index = row * count + span.
 template <class Sum>
 struct Spans {
-  std::int64_t count;   // of a row
-  std::int64_t length;  // classes
+  std::int64_t count;   // per row
+  std::int64_t length;  // in classes
   SpanParts<Sum>* parts;
 };
 
@@ -86,7 +86,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// The sums of a row about its largest maximum, which `maximum` becomes; in every lane of a warp.
+/// Returns the sums of a row relative to its maximum and sets `maximum`; valid in every lane of a
+/// warp.
 template <class Sum>
 __device__ __forceinline__ Parts<Sum> join_spans(const SpanParts<Sum>* parts, std::int64_t count,
                                                  bool has_maximum, Sum& maximum) {
@@ -101,7 +102,7 @@ __device__ __forceinline__ Parts<Sum> join_spans(const SpanParts<Sum>* parts, st
     sum.terms += part.terms;
     if (!has_maximum) continue;
     sum.powers += part.powers * power(part.maximum - maximum);
-    // The distance may be infinite where nothing is counted.
+    // The distance may be infinite if nothing was added.
     if (part.shares != 0) sum.terms += part.shares * (maximum - part.maximum);
   }
   return warp_reduce(sum, AddParts{});
@@ -147,7 +148,7 @@ __global__ void __launch_bounds__(threads)
   leave_sum(total, scratch.sums, p.sums);
 }
 
-/// Spans of at least eight elements per thread; four blocks for an SM.
+/// Partition: spans of at least eight elements per thread, four blocks per SM.
 struct Plan {
   std::int64_t spans;
   std::int64_t length;
