@@ -6,17 +6,17 @@
 //                                                rstd = 1 / sqrt(sum((s - mean)^2) / n + epsilon)
 //   rms:    y = s rstd gamma + beta              rstd = 1 / sqrt(sum(s^2) / n + epsilon)
 //
-// for each row: the n elements along the normalized axes, every other index held fixed.
+// for each row: the n elements along the normalized axes, with all other indices fixed.
 //
 // Shapes   x, residual, y, sum: one shape, rank 1 to 8. gamma, beta: the extents of the normalized
 //          axes. mean, rstd: those of the other axes, with or without a 1 for each normalized one.
-// Options  gamma, beta, residual: none when left out. sum, mean, rstd: written when given; mean is
-//          of layer norm alone.
+// Options  gamma, beta, residual: optional. sum, mean, rstd: written if given; mean is for layer
+// norm only.
 // Strides  any; zero (broadcast) in what is read. What is written must not overlap itself.
 // Types    x, residual, y, sum: one of f32, f64, f16, bf16. gamma and beta: that type or, for f16
 //          and bf16, both f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
-// Sum      s is rounded to the type of x, requested or not: the fused call gives, bit for bit, what
-//          adding first and normalizing the result gives.
+// Sum      s is rounded to the type of x, whether sum is requested or not: the fused operation
+// gives, bit for bit, the result of adding first and normalizing afterwards.
 // Aliasing y and sum may each be x or residual itself (the same elements in the same places);
 //          otherwise what is written overlaps nothing else. Overlap is decided by address ranges,
 //          from the lowest to the highest byte that a tensor touches, so that tensors whose
@@ -66,9 +66,9 @@ namespace rung {
 enum class NormKind : std::uint8_t { layer, rms };
 
 struct NormOptions {
-  int axis = -1;          // the first normalized axis, from the end when negative
-  int axes = 1;           // how many are normalized together, from `axis` on
-  double epsilon = 1e-5;  // added to the variance, under the root
+  int axis = -1;          // first normalized axis; negative: from the end
+  int axes = 1;           // number of normalized axes, from `axis` on
+  double epsilon = 1e-5;  // added to the variance
   ConstTensorRef gamma = {};
   ConstTensorRef beta = {};
   ConstTensorRef residual = {};

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / two pass
 //
-// Idea     The definition: the mean first, then the mean square of the distances from it, then y.
+// Idea     Compute the definition: the mean, then the mean square of the differences from it, then
+//          y.
 // Changes  Baseline.
-// Cost     Each row is read three times, one element at a time.
-// Limits   f32, contiguous rows, no residual; one thread. Sums are kept in double, as a chain of n
-//          f32 additions would lose log2(n) bits.
+// Cost     Each row is read three times; scalar code.
+// Limits   f32, contiguous rows, no residual; one thread. Sums are kept in double, because n
+//          sequential f32 additions would lose log2(n) bits.
 // Source   The definition.
 #include <cmath>
 
@@ -36,7 +37,7 @@ void run(const Norm::Args& args, Context&) {
       const double distance = double{x[i]} - mean;
       squares += distance * distance;
     }
-    // A row that overflows f32 counts as an overflow here, too; a NaN makes all results NaN.
+    // A row whose sums overflow f32 counts as an overflow; a NaN makes all results NaN.
     if (std::isnan(squares)) mean = squares;
     const bool overflows =
         !std::isnan(squares + mean) &&

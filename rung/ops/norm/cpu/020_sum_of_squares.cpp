@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / sum of squares
 //
-// Idea     One pass is enough: sum x and x^2 together, the variance is mean(x^2) - mean(x)^2.
+// Idea     One pass: sum x and x^2 together; the variance is mean(x^2) - mean(x)^2.
 // Changes  Against two_pass: a row is read twice instead of three times, and in f32.
 // Cost     2 reads of a row.
 // Limits   Catastrophic cancellation, on purpose: with a mean of 100 and a spread of 1e-3 the two
@@ -38,7 +38,7 @@ void run(const Norm::Args& args, Context&) {
     float mean = layer ? sum / count : 0;
     float center = mean;
     const float difference = squares / count - mean * mean;
-    // Rounding makes it negative; the square root of that would be NaN.
+    // Clamp: rounding may make it negative, and its square root NaN.
     const float variance = difference < 0 ? 0 : difference;
     float rstd = 1 / std::sqrt(variance + static_cast<float>(args.epsilon));
     if (layer && !norm_cpu::in_range(squares, mean)) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / Welford
 //
-// Idea     One pass that keeps its digits: a running mean, and the sum of squares of the distances
-//          from it, both updated with each element. RMS norm has no mean to keep.
-// Changes  Against sum_of_squares: nothing large is subtracted from anything large.
-// Cost     2 reads of a row; a division per element, and every step waits for the one before.
-// Limits   The mean carries the rounding of n updates: with a mean of 100, that of numbers around
-//          100, which two_pass does not have. f32, contiguous rows, no residual; one thread.
+// Idea     One stable pass: a running mean and the sum of squares of the differences from it, both
+//          updated with each element. RMS norm has no mean.
+// Changes  Against sum_of_squares: no cancellation.
+// Cost     2 reads of a row; one division per element in a loop-carried dependency chain.
+// Limits   The mean carries the rounding of n updates: with a mean of 100, errors are those of
+//          numbers around 100, which two_pass avoids. f32, contiguous rows, no residual; one
+//          thread.
 // Source   B. Welford, Note on a method for calculating corrected sums of squares and products,
 //          1962.
 #include <cmath>
@@ -36,7 +37,7 @@ void run(const Norm::Args& args, Context&) {
       if (layer) mean += before / static_cast<float>(i + 1);
       squares += before * (x[i] - mean);
     }
-    const float variance = squares / static_cast<float>(n);  // 0 / 0, NaN, of an empty row
+    const float variance = squares / static_cast<float>(n);  // 0 / 0 = NaN for an empty row
     float rstd = 1 / std::sqrt(variance + static_cast<float>(args.epsilon));
     if (layer && n == 0) mean = variance;
     float center = mean;

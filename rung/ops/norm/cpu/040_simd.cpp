@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / SIMD
 //
-// Idea     vectors along a contiguous row, four independent sums in each pass. The mean is
-//          corrected by the mean of what it leaves over, which costs one addition per element and
-//          keeps all digits (norm.hpp).
-// Changes  against welford: no division per element, 64 elements per turn (AVX-512), and back to
-//          two passes for the moments: from the second on the row is in L1.
-// Cost     x read once from memory, y written once, and read before it is written (read for
-//          ownership): 12 bytes per element move where 8 must. Per vector: 3 loads, 7 operations
-//          and a store.
+// Idea     Use vectors along a contiguous row and four independent accumulators per sum. The mean
+//          is corrected by the mean of the remaining differences, which costs one addition per
+//          element and keeps all digits (norm.hpp).
+// Changes  against welford: no division per element, 64 elements per iteration (AVX-512), and two
+//          passes for the moments again: from the second pass on the row is in L1.
+// Cost     x is read once from memory, y written once after a read for ownership: 12 bytes per
+//          element, where 8 are compulsory. Per vector: 3 loads, 7 operations and a store.
 // Limits   f32, contiguous rows, no residual; one thread.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
 #include <algorithm>
@@ -25,15 +24,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// y = (x - mean) rstd gamma + beta for one row of n elements; y may be x. Returns mean and
-/// rstd.
+/// Computes y = (x - mean) rstd gamma + beta for one row of n elements and returns the row's scale;
+/// y may be x.
 Scale<float> simd_row(const Norm::Args& args, const float* x, float* y, std::int64_t n) {
   constexpr int chains = 4;
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t turn = chains * lanes;
-  const std::int64_t full = n / turn * turn;  // elements of full turns
+  const std::int64_t full = n / turn * turn;  // elements in full iterations
 
   // Pass 1, the mean; RMS norm has none.
   Moments<float> moments{};
@@ -53,8 +52,8 @@ Scale<float> simd_row(const Norm::Args& args, const float* x, float* y, std::int
     moments.center = hn::GetLane(hn::SumOfLanes(d, sum)) / static_cast<float>(n);
   }
 
-  // Pass 2, the squares of the distances from it, and the distances' sum: what rounding has left
-  // over of the mean corrects both.
+  // Pass 2: the squares of the differences from the mean, and the sum of the differences, which
+  // corrects mean and squares for the rounding of the mean.
   const V center = hn::Set(d, moments.center);
   V rests[chains];
   V squares[chains];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / prefetch
 //
-// Idea     software prefetch: while the squares of one row are summed, the next row is fetched into
-//          L1, a line per vector.
-// Changes  against simd: one instruction in the loop of pass 2. The first pass only waits for
-//          memory otherwise, and the other two, in L1, leave memory idle.
-// Cost     as simd: 12 bytes per element where 8 must move.
-// Limits   as simd. Rows longer than L1 drive out what was prefetched for them.
+// Idea     Software prefetch: while the squares of one row are summed, prefetch the next row into
+//          L1, one line per vector.
+// Changes  against simd: one instruction in the loop of pass 2. Otherwise the first pass waits for
+//          memory, and the other two, in L1, leave memory idle.
+// Cost     Same as simd: 12 bytes per element, where 8 are compulsory.
+// Limits   Same as simd. Rows longer than L1 evict their own prefetched lines.
 // Source   Intel, Optimization Reference Manual, "Software prefetching".
 #include <hwy/cache_control.h>
 
@@ -24,8 +24,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// y = (x - mean) rstd gamma + beta for one row of n elements; y may be x. The row at `next`
-/// comes into L1 meanwhile. Returns mean and rstd.
+/// Computes y = (x - mean) rstd gamma + beta for one row of n elements, prefetches the row at
+/// `next` into L1, and returns the row's scale; y may be x.
 Scale<float> prefetch_row(const Norm::Args& args, const float* x, float* y, std::int64_t n,
                           const float* next) {
   constexpr int chains = 4;
@@ -33,7 +33,7 @@ Scale<float> prefetch_row(const Norm::Args& args, const float* x, float* y, std:
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t turn = chains * lanes;
-  const std::int64_t full = n / turn * turn;  // elements of full turns
+  const std::int64_t full = n / turn * turn;  // elements in full iterations
 
   // Pass 1, the mean; RMS norm has none.
   Moments<float> moments{};
@@ -53,8 +53,8 @@ Scale<float> prefetch_row(const Norm::Args& args, const float* x, float* y, std:
     moments.center = hn::GetLane(hn::SumOfLanes(d, sum)) / static_cast<float>(n);
   }
 
-  // Pass 2, the squares of the distances from it, and the distances' sum: what rounding has left
-  // over of the mean corrects both. And a prefetch of the next row.
+  // Pass 2: the squares of the differences from the mean, and the sum of the differences, which
+  // corrects mean and squares for the rounding of the mean; prefetches the next row.
   const V center = hn::Set(d, moments.center);
   V rests[chains];
   V squares[chains];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / non-temporal stores
 //
-// Idea     an ordinary store fetches the line that it overwrites first (read for ownership). A
-//          non-temporal (streaming) store of a full line does not, and leaves the caches to x.
+// Idea     An ordinary store first fetches the line that it overwrites (read for ownership). A
+//          non-temporal store of a full line avoids that and leaves the caches to x.
 // Changes  against prefetch: y is written with non-temporal stores.
-// Cost     x read once, y written once: the 8 bytes per element that must move.
-// Limits   as prefetch. A y that would stay in the caches is slower to
-//          write so, and whoever reads it next finds it in memory.
+// Cost     x is read once, y written once: the compulsory 8 bytes per element.
+// Limits   Same as prefetch. Slower if y would fit in the caches, and the next reader of y has to
+//          load it from memory.
 // Source   Intel, Optimization Reference Manual, "Non-temporal stores".
 #include <hwy/cache_control.h>
 
@@ -24,8 +24,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using cpu::HWY_NAMESPACE::load_as_n;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// y = (x - mean) rstd gamma + beta for one row of n elements; y may be x. The row at `next`
-/// comes into L1 meanwhile. Returns mean and rstd.
+/// Computes y = (x - mean) rstd gamma + beta for one row of n elements, prefetches the row at
+/// `next` into L1, and returns the row's scale; y may be x.
 Scale<float> non_temporal_row(const Norm::Args& args, const float* x, float* y, std::int64_t n,
                               const float* next) {
   constexpr int chains = 4;
@@ -33,7 +33,7 @@ Scale<float> non_temporal_row(const Norm::Args& args, const float* x, float* y, 
   using V = hn::Vec<decltype(d)>;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int64_t turn = chains * lanes;
-  const std::int64_t full = n / turn * turn;  // elements of full turns
+  const std::int64_t full = n / turn * turn;  // elements in full iterations
 
   // Pass 1, the mean; RMS norm has none.
   Moments<float> moments{};
@@ -53,8 +53,8 @@ Scale<float> non_temporal_row(const Norm::Args& args, const float* x, float* y, 
     moments.center = hn::GetLane(hn::SumOfLanes(d, sum)) / static_cast<float>(n);
   }
 
-  // Pass 2, the squares of the distances from it, and the distances' sum: what rounding has left
-  // over of the mean corrects both. And a prefetch of the next row.
+  // Pass 2: the squares of the differences from the mean, and the sum of the differences, which
+  // corrects mean and squares for the rounding of the mean; prefetches the next row.
   const V center = hn::Set(d, moments.center);
   V rests[chains];
   V squares[chains];
@@ -97,8 +97,8 @@ Scale<float> non_temporal_row(const Norm::Args& args, const float* x, float* y, 
     if (beta != nullptr) z = hn::Add(z, load_as_n(d, beta + i, count));
     return z;
   };
-  // A streaming store needs an address aligned to its vector: elements before the first, `head`,
-  // and behind the last are stored by themselves.
+  // A non-temporal store needs an address aligned to its vector; the head and the tail of the row
+  // use ordinary stores.
   const auto bytes = static_cast<std::uintptr_t>(lanes) * sizeof(float);
   const auto past = reinterpret_cast<std::uintptr_t>(y) % bytes;
   const auto head = std::min(n, static_cast<std::int64_t>((bytes - past) % bytes / sizeof(float)));
@@ -134,7 +134,7 @@ void run(const Norm::Args& args, Context&) {
         x + next[norm_lines::row_x]);
     store_statistics(args, at, scale.mean, scale.rstd);
   }
-  hwy::FlushStream();  // orders the streaming stores before whatever this thread does next
+  hwy::FlushStream();  // orders the non-temporal stores before later stores of this thread
 }
 
 const Rung<Norm> self{{.name = "non_temporal",

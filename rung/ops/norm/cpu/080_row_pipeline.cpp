@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / row pipeline
 //
-// Idea     Software pipeline over rows: one loop writes row r, sums the squares of row r + 1 and
-//          the elements of row r + 2, vector by vector. Memory is read and written all the time,
-//          and no row waits for its sums' last additions.
-// Changes  Against non_temporal: the three passes belong to three rows and share a loop
-//          (pipeline_step); non-temporal stores only where y does not stay in a cache; eight sums
-//          instead of four. And every call: long rows in blocks of 4096 elements, which stay in L1
-//          from the first to the third pass and whose moments are combined in double; rows that
-//          are not contiguous are gathered first; the residual, mean and rstd; f64, f16 and bf16.
-// Cost     x read once, y written once; 3 loads, 7 operations and a store per vector.
-// Limits   One thread. EXPERIMENTS.md has prefetch distances, block sizes, what else to fuse.
+// Idea     Software pipeline over rows: one loop stores row r, sums the squares of row r + 1 and
+//          the elements of row r + 2, vector by vector. Loads and stores overlap throughout, and no
+//          row waits for the last additions of its sums.
+// Changes  Against non_temporal: the three passes run on three rows in one loop (pipeline_step);
+//          non-temporal stores only if y exceeds the caches; eight accumulators instead of four.
+//          All arguments are supported: long rows in blocks of 4096 elements, which stay in L1 from
+//          the first to the third pass and whose moments are combined in double; strided rows
+//          gathered first; residual, mean and rstd; f64, f16 and bf16.
+// Cost     x is read once, y written once; 3 loads, 7 operations and a store per vector.
+// Limits   One thread. EXPERIMENTS.md has prefetch distances, block sizes and other fusions.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983; M.
 //          Lam, Software pipelining, 1988.
 #include "rung/cpu/foreach_target.hpp"
@@ -32,17 +32,17 @@ using cpu::HWY_NAMESPACE::StoredTag;
 
 // --- one row -------------------------------------------------------------------------------------
 
-/// First elements of a row.
+/// Pointers to the first elements of a row.
 template <class T>
 struct Row {
   const T* x;
-  const T* residual;  // or null
+  const T* residual;  // null: none
   T* y;
-  T* s;  // x + residual: in sum, or in y until y itself is written
+  T* s;  // x + residual: sum, or y until y is written
 };
 
-// Offsets one by one, not all in an array: an array is stored in one width and loaded in another,
-// and such a load waits until every streaming store before it has left the core, row after row.
+// Computes offsets one by one, not as an array: an array would be stored in one width and loaded in
+// another, and such a load stalls until all earlier non-temporal stores have drained.
 template <class T>
 HWY_INLINE Row<T> row_at(const NormCall& call, std::int64_t index) {
   const Norm::Args& args = *call.args;
@@ -62,7 +62,7 @@ HWY_INLINE Row<T> row_at(const NormCall& call, std::int64_t index) {
   return row;
 }
 
-/// Stores mean and rstd of a row.
+/// Stores mean and rstd of a row, if requested.
 template <class T>
 HWY_INLINE void note(const NormCall& call, std::int64_t index, const Scale<Wide<T>>& scale) {
   const Norm::Args& args = *call.args;
@@ -77,7 +77,7 @@ HWY_INLINE void note(const NormCall& call, std::int64_t index, const Scale<Wide<
   }
 }
 
-/// Stores s = x + residual, rounded to T; s may be either.
+/// Stores s = x + residual, rounded to T; s may alias either.
 template <class T>
 HWY_INLINE void add(const T* x, const T* residual, T* s, std::int64_t n) {
   const Tag<T> d;
@@ -93,7 +93,7 @@ HWY_INLINE void add(const T* x, const T* residual, T* s, std::int64_t n) {
   }
 }
 
-/// Returns the scale of a contiguous row, and stores x + residual in s.
+/// Returns the scale of a contiguous row; stores x + residual in s if there is a residual.
 template <class T>
 HWY_INLINE Scale<Wide<T>> scale_along(const Norm::Args& args, const T* x, const T* residual, T* s,
                                       std::int64_t n, Next<T> next) {
@@ -112,8 +112,8 @@ HWY_INLINE Scale<Wide<T>> scale_along(const Norm::Args& args, const T* x, const 
   return combined.scale(args.epsilon);
 }
 
-/// Writes y from s, which it may be. `streams`: with non-temporal stores. `next`, as long as s, is
-/// prefetched.
+/// Writes y from s; they may be the same. `streams`: non-temporal stores. Prefetches `next`, a row
+/// of the same length.
 template <class T, bool streams>
 HWY_INLINE void write(const T* s, T* y, std::int64_t n, const Scale<Wide<T>>& scale,
                       const Wide<T>* gamma, const Wide<T>* beta, Next<T> next) {
@@ -135,7 +135,7 @@ HWY_INLINE void write(const T* s, T* y, std::int64_t n, const Scale<Wide<T>>& sc
   };
   std::int64_t i = 0;
   if constexpr (streams) {
-    // Streaming stores must be aligned; two of 32 bytes (f16, bf16) make a line of the cache.
+    // Non-temporal stores must be aligned; two of 32 bytes (f16, bf16) fill a cache line.
     constexpr std::uintptr_t line = static_cast<std::uintptr_t>(step) * sizeof(T);
     const std::uintptr_t beyond = reinterpret_cast<std::uintptr_t>(y) % line;
     if (beyond != 0) {
@@ -143,7 +143,7 @@ HWY_INLINE void write(const T* s, T* y, std::int64_t n, const Scale<Wide<T>>& sc
       part(0, static_cast<std::size_t>(i));
     }
   }
-  // Eight at a time: streaming stores do better in bunches than one by one between loads
+  // Eight vectors at a time: non-temporal stores are faster in bunches than interleaved with loads
   // (4096x4096 on a 2-core Zen 5 vCPU: 3.9 ms against 4.2).
   constexpr int bunch = 8;
   for (; i + bunch * step <= n; i += bunch * step) {
@@ -178,7 +178,7 @@ HWY_INLINE void write(const T* s, T* y, std::int64_t n, const Scale<Wide<T>>& sc
   for (; i < n; i += step) part(i, static_cast<std::size_t>(std::min(step, n - i)));
 }
 
-/// Are the next rows in memory, so that they are prefetched into L2?
+/// Returns whether the next rows come from memory and are prefetched into L2.
 HWY_INLINE bool is_far(const RowPipeline& call) { return call.streams && from_dram; }
 
 template <class T>
@@ -198,7 +198,7 @@ HWY_INLINE void write_any(bool streams, const T* s, T* y, std::int64_t n,
 
 // --- the pipeline --------------------------------------------------------------------------------
 
-/// gamma and beta, or a vector of ones or zeros that is loaded again and again.
+/// gamma and beta, or one vector of ones or zeros that is reused.
 template <class T>
 class Weights {
  public:
@@ -215,7 +215,8 @@ class Weights {
   HWY_INLINE hn::Vec<Tag<T>> beta(std::int64_t at) const {
     return hn::LoadU(Tag<T>(), beta_ + (at & beta_mask_));
   }
-  /// Null where there are none.
+  /// Returns gamma from element `at` on, or null if there is none; beta_from() does the same for
+  /// beta.
   const Wide<T>* gamma_from(std::int64_t at) const {
     return gamma_mask_ != 0 ? gamma_ + at : nullptr;
   }
@@ -226,24 +227,24 @@ class Weights {
   alignas(64) Wide<T> zero_[lanes<T>] = {};
   const Wide<T>* gamma_;
   const Wide<T>* beta_;
-  std::int64_t gamma_mask_;  // 0: the same vector for all
+  std::int64_t gamma_mask_;  // 0: reuse one vector
   std::int64_t beta_mask_;
 };
 
-/// Distance in bytes between load and prefetch of x (EXPERIMENTS.md).
+/// Prefetch distance of x in bytes (EXPERIMENTS.md).
 constexpr std::int64_t prefetch_distance = 8 << 10;
-/// Distance where x is prefetched into L2 (EXPERIMENTS.md).
+/// Prefetch distance of x if prefetched into L2 (EXPERIMENTS.md).
 constexpr std::int64_t far_prefetch_distance = 12 << 10;
 
-/// Writes the few elements that do not fill a turn of the pipeline.
+/// Writes elements [at, at + n), which do not fill an iteration of the pipeline.
 template <class T, bool streams>
 HWY_NOINLINE void write_alone(const T* s, T* y, std::int64_t at, std::int64_t n,
                               const Scale<Wide<T>>& scale, const Weights<T>& weights) {
   write<T, streams>(s + at, y + at, n, scale, weights.gamma_from(at), weights.beta_from(at), {});
 }
 
-/// The rows in the other stages, n elements each: the next row, whose moments about its center are
-/// summed; the row behind it, whose elements are summed; and the rows that are prefetched.
+/// Rows in the other pipeline stages, n elements each: `next`, whose moments about `center` are
+/// summed; `behind`, whose elements are summed; and the rows to prefetch.
 template <class T>
 struct Incoming {
   const T* next;
@@ -254,20 +255,19 @@ struct Incoming {
   bool far;        // prefetched into L2
 };
 
-/// Sums that a turn of the pipeline finds.
+/// Sums that one iteration of the pipeline computes.
 template <class V>
 struct Found {
-  Moments<V> moments;  // of the next row
-  V sum;               // of the one behind it
+  Moments<V> moments;  // of the row `next`
+  V sum;               // of the row `behind`
 };
 
-/// Writes a row of y from s, and computes the next row's moments and the sum of the one behind
-/// it, of RMS norm the next row's squares alone. `streams`: with non-temporal stores, and with
-/// prefetches. Stores and loads alternate, vector by vector, so that memory is read and written all
-/// the time, and no sum is waited for. In bunches of 8 each waits for the other (4096x4096, RMS, on
-/// a 2-core Zen 5 vCPU: 3.0 ms in place of 2.7), and row by row even more (3.6; 65536x256, layer,
-/// on a 2-core Zen 4 vCPU: 29 GB/s in place of 38). y is written from its end, because what of s
-/// was read last is in L1 still.
+/// Writes a row of y from s, and computes the moments of the next row and the sum of the row behind
+/// it (RMS norm: only the squares of the next row). `streams`: non-temporal stores and prefetches.
+/// Stores and loads alternate, vector by vector, so that they overlap and no sum stalls.
+/// Alternating in bunches of 8 is slower (4096x4096, RMS, on a 2-core Zen 5 vCPU: 3.0 ms instead of
+/// 2.7), row by row even more so (3.6; 65536x256, layer, on a 2-core Zen 4 vCPU: 29 GB/s instead of
+/// 38). y is written from its end, because the elements of s read last are still in L1.
 template <class T, bool layer, bool streams>
 HWY_INLINE Found<Wide<T>> pipeline_step(const T* s, T* y, const Scale<Wide<T>>& scale,
                                         const Weights<T>& weights, const Incoming<T> in) {
@@ -285,7 +285,7 @@ HWY_INLINE Found<Wide<T>> pipeline_step(const T* s, T* y, const Scale<Wide<T>>& 
   const std::uintptr_t past = streams ? reinterpret_cast<std::uintptr_t>(y) % vector : 0;
   const auto head = static_cast<std::int64_t>((vector - past) % vector / sizeof(T));
   const std::int64_t whole = (in.n - head) / (chains * step) * (chains * step);
-  // Before the first whole vector, and behind the last turn: now, when no sums are to be kept.
+  // Write the head and the tail first, while no accumulators are live.
   if (head != 0) write_alone<T, streams>(s, y, 0, head, scale, weights);
   const std::int64_t left = in.n - head - whole;
   if (left != 0) write_alone<T, streams>(s, y, head + whole, left, scale, weights);
@@ -325,7 +325,7 @@ HWY_INLINE Found<Wide<T>> pipeline_step(const T* s, T* y, const Scale<Wide<T>>& 
           layer ? total(d, sums) : Wide<T>{0}};
 }
 
-/// Computes rows of one block, each written while the two behind it are read.
+/// Computes rows of one block each; a row is written while the following two are read.
 template <class T, bool layer, bool streams>
 void pipelined_rows(const RowPipeline& call, cpu::Range rows) {
   const Norm::Args& args = *call.args;
@@ -337,7 +337,7 @@ void pipelined_rows(const RowPipeline& call, cpu::Range rows) {
            call.lines.rows.template offset<norm_lines::row_x>(std::min(row, rows.end - 1));
   };
   const auto center_of = [&](Wide<T> sum) { return layer ? sum / static_cast<Wide<T>>(n) : 0; };
-  constexpr std::int64_t last = layer ? 2 : 1;  // row that is read
+  constexpr std::int64_t last = layer ? 2 : 1;  // offset of the last row that is read
   const bool far = from_dram;
   const std::int64_t ahead =
       cpu::elements_ahead(far ? far_prefetch_distance : prefetch_distance, x_of(rows.begin + last),
@@ -372,24 +372,24 @@ void pipelined_rows(const RowPipeline& call, cpu::Range rows) {
 
 // --- short rows, long rows -----------------------------------------------------------------------
 
-/// Bytes of x between what is worked on and what is prefetched.
+/// Prefetch distance in bytes of x for groups of short rows.
 constexpr std::int64_t group_prefetch_distance = 8 << 10;
 
-/// Two rows of so many f32 are half of an L2 of 1 MiB.
+/// Longest f32 row of which two fit in half of a 1 MiB L2.
 constexpr std::int64_t fits_twice_in_l2 = 1 << 16;
 
-/// Rows of up to short_row elements are computed `together` at a time: they fit L1.
+/// Short rows are computed `together` at a time: they fit in L1.
 constexpr int together = 4;
 constexpr std::int64_t short_row = block / together;
 
-/// Computes `count` short rows, all of them pass by pass: the latency of one (sums across lanes, a
-/// root, a division: some 100 cycles, as long as its loops) is hidden by the others.
+/// Computes `count` short rows, pass by pass for all: the latency of one row (horizontal sums, a
+/// root, a division: some 100 cycles, as long as its loops) overlaps with the others.
 template <class T, int count>
 HWY_INLINE void short_rows(const RowPipeline& call, std::int64_t index, std::int64_t end) {
   const Norm::Args& args = *call.args;
   const bool layer = args.kind == NormKind::layer;
   const std::int64_t n = call.n;
-  // The latency of memory is longer than one short row takes.
+  // Prefetch several rows ahead: memory latency exceeds the time of one short row.
   const std::int64_t ahead = std::max<std::int64_t>(
       together,
       group_prefetch_distance / std::max<std::int64_t>(n * static_cast<int>(sizeof(T)), 1));
@@ -430,10 +430,10 @@ HWY_INLINE void short_rows(const RowPipeline& call, std::int64_t index, std::int
   }
 }
 
-/// Is pipelined_rows() the faster way? For rows of two turns at least. Three long rows of layer
-/// norm would not stay in L1 together (4096x4096 on a 2-core Zen 4 vCPU: 20 GB/s in place of 25).
-/// Within the caches it was tried on that CPU alone, and there with layer norm: 1024x256 with one
-/// thread from .91 to .97 of Eigen's speed to 1.05 to 1.25.
+/// Returns whether pipelined_rows() is faster: for rows of at least two iterations. Three long rows
+/// of layer norm would not fit in L1 (4096x4096 on a 2-core Zen 4 vCPU: 20 GB/s instead of 25). For
+/// problems within the caches it was measured on that CPU and for layer norm only: 1024x256 with
+/// one thread went from .91 to .97 of Eigen's speed to 1.05 to 1.25.
 template <class T>
 bool is_pipelined(const RowPipeline& call) {
   if (call.args->residual.data != nullptr || call.n < 2 * chains * lanes<T>) return false;
@@ -467,14 +467,14 @@ void contiguous_rows(const RowPipeline& call, cpu::Range rows) {
         scale_along<T>(args, row.x, row.residual, row.s, call.n, {next, is_far(call)});
     note<T>(call, index, scale);
     const T* s = row.residual != nullptr ? row.s : row.x;
-    // A row of several blocks is written from L2, which takes long enough to fetch all of the next.
+    // A row of several blocks is written from L2, which leaves time to prefetch the whole next row.
     const T* fetch = call.n > block && call.n <= fits_twice_in_l2 ? next : nullptr;
     write_any(call.streams, s, row.y, call.n, scale, call, 0, {fetch, is_far(call)});
   }
   if (call.streams) hwy::FlushStream();
 }
 
-/// Copies x and the residual of each row into contiguous memory, and the results back.
+/// Computes strided rows: copies x and residual to contiguous memory, and the results back.
 template <class T>
 void gathered_rows(const RowPipeline& call, cpu::Range rows, T* x) {
   const Norm::Args& args = *call.args;
@@ -503,8 +503,8 @@ void gathered_rows(const RowPipeline& call, cpu::Range rows, T* x) {
   }
 }
 
-/// All threads share all rows, block by block. Blocks do not depend on the number of threads, and
-/// their moments are combined in one order.
+/// Computes long rows, split over all threads by blocks. Blocks do not depend on the thread count,
+/// and their moments are combined in a fixed order.
 template <class T>
 void shared_rows(const RowPipeline& call, const cpu::Team& team, Moments<double>* moments) {
   const Norm::Args& args = *call.args;
@@ -554,7 +554,7 @@ void rows_of(const RowPipeline& call, const cpu::Team& team) {
   gathered_rows(call, rows, reinterpret_cast<T*>(scratch));
 }
 
-/// Converts n contiguous elements to the type of the arithmetic.
+/// Converts n contiguous elements to the arithmetic type.
 template <class T>
 void widen(const void* from, std::int64_t n, void* to) {
   const Tag<T> d;
@@ -581,7 +581,7 @@ HWY_AFTER_NAMESPACE();
 namespace rung::norm_cpu {
 HWY_EXPORT(kernels);
 
-/// Kernels for x of type T: float, double, f16 or bf16, an object file each.
+/// Returns the kernels for x of type T (float, double, f16 or bf16); one object file per type.
 template <class T>
 RowKernels kernels_for();
 template <>
@@ -596,8 +596,8 @@ RowKernels kernels_of(DType dtype) {
   return visit<float, double, f16, bf16>(dtype, []<class T>() { return kernels_for<T>(); });
 }
 
-/// Returns gamma or beta, contiguous and in the arithmetic type: itself, or a copy at `place`,
-/// which then moves on. Without `fill` nothing is written: the copies are measured.
+/// Returns gamma or beta, contiguous and in the arithmetic type: the tensor itself or a copy at
+/// `place`, which is advanced. Without `fill` nothing is written, only `place` is advanced.
 const void* weights(const ConstTensorRef& tensor, const Collapsed<6>& columns, int which,
                     DType type, std::byte*& place, bool fill) {
   if (tensor.data == nullptr) return nullptr;
@@ -645,20 +645,20 @@ std::byte* place_weights(NormCall& call, Context& context, std::size_t bytes) {
 
 RowPipeline::RowPipeline(const Norm::Args& a, Context& context, int available)
     : NormCall(a), kernel(kernels_of(a.x.dtype).rows) {
-  // A larger y is not in a cache when it is read next. Half of a usual last-level cache, which x
-  // shares; what the system reports may be the sum over all of a machine's.
+  // Bytes up to which y is still in cache for its next reader: half of a typical last-level cache,
+  // shared with x. The size reported by the system may be a sum over several caches.
   constexpr double stays_in_cache = 16 << 20;
   gathered = !rows_are_contiguous();
-  // A y that replaces something is in a cache already.
+  // A y written in place is already in cache.
   const bool in_place = a.y.data == a.x.data || a.residual.data != nullptr;
   const double y_bytes = static_cast<double>(n * rows) * static_cast<double>(size_of(a.y.dtype));
   streams = !gathered && n >= 64 && y_bytes > stays_in_cache &&
             (!in_place || a.sum.data != nullptr) && a.y.data != a.x.data;
   if (rows * std::max<std::int64_t>(n, 1) >= min_elements) threads = available;
-  // Rows that are several blocks long and fewer than would keep all threads busy are shared.
+  // Split rows of several blocks if they are too few to keep all threads busy.
   const std::int64_t blocks = blocks_of(n);
   shares_rows = threads > 1 && !gathered && blocks > 1 && rows > 0 && rows < 4 * threads;
-  // A thread without a row needs no copy of one.
+  // Threads without a row need no scratch.
   if (!shares_rows) threads = static_cast<int>(std::clamp<std::int64_t>(rows, 1, threads));
   if (gathered) scratch_bytes = 2 * static_cast<std::size_t>(n) * size_of(a.x.dtype);
   if (shares_rows)

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / threads
 //
-// Idea     Rows are divided among threads in equal shares; few long rows are shared, block by
-//          block: statistics of the blocks, a barrier, then y. Blocks do not depend on the threads,
-//          so the bits do not either.
+// Idea     Rows are split evenly over the threads; a few long rows are split by blocks: statistics
+//          of the blocks, a barrier, then y. Blocks do not depend on the threads, so results are
+//          bitwise equal for any number of threads.
 // Changes  Against row_pipeline: all cores.
-// Cost     As row_pipeline; the cores share the memory bandwidth.
-// Limits   Waking a thread costs microseconds: calls of fewer than 32768 elements stay on one.
+// Cost     Same as row_pipeline; the cores share the memory bandwidth.
+// Limits   Waking a thread costs microseconds: problems of fewer than 32768 elements use one
+//          thread.
 #include "rung/ops/norm/cpu/detail/call.hpp"
 
 namespace rung {

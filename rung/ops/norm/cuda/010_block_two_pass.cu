@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / block two pass
 //
-// Idea     a block per row: its threads sum every 256th element, synchronize, sum the distances
-//          from the mean and their squares, synchronize, and write y. The second reduction also
-//          corrects the mean by the remaining sum of distances, for one addition per element
-//          (norm.hpp).
+// Idea     One block per row: its threads sum every 256th element, synchronize, sum the differences
+//          from the mean and their squares, synchronize, and write y. The sum of the differences
+//          also corrects the mean, at one addition per element (norm.hpp).
 // Changes  baseline.
-// Cost     a row is read three times; the second and third time it comes from L2 or L1, if it fits.
-// Limits   loads of one element; takes any strides, and so every call.
+// Cost     A row is read three times, the second and third time from L1 or L2 if it fits.
+// Limits   Scalar loads; any strides, so all valid arguments.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / sum of squares
 //
-// Idea     one pass: the threads of a block sum up s and s^2 together, and the variance is
-//          mean(s^2) - mean(s)^2.
+// Idea     One pass: the threads of a block sum s and s^2 together, and the variance is mean(s^2) -
+//          mean(s)^2.
 // Changes  against block_two_pass: a row is read twice, not three times, and the threads
 //          synchronize once.
 // Cost     2 reads of a row.
-// Limits   it fails on purpose where the mean is large against the spread: see the CPU's rung of
-//          this name. One element has no spread, and all that is left is a rounding error: rows of
-//          two and more. f32 only; never picked.
+// Limits   Catastrophic cancellation, on purpose, if the mean is large relative to the spread: see
+//          the CPU rung of this name. Rows of two elements and more, because the variance of one
+//          element would be a rounding error only. f32; never picked.
 // Source   T. Chan, G. Golub & R. LeVeque, Algorithms for computing the sample variance, 1983.
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / Welford
 //
-// Idea     one pass that keeps its digits: each thread updates a running mean and a sum of squares
-//          about it; where threads combine, two such pairs are joined by Chan's formula.
-// Changes  against sum_of_squares: nothing large is subtracted from anything large. Against
-//          block_two_pass: one pass and one meeting fewer.
-// Cost     2 reads of a row; a division an element.
-// Limits   the mean carries the rounding of its updates, so that with a mean of 100 the result has
-//          errors of numbers around 100. f32 and bf16; loads of one element.
+// Idea     One stable pass: each thread updates a running mean and the sum of squares about it;
+//          Chan's formula combines the pairs of different threads.
+// Changes  against sum_of_squares: no cancellation. Against block_two_pass: one pass and one
+//          synchronization fewer.
+// Cost     2 reads of a row; one division per element.
+// Limits   The mean carries the rounding of its updates: with a mean of 100, results have the
+//          rounding errors of numbers around 100. f32 and bf16; scalar loads.
 // Source   B. Welford 1962; T. Chan, G. Golub & R. LeVeque 1979, Updating formulae and a pairwise
 //          algorithm for computing sample variances.
 #include "rung/ops/norm/shared/cuda/norm.hpp"
@@ -32,7 +32,7 @@ struct Running {
   }
 };
 
-/// Two of them joined [Chan, Golub & LeVeque]; for RMS norm both means are 0.
+/// Combines two of them [Chan, Golub & LeVeque]; for RMS norm both means are 0.
 struct Join {
   __device__ __forceinline__ Running operator()(Running a, Running b) const {
     const float count = a.count + b.count;
@@ -59,13 +59,13 @@ __global__ void __launch_bounds__(threads) norm_welford(Call<T> call) {
       running.add(elements.template s<true>(i), call.layer);
     }
     running = block_reduce(running, Join{}, Running{}, scratch.running);
-    // An empty row has a mean of 0 / 0.
+    // The mean of an empty row is 0 / 0.
     float mean = call.layer && call.n == 0 ? running.mean * call.factors.part : running.mean;
     Moments<float> moments{0.0f, running.squares};
     const bool in_range = running.squares < std::numeric_limits<float>::infinity() &&
                           center_near(running.mean) == running.mean;
     if (call.layer && !in_range) {
-      // The running mean may have overflowed: moments about 0 tell whether elements are finite.
+      // The running mean may have overflowed: moments about 0 show whether all elements are finite.
       mean = 0;
       moments = {};
       for (std::int64_t i = threadIdx.x; i < call.n; i += threads) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / warp per row
 //
-// Idea     a warp owns a row; sums travel by shuffles alone. Loads and stores of 16 bytes, cut
-//          where memory is aligned, so that odd lengths cost a cut pack at either end and no more.
+// Idea     One warp owns a row and reduces sums by shuffles. Loads and stores are 16 bytes wide at
+//          aligned addresses, so rows of odd length or alignment have a partial pack at either end
+//          only.
 // Changes  against block_two_pass: no barrier and no shared memory, a quarter to an eighth of the
 //          load instructions, and short rows do not leave most of a block idle.
-// Cost     a row is read three times, the second and third from L1 while it fits.
-// Limits   contiguous rows. Long rows: 32 threads have too little of a row in flight, and L1 no
-//          longer holds it.
+// Cost     A row is read three times, the second and third time from L1 if it fits.
+// Limits   Contiguous rows. For long rows, 32 threads have too few loads in flight, and L1 no
+//          longer holds the row.
 // Source   CUDA C++ Programming Guide, "Warp shuffle functions".
 #include "rung/ops/norm/shared/cuda/packs.hpp"
 
@@ -34,7 +35,7 @@ __global__ void __launch_bounds__(block.threads* block.rows) norm_warp_per_row(C
         const Pack<T, width> s = packed.first(pack, true);
 #pragma unroll
         for (int i = 0; i < width; ++i) {
-          sum += convert<W>(s[i]) * call.factors.shrink;  // zero where nothing exists
+          sum += convert<W>(s[i]) * call.factors.shrink;  // zero past the row
         }
       }
       if (call.layer) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / registers, single read
 //
-// Idea     a row is spread over the registers of its threads - part of a warp for short rows, up
-//          to 1024 threads for long ones, 32 elements each - and stays there: the two passes of an
-//          exact variance, and y, all come from one read. One block per row, many of them on a
-//          SM, so that some always load while others reduce and write.
-// Changes  against warp_per_row: x is read once in all; the threads of a row grow with it; its
-//          warps combine once (shared/cuda/parts.hpp). 16-bit elements stay in packed words
-//          (device/row/packed_words.hpp), y is stored streaming, rows ahead are prefetched into L2.
-// Cost     what must be: x once, y once.
-// Limits   contiguous rows of up to 32768 elements, 8192 of f64. Rows whose length or address cuts
-//          packs: f32 and f64 half that, and at best half as fast.
+// Idea     A row is spread over the registers of its threads (part of a warp for short rows, up to
+//          1024 threads for long ones, 32 elements each), so that the two passes of a stable
+//          variance, and y, need one read. One block per row and several blocks per SM, so that
+//          some load while others reduce and write.
+// Changes  against warp_per_row: x is read once; the thread count grows with the row; its warps
+//          synchronize once (shared/cuda/parts.hpp). 16-bit elements stay in packed words
+//          (device/row/packed_words.hpp), y is stored with streaming stores, and rows ahead are
+//          prefetched into L2.
+// Cost     Compulsory traffic: x once, y once.
+// Limits   Contiguous rows of up to 32768 elements, 8192 of f64. With partial packs, f32 and f64
+//          rows are limited to half that, at half the speed or less.
 // Source   W. Guo, T. Dao et al., QuACK, 2025 (threads by row length).
 #include "rung/device/dependent.hpp"
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -25,8 +26,8 @@ using namespace norm_cuda;
 
 template <class W>
 struct RegisterShared {
-  WarpPart<W> parts[32];  // of the rows of a block
-  RowScratch<W> sums;     // of rows that cut packs
+  WarpPart<W> parts[32];  // for the rows of a block
+  RowScratch<W> sums;     // for rows with partial packs
   RowScratch<Moments<W>> moments;
 };
 
@@ -41,7 +42,7 @@ __device__ __forceinline__ void prefetch_ahead(const Call<T>& call, int row) {
 #endif
 }
 
-/// Adds the residual to a row in registers and stores the sum, if the call has one.
+/// Adds the residual to a row in registers and stores the sum, if requested.
 template <class T, int packs, class Has, class Element>
 __device__ __forceinline__ void add_residual(const Call<T>& call, int row, PackedWords (&s)[packs],
                                              Has&& has, Element&& element) {
@@ -60,7 +61,7 @@ __device__ __forceinline__ void add_residual(const Call<T>& call, int row, Packe
   }
 }
 
-/// Loads a pack of gamma or beta. `given`: present, and of x's type.
+/// Loads a pack of gamma or beta. `given`: it is present and of x's type.
 template <bool given, class T, class W = Accumulator<T>>
 __device__ __forceinline__ Pack<W, vector_width<T>> weights_at(const Call<T>& call,
                                                                const void* weights,
@@ -71,8 +72,8 @@ __device__ __forceinline__ Pack<W, vector_width<T>> weights_at(const Call<T>& ca
   return wide_weights(call, weights, element, otherwise);
 }
 
-/// Rows of whole, aligned packs. Each warp has adjacent packs of the row. `whole`: every thread has
-/// all of its packs.
+/// Computes rows of full, aligned packs. Each warp owns adjacent packs of the row. `whole`: no
+/// thread has fewer than `kept` packs.
 template <class T, int kept, int max_threads, int min_blocks, Usual kind, bool whole = false>
 __global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T> call) {
   start_dependent();
@@ -91,7 +92,7 @@ __global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T
   const auto element = [&](int p) { return std::int64_t{first} * width + p * lanes * width; };
 
   const T* const x = call.x + place<norm_lines::row_x, flat>(call, exists ? row : 0);
-  PackedWords s[kept];  // all loads are in flight before the first is used
+  PackedWords s[kept];  // issue all loads before the first use
 #pragma unroll
   for (int p = 0; p < kept; ++p) {
     if constexpr (!whole) s[p] = PackedWords{};
@@ -133,7 +134,7 @@ __global__ void __launch_bounds__(max_threads, min_blocks) norm_registers(Call<T
   }
 }
 
-/// Rows of any length at any address.
+/// Computes rows of any length at any address.
 template <class T, int packs, int max_threads>
 __global__ void __launch_bounds__(max_threads, 1024 / max_threads)
     norm_registers_cut(Call<T> call) {
@@ -207,7 +208,8 @@ Support supports(const Norm::Args& args, const Context& context) {
   return supported;
 }
 
-/// The block of rows that a grid counts: that of full rows of 16 bits has two of a warp.
+/// Returns the block of rows used for the grid size; full 16-bit rows of one warp use two rows per
+/// block.
 RowBlock block_of(const Norm::Args& args) {
   const std::size_t size = size_of(args.x.dtype);
   if (!all_packs_whole(args)) {
@@ -237,7 +239,7 @@ void launch_rows_of(Context& context, const Call<T>& call, RowBlock block,
   launch_call(context, call, block, kernel, can_depend(context));
 }
 
-/// Calls f<kind>() for the kind of the call; short rows, which share a warp, are of no usual kind.
+/// Calls f<kind>() with the kind of the arguments; rows of less than a warp have Usual::no.
 template <class T, class F>
 void with_kind(const Call<T>& call, const RowBlock& block, F&& f) {
   const Usual kind = block.threads >= 32 ? usual(call) : Usual::no;
@@ -246,7 +248,7 @@ void with_kind(const Call<T>& call, const RowBlock& block, F&& f) {
   f.template operator()<Usual::no>();
 }
 
-/// Distance in rows of the prefetch into L2: half of the rows that the device holds at a time.
+/// Returns the distance in rows of the prefetch into L2: half of the rows resident on the GPU.
 template <class T>
 std::int64_t rows_ahead(const Context& context, const Call<T>& call, const RowBlock& block,
                         void (*kernel)(Call<T>)) {
@@ -256,7 +258,8 @@ std::int64_t rows_ahead(const Context& context, const Call<T>& call, const RowBl
          block.rows / 2;
 }
 
-/// Launches a kernel without bounds checks, if every thread of the rows' blocks has all packs.
+/// Launches a kernel without bounds checks and returns true, if every thread of every block has all
+/// its packs; else returns false.
 template <int kept, int max_threads, int min_blocks, bool ahead, class T>
 bool launch_full(Context& context, Call<T> call, RowBlock block) {
   if (sizeof(T) == 2 && block.threads == 32) block.rows = 2;
@@ -272,8 +275,9 @@ bool launch_full(Context& context, Call<T> call, RowBlock block) {
   return true;
 }
 
-/// 32 elements per thread, f64 16; of 16 bits 64 where rows that fill their threads are longer than
-/// 4096, and others longer than 16384. At least 8 threads, whose packs are a line of the cache.
+/// Launches the kernel for full packs: 32 elements per thread, 16 for f64. 16-bit rows use 64 if
+/// they fill their threads and are longer than 4096, or are longer than 16384. At least 8 threads
+/// per row, whose packs form a 128-byte line.
 template <class T>
 void launch_whole(Context& context, const Call<T>& call) {
   constexpr int kept = kept_packs<T>;

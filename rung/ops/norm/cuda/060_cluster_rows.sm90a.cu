@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / cluster rows
 //
-// Idea     a row too long for an SM is spread over the 2, 4 or 8 blocks of a cluster, 64
-//          KiB each, or 32 KiB of 16-bit elements. Clusters stay: gamma and beta are in registers
-//          for all rows, and rows come through a ring in shared memory by asynchronous copies. Each
-//          warp sends what it found to every block, 16 bytes that a barrier there counts; while
-//          they are in flight, the row before is finished, read from the ring once more.
-// Changes  against registers_single_read: rows of up to 512 KiB, 131072 of f32.
-// Cost     what must be; one message from every warp to every block of the cluster per row.
-// Limits   compute capability 9; contiguous rows of whole, aligned packs; weights of x's type are
-//          kept, others are read anew for each row, and so is a residual when it is due.
+// Idea     A row too long for an SM is spread over the 2, 4 or 8 blocks of a persistent cluster, 64
+//          KiB per block, or 32 KiB of 16-bit elements. gamma and beta stay in registers for all
+//          rows; rows arrive in a shared-memory ring by asynchronous copies. Each warp sends its
+//          16-byte partial result to every block, where an mbarrier counts it; meanwhile the
+//          previous row is finished, read from the ring again.
+// Changes  against registers_single_read: rows of up to 512 KiB (131072 f32 elements).
+// Cost     Compulsory traffic; one message from every warp to every block of the cluster per row.
+// Limits   Compute capability 9.0; contiguous rows of full, aligned packs. Weights of another type
+//          than x's, and residuals, are read again for each row.
 // Source   W. Guo, T. Dao et al., QuACK, 2025.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
@@ -27,13 +27,13 @@ namespace {
 using namespace norm_cuda;
 
 constexpr int max_blocks = 8;
-constexpr int cluster_threads = 512;  // at most; of 128 registers each
-constexpr int cluster_packs = 8;      // a thread: gamma and beta take half of its registers
-/// A warp sends its part of a row when it has finished the row before the one before: four rows'
-/// parts may be in flight.
+constexpr int cluster_threads = 512;  // at most; 128 registers each
+constexpr int cluster_packs = 8;      // per thread: gamma and beta take half of its registers
+/// Buffers for the parts of a row: a warp sends its part after it has finished the row two before,
+/// so the parts of four rows may be in flight.
 constexpr int turns = 4;
 
-/// The ring is behind it, at a multiple of 128 bytes: lines of memory are lines there, too.
+/// Exchange buffers; the ring follows, aligned to 128 bytes.
 template <class W>
 struct alignas(128) ClusterShared {
   WarpPart<W> parts[turns][max_blocks * cluster_threads / 32];
@@ -43,15 +43,15 @@ struct alignas(128) ClusterShared {
 /// Layout of rows in the ring, and their partition into blocks.
 struct RingShape {
   int stages;  // 2, 3 or 4
-  int part;    // packs of a row that a block has
+  int part;    // packs of a row per block
 };
 
-/// Specialization of a kernel: anything; rows of one axis without a residual, with gamma and beta
-/// of x's type; or such rows that, moreover, fill all threads of a cluster.
+/// Specialization of a kernel: any arguments; rows of one axis without a residual, with gamma and
+/// beta of x's type; or such rows that also use all threads of a cluster.
 enum class ClusterKind { any, usual, whole };
 
-/// This thread's packs of rows: it copies into the ring what it will read itself, and so waits for
-/// nobody there.
+/// This thread's packs of the rows. It copies only packs into the ring that it reads itself, so no
+/// barrier is needed for them.
 template <class T, ClusterKind kind>
 struct ClusterRows {
   using W = Accumulator<T>;
@@ -60,9 +60,9 @@ struct ClusterRows {
 
   const Call<T>& call;
   const RingShape& shape;
-  Pack<T, width>* slots;  // the thread's first
-  int first;              // of its packs, in a row
-  int left;               // of the block's packs, how many from its warp's first on
+  Pack<T, width>* slots;  // this thread's first
+  int first;              // index of its first pack in a row
+  int left;               // packs of the block from the first of this warp on
   PackedWords gamma[cluster_packs];
   PackedWords beta[cluster_packs];
 
@@ -75,7 +75,7 @@ struct ClusterRows {
   [[nodiscard]] __device__ __forceinline__ Pack<T, width>& slot(int stage, int p) const {
     return slots[stage * shape.part + p * 32];
   }
-  /// All of a row's packs, before the first is used; zeros where there are none.
+  /// Loads all packs of a row from the ring; packs past the row become zeros.
   __device__ __forceinline__ void read(PackedWords (&s)[cluster_packs], int stage) const {
 #pragma unroll
     for (int p = 0; p < cluster_packs; ++p) {
@@ -95,8 +95,8 @@ struct ClusterRows {
       }
     }
   }
-  /// `zero` differs from row to row for all that the compiler knows: it must not widen all packs in
-  /// front of the loop.
+  /// Returns a pack of gamma or beta, widened. `zero` is always 0, but unknown to the compiler, so
+  /// that it does not hoist the widening out of the loop over rows.
   [[nodiscard]] __device__ __forceinline__ Pack<W, width> weights(const void* given,
                                                                   const PackedWords& kept, int p,
                                                                   unsigned zero,
@@ -106,7 +106,7 @@ struct ClusterRows {
     }
     return widen_again<W, T>(kept, zero);
   }
-  /// Starts copying a row; a group of copies in any case.
+  /// Starts the copies of a row; always commits a group, even past the last row.
   __device__ __forceinline__ void fetch(int row, int stage) const {
     if (row < call.rows) {
       const T* const x = call.x + place<norm_lines::row_x, plain>(call, row);
@@ -117,7 +117,7 @@ struct ClusterRows {
     }
     ptx::async_commit();
   }
-  /// s takes the place of x.
+  /// Replaces x by s = x + residual in the ring, and stores the sum if requested.
   __device__ __forceinline__ void add_residual(int row, int stage) const {
     const T* const residual = call.residual + place<norm_lines::row_residual>(call, row);
     T* const sum = call.sum != nullptr ? call.sum + place<norm_lines::row_sum>(call, row) : nullptr;
@@ -166,7 +166,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int warps = threads / 32;
   const int warp = thread / 32;
   const int row_packs = static_cast<int>(call.n / vector_width<T>);
-  // Each warp has adjacent packs of the block.
+  // Each warp owns adjacent packs of the block.
   const int begin = warp * 32 * cluster_packs;
   const int length = smaller(shape.part, row_packs - rank * shape.part);
   auto* const ring = reinterpret_cast<Pack<T, vector_width<T>>*>(&scratch + 1);
@@ -175,7 +175,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
   const int rows = static_cast<int>(call.rows);
   const int step = static_cast<int>(gridDim.x) / blocks;
   const int first = static_cast<int>(blockIdx.x) / blocks;
-  // In front of the copies, or compute-sanitizer takes these for writes to the barriers.
+  // Initialize before the copies; compute-sanitizer would take them for writes to the barriers.
   if (thread == 0) {
     for (ptx::MemoryBarrier& sent : scratch.sent) ptx::mbarrier_init(sent, 1);
     ptx::mbarrier_fence_init();
@@ -197,10 +197,10 @@ __global__ void __launch_bounds__(cluster_threads, 1)
     mine.fetch(row + shape.stages * step, stage);
   };
   int stage = 0;
-  int before = 0;  // the stage of the row before
+  int before = 0;  // stage of the previous row
   for (int k = 0, row = first;; ++k, row += step) {
     if (row < rows) {
-      // Two stages fewer than there are may still be in flight.
+      // Copies of all but two stages may still be in flight.
       if (shape.stages == 2) {
         ptx::async_wait<0>();
       } else if (shape.stages == 3) {
@@ -229,7 +229,7 @@ __global__ void __launch_bounds__(cluster_threads, 1)
     stage = stage + 1 == shape.stages ? 0 : stage + 1;
   }
   ptx::async_wait<0>();
-  ptx::cluster_sync();  // shared memory that others still send to must not go away
+  ptx::cluster_sync();  // remote messages may still arrive in shared memory
 }
 
 std::int64_t packs_of(const Norm::Args& args) {
@@ -249,8 +249,8 @@ Support supports(const Norm::Args& args, const Context& context) {
   return supported;
 }
 
-/// Launch plan: threads per block, blocks and stages. 16-bit rows need only half of the threads
-/// that the registers hold, in more blocks with deeper rings.
+/// Launch geometry: threads per block, blocks per cluster and stages. 16-bit rows use half of the
+/// threads if they fit, in more blocks with deeper rings.
 struct Plan {
   std::int64_t blocks = 2;
   int threads = cluster_threads;  // at most

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm's C functions.
+// C API of norm.
 #include "rung/c/options.hpp"
 #include "rung/ops/norm/norm.h"
 #include "rung/ops/norm/norm.hpp"

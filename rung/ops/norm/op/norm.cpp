@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm: the operator's object, its rung list, and what every call goes through.
+// norm: the operator object, its rung list, and argument checks.
 #include "rung/ops/norm/op/norm.hpp"
 
 #include <fmt/format.h>

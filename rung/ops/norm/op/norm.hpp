@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of norm() see of a call, and what the workbench knows of it.
-// The contract: norm.hpp.
+// norm's arguments as the rungs see them, and its interface to the workbench. The contract is in
+// rung/ops/norm/norm.hpp.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct RUNG_API Norm {
     int axes = 1;
     double epsilon = 1e-5;
     In x = {};
-    In residual = {};  // or left out, as all that follow but y
+    In residual = {};  // this and all below except y: optional
     Out y = {};
     Out sum = {};
     In gamma = {};
@@ -45,8 +45,8 @@ struct RUNG_API Norm {
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
-  /// Every tensor is spread over x's shape by stride 0, so that one set of axes serves them all;
-  /// `normalized` says which are normalized. What is left out has no data.
+  /// Checked arguments. Every tensor is spread over x's shape with stride 0, so that they share one
+  /// set of axes; `normalized` is the set of normalized ones. Absent tensors have no data.
   struct Args : Call {
     AxisSet normalized = 0;
 
@@ -72,7 +72,7 @@ struct RUNG_API Norm {
   static void bind(Args& args);
 
   static Cost cost(const Args& args);
-  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  /// Stores error bounds of the contract as magnitudes; tolerance() scales them by about 1.
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm: what it must cost, what it must give, and how far a rung may be off.
+// norm: cost, reference results and tolerances.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace norm_oracle;
 
-/// x + residual, rounded to their type.
+/// Returns x + residual, rounded to their type.
 double sum_at(const Norm::Args& args, const Index& index) {
   const double x = element(args.x, index);
   if (args.residual.data == nullptr) return x;
@@ -61,7 +61,7 @@ void expect_y(const Norm::Args& args, Rows& rows, const Index& index, double& va
   const Real z = row.z(sum_at(args, index));
   const Real y = z * gamma + beta;
   value = static_cast<double>(y);
-  // beta is added to a product that was rounded: that rounding scales with the product.
+  // beta is added to a rounded product; the bound includes that rounding.
   bound = static_cast<double>(std::abs(gamma) * row.z_error(z) +
                               2 * unit(arithmetic_of(args.x.dtype)) * std::abs(y) +
                               unit(args.y.dtype) * 1.01L * std::abs(y));
@@ -111,7 +111,7 @@ void Norm::reference(const Args& args, Oracle& oracle) {
       expect_y(args, rows, index, value, bound);
     });
   };
-  const auto fill_sum = [&] {  // exact: one rounding, which sum_at makes
+  const auto fill_sum = [&] {  // exact: sum_at() rounds once
     fill(args.x.shape, [&](const Index& index, double& value, double& bound) {
       value = sum_at(args, index);
       bound = 0;
@@ -123,7 +123,7 @@ void Norm::reference(const Args& args, Oracle& oracle) {
       expect_statistics(args, rows.at(linear_of(index, shape, all_axes)), mean, value, bound);
     });
   };
-  // In the order of make()'s outputs.
+  // Outputs in the order in which make() creates them.
   const bool y_in_place = args.y.data == args.x.data;
   const bool sum_in_place = args.sum.data != nullptr && args.sum.data == args.residual.data;
   if (y_in_place) fill_y();
@@ -146,18 +146,18 @@ Tolerance Norm::tolerance(const Args& args, const RungInfo& rung, Values) {
     return static_cast<double>(largest);
   };
   if (rung.name == "welford" || rung.peer) {
-    // They keep the bounds of every rung, not those of rungs that correct the mean.
+    // They keep the bounds for all rungs, not those for rungs that correct the mean.
     const auto factor = [](const RowStatistics& row) { return row.uncorrected(); };
     tolerance.magnitude = std::max(1.0, largest_of_rows(factor));
   }
   if (rung.name == "welford" && rung.backend == Backend::cpu) {
-    // One chain of additions through the whole row, where the others have 8 or more.
+    // One dependency chain over the whole row; other rungs have 8 or more.
     const auto n = static_cast<double>(args.columns());
     tolerance.magnitude *= (n + 32) / (n / 8 + 32);
   }
   if (rung.name == "sum_of_squares") {
-    // mean(s^2) - mean(s)^2 costs it one digit of the checks' usual values, and all of them where a
-    // mean is large against the spread: see its header.
+    // mean(s^2) - mean(s)^2 loses one digit for the usual values of the checks, and all digits if
+    // the mean is large relative to the spread: see the rung's header.
     tolerance.relative = 0.02, tolerance.absolute = 1e-3;
     const double size = largest_of_rows([](const RowStatistics& row) { return row.size; });
     const double loss =

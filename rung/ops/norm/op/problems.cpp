@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm: the problems it is checked and timed on, how they are made, and its command line.
+// norm: problems for checks and benchmarks, their inputs, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -17,7 +17,7 @@ namespace rung {
 
 namespace {
 
-// Rows, few and long or many and short; with the outputs of training and fused calls; other axes.
+// Shapes: few long and many short rows; outputs of training; fused residual; other axes.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16*2|f16|f64) 1..16777216x1..16777216(,gamma,beta*2|,rms,gamma)",
     "(f32*2|bf16*2|f16) 1..16777216x2..64(,gamma,beta*2|,rms,gamma)",
@@ -33,8 +33,8 @@ const Survey<Norm> survey{survey_patterns};
 }  // namespace
 
 std::vector<Problem> Norm::check_problems(Backend backend) {
-  // Rows around the widths of vectors, warps and blocks; every option alone and in company; every
-  // axis; every type; in place. Small enough for the simulated GPU.
+  // Row lengths around the widths of vectors, warps and blocks; every option alone and combined;
+  // every axis; every type; in place. Small enough for the simulated GPU.
   std::vector<Problem> problems = Problem::parse_all({
       "f32 0x5,gamma",                             // no rows
       "f32 3x0,stats",                             // empty rows
@@ -63,21 +63,21 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
       "bf16 7x96,rms,gamma,stats",
       "f16 5x136,gamma,beta,f32_weights,stats",
       "f16 3x4x48,axis=1,gamma,residual",
-      // A mean that is large against the spread; past a block of the CPU's, too.
+      // A mean that is large relative to the spread; also beyond one CPU block.
       "f32 9x700,gamma,stats,offset=1000",
       "f64 3x4100,gamma,beta,stats,offset=1e6",
       "f64 300x20,axis=0,gamma,stats,offset=1e6",
       "bf16 5x600,gamma,stats,offset=100",
   });
   if (backend != Backend::cpu) {
-    // Rows that fill the threads of their blocks.
+    // Rows that use all threads of their blocks.
     const std::vector<Problem> full = Problem::parse_all(
         {"f32 8x1024,gamma,beta,stats", "bf16 4x1024,rms,gamma", "bf16 2x8192,gamma,beta,stats",
          "f16 2x4096,gamma,beta", "f32 2x2048,rms,gamma", "f32 1x32768,gamma,beta"});
     problems.insert(problems.end(), full.begin(), full.end());
   }
   if (backend == Backend::simt) {
-    // One for each width of a row that stays in registers, and some too long for that.
+    // One row for each kernel that keeps rows in registers, and some longer ones.
     const std::vector<Problem> wider =
         Problem::parse_all({"f32 2x2304,gamma,beta,residual", "bf16 2x4104,gamma,beta,stats",
                             "f64 1x4100,gamma,beta", "bf16 1x20480,gamma,beta", "f16 1x32776,gamma",
@@ -87,7 +87,7 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
     problems.insert(problems.end(), wider.begin(), wider.end());
     return problems;
   }
-  // More than one block of columns, rows divided among threads, and rows shared by them.
+  // Several blocks of columns, rows split over threads, and long rows split among threads.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 300x129,gamma,beta,residual,sum,stats",
       "f32 2x20001,gamma,beta,stats",
@@ -104,7 +104,7 @@ std::vector<Problem> Norm::check_problems(Backend backend) {
   });
   problems.insert(problems.end(), larger.begin(), larger.end());
   if (backend == Backend::cuda) {
-    // Clusters that go round.
+    // Clusters that loop over rows.
     const std::vector<Problem> rounds =
         Problem::parse_all({"f32 150x20480,gamma,beta,residual,sum", "f32 35x131072,gamma,beta",
                             "bf16 35x131072,gamma,beta,f32_weights", "bf16 9x40000,rms,gamma"});
@@ -122,7 +122,7 @@ std::vector<Problem> Norm::bench_problems(Backend backend) {
                                  "f32 4096x4096,rms,gamma", "bf16 4096x4096,gamma,beta",
                                  "f32 4096x4096,gamma,beta,residual,sum"});
     case Backend::cuda:
-      // The ten shapes that the peers were measured at.
+      // The ten shapes at which the peers were measured.
       return Problem::parse_all({"f32 65536x1024,gamma,beta", "f32 16384x4096,gamma,beta",
                                  "f32 4096x16384,gamma,beta", "f32 8192x32768,gamma,beta",
                                  "f32 2048x131072,gamma,beta", "bf16 65536x1024,gamma,beta",
@@ -154,7 +154,7 @@ Norm::Call Norm::make(const Problem& problem, Inputs& inputs) {
     return offset + spread * std::sqrt(12.0) * (uniform - 0.5);  // `spread`: standard deviation
   };
   const bool made = problem.has("offset") || problem.has("spread");
-  // Order matters: reference() fills the written ones in the order they are made here.
+  // The order matters: reference() fills the outputs in the order in which they are made here.
   if (problem.has("in_place")) {
     call.y =
         made ? inputs.in_out("x", type, shape, around_offset) : inputs.in_out("x", type, shape);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which axes are normalized, tensors spread over them, and epsilon: what norm and norm_backward
-// share.
+// Normalized axes, tensors spread over them, and checks of epsilon; shared by norm and
+// norm_backward.
 #pragma once
 
 #include <cmath>
@@ -14,7 +14,7 @@
 
 namespace rung::norm_axes {
 
-/// `axes` axes from `axis` on, as a set.
+/// Returns the set of `axes` axes from `axis` on; rejects axes that x does not have.
 inline AxisSet chosen(std::string_view op, int axis, int axes, int rank) {
   if (rank < 1) reject(op, "x has no axes; accepted: 1 to 8");
   const int first = require_axis(op, axis, rank);
@@ -26,8 +26,8 @@ inline AxisSet chosen(std::string_view op, int axis, int axes, int rank) {
   return ((AxisSet{1} << axes) - 1) << first;
 }
 
-/// Returns whether epsilon fits the type it is added in; a larger one would be infinite and make
-/// every result beta.
+/// Returns whether epsilon is finite and nonnegative in the arithmetic type; an infinite one would
+/// make every result beta.
 inline bool epsilon_fits(double epsilon, DType arithmetic) {
   const double used = arithmetic == DType::f64 ? epsilon : static_cast<float>(epsilon);
   return epsilon >= 0 && std::isfinite(used);
@@ -35,7 +35,7 @@ inline bool epsilon_fits(double epsilon, DType arithmetic) {
 
 inline bool holds(AxisSet set, int axis) { return (set >> axis & 1) != 0; }
 
-/// Returns the elements of `extents` whose axis is in the set.
+/// Returns the entries of `extents` whose axes are in the set.
 inline Extents part(const Extents& extents, AxisSet set) {
   Extents result;
   for (int axis = 0; axis < extents.rank; ++axis) {
@@ -44,15 +44,15 @@ inline Extents part(const Extents& extents, AxisSet set) {
   return result;
 }
 
-/// A tensor's axes that are in the set.
+/// Returns the tensor reduced to its axes in the set.
 template <class Void>
 BasicTensorRef<Void> restricted(const BasicTensorRef<Void>& tensor, AxisSet set) {
   return {tensor.data, tensor.dtype, part(tensor.shape, set), part(tensor.strides, set),
           tensor.device};
 }
 
-/// Spreads a tensor whose axes are those of the set over `shape`, by stride 0. One that is left out
-/// stays as it is.
+/// Spreads a tensor, whose axes are those in the set, over `shape` with stride 0 along other axes.
+/// Absent tensors are unchanged.
 template <class Void>
 void spread(std::string_view op, BasicTensorRef<Void>& tensor, std::string_view name,
             const Extents& shape, AxisSet set) {
@@ -66,7 +66,7 @@ void spread(std::string_view op, BasicTensorRef<Void>& tensor, std::string_view 
   tensor.strides = strides;
 }
 
-/// Spreads a tensor that may have an extent of 1 for each axis outside the set.
+/// Does the same for a tensor that may also have an extent of 1 for each axis outside the set.
 template <class Void>
 void spread_keeping_ones(std::string_view op, BasicTensorRef<Void>& tensor, std::string_view name,
                          const Extents& shape, AxisSet set) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows and columns of one call, as every kernel of norm walks them, on CPUs and GPUs.
+// Rows and columns of norm's tensors, as all kernels iterate over them; for CPUs and GPUs.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace rung::norm_lines {
 
-/// Places of the tensors in Lines' rows and columns.
+/// Indices of the tensors in Lines' rows and columns.
 enum RowTensor : int { row_x, row_residual, row_y, row_sum, row_mean, row_rstd };
 enum ColumnTensor : int {
   column_x,
@@ -26,7 +26,7 @@ struct Lines {
   Collapsed<6> rows;     // indexed by RowTensor
   Collapsed<6> columns;  // indexed by ColumnTensor
 
-  /// Every tensor's row is contiguous; gamma and beta too.
+  /// Returns whether rows of every tensor are contiguous, and gamma and beta, too.
   [[nodiscard]] bool contiguous_columns() const {
     if (columns.rank == 0) return true;
     for (const auto& strides : columns.strides) {
@@ -36,7 +36,8 @@ struct Lines {
   }
 };
 
-/// Neither the order of rows nor that within a row matters: the densest axes come last and merge.
+/// Returns the lines. The order of rows and of elements in a row does not matter, so axes are
+/// sorted by stride, smallest last, and merged.
 inline Lines lines_of(const Norm::Args& args) {
   const auto strides = [&](const auto& tensor) {
     return tensor.data != nullptr ? tensor.strides : args.x.strides;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the oracles of norm and norm_backward share: elements by their index, one at a time, as
-// long doubles.
+// Shared by the oracles of norm and norm_backward: element access by index, in long double.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +14,10 @@
 
 namespace rung::norm_oracle {
 
-// Sums of f64 need more digits than a double has; for the other types this is more than enough.
+// Precision of the reference; f64 sums need more digits than double.
 using Real = long double;
 
-using Index = Extents;  // one number an axis
+using Index = Extents;  // one entry per axis
 
 inline std::int64_t offset_of(const Index& index, const Extents& strides) {
   std::int64_t offset = 0;
@@ -32,7 +31,7 @@ inline double element(const ConstTensorRef& tensor, const Index& index) {
   return load_as_double(tensor.dtype, static_cast<const char*>(tensor.data) + at);
 }
 
-/// The index whose axes of the set hold element `linear` (C order) of those axes; others are kept.
+/// Sets the entries of `index` for axes in the set to element `linear` (C order) of these axes.
 inline void place(Index& index, std::int64_t linear, const Extents& shape, AxisSet set) {
   index.rank = shape.rank;
   for (int axis = shape.rank - 1; axis >= 0; --axis) {
@@ -50,13 +49,13 @@ inline std::int64_t linear_of(const Index& index, const Extents& shape, AxisSet 
   return linear;
 }
 
-/// The unit roundoff.
+/// Returns the unit roundoff.
 inline double unit(DType dtype) { return epsilon(dtype) / 2; }
 
-/// Returns the type that sums over elements of a type are taken in.
+/// Returns the type in which sums over elements of `type` are computed.
 inline DType arithmetic_of(DType type) { return type == DType::f64 ? DType::f64 : DType::f32; }
 
-/// The step to which results under the smallest normal number are rounded.
+/// Returns the spacing of the subnormal numbers.
 inline double smallest(DType dtype) {
   switch (dtype) {
     case DType::f16:
@@ -70,13 +69,13 @@ inline double smallest(DType dtype) {
   }
 }
 
-/// Overflow of a row's sums by norm.hpp's Special; `maybe`: rungs may differ.
+/// Overflow of a row's sums, see Special in norm.hpp; `maybe`: rungs may differ.
 enum class Overflow : std::uint8_t { no, maybe, yes };
 
-/// mean and rstd of a row, and how far a rung's may be off: norm.hpp's Accuracy.
+/// Reference mean and rstd of a row, and the error bounds of norm.hpp's Accuracy.
 struct RowStatistics {
   Real mean = 0;
-  // mean = center + rest. A long double has 11 digits more than f64, which a large mean takes away.
+  // mean = center + rest: a long double has 11 bits more than f64, which a large mean uses up.
   Real center = 0;
   Real rest = 0;
   Real rstd = 0;
@@ -84,13 +83,14 @@ struct RowStatistics {
   Real ku = 0;         // K u
   Real mean_size = 0;  // mean(|s|)
   Real additions = 0;  // K
-  Real least = 0;      // the step of the arithmetic's subnormal numbers
+  Real least = 0;      // spacing of the arithmetic's subnormal numbers
   Overflow overflow = Overflow::no;
 
   /// The exact result for an element s, before gamma.
   [[nodiscard]] Real z(Real s) const { return (s - center - rest) * rstd; }
   [[nodiscard]] Real t() const { return ku * size; }
-  /// Each is the lesser of the bound that every rung keeps and that of rungs that correct the mean.
+  /// Each bound is the smaller one of the bound for all rungs and that for rungs that correct the
+  /// mean.
   [[nodiscard]] Real z_error(Real z) const {
     const Real each = ku * (std::abs(z) + size + std::abs(z) * t() * size);
     const Real corrected = 2 * ku * (std::abs(z) + 1 + t() * (1 + std::abs(z) * t()));
@@ -105,7 +105,8 @@ struct RowStatistics {
     const Real corrected = 2 * ku * (1 + t()) / rstd + u * std::abs(mean);
     return (rstd > 0 ? std::min(each, corrected) : each) + 2 * additions * least;
   }
-  /// Returns the largest ratio of the bounds of every rung to the smaller ones.
+  /// Returns the largest ratio of the bounds for all rungs to those for rungs that correct the
+  /// mean.
   [[nodiscard]] Real uncorrected() const {
     if (!(size > 2) && !(t() * size > 1)) return 1;
     return (1 + size) * (1 + t()) * (1 + t());
@@ -149,9 +150,9 @@ inline RowStatistics row_statistics(const std::vector<double>& values, NormKind 
   const bool wide = arithmetic == DType::f64;
   const Real largest =
       wide ? Real{std::numeric_limits<double>::max()} : Real{std::numeric_limits<float>::max()};
-  const Real too_large = wide ? 0x1p960L : 0x1p100L;  // of a mean
+  const Real too_large = wide ? 0x1p960L : 0x1p100L;  // for a mean
   const Real rounding = 1 + row.ku;
-  // A sum of squares is about a center that was rounded, or the mean of a part.
+  // Rungs sum squares about a rounded center, or about the mean of a part of the row.
   const Real off = row.ku * row.mean_size;
   const Real most = layer ? squares * (1 + n / 64) + n * off * off : squares;
   if (squares > largest * rounding || std::abs(row.mean) > too_large * rounding) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm keeps the bounds that norm.hpp states, under large means and past every block, in rows that
-// overflow and in those that are not finite; every rung gives the same bits for any number of
-// threads.
+// norm keeps the bounds of norm.hpp for large means and long rows, overflowing rows and non-finite
+// rows; every rung gives bitwise equal results for any number of threads.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -19,7 +18,7 @@ using namespace test;
 class NormBoundsOn : public OnBackend {};
 INSTANTIATE_TEST_SUITE_P(Backends, NormBoundsOn, backends, name_of_backend);
 
-/// A call on rows of T with beta, mean and rstd, in a layout that rungs treat differently.
+/// Arguments with rows of T, beta, mean and rstd, in a layout that selects another code path.
 template <class T>
 class Rows {
  public:
@@ -70,7 +69,7 @@ class Rows {
     }
     return norm_oracle::row_statistics(values, kind, 1e-5, dtype_of<W>);
   }
-  /// Compares what a rung wrote, bit for bit.
+  /// Returns whether all outputs are bitwise equal.
   [[nodiscard]] bool same(const Rows& other) const {
     const auto equal = [](const auto& a, const auto& b) {
       return std::memcmp(a.data(), b.data(), a.size() * sizeof(a[0])) == 0;
@@ -99,7 +98,7 @@ class Rows {
   std::vector<W> rstd;
 };
 
-/// f<T>(name) for the types of norm.
+/// Calls f<T>(name) for the types of norm.
 template <class F>
 void for_each_type(F&& f) {
   f.template operator()<float>("f32");
@@ -108,8 +107,8 @@ void for_each_type(F&& f) {
   f.template operator()<bf16>("bf16");
 }
 
-/// Runs each rung that takes the call, and the public call; compares y, mean and rstd with the
-/// bounds of norm.hpp that rungs keep which correct the mean.
+/// Runs the public call and each rung that supports the arguments; compares y, mean and rstd with
+/// norm.hpp's bounds for rungs that correct the mean.
 template <class T>
 void expect_bounds_kept(Context& context, Rows<T>& rows, std::int64_t count, std::int64_t n,
                         const std::string& what) {
@@ -123,7 +122,7 @@ void expect_bounds_kept(Context& context, Rows<T>& rows, std::int64_t count, std
     for (std::int64_t row = 0; row < count; ++row) {
       const auto expected = rows.expected(row, NormKind::layer);
       const auto at = static_cast<std::size_t>(row);
-      double worst = 0;  // of the bound
+      double worst = 0;  // error, relative to its bound
       for (std::int64_t i = 0; i < n; ++i) {
         const Real z = expected.z(static_cast<W>(rows.x(row, i)));
         const Real y = z + 0.25L;
@@ -141,8 +140,9 @@ void expect_bounds_kept(Context& context, Rows<T>& rows, std::int64_t count, std
 }
 
 TEST_P(NormBoundsOn, KeepsItsBoundsUnderALargeMeanPastEveryBlock) {
-  // Past a vector, a warp, a block of threads; CPU: past one and two blocks of 4096; simt: past the
-  // registers of a block and into spans. 8192 elements of f64 around 1e6 had 430 times their bound.
+  // Lengths past a vector, a warp and a block of threads; on CPUs past one and two blocks of 4096;
+  // on simt past a block's registers and into spans. Regression: 8192 elements of f64 around 1e6
+  // had 430 times their bound.
   const bool cpu = GetParam() == Backend::cpu;
   for_each_type([&]<class T>(const char* name) {
     for (const std::int64_t n : {33, 1001, 4096, 4097, 8192, 12289, 40008}) {
@@ -168,7 +168,7 @@ TEST_P(NormBoundsOn, KeepsItsBoundsUnderALargeMeanPastEveryBlock) {
 }
 
 TEST_P(NormBoundsOn, KeepsItsBoundsWhereTheFirstBlockIsUnlikeTheRest) {
-  // Moments are combined about the center of a first part: here far from the mean.
+  // Moments are combined about the center of the first part, here far from the mean.
   const std::int64_t n = GetParam() == Backend::cpu ? 1 << 20 : 1 << 14;
   Rows<double> rows(Rows<double>::contiguous, 1, n);
   const auto values = random_values<double>(n, 22, 1e6, 1);
@@ -178,7 +178,7 @@ TEST_P(NormBoundsOn, KeepsItsBoundsWhereTheFirstBlockIsUnlikeTheRest) {
   expect_bounds_kept(context, rows, 1, n, "mixed");
 }
 
-/// Finite rows whose sums overflow, between rows that are plain.
+/// Returns finite rows whose sums overflow, between ordinary rows.
 template <class T>
 std::vector<std::function<double(std::int64_t)>> overflowing_rows(std::int64_t n) {
   const bool wide = sizeof(T) == 8;
@@ -193,7 +193,7 @@ std::vector<std::function<double(std::int64_t)>> overflowing_rows(std::int64_t n
       [=](std::int64_t i) { return i % 2 == 0 ? most : -most; },
       [=](std::int64_t i) { return i == n - 1 ? most : -most / 2; },
       [=](std::int64_t) { return most; },          // sum(s) overflows; all are equal
-      [=](std::int64_t) { return -large * 1e6; },  // sum(s) does not
+      [=](std::int64_t) { return -large * 1e6; },  // sum(s) does not overflow
       value,
       [=](std::int64_t i) { return large * value(i); },
       [=](std::int64_t i) { return large * (1e5 + value(i)); },
@@ -203,7 +203,7 @@ std::vector<std::function<double(std::int64_t)>> overflowing_rows(std::int64_t n
   };
 }
 
-/// Expects rstd 0 and y = beta in rows that overflow; a mean within its bound in all rows.
+/// Expects rstd 0 and y = beta in rows that overflow, and a mean within its bound in all rows.
 template <class T>
 void expect_overflow_told(Context& context, typename Rows<T>::Layout layout, std::int64_t n,
                           NormKind kind) {
@@ -232,7 +232,7 @@ void expect_overflow_told(Context& context, typename Rows<T>::Layout layout, std
       const auto expected = rows.expected(row, kind);
       EXPECT_TRUE(std::isfinite(rows.mean[at])) << where();
       if (kind == NormKind::layer && rung != "sum_of_squares") {
-        // A welford's chain is n long.
+        // The dependency chain of welford has length n.
         const auto slack = rung == "welford" ? 8 * expected.uncorrected() : 1;
         EXPECT_LE(std::abs(rows.mean[at] - expected.mean), slack * expected.mean_error(u))
             << where();
@@ -287,7 +287,7 @@ TEST_P(NormBoundsOn, ElementsThatAreNotFiniteMakeTheirRowNaN) {
       rows.x(4, n / 2) = infinity;
       rows.x(5, 0) = infinity;
       rows.x(5, n - 1) = -infinity;
-      if (n > 1) rows.x(4, 0) = 3e38F;  // a sum that overflows, too
+      if (n > 1) rows.x(4, 0) = 3e38F;  // its sum overflows, too
       for (const NormKind kind : {NormKind::layer, NormKind::rms}) {
         const Norm::Call call = rows.call(kind);
         for (const std::string_view rung : picks_for<Norm>(call, context)) {
@@ -319,7 +319,8 @@ TEST_P(NormBoundsOn, ElementsThatAreNotFiniteMakeTheirRowNaN) {
 }
 
 TEST(NormCpu, EveryRungHasTheSameBitsForAnyNumberOfThreads) {
-  // Rows divided among threads, rows shared block by block, across and copied; some overflow.
+  // Rows split over threads, long rows split by blocks, adjacent rows, gathered rows; some
+  // overflow.
   for_each_type([&]<class T>(const char* name) {
     const struct {
       typename Rows<T>::Layout layout;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of norm that `rung check` does not state: digits kept under a large mean, the fused
-// residual, aliasing, special values, the same bits for any number of threads, errors,
-// large strides.
+// Properties of norm that `rung check` does not test: accuracy for a large mean, the fused
+// residual, aliasing, special values, bitwise equality for any number of threads, errors, large
+// strides.
 #include "rung/ops/norm/op/norm.hpp"
 
 #include <algorithm>
@@ -17,11 +17,11 @@ namespace {
 
 using namespace test;
 
-/// The largest error of a rung at normalizing one row, against extended precision.
+/// Returns the largest error of a rung on one row, against extended precision.
 double error_of(Context& context, std::vector<float>& x, std::string_view rung) {
   const auto n = static_cast<std::int64_t>(x.size());
   std::vector<float> y(x.size());
-  if (rung == "row_per_lane") {  // takes columns: twice the same
+  if (rung == "row_per_lane") {  // needs columns: two equal ones
     std::vector<float> both(2 * x.size());
     for (std::size_t i = 0; i < both.size(); ++i) both[i] = x[i / 2];
     layer_norm(context, tensor(both, {n, 2}), tensor(both, {n, 2}), {.axis = 0, .epsilon = 1e-12},
@@ -47,7 +47,7 @@ double error_of(Context& context, std::vector<float>& x, std::string_view rung) 
 class NormOn : public OnBackend {};
 
 TEST_P(NormOn, KeepsItsDigitsUnderALargeMean) {
-  // 100 +- 1e-3: values of which an f32 resolves 7.6e-6. What they are exactly is what counts.
+  // 100 +- 1e-3: the spacing of f32 is 7.6e-6 here. The reference uses the rounded values.
   auto x = random_values(1000, 1, 100, 1e-3);
   auto odd = random_values(1001, 1, 100, 1e-3);
   auto long_and_odd = random_values(1027, 1, 100, 1e-3);
@@ -61,7 +61,7 @@ TEST_P(NormOn, KeepsItsDigitsUnderALargeMean) {
     if (rung->info.name == "sum_of_squares") {
       EXPECT_GT(error, 0.5) << rung->info.name << " is there to fail here";
     } else if (rung->info.name == "welford") {
-      // Its mean carries the rounding of numbers around 100, and rstd is 1000.
+      // welford's mean has rounding errors of numbers around 100, and rstd is 1000.
       EXPECT_LT(error, 0.3);
     } else {
       EXPECT_LT(error, 1e-4) << rung->info.name;  // the contract: 2 K u (|z| + 1), K = 157
@@ -107,7 +107,7 @@ TEST_P(NormOn, ResidualIsAddingFirst) {
   options.residual = tensor(residual, shape);
   layer_norm(context, tensor(x, shape), tensor(fused, shape), options);
   EXPECT_EQ(bits(fused), bits(apart));
-  // In place, as a transformer's block does it: the residual stream takes the sum, x becomes y.
+  // In place, as in a transformer block: the residual stream receives the sum, x becomes y.
   options.sum = tensor(residual, shape);
   layer_norm(context, tensor(x, shape), tensor(x, shape), options);
   EXPECT_EQ(bits(x), bits(apart));
@@ -184,7 +184,7 @@ TEST_P(NormOn, RowsFurtherApartThan32BitsReach) {
 INSTANTIATE_TEST_SUITE_P(Backends, NormOn, backends, name_of_backend);
 
 TEST(NormSimt, BlocksGoRoundMoreRowsThanFitTheDevice) {
-  // 33 packs: blocks of 4 rows, of which 2112 are resident.
+  // 33 packs per row: blocks of 4 rows, 2112 of which are resident.
   const Extents shape{9000, 132};
   auto x = random_values(shape.product(), 10);
   std::vector<float> y(x.size());
@@ -197,7 +197,7 @@ TEST(NormSimt, BlocksGoRoundMoreRowsThanFitTheDevice) {
 }
 
 TEST(NormCpu, SameBitsForAnyNumberOfThreads) {
-  // Rows scheduled, rows shared block by block, rows across, rows copied.
+  // Rows split over threads, long rows split by blocks, adjacent rows, gathered rows.
   const struct {
     Extents shape;
     int axis;
@@ -216,8 +216,7 @@ TEST(NormCpu, SameBitsForAnyNumberOfThreads) {
   }
 }
 
-/// A large y is stored non-temporally, one row written while the next is read; in place it does
-/// not.
+/// A large y is stored non-temporally by the row pipeline; an in-place y is not.
 TEST(NormCpu, SameBitsPastTheCaches) {
   for (const std::int64_t n : {67, 256, 1001, 1029, 2048, 4095, 9001}) {
     const Extents shape{(5 << 20) / n, n};

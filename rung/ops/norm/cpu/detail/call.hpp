@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of norm as its CPU kernels see it. No vector code here.
+// norm's arguments as its CPU kernels see them. No vector code.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace rung::norm_cpu {
 
-/// Support of the steps before row_pipeline: the case that their kernels are about.
+/// Returns whether the arguments suit the rungs before row_pipeline.
 inline Support supports_contiguous_f32(const Norm::Args& args, const Context&) {
   if (args.x.dtype != DType::f32) return unsupported("f32 only");
   if (args.residual.data != nullptr) return unsupported("no residual");
@@ -32,7 +32,7 @@ struct NormCall {
   norm_lines::Lines lines;
   std::int64_t rows = 0;
   std::int64_t n = 0;           // elements per row
-  const void* gamma = nullptr;  // contiguous, in the arithmetic type; or null
+  const void* gamma = nullptr;  // contiguous, in the arithmetic type; null: none
   const void* beta = nullptr;
 
   explicit NormCall(const Norm::Args& a)
@@ -41,7 +41,7 @@ struct NormCall {
         rows(lines.rows.size()),
         n(lines.columns.size()) {}
 
-  /// Returns the number of rows in succession that are adjacent in x and all that is as large.
+  /// Returns how many consecutive rows are adjacent in x, residual, y and sum; 1 if they are not.
   [[nodiscard]] std::int64_t adjacent_rows() const {
     using namespace norm_lines;
     if (lines.rows.rank == 0) return 1;
@@ -51,7 +51,8 @@ struct NormCall {
     }
     return lines.rows.shape[inner];
   }
-  /// Each tensor's rows are contiguous; gamma and beta may be anything.
+  /// Returns whether rows of x, residual, y and sum are contiguous; gamma and beta may have any
+  /// strides.
   [[nodiscard]] bool rows_are_contiguous() const {
     using namespace norm_lines;
     for (const int tensor : {column_x, column_residual, column_y, column_sum}) {
@@ -61,35 +62,34 @@ struct NormCall {
   }
 };
 
-/// Sets gamma and beta of the call, copied where they are not contiguous or of another type.
-/// Returns `bytes` of workspace behind the copies. Defined in 080_row_pipeline.cpp.
+/// Sets gamma and beta, copied to the workspace if they are strided or of another type. Returns
+/// `bytes` of workspace after the copies. Defined in 080_row_pipeline.cpp.
 std::byte* place_weights(NormCall& call, Context& context, std::size_t bytes);
 
-/// Calls of fewer elements stay on one thread: a second one costs some 5 us.
+/// Problems of fewer elements use one thread: waking a second one costs about 5 us.
 inline constexpr std::int64_t min_elements = 1 << 15;
 
 struct RowPipeline;
-/// Kernels for x of one type: of a thread's share; of n contiguous elements, converted to the type
-/// of the arithmetic.
+/// Kernels for one type of x: `rows` computes one thread's part; `widen` converts n contiguous
+/// elements to the arithmetic type.
 struct RowKernels {
   void (*rows)(const RowPipeline& call, const cpu::Team& team);
   void (*widen)(const void* from, std::int64_t n, void* to);
 };
 
-/// A call divided among threads: rows, or, of a few long ones, blocks of all the rows. Defined in
-/// 080_row_pipeline.cpp.
+/// Work split over threads: rows, or blocks of a few long rows. Defined in 080_row_pipeline.cpp.
 struct RowPipeline : NormCall {
-  void (*kernel)(const RowPipeline& call, const cpu::Team& team);  // computes a thread's share
-  bool gathered = false;  // rows that are not contiguous are copied into memory that is
-  bool streams = false;   // y would not stay in the caches: non-temporal stores
+  void (*kernel)(const RowPipeline& call, const cpu::Team& team);  // computes a thread's part
+  bool gathered = false;  // strided rows are copied into contiguous memory
+  bool streams = false;   // y exceeds the caches: use non-temporal stores
   bool shares_rows = false;
   int threads = 1;
-  std::size_t scratch_bytes = 0;  // per thread, or of all if they share rows
+  std::size_t scratch_bytes = 0;  // per thread; in total if shares_rows
   std::byte* scratch = nullptr;
 
   RowPipeline(const Norm::Args& args, Context& context, int threads);
 };
-/// Returns its facts.
+/// Returns the facts of row_pipeline.
 Work row_pipeline_facts(const Norm::Args& args, int threads);
 
 }  // namespace rung::norm_cpu

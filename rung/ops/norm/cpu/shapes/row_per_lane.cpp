@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / row per lane
 //
-// Idea     A vector holds one element of each of several rows: every lane has a row of its own, and
-//          sums need no reduction across lanes. Rows that are adjacent in memory (the normalized
-//          axis is not the innermost one) are loaded so as they are; rows of up to 8 elements,
-//          along which a vector would be mostly empty, are transposed into a panel and back.
-// Changes  Against threads: memory is read in the direction in which it is contiguous, where rows
-//          are gathered element by element there.
-// Cost     x is read up to three times, from a panel of four vectors of rows, 256 bytes of each
-//          column; y is written once.
+// Idea     A vector holds one element of several rows, one row per lane, so sums need no horizontal
+//          reduction. Rows that are adjacent in memory (the normalized axis is not the innermost
+//          one) are loaded directly; rows of up to 8 elements, which would leave vectors mostly
+//          empty, are transposed into a panel and back.
+// Changes  Against threads: memory is read in contiguous order, where threads gathers rows element
+//          by element.
+// Cost     x is read up to three times, in panels of four vectors of rows, 256 bytes per column; y
+//          is written once.
 // Limits   Adjacent rows, and rows of up to 8 elements. Long columns do not stay in L1.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -24,13 +24,13 @@ namespace {
 using cpu::HWY_NAMESPACE::store_as;
 using cpu::HWY_NAMESPACE::store_as_n;
 
-/// Rows of up to so many elements are transposed.
+/// Longest rows that are transposed.
 constexpr std::int64_t turned_row = 8;
 
-/// Additions in a chain before it is added to the total: no chain is longer than n / 32 + 32.
+/// Additions per accumulator before it is added to the total: no chain is longer than n / 32 + 32.
 constexpr std::int64_t chain = 32;
 
-/// First elements of a panel of rows; the elements of a row are at offsets given by Lines' columns.
+/// Tensor pointers at the first row of a panel; offsets within a row are those of Lines' columns.
 template <class T>
 struct Panel {
   const T* x;
@@ -40,7 +40,7 @@ struct Panel {
   std::int64_t at[6];  // of the first row, by RowTensor
 };
 
-/// Stores the means and reciprocal deviations of `count` rows, from row `first` of the panel on.
+/// Stores mean and rstd of `count` rows, from row `first` of the panel on.
 template <class T>
 HWY_NOINLINE void store_lanes(const NormCall& call, const Panel<T>& panel, const Wide<T>* means,
                               const Wide<T>* rstds, std::int64_t first, std::int64_t count) {
@@ -55,7 +55,8 @@ HWY_NOINLINE void store_lanes(const NormCall& call, const Panel<T>& panel, const
   store_lane(call.args->rstd, norm_lines::row_rstd, rstds);
 }
 
-/// Applies finite_moments() to the row of each lane. element(i, lane) is s[i].
+/// Applies finite_moments() to the row of each lane. element(i, lane) returns s[i] of the lane's
+/// row.
 template <class T, class Element>
 HWY_NOINLINE void finite_lanes(Wide<T>* center, Wide<T>* rest, Wide<T>* squares, std::int64_t n,
                                const Element& element) {
@@ -91,7 +92,7 @@ void panel_of_rows(const NormCall& call, const Panel<T>& panel, std::size_t coun
     call.lines.columns.offsets(i, at);
     return at[tensor];
   };
-  // s, once x + residual has been stored: in sum, or in y until y itself is written.
+  // Source   of s after x + residual has been stored: sum, or y until y is written.
   const bool adds = panel.residual != nullptr;
   T* const stored = panel.sum != nullptr ? panel.sum : panel.y;
   const int stored_as = panel.sum != nullptr ? norm_lines::column_sum : norm_lines::column_y;
@@ -166,10 +167,10 @@ void panel_of_rows(const NormCall& call, const Panel<T>& panel, std::size_t coun
       total_1[v] = hn::Load(d, moments[1]);
       total_2[v] = hn::Load(d, moments[2]);
     }
-    // This computes scale_of(), one row per lane.
+    // Vectorized scale_of(), one row per lane.
     const V rest = layer ? hn::Mul(total_1[v], part_of_n) : hn::Zero(d);
     const V variance = hn::MulSub(total_2[v], part_of_n, hn::Mul(rest, rest));
-    // Not below zero through rounding; a NaN must stay one.
+    // Clamp a variance that rounding made negative; keep a NaN.
     const V positive = hn::IfThenZeroElse(hn::Lt(variance, hn::Zero(d)), variance);
     const V epsilon = hn::Set(d, static_cast<W>(args.epsilon));
     rstd[v] = hn::Div(hn::Set(d, 1), hn::Sqrt(hn::Add(positive, epsilon)));
@@ -205,7 +206,7 @@ void adjacent_rows(const NormCall& call, cpu::Range rows) {
   constexpr int vectors = 4;
   const std::int64_t adjacent = call.adjacent_rows();
   for (std::int64_t row = rows.begin; row < rows.end;) {
-    // No further than the neighbors in memory go.
+    // Limit the panel to rows that are adjacent in memory.
     const std::int64_t left = std::min(rows.end - row, adjacent - row % adjacent);
     Panel<T> panel{};
     call.lines.rows.offsets(row, panel.at);
@@ -229,8 +230,8 @@ void adjacent_rows(const NormCall& call, cpu::Range rows) {
   }
 }
 
-/// Computes rows of up to turned_row elements, equally far apart as long as the last axis of rows
-/// goes: panels of them are transposed, computed and transposed back.
+/// Computes rows of up to turned_row elements at a constant distance along the last axis of rows:
+/// transposes panels of them, computes, and transposes back.
 template <class T>
 void transposed_rows(const NormCall& original, cpu::Range rows) {
   const Norm::Args& args = *original.args;
@@ -324,7 +325,7 @@ Support supports(const Norm::Args& args, const Context&) {
 std::int64_t unit_of(const NormCall& call) { return call.rows_are_contiguous() ? 1 : 64; }
 
 int threads_of(const NormCall& call, int available) {
-  // A panel is four cache lines wide: shares of adjacent rows that begin at one waste none.
+  // A panel is four cache lines wide: threads start at panel boundaries, so that no line is split.
   const std::int64_t units = ceil_div(call.rows, unit_of(call));
   const bool is_small = call.rows * std::max<std::int64_t>(call.n, 1) < min_elements;
   return static_cast<int>(std::min<std::int64_t>(is_small ? 1 : available, units));

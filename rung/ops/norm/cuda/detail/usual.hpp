@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The usual call of norm, for which kernels that keep rows on chip are compiled without branches.
+// Common argument combinations of norm, for which on-chip kernels are compiled without branches.
 #pragma once
 
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 
-/// Specialization of a kernel: anything, or the usual: rows of one axis, no residual, weights of
-/// x's type, gamma alone or gamma and beta. A specialized kernel has no branches for the rest.
+/// Specialization of a kernel: any arguments, or the common ones: rows of one axis, no residual,
+/// weights of x's type, gamma alone or gamma and beta. Specialized kernels have no branches for
+/// other cases.
 enum class Usual { no, gamma, gamma_and_beta };
 
 template <class T>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / ragged rows
 //
-// Idea     persistent clusters of 1, 2, 4 or 8 blocks share a row that begins or ends between
-//          multiples of 16 bytes. A ring in shared memory receives each block's part by one bulk
-//          copy of its aligned middle, a warp loads head and tail (device/row/row_cut.hpp); y goes
-//          back the same way.
-// Changes  against cluster_rows: a thread owns elements, not packs, at the same columns of every
-//          row, so that gamma and beta stay in registers wherever rows begin. Against split_rows:
-//          x is read once.
-// Cost     compulsory traffic; a packet of 16 bytes from every warp to every block per row. Shared
+// Idea     Persistent clusters of 1, 2, 4 or 8 blocks split a row that is not 16-byte aligned at
+//          either end. A ring in shared memory receives each block's part: one bulk copy for the
+//          aligned middle, one warp for head and tail (device/row/row_cut.hpp); y is stored the
+//          same way.
+// Changes  against cluster_rows: a thread owns the same columns of every row instead of packs, so
+//          gamma and beta stay in registers regardless of alignment. Against split_rows: x is read
+//          once.
+// Cost     Compulsory traffic; one 16-byte packet from every warp to every block per row. Shared
 //          memory is read twice and written once, 4 bytes per lane.
-// Limits   compute capability 9; contiguous rows of 1025 to 147456 elements of f32, f16 or bf16
-//          that cut packs, without a residual. Where x and y are misaligned by different amounts,
+// Limits   Compute capability 9.0; contiguous rows of 1025 to 147456 elements of f32, f16 or bf16
+//          with partial packs, without a residual. If x and y are misaligned by different amounts,
 //          y is stored by elements.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
@@ -27,17 +27,17 @@ namespace {
 using namespace norm_cuda;
 
 constexpr int ragged_elements = 36;  // per thread: gamma and beta take 72 registers
-constexpr int ragged_threads = 512;  // of 128 registers
-constexpr int ragged_blocks = 8;     // per cluster: more are not portable
+constexpr int ragged_threads = 512;  // 128 registers each
+constexpr int ragged_blocks = 8;     // per cluster: the portable maximum
 constexpr int most_stages = 6;
 constexpr std::int64_t shortest_ragged_row = 1025;
 constexpr std::int64_t longest_part = std::int64_t{ragged_threads} * ragged_elements;
 
-/// The ring follows it, from a multiple of 128 bytes on.
+/// Exchange buffers; the ring follows, aligned to 128 bytes.
 struct alignas(128) RaggedShared {
   WarpPart<float> parts[2][ragged_blocks * ragged_threads / 32];  // of this row and the next
   ptx::MemoryBarrier sent[2];
-  ptx::MemoryBarrier full[most_stages];  // two arrivals: the bulk copy's and the edges'
+  ptx::MemoryBarrier full[most_stages];  // two arrivals: bulk copy and edges
 };
 
 /// Partition of rows into blocks and stages.
@@ -47,8 +47,8 @@ struct RaggedShape {
   int stage_bytes;
 };
 
-/// `unit`: adjacent elements per access to shared memory; 2 if every row begins and ends at an even
-/// element.
+/// Computes ragged rows. `unit`: adjacent elements per shared-memory access; 2 if every row begins
+/// and ends at an even element.
 template <class T, int unit>
 __global__ void __launch_bounds__(ragged_threads, 1)
     norm_ragged_rows(const __grid_constant__ Call<T> call, RaggedShape shape) {
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(ragged_threads, 1)
   const int rows = static_cast<int>(call.rows);
   const int step = static_cast<int>(gridDim.x) / blocks;
   const int first_row = static_cast<int>(blockIdx.x) / blocks;
-  const int begin = rank * shape.part;  // of the block's part
+  const int begin = rank * shape.part;  // first element of the block's part
   const int length = clamped(static_cast<int>(call.n) - begin, 0, shape.part);
   const int mine = warp * of_warp + lane * unit;  // this thread's first element of the part
   const int left = length - mine;
@@ -123,15 +123,15 @@ __global__ void __launch_bounds__(ragged_threads, 1)
     const T* const x = row_of(row);
     const RowCut<T> cut(x, length);
     const int next_stage = stage + 1 == shape.stages ? 0 : stage + 1;
-    T edge = zero<T>();  // of the next row
+    T edge = zero<T>();  // head and tail elements of the next row
     if (warp == 0) edge = load_edge(row + step);
     T* const staged = cut.at(stage_of(stage)) + mine;
     ptx::mbarrier_wait(scratch.full[stage], parity);
 
-    // Moments about the mean of the warp's first elements: of at least a ninth of its part.
+    // Moments about the mean of the warp's first elements, at least a ninth of its part.
     WarpPart<float> part{0, static_cast<float>(clamped(length - warp * of_warp, 0, of_warp)), {}};
     if (call.layer) {
-      constexpr int sampled = 4 * warp_size;  // a power of two, by which sums are shrunk
+      constexpr int sampled = 4 * warp_size;  // the power of two by which sums are shrunk
       float sum = 0;
 #pragma unroll
       for (int k = 0; k < 4 / unit; ++k) {
@@ -192,12 +192,12 @@ __global__ void __launch_bounds__(ragged_threads, 1)
     };
     alike ? write(staged) : write(y + mine);
     ptx::fence_async_proxy();
-    __syncthreads();  // results are complete, and nobody reads x or the parts any more
+    __syncthreads();  // results are complete; x and the parts have been read
 
     if (alike && thread == 0) cut.store_middle(y, stage_of(stage));
     if (alike && warp == 0) cut.store_edge(y, stage_of(stage), lane);
     if (thread == 0) {
-      // The stage of the row before is free when its results have been read.
+      // The previous row's stage is free after its results have been stored.
       ptx::bulk_commit();
       ptx::bulk_wait_read<1>();
       load_middle(row + (shape.stages - 1) * step, stage == 0 ? shape.stages - 1 : stage - 1);
@@ -208,10 +208,10 @@ __global__ void __launch_bounds__(ragged_threads, 1)
     if (stage == 0) parity ^= 1;
   }
   if (thread == 0) ptx::bulk_wait<0>();
-  ptx::cluster_sync();  // shared memory that others still send to must not go away
+  ptx::cluster_sync();  // remote packets may still arrive in shared memory
 }
 
-/// Launch of a call: its cluster, and the threads of its blocks.
+/// Launch geometry: cluster, threads per block, and ring.
 struct RaggedPlan {
   std::int64_t blocks = 1;
   int threads = 0;
@@ -223,13 +223,13 @@ RaggedPlan ragged_plan(const Norm::Args& args, const Context& context) {
   RaggedPlan plan;
   const std::int64_t columns = args.columns();
   const auto element = static_cast<std::int64_t>(size_of(args.x.dtype));
-  // Elements of 16 bits are twice the arithmetic per byte: two blocks per SM, so that one computes
+  // 16-bit elements need twice the arithmetic per byte: use two blocks per SM, so that one computes
   // while the other waits for its cluster.
   const std::int64_t preferred = element == 2 ? longest_part / 2 : longest_part;
   while (plan.blocks < ragged_blocks && ceil_div(columns, plan.blocks) > preferred) {
     plan.blocks *= 2;
   }
-  // Blocks other than a row's last one have whole packs, so that pairs stay whole, too.
+  // All blocks but a row's last have full packs, so that pairs are not split.
   const std::int64_t part = smaller(round_up(ceil_div(columns, plan.blocks), 8), longest_part);
   plan.shape.part = static_cast<int>(part);
   plan.threads =
@@ -259,7 +259,7 @@ Support supports(const Norm::Args& args, const Context& context) {
   return all_packs_whole(args) ? unsupported("rows must cut packs of 16 bytes") : supported;
 }
 
-/// Returns whether all rows of x and y begin and end at an even element, from 4 bytes on.
+/// Returns whether all rows of x and y begin and end at an even element and are 4-byte aligned.
 bool pairs_are_whole(const Norm::Args& args) {
   const norm_lines::Lines lines = norm_lines::lines_of(args);
   return rows_are_regular(lines.rows, lines.columns.size(), norm_lines::row_x, args.x.data, 2, 4) &&
@@ -269,7 +269,7 @@ bool pairs_are_whole(const Norm::Args& args) {
 Work work(const Norm::Args& args, const Context& context) {
   const RaggedPlan plan = ragged_plan(args, context);
   const std::int64_t clusters =
-      std::int64_t{context.info().sms} * plan.per_sm / plan.blocks;  // at a time
+      std::int64_t{context.info().sms} * plan.per_sm / plan.blocks;  // resident at once
   const std::int64_t rows = ceil_div(args.rows(), larger<std::int64_t>(clusters, 1));
   return {.blocks = plan.blocks * smaller(clusters, args.rows()),
           .resident = plan.per_sm,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / short rows
 //
-// Idea     where rows follow one another, a block takes many of them as one piece of memory: into
-//          shared memory and out of it by 16 bytes, wherever rows begin. There a row has as few
-//          lanes, from one to a warp, as leave none with more than 16 or 32 elements, which it
-//          keeps in registers, and as occupy the GPU.
-// Changes  against warp_per_row: rows of a few elements do not leave most of a warp idle, and rows
-//          of odd lengths are not loaded by elements; one read of x.
-// Cost     1 read and 1 write per element, and twice as much of shared memory; three shuffles for
-//          each halving of the lanes of a row; gamma and beta once per block.
-// Limits   rows of 1 to 1024 elements that follow one another in all tensors, and are short, or do
-//          not begin at multiples of 16 bytes; gamma and beta contiguous.
+// Idea     Adjacent short rows: a block copies a contiguous chunk of many rows into and out of
+//          shared memory, 16 bytes at a time, regardless of row boundaries. A row uses the fewest
+//          lanes, from one to a warp, that leave at most 16 or 32 elements per lane in registers
+//          and still fill the GPU.
+// Changes  against warp_per_row: short rows do not leave most of a warp idle, rows of odd lengths
+//          use vector loads, and x is read once.
+// Cost     1 load and 1 store per element, and twice that traffic in shared memory; three
+//          reductions of log2(lanes) shuffles per row; gamma and beta once per block.
+// Limits   Rows of 1 to 1024 elements, contiguous one after another in all tensors, that are short
+//          or not 16-byte aligned; gamma and beta contiguous.
 #include "rung/device/row_chunk.hpp"
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 using namespace norm_cuda;
 
-/// Elements lane, lane + lanes ... of a row, up to `kept` of them.
+/// Computes short rows; lane l of a row holds elements l, l + lanes, ..., at most `kept` of them.
 template <int kept, class T>
 __global__ void __launch_bounds__(row_chunk_threads)
     norm_short_rows(const __grid_constant__ Call<T> call, RowChunks chunks, int weights_at) {
@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(row_chunk_threads)
                      call.residual + chunk.offset);
     copy_in(sums, call.residual + chunk.offset, chunk.count);
   }
-  // gamma and beta come once for all rows of the block, while these are on their way.
+  // Load gamma and beta once for all rows of the block while the copies are in flight.
   auto* const gamma = reinterpret_cast<W*>(reinterpret_cast<unsigned char*>(memory) + weights_at);
   W* const beta = gamma + chunks.length;
   for (int i = static_cast<int>(threadIdx.x); i < chunks.length; i += row_chunk_threads) {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / split rows
 //
-// Idea     few rows that are long are cut into spans, a block each: one kernel finds the moments of
-//          every span about its own mean, the next moves those of a row to one center, adds them
-//          up, and writes.
-// Changes  against warp_per_row: one row keeps every SM busy. Against registers_single_read and
+// Idea     Split a few long rows into spans of one block each: one kernel computes the moments of
+//          every span about its own mean; a second one moves the moments of a row to one center,
+//          adds them up, and writes.
+// Changes  against warp_per_row: one row can fill the GPU. Against registers_single_read and
 //          cluster_rows: rows of any length at any address.
-// Cost     x is read three times, the second and third time from L1 or L2 where it fits; two
-//          launches.
-// Limits   contiguous rows. Many short rows leave most of a block idle.
+// Cost     x is read three times, the second and third time from L1 or L2 if it fits; two launches.
+// Limits   Contiguous rows. Many short rows leave most of a block idle.
 // Source   T. Chan, G. Golub & R. LeVeque 1983, Algorithms for computing the sample variance, for
-//          the moments of parts.
+//          combining moments.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/device/row/row_spans.hpp"
@@ -23,7 +22,7 @@ using namespace norm_cuda;
 
 constexpr int threads = 256;
 
-/// Partition of rows, and their partial results: [rows][spans].
+/// Partition of rows into spans, and the partial results, [rows][spans].
 template <class W>
 struct Spans {
   std::int64_t count;
@@ -37,7 +36,7 @@ struct Shared {
   WarpValues<Moments<W>, threads> moments;
 };
 
-/// The block's packs of a row.
+/// Range of a row's packs that this block owns.
 template <class T>
 struct Span {
   std::int64_t begin;
@@ -47,7 +46,8 @@ struct Span {
   __device__ __forceinline__ Span(const PackedRow<T>& row, const Spans<W>& spans)
       : begin(std::int64_t{blockIdx.x} * spans.length),
         end(smaller(row.packs(), begin + spans.length)) {}
-  /// Returns how many elements they hold: the first and the last pack of a row may be partial.
+  /// Returns the number of elements in these packs: the first and the last pack of a row may be
+  /// partial.
   [[nodiscard]] __device__ __forceinline__ std::int64_t elements(const PackedRow<T>& row) const {
     const std::int64_t from = larger<std::int64_t>(begin * vector_width<T> - row.lead, 0);
     const std::int64_t to = smaller(end * vector_width<T> - row.lead, row.call.n);
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(threads)
         const Pack<T, width> s = packed.first(pack, true);
 #pragma unroll
         for (int i = 0; i < width; ++i) {
-          sum += convert<W>(s[i]) * call.factors.shrink;  // zero where nothing exists
+          sum += convert<W>(s[i]) * call.factors.shrink;  // zero past the row
         }
       }
       sum = block_reduce(sum, Plus{}, W{0}, scratch.sums);
@@ -98,7 +98,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// The moments of a row about `center`, the mean of its parts; in every lane of the calling warp.
+/// Returns the moments of a row about its mean, combined from its parts, and sets `center` to the
+/// mean; valid in every lane of the calling warp.
 template <class Call, class W>
 __device__ __forceinline__ Moments<W> join_about_mean(const Call& call, const WarpPart<W>* parts,
                                                       std::int64_t count, W& center) {
@@ -131,7 +132,7 @@ __global__ void __launch_bounds__(threads)
     const bool writes = blockIdx.x == 0 && threadIdx.x == 0;
     const Scale<W> scale = scale_of(call, packed.at, center, moments, writes);
     for (std::int64_t first = span.begin + threadIdx.x; first < span.end; first += 2 * threads) {
-      // Both are loaded before the first is stored, perhaps to the same tensor.
+      // Load both before the first store, which may alias the second.
       const std::int64_t second = first + threads;
       const auto s = words_of<T>(packed.again(first));
       if (second >= span.end) {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm / adjacent rows
 //
-// Idea     where the normalized axis is not the innermost one, neighboring rows are adjacent in
-//          memory: lane x of a block has row x of so many, and loads of one column are adjacent.
-//          The elements of a row are shared by as many threads along y as have a few each.
-// Changes  against block_two_pass: full sectors, and a barrier for many rows in place of two per
-//          row; rows of a few elements are a thread's, with no barrier.
-// Cost     a row is read twice, three times for a layer norm, all but the first from L2 or L1 where
-//          the rows of a block fit.
-// Limits   any strides; fast where rows are adjacent, in all tensors.
+// Idea     If the normalized axis is not the innermost one, consecutive rows are adjacent in
+//          memory: threads along x of a block own adjacent rows, so loads of one column are
+//          coalesced. Threads along y split the elements of a row, a few per thread.
+// Changes  against block_two_pass: coalesced access, and one barrier for many rows instead of two
+//          per row; rows of a few elements use one thread each and no barrier.
+// Cost     A row is read twice, three times for layer norm, all but the first from L2 or L1 if the
+//          rows of a block fit.
+// Limits   Any strides; fast if rows are adjacent in all tensors.
 // Source   softmax's online_columns.
 #include "rung/ops/norm/shared/cuda/norm.hpp"
 
@@ -18,14 +18,14 @@ namespace {
 using namespace norm_cuda;
 
 constexpr int threads = 256;
-constexpr int batch = 4;  // elements in flight, of a thread
+constexpr int batch = 4;  // loads in flight per thread
 
 template <class W>
 struct Shared {
   Moments<W> of_thread[threads];
 };
 
-/// The moments of every row over its threads: row x's in every thread x.
+/// Returns the moments of each row, summed over the row's threads; all threads of a row get them.
 template <class W>
 __device__ __forceinline__ Moments<W> meet(Moments<W> value, Shared<W>& scratch) {
   if (blockDim.y == 1) return value;
@@ -74,11 +74,11 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Returns a block with a few elements per thread; with long rows it has few rows.
+/// Returns a block shape with a few elements per thread; long rows use few rows per block.
 RowBlock block_of(const Norm::Args& args, const Context& context) {
   int across = 32;
   while (across < threads && args.columns() * across < std::int64_t{batch} * threads) across *= 2;
-  // Half a warp of adjacent rows still loads full sectors, where rows are few.
+  // If rows are few, use fewer adjacent rows per block; 8 f32 rows still load full sectors.
   while (across > 8 && ceil_div(args.rows(), std::int64_t{across}) < context.info().sms &&
          args.columns() * across > std::int64_t{batch} * threads) {
     across /= 2;
@@ -86,7 +86,7 @@ RowBlock block_of(const Norm::Args& args, const Context& context) {
   return {.threads = across, .rows = threads / across};
 }
 
-/// Returns whether adjacent rows are adjacent in all tensors.
+/// Returns whether consecutive rows are adjacent in all tensors.
 bool adjacent(const Norm::Args& args) {
   const auto& rows = norm_lines::lines_of(args).rows;
   if (rows.rank == 0) return true;
@@ -101,7 +101,7 @@ Support supports(const Norm::Args& args, const Context&) {
   return adjacent(args) ? supported : unsupported("neighboring rows must be adjacent");
 }
 
-/// Returns the share that runs of adjacent rows have of the sectors of 32 bytes that are moved.
+/// Returns the fraction of each 32-byte sector moved that runs of adjacent rows use.
 double share_of_sectors(const Norm::Args& args) {
   const auto& rows = norm_lines::lines_of(args).rows;
   const std::int64_t run = rows.rank == 0 ? 1 : rows.shape[rows.rank - 1];

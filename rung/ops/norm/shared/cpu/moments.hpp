@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of a row: moments of its blocks, how they are combined, and the scale that results
-// are computed with. No vector code here. norm and norm_backward share it.
+// Row statistics: moments of blocks, their combination, and the scale that results are computed
+// with. No vector code. Shared by norm and norm_backward.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@
 
 namespace rung::norm_cpu {
 
-/// Elements per block of a row, whose statistics are computed separately: the second pass over it
-/// finds it in L1 (16 KiB of f32), and no sum within it is long. Results depend on it, not on the
+/// Elements per block of a row. Statistics are computed per block, so that the second pass over it
+/// hits L1 (16 KiB of f32) and sums stay short. Results depend on the block size, not on the
 /// threads.
 constexpr std::int64_t block = 4096;
 constexpr std::int64_t blocks_of(std::int64_t n) { return (n + block - 1) / block; }
 
-/// Moments about `center`, a rounded mean: rest = sum(s - center), which is what rounding left of
-/// the mean, and squares = sum((s - center)^2). RMS norm has center = rest = 0. Where squares are
-/// infinite, layer norm has the mean in `center`, and rest = 0 (finite_moments()).
+/// Moments about `center`, a rounded mean: rest = sum(s - center), the part of the mean lost to
+/// rounding, and squares = sum((s - center)^2). RMS norm has center = rest = 0. If squares
+/// overflow, layer norm keeps the mean in `center`, with rest = 0 (finite_moments()).
 template <class V>
 struct Moments {
   V center;
@@ -32,20 +32,20 @@ struct Moments {
 template <class V>
 inline constexpr V infinite = std::numeric_limits<V>::infinity();
 
-/// Means of this size and more count as an overflow: s - center may be infinite. The squares of
-/// such elements overflow anyway, unless all of them are equal.
+/// Bound from which a mean counts as an overflow, because s - center may be infinite. The squares
+/// of such elements overflow anyway, unless all are equal.
 template <class V>
 inline constexpr V too_large = static_cast<V>(sizeof(V) == 8 ? 0x1p960 : 0x1p100);
 
-/// Returns true if the sums of layer norm's row are in range: false for infinite elements, too.
+/// Returns whether the sums of a layer norm row are in range; false if it has infinite elements.
 template <class V>
 bool in_range(V squares, V mean) {
   return squares < infinite<V> && std::abs(mean) < too_large<V>;
 }
 
-/// Recomputes the moments of finite elements whose sums overflow: the mean, and infinite squares.
-/// NaN or infinity makes all three NaN, and so does n = 0. Slow: one element at a time, in a type
-/// of more range. element(i) is s[i].
+/// Recomputes the moments of finite elements whose sums overflow: the mean, and infinite squares. A
+/// NaN or infinity among the elements, or n = 0, makes all three NaN. Slow: scalar, in a type of
+/// wider range. element(i) returns s[i].
 template <class V, class Element>
 [[gnu::noinline, gnu::cold]] Moments<V> moments_past_overflow(const Element& element,
                                                               std::int64_t n) {
@@ -57,13 +57,14 @@ template <class V, class Element>
     sum += static_cast<Wider>(value);
     poison += value - value;  // NOLINT: NaN where it is not finite
   }
-  // Rounding must not make it infinite.
+  // Clamp: rounding must not make the mean infinite.
   constexpr Wider most = std::numeric_limits<V>::max();
   const auto mean = static_cast<V>(std::clamp(sum / static_cast<Wider>(n), -most, most));
   return {mean + poison, poison, infinite<V> + poison};
 }
 
-/// The moments of layer norm's n contiguous elements: `moments` where they are in range.
+/// Returns the moments of layer norm's n contiguous elements: `moments` if they are in range, else
+/// recomputed ones.
 template <class T>
 Moments<Accumulator<T>> finite_moments(const Moments<Accumulator<T>>& moments, const T* s,
                                        std::int64_t n) {
@@ -72,9 +73,9 @@ Moments<Accumulator<T>> finite_moments(const Moments<Accumulator<T>>& moments, c
   return moments_past_overflow<V>([s](std::int64_t i) { return static_cast<V>(s[i]); }, n);
 }
 
-/// z = (s - center) rstd + shift. The mean is center + rest / n, more digits than V has: shift
-/// carries those that center could not. Where the squares overflow all but the mean are 0, so that
-/// s - center does not overflow.
+/// Coefficients of z = (s - center) rstd + shift. The mean is center + rest / n, more digits than V
+/// has; shift carries the part that center cannot represent. If the squares overflow, all but the
+/// mean are 0, so that s - center does not overflow.
 template <class V>
 struct Scale {
   V center;
@@ -85,35 +86,35 @@ struct Scale {
 
 template <class V>
 V rstd_of(V variance, double epsilon) {
-  // Not below zero through rounding; a NaN must stay one.
+  // Clamp a variance that rounding made negative; keep a NaN.
   const V positive = variance < 0 ? V{0} : variance;
   return 1 / std::sqrt(positive + static_cast<V>(epsilon));
 }
 
-/// The scale of a row that is one block.
+/// Returns the scale of a row that is one block.
 template <class V>
 Scale<V> scale_of(const Moments<V>& moments, std::int64_t n, double epsilon) {
   const V part = 1 / static_cast<V>(n);
   const V rest = moments.rest * part;
-  // 0 * infinity, n = 0, is the NaN that it should be.
+  // 0 * infinity, for n = 0, gives the required NaN.
   const V rstd = rstd_of(moments.squares * part - rest * rest, epsilon);
-  // No branch: callers compute those of several rows at a time.
+  // Branch-free: callers vectorize this over several rows.
   const V center = moments.squares == infinite<V> ? V{0} : moments.center;
   return {center, rstd, -rest * rstd, moments.center + rest};
 }
 
-/// Combines the moments of a row's blocks, in double, about the center of the first one: only
-/// distances between centers are added, never the centers themselves, so that f64 keeps the digits
-/// that a large mean would cost [Chan, Golub & LeVeque]. That center is off the mean of n elements
-/// by at most sqrt(n / block) standard deviations, which cost n / block roundings; the contract
-/// allows n / 8.
+/// Combines the moments of a row's blocks, in double, about the center of the first block. Only
+/// differences of centers are added, never the centers themselves, so that f64 keeps the digits
+/// that a large mean would cost [Chan, Golub & LeVeque]. The first center differs from the mean of
+/// n elements by at most sqrt(n / block) standard deviations, which costs n / block roundings; the
+/// contract allows n / 8.
 template <class V>
 class CombinedMoments {
  public:
   /// Starts a row of n elements.
   explicit CombinedMoments(std::int64_t n) : part_(1 / static_cast<double>(n)) {}
 
-  /// Adds the next `count` elements.
+  /// Adds the moments of the next `count` elements.
   void add(const Moments<double>& part, std::int64_t count) {
     const auto length = static_cast<double>(count);
     if (empty_) center_ = part.center;
@@ -129,9 +130,9 @@ class CombinedMoments {
   }
 
   [[nodiscard]] Scale<V> scale(double epsilon) const {
-    // A sum that overflows in V must overflow whatever the partition into blocks.
+    // A sum that overflows in V must overflow for any partition into blocks.
     if (static_cast<V>(squares_) == infinite<V>) {
-      // Exact for equal elements, of which only rounding's share overflows; it may be infinite.
+      // Exact for equal elements, whose squares are rounding errors only; it may be infinite.
       const double mean = center_ + rest_ * part_;
       constexpr double most = std::numeric_limits<V>::max();
       return {0, 0, 0,
@@ -155,7 +156,7 @@ class CombinedMoments {
   double center_ = 0;
   double rest_ = 0;
   double squares_ = 0;
-  double rough_mean_ = 0;  // no sum of it overflows
+  double rough_mean_ = 0;  // a mean whose sum cannot overflow
 };
 
 }  // namespace rung::norm_cpu

@@ -31,9 +31,9 @@ using Tag = hn::ScalableTag<Wide<T>>;
 template <class T>
 inline constexpr std::int64_t lanes = static_cast<std::int64_t>(hn::MaxLanes(Tag<T>()));
 
-// Independent sums: they hide the latency of an addition (3 or 4 cycles, two a cycle). The loops
-// over them stand where the sums are: captured by a lambda, the compiler keeps them in memory
-// (three times slower with g++ 12).
+// Independent accumulators, to hide the latency of an addition (3 or 4 cycles, two issued per
+// cycle). Loops over them are written in the function that declares them: if a lambda captures
+// them, g++ 12 keeps them in memory (three times slower).
 constexpr int chains = 8;
 
 template <class D, class V>
@@ -46,11 +46,12 @@ HWY_INLINE hn::TFromD<D> total(D d, V (&sums)[chains]) {
 
 const bool from_dram = cpu::asks_memory_for_lines();
 
-/// Row that is prefetched line by line while the second pass over another finds it in L1, when
-/// memory is idle (4096x4096 on a 2-core Zen 5 vCPU: 3.7 ms in place of 4.7; shared with the third
-/// pass or left to it 3.8 to 3.9).
-/// From memory into L2 where cpu::asks_memory_for_lines(): on a 2-core Zen 4 vCPU 256x65536 went
-/// from 1.35 to 1.62 times the fastest peer's speed with one thread, from 1.38 to 1.52 with two.
+/// Row that is prefetched line by line during the second pass over another row, which hits L1 and
+/// leaves memory idle (4096x4096 on a 2-core Zen 5 vCPU: 3.7 ms instead of 4.7; prefetched in the
+/// second and third pass, or in the third alone, 3.8 to 3.9).
+/// Prefetched from memory into L2 if cpu::asks_memory_for_lines(): on a 2-core Zen 4 vCPU,
+/// 256x65536 went from 1.35 to 1.62 times the fastest peer's speed with one thread, from 1.38 to
+/// 1.52 with two.
 template <class T>
 struct Next {
   const T* at = nullptr;  // null: nothing is prefetched
@@ -63,7 +64,7 @@ struct Next {
   }
 };
 
-/// Adds elements [from, n) of s to the chains; `from` is a multiple of what all of them add in an
+/// Adds elements [from, n) of s to the accumulators; `from` is a multiple of the elements per loop
 /// iteration.
 template <class T, class V>
 HWY_INLINE void add_sum(V (&sums)[chains], const T* s, std::int64_t from, std::int64_t n) {
@@ -78,8 +79,7 @@ HWY_INLINE void add_sum(V (&sums)[chains], const T* s, std::int64_t from, std::i
   if (i < n) sums[1] = hn::Add(sums[1], load_as_n(d, s + i, static_cast<std::size_t>(n - i)));
 }
 
-/// Adds their distances from `middle` to one set of chains, and the squares of these to another.
-/// `next` is prefetched.
+/// Adds the differences from `middle` to `rest` and their squares to `squares`; prefetches `next`.
 template <class T, class V>
 HWY_INLINE void add_moments(V (&rest)[chains], V (&squares)[chains], V middle, const T* s,
                             std::int64_t from, std::int64_t n, Next<T> next) {
@@ -120,8 +120,7 @@ HWY_INLINE Wide<T> sum_of(const T* s, std::int64_t n) {
   return total(d, sums);
 }
 
-/// Returns the moments of n elements of a row, at most `block`, about `center`. `next` is
-/// prefetched.
+/// Returns the moments about `center` of n <= block elements of a row; prefetches `next`.
 template <class T>
 HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64_t n,
                                           Next<T> next) {
@@ -135,7 +134,7 @@ HWY_INLINE Moments<Wide<T>> moments_about(Wide<T> center, const T* s, std::int64
   return {center, total(d, rest), total(d, squares)};
 }
 
-/// Returns the moments of a row of at most `block`: two passes, the second over what is in L1.
+/// Returns the moments of a row of at most `block` elements in two passes, the second from L1.
 template <class T>
 HWY_INLINE Moments<Wide<T>> moments_of(const T* s, std::int64_t n, bool layer, Next<T> next) {
   if (layer) {

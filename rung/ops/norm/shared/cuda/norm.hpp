@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every CUDA kernel of norm is given, how it reaches the elements of a row, and the numbers
-// that its threads combined.
+// Shared by norm's CUDA kernels: arguments, element access, and the numbers that the threads of a
+// row reduce.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace rung::norm_cuda::inline RUNG_TARGET {
 
 using norm_lines::Lines;
 
-/// Factors of a row's sums. Terms of the sums of s and of s - center are multiplied by `shrink`, in
-/// the same multiply-add: sums of finite elements do not overflow then, so that a sum that is not
-/// finite means an element that is not.
+/// Factors of a row's sums. Terms of sum(s) and sum(s - center) are multiplied by `shrink` in the
+/// same multiply-add, so that sums of finite elements do not overflow, and a sum that is not finite
+/// identifies an element that is not.
 template <class W>
 struct SumFactors {
-  W part;         // 1 / n: NaN comes out of 0 * infinity where n is 0
+  W part;         // 1 / n; infinite for n = 0, so that 0 times it is NaN
   W shrink;       // a power of two, 1 / (2 n) at most
   W grow;         // 1 / shrink
-  W shrunk_part;  // grow / n: makes a mean of a shrunk sum
+  W shrunk_part;  // grow / n: converts a shrunk sum to a mean
 };
 
 template <class W>
@@ -35,7 +35,7 @@ SumFactors<W> sum_factors(std::int64_t n) {
   return {W{1} / static_cast<W>(n), 1 / grow, grow, grow / static_cast<W>(n)};
 }
 
-/// One call, typed. Absent tensors are null.
+/// Kernel arguments. Absent tensors are null.
 template <class T_>
 struct Call {
   using T = T_;
@@ -54,10 +54,10 @@ struct Call {
   Wide* rstd;
   Wide epsilon;
   SumFactors<Wide> factors;
-  bool layer;          // or RMS norm
-  bool wide_weights;   // gamma and beta are of Wide, not T
-  unsigned zero;       // 0, though the compiler cannot know
-  std::int64_t ahead;  // rows between a row and the one prefetched into L2; 0: none
+  bool layer;          // else RMS norm
+  bool wide_weights;   // gamma and beta have type Wide, not T
+  unsigned zero;       // always 0, unknown to the compiler
+  std::int64_t ahead;  // rows between a row and the one prefetched into L2; 0: no prefetch
 };
 
 template <class T>
@@ -83,7 +83,7 @@ Call<T> call_of(const Norm::Args& args) {
   return call;
 }
 
-/// f(call) for the type of x.
+/// Calls f(call) with the type of x.
 template <class F>
 void with_call(const Norm::Args& args, F&& f) {
   visit<float, double, f16, bf16>(args.x.dtype, [&]<class T>() { f(call_of<T>(args)); });
@@ -95,21 +95,21 @@ __device__ __forceinline__ W inverse_root(W value) {
     return 1 / sqrt(value);
   } else {
 #if defined(__CUDA_ARCH__)
-    return rsqrtf(value);  // within 2 units in the last place, a tenth of the instructions
+    return rsqrtf(value);  // within 2 ulp, a tenth of the instructions
 #else
     return 1 / sqrtf(value);
 #endif
   }
 }
 
-/// rstd from a variance, which rounding may have brought below 0; NaN stays NaN.
+/// Returns rstd of a variance; clamps a variance that rounding made negative, keeps a NaN.
 template <class W>
 __device__ __forceinline__ W rstd_of(W variance, W epsilon) {
   return inverse_root((variance < 0 ? W{0} : variance) + epsilon);
 }
 
-/// z = (s - center) rstd + shift: the mean is center + rest / n, more digits than W has, and shift
-/// carries those that center could not.
+/// Coefficients of z = (s - center) rstd + shift. The mean is center + rest / n, more digits than W
+/// has; shift carries the part that center cannot represent.
 template <class W>
 struct Scale {
   W center;
@@ -117,7 +117,7 @@ struct Scale {
   W shift;
 };
 
-/// About a center: rest = shrink sum(s - center), squares = sum((s - center)^2).
+/// Moments about a center: rest = shrink sum(s - center), squares = sum((s - center)^2).
 template <class W>
 struct Moments {
   W rest;
@@ -128,8 +128,8 @@ struct Moments {
   }
 };
 
-/// The moments of `count` elements about a center that is `distance` less. Infinite squares stay:
-/// the summand may be infinite of the other sign.
+/// Returns the moments of `count` elements about a center that is smaller by `distance`. Infinite
+/// squares are kept, because the correction may be infinite with the other sign.
 template <class W>
 __device__ __forceinline__ Moments<W> moved_by(Moments<W> moments, W distance, W count,
                                                const SumFactors<W>& factors) {
@@ -141,16 +141,16 @@ __device__ __forceinline__ Moments<W> moved_by(Moments<W> moments, W distance, W
   return moments;
 }
 
-/// The center for moments of elements whose mean is about `mean`. 0 where that is not finite, or so
-/// large that s - center may overflow: the squares overflow in either case.
+/// Returns the center for moments of elements whose mean is about `mean`: 0 if the mean is not
+/// finite, or so large that s - center may overflow. The squares overflow in either case.
 template <class W>
 __device__ __forceinline__ W center_near(W mean) {
   constexpr W limit = static_cast<W>(sizeof(W) == 8 ? 0x1p960 : 0x1p100);
   return -limit < mean && mean < limit ? mean : W{0};
 }
 
-/// The mean of layer norm's row: NaN where an element is not finite, else finite, however it is
-/// rounded.
+/// Returns the mean of layer norm's row: NaN if an element is not finite, else finite despite
+/// rounding.
 template <class Call, class W>
 __device__ __forceinline__ W mean_of(const Call& call, W center, const Moments<W>& moments) {
   constexpr W most = std::numeric_limits<W>::max();
@@ -168,8 +168,8 @@ struct AddMoments {
   }
 };
 
-/// Returns the start of row `row` of one of the tensors, with no more registers than that takes.
-/// `flat`: rows have one axis.
+/// Returns the offset of row `row` in one of the tensors, with few registers. `flat`: rows have one
+/// axis.
 template <int tensor, bool flat = false, class T>
 __device__ __forceinline__ std::int64_t place(const Call<T>& call, int row) {
   const auto& rows = call.lines.rows;
@@ -185,8 +185,8 @@ __device__ __forceinline__ std::int64_t place(const Call<T>& call, int row) {
   return at + row * strides[0];
 }
 
-/// The scale of a row whose moments about `center` are known. rstd is 0 where the squares overflow,
-/// NaN where an element is not finite.
+/// Returns the scale of a row with known moments about `center`. rstd is 0 if the squares overflow,
+/// NaN if an element is not finite.
 template <class Call, class W>
 __device__ __forceinline__ Scale<W> scale_about(const Call& call, W center, Moments<W> moments) {
   W rest = call.layer ? moments.rest * call.factors.shrunk_part : W{0};
@@ -201,7 +201,7 @@ __device__ __forceinline__ Scale<W> scale_about(const Call& call, W center, Mome
   return {center, rstd, -rest * rstd};
 }
 
-/// Writes mean and rstd. One thread per row calls it.
+/// Writes mean and rstd, if requested. Called by one thread per row.
 template <bool flat = false, class T, class W = Accumulator<T>>
 __device__ __forceinline__ void write_statistics(const Call<T>& call, int row, W center,
                                                  Moments<W> moments, W rstd) {
@@ -222,7 +222,7 @@ __device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const std::int
   if (writes && call.rstd != nullptr) call.rstd[at[norm_lines::row_rstd]] = scale.rstd;
   return scale;
 }
-/// gamma[at] or beta[at].
+/// Returns gamma[at] or beta[at], or `otherwise` if there are none.
 template <class T, class W = Accumulator<T>>
 __device__ __forceinline__ W weight(const Call<T>& call, const void* weights, std::int64_t at,
                                     W otherwise) {
@@ -231,15 +231,16 @@ __device__ __forceinline__ W weight(const Call<T>& call, const void* weights, st
   return convert<W>(static_cast<const T*>(weights)[at]);
 }
 
-/// s = x + residual, rounded to T.
+/// Returns s = x + residual, rounded to T.
 template <class T>
 __device__ __forceinline__ T add(T x, T residual) {
   using W = Accumulator<T>;
   return convert<T>(convert<W>(x) + convert<W>(residual));
 }
 
-/// A row's elements one by one, at any stride. After prepare(), s(i) is where it was stored by the
-/// same thread: in sum, or in y until y itself is written; so any of them may be x or residual.
+/// Element access for a row with any strides. With a residual, the first pass stores s in sum, or
+/// in y until y is written, and the same thread reads it from there; so sum and y may alias x or
+/// residual.
 template <class T>
 struct Elements {
   using W = Accumulator<T>;
@@ -254,7 +255,7 @@ struct Elements {
     return call.sum != nullptr ? call.sum + at[norm_lines::row_sum] + column[norm_lines::column_sum]
                                : call.y + at[norm_lines::row_y] + column[norm_lines::column_y];
   }
-  /// s[i], added and stored on the first of a kernel's passes.
+  /// Returns s[i]; on the first pass it is computed and stored.
   template <bool first = false>
   __device__ __forceinline__ W s(std::int64_t i) const {
     std::int64_t column[6];
@@ -279,8 +280,8 @@ struct Elements {
   }
 };
 
-/// kernel(call), a block of threads x rows going round the rows. `dependent`: the kernel begins
-/// with start_dependent().
+/// Launches kernel(call) with blocks of threads x rows that loop over rows. `dependent`: the kernel
+/// begins with start_dependent().
 template <class T>
 void launch_call(Context& context, const Call<T>& call, const RowBlock& block,
                  void (*kernel)(Call<T>), bool dependent = false) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of norm's tensors in packs of 16 bytes, all cut at the same elements, so that the thread
-// that reads a pack also writes it: y and sum may then be x or residual.
+// Rows of norm's tensors in 16-byte packs with the same element boundaries in all tensors, so that
+// the thread that loads a pack also stores it: y and sum may alias x or residual.
 #pragma once
 
 #include "rung/device/load_anywhere.hpp"
@@ -17,7 +17,7 @@ __device__ __forceinline__ Pack<W, N> all_equal(W value) {
   return same;
 }
 
-/// gamma or beta from `begin` on, at any alignment; where there are none, whatever they would be.
+/// Loads gamma or beta from element `begin` on, at any alignment; `otherwise` if there are none.
 template <class T, class W = Accumulator<T>>
 __device__ __forceinline__ Pack<W, vector_width<T>> weights_anywhere(const Call<T>& call,
                                                                      const void* weights,
@@ -31,7 +31,7 @@ __device__ __forceinline__ Pack<W, vector_width<T>> weights_anywhere(const Call<
   return widen<W, T>(words_of(load_anywhere<width>(static_cast<const T*>(weights), begin, call.n)));
 }
 
-/// Rows at any address: the first and last pack may be cut, see RowPacks.
+/// A row at any address: the first and last pack may be partial, see RowPacks.
 template <class T>
 struct PackedRow {
   using W = Accumulator<T>;
@@ -60,8 +60,8 @@ struct PackedRow {
     return of(call.x, norm_lines::row_x).whole(pack);
   }
 
-  /// s of the pack, from x and residual; stored in sum, or in y when `keeps` requests that it is
-  /// read again.
+  /// Returns s of the pack from x and residual; stores it in sum or, if `keeps` and there is no
+  /// sum, in y, to be read again.
   __device__ __forceinline__ Pack<T, width> first(std::int64_t pack, bool keeps) const {
     Pack<T, width> s = of(call.x, norm_lines::row_x).load(pack, zero<T>());
     if (call.residual == nullptr) return s;
@@ -75,7 +75,7 @@ struct PackedRow {
     }
     return s;
   }
-  /// Loads a pack as words; it is not read again.
+  /// Loads a pack as words, with a streaming load, because it is not read again.
   __device__ __forceinline__ PackedWords first_words(std::int64_t pack) const {
     const auto x = of(call.x, norm_lines::row_x);
     if (call.residual == nullptr && x.aligned && x.whole(pack)) {
@@ -83,7 +83,7 @@ struct PackedRow {
     }
     return words_of<T>(first(pack, false));
   }
-  /// Loads a pack a second time, from its tensor.
+  /// Loads a pack of s a second time: from x, sum or y.
   __device__ __forceinline__ Pack<T, width> again(std::int64_t pack) const {
     if (call.residual == nullptr) return of(call.x, norm_lines::row_x).load(pack, zero<T>());
     if (call.sum != nullptr) return of(call.sum, norm_lines::row_sum).load(pack, zero<T>());
@@ -108,7 +108,7 @@ struct PackedRow {
   }
 };
 
-/// gamma or beta from `begin` on: width elements at an aligned address.
+/// Loads a pack of gamma or beta from element `begin` on, at an aligned address.
 template <class T, class W = Accumulator<T>>
 __device__ __forceinline__ Pack<W, vector_width<T>> wide_weights(const Call<T>& call,
                                                                  const void* weights,
@@ -119,7 +119,7 @@ __device__ __forceinline__ Pack<W, vector_width<T>> wide_weights(const Call<T>& 
   return convert<W>(load_wide<width>(static_cast<const T*>(weights) + begin));
 }
 
-/// Returns whether every pack of every row is whole and aligned, of gamma and beta too.
+/// Returns whether every pack of every tensor, gamma and beta included, is full and aligned.
 inline bool all_packs_whole(const Norm::Args& args) {
   const norm_lines::Lines lines = norm_lines::lines_of(args);
   const auto width = static_cast<std::int64_t>(16 / size_of(args.x.dtype));
@@ -134,7 +134,7 @@ inline bool all_packs_whole(const Norm::Args& args) {
          aligned(args.gamma) && aligned(args.beta);
 }
 
-/// Returns the path of rows in packs: `whole`, or that of rows whose ends cut packs.
+/// Returns the rates key of rows in packs: `whole`, or the one of rows with partial packs.
 inline std::string_view pack_path(const Norm::Args& args, std::string_view whole = "") {
   return all_packs_whole(args) ? whole : size_of(args.x.dtype) == 2 ? "cut 16-bit" : "cut";
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean and variance by parts. Each warp of a row takes the moments of its part about a center of
-// its own, the mean of some of its elements; they are then moved to the first warp's center, by
-// adding small numbers alone (T. Chan, G. Golub and R. LeVeque, 1983). So the warps of a row
-// synchronize once, not twice, and the digits are those of two passes over the row: a center of m
-// of its n elements is off the mean by at most sqrt(n / m) standard deviations.
+// Mean and variance by parts. Each warp of a row computes moments of its part about its own center,
+// the mean of some of its elements; they are then moved to the first warp's center by adding small
+// numbers only (T. Chan, G. Golub and R. LeVeque, 1983). The warps of a row thus synchronize once,
+// not twice, with the accuracy of two passes: a center from m of n elements differs from the mean
+// by at most sqrt(n / m) standard deviations.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace rung::norm_cuda::inline RUNG_TARGET {
 
-/// Packs of a row that a thread keeps: 32 elements, f64 16.
+/// Packs of a row per thread: 32 elements, 16 for f64.
 template <class T>
 inline constexpr int kept_packs = sizeof(T) == 8 ? 8 : 32 / vector_width<T>;
 
@@ -25,12 +25,13 @@ struct alignas(16) WarpPart {
   Moments<W> moments;
 };
 
-/// Sums over the lanes of a row, which are neighbors: a power of two, or all of a warp.
+/// Returns the sum over the lanes of a row: adjacent lanes, a power of two, or a whole warp.
 template <class W>
 __device__ __forceinline__ W lanes_sum(W value, int lanes) {
   return lanes >= 32 ? warp_reduce(value, Plus{}) : lanes_reduce(value, Plus{}, lanes);
 }
-/// Reduces both moments over a whole warp at once: after the first step each half of it has one.
+/// Reduces both moments over a whole warp at once: after the first step, each half-warp reduces
+/// one.
 template <class W>
 __device__ __forceinline__ Moments<W> lanes_sum(const Moments<W>& value, int lanes) {
   if (lanes < 32) return {lanes_sum(value.rest, lanes), lanes_sum(value.squares, lanes)};
@@ -42,24 +43,25 @@ __device__ __forceinline__ Moments<W> lanes_sum(const Moments<W>& value, int lan
   return {shuffle(sum, 0), shuffle(sum, 16)};
 }
 
-/// Elements that so many lanes of a row have, of `packs` packs each.
+/// Returns the number of elements of `lanes` lanes of a row with `packs` packs each, if `left`
+/// packs remain.
 template <int width>
 __device__ __forceinline__ int elements_of(int left, int lanes, int packs) {
   const int most = lanes * packs;
   return (left < 0 ? 0 : left < most ? left : most) * width;
 }
 
-/// The part of this thread's lanes, whose first packs begin `left` packs in front of the row's end.
-/// Moments are about the mean of the first packs: of at least an eighth of the part's elements, and
-/// so it is off the mean of all by at most 2.7 of their standard deviations, which the moments make
-/// good. values(p) is the thread's pack p, zeros where has(p) is false.
+/// Returns the part of this thread's lanes, whose first pack is `left` packs before the row's end.
+/// Moments are about the mean of the lanes' first packs, at least an eighth of the part's elements,
+/// so this center differs from the part's mean by at most 2.7 standard deviations, which the
+/// moments correct. values(p) returns the thread's pack p, zeros if has(p) is false.
 template <int packs, int width, class W, class Call, class Has, class Values>
 __device__ __forceinline__ WarpPart<W> part_of_lanes(const Call& call, int lanes, int left,
                                                      Has&& has, Values&& values) {
   WarpPart<W> found{0, static_cast<W>(elements_of<width>(left, lanes, packs)), {}};
   if (call.layer) {
-    constexpr W most = 32 * width;  // elements: a power of two, by which sums are shrunk
-    W sums[2] = {};                 // two chains of additions, half as long
+    constexpr W most = 32 * width;  // elements: the power of two by which sums are shrunk
+    W sums[2] = {};                 // two accumulators, to halve the dependency chain
     const auto s = values(0);
 #pragma unroll
     for (int i = 0; i < width; ++i) sums[i % 2] += s[i] * (1 / most);
@@ -81,7 +83,7 @@ __device__ __forceinline__ WarpPart<W> part_of_lanes(const Call& call, int lanes
   return found;
 }
 
-/// The moments of all parts about the first one's center; in every warp, bit for bit the same.
+/// Returns the moments of all parts about the first part's center; bitwise the same in every warp.
 template <class Call, class W>
 __device__ __forceinline__ Moments<W> join(const Call& call, const WarpPart<W>* parts, int count,
                                            W& center) {
