@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / naive
 //
-// Idea     The definition, row by row: statistics unless they are given, the two means, dx; then
-//          dgamma and dbeta column by column, down all rows.
+// Idea     Compute the definition row by row: statistics unless given, the two means, dx; dgamma
+//          and dbeta column by column over all rows.
 // Changes  Baseline.
-// Cost     A row is read five times, all of dy and x once more, column by column: a cache line per
-//          element.
-// Limits   One thread, no vectors, double throughout (long double for f64). Takes every call.
+// Cost     A row is read five times, and all of dy and x once more column by column, one cache line
+//          per element.
+// Limits   All valid arguments; one thread, scalar code, in double (long double for f64).
 // Source   The chain rule.
 #include <algorithm>
 #include <cmath>
@@ -29,8 +29,8 @@ class Naive {
 
   void run(Context& context) {
     const std::int64_t rows = lines_.rows.size();
-    // dx may be dy or x, from which the columns are summed up: they come first, and so do the
-    // statistics that they need.
+    // dx may alias dy or x, which the column sums read: compute the statistics and the columns
+    // first.
     auto* statistics = static_cast<Statistics*>(
         context.workspace(static_cast<std::size_t>(rows) * sizeof(Statistics)));
     for (std::int64_t row = 0; row < rows; ++row) statistics[row] = statistics_of(row);
@@ -41,7 +41,7 @@ class Naive {
  private:
   using Wide = Accumulator<T>;
   using Sum = std::conditional_t<std::is_same_v<T, double>, long double, double>;
-  /// The mean is center + rest: of f64 under a large mean, a long double would not have the digits.
+  /// The mean is center + rest: for f64 with a large mean, one long double has too few digits.
   struct Statistics {
     Sum center;
     Sum rest;
@@ -82,7 +82,7 @@ class Naive {
       std::int64_t at[5];
       lines_.rows.offsets(row, at);
       result.rstd = static_cast<const Wide*>(args_.rstd.data)[at[NormBackward::row_rstd]];
-      // rstd is 0 where the squares of the row overflow, and x - mean may overflow.
+      // rstd is 0 if the squares of the row overflow; x - mean may then overflow, too.
       if (args_.mean.data != nullptr && result.rstd != 0) {
         result.center = static_cast<const Wide*>(args_.mean.data)[at[NormBackward::row_mean]];
       }
@@ -92,7 +92,7 @@ class Naive {
     if (args_.kind == NormKind::layer) {
       Sum sum = 0;
       for (std::int64_t i = 0; i < n; ++i) sum += x(row, i);
-      // Rounding must not make it infinite.
+      // Clamp: rounding must not make the mean infinite.
       constexpr Sum most = std::numeric_limits<Wide>::max();
       result.center = static_cast<Wide>(std::clamp(sum / static_cast<Sum>(n), -most, most));
       for (std::int64_t i = 0; i < n; ++i) result.rest += x(row, i) - result.center;
@@ -103,7 +103,7 @@ class Naive {
       const Sum distance = x(row, i) - result.center - result.rest;
       squares += distance * distance;
     }
-    // A sum that overflows in the contract's arithmetic overflows here, too (norm.hpp).
+    // A sum that overflows in the contract's arithmetic counts as an overflow here, too (norm.hpp).
     if (!std::isnan(squares) &&
         !norm_cpu::in_range(static_cast<Wide>(squares), static_cast<Wide>(result.center))) {
       return {};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / SIMD
 //
-// Idea     Vectors along contiguous rows: one pass for the two means, one for dx, which also adds
-//          the row's terms of dgamma and dbeta to sums that stay in cache. Rows are summed in up to
-//          64 chunks, each with sums of its own: short chains of additions, and an order that does
-//          not depend on the threads.
+// Idea     Use vectors along contiguous rows: one pass for the two means, one for dx, which also
+//          adds the row's terms of dgamma and dbeta to sums in cache. Rows are grouped in up to 64
+//          chunks with separate sums, which keeps chains of additions short and their order
+//          independent of the threads.
 // Changes  Against naive: x and dy are read from memory once, along their rows.
-// Cost     x, dy and dx once; 2 to 4 n numbers of sums read and written in cache per row.
+// Cost     x, dy and dx once; per row, 2 to 4 n elements of sums are read and written in cache.
 // Limits   Contiguous rows; one thread.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -28,9 +28,10 @@ using row::lanes;
 using row::Tag;
 using row::Wide;
 
-constexpr int chains = 4;  // of each of two sums: 8 additions in flight
+constexpr int chains = 4;  // per sum, of two sums: 8 additions in flight
 
-/// Returns the row's z as (x - center) rstd + shift: as given, or computed again.
+/// Returns the scale of a row, z = (x - center) rstd + shift, from the given statistics or
+/// recomputed.
 template <class T>
 Scale<Wide<T>> scale_of(const NormBackward::Args& args, const std::int64_t (&at)[5], const T* x,
                         std::int64_t n) {
@@ -40,7 +41,7 @@ Scale<Wide<T>> scale_of(const NormBackward::Args& args, const std::int64_t (&at)
     const W mean = args.mean.data != nullptr
                        ? static_cast<const W*>(args.mean.data)[at[NormBackward::row_mean]]
                        : W{0};
-    // rstd is 0 where the squares of the row overflow, and x - mean may overflow.
+    // rstd is 0 if the squares of the row overflow; x - mean may then overflow, too.
     return {rstd == 0 ? W{0} : mean, rstd, 0, mean};
   }
   const bool layer = args.kind == NormKind::layer;
@@ -56,7 +57,7 @@ Scale<Wide<T>> scale_of(const NormBackward::Args& args, const std::int64_t (&at)
   return combined.scale(args.epsilon);
 }
 
-/// mean(g) and mean(g z); g = dy gamma.
+/// mean(g) and mean(g z) of a row, with g = dy gamma; computed by means_of().
 template <class W>
 struct Means {
   W g;
@@ -91,7 +92,7 @@ HWY_INLINE Means<Wide<T>> means_of(const T* x, const T* dy, const Wide<T>* gamma
   for (; i < n; i += step) {
     const auto count = static_cast<std::size_t>(std::min(step, n - i));
     const V z = hn::MulAdd(hn::Sub(load_as_n(d, x + i, count), center), rstd, shift);
-    V g = load_as_n(d, dy + i, count);  // zero beyond the end, and with it both terms
+    V g = load_as_n(d, dy + i, count);  // zero past the end, so both terms are zero
     if (gamma != nullptr) g = hn::Mul(g, load_as_n(d, gamma + i, count));
     sum_g[0] = hn::Add(sum_g[0], g);
     sum_gz[0] = hn::Add(sum_gz[0], hn::IfThenElseZero(hn::FirstN(d, count), hn::Mul(g, z)));
@@ -102,7 +103,7 @@ HWY_INLINE Means<Wide<T>> means_of(const T* x, const T* dy, const Wide<T>* gamma
   return {hn::GetLane(hn::SumOfLanes(d, g)) * part, hn::GetLane(hn::SumOfLanes(d, gz)) * part};
 }
 
-/// Writes dx, and adds the row's terms to the sums for dgamma and dbeta where there are any.
+/// Writes dx of a row and, if `sums`, adds the row's terms to the sums of dgamma and dbeta.
 template <class T, bool sums>
 HWY_INLINE void write(const T* x, const T* dy, T* dx, const Wide<T>* gamma, Wide<T>* sum_dgamma,
                       Wide<T>* sum_dbeta, std::int64_t n, const Scale<Wide<T>>& scale,
@@ -255,8 +256,8 @@ GradientCall::GradientCall(const NormBackward::Args& a, Context& context)
       gamma(a.gamma.data) {
   const DType arithmetic = a.x.dtype == DType::f64 ? DType::f64 : DType::f32;
   const std::size_t size = size_of(arithmetic);
-  // Some 32 rows per chunk keep the chains of additions short; the chunks' sums take 256 MiB at
-  // most, unless eight chunks need more.
+  // About 32 rows per chunk keep the chains of additions short; the chunks' sums take at most 256
+  // MiB, unless eight chunks need more.
   constexpr std::int64_t max_bytes = std::int64_t{256} << 20;
   const std::int64_t fits =
       max_bytes / (2 * std::max<std::int64_t>(n, 1) * static_cast<std::int64_t>(size));

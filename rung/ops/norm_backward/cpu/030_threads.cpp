@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / threads
 //
-// Idea     The chunks of rows are divided among threads; after a barrier each adds up some columns
-//          of the chunks' sums, always in the order of the chunks.
-// Changes  Against simd: all cores, and the same bits.
-// Cost     As simd; the cores share the memory bandwidth.
+// Idea     Chunks of rows are split over the threads; after a barrier each thread adds up some
+//          columns of the chunks' sums, in the order of the chunks.
+// Changes  Against simd: all cores, with bitwise equal results.
+// Cost     Same as simd; the cores share the memory bandwidth.
 // Limits   Contiguous rows.
 #include "rung/ops/norm_backward/cpu/detail/call.hpp"
 

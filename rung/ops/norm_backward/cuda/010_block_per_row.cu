@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / block per row
 //
-// Idea     four kernels, each simple: a block per row for its mean and rstd; a thread per column
-//          for the sums of a share of rows; a thread per column for dgamma and dbeta; a block per
-//          row for dx. dx comes last, because it may overwrite dy or x.
+// Idea     Four simple kernels: mean and rstd with one block per row; sums over a chunk of rows
+//          with one thread per column; dgamma and dbeta with one thread per column; dx with one
+//          block per row. dx comes last, because it may overwrite dy or x.
 // Changes  baseline.
 // Cost     x is read five times, dy three times.
-// Limits   loads of one element; takes any strides, and so every call.
+// Limits   Scalar loads; any strides, so all valid arguments.
 // Source   the chain rule.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
@@ -27,7 +27,7 @@ struct Shared {
   WarpValues<Means<W>, threads> means;
 };
 
-/// Returns element (row, i) of x and dy, at any stride.
+/// Element access for a row with any strides: x and dy of (row, i).
 template <class T>
 struct Elements {
   using W = Accumulator<T>;
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(threads) norm_backward_statistics(Call<T> call
   }
 }
 
-/// Columns along x, shares of rows along y.
+/// Computes sums over rows: columns along the grid's x, chunks of rows along its y.
 template <class T>
 __global__ void __launch_bounds__(threads) norm_backward_columns(Call<T> call) {
   using W = Accumulator<T>;
@@ -129,7 +129,7 @@ std::int64_t chunks_of(std::int64_t rows) {
 }
 
 Work work(const NormBackward::Args& args, const Context&) {
-  // Two kernels with a block per row, and one with a thread per column.
+  // Two kernels with one block per row, and one with one thread per column.
   const NormBackward::Lines lines = NormBackward::lines_of(args);
   const Work rows =
       row_work(lines.rows.size(), {.threads = threads}, ceil_div(lines.columns.size(), threads));

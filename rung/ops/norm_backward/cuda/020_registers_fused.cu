@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / registers, fused
 //
-// Idea     one kernel does it all: x and dy of a row are spread over the registers of its threads,
-//          and so are the sums for dgamma and dbeta of the columns that a thread has, over all the
-//          rows that its block goes through. A second, small kernel adds up the blocks' sums.
-// Changes  against block_per_row: x and dy are read once, in loads of 16 bytes.
-// Cost     what must be, and the blocks' sums once: 2 n numbers for each 8 rows or more.
-// Limits   contiguous rows of whole, aligned packs of 16 bytes: up to 8192 elements of f32, f16 and
+// Idea     One fused kernel: x and dy of a row stay in the registers of its threads, as do the sums
+//          of dgamma and dbeta for each thread's columns, over all rows that its block processes. A
+//          second, small kernel adds up the blocks' sums.
+// Changes  against block_per_row: x and dy are read once, in 16-byte loads.
+// Cost     Compulsory traffic, and the blocks' sums once: 2 n elements per 8 rows or more.
+// Limits   Contiguous rows of full, aligned 16-byte packs: up to 8192 elements of f32, f16 and
 //          bf16, 4096 of f64.
 // Source   the structure of Apex's and Liger's layer norm backward.
 #include "rung/core/bounds.hpp"
@@ -21,7 +21,8 @@ using namespace norm_backward_cuda;
 constexpr int max_threads = 512;
 constexpr std::int64_t rows_a_chunk = 8;
 
-/// Packs per thread: gamma and two sums take 3 registers per element, x and dy two packs of 4.
+/// Packs per thread: gamma and two sums take 3 registers per element, x and dy two packs of 4
+/// words.
 template <class T>
 constexpr int packs = sizeof(T) == 2 ? 2 : 4;
 
@@ -154,7 +155,8 @@ RowBlock block_of(const NormBackward::Args& args) {
       NormBackward::lines_of(args).columns.size() * static_cast<std::int64_t>(size) / 16,
       size == 2 ? packs<f16> : packs<float>, 1, max_threads);
 }
-/// Each share of rows has at least eight of them, or adding up the shares would cost too much.
+/// Returns the number of blocks: each processes at least eight rows per row slot, to limit the sums
+/// to add up.
 std::int64_t blocks_of(std::int64_t rows, const RowBlock& block, std::int64_t resident) {
   return clamped(ceil_div(rows, rows_a_chunk * block.rows), std::int64_t{1}, resident);
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / ring
 //
-// Idea     blocks that stay, cut into teams of as many warps as a row needs. x and dy come through
-//          a ring in shared memory by bulk copies and are read from there twice, so that registers
-//          hold nothing but the sums for dgamma and dbeta of a thread's 32 columns.
-// Changes  against registers_fused: rows in flight while others are worked on; the teams of a block
-//          put their sums together, so that there are as many as SMs; rows of up to
-//          16384 elements.
-// Cost     what must be, and the blocks' sums once.
-// Limits   contiguous rows of whole, aligned packs of 16 bytes: up to 16384 elements, 8192 of f64.
-// Source   the structure of norm's ring.
+// Idea     Persistent blocks are divided into teams of as many warps as a row needs. x and dy
+//          arrive in a shared-memory ring by bulk copies and are read from there twice, so that
+//          registers hold only the sums of dgamma and dbeta for a thread's 32 columns.
+// Changes  against registers_fused: rows are in flight while others are computed; the teams of a
+//          block add up their sums, so only one set per SM remains; rows of up to 16384 elements.
+// Cost     Compulsory traffic, and the blocks' sums once.
+// Limits   Contiguous rows of full, aligned 16-byte packs: up to 16384 elements, 8192 of f64.
+// Source   The structure of norm's ring.
 #include <cstdint>
 
 #include "rung/core/bounds.hpp"
@@ -28,19 +27,19 @@ using norm_cuda::kept_packs;
 using norm_cuda::part_of_lanes;
 using norm_cuda::WarpPart;
 
-constexpr int ring_threads = 512;  // of 128 registers each
+constexpr int ring_threads = 512;  // 128 registers each
 constexpr int max_stages = 4;
 constexpr int max_warps = ring_threads / 32;
 
 template <class W>
 struct RingShared {
   WarpPart<W> parts[max_warps];
-  Means<W> means[2][max_warps];                    // of this row and the one before
-  ptx::MemoryBarrier full[max_warps][max_stages];  // of each team
+  Means<W> means[2][max_warps];                    // of this row and the previous one
+  ptx::MemoryBarrier full[max_warps][max_stages];  // one ring per team
 };
 
-/// A team's rows in the ring, and gamma, as a thread sees them. `whole`: rows fill all threads of a
-/// team, and gamma is of x's type; no pack waits for a branch then.
+/// A thread's view of its team's rows in the ring, and of gamma. `whole`: rows use all threads of a
+/// team and gamma is of x's type, so accesses need no branches.
 template <class T, bool whole>
 struct TeamRows {
   using W = Accumulator<T>;
@@ -51,19 +50,19 @@ struct TeamRows {
   ptx::MemoryBarrier* full;
   const unsigned char* gamma;
 
-  /// Each warp has neighboring packs.
+  /// Returns the index of the thread's pack p in a row; each warp owns adjacent packs.
   [[nodiscard]] static __device__ __forceinline__ int index(int p) {
     const int thread = static_cast<int>(threadIdx.x);
     return thread / 32 * (32 * kept_packs<T>)+thread % 32 + p * 32;
   }
-  /// Packs of a row from the warp's first on.
+  /// Returns the number of packs from the warp's first one to the row's end.
   [[nodiscard]] __device__ __forceinline__ int left() const {
     return row_packs - static_cast<int>(threadIdx.x) / 32 * (32 * kept_packs<T>);
   }
   [[nodiscard]] __device__ __forceinline__ bool has(int p) const {
     return whole || index(p) < row_packs;
   }
-  /// Starts copying a row: one thread calls it, when the stage is no longer read.
+  /// Starts the copies of a row; called by one thread after all reads of the stage.
   __device__ __forceinline__ void fetch(std::int64_t row, int stage) const {
     if (row >= call.rows) return;
     const auto bytes = static_cast<unsigned>(row_packs) * 16;
@@ -96,7 +95,7 @@ __device__ __forceinline__ int threads_of_block() {
   return static_cast<int>(blockDim.x * blockDim.y);
 }
 
-/// gamma to shared memory, as it is; ones where there is none.
+/// Copies gamma to shared memory in its own type; ones if there is none.
 template <class T>
 __device__ __forceinline__ void copy_gamma(const Call<T>& call, unsigned char* to) {
   using W = Accumulator<T>;
@@ -110,7 +109,7 @@ __device__ __forceinline__ void copy_gamma(const Call<T>& call, unsigned char* t
   }
 }
 
-/// A barrier of the threads of a row.
+/// Synchronizes the threads of a team.
 __device__ __forceinline__ void team_sync() {
   if (blockDim.x == 32) {
     __syncwarp();
@@ -119,7 +118,7 @@ __device__ __forceinline__ void team_sync() {
   }
 }
 
-/// mean and rstd, computed again from the row in the ring.
+/// Returns the scale of a row, with mean and rstd recomputed from the row in the ring.
 template <class T, bool whole, class W = Accumulator<T>>
 __device__ __forceinline__ Scale<W> scale_again(const TeamRows<T, whole>& mine, int stage,
                                                 WarpPart<W>* parts) {
@@ -129,20 +128,20 @@ __device__ __forceinline__ Scale<W> scale_again(const TeamRows<T, whole>& mine, 
   const int warps = static_cast<int>(blockDim.x) / 32;
   if (warps == 1) return scale_about(mine.call, part.center, part.moments);
   if (lane_of_thread() == 0) parts[threadIdx.x / 32] = part;
-  team_sync();  // read before the barrier of the means, behind which it is written again
+  team_sync();  // parts are rewritten only after the barrier of the means
   W center = 0;
   const Moments<W> moments = join(mine.call, parts, warps, center);
   return scale_about(mine.call, center, moments);
 }
 
-/// The block's sums: its teams' sums reuse the ring's memory and are added in their order.
+/// Writes the block's sums: the teams' sums reuse the ring's memory and are added in team order.
 template <class T, bool whole, class W = Accumulator<T>>
 __device__ __forceinline__ void add_up(const TeamRows<T, whole>& mine, void* ring,
                                        const Pack<W, vector_width<T>> (&dgamma)[kept_packs<T>],
                                        const Pack<W, vector_width<T>> (&dbeta)[kept_packs<T>]) {
   const int n = static_cast<int>(mine.call.n);
   auto* const sums = static_cast<W*>(ring);
-  __syncthreads();  // nothing is in flight any more
+  __syncthreads();  // no copies are in flight any more
 #pragma unroll
   for (int p = 0; p < kept_packs<T>; ++p) {
     if (!mine.has(p)) continue;
@@ -158,9 +157,9 @@ __device__ __forceinline__ void add_up(const TeamRows<T, whole>& mine, void* rin
   }
 }
 
-/// Teams of a block, and rows of each in flight.
+/// Launch geometry: teams per block, and stages per team.
 struct RingPlan {
-  int threads;  // of a team
+  int threads;  // per team
   int teams;
   int stages;
   bool whole;  // see TeamRows
@@ -182,8 +181,8 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
       round_up(n * (call.wide_gamma ? sizeof(W) : sizeof(T)), std::size_t{16});
   const std::size_t stage_bytes = 2 * n * sizeof(T);
   const std::size_t most = context.info().shared_per_block - fixed;
-  // Few warps, and no more in flight than memory needs: more of either is slower. Elements of 16
-  // bits are twice the arithmetic.
+  // Use few warps and only the bytes in flight that hide the memory latency; more of either is
+  // slower. 16-bit elements need twice the arithmetic per byte.
   const std::size_t under_way = sizeof(T) == 2 ? 64 * 1024 : 96 * 1024;
   const int warps = plan.threads / 32;
   const int enough_warps = sizeof(T) != 2 ? 4 : warps == 1 ? 8 : 16;
@@ -192,7 +191,7 @@ inline RingPlan plan_of(const Call<T>& call, const Context& context) {
          plan.teams * max_stages * stage_bytes < under_way) {
     ++plan.teams;
   }
-  // The teams' sums take the ring's place.
+  // The teams' sums must fit in the ring's memory.
   while (plan.teams > 1 && plan.teams * larger(stage_bytes, 2 * n * sizeof(W)) > most) {
     --plan.teams;
   }
@@ -217,7 +216,7 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
   const int warps = static_cast<int>(blockDim.x) / 32;
   const int row_packs = static_cast<int>(call.n / width);
 
-  auto* const gamma = reinterpret_cast<unsigned char*>(&scratch + 1);  // in front of the ring
+  auto* const gamma = reinterpret_cast<unsigned char*>(&scratch + 1);  // precedes the ring
   const int n = static_cast<int>(call.n);
   copy_gamma(call, gamma);
   auto* const ring =
@@ -246,7 +245,7 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
     return given_scale(call, at);
   };
   Scale<W> next = scale_at(first);
-  __syncthreads();  // gamma and the barriers are there
+  __syncthreads();  // gamma and the mbarriers are initialized
 
   int stage = 0;
   unsigned parity = 0;
@@ -279,9 +278,9 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
     Means<W>* const of_warp = scratch.means[turn] + team * warps;
     turn ^= 1;
     if (warps > 1 && lane_of_thread() == 0) of_warp[thread / 32] = means;
-    team_sync();  // and x and dy are read again below, not kept
+    team_sync();  // x and dy are read again below, not kept
     if (warps > 1) {
-      // The row before has been read twice by all: another takes its place.
+      // All warps have read the previous row twice: reuse its stage.
       if (thread == 0 && row != first && stages > 1) {
         mine.fetch(row + (stages - 1) * step, stage == 0 ? stages - 1 : stage - 1);
       }
@@ -321,7 +320,7 @@ __global__ void __launch_bounds__(ring_threads, 1) norm_backward_ring(Call<T> ca
   if (call.sums != nullptr) add_up(mine, ring, dgamma, dbeta);
 }
 
-/// One for an SM, each with eight rows or more for each of its teams.
+/// Returns the number of blocks: at most one per SM, each with at least eight rows per team.
 std::int64_t blocks_of(std::int64_t rows, int teams, const Context& context) {
   return clamped(ceil_div(rows, rows_a_chunk * teams), std::int64_t{1},
                  std::int64_t{context.info().sms});

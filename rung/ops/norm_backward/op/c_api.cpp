@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm_backward's C functions.
+// C API of norm_backward.
 #include "rung/c/options.hpp"
 #include "rung/ops/norm_backward/norm_backward.h"
 #include "rung/ops/norm_backward/norm_backward.hpp"

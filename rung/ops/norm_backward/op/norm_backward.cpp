@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm_backward: the operator's object, its rung list, and what every call goes through.
+// norm_backward: the operator object, its rung list, and argument checks.
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ bool NormBackward::Lines::contiguous_columns() const {
 }
 
 NormBackward::Lines NormBackward::lines_of(const Args& args) {
-  const auto strides = [&](const auto& tensor) {  // what is absent moves with x
+  const auto strides = [&](const auto& tensor) {  // absent tensors move with x
     return tensor.data != nullptr ? tensor.strides : args.x.strides;
   };
   return {collapse<5>(args.x.shape,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of norm_backward() see of a call, and what the workbench knows of it.
-// The contract: norm_backward.hpp.
+// norm_backward's arguments as the rungs see them, and its interface to the workbench. The contract
+// is in rung/ops/norm_backward/norm_backward.hpp.
 #pragma once
 
 #include <span>
@@ -33,7 +33,7 @@ struct RUNG_API NormBackward {
     In x = {};
     In dy = {};
     Out dx = {};
-    In gamma = {};  // or left out, as all that follow
+    In gamma = {};  // this and all below: optional
     In mean = {};
     In rstd = {};
     Out dgamma = {};
@@ -42,12 +42,13 @@ struct RUNG_API NormBackward {
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
-  /// Every tensor is spread over x's shape by stride 0. What is left out has no data.
+  /// Checked arguments. Every tensor is spread over x's shape with stride 0. Absent tensors have no
+  /// data.
   struct Args : Call {
     AxisSet normalized = 0;
   };
 
-  /// Every tensor's place in memory: rows are the other axes, columns the normalized ones.
+  /// Indices of the tensors in Lines: rows are the other axes, columns the normalized ones.
   enum RowTensor : int { row_x, row_dy, row_dx, row_mean, row_rstd };
   enum ColumnTensor : int {
     column_x,
@@ -60,7 +61,7 @@ struct RUNG_API NormBackward {
   struct Lines {
     Collapsed<5> rows;
     Collapsed<6> columns;
-    /// x, dy and dx have contiguous rows, and gamma, dgamma and dbeta are contiguous.
+    /// Returns whether rows of x, dy and dx are contiguous, and gamma, dgamma and dbeta, too.
     [[nodiscard]] bool contiguous_columns() const;
   };
   static Lines lines_of(const Args& args);
@@ -75,7 +76,7 @@ struct RUNG_API NormBackward {
   static void bind(Args& args);
 
   static Cost cost(const Args& args);
-  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  /// Stores error bounds of the contract as magnitudes; tolerance() scales them by about 1.
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);

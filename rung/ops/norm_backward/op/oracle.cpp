@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm_backward: what it must cost, what it must give, and how far a rung may be off.
+// norm_backward: cost, reference results and tolerances.
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 using namespace norm_oracle;
 using Args = NormBackward::Args;
 
-/// Values that all elements of a row share.
+/// Statistics and means of a row.
 struct Row {
   RowStatistics statistics;
   Real mean_g = 0;       // mean(g)
@@ -34,7 +34,7 @@ class Rows {
         rows_(static_cast<std::size_t>(count_)) {}
 
   [[nodiscard]] std::int64_t count() const { return count_; }
-  /// K u of the contract, and R u.
+  /// Returns K u of the contract; r() returns R u.
   [[nodiscard]] Real k() const {
     return (static_cast<Real>(columns_) / 8 + 32) * unit(arithmetic_of(args_.x.dtype));
   }
@@ -55,7 +55,7 @@ class Rows {
   [[nodiscard]] Real z(const Row& row, const Index& index) const {
     return row.statistics.z(element(args_.x, index));
   }
-  /// Returns the error bound of a rung's z (norm.hpp): rounding alone, if statistics are given.
+  /// Returns the error bound of z (norm.hpp); only rounding if the statistics are given.
   [[nodiscard]] Real z_error(const Row& row, Real z) const {
     if (args_.rstd.data != nullptr) return 3 * unit(arithmetic_of(args_.x.dtype)) * std::abs(z);
     return row.statistics.z_error(z);
@@ -110,7 +110,7 @@ void expect_dx(const Args& args, Rows& rows, const Index& index, double& value, 
   const Real terms = std::abs(g) + row.mean_g_size + std::abs(z) * row.mean_gz_size;
   const Real through_z =
       rows.z_error(row, z) * std::abs(row.mean_gz) + std::abs(z) * row.mean_g_error;
-  // rstd's own error, where it is computed again, is that of norm.
+  // rstd has the error bound of norm if it is recomputed.
   const Real rstd_error = args.rstd.data != nullptr ? 0 : row.statistics.rstd_error();
   value = static_cast<double>(dx);
   bound = static_cast<double>(rstd * (3 * rows.k() * terms + through_z) + rstd_error * terms +
@@ -151,7 +151,7 @@ Cost NormBackward::cost(const Args& args) {
                bytes(args.dbeta, columns);
   cost.written =
       bytes(args.x, rows * columns) + bytes(args.dgamma, columns) + bytes(args.dbeta, columns);
-  // z, g, two sums, dx, and two sums of columns.
+  // Operations: z, g, two sums, dx, and two column sums.
   cost.operations = rows * columns * (10 + (args.dgamma.data != nullptr ? 3 : 0));
   return cost;
 }
@@ -187,7 +187,7 @@ void NormBackward::reference(const Args& args, Oracle& oracle) {
 Tolerance NormBackward::tolerance(const Args& args, const RungInfo&, Values) {
   Tolerance tolerance;
   tolerance.magnitude = 1;
-  // dx is a difference of products: each may be rounded to the fixed step.
+  // dx is a difference of products, each of which may be rounded to the subnormal spacing.
   tolerance.absolute = 4 * smallest(args.x.dtype);
   return tolerance;
 }

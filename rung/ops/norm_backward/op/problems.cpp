@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm_backward: the problems it is checked and timed on, how they are made, and its command line.
+// norm_backward: problems for checks and benchmarks, their inputs, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -16,7 +16,7 @@ namespace rung {
 
 namespace {
 
-// Rows, few and long or many and short; without the gradients of the weights; other axes.
+// Shapes: few long and many short rows; with and without gradients of weights; other axes.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16*2|f16|f64) 1..4194304x1..4194304,gamma,weights(|,rms)(,stats*3|)",
     "(f32*2|bf16*2|f16) 1..4194304x2..64,gamma,weights(|,rms),stats",
@@ -29,8 +29,8 @@ const Survey<NormBackward> survey{survey_patterns};
 }  // namespace
 
 std::vector<Problem> NormBackward::check_problems(Backend backend) {
-  // Widths around vectors and warps, more rows than one share of the column sums, every option,
-  // every type, statistics given and not, other axes, in place.
+  // Row lengths around the widths of vectors and warps, more rows than one chunk of column sums,
+  // every option, every type, given and recomputed statistics, other axes, in place.
   std::vector<Problem> problems = Problem::parse_all({
       "f32 0x5,gamma,weights", "f32 1x1,gamma,weights,stats", "f32 6,gamma,weights",
       "f32 5x33,gamma,weights,stats", "f32 70x64,gamma,weights", "f32 9x130,rms,gamma,weights",
@@ -42,13 +42,14 @@ std::vector<Problem> NormBackward::check_problems(Backend backend) {
       "f64 3x4100,gamma,weights,offset=1e6",  // past a block of the CPU's
   });
   if (backend == Backend::simt) {
-    // Teams of one warp, of several, and a row that shared memory holds once; several rounds.
+    // Teams of one warp and of several, rows for which the ring has one stage, and several
+    // iterations.
     const std::vector<Problem> rounds = Problem::parse_all(
         {"f32 80x256,gamma,weights,stats", "bf16 34x2048,gamma,weights",
          "f32 3x12288,gamma,weights,stats", "f16 40x512,rms,gamma,weights,f32_weights",
          "f32 9x1024,gamma,weights,stats",
-         // Many short rows per block; a row for a block, several rounds; a few long rows in spans;
-         // adjacent rows.
+         // Many short rows per block; one row per block, several iterations; a few long rows in
+         // spans; adjacent rows.
          "bf16 530x7,gamma,weights,stats", "f16 90x3,rms,gamma,weights",
          "f32 26x2049,gamma,weights", "f32 20x300,rms,gamma,weights", "f64 9x2051,gamma,weights",
          "f64 1x4099,gamma,weights,stats", "f32 9x7x75,axis=0,gamma,weights",
@@ -110,7 +111,7 @@ NormBackward::Call NormBackward::make(const Problem& problem, Inputs& inputs) {
   const AxisSet normalized = norm_axes::chosen(name, call.axis, call.axes, shape.rank);
   const Extents columns = norm_axes::part(shape, normalized);
   const Extents rows = norm_axes::part(shape, ~normalized);
-  // Order matters: reference() fills the written ones in the order they are made here.
+  // The order matters: reference() fills the outputs in the order in which they are made here.
   if (problem.has("offset")) {
     const double offset = problem.number("offset", 0);
     call.x = inputs.input("x", type, shape, [=](std::int64_t, double uniform) {
@@ -128,7 +129,7 @@ NormBackward::Call NormBackward::make(const Problem& problem, Inputs& inputs) {
   }
   if (problem.has("gamma")) call.gamma = inputs.input("gamma", weights, columns);
   if (problem.has("stats")) {
-    // Any numbers will do: the formulas hold for whatever mean and rstd are given.
+    // The formulas hold for any given mean and rstd.
     const auto around = [](double middle) {
       return [=](std::int64_t, double uniform) { return middle + 0.5 * (uniform - 0.5); };
     };

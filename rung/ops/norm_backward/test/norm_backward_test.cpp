@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of norm_backward that `rung check` does not state: it is norm's derivative, rows that
-// overflow add nothing, its bits do not depend on threads, its errors.
+// Properties of norm_backward that `rung check` does not test: it is the derivative of norm,
+// overflowing rows add nothing, bitwise equal results for any number of threads, errors.
 #include "rung/ops/norm_backward/op/norm_backward.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ using namespace test;
 
 class NormBackwardOn : public OnBackend {};
 
-/// sum(dy y) after norm, a function of x, gamma and beta whose gradients norm_backward gives.
+/// Returns sum(dy y) after norm, a function of x, gamma and beta whose gradients norm_backward
+/// computes.
 double loss(Context& context, NormKind kind, std::vector<double>& x, std::vector<double>& gamma,
             std::vector<double>& beta, const std::vector<double>& dy, const Extents& shape) {
   std::vector<double> y(x.size());
@@ -54,7 +55,7 @@ TEST_P(NormBackwardOn, IsTheDerivativeOfNorm) {
     } else {
       rms_norm_backward(context, tensor(dy, shape), tensor(x, shape), tensor(dx, shape), options);
     }
-    // Central differences: the error of the step is of order 1e-8, that of rounding 1e-9.
+    // Central differences: truncation error of order 1e-8, rounding error 1e-9.
     const auto check = [&](std::vector<double>& variable, const std::vector<double>& gradient) {
       for (const std::size_t i : {std::size_t{0}, variable.size() / 2, variable.size() - 1}) {
         constexpr double step = 1e-5;
@@ -109,7 +110,7 @@ TEST_P(NormBackwardOn, NoRowsHaveZeroGradients) {
 }
 
 /// A row of finite elements whose sums overflow has rstd 0: its dx is 0, and it adds nothing to
-/// dgamma, whether mean and rstd are given or computed again.
+/// dgamma, whether mean and rstd are given or recomputed.
 TEST_P(NormBackwardOn, RowsThatOverflowAddNothing) {
   const auto check = [&]<class T>(std::int64_t n, bool adjacent) {
     constexpr std::int64_t count = 9;
@@ -197,8 +198,8 @@ TEST_P(NormBackwardOn, RowsThatOverflowAddNothing) {
   }
 }
 
-/// mean and rstd that are computed again keep their digits past a block of the CPU's 4096 elements:
-/// dx agrees with that of the exact mean and rstd.
+/// Recomputed mean and rstd stay accurate past a CPU block of 4096 elements: dx agrees with the dx
+/// of the exact mean and rstd.
 TEST_P(NormBackwardOn, KeepsItsDigitsUnderALargeMeanPastEveryBlock) {
   for (const std::int64_t n : {1000, 4097, 9001}) {
     const Extents shape{2, n};
@@ -228,8 +229,9 @@ TEST_P(NormBackwardOn, KeepsItsDigitsUnderALargeMeanPastEveryBlock) {
   }
 }
 
-/// Blocks that stay go round, so that their sums are of rows far apart: more rows than 132 SMs hold
-/// blocks for. Every rung that takes the call against the definition, summed in double.
+/// Persistent blocks loop over rows, so their sums cover distant rows: more rows than 132 SMs hold
+/// blocks for. Compares every rung that supports the arguments with the definition, summed in
+/// double.
 class NormBackwardRounds : public testing::TestWithParam<std::string_view> {};
 
 TEST_P(NormBackwardRounds, SumsAreOfAllRows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A norm_backward call as the vector kernels see it, and these, which simd and threads share. No
-// vector code here.
+// norm_backward's arguments as the vector kernels see them, and these kernels, shared by simd and
+// threads. No vector code.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,9 @@ struct GradientCall {
   NormBackward::Lines lines;
   std::int64_t rows;
   std::int64_t n;
-  const void* gamma;     // contiguous, in the arithmetic type; or null
-  std::int64_t chunks;   // of rows; they depend on the shape alone, so that bits do
-  void* sums = nullptr;  // [chunks][2][n]: of dy z, of dy
+  const void* gamma;     // contiguous, in the arithmetic type; null: none
+  std::int64_t chunks;   // chunks of rows; depends on the shape alone
+  void* sums = nullptr;  // [chunks][2][n]: sums of dy z and of dy
 
   GradientCall(const NormBackward::Args& args, Context& context);
   [[nodiscard]] bool wants_sums() const {
@@ -29,13 +29,13 @@ struct GradientCall {
 
 // Defined in 020_simd.cpp.
 
-/// Writes dx of the rows of a range of chunks, and the chunks' sums.
+/// Writes dx of the rows in a range of chunks, and the chunks' sums.
 void chunks_of_rows(const GradientCall& call, cpu::Range chunks);
-/// Writes dgamma and dbeta of a range of columns from the sums of all chunks.
+/// Writes dgamma and dbeta for a range of columns from the sums of all chunks.
 void sums_of_columns(const GradientCall& call, cpu::Range columns);
 
 Support supports(const NormBackward::Args& args, const Context& context);
-/// Calls of fewer elements stay on one thread: a second one costs more than it does.
+/// Problems of fewer elements use one thread: a second one would not pay off.
 inline constexpr std::int64_t min_elements = 1 << 15;
 Work facts(const NormBackward::Args& args, int threads);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every CUDA kernel of norm_backward is given, and the last step that they share: adding up
-// the sums of the shares of rows.
+// Shared by norm_backward's CUDA kernels: arguments, and the final kernel that adds up the sums of
+// all chunks of rows.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ using norm_cuda::scale_about;
 using norm_cuda::sum_factors;
 using norm_cuda::SumFactors;
 
-/// One call, typed. Absent tensors are null.
+/// Kernel arguments. Absent tensors are null.
 template <class T_>
 struct Call {
   using T = T_;
@@ -41,12 +41,12 @@ struct Call {
   void* dbeta;
   Wide epsilon;
   SumFactors<Wide> factors;
-  bool layer;           // or RMS norm
-  bool wide_gamma;      // of Wide, not T
-  bool wide_gradient;   // dgamma and dbeta are of Wide, not T
-  std::int64_t chunks;  // shares of rows with sums of their own
-  Wide* sums;           // [chunks][2][n]: of dy z, of dy; null when not requested
-  Scale<Wide>* scales;  // a row, where a kernel of its own computes them
+  bool layer;           // else RMS norm
+  bool wide_gamma;      // gamma has type Wide, not T
+  bool wide_gradient;   // dgamma and dbeta have type Wide, not T
+  std::int64_t chunks;  // chunks of rows with separate sums
+  Wide* sums;           // [chunks][2][n]: sums of dy z and of dy; null: not requested
+  Scale<Wide>* scales;  // one per row, if a separate kernel computes them
 };
 
 template <class T>
@@ -84,8 +84,8 @@ __device__ __forceinline__ W gamma_at(const Call<T>& call, std::int64_t at) {
   return convert<W>(static_cast<const T*>(call.gamma)[at]);
 }
 
-/// The scale of a row whose mean and rstd are given, at these places. Where the squares of the row
-/// overflow rstd is 0, and x - mean may overflow.
+/// Returns the scale of a row from the given mean and rstd at these offsets. rstd is 0 if the
+/// squares of the row overflow; x - mean may then overflow, too, so the mean is replaced by 0.
 template <class T, class W = Accumulator<T>>
 __device__ __forceinline__ Scale<W> given_scale(const Call<T>& call, std::int64_t mean_at,
                                                 std::int64_t rstd_at) {
@@ -98,7 +98,7 @@ __device__ __forceinline__ Scale<W> given_scale(const Call<T>& call, const std::
   return given_scale(call, at[NormBackward::row_mean], at[NormBackward::row_rstd]);
 }
 
-/// Sums of g and g z: Moments' two numbers under other names.
+/// Sums, or means, of g and of g z.
 template <class W>
 struct Means {
   W g;
@@ -115,13 +115,13 @@ inline constexpr int finish_threads = 1024;
 
 template <class W>
 struct FinishShared {
-  W dgamma[finish_threads / warp_size][warp_size];  // of each warp and column
+  W dgamma[finish_threads / warp_size][warp_size];  // [warp][column]
   W dbeta[finish_threads / warp_size][warp_size];
 };
 
-/// dgamma and dbeta from the sums of all shares. A block has `columns` of them, 8 or 32. Threads of
-/// a column add up every so-manyth share, lanes of a warp combine by shuffles, and then one thread
-/// adds up the results of the warps, in their order.
+/// Computes dgamma and dbeta from the sums of all chunks. A block has `columns` columns, 8 or 32.
+/// The threads of a column sum chunks with a stride, lanes of a warp combine by shuffles, and one
+/// thread adds up the warps' results in order.
 template <class T>
 __global__ void __launch_bounds__(finish_threads)
     norm_backward_finish(const __grid_constant__ Call<T> call, int columns) {
@@ -148,7 +148,7 @@ __global__ void __launch_bounds__(finish_threads)
     scratch.dbeta[thread / warp_size][column] = dbeta;
   }
   __syncthreads();
-  const int which = thread / columns;  // the first threads have a column of dgamma, others of dbeta
+  const int which = thread / columns;  // 0: column of dgamma, 1: of dbeta
   if (which >= 2 || i >= call.n) return;
   void* const tensor = which == 0 ? call.dgamma : call.dbeta;
   if (tensor == nullptr) return;
@@ -167,13 +167,13 @@ __global__ void __launch_bounds__(finish_threads)
   }
 }
 
-/// Returns the columns per block of the last kernel: more threads add up a column where shares are
-/// many and columns few.
+/// Returns the columns per block of the final kernel: fewer, thus more threads per column, if
+/// chunks are many and columns few.
 inline int finish_columns(double chunks, std::int64_t n) {
   return chunks > 2 * warp_size && n < 8192 ? 8 : 32;
 }
 
-/// `dependent`: the kernel in front began with start_dependent().
+/// Launches the final kernel. `dependent`: the preceding kernel begins with start_dependent().
 template <class T>
 void launch_finish(Context& context, const Call<T>& call, bool dependent = false) {
   const int columns = finish_columns(static_cast<double>(call.chunks), call.n);
@@ -185,8 +185,8 @@ void launch_finish(Context& context, const Call<T>& call, bool dependent = false
          norm_backward_finish<T>, call, columns);
 }
 
-/// Adds to the facts of a call the last kernel, whose threads wait once for every four shares of a
-/// column; 2 n numbers are written and read for each share.
+/// Adds the final kernel to the facts: its threads have one dependent load per four chunks of a
+/// column, and 2 n elements per chunk are written and read.
 inline Work with_finish(const NormBackward::Args& args, Work work, Amount chunks) {
   if (!wants_sums(args)) return work;
   const std::int64_t n = NormBackward::lines_of(args).columns.size();
@@ -199,7 +199,7 @@ inline Work with_finish(const NormBackward::Args& args, const Work& work) {
   return with_finish(args, work, work.blocks);
 }
 
-/// Contiguous rows of whole, aligned packs of 16 bytes, and contiguous weights.
+/// Requires contiguous rows of full, aligned 16-byte packs, and contiguous weights.
 inline Support require_whole_packs(const NormBackward::Args& args) {
   const NormBackward::Lines lines = NormBackward::lines_of(args);
   if (!lines.contiguous_columns()) return unsupported("rows and weights must be contiguous");

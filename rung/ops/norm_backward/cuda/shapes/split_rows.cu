@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / split rows
 //
-// Idea     a row is cut into spans of columns, a block each, and rows into shares of eight. A block
-//          goes through its span 256 columns at a time, a thread each, and adds up, in registers,
-//          the sums for dgamma and dbeta of its column over the eight rows, and the two sums of
-//          each row over its columns. What the spans of a row found is added up by the blocks of
-//          the next kernel, a warp per row.
-// Changes  against block_per_row: a few long rows keep every SM busy.
-// Cost     x is read twice, dy twice; two more reads of x where mean and rstd are not given.
-// Limits   loads of one element; takes any strides. Many rows that are short leave a block idle.
-// Source   CUB's segmented reductions of few segments; T. Chan, G. Golub and R. LeVeque, 1983, for
-//          the moments of parts.
+// Idea     Rows are split into spans of columns and grouped by eight; a block owns a span of eight
+//          rows. It processes 256 columns at a time, one per thread, and accumulates in registers
+//          the sums of dgamma and dbeta over the eight rows and the two sums of each row over its
+//          columns. The next kernel combines the spans of a row, one warp per row.
+// Changes  against block_per_row: a few long rows can fill the GPU.
+// Cost     x is read twice, dy twice; x is read two more times if mean and rstd are not given.
+// Limits   Scalar loads; any strides. Short rows leave most of a block idle.
+// Source   CUB's segmented reductions for few segments; T. Chan, G. Golub and R. LeVeque, 1983, for
+//          combining moments.
 #include "rung/core/bounds.hpp"
 #include "rung/device/row/row_spans.hpp"
 #include "rung/ops/norm_backward/cuda/detail/norm_backward.hpp"
@@ -21,17 +20,17 @@ namespace {
 using namespace norm_backward_cuda;
 
 constexpr int threads = 256;
-constexpr int rows_a_share = 8;  // a warp each
+constexpr int rows_a_share = 8;  // rows per block and iteration, a warp each
 static_assert(rows_a_share == threads / warp_size);
 
-/// Moments of a span of a row about the mean of the span.
+/// Moments of a span of a row about the span's mean.
 template <class W>
 struct alignas(16) Part {
   W center;
   Moments<W> moments;
 };
 
-/// Partition of rows, and the partial results of spans: [rows][spans].
+/// Partition of rows into spans, and the partial results, [rows][spans].
 template <class W>
 struct Spans {
   std::int64_t count;
@@ -42,15 +41,15 @@ struct Spans {
 
 template <class W>
 struct SplitShared {
-  std::int64_t at[rows_a_share][5];  // where each tensor's rows begin
+  std::int64_t at[rows_a_share][5];  // offsets of each tensor's rows
   Means<W> of_warp[rows_a_share][threads / warp_size];
   W centers[rows_a_share];
   Scale<W> scales[rows_a_share];
   Means<W> means[rows_a_share];
 };
 
-/// A block's part of the work: its span, its rows, and where each of its rows begins. Made and left
-/// by all threads.
+/// A block's unit of work: its span, its eight rows and their offsets. Constructed by all threads
+/// of the block.
 template <class T>
 struct Share {
   using W = Accumulator<T>;
@@ -69,7 +68,7 @@ struct Share {
         begin(std::int64_t{blockIdx.x} * spans.length),
         end(smaller(call.n, begin + spans.length)),
         rows(static_cast<int>(smaller<std::int64_t>(rows_a_share, call.rows - first))) {
-    __syncthreads();  // the rows before are done with
+    __syncthreads();  // the previous rows have been processed
     if (threadIdx.x < static_cast<unsigned>(rows)) {
       std::int64_t at[5] = {};
       call.lines.rows.offsets(first + threadIdx.x, at);
@@ -78,13 +77,14 @@ struct Share {
     }
     __syncthreads();
   }
-  /// f(i) for the thread's columns of the span: what hides latency is that there are eight rows.
+  /// Calls f(i) for the thread's columns of the span; the eight rows per column hide the latency of
+  /// the loads.
   template <class F>
   __device__ __forceinline__ void for_columns(F&& f) const {
 #pragma unroll 1
     for (std::int64_t i = begin + threadIdx.x; i < end; i += threads) f(i);
   }
-  /// f(r) for the share's rows.
+  /// Calls f(r) for the unit's rows.
   template <class F>
   __device__ __forceinline__ void for_rows(F&& f) const {
 #pragma unroll
@@ -107,7 +107,7 @@ struct Share {
   }
 };
 
-/// The block's two sums of every row: row r's in all lanes of warp r.
+/// Reduces the two sums of every row over the block; the lanes of warp r return those of row r.
 template <class W>
 __device__ __forceinline__ Means<W> meet(Means<W> (&values)[rows_a_share],
                                          SplitShared<W>& scratch) {
@@ -125,7 +125,8 @@ __device__ __forceinline__ Means<W> meet(Means<W> (&values)[rows_a_share],
   return met;
 }
 
-/// mean and rstd of rows: those given, or what the parts of all spans make. By all threads.
+/// Stores mean and rstd of the unit's rows in shared memory: the given ones, or those combined from
+/// all spans. Called by all threads.
 template <class T, class W = Accumulator<T>>
 __device__ __forceinline__ void find_scales(const Call<T>& call, const Spans<W>& spans,
                                             const Share<T>& share, SplitShared<W>& scratch) {
@@ -147,7 +148,7 @@ __device__ __forceinline__ void find_scales(const Call<T>& call, const Spans<W>&
         sum += length(span) * call.factors.shrink * parts[span].center;
       }
       const W center = call.layer ? warp_reduce(sum, Plus{}) * call.factors.shrunk_part : W{0};
-      Moments<W> moments{};  // moved from the spans' centers to the row's
+      Moments<W> moments{};  // moved from the spans' centers to the row's mean
       for (std::int64_t span = lane; span < spans.count; span += warp_size) {
         const Part<W> part = parts[span];
         moments = AddMoments{}(
@@ -262,7 +263,7 @@ __global__ void __launch_bounds__(threads)
       const std::int64_t dx_at = share.template column<NormBackward::column_dx>(i);
       W x[rows_a_share];
       W dy[rows_a_share];
-      share.for_rows([&](int r) {  // before the first store, perhaps to the same
+      share.for_rows([&](int r) {  // issue all loads before the first store, which may alias them
         x[r] = share.x(r, x_at);
         dy[r] = share.dy(r, dy_at);
       });
@@ -277,7 +278,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Spans of at least 1024 columns, four blocks for an SM.
+/// Granularity of spans in columns. spans_of() returns the partition.
 constexpr int step = 4 * threads;
 RowSpans spans_of(std::int64_t rows, std::int64_t n, const Context& context) {
   return cut_rows(ceil_div(rows, std::int64_t{rows_a_share}), n, step, context);
@@ -309,7 +310,8 @@ void run(const NormBackward::Args& args, Context& context) {
     const std::int64_t means = call.rows * plan.count;
     auto* const memory = static_cast<W*>(
         context.workspace(static_cast<std::size_t>(sums + 4 * parts + 2 * means) * sizeof(W)));
-    // Structs come first: they are aligned to more than sums, which may be odd in number.
+    // Structs come first, because their alignment is larger than that of the sums, whose number may
+    // be odd.
     if (sums > 0) call.sums = memory + 4 * parts + 2 * means;
     const Spans<W> spans{.count = plan.count,
                          .length = plan.length,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / staged rows
 //
-// Idea     where rows follow one another, a block takes as many of them as 16 KiB hold as one piece
-//          of memory: x and dy into shared memory and dx out of it by 16 bytes, wherever rows
-//          begin. There a row has as many lanes as it needs, from one to a block. Blocks stay, and
-//          a lane has the same columns of every row: their sums are in registers.
-// Changes  against block_per_row: x and dy are read once; rows of a few elements do not leave most
-//          of a block idle; two kernels, not four. Against registers_fused: rows of any length.
-// Cost     3 accesses per element, and six of shared memory; 2 n sums per block.
-// Limits   rows of up to 16384 elements, of 16 bits 12288, of f64 8192, that follow one another in
+// Idea     Adjacent rows: a persistent block copies a contiguous chunk of rows, 16 KiB of each
+//          tensor, into shared memory (x, dy) and out of it (dx), 16 bytes at a time, regardless of
+//          row boundaries. A row uses as many lanes as it needs, from one to a block. A lane owns
+//          the same columns of every row, so their sums stay in registers.
+// Changes  against block_per_row: x and dy are read once; short rows do not leave most of a block
+//          idle; two kernels, not four. Against registers_fused: rows of any length.
+// Cost     3 global accesses per element and six to shared memory; 2 n sums per block.
+// Limits   Rows of up to 16384 elements (16-bit 12288, f64 8192), contiguous one after another in
 //          x, dy and dx; gamma, dgamma and dbeta contiguous.
 // Source   norm's short_rows.
 #include <cmath>
@@ -23,15 +23,15 @@ namespace {
 
 using namespace norm_backward_cuda;
 
-/// Columns that a lane has at most, by the length of rows; so many registers are twice the sums.
+/// Columns per lane at most, chosen by row length; the column sums take twice as many registers.
 constexpr int few = 2;
 constexpr int some = 8;
 template <class T>
 constexpr int many = sizeof(T) == 8   ? 16
                      : sizeof(T) == 4 ? 32
-                                      : 24;  // as registers allow
+                                      : 24;  // limited by registers
 constexpr int threads = 256;
-constexpr int max_threads = 512;  // of rows of more than `some` columns per lane, a row a block
+constexpr int max_threads = 512;  // for rows of more than `some` columns per lane; one row per block
 
 template <class W>
 struct alignas(16) Shared {
@@ -40,8 +40,8 @@ struct alignas(16) Shared {
   RowScratch<Means<W>> means;
 };
 
-/// A lane's columns of a row: lane, lane + lanes ... Short rows are kept in registers, long ones
-/// read from shared memory again.
+/// A lane's columns of a row: lane, lane + lanes, ... Short rows are kept in registers; long ones
+/// are read from shared memory again.
 template <class T, int kept>
 struct StagedRow {
   using W = Accumulator<T>;
@@ -80,7 +80,8 @@ struct StagedRow {
   }
 };
 
-/// gamma of a lane's columns: in registers where rows are.
+/// gamma at a lane's columns. Held in registers if StagedRow holds its row there, else loaded on
+/// each use.
 template <class T, int kept>
 struct Weights {
   using W = Accumulator<T>;
@@ -111,7 +112,7 @@ __device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const StagedRo
                                              std::int64_t index, bool exists, Shared<W>& scratch) {
   if (call.rstd != nullptr) {
     if (!exists) return Scale<W>{};
-    const auto& strides = call.lines.rows.strides;  // of one axis
+    const auto& strides = call.lines.rows.strides;  // rows have one axis
     return given_scale(call, index * strides[NormBackward::row_mean][0],
                        index * strides[NormBackward::row_rstd][0]);
   }
@@ -134,8 +135,8 @@ __device__ __forceinline__ Scale<W> scale_of(const Call<T>& call, const StagedRo
   return scale_about(call, center, moments);
 }
 
-/// The block's sums: of the lanes of a warp that have the same columns by shuffles, and then of the
-/// warps, or the groups of them that have a row, in their order; `memory` is free.
+/// Writes the block's sums: reduces lanes of a warp with the same columns by shuffles, then adds up
+/// warps, or groups of warps that share a row, in order. `memory` is free for reuse.
 template <int kept, class T, class W = Accumulator<T>>
 __device__ __forceinline__ void write_sums(const Call<T>& call, const RowChunks& chunks, W* memory,
                                            W (&dgamma)[kept], W (&dbeta)[kept]) {
@@ -213,18 +214,18 @@ __global__ void __launch_bounds__(most_threads, kept == some ? 2 : 1)
     });
     __syncthreads();
     copy_out(call.dx + chunk.offset, x, chunk.count);
-    __syncthreads();  // another group takes its place
+    __syncthreads();  // the next chunk may overwrite
   }
   if (call.sums == nullptr) return;
   write_sums<kept>(call, chunks, reinterpret_cast<W*>(memory), dgamma, dbeta);
 }
 
-/// Launch plan, and the shared memory of a block.
+/// Launch plan, and the shared memory per block.
 struct Plan {
   RowChunks chunks;
   int kept;
   int threads;
-  std::int64_t blocks;  // before those that fit are known
+  std::int64_t blocks;  // upper bound, before occupancy is known
   std::size_t shared_bytes;
 };
 
@@ -232,20 +233,21 @@ constexpr int many_of(std::size_t element) {
   return element == 8 ? many<double> : element == 4 ? many<float> : many<f16>;
 }
 
-/// A lane for eight columns saves shuffles; but where rows begin at multiples of many words, those
-/// of a warp conflict in few banks, and lanes for two columns spread them.
+/// Returns the columns per lane. Eight columns per lane save shuffles; but if row strides are
+/// multiples of many words, lanes of a warp have bank conflicts, and two columns per lane reduce
+/// them.
 int kept_of(int n, std::size_t element) {
   if (n > few * warp_size) {
     return n <= some * threads ? some : many_of(element);
   }
   constexpr int banks = 32;
-  int apart = 1;  // the power of two that the words of a row are a multiple of
+  int apart = 1;  // largest power of two that divides the row's words
   while (apart < banks && n * static_cast<int>(element) % (8 * apart) == 0) apart *= 2;
   return n > 2 * few && apart <= 2 * ceil_div(n, some) ? some : few;
 }
 
 Plan plan_of(std::int64_t rows, int n, std::size_t element, bool sums, const Context& context) {
-  constexpr int group_bytes = 16 << 10;  // of each tensor
+  constexpr int group_bytes = 16 << 10;  // per tensor
   const std::size_t wide = larger<std::size_t>(element, 4);
   Plan plan{};
   plan.kept = kept_of(n, element);
@@ -259,7 +261,7 @@ Plan plan_of(std::int64_t rows, int n, std::size_t element, bool sums, const Con
   const std::int64_t groups = ceil_div(rows, std::int64_t{plan.chunks.group});
   plan.blocks = groups;
   if (sums) {
-    // More blocks are more sums to add up: as long for a row as for 32 Ki of them.
+    // More blocks produce more sums to add up: a row takes as long as 32 Ki sums.
     const double best = std::sqrt(static_cast<double>(groups) * 32768 * plan.chunks.group / n);
     plan.blocks = clamped(static_cast<std::int64_t>(best), std::int64_t{1}, groups);
   }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // norm_backward / adjacent rows
 //
-// Idea     where the normalized axis is not the innermost one, neighboring rows are adjacent in
-//          memory: lane x of a warp has row x of 32, and the eight warps of a block share the
-//          columns of these rows, so that a warp loads 32 neighbors. Warps combine in shared memory
-//          for the sums of a row. A column belongs to one warp, which adds up its 32 rows by
-//          shuffles, and over all rows of the block in shared memory.
-// Changes  against block_per_row: full sectors; two kernels, not four.
-// Cost     x and dy are read twice, the second time from a cache where 32 rows fit; two more reads
-//          of x where mean and rstd are not given. Ten shuffles per 32 elements.
-// Limits   any strides; 2 n sums in shared memory where weights' gradients are wanted: some 28000
-//          columns of f32. Few rows keep few blocks busy.
+// Idea     If the normalized axis is not the innermost one, consecutive rows are adjacent in
+//          memory: a lane of a warp owns one of 32 rows, and the eight warps of a block split the
+//          columns, so loads are coalesced. Warps combine the sums of a row in shared memory. A
+//          column belongs to one warp, which reduces its 32 rows by shuffles and accumulates over
+//          the block's rows in shared memory.
+// Changes  against block_per_row: coalesced access; two kernels, not four.
+// Cost     x and dy are read twice, the second time from a cache if 32 rows fit; x is read two more
+//          times if mean and rstd are not given. Ten shuffles per 32 elements.
+// Limits   Any strides; 2 n sums in shared memory if gradients of weights are requested, about
+//          28000 columns of f32. Few rows use few blocks.
 // Source   softmax's wide_columns.
 #include <cmath>
 
@@ -24,15 +24,15 @@ namespace {
 using namespace norm_backward_cuda;
 
 constexpr int warps = 8;
-constexpr int batch = 4;  // columns of which loads are in flight at a time
+constexpr int batch = 4;  // columns with loads in flight per warp
 
-/// The column sums are behind it: [2][n].
+/// Exchange buffer; the column sums, [2][n], follow.
 template <class W>
 struct AdjacentShared {
   Moments<W> of_warp[warps][warp_size];
 };
 
-/// The two sums of every row over the warps: row x's in every thread x.
+/// Returns the two sums of each row over all warps; lane x gets those of row x.
 template <class W>
 __device__ __forceinline__ Moments<W> meet(Moments<W> value, AdjacentShared<W>& scratch) {
   scratch.of_warp[threadIdx.y][threadIdx.x] = value;
@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(warp_size* warps)
       if (!exists) return W{0};
       return convert<W>(x_row[columns.template offset<NormBackward::column_x>(i)]);
     };
-    // Loads every eighth column from `begin` on; zeros where there is none.
+    // Loads every eighth column from `begin` on; zeros past the end.
     const auto load = [&](std::int64_t begin, W(&x_values)[batch], W(&dy_values)[batch]) {
 #pragma unroll
       for (int b = 0; b < batch; ++b) {
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(warp_size* warps)
       scale = scale_about(call, center, meet(moments, scratch));
       if (!exists) scale = Scale<W>{};
     }
-    Moments<W> means{};  // of g, and of g z
+    Moments<W> means{};  // sums of g and of g z
     for (std::int64_t begin = warp; begin < call.n; begin += batch * warps) {
       W z[batch];
       W dy[batch];
@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(warp_size* warps)
         means.rest += g;
         means.squares += g * z[b];
         if (call.sums == nullptr) continue;
-        // A row that does not exist adds nothing: its dy is 0, and its z is 0, too.
+        // A row past the end adds nothing: its dy and z are 0.
         const W of_gamma = warp_reduce(dy[b] * z[b], Plus{});
         const W of_beta = warp_reduce(dy[b], Plus{});
         if (lane != 0) continue;
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(warp_size* warps)
     for (std::int64_t begin = warp; exists && begin < call.n; begin += batch * warps) {
       W z[batch];
       W dy[batch];
-      load(begin, z, dy);  // all of them before the first store, which may be to the same tensor
+      load(begin, z, dy);  // issue all loads before the first store, which may alias them
 #pragma unroll
       for (int b = 0; b < batch; ++b) {
         const std::int64_t i = begin + b * warps;
@@ -167,8 +167,8 @@ Support supports(const NormBackward::Args& args, const Context& context) {
   return fits ? supported : unsupported("shared memory does not hold the sums of so many columns");
 }
 
-/// Returns as many blocks as there are rows for. Blocks with sums of their own add sums to combine:
-/// 32 rows take as long as 64 Ki of them.
+/// Returns the number of blocks. Blocks with column sums are limited, because their sums are added
+/// up later: 32 rows take as long as 64 Ki sums.
 std::int64_t blocks_of(std::int64_t rows, std::int64_t n, bool sums) {
   const std::int64_t groups = ceil_div(rows, std::int64_t{warp_size});
   if (!sums) return groups;
