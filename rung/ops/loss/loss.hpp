@@ -14,18 +14,18 @@
 // the perceptron loss.
 //
 // Shapes   x, dx: 1 to 8 axes; a row is the set of elements that differ in the given axis only, one
-// per class (at least one). target of cross_entropy and hinge: labels, shaped as x without that
-// axis; of squared: as x. losses: as x without that axis. result: one element.
+//          per class (at least one). target of cross_entropy and hinge: labels, shaped as x without
+//          that axis; of squared: as x. losses: as x without that axis. result: one element.
 // Options  dx, losses (per row): written if given. ignored_label: rows with this label are ignored:
-// their loss and their row of dx are 0, and the mean is over the other rows.
+//          their loss and their row of dx are 0, and the mean is over the other rows.
 // Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
 // Types    x, dx and squared's target: one of f32, f64, f16, bf16. result and losses: f32, f64 for
 //          f64, as is the arithmetic; rows are added up in f64. Labels: i64 or i32.
 // Special  all rows ignored: the mean and dx are 0. A label outside 0 ... C - 1 other than the
-// ignored one: the row's loss and dx are NaN, and so is the result. Cross entropy: an x of
-// -infinity has p = 0, and an infinite loss if q is not 0; the same may hold for an x whose
-// distance from the row's maximum overflows the arithmetic. +infinity or NaN in a row, or only
-// -infinity, makes its loss and dx NaN.
+//          ignored one: the row's loss and dx are NaN, and so is the result. Cross entropy: an x of
+//          -infinity has p = 0, and an infinite loss if q is not 0; the same may hold for an x
+//          whose distance from the row's maximum overflows the arithmetic. +infinity or NaN in a
+//          row, or only -infinity, makes its loss and dx NaN.
 // Aliasing dx may be x itself; otherwise what is written overlaps nothing else. Overlap is decided
 //          by address ranges, from the lowest to the highest byte that a tensor touches, so that
 //          tensors whose elements interleave are refused.

@@ -11,12 +11,12 @@
 // Shapes   x, residual, y, sum: one shape, rank 1 to 8. gamma, beta: the extents of the normalized
 //          axes. mean, rstd: those of the other axes, with or without a 1 for each normalized one.
 // Options  gamma, beta, residual: optional. sum, mean, rstd: written if given; mean is for layer
-// norm only.
+//          norm only.
 // Strides  any; zero (broadcast) in what is read. What is written must not overlap itself.
 // Types    x, residual, y, sum: one of f32, f64, f16, bf16. gamma and beta: that type or, for f16
 //          and bf16, both f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
 // Sum      s is rounded to the type of x, whether sum is requested or not: the fused operation
-// gives, bit for bit, the result of adding first and normalizing afterwards.
+//          gives, bit for bit, the result of adding first and normalizing afterwards.
 // Aliasing y and sum may each be x or residual itself (the same elements in the same places);
 //          otherwise what is written overlaps nothing else. Overlap is decided by address ranges,
 //          from the lowest to the highest byte that a tensor touches, so that tensors whose

@@ -10,7 +10,7 @@
 //          axes. mean, rstd: those of the other axes, with or without a 1 for each normalized one.
 //          With a residual, x is the sum that norm wrote; the gradient of both terms is dx.
 // Options  gamma: absent means ones. mean and rstd: outputs of norm, both given (rms: rstd), or
-// neither: then they are recomputed with epsilon. dgamma, dbeta: written if given.
+//          neither: then they are recomputed with epsilon. dgamma, dbeta: written if given.
 // Strides  any; zero (broadcast) in what is read. What is written must not overlap itself.
 // Types    x, dy, dx: one of f32, f64, f16, bf16. gamma, and dgamma and dbeta: that type or, for
 //          f16 and bf16, f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
@@ -18,9 +18,9 @@
 //          decided by address ranges, from the lowest to the highest byte that a tensor touches, so
 //          that tensors whose elements interleave are refused.
 // Special  no rows: dgamma and dbeta are 0. A NaN or an infinity in a row of x makes its dx NaN; it
-// makes dgamma NaN where it makes y NaN in norm. A row of finite elements that overflows (norm.hpp)
-// has rstd = 0 and z = 0: its dx is 0, and it adds nothing to dgamma. The same holds for a row
-// whose given rstd is 0, whatever its mean.
+//          makes dgamma NaN where it makes y NaN in norm. A row of finite elements that overflows
+//          (norm.hpp) has rstd = 0 and z = 0: its dx is 0, and it adds nothing to dgamma. The same
+//          holds for a row whose given rstd is 0, whatever its mean.
 // Accuracy with u the unit roundoff of the arithmetic, K = n / 8 + 32 and R = rows / 8 + 96:
 //            |error of dx| <= 3 K u rstd (|g| + mean(|g|) + |z| mean(|g z|)) + rounding to its type
 //            |error of dgamma| <= R u sum(|dy z|),  |error of dbeta| <= R u sum(|dy|)

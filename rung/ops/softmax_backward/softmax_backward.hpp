@@ -6,14 +6,14 @@
 //   log:      dx_i = s (dy_i - exp(y_i) sum_j dy_j)
 //
 // Shapes   y, dy and dx: one shape of 1 to 8 axes; a row is the set of elements that differ in the
-// given axis only. Empty tensors: nothing is written.
+//          given axis only. Empty tensors: nothing is written.
 // Options  the SoftmaxOptions of the softmax() call that is differentiated: axis, scale s, log.
 // Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
 // Types    y and dy: one of f32, f64, f16, bf16; dx the same, or f16 or bf16 for f32. Arithmetic is
 //          f32, f64 for f64.
 // Special  masked elements need no special case: y = 0 gives dx = 0; with log, exp(-infinity) = 0
-// gives dx = s dy. A NaN or an infinity in a row of dy, or a NaN in a row of y, makes its dx NaN or
-// infinite, as the formula has it.
+//          gives dx = s dy. A NaN or an infinity in a row of dy, or a NaN in a row of y, makes its
+//          dx NaN or infinite, as the formula has it.
 // Aliasing dx may be exactly y or dy; else they must be disjoint. Overlap is decided by
 //          address ranges, from the lowest to the highest byte that a tensor touches, so that
 //          tensors whose elements interleave are refused.

@@ -54,7 +54,7 @@ double operations_of(const AttentionBackward::Args& args) {
          static_cast<double>(3 * args.width() + 2 * args.value_width());
 }
 
-/// Each has half a million operations or more.
+/// Returns the thread count, at most one per unit, that gives each thread at least 2^19 operations.
 int useful_threads(const AttentionBackward::Args& args, const KeySplit& split, int available) {
   constexpr double of_each = 1 << 19;
   const double most = std::min(static_cast<double>(available),
@@ -62,7 +62,7 @@ int useful_threads(const AttentionBackward::Args& args, const KeySplit& split, i
   return static_cast<int>(std::clamp(operations_of(args) / of_each, 1.0, most));
 }
 
-/// A tile of keys converts the queries that see it.
+/// Returns the facts of the tiles of keys, each of which converts the queries that see it.
 Work work(const AttentionBackward::Args& args, const Context& context) {
   const std::int64_t tiles = ceil_div(args.keys(), key_tile);
   const double rows = args.visible_pairs() * static_cast<double>(args.group()) /

@@ -300,7 +300,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Blocks of the two kernels, before there are too many for a grid.
+/// Work items of the two kernels, before the grid size is limited.
 struct BackwardItems {
   std::int64_t keys, queries;
   explicit BackwardItems(const AttentionBackward::Args& args) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attention_backward for Python.
+// Python binding of attention_backward.
 #include "rung/ops/attention_backward/attention_backward.hpp"
 
 #include "python/module/call.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// loss for Python.
+// Python binding of loss.
 #include "rung/ops/loss/loss.hpp"
 
 #include "python/module/call.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm / eigen: the peer Eigen, norm in its expressions.
+// norm / eigen: norm in Eigen expressions as a peer.
 //
 // Limits   f32 and f64, contiguous rows at equal distances, gamma and beta of the same type; no
 //          residual, no statistics.

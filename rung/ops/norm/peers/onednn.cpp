@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm / onednn: the peer oneDNN, its layer normalization.
+// norm / onednn: oneDNN's layer normalization as a peer.
 //
-// Kernels  generated while running for the processor it finds.
-// Limits   layer norm over the last axis alone, f32 and bf16 (where the processor has it), gamma
-//          and beta of f32; no residual; variance in place of rstd, so that statistics are not
-//          asked for.
+// Kernels  generated at run time for the CPU.
+// Limits   Layer norm over the last axis only, f32 and bf16 (if the CPU has it), gamma and beta of
+//          f32; no residual; no statistics, because oneDNN returns the variance instead of rstd.
 #include "rung/peers/onednn.hpp"
 #include "rung/ops/norm/op/norm.hpp"
 #include "rung/peers/thread_count.hpp"
@@ -17,7 +16,7 @@ onednn::Primitive& cached() {
   return primitive;
 }
 
-/// gamma or beta as the vector that it was before it was spread over x.
+/// Returns gamma or beta as the vector given, before it was spread over x.
 ConstTensorRef vector_of(const ConstTensorRef& weights, const Norm::Args& args) {
   const int last = args.x.rank() - 1;
   return {weights.data, weights.dtype, Extents{args.x.shape[last]}, Extents{weights.strides[last]},
@@ -61,7 +60,7 @@ Support supports(const Norm::Args& args, const Context& context) {
       return unsupported("gamma and beta contiguous");
     }
   }
-  // Given rows with padding between them, version 2.6 writes into the padding.
+  // oneDNN 2.6 writes into the padding between rows, so padded rows are rejected.
   const Extents contiguous = args.x.shape.contiguous_strides();
   if (!(args.x.strides == contiguous && args.y.strides == contiguous)) {
     return unsupported("x and y contiguous");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm for Python.
+// Python binding of norm.
 #include "rung/ops/norm/norm.hpp"
 
 #include "python/module/call.hpp"
@@ -7,8 +7,8 @@
 namespace rung::python {
 namespace {
 
-/// Returns the shape of mean and rstd: x's without the normalized axes. An axis that x lacks is
-/// left to the operator, which refuses it.
+/// Returns the shape of mean and rstd: x's without the normalized axes. Invalid axes are left to
+/// the operator, which rejects them.
 Extents other_axes(const Extents& x, int axis, int axes) {
   const int first = axis < 0 ? axis + x.rank : axis;
   Extents shape;

@@ -86,11 +86,11 @@ struct RowStatistics {
   Real least = 0;      // spacing of the arithmetic's subnormal numbers
   Overflow overflow = Overflow::no;
 
-  /// The exact result for an element s, before gamma.
+  /// Returns the exact result for an element s, before gamma.
   [[nodiscard]] Real z(Real s) const { return (s - center - rest) * rstd; }
   [[nodiscard]] Real t() const { return ku * size; }
-  /// Each bound is the smaller one of the bound for all rungs and that for rungs that correct the
-  /// mean.
+  /// Returns the error bound of z: the smaller of the bounds for all rungs and for rungs that
+  /// correct the mean. rstd_error() and mean_error() do the same for rstd and mean.
   [[nodiscard]] Real z_error(Real z) const {
     const Real each = ku * (std::abs(z) + size + std::abs(z) * t() * size);
     const Real corrected = 2 * ku * (std::abs(z) + 1 + t() * (1 + std::abs(z) * t()));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm_backward for Python.
+// Python binding of norm_backward.
 #include "rung/ops/norm_backward/norm_backward.hpp"
 
 #include "python/module/call.hpp"
@@ -7,7 +7,7 @@
 namespace rung::python {
 namespace {
 
-/// Returns the extents of the normalized axes; an axis that x lacks is left to the operator.
+/// Returns the extents of the normalized axes; invalid axes are left to the operator.
 Extents normalized_axes(const Extents& x, int axis, int axes) {
   const int first = axis < 0 ? axis + x.rank : axis;
   Extents shape;

@@ -2,7 +2,7 @@
 // softmax / cudnn: cuDNN's softmax as a peer, loaded at run time.
 //
 // Kernels  CUDNN_SOFTMAX_ACCURATE, which subtracts the maximum, and CUDNN_SOFTMAX_LOG, in channel
-// mode, where rows are along C of an N x C x 1 x W tensor.
+//          mode, where rows are along C of an N x C x 1 x W tensor.
 // Limits   One type for all tensors, no scale, 32-bit sizes and strides, finite values: cuDNN's
 //          results for infinities and NaN differ from the contract.
 #include <limits>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax for Python.
+// Python binding of softmax.
 #include "rung/ops/softmax/softmax.hpp"
 
 #include "python/module/call.hpp"

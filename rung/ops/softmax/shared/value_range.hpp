@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Range checks on input values, for implementations that do not handle every value: the naive
-// rungs, whose exponentials overflow, and peers that return NaN for fully masked rows. The checks
-// read x in supports(); rungs that can be picked must not use them.
+// Checks of input values, for implementations that do not handle every value: the naive rungs,
+// whose exponentials overflow, and peers that return NaN for fully masked rows. The checks read x
+// in supports(); rungs that can be picked must not use them.
 #pragma once
 
 #include "rung/ops/softmax/op/softmax.hpp"

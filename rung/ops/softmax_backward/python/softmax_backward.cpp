@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// softmax_backward for Python.
+// Python binding of softmax_backward.
 #include "rung/ops/softmax_backward/softmax_backward.hpp"
 
 #include "python/module/call.hpp"

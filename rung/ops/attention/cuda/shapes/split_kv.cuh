@@ -51,7 +51,8 @@ class RowResult {
   Sum reciprocal_ = 1;
 
  public:
-  /// The thread with `leads` set writes lse, or the partial maximum and sum.
+  /// Finds the row's destination; the thread with `leads` set writes lse, or the partial maximum
+  /// and sum.
   __device__ __forceinline__ RowResult(const Heads<T>& p, const Cut<Sum>& cut, std::int64_t b,
                                        std::int64_t g, std::int64_t r, int split, Sum maximum,
                                        Sum sum, bool leads) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// norm in Eigen's expressions, as its users write it.
+// norm in Eigen expressions, as a user of Eigen writes it.
 #include <cmath>
 
 #include "rung/ops/norm/peers/eigen/module.hpp"

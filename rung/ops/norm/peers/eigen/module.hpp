@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call that librung_peer_norm_eigen_*.so takes.
+// Argument of librung_peer_norm_eigen_*.so.
 #pragma once
 
 #include <cstdint>
 
 namespace rung::norm_eigen {
 
-/// Contiguous rows, `*_step` elements apart; gamma and beta contiguous, or null.
+/// Contiguous rows whose starts are `*_step` elements apart; gamma and beta contiguous, or null.
 template <class T>
 struct Call {
   std::int64_t rows, length;

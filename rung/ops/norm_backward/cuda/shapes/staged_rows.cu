@@ -31,7 +31,7 @@ constexpr int many = sizeof(T) == 8   ? 16
                      : sizeof(T) == 4 ? 32
                                       : 24;  // limited by registers
 constexpr int threads = 256;
-constexpr int max_threads = 512;  // for rows of more than `some` columns per lane; one row per block
+constexpr int max_threads = 512;  // if a lane has more than `some` columns; one row per block
 
 template <class W>
 struct alignas(16) Shared {
