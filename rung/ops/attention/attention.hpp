@@ -12,21 +12,21 @@
 // Shapes   q: B x H x Sq x D; k: B x Hk x Sk x D; v: B x Hk x Sk x Dv; o: B x H x Sq x Dv; lse:
 //          B x H x Sq; key_lengths: B. D and Dv are 1 or more. Hk divides H: H / Hk heads of q
 //          share a head of k and v. B, H or Sq 0: nothing is written.
-// Strides  any, zero (broadcast) in what is read too: memory in the order B x S x H x D is a matter
-//          of strides. What is written must not overlap itself.
+// Strides  any: B x S x H x D in memory is supported, too; inputs may have zero strides
+//          (broadcast). Outputs must not overlap themselves.
 // Types    q, k, v, o: one of f32, f64, f16, bf16. lse: f32, f64 for f64. key_lengths: i32. Sums
 //          are kept in f32, f64 for f64.
 // Scale    above 0 and within the range of f32; 0, the default, means 1 / sqrt(D).
 // Special  A query that sees no key: o is 0 and lse -infinity. A score that is NaN or +infinity
-//          makes its query's o and lse NaN. A score of -infinity has the weight 0. Where all scores
-//          of a query are -infinity, all weights are 0 (a softmax by its formula would be NaN): lse
-//          is -infinity, o is 0.
-//          Weights multiply v even where they are 0: a NaN in v makes its column of o NaN wherever
-//          its key is seen; an infinity makes it infinite or NaN, and NaN where the score is
-//          -infinity. What is stored for keys that a query does not see never reaches its result.
-// Range    with finite q, k and v: scores, their partial sums, scale q, each times log2(e), and the
-//          number of keys seen times max |v| stay in the arithmetic's range. Where one does not, o
-//          and lse of the query may be any numbers, infinite or NaN.
+//          makes its query's o and lse NaN. A score of -infinity has the weight 0. If all scores of
+//          a query are -infinity, all weights are 0 (the softmax formula gives NaN): lse is
+//          -infinity, o is 0. Weights multiply v even if they are 0: a NaN in v makes its column of
+//          o NaN for every query that sees its key; an infinity makes it infinite or NaN, and NaN
+//          if the score is -infinity. Values of keys that a query does not see never affect its
+//          result.
+// Range    with finite q, k and v: scores, their partial sums and scale q, each times log2(e), and
+//          the number of visible keys times max |v| must be in the range of the arithmetic.
+//          Otherwise o and lse of the query may be any numbers, infinite or NaN.
 // Aliasing o and lse overlap nothing else. Overlap is decided by address ranges, from the lowest to
 //          the highest byte that a tensor touches, so that tensors whose elements interleave are
 //          refused.
@@ -39,8 +39,8 @@
 //            |error of lse| <= E + (n + 40) u + 4 u (|max s| + |lse|),  E = log sum_j w_j exp(e_j)
 //          plus one rounding to o's type; what underflows counts as zero.
 // Repeats  the same bits from run to run and for any number of threads.
-// Errors   Error(invalid_argument) for shapes, types, scale, aliasing; Error(unsupported) where no
-//          rung of the backend takes the call, with every rung's reason.
+// Errors   Error(invalid_argument) for shapes, types, scale, aliasing; Error(unsupported) if no
+//          rung of the backend supports the arguments, with every rung's reason.
 // Source   A. Vaswani and others, Attention is all you need, 2017; T. Dao, FlashAttention-2, 2023;
 //          J. Ainslie and others, GQA, 2023 (shared heads).
 #pragma once
@@ -55,8 +55,8 @@ namespace rung {
 struct AttentionOptions {
   double scale = 0;  // 0: 1 / sqrt(D)
   bool causal = false;
-  ConstTensorRef key_lengths = {};  // how many keys each batch element has; left out: all
-  TensorRef lse = {};               // written when given
+  ConstTensorRef key_lengths = {};  // number of keys per batch element; absent: all
+  TensorRef lse = {};               // written if given
   bool operator==(const AttentionOptions&) const = default;
 };
 

@@ -16,19 +16,19 @@
 // Shapes   q and dq: B x H x Sq x D; k and dk: B x Hk x Sk x D; v and dv: B x Hk x Sk x Dv; o and
 //          dout: B x H x Sq x Dv; lse: B x H x Sq; key_lengths: B. D and Dv are 1 or more. Hk
 //          divides H. Empty gradients: nothing is written to them.
-// Strides  any, zero (broadcast) in what is read too: memory in the order B x S x H x D is a matter
-//          of strides. What is written must not overlap itself.
+// Strides  any: B x S x H x D in memory is supported, too; inputs may have zero strides
+//          (broadcast). Outputs must not overlap themselves.
 // Types    q, k, v, o, dout, dq, dk, dv: one of f32, f64, f16, bf16. lse: f32, f64 for f64.
 //          key_lengths: i32. Sums are kept in f32, f64 for f64.
 // Scale    as of attention(): above 0 and within the range of f32; 0, the default, stands for
 //          1 / sqrt(D).
 // Special  A query that sees no key: its dq is 0, and it adds nothing to dk and dv. A key that no
-//          query sees: its dk and dv are 0. What is stored for either, lse included, never reaches
-//          a result. An lse of -infinity: p is 0. A NaN or an infinity elsewhere makes any of the
-//          gradients of its batch element and its head of k NaN, infinite or any number.
-// Range    scores, scale q, lse, each times log2(e), p, ds and the sums stay in the arithmetic's
-//          range, for f16 p and ds in that of f16; else results may be any numbers. With lse as
-//          attention() writes it p is at most 1, but for rounding.
+//          query sees: its dk and dv are 0. The values of such queries and keys, lse included,
+//          never affect a result. An lse of -infinity: p is 0. A NaN or an infinity elsewhere may
+//          make any gradient of its batch element and head of k NaN, infinite or any number.
+// Range    scores, scale q and lse, each times log2(e), p, ds and the sums must be in the range of
+//          the arithmetic; for f16, p and ds in the range of f16. Otherwise results may be any
+//          numbers. With the lse of attention(), p is at most 1, except for rounding.
 // Aliasing dq, dk and dv overlap nothing else. Overlap is decided by address ranges, from the
 //          lowest to the highest byte that a tensor touches, so that tensors whose elements
 //          interleave are refused.
@@ -43,8 +43,8 @@
 //            |error of dv| <= sum (E(p) + ((2 n + 40) u + r) p) |dout|,
 //          plus one rounding to the result's type; what underflows counts as zero.
 // Repeats  the same bits from run to run and for any number of threads: no floating-point atomics.
-// Errors   Error(invalid_argument) for shapes, types, scale, aliasing; Error(unsupported) where no
-//          rung of the backend takes the call, with every rung's reason.
+// Errors   Error(invalid_argument) for shapes, types, scale, aliasing; Error(unsupported) if no
+//          rung of the backend supports the arguments, with every rung's reason.
 // Source   T. Dao and others, FlashAttention, 2022; T. Dao, FlashAttention-2, 2023.
 #pragma once
 
@@ -59,7 +59,7 @@ namespace rung {
 struct AttentionBackwardOptions {
   double scale = 0;  // 0: 1 / sqrt(D)
   bool causal = false;
-  ConstTensorRef key_lengths = {};  // how many keys each batch element has; left out: all
+  ConstTensorRef key_lengths = {};  // number of keys per batch element; absent: all
   bool operator==(const AttentionBackwardOptions&) const = default;
 };
 

@@ -18,7 +18,7 @@
 //          that axis; of squared: as x. losses: as x without that axis. result: one element.
 // Options  dx, losses (per row): written if given. ignored_label: rows with this label are ignored:
 //          their loss and their row of dx are 0, and the mean is over the other rows.
-// Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
+// Strides  any; inputs may have zero strides (broadcast). Outputs must not overlap themselves.
 // Types    x, dx and squared's target: one of f32, f64, f16, bf16. result and losses: f32, f64 for
 //          f64, as is the arithmetic; rows are added up in f64. Labels: i64 or i32.
 // Special  all rows ignored: the mean and dx are 0. A label outside 0 ... C - 1 other than the

@@ -12,7 +12,7 @@
 //          axes. mean, rstd: those of the other axes, with or without a 1 for each normalized one.
 // Options  gamma, beta, residual: optional. sum, mean, rstd: written if given; mean is for layer
 //          norm only.
-// Strides  any; zero (broadcast) in what is read. What is written must not overlap itself.
+// Strides  any; inputs may have zero strides (broadcast). Outputs must not overlap themselves.
 // Types    x, residual, y, sum: one of f32, f64, f16, bf16. gamma and beta: that type or, for f16
 //          and bf16, both f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
 // Sum      s is rounded to the type of x, whether sum is requested or not: the fused operation
@@ -49,7 +49,7 @@
 //          elements.
 // Repeats  the same bits from run to run and for every number of threads.
 // Errors   Error(invalid_argument) for shapes, axes, types, epsilon, aliasing; Error(unsupported)
-//          where no rung of the backend takes the call, with every rung's reason.
+//          if no rung of the backend supports the arguments, with every rung's reason.
 // Source   J. Ba, J. Kiros & G. Hinton, Layer normalization, 2016; B. Zhang & R. Sennrich, Root
 //          mean square layer normalization, NeurIPS 2019.
 #pragma once

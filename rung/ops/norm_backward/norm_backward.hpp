@@ -11,7 +11,7 @@
 //          With a residual, x is the sum that norm wrote; the gradient of both terms is dx.
 // Options  gamma: absent means ones. mean and rstd: outputs of norm, both given (rms: rstd), or
 //          neither: then they are recomputed with epsilon. dgamma, dbeta: written if given.
-// Strides  any; zero (broadcast) in what is read. What is written must not overlap itself.
+// Strides  any; inputs may have zero strides (broadcast). Outputs must not overlap themselves.
 // Types    x, dy, dx: one of f32, f64, f16, bf16. gamma, and dgamma and dbeta: that type or, for
 //          f16 and bf16, f32. mean and rstd: f32, f64 for f64. Arithmetic is f32 (f64 for f64).
 // Aliasing dx may be dy or x itself; otherwise what is written overlaps nothing else. Overlap is
@@ -29,7 +29,7 @@
 // Repeats  the same bits from run to run and for every number of threads: rows are added up in an
 //          order that depends on their number alone (on a GPU also on the device).
 // Errors   Error(invalid_argument) for shapes, axes, types, epsilon, aliasing; Error(unsupported)
-//          where no rung of the backend takes the call, with every rung's reason.
+//          if no rung of the backend supports the arguments, with every rung's reason.
 #pragma once
 
 #include "rung/core/context.hpp"

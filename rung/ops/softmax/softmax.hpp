@@ -6,7 +6,7 @@
 //
 // Shapes   x and y: any of 1 to 8 axes; a row is the set of elements that differ in the given axis
 //          only. Empty tensors: nothing is written.
-// Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
+// Strides  any; inputs may have zero strides (broadcast). Outputs must not overlap themselves.
 // Types    x f32, f64, f16 or bf16; y the same, or f32 for f16 and bf16. Arithmetic is f32, f64 for
 //          f64.
 // Scale    s, finite and above 0; 1 by default. A large s cannot overflow, because the maximum is

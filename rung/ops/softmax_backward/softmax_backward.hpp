@@ -8,7 +8,7 @@
 // Shapes   y, dy and dx: one shape of 1 to 8 axes; a row is the set of elements that differ in the
 //          given axis only. Empty tensors: nothing is written.
 // Options  the SoftmaxOptions of the softmax() call that is differentiated: axis, scale s, log.
-// Strides  any, zero (broadcast) in what is read too; what is written must not overlap itself.
+// Strides  any; inputs may have zero strides (broadcast). Outputs must not overlap themselves.
 // Types    y and dy: one of f32, f64, f16, bf16; dx the same, or f16 or bf16 for f32. Arithmetic is
 //          f32, f64 for f64.
 // Special  masked elements need no special case: y = 0 gives dx = 0; with log, exp(-infinity) = 0

@@ -4,8 +4,9 @@
 // Idea     Compute the definition step by step: store all scores of a head in a matrix, take the
 //          softmax of each row, multiply by V.
 // Changes  baseline.
-// Cost     2 (D + Dv) operations per score. The Sq x Sk matrix of scores is written twice and read
-//          about four times: at 4096 queries and keys 64 MB per head in f32, beyond most caches.
+// Cost     2 (D + Dv) operations per score. The Sq x Sk matrix of scores is written and then read
+//          in four passes: at 4096 queries and keys it takes 64 MB per head in f32, beyond most
+//          caches.
 // Limits   Score matrices up to 1 GiB; one thread, scalar code.
 // Source   A. Vaswani and others, Attention is all you need, 2017.
 #include <algorithm>

@@ -2,9 +2,9 @@
 // attention / hopper ping pong
 //
 // Idea     Overlap exponentials with tensor-core products at two levels. Within a warpgroup, the
-//          scores of the next tile are computed while the current tile's P V and softmax run.
-//          Between warpgroups, named barriers order the issue of products, so that one warpgroup's
-//          softmax overlaps the other's products.
+//          scores of the next tile are multiplied together with P V of the current one, and their
+//          softmax runs while P V still does. Between warpgroups, named barriers order the issue of
+//          products, so that one warpgroup's softmax overlaps the other's products.
 // Changes  against hopper_pipelined: the overlap, and persistent blocks that take query tiles from
 //          a counter, those with most keys first. The producer loads the next queries while the
 //          consumers store the previous results.
