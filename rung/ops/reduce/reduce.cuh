@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce_by: reductions with functors of the caller's own, for C++ and CUDA programs.
+// reduce_by: reductions with user-defined functors, for C++ and CUDA programs.
 //
 //   y[row] = combine(... combine(combine(identity, map(x[row, 0])), map(x[row, 1])) ...)
 //
@@ -8,14 +8,14 @@
 //             [] RUNG_HD (Range a, Range b) { ... }, [] RUNG_HD (float v) { return Range{v, v}; });
 //
 // combine(earlier, later) is associative and need not commute: elements keep their order. identity
-// is neutral on both sides. How calls are nested follows from the shape alone, so that results
-// repeat, bit for bit, from run to run and for any number of threads. No rows: nothing is written;
-// empty rows give the identity.
+// is neutral on either side. The nesting of combine depends on the shape only, so that results are
+// reproducible bit for bit, for any number of threads. Without rows nothing is written; empty rows
+// give the identity.
 //
-// x is rows x columns with any strides, y has an element a row and does not overlap x. The state S,
-// identity's type, is trivially copyable, of 1, 2 or a multiple of 4 bytes. Runs on CPU contexts
-// from any compiler; on cuda contexts when nvcc compiles the caller (lambdas for it are __host__
-// __device__), on simt contexts where the caller is compiled for the simulated GPU.
+// x is rows x columns with any strides, y has one element per row and does not overlap x. The state
+// S, identity's type, is trivially copyable, of 1, 2 or a multiple of 4 bytes. CPU contexts work
+// with any compiler; cuda contexts require that nvcc compiles the caller (with __host__ __device__
+// lambdas), simt contexts that the caller is compiled for the simulated GPU.
 // Errors: Error(invalid_argument) for shapes that do not fit; Error(unsupported) for a context that
 // the including file was not compiled for.
 #pragma once
@@ -37,7 +37,7 @@
 
 namespace rung {
 
-/// The map of those who want none.
+/// The identity map, used by default.
 struct Unchanged {
   template <class T>
   RUNG_HD constexpr T operator()(T value) const {
@@ -63,7 +63,7 @@ void on_cpu(Context& context, const View<const T, 2>& x, const View<S, 1>& y, co
   };
   const int threads =
       static_cast<int>(smaller<std::int64_t>(context.threads(), ceil_div(rows * chunks, 16)));
-  // Few rows: threads share them by chunks, which wait in the workspace to be combined.
+  // With few rows, threads divide rows into chunks, whose states the workspace holds.
   const bool share = threads > 1 && rows < 4 * threads;
   S* states =
       share
@@ -94,17 +94,17 @@ void on_cpu(Context& context, const View<const T, 2>& x, const View<S, 1>& y, co
 #if defined(__CUDACC__) || defined(RUNG_SIMT)
 namespace reduce_by_detail::inline RUNG_TARGET {
 
-// Elements keep their order, so that combine need not commute: a thread folds `items` neighbors,
-// the block its threads' states in the order of their indices, tile after tile; a row may be cut
+// Elements keep their order, since combine need not commute: a thread folds `items` neighbors, the
+// block its threads' states in the order of their indices, tile after tile. A row may be divided
 // into parts, one per block, whose states a second launch joins. x is read once; a warp's lanes
-// load from addresses that are eight elements apart.
+// load from addresses eight elements apart.
 
 inline constexpr int threads = 256;
 inline constexpr int items = 8;  // neighbors that a thread folds by itself
 inline constexpr std::int64_t tile = std::int64_t{threads} * items;
 inline constexpr std::int64_t wanted_blocks = 1024;
 
-/// A block a part of a row: parts[row * gridDim.y + part].
+/// Folds a part of a row per block, into parts[row * gridDim.y + part].
 template <class T, class S, class Combine, class Map>
 __global__ void reduce_by_parts(View<const T, 2> x, S identity, Combine combine, Map map, S* parts,
                                 std::int64_t part_length) {
@@ -127,7 +127,7 @@ __global__ void reduce_by_parts(View<const T, 2> x, S identity, Combine combine,
   }
 }
 
-/// A thread per row.
+/// Combines the `count` parts of each row; one thread per row.
 template <class S, class Combine>
 __global__ void reduce_by_join(View<S, 1> y, Combine combine, const S* parts, int count) {
   const std::int64_t row = std::int64_t{blockIdx.x} * threads + threadIdx.x;

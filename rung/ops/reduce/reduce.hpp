@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce: many numbers to one - over a whole tensor, some of its axes, or segments of the last.
+// reduce: reductions over a whole tensor, some of its axes, or segments of the last axis.
 //
 //   y[kept axes] = sum | product | min | max | mean | L2 norm of x over the reduced axes,
 //                  or the index of the least (argmin) or greatest (argmax) of its elements
@@ -63,17 +63,17 @@ namespace rung {
 
 enum class Reduction : std::uint8_t { sum, product, min, max, mean, argmin, argmax, norm };
 RUNG_API std::string_view to_string(Reduction operation) noexcept;
-/// The type of y where none is given: x's; i64 for sums and products of integers and for indices,
+/// Returns y's type if none is given: x's; i64 for sums and products of integers and for indices,
 /// f64 for means of integers.
 RUNG_API DType reduced_dtype(Reduction operation, DType x) noexcept;
 
 struct ReduceOptions {
   Reduction operation = Reduction::sum;  // sum, maximum ...
-  Extents axes = {};                     // empty: all of them
-  ConstTensorRef offsets = {};           // left out: no segments
+  Extents axes = {};                     // empty: all axes
+  ConstTensorRef offsets = {};           // not given: no segments
 };
 
-/// Functors of the caller's own: rung/ops/reduce/reduce.cuh.
+/// Reduces x into y. For user-defined functors see rung/ops/reduce/reduce.cuh.
 RUNG_API void reduce(Context& context, const ConstTensorRef& x, const TensorRef& y,
                      const ReduceOptions& options = {}, Pick pick = best);
 

@@ -3,10 +3,10 @@
 //
 // Idea     The definition: one loop over the terms of each result, a single accumulator.
 // Changes  Baseline.
-// Cost     Each element is read once, but every addition waits for the one before: 2 to 4 cycles
-//          per element, in which memory could deliver ten.
-// Limits   Sums of f32 and f64, terms at one stride. The error grows with the number of terms n, up
-//          to n u: an f32 sum of 2^25 ones stops at 2^24.
+// Cost     Each element is loaded once, but each addition depends on the previous one: 2 to 4
+//          cycles per element, while memory could deliver ten elements.
+// Limits   Sums of f32 and f64, terms at a constant stride. The error bound is n u for n terms: an
+//          f32 sum of 2^25 ones stops at 2^24.
 // Source   any textbook.
 #include "rung/ops/reduce/cpu/detail/textbook.hpp"
 
@@ -18,7 +18,7 @@ void naive(const Reduce::Args& args) {
   const std::int64_t n = args.terms.size();
   const std::int64_t stride = args.terms.rank == 0 ? 1 : args.terms.strides[0][0];
   for (std::int64_t result = 0; result < args.kept.size(); ++result) {
-    std::int64_t at[2];  // of its first term in x, and of itself in y
+    std::int64_t at[2];  // element offsets: first term in x, result in y
     args.kept.offsets(result, at);
     const T* x = static_cast<const T*>(args.x.data) + at[0];
     T sum = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / unrolled accumulators
 //
-// Idea     Instruction-level parallelism: four accumulators, each for every fourth element, are
-//          combined at the end.
-// Changes  Against naive: four additions are in flight at a time instead of one, which hides their
-//          latency of 2 to 4 cycles. A compiler must not do this by itself: it changes the order of
-//          the additions, and with it the rounding.
+// Idea     Instruction-level parallelism: four accumulators, each of which sums every fourth
+//          element, are combined at the end.
+// Changes  Against naive: four additions in flight instead of one hide the latency of 2 to 4
+//          cycles. A compiler must not unroll this way by itself, because it would reorder
+//          additions and change the rounding.
 // Cost     A load and an addition per element: one or two elements per cycle.
 // Limits   Sums of contiguous rows of f32 and f64. Error up to (n / 4 + 2) u.
 // Source   R. Bryant and D. O'Hallaron, Computer Systems: A Programmer's Perspective, section 5.9.

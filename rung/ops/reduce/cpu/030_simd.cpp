@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / simd
 //
-// Idea     The four accumulators are vectors, of 16 f32 each with AVX-512: 64 elements per turn.
-// Changes  Against unrolled: one instruction for 16 additions. A masked load covers the tail; the
-//          lanes are added by halves.
-// Cost     A load and an addition per vector: bound by L1 and L2 bandwidth, beyond them by memory.
+// Idea     The four accumulators are vectors, of 16 f32 each with AVX-512: 64 elements per
+//          iteration.
+// Changes  Against unrolled: one instruction performs 16 additions. A masked load covers the tail;
+//          the lanes are reduced by halving.
+// Cost     A load and an addition per vector: bound by L1 or L2 bandwidth, for larger rows by
+//          memory bandwidth.
 // Limits   Sums of contiguous rows of f32 and f64. Error up to (n / 64 + 10) u with 16 lanes: it
 //          grows with n, which is why pairwise comes next.
 // Source   as unrolled.
@@ -33,7 +35,7 @@ T simd_sum(const T* x, std::int64_t n) {
       sum[a] = hn::Add(sum[a], hn::LoadU(d, x + i + a * lanes));
     }
   }
-  for (; i < n; i += lanes) {  // fewer than four vectors, zeros behind the last element
+  for (; i < n; i += lanes) {  // tail: fewer than four vectors, padded with zeros
     const auto count = static_cast<std::size_t>(std::min(lanes, n - i));
     sum[0] = hn::Add(sum[0], cpu::HWY_NAMESPACE::load_as_n(d, x + i, count));
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / pairwise
 //
-// Idea     The sum of n numbers is that of the first half plus that of the second: an addend takes
-//          part in log2(n) additions instead of n. Up to 1024 elements are no longer halved, but
-//          added in eight vectors, which are themselves combined by halves.
-// Changes  Against simd: the error bound. (log2(n / 1024) + 24) u with AVX-512, at most 45 u for
-//          any n that fits a memory, where simd's grows with n / 64.
-// Cost     A call per 1024 elements, which is hidden behind their loads.
+// Idea     The sum of n numbers is the sum of the first half plus the sum of the second: an addend
+//          takes part in log2(n) additions instead of n. Recursion ends at 1024 elements, which are
+//          summed in eight vector accumulators and these combined by halving.
+// Changes  Against simd: the error bound is (log2(n / 1024) + 24) u with AVX-512, at most 45 u for
+//          any n that fits in memory, whereas simd's grows with n / 64.
+// Cost     One recursive call per 1024 elements, hidden behind the loads.
 // Limits   Sums and means of contiguous rows of f32 and f64.
 // Source   N. Higham, "The accuracy of floating point summation", SIAM J. Sci. Comput. 14 (1993).
 #include "rung/cpu/foreach_target.hpp"
@@ -22,7 +22,7 @@ constexpr std::int64_t leaf = 1024;
 
 template <class T>
 T leaf_sum(const T* x, std::int64_t n) {
-  constexpr int chains = 8;  // they cover the latency of two additions per cycle
+  constexpr int chains = 8;  // cover the addition latency at two additions per cycle
   const hn::ScalableTag<T> d;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   hn::Vec<decltype(d)> sum[chains];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / compensated
 //
-// Idea     The rounding error of an addition can be computed exactly, by five more additions
-//          (two-sum); it is accumulated in a second vector beside the sum.
-// Changes  Against pairwise: the error, 2 u plus a term in u^2, as if all were added in twice the
-//          precision. pairwise's bound is 45 u; this result is right to the last place.
-// Cost     Seven additions per element instead of one: hidden on one thread that waits for memory,
-//          but not in a cache.
-// Limits   Sums and means of contiguous rows of f32 and f64; finite partial sums.
+// Idea     Two-sum computes the rounding error of an addition exactly with five more additions; a
+//          second vector accumulates these errors.
+// Changes  Against pairwise: the error is 2 u plus a term in u^2, as in twice the working
+//          precision, instead of up to 45 u.
+// Cost     Seven additions per element instead of one: hidden when one thread is bound by memory,
+//          visible when x is in a cache.
+// Limits   Sums and means of contiguous rows of f32 and f64; partial sums must be finite.
 // Source   D. Knuth, TAOCP 2, 4.2.2; T. Ogita, S. Rump & S. Oishi, "Accurate sum and dot product",
 //          SIAM J. Sci. Comput. 26 (2005): Sum2.
 #include "rung/cpu/foreach_target.hpp"
@@ -57,7 +57,7 @@ HWY_NOINLINE double compensated_sum(const T* x, std::int64_t n) {
   double rest = 0;
   for (std::int64_t lane = 0; lane < chains * lanes; ++lane) {
     add_exactly(value, rest, static_cast<double>(sums[lane]));
-    // An overflow makes the error infinity - infinity, which says nothing.
+    // After an overflow the error is infinity - infinity = NaN: ignore it.
     if (std::isfinite(sums[lane])) rest += static_cast<double>(rests[lane]);
   }
   return value + rest;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / blocks
 //
-// Idea     A row is folded block by block: eight chains of vectors within a block, 64 elements per
-//          lane; between blocks a wider type, f64 for f32 and two f64 (two-sum) for f64.
+// Idea     A row is folded block by block: eight vector accumulators within a block, 64 elements
+//          per lane; block results are combined in a wider type, f64 for f32 and two f64 (two-sum)
+//          for f64.
 // Changes  Against pairwise: an error of at most 80 u for any n without recursion, and every
-//          operation on f32, f64, i32 and i64. Extremes keep NaN; loads follow the memory level
-//          that x is expected in: L3 needs every line prefetched, memory the first lines of each
-//          page.
-// Cost     A load and an operation per vector, and half a comparison for extremes of floats.
-// Limits   Contiguous rows; one thread. EXPERIMENTS.md has what was tried.
+//          operation on f32, f64, i32 and i64. Extremes keep NaN. Prefetching follows the memory
+//          level where x is expected: every line from L3, the first lines of each page from memory.
+// Cost     A load and an operation per vector; extremes of floats take half a comparison more.
+// Limits   Contiguous rows; one thread. EXPERIMENTS.md lists rejected variants.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/ops/reduce/cpu/detail/step-inl.hpp"
 
@@ -16,20 +16,21 @@ HWY_BEFORE_NAMESPACE();
 namespace rung::reduce_cpu::HWY_NAMESPACE {
 namespace {
 
-// A lane accumulates 64 elements of a block; the block's result is added in the wide type. The
-// bound on the error of sums follows: 64 additions, 3 that combine the chains, 4 that combine the
+// A lane accumulates 64 elements of a block; the block's result is added in the wide type. This
+// bounds the error of sums: 64 additions per lane, 3 to combine the accumulators, 4 to combine the
 // lanes.
 constexpr std::int64_t turns = 64;
 
-/// Prefetch distance in lines, and target cache, for Reading::lines and Reading::asked.
+/// Prefetch distance in lines for Reading::lines and Reading::asked.
 template <Reading reading>
 inline constexpr std::int64_t lines_ahead = reading == Reading::asked ? 64 : 32;
 template <Reading reading>
 inline constexpr int into_cache = reading == Reading::asked ? 2 : 3;
 
 template <class S>
-struct Shape {                      // of a block, in elements
-  static constexpr int chains = 8;  // they cover the latency of two additions per cycle
+struct Shape {  // of a block, in elements
+  // accumulators that cover the latency at two additions per cycle
+  static constexpr int chains = 8;
   static constexpr std::int64_t step = chains * S::lanes;
   static constexpr std::int64_t block = turns * step;
 };
@@ -44,17 +45,18 @@ HWY_INLINE typename S::V join_all(typename S::V (&total)[Shape<S>::chains]) {
   return total[0];
 }
 
-/// Detects NaN in extremes of floats. Vector minimum and maximum return their second operand if one
-/// is NaN: a total is NaN right after it took in a NaN, and loses it with the next element. So
-/// pairs of totals are compared after every turn: half an instruction per vector. Instructions
-/// count even far from L1: the fewer there are between two loads, the more lines are in flight
-/// (maximum of 64 MiB, 2-core Zen 5 vCPU: 39 GB/s with a load, a maximum and an addition that keeps
-/// NaN for each vector, 47 with this, 48 without any NaN test).
+/// Detects NaN in extremes of floats. Vector minimum and maximum return their second operand if
+/// either is NaN: a total is NaN right after it took a NaN, and loses it with the next element.
+/// Therefore pairs of totals are compared after every iteration, half an instruction per vector.
+/// The instruction count matters even for data in memory: fewer instructions between loads leave
+/// more lines in flight (maximum of 64 MiB, 2-core Zen 5 vCPU: 39 GB/s with a load, a maximum and
+/// an addition that keeps NaN per vector, 47 with NanWatch, 48 without a NaN test).
 template <class S>
 class NanWatch {
  public:
   static constexpr bool on = S::extreme && S::floating;
-  /// Otherwise totals keep NaN, and are tested once at the end.
+  /// True if totals are tested after each iteration; otherwise totals keep NaN and are tested once
+  /// at the end.
   static constexpr bool every_turn = on && HWY_TARGET <= HWY_AVX2;
   using V = typename S::V;
 
@@ -102,7 +104,8 @@ class NanWatch {
   hn::Mask<D> ordered_[pairs];
 };
 
-/// Adds a vector to each chain: that of chain c is `apart` elements behind that of chain c - 1.
+/// Loads a vector for each accumulator and combines them; consecutive vectors are `apart` elements
+/// apart.
 template <class S, Reading reading, class Take>
 HWY_INLINE void take_step(typename S::V (&totals)[Shape<S>::chains], const typename S::Element* at,
                           [[maybe_unused]] std::int64_t apart, const Take& take) {
@@ -117,8 +120,8 @@ HWY_INLINE void take_step(typename S::V (&totals)[Shape<S>::chains], const typen
   }
 }
 
-/// Calls step for whole pages, and prefetches the first lines of each a page ahead: hardware
-/// prefetchers stop at the end of a page. Returns the number of elements in these pages.
+/// Calls step over whole pages and prefetches the first lines of the next page: hardware
+/// prefetchers stop at page boundaries. Returns the number of elements in these pages.
 template <class S, class Step>
 HWY_INLINE std::int64_t each_page(const typename S::Element* x, std::int64_t n, const Step& step) {
   constexpr auto line = static_cast<std::int64_t>(64 / sizeof(*x));
@@ -127,15 +130,15 @@ HWY_INLINE std::int64_t each_page(const typename S::Element* x, std::int64_t n, 
   for (; i + page <= n; i += page) {
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) __builtin_prefetch(x + i + page + k * line);
-      // Unrolled: the loop's own instructions take room among the loads in flight.
+      // Unrolled: loop instructions take slots in the reorder buffer from loads.
 #pragma GCC unroll 4
     for (std::int64_t j = 0; j < page; j += Shape<S>::step) step(x + i + j);
   }
   return i;
 }
 
-/// Folds one block of up to Shape<S>::block elements; extremes are NaN if there is one. With
-/// streams, n is a multiple of Shape<S>::step.
+/// Folds one block of up to Shape<S>::block elements; an extreme is NaN if any element is. For
+/// Reading::streams, n is a multiple of Shape<S>::step.
 template <class S, Reading reading>
 HWY_INLINE typename S::Lane fold_block(const typename S::Element* x, std::int64_t n,
                                        std::int64_t apart = S::lanes) {
@@ -165,7 +168,7 @@ HWY_INLINE typename S::Lane fold_block(const typename S::Element* x, std::int64_
   } else if (n >= lanes) {
     const V v = S::load(x);
     i = lanes;
-    // The first vector as it is, or squared.
+    // The first vector unchanged, or squared.
     total = S::fold == Fold::squares ? S::take(S::identity(), v) : v;
     if constexpr (Watch::on) watch.see(0, v, v);
   } else {
@@ -186,10 +189,10 @@ HWY_INLINE typename S::Lane fold_block(const typename S::Element* x, std::int64_
 }
 
 #if HWY_TARGET <= HWY_AVX3
-/// Returns the extreme of a long row of floats from memory, NaN if there is one. Minimum and
-/// maximum instructions raise the invalid flag for a NaN: one read of that flag, which waits for
-/// all instructions in flight, replaces a comparison per pair of vectors (64 MiB: 1.09 of the speed
-/// of the fastest peer instead of 1.0).
+/// Returns the extreme of a long row of floats from memory, NaN if any element is NaN. Minimum and
+/// maximum instructions raise the invalid flag for a NaN: a single read of that flag, which waits
+/// for all instructions in flight, replaces a comparison per pair of vectors (64 MiB: 1.09 of the
+/// speed of the fastest peer instead of 1.0).
 template <class S>
 typename S::Lane long_extreme(const typename S::Element* x, std::int64_t n) {
   constexpr unsigned invalid = 1;
@@ -218,15 +221,15 @@ typename S::Lane long_extreme(const typename S::Element* x, std::int64_t n) {
 }
 #endif
 
-/// Sums squares of a block; again in f64 if f32 overflowed or underflowed.
+/// Returns the sum of squares of a block; recomputes it in f64 if f32 overflowed or underflowed.
 template <class S, Reading reading>
 HWY_INLINE double square_sum(const typename S::Element* x, std::int64_t n, std::int64_t apart) {
   const auto sum = fold_block<S, reading>(x, n, apart);
   if constexpr (std::is_same_v<typename S::Element, float>) {
     if (HWY_UNLIKELY(!squares_suffice(sum))) {
       using Wider = Step<float, Fold::squares, double>;
-      // The tail of streams has no chains: it is less than a step of floats, though perhaps a step
-      // of doubles.
+      // The tail of Reading::streams has a single accumulator: it is shorter than one step of
+      // floats, but may exceed a step of doubles.
       if (reading != Reading::streams || n < Shape<S>::step) {
         return fold_block<Wider, Reading::near>(x, n);
       }
@@ -269,18 +272,19 @@ HWY_INLINE std::int64_t find(const T* x, std::int64_t n, T value) {
   return -1;
 }
 
-/// Calls f(x, n, apart) for each block of a row; streams: a chain has a contiguous part of the row.
+/// Calls f(x, n, apart) for each block of a row; for Reading::streams, each accumulator reads a
+/// contiguous part of the row.
 template <class S, Reading reading, class F>
 HWY_INLINE void each_block(const typename S::Element* x, std::int64_t n, const F& f) {
   constexpr std::int64_t block = Shape<S>::block;
   std::int64_t i = 0;
   if constexpr (reading == Reading::streams) {
-    const std::int64_t run = n / Shape<S>::step * S::lanes;  // elements per chain
+    const std::int64_t run = n / Shape<S>::step * S::lanes;  // elements per accumulator
     for (; i < run; i += turns * S::lanes) {
       f(x + i, std::min(turns * S::lanes, run - i) * Shape<S>::chains, run);
     }
     i = run * Shape<S>::chains;
-    if (i < n) f(x + i, n - i, S::lanes);  // less than a step: no chains
+    if (i < n) f(x + i, n - i, S::lanes);  // less than a step: a single accumulator
   } else {
     for (; i < n; i += block) f(x + i, std::min(block, n - i), S::lanes);
   }
@@ -303,7 +307,7 @@ HWY_INLINE void fold_row(const typename S::Element* x, std::int64_t n, bool arg,
     }
 #endif
     T best = reduce_cpu::identity<T>(S::fold);
-    const T* where = x;  // the block that holds the best
+    const T* where = x;  // start of the block that holds the best element
     each_block<S, reading>(
         x,
         n, [&](const T* at, std::int64_t count, std::int64_t apart) __attribute__((always_inline)) {
@@ -328,7 +332,6 @@ HWY_INLINE void fold_row(const typename S::Element* x, std::int64_t n, bool arg,
       }
     };
     if (reading != Reading::streams && n <= Shape<S>::block) {
-      // Fast path.
       if (n > 0) value = one(x, n, S::lanes);
       return;
     }
@@ -344,7 +347,8 @@ HWY_INLINE void fold_row(const typename S::Element* x, std::int64_t n, bool arg,
   }
 }
 
-/// Four scalar chains: not every instruction set multiplies vectors of 64-bit integers.
+/// Returns the product modulo 2^64 in four scalar accumulators: not every instruction set
+/// multiplies vectors of 64-bit integers.
 template <class T>
 std::int64_t integer_product(const T* x, std::int64_t n) {
   std::uint64_t total[4] = {1, 1, 1, 1};
@@ -430,10 +434,10 @@ void fold_rows(DType element, Fold fold, const Rows& rows) {
   HWY_DYNAMIC_DISPATCH(blocks)(element, fold, rows);
 }
 
-/// Prefetching every line pays from L3 (4 MiB: 110 to 127 GB/s on a 2-core Zen 5 vCPU) and costs
-/// from memory (512 MiB: 40 to 35), where pages are prefetched. On a 2-core Zen 4 vCPU it is the
-/// opposite: from L3 60 GB/s with prefetches and 74 without, from memory 18 by pages and 22 by
-/// lines into L2 (two threads: 26 and 40).
+/// Returns how to prefetch x, `bytes` in size. Prefetching every line pays from L3 (4 MiB: 127 GB/s
+/// instead of 110 on a 2-core Zen 5 vCPU) and costs from memory (512 MiB: 35 GB/s instead of 40),
+/// where pages are prefetched. A 2-core Zen 4 vCPU is the opposite: from L3 60 GB/s with prefetches
+/// and 74 without, from memory 18 by pages and 22 by lines into L2 (two threads: 26 and 40).
 Reading reading_of(double bytes) {
   constexpr double within_l2 = 512 << 10;
   constexpr double within_l3 = 16 << 20;

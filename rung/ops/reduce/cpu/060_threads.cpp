@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / threads
 //
-// Idea     A team reduces every call: whole results per thread, chunks of them where results are
-//          few, batches of segments. The kernel is that of blocks, short_rows or columns; elements
-//          that it does not take are gathered and widened piece by piece into L1.
+// Idea     Threads divide whole results; few results are divided into chunks, segments into
+//          batches. Kernels are those of blocks, short_rows and columns; elements of other types or
+//          strides are gathered and widened piece by piece into L1.
 // Changes  Against blocks: several threads; f16, bf16 and small integers; segments and any strides.
-// Cost     x loaded once; 16 bytes per chunk of 16384 elements or more where threads share a
-//          result.
-// Limits   Every valid call. Strided elements are gathered one by one. The partition follows from
-//          shapes and strides, so the bits do not depend on the thread count.
+// Cost     x loaded once; 16 bytes per chunk of 16384 elements or more if threads share a result.
+// Limits   Every valid call. Strided elements are gathered one by one. The partition depends on
+//          shapes and strides only, so results are bitwise independent of the thread count.
 #include <unistd.h>
 
 #include <array>
@@ -21,30 +20,32 @@ namespace rung {
 namespace {
 using namespace reduce_cpu;
 
-// Fewer results are cut into chunks, for threads to share.
+// With fewer results than this, each is divided into chunks.
 constexpr std::int64_t cut_below = 64;
 constexpr std::int64_t min_chunk = 16384;
-constexpr std::int64_t usual_chunk = 131072;  // hides the cost of a chunk
-// Calls of less than eight such chunks have eight. 2^20 floats from L3, one thread of a 2-core Zen
-// 4 vCPU: in 32 chunks .953 to .970 of Eigen's speed, in 8 .968 to 1.006, in 4 .985 to .991.
+constexpr std::int64_t usual_chunk = 131072;  // amortizes the cost of a chunk
+// Rows shorter than eight usual chunks are divided into eight. 2^20 floats from L3, one thread of a
+// 2-core Zen 4 vCPU: 0.953 to 0.970 of Eigen's speed with 32 chunks, 0.968 to 1.006 with 8, 0.985
+// to 0.991 with 4.
 constexpr std::int64_t usual_chunks = 8;
 constexpr std::int64_t max_chunks = 4096;
-constexpr std::int64_t block_multiple = 8192;  // of every instruction set's block
-constexpr std::int64_t batch = 256;            // results per call of a kernel
-constexpr std::int64_t gathered = 8192;        // elements gathered at a time: 32 or 64 KiB
-constexpr std::int64_t least_grouped = 4;      // rows that are worth grouping
-constexpr std::int64_t direct_run = 512;       // contiguous runs from here on are not gathered
+// multiple of the block size of every instruction set
+constexpr std::int64_t block_multiple = 8192;
+constexpr std::int64_t batch = 256;        // results per call of a kernel
+constexpr std::int64_t gathered = 8192;    // elements gathered at a time: 32 or 64 KiB
+constexpr std::int64_t least_grouped = 4;  // minimum rows to group in one kernel call
+// contiguous runs of at least this length are read in place
+constexpr std::int64_t direct_run = 512;
 
 static_assert(min_chunk % block_multiple == 0 && gathered % block_multiple == 0);
-static_assert(32 * batch <= gathered);  // rows that are transposed
+static_assert(32 * batch <= gathered);  // rows to transpose
 
-/// Returns the bytes of x.
+/// Returns the number of elements of x times their size: bytes read.
 std::int64_t bytes_of(const Reduce::Args& args) {
   return args.kept.size() * args.terms.size() * static_cast<std::int64_t>(size_of(args.x.dtype));
 }
 
-/// Returns bound i of the segments. Throws Error if it is outside the axis or less than bound i -
-/// 1.
+/// Returns segment bound i. Throws Error if it is outside the axis or less than bound i - 1.
 std::int64_t segment_bound(const Reduce::Args& args, std::int64_t i) {
   const auto at = [&](std::int64_t index) {
     const std::int64_t place = index * args.offsets.strides[0];
@@ -61,7 +62,8 @@ std::int64_t segment_bound(const Reduce::Args& args, std::int64_t i) {
                   std::to_string(args.terms.size()));
 }
 
-/// Cuts a call along rows into work for the threads of a team. W is the wide type of its results.
+/// Divides a reduction along rows among the threads of a team. W is the wide type of partial
+/// results.
 template <class W>
 class RowWorker {
  public:
@@ -90,28 +92,29 @@ class RowWorker {
     }
     grouped_ = !args.is_arg() && args.kept.size() >= least_grouped;
     const int kept = args.kept.rank - 1;
-    // On a 2-core Zen 5 vCPU, one thread, by fold_rows and transposed: 10,000 rows of 2 f32 21 and
-    // 9 us, of 12 23 and 39; of 12 bf16 83 and 44; 143,159 of 4 f64, argmin, 3.1 and 0.31 ms.
+    // fold_rows against transposition, one thread of a 2-core Zen 5 vCPU: 10,000 rows of 2 f32, 21
+    // and 9 us; of 12 f32, 23 and 39 us; of 12 bf16, 83 and 44 us; 143,159 rows of 4 f64, argmin,
+    // 3.1 and 0.31 ms.
     const std::int64_t most = args.is_arg() ? 16 : !native ? 12 : size_ == 4 ? 6 : 4;
     transposed_ = !args.has_segments() && length >= 2 && length <= most && kept >= 0 &&
                   args.kept.shape[kept] >= 16;
   }
 
   [[nodiscard]] bool gathers() const { return !direct_ || transposed_; }
-  /// Buffer per thread, if it gathers().
+  /// Bytes of a thread's buffer, needed if gathers() is true.
   static constexpr std::int64_t buffer_bytes = gathered * 8 + 16 * columns_at_most;
   void gather_in(std::byte* buffer) { buffer_ = buffer; }
   [[nodiscard]] std::int64_t chunks() const { return chunks_; }
 
   /// Reduces this thread's share of many results of equal length, without segments.
   void many_results(const cpu::Team& team) {
-    // Without a division for one thread.
+    // A single thread skips share()'s division.
     const cpu::Range share =
         team.size() == 1 ? cpu::Range{0, args_.kept.size()} : team.share(args_.kept.size());
     const int last = args_.kept.rank - 1;
     const std::int64_t inner = last < 0 ? 1 : args_.kept.shape[last];
     for (std::int64_t i = share.begin; i < share.end;) {
-      // Neighbors along the innermost kept axis are equally far apart.
+      // Results along the innermost kept axis are a constant stride apart.
       const std::int64_t along = i < inner ? i : i % inner;
       const std::int64_t in_a_row = std::min({batch, share.end - i, inner - along});
       std::int64_t at[2] = {0, 0};
@@ -144,7 +147,7 @@ class RowWorker {
     }
   }
 
-  /// Folds this thread's share of the chunks of all results into pairs at [result][chunk].
+  /// Folds this thread's share of the chunks of all results into pairs, indexed [result][chunk].
   void some_chunks(const cpu::Team& team, W* value, W* rest) {
     const cpu::Range share = team.share(args_.results() * chunks_);
     for (std::int64_t task = share.begin; task < share.end; ++task) {
@@ -155,8 +158,8 @@ class RowWorker {
     }
   }
 
-  /// Combines the chunks of this thread's share of few results: those pairs, or, for null, chunks
-  /// folded here in the same order.
+  /// Combines the chunks of this thread's share of few results: the stored pairs, or, if `value` is
+  /// null, chunks that it folds itself in the same order.
   void few_results(const cpu::Team& team, const W* value, const W* rest) {
     const cpu::Range share = team.share(args_.results());
     for (std::int64_t i = share.begin; i < share.end; ++i) {
@@ -186,7 +189,7 @@ class RowWorker {
     }
   }
 
-  /// Reduces batches of segments, scheduled dynamically: their lengths may differ widely.
+  /// Reduces batches of segments, scheduled dynamically because segment lengths may differ widely.
   void batches_of_segments(std::atomic<std::int64_t>& next) {
     const std::int64_t batches = ceil_div(segments_, batch);
     const std::int64_t tasks = batches * args_.kept.size();
@@ -223,8 +226,8 @@ class RowWorker {
 
  private:
   struct OneResult {
-    std::int64_t base;   // of x, in elements
-    std::int64_t first;  // term
+    std::int64_t base;   // offset in x, in elements
+    std::int64_t first;  // index of the first term
     std::int64_t count;
   };
   [[nodiscard]] OneResult result_at(std::int64_t i) const {
@@ -245,7 +248,8 @@ class RowWorker {
     return static_cast<const std::byte*>(args_.x.data) + offset * size_;
   }
 
-  /// Folds terms first + begin to first + end of the row at `base`; a position counts from `first`.
+  /// Folds terms [first + begin, first + end) of the row at `base`; positions are relative to
+  /// `first`.
   void fold_terms(std::int64_t base, std::int64_t first, std::int64_t begin, std::int64_t end,
                   W& value, W& rest) {
     value = identity<W>(fold_);
@@ -283,7 +287,7 @@ class RowWorker {
     }
   }
 
-  /// Gathers terms t to t + count of the row at `base`.
+  /// Gathers terms [t, t + count) of the row at `base`.
   void gather_terms(std::int64_t base, std::int64_t t, std::int64_t count, std::byte* to,
                     std::int64_t size) const {
     while (count > 0) {
@@ -295,7 +299,7 @@ class RowWorker {
     }
   }
 
-  /// Gathers several short rows per call of the kernel.
+  /// Gathers several short rows, then folds them in one kernel call.
   void gather_rows(std::int64_t base, std::int64_t stride, std::int64_t rows, W* value, W* rest) {
     const std::int64_t length = args_.terms.size();
     const std::int64_t size = static_cast<std::int64_t>(size_of(folded_));
@@ -315,7 +319,7 @@ class RowWorker {
     }
   }
 
-  /// Transposes rows that would leave most of a vector idle, and folds them as columns.
+  /// Transposes rows too short to fill a vector and folds them as columns.
   void transpose_rows(std::int64_t base, std::int64_t stride, std::int64_t rows, W* value,
                       W* rest) {
     const std::int64_t length = args_.terms.size();
@@ -344,9 +348,9 @@ class RowWorker {
   std::byte* buffer_ = nullptr;  // this thread's gathered elements
   std::int64_t run_ = 1;         // terms along the innermost reduced axis
   std::int64_t run_stride_ = 1;
-  bool contiguous_ = false;  // all terms of a result are one run, in the kernels' type
+  bool contiguous_ = false;  // the terms of a result are one run in a type that kernels take
   bool direct_ = false;      // runs are long enough to be read in place
-  bool transposed_ = false;  // rows of a few terms, many of them
+  bool transposed_ = false;  // many rows of a few terms are transposed
   bool grouped_ = false;     // short rows are folded together
   Reading reading_ = Reading::near;
   std::int64_t segments_ = 1;
@@ -358,7 +362,8 @@ template <class W>
 void reduce_rows(const Reduce::Args& args, Context& context, int threads) {
   const RowWorker<W> plan(args);
   constexpr std::int64_t buffer_bytes = RowWorker<W>::buffer_bytes;
-  // Each thread has whole results, or, where these are fewer than threads, chunks of all.
+  // Threads divide the results, or, if there are fewer than 2 per thread, the chunks of all
+  // results.
   const bool split = plan.chunks() > 1 && threads > 1 && args.results() < 2 * threads;
   const std::int64_t pairs = split ? args.results() * plan.chunks() : 0;
   const std::int64_t buffers = plan.gathers() ? threads * buffer_bytes : 0;
@@ -389,11 +394,11 @@ void reduce_rows(const Reduce::Args& args, Context& context, int threads) {
   });
 }
 
-/// Returns how to read a short row. One just too long for an L1 of 48 KiB, shared with other data,
-/// is read in eight streams, of which L1 keeps more than half until the next call; one stream
-/// evicts each line before its reuse (64 KiB, 2-core Zen 5 vCPU: 360 GB/s instead of 180; 270
-/// instead of 170 behind a loop that has just written it; 4 to 8 % slower from L2 or beyond). An L1
-/// of 32 KiB keeps nothing of it (2-core Zen 4 vCPU: 90 GB/s, in order 106).
+/// Returns how to read a short row. A row slightly longer than fits an L1 of 48 KiB beside other
+/// data is read in eight streams, of which L1 keeps more than half until the next call; a single
+/// stream evicts each line before its reuse (64 KiB, 2-core Zen 5 vCPU: 360 GB/s instead of 180;
+/// 270 instead of 170 after a loop that has just written it; 4 to 8 % slower from L2 or beyond). An
+/// L1 of 32 KiB keeps none of it (2-core Zen 4 vCPU: 90 GB/s in streams, 106 in order).
 Reading reading_of_one(std::int64_t bytes) {
   constexpr std::int64_t within_l1 = 40 << 10;
   constexpr std::int64_t about_l1 = 64 << 10;
@@ -419,7 +424,8 @@ void one_row(const Reduce::Args& args) {
   store_results(args, 0, 0, 1, &value, &rest, length);
 }
 
-/// Fast path: one short contiguous row. Returns false if the call does not qualify.
+/// Reduces a single short contiguous row with little overhead. Returns false, and does nothing, if
+/// the problem does not qualify.
 bool reduce_one_row(const Reduce::Args& args) {
   if (args.kept.size() != 1 || args.has_segments() || args.terms.size() > min_chunk) return false;
   if (!has_plain_rows(args)) return false;
@@ -427,7 +433,8 @@ bool reduce_one_row(const Reduce::Args& args) {
   return true;
 }
 
-/// Returns the number of threads that a call is worth: waking one costs more than small calls gain.
+/// Returns 1 if x is smaller than 512 KiB, where waking threads costs more than it gains, else all
+/// threads of the context.
 int useful_threads(const Reduce::Args& args, const Context& context) {
   constexpr std::int64_t min_bytes = 512 << 10;
   return bytes_of(args) < min_bytes ? 1 : context.threads();

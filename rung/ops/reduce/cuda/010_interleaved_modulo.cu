@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / interleaved, by remainder
 //
-// Idea     a tree: in the first round every second thread adds its neighbor's element to its own,
-//          in the next every fourth the one two further on, and so forth.
-// Changes  baseline. (A single thread with a loop, or atomics
-//          from all of them, would be slower still.)
-// Cost     log2(256) rounds through global memory: each reads two elements and writes one for every
-//          one that it removes. Working threads are 2, 4, 8 ... apart, so that every warp stays in
-//          all rounds for fewer and fewer of its lanes, and each access touches a line for itself.
+// Idea     a tree: in round s = 1, 2, 4 ... every 2 s-th thread adds the element s further on to
+//          its own.
+// Changes  baseline. (A loop in a single thread, or an atomic per element, would be slower.)
+// Cost     log2(256) rounds through global memory: each addition loads two elements and stores one.
+//          Working threads are 2, 4, 8 ... apart: every warp stays active with fewer and fewer
+//          lanes (divergence), and each access touches a line of its own.
 // Limits   one sum of contiguous f32.
 // Source   D. Kirk & W. Hwu, Programming Massively Parallel Processors, chapter on reduction;
 //          M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 1.

@@ -3,10 +3,10 @@
 //
 // Idea     the tree of interleaved_modulo on elements in shared memory.
 // Changes  against interleaved_modulo: global memory is read once, and one partial sum per block is
-//          stored; all rounds between stay on the SM. The divergence is the same: in round s only
+//          stored; the rounds use shared memory. The divergence is the same: in round s only
 //          threads whose index is a multiple of 2 s work.
 // Cost     4 bytes per element; 8 rounds for 256 elements, each with a barrier and a remainder per
-//          thread. Every warp has a working lane in the first five.
+//          thread. Every warp has an active lane in the first five.
 // Limits   one sum of contiguous f32.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 1.
 #include "rung/ops/reduce/cuda/detail/passes.hpp"

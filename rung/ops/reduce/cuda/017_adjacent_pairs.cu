@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / adjacent pairs
 //
-// Idea     each thread loads two elements and owns an adjacent pair: thread t adds
-//          partial[2 t + stride] to partial[2 t], first in every thread, then in every second one,
-//          every fourth, and so forth.
-// Changes  against shared_modulo: half as many threads for the same elements, and all of them work
-//          in the first round. From the second round on warps diverge as before.
+// Idea     each thread loads two elements and owns an adjacent pair: thread t adds partial[2 t +
+//          stride] to partial[2 t], in the first round in every thread, then in every second, every
+//          fourth and so on.
+// Changes  against shared_modulo: half as many threads for the same elements, and all are active in
+//          the first round. From the second round on warps diverge as before.
 // Cost     9 rounds for 512 elements. The words that a warp's lanes access are 2, 4, 8 ... apart:
 //          two-way bank conflicts until few lanes are left.
 // Limits   one sum of contiguous f32.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / interleaved, by stride
 //
-// Idea     the same tree with the work given to the first threads: thread tid adds to element
-//          2 * s * tid instead of every 2 * s-th thread to its own.
-// Changes  against interleaved_modulo: working threads are neighbors. From the second round on
-//          whole warps are idle and free their issue slots; the division is gone.
+// Idea     the same tree with active threads contiguous: thread tid adds to element 2 * s * tid.
+// Changes  against interleaved_modulo: active threads are neighbors. From the second round on whole
+//          warps are idle and free their issue slots; the remainder is gone.
 // Cost     the same accesses, still 2, 4, 8 ... elements apart.
 // Limits   one sum of contiguous f32.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 2.

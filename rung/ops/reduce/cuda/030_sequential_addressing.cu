@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / sequential addressing
 //
-// Idea     the tree upside down: the upper half of the elements is added to the lower half, then
-//          the upper quarter to the lower one, until one is left.
-// Changes  against interleaved_strided: neighboring threads touch neighboring elements in every
-//          round, so that a warp's access is one line, not up to 32 of them.
+// Idea     the tree with strides in descending order: the upper half of the elements is added to
+//          the lower half, then the upper quarter to the lower, until one element is left.
+// Changes  against interleaved_strided: neighboring threads access neighboring elements in every
+//          round, so that a warp's access touches one line instead of up to 32.
 // Cost     the same additions, a fraction of the sectors.
 // Limits   one sum of contiguous f32.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 3.

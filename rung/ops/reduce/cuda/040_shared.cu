@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / shared memory
 //
-// Idea     the block's elements live in shared memory while they are added up.
-// Changes  against sequential_addressing: global memory is read once and one partial sum a block
-//          written; all rounds between stay on the SM.
-// Cost     4 bytes per element; 8 rounds with a barrier each for 256 elements, of which the first
-//          keeps half of the threads idle.
+// Idea     the block copies its elements to shared memory and runs the tree there.
+// Changes  against sequential_addressing: global memory is read once and one partial sum per block
+//          is stored; the rounds use shared memory.
+// Cost     4 bytes per element; 8 rounds with a barrier each for 256 elements; half of the threads
+//          are idle from the first round on.
 // Limits   one sum of contiguous f32.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007).
 #include "rung/ops/reduce/cuda/detail/passes.hpp"

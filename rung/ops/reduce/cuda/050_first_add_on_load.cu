@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / first addition while loading
 //
-// Idea     each thread loads two elements and puts down their sum: the first round of the tree is
-//          done before the tree begins.
-// Changes  against shared: half as many blocks for the same elements, and no thread that only
-//          loads.
+// Idea     each thread loads two elements and stores their sum to shared memory: the first round of
+//          the tree happens during the load.
+// Changes  against shared: half as many blocks for the same elements, and no thread only loads.
 // Cost     8 rounds for 512 elements.
 // Limits   one sum of contiguous f32.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 4.

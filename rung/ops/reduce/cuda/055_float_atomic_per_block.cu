@@ -3,12 +3,12 @@
 //
 // Idea     a segmented sum: each block reduces its segment of 512 elements and adds the result to y
 //          by one atomic operation.
-// Changes  against first_add_on_load: one pass, since no partial sums are left to add up; another
-//          launch sets y to 0 before.
-// Cost     4 bytes per element; one atomic per block, all on one address, one after another.
-// Limits   one sum of contiguous f32. The order of the blocks' additions, and with it the rounding,
-//          changes from run to run: this rung does not repeat the same bits, and reduce never
-//          chooses it. atomic_finish does this for integers, whose sums do not depend on the order.
+// Changes  against first_add_on_load: one pass, since no partial sums remain to be added; a launch
+//          before it sets y to 0.
+// Cost     4 bytes per element; one atomic per block, serialized on one address.
+// Limits   one sum of contiguous f32. The order of the atomics, and with it the rounding, varies
+//          from run to run: results are not reproducible bit for bit, and reduce never chooses this
+//          rung. atomic_finish does the same for integers, whose sums do not depend on the order.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 10.7.
 #include "rung/core/varying_bits.hpp"
 #include "rung/ops/reduce/cuda/detail/passes.hpp"
@@ -44,7 +44,7 @@ void run(const Reduce::Args& args, Context& context) {
   const std::int64_t n = args.terms.size();
   float* const y = static_cast<float*>(args.y.data);
   launch(context, {.grid = 1, .block = 1}, reduce_float_atomic_zero, y);
-  if (n == 0) return;  // an empty grid is no launch
+  if (n == 0) return;  // an empty grid is no valid launch
   launch(context,
          {.grid = ceil_div(n, segment), .block = pass_threads, .shared_bytes = sizeof(Elements)},
          reduce_float_atomic_per_block, static_cast<const float*>(args.x.data), n, y);

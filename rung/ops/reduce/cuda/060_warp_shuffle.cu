@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / warp shuffle
 //
-// Idea     once 32 elements are left, one warp has them all: its lanes hand them to each other by
-//          shuffle, register to register.
-// Changes  against first_add_on_load: the last five rounds need no shared memory and no barrier,
-//          for which the seven other warps would only wait.
-// Cost     3 rounds with barriers, 5 without.
+// Idea     once 32 elements are left, a single warp adds them by shuffles, register to register.
+// Changes  against first_add_on_load: the last five rounds need no shared memory and no barrier, at
+//          which the seven other warps would only wait.
+// Cost     3 rounds with barriers, 5 rounds of shuffles.
 // Limits   one sum of contiguous f32.
 // Source   J. Luitjens, "Faster parallel reductions on Kepler" (2014).
 #include "rung/ops/reduce/cuda/detail/passes.hpp"

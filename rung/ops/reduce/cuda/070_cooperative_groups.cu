@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / cooperative groups
 //
-// Idea     the block is cut into tiles of 32 threads, objects that know their size, their rank and
-//          how to shuffle: the code names the group of threads instead of computing masks.
-// Changes  against warp_shuffle: no masks and no constants of the hardware in the kernel; the tree
-//          works for any size of tile. The instructions are the same.
+// Idea     the block is partitioned into tiles of 32 threads, objects with a size, a rank and
+//          shuffles: the code names the group of threads instead of computing masks.
+// Changes  against warp_shuffle: no masks and no hardware constants in the kernel; the tree works
+//          for any tile size. The instructions are the same.
 // Cost     as warp_shuffle.
 // Limits   one sum of contiguous f32.
 // Source   CUDA C++ Programming Guide, Cooperative Groups.
@@ -23,7 +23,7 @@ struct Elements {
   float at[pass_threads];
 };
 
-/// The sum of a tile's values, in its first thread.
+/// Returns the sum of a tile's values in its first thread.
 template <class Group>
 __device__ __forceinline__ float tile_sum(const Group& tile, float value) {
   for (int distance = static_cast<int>(tile.size()) / 2; distance > 0; distance /= 2) {

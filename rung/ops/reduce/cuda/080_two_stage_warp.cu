@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / two stages of warps
 //
-// Idea     every warp adds up its own 32 sums first, by shuffles; then one warp adds up what the
-//          warps have found.
+// Idea     every warp first reduces its own 32 sums by shuffles; then one warp reduces the warps'
+//          sums.
 // Changes  against warp_shuffle: one barrier instead of four, and 8 words of shared memory instead
-//          of 256. In the first stage all warps work, each for itself.
+//          of 256. In the first stage all warps work independently.
 // Cost     10 shuffles and one barrier for 512 elements.
-// Limits   one sum of contiguous f32. A thread still loads no more than two elements: starting
-//          threads and blocks takes longer than what they do.
+// Limits   one sum of contiguous f32. A thread loads only two elements: launching threads and
+//          blocks takes longer than their work.
 // Source   J. Luitjens, "Faster parallel reductions on Kepler" (2014).
 #include "rung/device/collectives.hpp"
 #include "rung/ops/reduce/cuda/detail/passes.hpp"

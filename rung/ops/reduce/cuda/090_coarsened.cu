@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / coarsened
 //
-// Idea     as many blocks as the device holds at once; each thread goes through x with the stride
-//          of the whole grid, four elements a turn, and adds them up in registers before any tree.
-// Changes  against two_stage_warp: the tree is paid once a thread, not once for two elements; two
-//          launches whatever n is, since the second pass has one partial sum a resident block.
+// Idea     as many blocks as the device holds at once; each thread walks x with a grid stride, four
+//          elements per iteration, and accumulates them in registers before any tree.
+// Changes  against two_stage_warp: one tree per thread, not per two elements; two launches for any
+//          n, since the second pass has one partial sum per resident block.
 // Cost     a load and an addition per element. Four loads are in flight at a time.
-// Limits   one sum of contiguous f32; the error grows with the elements a thread takes, so that
-//          this rung and the next are never picked.
+// Limits   one sum of contiguous f32; the error grows with the elements per thread, so reduce never
+//          chooses this rung or the next.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 7 (Brent's theorem).
 #include "rung/core/bounds.hpp"
 #include "rung/device/collectives.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / vectorized
 //
-// Idea     a load fetches 16 bytes: four elements by one instruction.
+// Idea     16-byte loads: four elements per instruction.
 // Changes  against coarsened: a quarter of the load instructions for the same bytes, and 64 bytes
-//          in flight a thread. On an H100, loads of 4, 8 and 16 bytes were published to reach 2.3,
-//          3.05 and 3.15 TB/s.
-// Cost     a load for four elements. The elements before the first multiple of 16 bytes and behind
-//          the last are taken one by one.
+//          in flight per thread. On an H100, published figures for loads of 4, 8 and 16 bytes are
+//          2.3, 3.05 and 3.15 TB/s.
+// Cost     one load per four elements. The elements before the first 16-byte boundary and after the
+//          last are loaded one by one.
 // Limits   one sum of contiguous f32; two launches.
 // Source   J. Luitjens, "CUDA Pro Tip: Increase performance with vectorized memory access" (2013).
 #include "rung/core/bounds.hpp"

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / atomic finish
 //
-// Idea     each block adds its sum to the result by one atomic operation: no partial sums to store,
-//          no second pass over them.
-// Changes  against vectorized: the last pass is replaced by as many atomics as there are blocks,
-//          which the L2 cache carries out one after another. The result must be 0 before: a launch
-//          for that, but one that waits for nothing.
-// Cost     an atomic a block, on one address, in the shadow of other blocks' loads.
-// Limits   one sum of contiguous i32 or i64. Atomics come in any order: integers do not mind, but a
-//          sum of floating numbers would round differently from run to run, and rung's do not.
+// Idea     each block adds its sum to the result by one atomic: no partial sums in memory, no
+//          second pass.
+// Changes  against vectorized: the last pass is replaced by one atomic per block, which the L2
+//          cache serializes. A launch before it, which waits for nothing, sets the result to 0.
+// Cost     one atomic per block on one address, overlapped with other blocks' loads.
+// Limits   one sum of contiguous i32 or i64. Atomics arrive in any order: integer sums do not
+//          depend on it, but a sum of floats would round differently from run to run.
 // Source   J. Luitjens, "Faster parallel reductions on Kepler" (2014).
 #include "rung/core/bounds.hpp"
 #include "rung/device/collectives.hpp"
@@ -20,7 +19,7 @@ namespace {
 
 using namespace reduce_cuda;
 
-// Unsigned: CUDA's 64-bit atomics are, and sums wrap as the contract says.
+// Unsigned: CUDA's 64-bit atomics are unsigned, and sums wrap as the contract requires.
 using Sum = unsigned long long;
 constexpr int unrolled = 4;
 using Scratch = WarpValues<Sum, pass_threads>;
@@ -76,7 +75,7 @@ Support supports(const Reduce::Args& args, const Context&) {
   return supported;
 }
 
-/// Calls f<T, Y>() with the types of a call.
+/// Calls f<T, Y>() with the types of x and y.
 template <class F>
 void with_types(const Reduce::Args& args, const F& f) {
   visit<std::int32_t, std::int64_t>(args.x.dtype, [&]<class T>() {

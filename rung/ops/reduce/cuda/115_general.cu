@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / general
 //
-// Idea     any call in one launch: as many threads to a result as it has work for, from one lane to
-//          blocks all over the device. Elements are read one by one, wherever strides put them, and
-//          widened to f64 or to 64-bit integers.
+// Idea     any call in one launch: the threads per result scale with its terms, from one lane to
+//          blocks all over the device. Elements are loaded one by one at any strides, and widened
+//          to f64 or to 64-bit integers.
 // Changes  against atomic_finish: every type, operation, axis, stride and segment. Blocks that
-//          share a result leave their states in memory; the last one to finish, which a ticket
-//          tells, joins them in the order of the elements. No second launch, and the same bits
-//          every time.
-// Cost     an element a load; f64 additions (with two-sum for all floating sums, six of them).
-// Limits   every valid call. 1- and 2-byte elements use an eighth of a load's width.
-// Source   NVIDIA, threadFenceReduction sample, for the ticket.
+//          share a result store their states in memory; the last block to finish, found by a ticket
+//          counter, joins them in the order of the elements. A second launch is not needed, and
+//          results are reproducible bit for bit.
+// Cost     one element per load; f64 additions (six per element for two-sum, which all floating
+//          sums use).
+// Limits   every valid call. Elements of 1 and 2 bytes waste most of a load's width.
+// Source   NVIDIA, threadFenceReduction sample (ticket).
 #include "rung/core/tensor.hpp"
 #include "rung/device/block_work.hpp"
 #include "rung/ops/reduce/cuda/detail/any_elements.hpp"
@@ -21,11 +22,11 @@ namespace {
 
 constexpr std::int64_t ticket_words = max_tickets;
 constexpr std::int64_t packet_words = max_packets * 8;
-constexpr std::int64_t launch_words = block_threads;  // two would do
+constexpr std::int64_t launch_words = block_threads;  // two would suffice
 
 __global__ void reduce_zero(unsigned* words) {
   const std::int64_t i = std::int64_t{blockIdx.x} * block_threads + threadIdx.x;
-  words[i] = i == ticket_words + 2 * packet_words ? 1 : 0;  // the number of the next launch
+  words[i] = i == ticket_words + 2 * packet_words ? 1 : 0;  // the number of the next launch: 1
 }
 
 }  // namespace
@@ -55,7 +56,8 @@ struct FinishScratch {
   int is_last;
 };
 
-/// The element's type is looked up at run time: one kernel per fold serves all of them.
+/// Reduces elements of any type, which is looked up at run time: one kernel per fold serves all
+/// types.
 template <class F>
 __global__ void __launch_bounds__(block_threads)
     reduce_general(Elements elements, Places places, Sharing sharing, Result to, F fold) {
@@ -66,7 +68,7 @@ __global__ void __launch_bounds__(block_threads)
   const int t = static_cast<int>(threadIdx.x);
   const int group = sharing.group;
   const int splits = sharing.splits;
-  const int a_block = block_threads / group;  // groups
+  const int a_block = block_threads / group;  // groups per block
   const Index units = sharing.results * splits;
   for (Index first = Index{blockIdx.x} * a_block; first < units;
        first += Index{gridDim.x} * a_block) {
@@ -86,7 +88,7 @@ __global__ void __launch_bounds__(block_threads)
     if (group < block_threads) {
       state = join_lanes(state, group, join);
     } else {
-      // A loop, so that the code of block_reduce is inlined once.
+      // A loop, which makes the compiler inline block_reduce only once.
       bool is_last = splits == 1;
       for (;;) {
         state = block_reduce<block_threads>(state, join, fold.identity(), scratch.warps);
@@ -106,11 +108,12 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// `packs` loads per result, `unrolled` of them at once per thread.
+/// Returns the partition for results of `packs` loads each, of which a thread keeps `unrolled` in
+/// flight.
 inline Sharing share_out(Index results, Index packs, int unrolled, Index resident) {
   Sharing sharing;
   sharing.results = results;
-  // Up to 16 loads per lane, a warp or less a result - where there are warps enough.
+  // Up to 16 loads per lane, at most a warp per result, if there are warps enough.
   const bool many = results * 2 >= resident;
   if (packs <= (many ? 512 : 64)) {
     sharing.group = 1;
@@ -124,7 +127,7 @@ inline Sharing share_out(Index results, Index packs, int unrolled, Index residen
   return sharing;
 }
 
-/// Memory for the states of blocks that share results.
+/// Allocates the states of blocks that share results.
 template <class State>
 void provide(Sharing& sharing, Context& context) {
   if (sharing.splits == 1) return;
@@ -152,7 +155,7 @@ void run_fold(const Reduce::Args& args, Context& context, const F& fold) {
       result_of(args), fold);
 }
 
-/// Calls f(fold) with the fold of a call on the widest type of its kind.
+/// Calls f(fold) with the fold of args on the widest type of x's kind.
 template <class F>
 void with_fold(const Reduce::Args& args, const F& f) {
   if (is_floating(args.x.dtype)) {

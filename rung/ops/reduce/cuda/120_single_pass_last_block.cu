@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / single pass, last block finishes
 //
-// Idea     one launch: each thread keeps four loads of 16 bytes in flight; a row has a block or
-//          several, which hand their states to its last block in marked words, and that one joins
-//          them in fixed order.
-// Changes  against general: 16-byte loads whatever the alignment of rows; additions in pairs within
-//          a pack, then in f64, one per 16 bytes; no ticket (device/marked_words.hpp), and the next
-//          launch is set up while this one runs (device/dependent.hpp).
-// Cost     x once; a state of 8 to 16 bytes per block. One launch: at 2^20 elements a second one
+// Idea     one launch: each thread keeps four 16-byte loads in flight; a row has one or more
+//          blocks, which send their states to its last block in flagged words, and the last block
+//          joins them in fixed order.
+// Changes  against general: 16-byte loads for any alignment of rows; additions in pairs within a
+//          pack, then in f64, one per 16 bytes; no ticket (device/marked_words.hpp); the next
+//          launch starts while this one runs (device/dependent.hpp).
+// Cost     x once; a state of 8 to 16 bytes per block. One launch: at 2^20 elements a second launch
 //          would cost as much as reading them.
 // Limits   contiguous rows, in pieces for several axes, of f32, f64, f16, bf16, i32, u8; no
-//          products. A row takes a block of 512 threads, however short it is. The same bits from
-//          run to run: the order of joins follows from the layout and the device.
+//          products. Every row takes at least a block of 512 threads. Results are reproducible bit
+//          for bit: the order of joins depends on the layout and the device only.
 // Source   CUB's DeviceReduce (loads, even shares); NCCL's LL protocol (flagged words).
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t
 #include "rung/device/marked_words.hpp"
@@ -22,15 +22,15 @@ namespace {
 
 constexpr int long_row_threads = 512;
 
-/// Returns a block's share of a long row: whole rounds of packs of all its threads.
+/// Returns the elements per block of a long row, a multiple of one pack per thread.
 template <class T>
 RUNG_HD Index share_of(Index length, int splits) {
   constexpr Index round = Index{long_row_threads} * vector_width<T>;
   return splits == 1 ? length : round_up(ceil_div(length, Index{splits}), round);
 }
 
-/// Long rows: a block each or several, of which the last one waits for the others' states. Rows in
-/// one piece are the usual case, and have a kernel of fewer registers.
+/// Reduces long rows, each in one block or several, of which the last waits for the states of the
+/// others. `alone`: rows in one piece, the usual case, which takes fewer registers.
 template <class F, bool alone>
 __global__ void __launch_bounds__(long_row_threads, 2)
     reduce_long_rows(RowPieces rows, Places places, Sharing sharing, Result result, F fold) {
@@ -43,14 +43,14 @@ __global__ void __launch_bounds__(long_row_threads, 2)
   const int t = static_cast<int>(threadIdx.x);
   const int splits = sharing.splits;
   for (Index unit = blockIdx.x; unit < sharing.results * splits; unit += gridDim.x) {
-    // A division of 64 bits takes as long as a load: none where it can be helped.
+    // A 64-bit division takes as long as a load: avoid it if possible.
     const Index mine = splits == 1 ? unit : sharing.results == 1 ? 0 : unit / splits;
     const int split = static_cast<int>(unit - mine * splits);
     State state = fold.identity();
     {
       const Places::Place place = places.of(mine);
       const T* x = static_cast<const T*>(rows.x) + place.x;
-      // A block's share is contiguous, and its packs are as aligned as the row's.
+      // A block's share is contiguous, and its packs have the alignment of the row's.
       const auto take_share = [&](const T* row, Index length, Index first) {
         const Index share = places.bounds == nullptr ? sharing.share : share_of<T>(length, splits);
         const Index begin = min(split * share, length);
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(long_row_threads, 2)
       if constexpr (alone) {
         take_share(x + place.first, place.count, 0);
       } else {
-        // Blocks take whole pieces where there are enough, else all of them share each.
+        // With enough pieces, blocks take whole pieces; else all blocks divide each piece.
         const Index pieces = rows.pieces.size();
         if (pieces >= splits) {
           for (Index piece = split; piece < pieces; piece += splits) {
@@ -94,10 +94,10 @@ __global__ void __launch_bounds__(long_row_threads, 2)
   }
 }
 
-/// Blocks per row; a row is `packs` loads.
+/// Returns the blocks per row; a row is `packs` loads.
 int splits_of(Index results, Index packs, Index resident) {
-  // Much work is best cut finer than the device holds blocks, since not all SMs are
-  // equally fast; with little, every block more is one more state to wait for.
+  // With much work, more blocks than fit the device at once balance SMs of unequal speed; with
+  // little work, each block adds a state to wait for.
   constexpr Index many_loads = 128;
   const bool much = results * packs >= resident * long_row_threads * many_loads;
   const Index blocks = resident * (results > 1 ? 4 : much ? 2 : 1);
@@ -144,8 +144,7 @@ void launch_long_rows(const Reduce::Args& args, Context& context, const F& fold)
 
 }  // namespace
 
-/// Runs a call on elements of T, and says what that does: compiled with its kernels in T's part of
-/// this file.
+/// Launches the reduction of elements of T. Instantiated in T's part of this file.
 template <class T>
 void run_long_rows(const Reduce::Args& args, Context& context);
 template <>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / one row
 //
-// Idea     one contiguous row, where latency decides: no place, segment or piece is worked out
-//          before the first load. Blocks mark their states with the number of the launch, which the
-//          last block counts up when it has them all, so that nothing is cleared.
-// Changes  against single_pass_last_block: what a kernel for any rows works out before its first
-//          load, and holds in registers, costs a row of 4 MB a third of its time.
+// Idea     one contiguous row, bound by latency: the kernel computes no segment or piece before its
+//          first load. Blocks tag their states with the launch number, which the last block
+//          increments after it has received them all, so that nothing is cleared.
+// Changes  against single_pass_last_block: index arithmetic before the first load, and the
+//          registers that it holds, cost a row of 4 MB a third of its time.
 // Cost     x once; a state of 8 to 16 bytes per block.
-// Limits   one row in one piece, of up to 256 MiB: beyond, contiguous shares are faster.
+// Limits   one row in one piece, up to 256 MiB: beyond, a contiguous share per block is faster.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t
 #include "rung/device/marked_words.hpp"
 #include "rung/ops/reduce/cuda/detail/row_packs.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int threads = 512;
 
-/// A row cut at multiples of 16 bytes: whole packs, and what is before and behind them.
+/// A row split at 16-byte boundaries: whole packs, and the elements before and after them.
 struct OneRow {
   const void* first_pack;
   int packs;
@@ -36,8 +36,9 @@ OneRow one_row(const void* x, Index length) {
           static_cast<int>(length - head - packs * width)};
 }
 
-/// Blocks leave their states in words marked with the number of the launch, which the last block
-/// counts up when it has them all: nothing is to be cleared, and replays of a graph count too.
+/// Memory for the blocks' states, in words tagged with the launch number. The last block increments
+/// the number once it has received all states: nothing is cleared, and graph replays count as
+/// launches.
 struct Post {
   std::uint64_t* launch;  // from 1
   MarkedWord* words;
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(threads, is_light<F> ? 4 : 2)
   const int splits = static_cast<int>(gridDim.x);
   const int split = static_cast<int>(blockIdx.x);
   const bool is_last = split == splits - 1;
-  std::uint64_t mark = 0;  // as loaded: whatever is done with it here would be waited for
+  std::uint64_t mark = 0;  // not used before it is needed: any use would wait for the load
   if (splits > 1 && (t == 0 || is_last)) mark = ptx::load_relaxed(post.launch);
   const T* const x = static_cast<const T*>(row.first_pack);
   State state = fold.identity();
@@ -116,7 +117,7 @@ __global__ void __launch_bounds__(threads, is_light<F> ? 4 : 2)
 
 template <class F>
 Index blocks_of(const OneRow& row, const Context& context) {
-  // Half of what the device holds, so that the next launch's blocks find room; the same number on
+  // Half of the resident blocks, to leave room for the next launch's blocks; the same number on
   // each SM.
   const Index most = Index{context.info().sms} * (is_light<F> ? 2 : 1);
   return clamped<Index>(row.packs / (threads * 2), 1, smaller(most, max_packets));
@@ -141,8 +142,7 @@ void launch_one_row(const Reduce::Args& args, Context& context, const F& fold) {
 
 }  // namespace
 
-/// Runs a call on elements of T, and says what that does: compiled with its kernels in T's part of
-/// this file.
+/// Launches the reduction of elements of T. Instantiated in T's part of this file.
 template <class T>
 void run_one_row(const Reduce::Args& args, Context& context);
 template <>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce's C functions.
+// C interface of reduce.
 #include "rung/c/options.hpp"
 #include "rung/ops/reduce/reduce.h"
 #include "rung/ops/reduce/reduce.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folds behind reduce's operations, for CPU and CUDA rungs: a mean is a sum and a norm a sum of
-// squares until the end; an index is searched for as the extreme that it belongs to.
+// Folds of reduce's operations, for CPU and CUDA rungs: a mean is a sum and a norm a sum of squares
+// until the end; an index search finds the position of the extreme.
 #pragma once
 
 #include "rung/ops/reduce/op/reduce.hpp"

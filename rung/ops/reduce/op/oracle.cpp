@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce: what it must cost, what it must give, and how far a rung may be off.
+// reduce: cost, reference results and tolerances.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -38,8 +38,8 @@ struct Result {
   double magnitude = 0;
 };
 
-/// One result from element(0) to element(count - 1). Floating x in Real (double; long double for
-/// f64), integers exactly, modulo 2^64.
+/// Returns the reduction of element(0) to element(count - 1). Floating x in Real (double; long
+/// double for f64), integers exactly, modulo 2^64.
 template <class T, class Element>
 Result reduce_one(Reduction operation, DType out, std::int64_t count, const Element& element) {
   using Real = std::conditional_t<std::is_same_v<T, double>, long double, double>;
@@ -71,7 +71,7 @@ Result reduce_one(Reduction operation, DType out, std::int64_t count, const Elem
           return {static_cast<double>(mean),
                   static_cast<double>(size) / static_cast<double>(count)};
         }
-        // y keeps the low bits of what it has no room for.
+        // y keeps the low bits.
         return visit<std::int8_t, std::uint8_t, std::uint16_t, std::int32_t, std::int64_t>(
             out, [&]<class Y>() {
               return Result{static_cast<double>(static_cast<Y>(whole)), 0};
@@ -120,7 +120,7 @@ Result reduce_one(Reduction operation, DType out, std::int64_t count, const Elem
 }  // namespace
 
 Cost Reduce::cost(const Args& args) {
-  // Broadcast axes of x are read once.
+  // Elements of broadcast axes are read once.
   double elements = 1;
   for (int axis = 0; axis < args.x.rank(); ++axis) {
     if (args.x.strides[axis] != 0) elements *= static_cast<double>(args.x.shape[axis]);
@@ -154,7 +154,7 @@ void Reduce::reference(const Args& args, Oracle& oracle) {
     const T* x = static_cast<const T*>(args.x.data);
     for (std::size_t i = 0; i < output.rows.size(); ++i) {
       for (std::int64_t column = 0; column < output.length; ++column) {
-        // y is judged in C order, whatever axes of extent 1 it keeps.
+        // Indexes y in C order, including kept axes of extent 1.
         const std::int64_t linear = output.rows[i] * output.length + column;
         std::int64_t first = 0;
         std::int64_t count = args.terms.size();
@@ -186,19 +186,20 @@ Tolerance Reduce::tolerance(const Args& args, const RungInfo& rung, Values value
   if (exact || (integral && args.operation != Reduction::mean)) return tolerance;
   const bool wide = args.x.dtype == DType::f64 || integral;
   const double unit = epsilon(wide ? DType::f64 : DType::f32) / 2;
-  // The bounds that reduce.hpp promises. Rungs that are never picked may add up in one long row.
+  // The bounds that reduce.hpp documents. Rungs that reduce never chooses may sum a row in one
+  // chain.
   const auto n = static_cast<double>(args.terms.size());
   double roundings = rung.peer || rung.teaching ? std::max(n, 80.0) : 80;
   if (args.operation == Reduction::norm) roundings = roundings / 2 + 2;
   if (args.operation == Reduction::product) roundings = n + 1;
-  // Sums of small whole numbers, and products of powers of two, are exact in any order: one term
-  // more or less must show. The root and the quotient round once, in the accumulator.
+  // Sums of small integers, and products of powers of two, are exact in any order: the check
+  // detects a single missing term. The root and the quotient round once, in the accumulator.
   if (values == Values::integers || integral) {
     roundings = args.operation == Reduction::norm || args.operation == Reduction::mean ? 2 : 0;
   }
   tolerance.magnitude = roundings * unit;
   tolerance.relative = epsilon(args.y.dtype) / 2 * 1.01;
-  // Results under the smallest normal number are rounded to a fixed step.
+  // Subnormal results are rounded to a fixed step.
   const double smallest = args.y.dtype == DType::f16    ? 0x1p-24
                           : args.y.dtype == DType::bf16 ? 0x1p-133
                           : args.y.dtype == DType::f64  ? 0x1p-1074

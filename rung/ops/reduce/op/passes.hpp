@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side of reduce's first GPU rungs, of any backend: one sum of contiguous f32, in passes.
-// Each pass leaves one partial sum per block (OpenCL: work-group); passes follow one another until
-// one block is enough.
+// Host code of reduce's first GPU rungs, for any backend: one sum of contiguous f32, in passes.
+// Each pass leaves one partial sum per block (OpenCL: work-group); passes repeat until one block
+// suffices.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +21,13 @@ inline Support require_one_f32_sum(const Reduce::Args& args, const Context&) {
   return supported;
 }
 
-/// Calls pass(in, n, out, blocks) for each pass; the last one writes y. `per_block` elements of the
-/// input go into one partial sum. The workspace begins with `scratch` floats for the passes' use.
+/// Calls pass(in, n, out, blocks) for each pass; the last pass writes y. A block sums `per_block`
+/// elements. The workspace starts with `scratch` floats for the passes' use.
 template <class Pass>
 void in_passes(const Reduce::Args& args, Context& context, std::int64_t per_block,
                std::int64_t scratch, const Pass& pass) {
   std::int64_t n = args.terms.size();
-  // An empty x need not be anywhere.
+  // An empty x may have any address.
   const float* in = n == 0 ? nullptr : static_cast<const float*>(args.x.data);
   const std::int64_t first = ceil_div(n, per_block);
   const std::int64_t second = ceil_div(first, per_block);
@@ -44,7 +44,7 @@ void in_passes(const Reduce::Args& args, Context& context, std::int64_t per_bloc
   }
 }
 
-/// Bytes of a sum whose passes write `written` bytes and read them again for each element of x.
+/// Returns the cost of a sum whose passes write and read again `written` bytes per element of x.
 inline Cost passes_traffic(const Reduce::Args& args, double written) {
   Cost cost = Reduce::cost(args);
   cost.bytes += 2 * written * cost.operations;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce: the problems it is checked and timed on, how they are made, and its command line.
+// reduce: problems for checks and timing, their inputs, and the command line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ Reduction parse_operation(std::string_view text) {
   reject(Reduce::name, fmt::format("operation '{}'; accepted: {}", text, known));
 }
 
-/// The shape of y for x's shape.
+/// Returns the shape of y for x's shape.
 Extents result_shape(const Extents& x, const Extents& axes, bool keep, std::int64_t segments) {
   Extents shape;
   for (int axis = 0; axis < x.rank; ++axis) {
@@ -49,8 +49,8 @@ Extents result_shape(const Extents& x, const Extents& axes, bool keep, std::int6
   return shape;
 }
 
-/// Factors whose product stays in range: about 1, or powers of two for exact products. Odd
-/// integers, because even ones soon multiply to 0.
+/// Returns a maker of factors whose product stays in range: about 1, or powers of two for exact
+/// products. Integers are odd, because products with even factors soon become 0.
 ValueMaker factors(DType dtype, Values values) {
   if (!is_floating(dtype)) {
     return [](std::int64_t, double uniform) { return std::floor(uniform * 4) * 2 + 1; };
@@ -66,8 +66,8 @@ ValueMaker factors(DType dtype, Values values) {
   };
 }
 
-/// Mostly numbers with many equal ones, some infinities, one value in 61 NaN. Products of them are
-/// exact as long as they are finite.
+/// Returns a maker of numbers, many of them equal, with some infinities and a NaN in one of 61
+/// values. Their products are exact as long as they are finite.
 ValueMaker with_nan(Reduction operation) {
   const bool powers = operation == Reduction::product;
   return [powers](std::int64_t, double uniform) {
@@ -78,8 +78,8 @@ ValueMaker with_nan(Reduction operation) {
   };
 }
 
-// All of a vector; rows and columns, few and long or many and short; the middle axis and the outer
-// ones; segments.
+// A whole vector; rows and columns, few and long or many and short; the middle axis and the outer
+// axes; segments.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16|f16|f64|i32|u8) 1..67108864(*3|,max|,mean|,argmax|,norm)",
     "(f32*3|bf16|f16|f64) 1..16777216x1..16777216,axes=1(*3|,max|,mean|,argmin|,norm)",
@@ -99,26 +99,26 @@ const RunExample examples[] = {
 
 std::vector<Problem> Reduce::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0",                                   // nothing: the identity
-      "f32 0,product",                           //
-      "f32 0x5,sum,axes=0",                      // five sums of nothing
-      "f32 0x5,max,axes=1",                      // no maximum of five
-      "f32 1",                                   // one term
-      "f32 31",                                  // less than a warp
-      "f32 1000",                                // ragged
-      "f32 5000,max",                            // several blocks
-      "f32 4099,argmin",                         //
-      "f64 9000",                                // several blocks for sure
-      "f32 9001,argmin,nan,out=i32",             //
-      "f32 300,product",                         //
-      "f32 2500,norm",                           //
-      "f32 2049,mean",                           //
-      "f32 700,min,nan,segments=3",              // (peers, which lose NaN, take none of these)
-      "f16 700,min,nan",                         //
-      "f32 700,argmax,nan,out=i32",              //
-      "f32 700,nan,segments=60",                 // few NaN for each, so that infinities show
-      "f32 600,mean,nan,segments=55",            //
-      "f32 800,norm,nan,segments=70",            //
+      "f32 0",                         // empty: the identity
+      "f32 0,product",                 //
+      "f32 0x5,sum,axes=0",            // five empty sums
+      "f32 0x5,max,axes=1",            // an empty result
+      "f32 1",                         // one term
+      "f32 31",                        // less than a warp
+      "f32 1000",                      // ragged
+      "f32 5000,max",                  // several blocks
+      "f32 4099,argmin",               //
+      "f64 9000",                      // several blocks on any device
+      "f32 9001,argmin,nan,out=i32",   //
+      "f32 300,product",               //
+      "f32 2500,norm",                 //
+      "f32 2049,mean",                 //
+      "f32 700,min,nan,segments=3",    // (peers, which lose NaN, do not take these)
+      "f16 700,min,nan",               //
+      "f32 700,argmax,nan,out=i32",    //
+      "f32 700,nan,segments=60",       // few NaN per segment, so that infinities appear in results
+      "f32 600,mean,nan,segments=55",  //
+      "f32 800,norm,nan,segments=70",  //
       "f32 700,product,nan,segments=60",         //
       "f64 500,norm,nan,segments=45",            //
       "f16 70x9,norm,nan,axes=1",                //
@@ -148,7 +148,7 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
       "bf16 2x4112,argmax,axes=1",               //
       "i32 2x6184,min,axes=1",                   //
       "f32 900,segments=40",                     // segments
-      "f32 3x500,max,segments=150,offsets=i32",  // most of three or four, some empty
+      "f32 3x500,max,segments=150,offsets=i32",  // most of three or four elements, some empty
       "f32 400,argmin,segments=23",              //
       "f32 60,mean,segments=90",                 // many empty
       "f64 3000",                                // every type
@@ -177,7 +177,7 @@ std::vector<Problem> Reduce::check_problems(Backend backend) {
       "u16 50x12,min,axes=1",                    //
   });
   if (backend == Backend::simt) return problems;
-  // Across blocks, chunks and the shares of threads.
+  // Problems with several blocks, chunks and threads.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 300000",
       "f32 15555",
@@ -232,7 +232,7 @@ Reduce::Call Reduce::make(const Problem& problem, Inputs& inputs) {
   if (problem.has("segments")) {
     segments = problem.integer("segments", 0, Problem::count);
     if (shape.rank == 0) reject(name, "segments are of the last axis; x has none");
-    // Ascending whatever the draws are, ragged, some of the axis in no segment.
+    // Ascending for any draws, uneven; part of the axis is in no segment.
     const auto length = static_cast<double>(shape[shape.rank - 1]);
     const double step = length / static_cast<double>(std::max<std::int64_t>(segments, 1));
     call.offsets = inputs.input("offsets", parse_dtype(problem.text("offsets", "i64")),

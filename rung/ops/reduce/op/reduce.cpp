@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce: the operator's object, its rung list, and what every call goes through.
+// reduce: operator object, list of rungs, and validation of arguments.
 #include "rung/ops/reduce/op/reduce.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ const Operator<Reduce> self;
 
 [[noreturn]] void refuse(const std::string& message) { reject(Reduce::name, message); }
 
-/// The axes to reduce as a set.
+/// Returns the set of axes to reduce.
 AxisSet reduced_axes(const Reduce::Args& args) {
   const int rank = args.x.rank();
   AxisSet set = 0;
@@ -47,14 +47,14 @@ AxisSet reduced_axes(const Reduce::Args& args) {
   return set;
 }
 
-/// y without the reduced axes, whichever way it was given.
+/// Returns y without its reduced axes, for either form of y's shape.
 TensorRef without_reduced(const Reduce::Args& args) {
   const ConstTensorRef& x = args.x;
   const TensorRef& y = args.y;
   const AxisSet reduced = args.reduced;
   const bool segments = args.has_segments();
   Extents wanted;   // the kept axes
-  Extents keeping;  // with extents of 1 for those reduced
+  Extents keeping;  // all axes, reduced ones with extent 1
   keeping.rank = x.rank();
   for (int axis = 0; axis < x.rank(); ++axis) {
     const bool gone = (reduced >> axis & 1) != 0;
@@ -165,7 +165,7 @@ void Reduce::bind(Args& args) {
   }
   args.reduced = reduced_axes(args);
   args.y = without_reduced(args);
-  // y's strides, one an axis of x; those of reduced axes are never read.
+  // y's strides, one per axis of x; strides of reduced axes are never read.
   Extents y_strides = args.x.shape;
   for (int axis = 0, from = 0; axis < args.x.rank(); ++axis) {
     const bool gone = (args.reduced >> axis & 1) != 0;
@@ -173,7 +173,7 @@ void Reduce::bind(Args& args) {
   }
   args.kept =
       collapse<2>(args.x.shape, {args.x.strides, y_strides}, ~args.reduced, AxisOrder::by_stride);
-  // An index counts in the order of the axes as they are.
+  // An index search numbers terms in the original order of the axes.
   args.terms = collapse<1>(args.x.shape, {args.x.strides}, args.reduced,
                            args.is_arg() ? AxisOrder::logical : AxisOrder::by_stride);
   check_types(args);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of reduce() see of a call, and what the workbench knows of it.
+// Arguments of reduce() as rungs receive them, and the operator's interface to the workbench.
 // The contract: reduce.hpp.
 #pragma once
 
@@ -30,28 +30,28 @@ struct RUNG_API Reduce {
   struct CallOf {
     In x = {};
     Out y = {};
-    In offsets = {};  // n + 1 numbers, or left out
+    In offsets = {};  // n + 1 bounds, or not given
     Reduction operation = Reduction::sum;
     Extents axes = {};  // to reduce, as given
     bool operator==(const CallOf&) const = default;
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
-  /// y has the kept axes alone (and the segments last); axes are collapsed.
+  /// Validated arguments: y has only the kept axes (segments last); axes are collapsed.
   struct Args : Call {
     AxisSet reduced = 0;
-    Collapsed<2> kept;   // x and y over the kept axes; of segments: the axes before the last
-    Collapsed<1> terms;  // x over the reduced axes; of segments: the last axis
+    Collapsed<2> kept;   // x and y over the kept axes; with segments: the axes before the last
+    Collapsed<1> terms;  // x over the reduced axes; with segments: the last axis
 
     [[nodiscard]] bool has_segments() const { return offsets.data != nullptr; }
     [[nodiscard]] std::int64_t segments() const { return offsets.shape[0] - 1; }
-    /// The step from one segment's result to the next.
+    /// Returns y's stride between the results of adjacent segments, in elements.
     [[nodiscard]] std::int64_t segment_step() const { return y.strides[y.rank() - 1]; }
     /// Returns whether the result is an index.
     [[nodiscard]] bool is_arg() const {
       return operation == Reduction::argmin || operation == Reduction::argmax;
     }
-    /// The number of results.
+    /// Returns the number of results.
     [[nodiscard]] std::int64_t results() const {
       return kept.size() * (has_segments() ? segments() : 1);
     }

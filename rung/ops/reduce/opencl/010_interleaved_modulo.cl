@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / interleaved, by remainder
 //
-// Idea     A tree: in the first round every second item adds its neighbor's element to its own, in
-//          the next every fourth the one two further on, and so forth.
+// Idea     A tree: in round s = 1, 2, 4 ... every 2 s-th item adds the element s further on to its
+//          own.
 // Changes  Baseline.
-// Cost     log2(256) rounds through global memory: each reads two elements and writes one for every
-//          one that it removes. Working items are 2, 4, 8 ... apart, so that on a GPU every access
-//          touches a line for itself.
+// Cost     log2(256) rounds through global memory: each addition loads two elements and stores one.
+//          Working items are 2, 4, 8 ... apart: on a GPU every access touches a line of its own.
 // Limits   One sum of contiguous f32.
 // Source   D. Kirk & W. Hwu, Programming Massively Parallel Processors, chapter on reduction;
 //          M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 1.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / interleaved, by stride
 //
-// Idea     The same tree with the work given to the first items: item t adds to element 2 s t
-//          instead of every 2 s-th item to its own.
-// Changes  Against interleaved_modulo: working items are neighbors, and the division is gone.
+// Idea     The same tree with active items contiguous: item t adds to element 2 s t.
+// Changes  Against interleaved_modulo: active items are neighbors, and the remainder is gone.
 // Cost     The same accesses, still 2, 4, 8 ... elements apart.
 // Limits   One sum of contiguous f32.
 // Source   M. Harris, "Optimizing parallel reduction in CUDA" (2007), kernel 2.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / sequential addressing
 //
-// Idea     The tree upside down: the upper half of the elements is added to the lower half, then
-//          the upper quarter to the lower one, until one is left.
-// Changes  Against interleaved_strided: neighboring items touch neighboring elements in every
+// Idea     The tree with strides in descending order: the upper half of the elements is added to
+//          the lower half, then the upper quarter to the lower, until one element is left.
+// Changes  Against interleaved_strided: neighboring items access neighboring elements in every
 //          round.
 // Cost     The same additions, a fraction of the cache lines.
 // Limits   One sum of contiguous f32.

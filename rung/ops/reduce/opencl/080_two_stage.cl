@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / two stages
 //
-// Idea     Stage one: every item adds up 16 elements that are a group apart, in a register. Stage
-//          two: the group adds up its items' sums by a tree in local memory.
+// Idea     Stage one: every item sums 16 elements, a group apart, in a register. Stage two: the
+//          group reduces its items' sums by a tree in local memory.
 // Changes  Against sequential_addressing: global memory is read once, and one sum per group is
-//          written; 16 elements per item make a tree 16 times smaller. (CUDA's two_stage_warp adds
-//          up a warp by shuffles first, which OpenCL 1.2 does not have.)
+//          stored; 16 elements per item make a tree 16 times smaller. (CUDA's two_stage_warp
+//          reduces a warp by shuffles first, which OpenCL 1.2 lacks.)
 // Cost     4 bytes per element; 8 rounds with a barrier each for 4096 elements.
 // Limits   One sum of contiguous f32. At most 24 additions in a row per pass, and three passes for
 //          up to 2^36 elements.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reduce's peers take of a call: contiguous x as outer x length x inner, the middle reduced.
+// Arguments of reduce's peers: contiguous x as outer x length x inner, the middle axis reduced.
 #pragma once
 
 #include "rung/ops/reduce/op/reduce.hpp"
@@ -24,7 +24,7 @@ inline Shape shape_of(const Reduce::Args& args) {
   Shape shape;
   if (args.has_segments() || args.x.empty()) return shape;
   if (!is_contiguous(args.x) || !is_contiguous(args.y)) return shape;
-  // Kept axes, reduced ones, kept ones: 0, 1, 2 must not descend.
+  // Kept axes, then reduced axes, then kept axes: parts 0, 1, 2 must not descend.
   int part = 0;
   for (int axis = 0; axis < args.x.rank(); ++axis) {
     const bool reduced = (args.reduced >> axis & 1) != 0;
@@ -38,7 +38,7 @@ inline Shape shape_of(const Reduce::Args& args) {
   return shape;
 }
 
-/// Floating x and y of one type, no infinities and NaN to be expected of the peers.
+/// Returns unsupported except for floating x and y of one type without infinities and NaN.
 inline Support supports_plain(const Reduce::Args& args, bool with_arg = false) {
   if (args.x.dtype != DType::f32 && args.x.dtype != DType::f64) return unsupported("f32 and f64");
   if (args.is_arg() && !with_arg) return unsupported("no argmin and no argmax");

@@ -2,9 +2,9 @@
 // reduce / cub: the peer CUB, DeviceReduce and DeviceSegmentedReduce.
 //
 // Kernels  compiled with librung from the CUDA toolkit's headers; CUB tunes for the architecture.
-// Limits   contiguous f32: sums, minima and maxima of everything or of rows of one length. Its
-//          temporary memory is requested on each call, as its interface requires, and comes from
-//          the context's workspace.
+// Limits   contiguous f32: sums, minima and maxima of a whole tensor or of rows of equal length.
+//          CUB's temporary storage is queried on each call, as its interface requires, and comes
+//          from the context's workspace.
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
@@ -21,7 +21,7 @@ namespace rung {
 namespace {
 using namespace reduce_peer;
 
-/// Start of row r, for CUB's segments.
+/// Functor that returns the start of row r, for CUB's segments.
 struct RowBegin {
   std::int64_t length;
   __host__ __device__ std::int64_t operator()(std::int64_t row) const { return row * length; }
@@ -49,18 +49,18 @@ Support supports(const Reduce::Args& args, const Context&) {
                                                         : unsupported("up to 2^31 - 1 rows");
 }
 
-/// CUB's two calls: the first says how much memory the second needs.
+/// Calls CUB twice: first for the size of its temporary storage, then to reduce.
 template <class Call>
 void in_two_steps(Context& context, const Call& call) {
   std::size_t bytes = 0;
   check(call(nullptr, bytes));
-  // Never null: that would query the size again.
+  // Must not be null: CUB would query the size again.
   void* memory = context.workspace(bytes == 0 ? 1 : bytes);
   check(call(memory, bytes));
 }
 
 void run(const Reduce::Args& args, Context& context) {
-  const CurrentDevice current(context.device().index);  // CUB launches on the current one
+  const CurrentDevice current(context.device().index);  // CUB launches on the current device
   const Shape shape = shape_of(args);
   const float* x = static_cast<const float*>(args.x.data);
   float* y = static_cast<float*>(args.y.data);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / eigen: the peer Eigen's reductions of mapped arrays.
 //
-// Kernels  chosen when Eigen is compiled: the module for the instruction set that our own rungs
-//          use.
+// Kernels  compiled with the module for the instruction set that our own rungs use.
 // Limits   contiguous f32 and f64; one thread. Its comparisons do not keep NaN.
 #include "rung/ops/reduce/peers/headers.hpp"
 

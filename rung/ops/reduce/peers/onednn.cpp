@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / onednn: the peer oneDNN, its reduction primitive.
 //
-// Kernels  generated while running for the processor it finds; any DNNL_MAX_CPU_ISA is lifted.
-// Limits   f32, bf16, f16 where its kernels take them; no argmin and no argmax. Its comparisons do
-//          not keep NaN.
-#include "rung/ops/reduce/peers/call.hpp"
+// Kernels  generated at run time for the detected processor; a limit by DNNL_MAX_CPU_ISA is lifted.
+// Limits   f32, and bf16 and f16 if its kernels support them; no argmin and no argmax. Its
+//          comparisons do not keep NaN.
 #include "rung/peers/onednn.hpp"
+#include "rung/ops/reduce/peers/call.hpp"
 #include "rung/peers/thread_count.hpp"
 
 namespace rung {

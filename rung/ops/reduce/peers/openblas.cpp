@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / openblas: the peer OpenBLAS, its nrm2 and its extensions sum and imax, imin.
 //
-// Kernels  told the instruction set that our own rungs use, over any OPENBLAS_CORETYPE in the
-//          environment; RUNG_PEER_OPENBLAS_CORETYPE chooses another on purpose.
-// Wrong    cblas_ssum of 0.3.21 for SkylakeX returns wrong sums, as `rung check` found (of 1000
-//          elements, for one): sums of f32 are left out.
-// Limits   one contiguous vector of f32 or f64 at a time, 32-bit sizes. Its asum and iamax, which
-//          look at absolute values, answer other questions than ours.
+// Kernels  selected for the instruction set that our own rungs use, regardless of
+//          OPENBLAS_CORETYPE; RUNG_PEER_OPENBLAS_CORETYPE selects another.
+// Wrong    cblas_ssum of 0.3.21 for SkylakeX returns wrong sums, as `rung check` found (for example
+//          for 1000 elements): sums of f32 are left out.
+// Limits   one contiguous vector of f32 or f64 at a time, 32-bit sizes. asum and iamax use absolute
+//          values, so they compute something else than our operations.
 #include <limits>
 #include <string>
 
@@ -32,7 +32,7 @@ const char* core_type() {
     case cpu::Isa::avx2:
       return "Haswell";
     default:
-      return nullptr;  // its own choice
+      return nullptr;  // OpenBLAS chooses
   }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / std: the peer std::reduce of the standard library.
 //
-// Kernels  the policy unseq on one thread, par_unseq (which is oneTBB's) on several; compiled for
-//          the instruction set that our own rungs use.
+// Kernels  the policy unseq on one thread, par_unseq (on oneTBB) on several; compiled for the
+//          instruction set that our own rungs use.
 // Limits   contiguous f32 and f64. Its comparisons do not keep NaN.
 #include "rung/ops/reduce/peers/headers.hpp"
 

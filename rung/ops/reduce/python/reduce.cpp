@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce for Python.
+// Python bindings of reduce.
 #include "rung/ops/reduce/reduce.hpp"
 
 #include "python/module/call.hpp"
@@ -10,7 +10,7 @@ namespace {
 constexpr std::string_view operation_names[] = {"sum",  "product", "min",    "max",
                                                 "mean", "argmin",  "argmax", "norm"};
 
-/// Returns the shape of y; axes that x lacks are left to the operator, which refuses them.
+/// Returns the shape of y; the operator rejects axes that x lacks.
 Extents reduced_shape(const Array& x, const Extents& axes, bool keepdims, const Array& offsets) {
   unsigned reduced = axes.rank == 0 && !offsets.given() ? ~0U : 0U;
   const int rank = x.shape().rank;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reduce refuses, and how it says so; functors of the caller's own on the CPU.
+// Errors   of reduce and their messages; user-defined functors on the CPU.
 #include "rung/ops/reduce/reduce.cuh"
 #include "rung/ops/reduce/test/reduce_test.hpp"
 
@@ -50,7 +50,7 @@ TEST(ReduceErrors, OverlapsAndNullPointers) {
   EXPECT_NE(message(tensor(x, {5, 4}), TensorRef(y.data(), DType::f32, Extents{5}, Extents{0})),
             "");
   EXPECT_NE(message(TensorRef(nullptr, DType::f32, Extents{5, 4}), tensor(y, {5})), "");
-  // The layout is remembered from a call before, but y is now in x.
+  // The layout is cached from the previous call, but y now overlaps x.
   EXPECT_EQ(message(tensor(x, {5, 4}), tensor(y, {5})), "");
   EXPECT_NE(message(tensor(x, {5, 4}), TensorRef(x.data() + 20 - 5, DType::f32, Extents{5})), "");
 }
@@ -73,12 +73,12 @@ TEST(ReduceErrors, OffsetsThatDescendOrLeaveTheAxis) {
     expect_text(text, "offsets[0] is -1");
     EXPECT_EQ(sums(context, {3, 5, 5, 2000}), (std::vector<float>{2, 0, 1995}));
   }
-  // A GPU cannot report it without a wait: it stays within the axis.
+  // A GPU cannot report bad bounds without a wait: it clamps them to the axis.
   Context simulated = Context::simt();
   EXPECT_EQ(sums(simulated, {-4, 5, 3, 9, 3000}), (std::vector<float>{5, 0, 6, 1991}));
 }
 
-/// Matrices of two by two modulo 2^32: their product does not commute.
+/// 2 x 2 matrices modulo 2^32, whose product does not commute.
 struct Matrix {
   std::uint32_t a, b, c, d;
   bool operator==(const Matrix&) const = default;
@@ -102,7 +102,7 @@ TEST(ReduceBy, KeepsTheOrderOfElements) {
     std::vector<std::int32_t> x = random_values<std::int32_t>(rows * columns, 1, 0, 50);
     View<const std::int32_t, 2> view;
     view.data = x.data();
-    // Columns first in memory: any strides will do.
+    // Column-major: any strides are valid.
     view.shape[0] = rows;
     view.shape[1] = columns;
     view.strides[0] = 1;

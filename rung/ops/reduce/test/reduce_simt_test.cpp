@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// reduce on the simulated GPU: which rung takes which shape, and the kernels of reduce_by, which
-// are compiled here where there is a simulator (tests.cmake).
+// reduce on the simulated GPU: the choice of rung per shape, and the kernels of reduce_by, which
+// are compiled here if there is a simulator (tests.cmake).
 #include "rung/ops/reduce/reduce.cuh"
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace reduce_test;
 
-/// x -> slope x + shift; composition does not commute.
+/// The map x -> slope x + shift; composition does not commute.
 struct Line {
   std::int32_t slope;
   std::int32_t shift;
@@ -29,7 +29,7 @@ struct ToLine {
   RUNG_HD Line operator()(std::int32_t v) const { return v % 2 == 0 ? Line{1, v} : Line{-1, v}; }
 };
 
-/// The first of the least, a NaN before all numbers.
+/// Functor that returns the smaller argument, the first of equals, and NaN before all numbers.
 struct First {
   RUNG_HD float operator()(float a, float b) const { return a != a || !(b < a || b != b) ? a : b; }
 };
@@ -42,7 +42,7 @@ struct Shape {
 std::string_view chosen_for(DType type, const Shape& shape, Reduction operation = Reduction::sum,
                             std::uintptr_t shift = 0) {
   const Context context = Context::simt();
-  // Never read: only the address and the layout count.
+  // Never dereferenced: only the address and the layout matter.
   constexpr std::uintptr_t somewhere = std::uintptr_t{1} << 30;
   Reduce::Call call;
   call.x = ConstTensorRef(reinterpret_cast<const void*>(somewhere + shift), type, shape.x);
@@ -58,7 +58,8 @@ TEST(ReduceSimt, EveryShapeHasItsKernel) {
   const Shape columns{{4096, 4096}, {0}, {4096}};
   for (const DType type : {DType::f32, DType::f64, DType::bf16, DType::i32}) {
     EXPECT_EQ(chosen_for(type, {{1}, {}, {}}), "one_row");
-    // Blocks that share the row, whichever of these kernels is predicted to be ahead.
+    // The row is divided among blocks by any of these kernels, whichever is predicted to be
+    // fastest.
     for (const std::int64_t length : {1 << 20, 1 << 30}) {
       const std::string_view rung = chosen_for(type, {{length}, {}, {}});
       EXPECT_TRUE(rung == "one_row" || rung == "single_pass_last_block" ||

@@ -24,8 +24,8 @@ using reduce_fold::fold_of;
 template <class T>
 using Wide = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
 
-/// Result of an empty fold. Extremes of integers are those of int64; finish() clamps them to y's
-/// type.
+/// Returns the result of an empty fold. Extremes of integers are those of int64; finish() clamps
+/// them to y's type.
 template <class W>
 W identity(Fold fold) {
   using Limits = std::numeric_limits<W>;
@@ -42,7 +42,7 @@ W identity(Fold fold) {
   }
 }
 
-/// Returns a + b, modulo 2^64 for integers: signed overflow is undefined.
+/// Returns a + b, modulo 2^64 for integers (signed overflow is undefined in C++).
 template <class W>
 W add(W a, W b) {
   if constexpr (std::is_integral_v<W>) {
@@ -60,8 +60,8 @@ W multiply(W a, W b) {
   }
 }
 
-/// Adds `term` to `value`, and the rounding error to `rest` [D. Knuth, TAOCP 4.2.2: two-sum],
-/// unless the sum is infinite or NaN.
+/// Adds `term` to `value` and the rounding error of that addition to `rest` [D. Knuth, TAOCP 4.2.2:
+/// two-sum], unless the sum is infinite or NaN.
 inline void add_exactly(double& value, double& rest, double term) {
   const double sum = value + term;
   const double of_term = sum - value;
@@ -73,8 +73,8 @@ inline void add_exactly(std::int64_t& value, std::int64_t&, std::int64_t term) {
   value = add(value, term);
 }
 
-/// Returns whether `candidate` replaces `best`: a NaN replaces any number; an equal element does
-/// not, so that the first one is kept.
+/// Returns whether `candidate` replaces `best`: a NaN replaces any number; an equal element never
+/// does, which keeps the first.
 template <class W>
 bool wins(Fold fold, W candidate, W best) {
   if constexpr (!std::is_integral_v<W>) {
@@ -84,7 +84,7 @@ bool wins(Fold fold, W candidate, W best) {
   return fold == Fold::least ? candidate < best : candidate > best;
 }
 
-/// Combines a partial result with that of the terms behind it.
+/// Combines a partial result with the partial result of later terms.
 template <class W>
 void combine(Fold fold, bool arg, W& value, W& rest, W later_value, W later_rest) {
   switch (fold) {
@@ -97,7 +97,7 @@ void combine(Fold fold, bool arg, W& value, W& rest, W later_value, W later_rest
       value = multiply(value, later_value);
       break;
     default:
-      // An infinity equals the identity: rest < 0 shows that no element was found yet.
+      // An infinity equals the identity: rest < 0 marks a pair without elements.
       if (wins(fold, later_value, value) || (arg && rest < 0)) {
         value = later_value;
         rest = later_rest;
@@ -105,7 +105,7 @@ void combine(Fold fold, bool arg, W& value, W& rest, W later_value, W later_rest
   }
 }
 
-/// Converts the pair of a result with `terms` terms to y's type.
+/// Returns y's value for a pair (value, rest) over `terms` terms.
 template <class Y, class W>
 Y finish(Reduction operation, W value, W rest, std::int64_t terms) {
   if (operation == Reduction::argmin || operation == Reduction::argmax) {
@@ -131,7 +131,7 @@ Y finish(Reduction operation, W value, W rest, std::int64_t terms) {
   }
 }
 
-/// Calls f with y's type, one of those that results of W convert to.
+/// Calls f with y's type, one of the result types that W converts to.
 template <class W, class F>
 void with_result_type(DType y, F&& f) {
   if constexpr (std::is_integral_v<W>) {
@@ -142,8 +142,8 @@ void with_result_type(DType y, F&& f) {
   }
 }
 
-/// Stores `count` results from y's element `first` on, `step` apart. Each has `terms` terms, or
-/// those between its bounds.
+/// Stores `count` results at y's elements first, first + step and so on. Each result has `terms`
+/// terms, or the terms between its bounds.
 template <class W>
 void store_results(const Reduce::Args& args, std::int64_t first, std::int64_t step,
                    std::int64_t count, const W* value, const W* rest, std::int64_t terms,
@@ -151,7 +151,7 @@ void store_results(const Reduce::Args& args, std::int64_t first, std::int64_t st
   with_result_type<W>(args.y.dtype, [&]<class Y>() {
     Y* y = static_cast<Y*>(args.y.data) + first;
     if (args.operation == Reduction::sum && !std::is_integral_v<Y>) {
-      // No test per result: short rows have many.
+      // Sums skip the switch per result: short rows have many results.
       for (std::int64_t i = 0; i < count; ++i) {
         y[i * step] = finish<Y>(Reduction::sum, value[i], rest[i], 1);
       }
@@ -172,8 +172,8 @@ inline std::string_view fold_path(const Reduce::Args& args) {
   return contiguous ? "" : "apart";
 }
 
-/// Facts of a call: a result costs something, and its terms. Gathered rows, types that are widened
-/// and searches have paths of their own.
+/// Returns the work of a reduction along rows, for the rate model: a cost per result and per term.
+/// Gathered rows, widened types and index searches have rates keys of their own.
 inline Work row_facts(const Reduce::Args& args, int threads) {
   return cpu::piece_work(args.results(), Reduce::cost(args).operations, threads, fold_path(args));
 }

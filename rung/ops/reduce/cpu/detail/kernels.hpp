@@ -14,64 +14,64 @@
 
 namespace rung::reduce_cpu {
 
-/// Order of loads and prefetching, by the memory level that x is expected in.
+/// Order of loads and prefetching, by the memory level where x is expected.
 enum class Reading : std::uint8_t {
   near,     // L1 or L2: in order, no prefetch
-  streams,  // slightly more than L1: one stream per chain of the kernel
+  streams,  // slightly more than L1: one stream per accumulator of the kernel
   lines,    // L3: every line is prefetched
   pages,    // memory: the first lines of each page are prefetched
-  asked,    // memory, where cpu::asks_memory_for_lines(): every line, into L2
+  asked,    // memory, if cpu::asks_memory_for_lines(): every line, into L2
 };
 Reading reading_of(double bytes);
 
 /// Contiguous rows, each folded into a pair (value[r], rest[r]), in blocks that start at the row's
-/// first element: the bits do not depend on the number of rows in a call.
+/// first element: results do not depend on the number of rows per kernel call.
 struct Rows {
   const void* x;
-  std::int64_t stride;  // elements from row to row
+  std::int64_t stride;  // elements between row starts
   std::int64_t rows;
   std::int64_t length;                   // elements per row
-  const std::int64_t* bounds = nullptr;  // or: row r is x[bounds[r]] to x[bounds[r + 1]]
+  const std::int64_t* bounds = nullptr;  // if not null, row r is [bounds[r], bounds[r + 1]) of x
   void* value;                           // of the wide type, overwritten
   void* rest;
-  bool arg = false;  // rest becomes the position in the row
+  bool arg = false;  // rest receives the position within the row
   Reading reading = Reading::near;
 };
 void fold_rows(DType element, Fold fold, const Rows& rows);
 /// Folds rows of at most four vectors, several at a time; no positions, no bounds. Returns false,
-/// and does nothing, for longer rows, without vectors, and for products of integers.
+/// and does nothing, for longer rows, without vector instructions, and for products of integers.
 bool fold_short_rows(DType element, Fold fold, const Rows& rows);
 
-/// Contiguous columns, folded down the rows into pairs, which are overwritten or continued.
+/// Contiguous columns, folded over the rows into pairs.
 struct Columns {
   const void* x;
-  std::int64_t stride;  // elements from row to row
+  std::int64_t stride;  // elements between row starts
   std::int64_t rows;
   std::int64_t columns;  // at most columns_at_most
   void* scratch;         // 16 * columns_at_most bytes, aligned to vectors
   void* value;           // of the wide type, padded to whole vectors
   void* rest;
-  bool first = true;      // overwrite the pairs, or continue them
-  bool arg = false;       // rest becomes the row, counted from...
-  std::int64_t row0 = 0;  // ... this number for the first
-  // For at most max_direct_rows rows, all in this call: stores results of x's floating type,
-  // contiguous, instead of pairs.
+  bool first = true;      // overwrite the pairs; false: accumulate into them
+  bool arg = false;       // rest receives the row's number ...
+  std::int64_t row0 = 0;  // ... where the first row has this one
+  // If not null, results of x's floating type are stored contiguously instead of pairs. Requires at
+  // most max_direct_rows rows, all in this kernel call.
   void* y = nullptr;
-  double divisor = 0;  // of a mean; 0: none
-  bool root = false;   // of a norm
+  double divisor = 0;  // of a mean; 0: no division
+  bool root = false;   // take the square root (norms)
 };
-/// Rows that are accumulated in lanes before these are added to the wide type.
+/// Rows that lanes accumulate before they are added to the wide type.
 inline constexpr std::int64_t max_direct_rows = 512;
-/// 16 KiB of f32 sums stay in L1 beside eight streams of rows.
+/// Maximum columns per kernel call: 16 KiB of f32 sums stay in L1 beside eight streams of rows.
 inline constexpr std::int64_t columns_at_most = 4096;
 void fold_columns(DType element, Fold fold, const Columns& columns);
 
 /// Returns whether results are adjacent and reduced axes have larger strides.
 bool has_columns(const Reduce::Args& args);
-/// Reduces a call that has_columns(), with up to `threads` threads.
+/// Reduces a problem for which has_columns() is true, with up to `threads` threads.
 void reduce_columns(const Reduce::Args& args, Context& context, int threads);
 /// Reduces few rows of contiguous columns with little overhead. Returns false, and does nothing, if
-/// the call does not qualify.
+/// the problem does not qualify.
 bool reduce_one_tile(const Reduce::Args& args, Context& context);
 
 /// Returns whether the terms of a result are contiguous elements of a type that kernels take.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Step<T, fold>: one fold in vectors - how elements are loaded, accumulated and combined.
+// Step<T, fold>: the vector operations of a fold: loads, accumulation and combination.
 #if defined(RUNG_OPS_REDUCE_CPU_STEP_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_REDUCE_CPU_STEP_INL_HPP_
 #undef RUNG_OPS_REDUCE_CPU_STEP_INL_HPP_
@@ -38,10 +38,11 @@ struct Step {
     }
   }
 
-  /// Loads the first `count` < lanes elements, and the identity into the other lanes; touches no
-  /// others.
+  /// Loads the first `count` < lanes elements, and the identity into the other lanes; reads no
+  /// element beyond them.
   static HWY_INLINE V load_some(const T* p, std::int64_t count) {
-    // Known to be less than a vector: FirstN() then needs no branch, and leaves loops.
+    // The remainder shows the compiler that n < lanes: FirstN() then needs no branch and is
+    // hoisted.
     const auto n = static_cast<std::size_t>(count) % lanes;
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
     const hn::Rebind<T, D> d;
@@ -64,7 +65,7 @@ struct Step {
 #endif
   }
 
-  /// Adds elements to a partial result. Extremes may lose NaN: see take_with_nan.
+  /// Accumulates elements into a partial result. Extremes may lose NaN: see take_with_nan.
   static HWY_INLINE V take(V total, V v) {
     if constexpr (fold == Fold::squares) {
       return hn::MulAdd(v, v, total);
@@ -86,7 +87,7 @@ struct Step {
     }
   }
 
-  /// Lanes where `b` replaces `a`: smaller (greater), or a NaN where there was none.
+  /// Returns the lanes where `b` replaces `a`: smaller (greater), or NaN while a is not.
   static HWY_INLINE hn::Mask<D> wins(V b, V a) {
     const auto better = fold == Fold::least ? hn::Lt(b, a) : hn::Gt(b, a);
     if constexpr (floating) {
@@ -96,7 +97,7 @@ struct Step {
     }
   }
 
-  /// take() that keeps NaN.
+  /// Accumulates like take(), but keeps NaN.
   static HWY_INLINE V take_with_nan(V total, V v) {
     if constexpr (extreme && floating) {
       return hn::IfThenElse(wins(v, total), v, total);
@@ -105,7 +106,8 @@ struct Step {
     }
   }
 
-  /// Combines all lanes without a branch: a misprediction would discard the loads in flight.
+  /// Returns the combination of all lanes, without a branch: a misprediction would discard loads in
+  /// flight.
   static HWY_INLINE A across(V v) {
     const D d;
     if constexpr (fold == Fold::least) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops and limits that the CPU rungs for one type of row share.
+// Loops and requirements of the first CPU rungs.
 #pragma once
 
 #include "rung/ops/reduce/cpu/detail/fold.hpp"
@@ -20,7 +20,7 @@ void for_each_result(const Reduce::Args& args, const SumOf& sum_of) {
   });
 }
 
-/// Requirements of the first rungs.
+/// Returns unsupported except for sums of f32 and f64.
 inline Support require_float_sums(const Reduce::Args& args, const Context&) {
   if (args.operation != Reduction::sum) return unsupported("sums only");
   if (args.x.dtype != DType::f32 && args.x.dtype != DType::f64) return unsupported("f32 and f64");
@@ -33,7 +33,7 @@ inline Support require_contiguous_float_sums(const Reduce::Args& args, const Con
   return require_float_sums(args, context);
 }
 
-/// Requirements of the rungs that improve the error bound.
+/// Returns unsupported except for sums and means of contiguous rows.
 inline Support require_contiguous_rows(const Reduce::Args& args, const Context&) {
   if (args.operation != Reduction::sum && args.operation != Reduction::mean) {
     return unsupported("sums and means");

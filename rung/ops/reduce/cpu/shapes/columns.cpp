@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / columns
 //
-// Idea     Where results are adjacent, vectors run across them: eight rows at a time are added to a
-//          run of up to 4096 results that stays in L1. Each tile of results is one task; its rows
-//          are cut into chunks where there are few tiles.
-// Changes  Against blocks: no elements are gathered, no lanes combined. Eight rows are added
-//          pairwise, and after 512 rows the run is added to f64, or stored if there are no more.
-// Cost     x once, in eight streams; 1/8 load and store of the results for each load of x.
+// Idea     If results are adjacent, vectors span them: eight rows at a time are added to a run of
+//          up to 4096 results that stays in L1. Each tile of results is one task; if tiles are few,
+//          their rows are divided into chunks.
+// Changes  Against blocks: no gathered elements and no reduction across lanes. Eight rows are added
+//          pairwise; after 512 rows the run is added to f64, or stored if no rows remain.
+// Cost     x is loaded once, in eight streams; 1/8 load and store of the results per load of x.
 // Limits   Contiguous results, one thread. Few columns without gaps are folded as fewer, wider
 //          rows.
 // Source   gemv of a transposed matrix.
@@ -21,7 +21,7 @@ constexpr int streams = 8;                               // rows read in paralle
 constexpr std::int64_t rows_per_turn = max_direct_rows;  // then lanes are added to the wide type
 
 /// Adds `rows` rows to total[0 .. columns), which stays in L1. Eight elements, or their squares,
-/// are added pairwise: three additions deep, and one into the total.
+/// are added pairwise (depth three), then to the total.
 template <class S, int rows>
 HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std::int64_t columns,
                           typename S::Lane* total, bool first) {
@@ -48,8 +48,9 @@ HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std
       }
       sum = hn::Add(sum, hn::Add(hn::Add(v[0], v[2]), hn::Add(v[1], v[3])));
     } else if constexpr (rows > 1 && S::extreme && S::floating) {
-      // A sum is NaN if an element is, which instructions for extremes drop; or if infinities
-      // cancel, which costs only time (f32 65x129, max: 1.2 us with a comparison per element).
+      // The sum is NaN if any element is NaN, which minimum and maximum instructions would drop.
+      // Cancelling infinities also give NaN, which costs only time (f32 65x129, max: 1.2 us with a
+      // comparison per element).
       V v[rows];
 #pragma GCC unroll 8
       for (int r = 0; r < rows; ++r) v[r] = load(x + r * stride + j);
@@ -81,7 +82,7 @@ HWY_INLINE void take_rows(const typename S::Element* x, std::int64_t stride, std
   }
 }
 
-/// Stores totals as results.
+/// Stores totals as results, divided or rooted as requested.
 template <class S>
 void store_directly(const Columns& c, const typename S::Lane* total) {
   using T = typename S::Element;
@@ -155,7 +156,7 @@ HWY_NOINLINE void columns_of(const Columns& c) {
   }
 }
 
-/// Keeps the row of each column's extreme in lanes of the same width.
+/// Finds the row of each column's extreme, with row numbers in lanes as wide as the elements.
 template <class S>
 HWY_NOINLINE void positions_of(const Columns& c) {
   using T = typename S::Element;
@@ -228,7 +229,7 @@ void columns(DType element, Fold fold, const Columns& c) {
       columns_of<Step<T, Fold::sum, std::int64_t>>(c);
     } else {
       if (fold == Fold::product) return columns_of<Step<T, Fold::product, T>>(c);
-      // Squares are f64: a column that overflowed is not read again.
+      // Squares are accumulated in f64, which avoids a second pass for columns that overflow.
       if (fold == Fold::squares) return columns_of<Step<T, Fold::squares, double>>(c);
       columns_of<Step<T, Fold::sum, T>>(c);
     }
@@ -251,15 +252,15 @@ void fold_columns(DType element, Fold fold, const Columns& c) {
 
 namespace {
 
-constexpr std::int64_t max_tasks = 64;           // whose pairs stay within 4 MiB
-constexpr std::int64_t task_elements = 1 << 16;  // at least, where rows are cut
+constexpr std::int64_t max_tasks = 64;           // keeps the pairs of all tasks within 4 MiB
+constexpr std::int64_t task_elements = 1 << 16;  // minimum elements per task if rows are divided
 constexpr std::int64_t row_multiple = 512;       // rows that the kernel adds before it widens
-constexpr std::int64_t gathered_rows = 64;       // of converted types: 64 KiB of f32
+constexpr std::int64_t gathered_rows = 64;       // rows of converted types: 64 KiB of f32
 constexpr std::int64_t gathered_columns = 256;
-constexpr std::int64_t folded_columns = 1024;    // to which narrow columns are widened
-constexpr std::int64_t least_grouped_rows = 16;  // after widening
+constexpr std::int64_t folded_columns = 1024;    // target width of grouped narrow columns
+constexpr std::int64_t least_grouped_rows = 16;  // minimum rows after grouping
 
-/// The tasks of a call: [outer kept index][tile][chunk of rows].
+/// Tasks of a column reduction, indexed [outer kept index][tile][chunk of rows].
 struct ColumnPlan {
   std::int64_t outer = 1;    // kept results before the innermost axis
   std::int64_t columns = 1;  // innermost kept axis ...
@@ -283,7 +284,7 @@ struct ColumnPlan {
     stride = last < 0 ? 0 : args.terms.strides[0][last];
     blocks = rows == 0 ? 0 : args.terms.size() / rows;
     gathers = cpu::gathered_type(args.x.dtype) != args.x.dtype;
-    // Rows without gaps, too narrow for vectors: several of them form one wider row.
+    // Rows without gaps, too narrow for vectors: several rows form a wider one.
     if (stride == columns && columns < folded_columns / 4 && !args.is_arg()) {
       groups = std::clamp<std::int64_t>(rows / least_grouped_rows, 1, folded_columns / columns);
       odd_rows = rows % groups;
@@ -291,7 +292,7 @@ struct ColumnPlan {
       stride *= groups;
     }
     const std::int64_t width = columns * groups;
-    // Results, in lanes of 8 bytes where these are f64 or squares, stay in L1 beside the rows.
+    // Results stay in L1 beside the rows; f64 and squares take 8 bytes each.
     const bool wide = size_of(args.x.dtype) == 8 || args.operation == Reduction::norm;
     tile = std::min(width, gathers ? gathered_columns * 4
                            : wide  ? columns_at_most / 4
@@ -333,7 +334,7 @@ class ColumnEngine {
         size_(static_cast<std::int64_t>(size_of(args.x.dtype))),
         buffers_(memory) {}
 
-  /// Returns whether the kernel stores a tile's results itself, in the lanes' type.
+  /// Returns whether the kernel stores a tile's results itself, in the type of the lanes.
   [[nodiscard]] bool is_direct() const {
     const bool floating = args_.x.dtype == DType::f32 || args_.x.dtype == DType::f64;
     return floating && args_.y.dtype == args_.x.dtype && !args_.is_arg() && plan_.chunks == 1 &&
@@ -358,7 +359,7 @@ class ColumnEngine {
                   .root = args_.operation == Reduction::norm});
   }
 
-  /// Folds one task into value[0 .. tile), with rest behind them.
+  /// Folds one task into value[0 .. tile) and rest, which follows in value[tile .. 2 tile).
   void fold_task(std::int64_t task, W* value) {
     const std::int64_t chunk = task % plan_.chunks;
     const auto [x, columns] = tile_of(task / plan_.chunks);
@@ -372,7 +373,7 @@ class ColumnEngine {
       fold(base + begin * plan_.stride * size_, plan_.stride, rows, columns, value, rest, first,
            block * plan_.rows + begin);
       first = false;
-      // Rows that fill no group follow the last of those that do.
+      // Rows that fill no group come after the last full group.
       if (plan_.odd_rows > 0 && chunk == plan_.chunks - 1) {
         fold(base + plan_.rows * plan_.stride * size_, plan_.stride, 1,
              plan_.odd_rows * plan_.columns, value, rest, first, 0);
@@ -391,7 +392,7 @@ class ColumnEngine {
     }
   }
 
-  /// Combines groups and stores the results of a tile.
+  /// Combines the groups of a tile and stores its results.
   void finish_tile(std::int64_t tile, W* value) const {
     W* rest = value + plan_.tile;
     const std::int64_t begin = tile % plan_.tiles * plan_.tile;
@@ -467,8 +468,8 @@ class ColumnEngine {
 template <class W>
 void reduce_tiles(const Reduce::Args& args, Context& context, int threads) {
   const ColumnPlan plan(args);
-  // Pairs of chunks are kept only where threads share a tile; one thread combines them as it goes,
-  // in the same order.
+  // Pairs of chunks are kept only if threads share a tile; a single thread combines them
+  // immediately, in the same order.
   const bool split = plan.chunks > 1 && threads > 1;
   const std::int64_t pair_bytes = 2 * plan.tile * static_cast<std::int64_t>(sizeof(W));
   const std::int64_t kept_bytes = split             ? plan.tasks() * pair_bytes

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / short rows
 //
-// Idea     Rows of at most four vectors are folded together, one per lane: vectors of neighboring
-//          rows are combined in pairs until each lane holds the result of a row.
-// Changes  Against blocks: no row combines its lanes by itself, which takes longer than its loads
-//          (41952 rows of 8 f64, max, 2-core Zen 5 vCPU: 147 us one by one).
-// Cost     lanes - 1 combinations for as many rows, each of two permutations and an operation.
+// Idea     Rows of at most four vectors are folded together: vectors of neighboring rows are
+//          combined in pairs until each lane holds the result of one row.
+// Changes  Against blocks: no reduction across lanes per row, which takes longer than the row's
+//          loads (41952 rows of 8 f64, max, 2-core Zen 5 vCPU: 147 us one by one).
+// Cost     lanes - 1 combinations per `lanes` rows, each of two permutations and an operation.
 // Limits   Contiguous rows of f32, f64, i32 and i64 up to 256 bytes; no index searches. Groups with
 //          a NaN, or a sum of squares out of range, are folded again, row by row.
 #include "rung/cpu/foreach_target.hpp"
@@ -16,8 +16,8 @@ namespace rung::reduce_cpu::HWY_NAMESPACE {
 namespace {
 
 #if HWY_TARGET != HWY_SCALAR
-/// Combines the lanes of each of `count` vectors into as many lanes of one: half as many vectors
-/// hold twice as many rows each.
+/// Returns the folds of `count` vectors in one: each step combines pairs of lanes, which halves the
+/// vectors and doubles the rows per vector.
 template <class S, int count>
 HWY_INLINE typename S::V across_each(typename S::V (&v)[count]) {
   if constexpr (count == 1) {
@@ -35,7 +35,7 @@ HWY_INLINE typename S::V across_each(typename S::V (&v)[count]) {
 }
 #endif
 
-/// Folds rows r to r + count one by one.
+/// Folds rows [r, r + count) one by one.
 template <class S>
 HWY_NOINLINE void one_by_one(DType element, const Rows& rows, std::int64_t r, std::int64_t count) {
   using W = Wide<typename S::Element>;
@@ -144,7 +144,8 @@ Work work(const Reduce::Args& args, const Context&) { return row_facts(args, 1);
 void run(const Reduce::Args& args, Context&) {
   constexpr std::int64_t batch = 256;
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
-  const int last = args.kept.rank - 1;  // rows along the innermost kept axis are equally far apart
+  // rows along the innermost kept axis are a constant stride apart
+  const int last = args.kept.rank - 1;
   const std::int64_t inner = last < 0 ? 1 : args.kept.shape[last];
   with_wide(args.x.dtype, [&]<class W>() {
     W value[batch];

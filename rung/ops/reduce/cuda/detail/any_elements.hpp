@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reduce's rungs for every type share: elements that are widened to f64 or to 64-bit integers
-// as they are loaded, and the folds over these.
+// Code of reduce's rungs for every type: elements that are widened to f64 or to 64-bit integers
+// when loaded, and folds over the widened elements.
 #pragma once
 
 #include "rung/ops/reduce/cuda/detail/single_pass.hpp"
@@ -13,7 +13,7 @@ struct Elements {
   Collapsed<1> terms;
 };
 
-/// Element `at` of any type as W: double, or a 64-bit integer.
+/// Returns element `at`, of any type, as W: double or a 64-bit integer.
 template <class W>
 __device__ __forceinline__ W load_any(const Elements& from, Index at) {
   const auto get = [&]<class T>(const T* x) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ W load_any(const Elements& from, Index at) {
   }
 }
 
-/// f(fold) of a call whose elements are widened to W.
+/// Calls f(fold) with the fold of args over elements widened to W.
 template <class W, class F>
 void visit_wide_folds(const Reduce::Args& args, F&& f) {
   using reduce_fold::Fold;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side that reduce's first CUDA rungs share, beside op/passes.hpp: how their passes are
-// launched.
+// Host code of reduce's first CUDA rungs: launches of their passes (op/passes.hpp has the rest).
 #pragma once
 
 #include <cstdint>
@@ -12,14 +11,14 @@
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 
-/// Threads a block: eight warps, enough of them on an SM to hide its latencies.
+/// Threads per block: eight warps.
 inline constexpr int pass_threads = 256;
 
 using reduce_passes::in_passes;
 using reduce_passes::passes_traffic;
 using reduce_passes::require_one_f32_sum;
 
-/// in_passes() of blocks of pass_threads that share a Layout.
+/// Runs in_passes() with blocks of pass_threads and a Layout in shared memory.
 template <class Layout>
 void run_passes(const Reduce::Args& args, Context& context, std::int64_t a_block,
                 void (*kernel)(const float*, std::int64_t, float*)) {
@@ -31,8 +30,8 @@ void run_passes(const Reduce::Args& args, Context& context, std::int64_t a_block
             });
 }
 
-/// Passes whose blocks add up a copy of their elements in global memory: kernel(x, n, copy,
-/// partial), where `copy` has room for pass_threads elements per block.
+/// Runs passes whose blocks reduce a copy of their elements in global memory: kernel(x, n, copy,
+/// partial), with pass_threads elements of `copy` per block.
 inline void run_global_tree(const Reduce::Args& args, Context& context,
                             void (*kernel)(const float*, std::int64_t, float*, float*)) {
   const std::int64_t scratch = round_up(larger<std::int64_t>(args.terms.size(), 1), pass_threads);

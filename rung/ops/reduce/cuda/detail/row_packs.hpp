@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fast kernels of reduce share (single_pass_last_block, one_row, short_rows, even_rows,
-// columns): their types and operations, and how threads fold a contiguous row in loads of 16 bytes.
+// Types    and operations of reduce's fast kernels (single_pass_last_block, one_row, short_rows,
+//          even_rows, columns), and the fold of a contiguous row with 16-byte loads.
 #pragma once
 
 #include <string_view>
@@ -15,7 +15,8 @@ namespace rung::reduce_cuda::inline RUNG_TARGET {
 inline constexpr int load_bytes = 16;
 inline constexpr int loads_at_once = 4;
 
-/// States of two words and squares need more registers than full SMs have.
+/// False for states of more than 8 bytes and for squares, whose registers do not fit at full
+/// occupancy.
 template <class F>
 inline constexpr bool is_light = sizeof(typename F::State) <= 8;
 template <class T>
@@ -24,8 +25,8 @@ inline constexpr bool is_light<SquareFold<T>> = false;
 // --- in kernels ----------------------------------------------------------------------------------
 
 /// Folds a thread's part of the `length` elements at `row`, the first of which has index `first`:
-/// of `threads` threads each takes every so-manyth pack. Packs are cut where addresses are
-/// multiples of 16; the first threads take the elements at the ends of the row, one each.
+/// every `threads`-th pack. Packs are aligned to 16 bytes; the first threads take the elements
+/// before and after the packs, one each.
 template <class F>
 __device__ __forceinline__ void take_row(const F& fold, typename F::State& state,
                                          const typename F::Element* row, Index length, Index first,
@@ -37,7 +38,7 @@ __device__ __forceinline__ void take_row(const F& fold, typename F::State& state
   Index head = lead == 0 ? 0 : width - lead;
   if (head > length) head = length;
   const Index packs = (length - head) / width;
-  // The ends come first, so that the loop has the registers to itself.
+  // The ends first: the loop then has more registers.
   const Index tail = head + packs * width;
 #pragma unroll 1
   for (Index i = thread; i < head + (length - tail); i += threads) {
@@ -49,10 +50,10 @@ __device__ __forceinline__ void take_row(const F& fold, typename F::State& state
   const Index end = first + tail;
   const auto index = [&](Index left, int u) { return end - (left - Index{u} * threads) * width; };
   RawPack<T, width> pack[loads_at_once];
-  Index left = packs - thread;  // packs from this thread's next one on
+  Index left = packs - thread;  // packs from this thread's next pack to the end
 #pragma unroll 1
   for (; left > Index{loads_at_once - 1} * threads; left -= Index{loads_at_once} * threads) {
-    // All loads are in flight before the first is waited for.
+    // All loads are issued before the first is used.
 #pragma unroll
     for (int u = 0; u < loads_at_once; ++u) pack[u] = load_raw<width>(at + u * step);
 #pragma unroll
@@ -69,7 +70,7 @@ __device__ __forceinline__ void take_row(const F& fold, typename F::State& state
   }
 }
 
-/// Returns the block's result in its first warp alone: the others are done sooner.
+/// Returns the block's result in its first warp only: the other warps exit earlier.
 template <int Threads, class State, class Join>
 __device__ __forceinline__ State first_warp_reduce(State state, const Join& join,
                                                    const State& identity,
@@ -89,7 +90,7 @@ __device__ __forceinline__ State first_warp_reduce(State state, const Join& join
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Calls visit(fold) for a call on elements of T. `search`: positions, too.
+/// Calls visit(fold) with the fold of args on elements of T. `search`: include index searches.
 template <class T, bool search, class Visit>
 void visit_folds(const Reduce::Args& args, const Visit& visit) {
   using reduce_fold::Fold;
@@ -105,14 +106,15 @@ void visit_folds(const Reduce::Args& args, const Visit& visit) {
   if constexpr (search) visit(PositionFold<T>{flip});
 }
 
-/// Rows in pieces: the innermost reduced axis is contiguous, those before it number the pieces.
+/// Rows in pieces: the innermost reduced axis is contiguous, the outer reduced axes number the
+/// pieces.
 struct RowPieces {
   const void* x;
   Index length = 0;  // of a piece
   Collapsed<1> pieces;
 };
 
-/// Returns the rows of a call; no pieces: x's strides do not allow it.
+/// Returns the rows of x; without pieces if x's strides do not allow 16-byte loads.
 inline RowPieces row_pieces(const Reduce::Args& args) {
   RowPieces rows;
   rows.x = args.x.data;
@@ -136,19 +138,19 @@ inline RowPieces row_pieces(const Reduce::Args& args) {
   return rows;
 }
 
-/// Returns the loads of 16 bytes that a result takes on average.
+/// Returns the mean number of 16-byte loads per result.
 inline Index packs_of_row(const Reduce::Args& args) {
   return ceil_div(average_terms(args), static_cast<Index>(load_bytes / size_of(args.x.dtype)));
 }
 
-/// Returns whether a call goes across contiguous columns.
+/// Returns whether results are contiguous columns that the fast column kernels take.
 inline bool is_fast_columns(const Reduce::Args& args) {
   const int kept = args.kept.rank - 1;
   const int last = args.terms.rank - 1;
   if (args.has_segments() || kept < 0 || args.kept.shape[kept] < 2) return false;
   if (args.kept.strides[0][kept] != 1 || args.terms.size() < 2) return false;
   if (last >= 0 && args.terms.strides[0][last] == 1) return false;
-  // Few columns fill a warp's 512 bytes only where rows can be laid out contiguously.
+  // Few columns fill a warp's 512 bytes only if rows follow each other without gaps.
   constexpr Index narrow = 16;
   const bool gapless = args.terms.rank == 1 && args.terms.strides[0][0] == args.kept.shape[kept];
   return args.kept.shape[kept] >= narrow || gapless;
@@ -174,7 +176,8 @@ inline Support require_rows(const Reduce::Args& args) {
   const bool rows = row_pieces(args).pieces.size() > 0 || args.x.empty();
   return rows && !is_fast_columns(args) ? supported : unsupported("contiguous rows");
 }
-/// One row in one piece, of at most 256 MiB: beyond, shares that are apart are faster.
+/// Returns unsupported unless x is one row in one piece of at most 256 MiB: beyond, a contiguous
+/// share per block is faster.
 inline Support require_one_row(const Reduce::Args& args) {
   constexpr Index max_bytes = Index{1} << 28;
   if (const Support rows = require_rows(args); !rows) return rows;
@@ -185,15 +188,15 @@ inline Support require_one_row(const Reduce::Args& args) {
              : unsupported("rows of more than 256 MiB");
 }
 
-/// A path where an element takes more or other instructions.
+/// Returns the rates key of element types that take more or other instructions; empty for the rest.
 inline std::string_view fold_path(const Reduce::Args& args) {
   if (args.x.dtype == DType::f64) return args.is_arg() ? "f64 arg" : "f64";
   if (size_of(args.x.dtype) < 4) return args.is_arg() ? "narrow arg" : "narrow";
   return args.is_arg() ? "arg" : "";
 }
 
-/// Returns the facts of blocks in which `group` threads share what `splits` leave of a row; they
-/// wait for each piece of it before the next.
+/// Returns the work of blocks in which `group` threads divide a row, or 1/`splits` of it; the
+/// threads wait for each piece before the next.
 inline Work row_work(const Reduce::Args& args, Index blocks, int threads, int group,
                      Index splits = 1) {
   const Index packs = ceil_div(packs_of_row(args), group * splits);

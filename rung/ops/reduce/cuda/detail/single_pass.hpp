@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the one-launch reductions share (general, single_pass_last_block and others): how threads,
-// warps and blocks divide the terms of a result, and how the last block to finish learns that it is
-// the last.
+// Code of the one-launch reductions (general, single_pass_last_block and others): the partition of
+// a result's terms among threads, warps and blocks, and the ticket by which a block learns that it
+// is the last.
 //
-// Tickets are counters in memory that the context owns, zeroed by a launch when the context first
-// reduces, and put back to zero by the last block of every launch that used them (so are the
-// packets of single_pass_last_block). The workspace, whose contents are undefined, holds states
-// alone; calls may be repeated and captured in graphs.
+// Tickets are counters in memory that the context owns. A launch zeroes them when the context first
+// reduces, and the last block of every launch that used them resets them (as it does the packets of
+// single_pass_last_block). The workspace, whose contents are undefined, holds only states; launches
+// may be repeated and captured in graphs.
 #pragma once
 
 #include <cstdint>
@@ -23,23 +23,23 @@ inline constexpr int block_threads = 256;
 inline constexpr std::int64_t max_tickets = 4096;  // results that several blocks share
 inline constexpr std::int64_t max_packets = 4096;  // blocks that share results
 
-/// The context's memory that is zero between calls; made by cuda/115_general.cu.
+/// The context's memory that is zero between launches; allocated by cuda/115_general.cu.
 struct Zeroed {
   unsigned* tickets;
-  void* packets;          // of 32 bytes
-  void* words;            // as many again, for one_row, which does not clear them
+  void* packets;          // of 32 bytes each
+  void* words;            // as many words, for one_row, which never clears them
   std::uint64_t* launch;  // the number of its next launch, from 1
 };
 Zeroed zeroed_of(Context& context);
 inline unsigned* tickets_of(Context& context) { return zeroed_of(context).tickets; }
 
-/// Partition of a call's results among blocks.
+/// Partition of the results among blocks.
 struct Sharing {
   Index results = 0;
   int group = block_threads;  // threads per result: a power of two up to 32, or a block
-  int splits = 1;             // blocks per result, where a group is a block
-  Index share = 0;            // elements of a block that shares one, where rows are alike
-  void* states = nullptr;     // of blocks that share a result
+  int splits = 1;             // blocks per result; above 1 only if a group is a block
+  Index share = 0;            // elements per block if splits > 1 and rows have equal lengths
+  void* states = nullptr;     // of blocks that divide a result
   unsigned* tickets = nullptr;
 
   [[nodiscard]] Index blocks() const {
@@ -49,20 +49,20 @@ struct Sharing {
   }
 };
 
-/// A result's terms and its place in y: all axes, or a segment.
+/// Locations of results and of their terms: all reduced axes, or a segment.
 struct Places {
   Collapsed<2> kept;
   Index terms = 0;
   const void* bounds = nullptr;  // of segments
-  bool wide = false;             // i64, not i32
+  bool wide = false;             // bounds are i64, else i32
   Index bound_step = 0;
   Index segments = 1;
-  Index segment_step = 0;  // of y
+  Index segment_step = 0;  // between results in y
 
   struct Place {
-    Index x = 0;  // where kept axes put it
+    Index x = 0;  // offset by the kept axes
     Index y = 0;
-    Index first = 0;  // term
+    Index first = 0;  // index of the first term
     Index count = 0;
   };
   [[nodiscard]] __device__ __forceinline__ Index bound(Index i) const {
@@ -90,7 +90,8 @@ struct Places {
   }
 };
 
-/// The states of each `group` lanes in all of them; every lane of the warp calls.
+/// Returns the combined state of each `group` lanes to all of them; called by every lane of the
+/// warp.
 template <class State, class Join>
 __device__ __forceinline__ State join_lanes(State state, int group, const Join& join) {
   for (int distance = 1; distance < group; distance *= 2) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA rungs of reduce carry while they fold: states, how they accumulate elements and
-// combine, and the number that comes of them. A state is what travels between lanes, warps and
-// blocks.
+// States of reduce's CUDA rungs, which lanes, warps and blocks exchange: how they accumulate
+// elements, combine, and convert to a result.
 //
 //   sum, mean    double for f32, f16 and bf16; two doubles for f64; 64 bits for integers
 //   squares      as sums
-//   extremes     the element, in a type of 4 or 8 bytes; of the greatest, its opposite, so that one
-//                kernel serves both (flip)
-//   positions    the same with its index, -1 for nothing
+//   extremes     the element, in a type of 4 or 8 bytes; negated for a maximum, so that one kernel
+//                serves minimum and maximum (Flip)
+//   positions    as extremes, with the index, -1 for no element
 #pragma once
 
 #include <cstdint>
@@ -22,13 +21,13 @@ namespace rung::reduce_cuda::inline RUNG_TARGET {
 
 using Index = std::int64_t;
 
-/// value + rest: rest is what value has lost to rounding.
+/// The unevaluated sum value + rest, where rest is the accumulated rounding error of value.
 struct TwoDoubles {
   double value;
   double rest;
 };
 __device__ __forceinline__ TwoDoubles join_sums(TwoDoubles a, TwoDoubles b) {
-  // Two-sum [D. Knuth, TAOCP 4.2.2]; an infinite or NaN sum has lost nothing.
+  // Two-sum [D. Knuth, TAOCP 4.2.2]; an infinite or NaN sum has no rounding error.
   const double sum = a.value + b.value;
   const double of_b = sum - a.value;
   const double lost = (a.value - (sum - of_b)) + (b.value - of_b);
@@ -40,8 +39,8 @@ __device__ __forceinline__ Index join_sums(Index a, Index b) {
   return static_cast<Index>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
 }
 
-/// Types in which elements of T are accumulated within a pack (i32 as unsigned, which wraps; 32
-/// bits hold a pack of smaller ones), and between packs.
+/// Types in which elements of T are accumulated within a pack and between packs. i32 is summed as
+/// unsigned, which wraps; 32 bits hold the sum of a pack of smaller types.
 template <class T>
 using PackSum = std::conditional_t<std::is_integral_v<T>,
                                    std::conditional_t<sizeof(T) < 4, std::int32_t, std::uint64_t>,
@@ -60,7 +59,7 @@ __device__ __forceinline__ State to_state(double value) {
   }
 }
 
-/// Elements of a pack added in pairs, so that few roundings follow one another.
+/// Returns the sum of a pack's elements, added pairwise to bound the rounding error.
 template <int N, class Sum>
 __device__ __forceinline__ Sum pair_sum(Pack<Sum, N> v) {
 #pragma unroll
@@ -71,8 +70,8 @@ __device__ __forceinline__ Sum pair_sum(Pack<Sum, N> v) {
   return v[0];
 }
 
-/// Bytes are added four by one instruction: taken apart into registers of their own, 16 cost more
-/// than reading them.
+/// Returns the sum of a pack of bytes, four per instruction: unpacking 16 bytes to registers takes
+/// longer than loading them.
 template <int N>
 __device__ __forceinline__ std::int32_t byte_sum(const Pack<std::uint8_t, N>& v) {
 #if defined(__CUDA_ARCH__)
@@ -119,8 +118,8 @@ struct SumFold {
   }
 };
 
-/// Squares of f32 and bf16 are made in f64, where they neither overflow nor vanish; those of f16
-/// stay within f32.
+/// Sums of squares. Squares of f32 and bf16 are computed in f64, where they neither overflow nor
+/// underflow; squares of f16 fit f32.
 template <class T>
 struct SquareFold {
   using Element = T;
@@ -180,7 +179,7 @@ __device__ __forceinline__ bool is_nan(V v) {
   }
 }
 
-/// The smaller one; NaN if either is.
+/// Returns the smaller value; NaN if either is NaN.
 template <class V>
 __device__ __forceinline__ V min_of(V a, V b) {
 #if defined(__CUDA_ARCH__)
@@ -193,8 +192,8 @@ __device__ __forceinline__ V min_of(V a, V b) {
   return is_nan(a) || a < b ? a : b;
 }
 
-/// The greatest is found as the least of opposites: of -v, or of ~v for integers, which turns their
-/// order round without overflow.
+/// Order-reversing map: a maximum is the minimum of -v, or of ~v for integers, which cannot
+/// overflow.
 struct Flip {
   bool on = false;
   template <class V>
@@ -237,7 +236,7 @@ struct ExtremeFold {
 template <class V>
 struct Position {
   V value;
-  // In words of 4 bytes, so that a position of f32 has 12 and shuffles as three.
+  // Two 4-byte words: a position of f32 takes 12 bytes and three shuffles.
   std::uint32_t low, high;
   [[nodiscard]] __device__ __forceinline__ Index index() const {
     return static_cast<Index>(std::uint64_t{high} << 32 | low);
@@ -257,7 +256,8 @@ struct PositionFold {
   __device__ __forceinline__ static State at(Value value, Index index) {
     return {value, static_cast<std::uint32_t>(index), static_cast<std::uint32_t>(index >> 32)};
   }
-  /// `first` is the index of the pack's first element, `step` that between them.
+  /// Accumulates a pack whose first element has index `first`; indices of its elements are `step`
+  /// apart.
   template <int N>
   __device__ __forceinline__ void take(State& state, const Pack<T, N>& elements, Index first,
                                        Index step = 1) const {
@@ -272,7 +272,8 @@ struct PositionFold {
     }
     state = join(state, at(best, first + where * step));
   }
-  /// Whatever the order: the smaller value, NaN before numbers, the lower index of equals.
+  /// Returns the smaller value, NaN before numbers, and the lower index of equal values;
+  /// independent of the order of arguments.
   __device__ __forceinline__ State join(const State& a, const State& b) const {
     if (a.index() < 0) return b;
     if (b.index() < 0) return a;

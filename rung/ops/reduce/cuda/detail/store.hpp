@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a state to what y holds: the end of every CUDA reduction.
+// Conversion of states to y's type and their stores: the end of every CUDA reduction.
 #pragma once
 
 #include "rung/ops/reduce/cuda/detail/states.hpp"
@@ -21,7 +21,7 @@ inline Result result_of(const Reduce::Args& args) {
 
 __device__ __forceinline__ void store_integer(const Result& to, Index at, Index value) {
   const bool extreme = to.operation == Reduction::min || to.operation == Reduction::max;
-  // Only the extreme of nothing is out of range; all else keeps its low bits.
+  // Only the extreme of an empty fold is out of range; other results keep their low bits.
   const auto put = [&](auto* y, Index lowest, Index highest) {
     if (extreme) value = value < lowest ? lowest : value > highest ? highest : value;
     using Y = std::remove_pointer_t<decltype(y)>;
@@ -60,7 +60,7 @@ __device__ __forceinline__ void store_floating(const Result& to, Index at, doubl
   }
 }
 
-/// A state of `terms` terms into y[at].
+/// Converts a state of `terms` terms and stores it to y[at].
 template <class F>
 __device__ __forceinline__ void store_state(const Result& to, Index at,
                                             const typename F::State& state, Index terms) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / columns
 //
-// Idea     adjacent results have adjacent elements: a warp spans 512 bytes of a row of x, a thread
-//          has 16 of them, and a block's eight warps walk down the rows. Narrow columns without
-//          gaps are laid out contiguously, several rows of x in one.
-// Changes  against adjacent_results: loads of 16 bytes instead of an element; against
-//          single_pass_last_block: a walk across rows. Blocks that share columns draw a ticket, and
-//          the last one joins their states in order.
-// Cost     x once; a state per column and block, where blocks share columns.
-// Limits   contiguous columns of f32, f64, f16, bf16, i32, 16 or more, or without gaps; no
-//          products, no search.
+// Idea     adjacent results have adjacent elements: a warp spans 512 bytes of a row of x, 16 bytes
+//          per thread, and a block's eight warps walk down the rows. Narrow columns without gaps
+//          are grouped: several rows of x form one row of the matrix.
+// Changes  against adjacent_results: 16-byte loads instead of one element per load; against
+//          single_pass_last_block: threads walk across rows. Blocks that share columns draw a
+//          ticket, and the last one joins their states in order.
+// Cost     x once; a state per column and block if blocks share columns.
+// Limits   columns of f32, f64, f16, bf16, i32, contiguous, at least 16 or without gaps; no
+//          products, no index search.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t
 #include "rung/device/block_work.hpp"
 #include "rung/ops/reduce/cuda/detail/row_packs.hpp"
@@ -21,22 +21,22 @@ constexpr int lanes_across = 32;  // a warp spans 512 bytes of a row
 constexpr int rows_down = block_threads / lanes_across;
 constexpr int rows_at_once = 4;
 
-/// Contiguous columns. Narrow ones without gaps are laid out contiguously, `groups` rows of x in
-/// one of the matrix, and joined at the end; the matrix may then end within its last row.
+/// Matrix of contiguous columns. `groups` rows of narrow columns without gaps form one row of the
+/// matrix, and are joined at the end; the matrix may then end within its last row.
 struct ColumnMatrix {
   const void* x;
-  Collapsed<2> kept;   // the innermost axis are the columns
-  Collapsed<1> terms;  // a row of the matrix each, where there are no groups
+  Collapsed<2> kept;   // the innermost axis is the columns
+  Collapsed<1> terms;  // rows of the matrix, unless grouped
   Index columns = 0;
   Index width = 0;  // columns * groups
   Index rows = 0;
-  Index elements = 0;  // of one matrix, with groups
-  Index tiles = 1;     // of the width
-  Index count = 0;     // terms a result
-  Index blocks = 0;    // of all matrices, for each split
+  Index elements = 0;  // of one grouped matrix
+  Index tiles = 1;     // per width
+  Index count = 0;     // terms per result
+  Index blocks = 0;    // of all matrices, per split
   int groups = 1;
-  bool aligned = false;  // every row of every matrix begins at a multiple of 16 bytes
-  int splits = 1;        // of the rows
+  bool aligned = false;  // every row of every matrix starts on a 16-byte boundary
+  int splits = 1;        // blocks that divide the rows
   void* states = nullptr;
   unsigned* tickets = nullptr;
 };
@@ -48,7 +48,7 @@ struct ColumnScratch {
   int is_last;
 };
 
-/// Joins the states of the block's rows of threads; those of the tile end up in scratch.at[0].
+/// Joins the states of the block's rows of threads; stores the tile's states to scratch.at[0].
 template <class F>
 __device__ __forceinline__ void join_down(const F& fold, ColumnScratch<F>& scratch,
                                           const typename F::State* states) {
@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(block_threads)
   };
   const Index step = Index{m.splits} * rows_down;
   const Index valid = m.width - c;
-  // With groups, the last row may be shorter: it is taken apart from the others.
+  // With groups, the last row may be incomplete: it is handled after the others.
   const Index full_rows = m.groups > 1 ? m.elements / m.width : m.rows;
   Index r = Index{blockIdx.y} * rows_down + y;
   for (; valid > 0 && r + (rows_at_once - 1) * step < full_rows; r += rows_at_once * step) {
@@ -120,12 +120,12 @@ __global__ void __launch_bounds__(block_threads)
   join_down(fold, scratch, states);
 
   if (m.splits > 1) {
-    // The tile's states from all splits, in order; a row of threads takes every eighth split.
+    // Joins the tile's states from all splits, in order; a row of threads takes every eighth split.
     State* all = static_cast<State*>(m.states) + tile * m.splits * tile_width;
     for (int i = static_cast<int>(threadIdx.x); i < tile_width; i += block_threads) {
       all[Index{blockIdx.y} * tile_width + i] = scratch.at[0][i];
     }
-    // Every thread has written: the barrier makes it one thread's past, which the ticket publishes.
+    // The barrier orders every thread's writes before the ticket's release by one thread.
     __syncthreads();
     if (!is_last_block(m.tickets + tile, m.splits, scratch.is_last)) return;
 #pragma unroll
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(block_threads)
     join_down(fold, scratch, states);
   }
 
-  // Column i of the tile is at (i % width) * 32 + i / width: neighboring lanes, other banks.
+  // Column i of the tile is at (i % width) * 32 + i / width, which avoids bank conflicts.
   const auto of_column = [&](Index i) {
     return scratch.at[0][i % width * lanes_across + i / width];
   };
@@ -168,7 +168,7 @@ ColumnMatrix matrix_of(const Reduce::Args& args, const Context& context) {
   const bool gapless = args.terms.rank == 1 && args.terms.strides[0][0] == m.columns;
   if (gapless && m.columns * 2 <= tile_width) {
     m.groups = static_cast<int>(smaller<Index>(tile_width / m.columns, m.count));
-    // A multiple that keeps rows aligned, where one fits.
+    // Rounded to a multiple of the pack, which keeps rows aligned.
     if (m.groups > width) m.groups = static_cast<int>(m.groups / width * width);
     m.elements = m.count * m.columns;
     m.rows = ceil_div(m.count, Index{m.groups});
@@ -191,7 +191,7 @@ ColumnMatrix matrix_of(const Reduce::Args& args, const Context& context) {
       resident_blocks(context, reduce_columns_kernel<F>, block_threads, sizeof(ColumnScratch<F>));
   if (m.blocks > 0 && m.blocks <= max_tickets && m.blocks < resident) {
     const Index useful = m.rows / (rows_down * rows_at_once);
-    constexpr Index max_splits = 264;  // the last block reads a state a column from each
+    constexpr Index max_splits = 264;  // the last block reads a state per column from each split
     m.splits =
         static_cast<int>(clamped<Index>(smaller(resident / m.blocks, useful), 1, max_splits));
   }
@@ -218,8 +218,7 @@ void launch_columns(const Reduce::Args& args, Context& context, const F& fold) {
 
 }  // namespace
 
-/// Runs a call on elements of T, and says what that does: compiled with its kernels in T's part of
-/// this file.
+/// Launches the reduction of elements of T. Instantiated in T's part of this file.
 template <class T>
 void run_columns(const Reduce::Args& args, Context& context);
 template <>

@@ -2,11 +2,11 @@
 // reduce / few rows
 //
 // Idea     adjacent results have adjacent elements in each of a few long rows: a thread owns
-//          columns that are a block apart and folds them down all rows by itself. The elements of
-//          four rows are in flight before the first is used.
-// Changes  against columns: no warps that divide the rows of a tile, of which most had none, and no
-//          shared memory. Lanes load adjacent elements, so that rows may begin anywhere, and store
-//          adjacent results.
+//          columns a block apart and folds each of them over all rows. The loads of four rows are
+//          issued before the first is used.
+// Changes  against columns: no division of a tile's rows among warps, most of which had no row, and
+//          no shared memory. Lanes load adjacent elements, so that rows may start at any address,
+//          and store adjacent results.
 // Cost     x once.
 // Limits   2 to 32 rows of f32, f64, f16, bf16 or i32; 1024 contiguous columns or more; no
 //          products.
@@ -20,7 +20,7 @@ constexpr int few_rows_at_once = 4;
 constexpr Index most_few_rows = 32;
 constexpr Index fewest_columns = 1024;
 
-/// Columns per thread: more states do not fit the registers of full SMs.
+/// Returns the columns per thread: more states would exceed the registers at full occupancy.
 constexpr int few_rows_columns(std::size_t element) { return element == 8 ? 2 : 4; }
 constexpr Index few_rows_tile(std::size_t element) {
   return Index{block_threads} * few_rows_columns(element);
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(block_threads)
   start_dependent();
   const Index outer = blockIdx.x / m.tiles;
   const Index first = (blockIdx.x - outer * m.tiles) * few_rows_tile(sizeof(T)) + threadIdx.x;
-  const Index left = m.columns - first;  // columns from this thread's first one on
+  const Index left = m.columns - first;  // columns from this thread's first to the end
   if (left <= 0) return;
   std::int64_t at[2];
   m.kept.offsets(outer * m.columns, at);
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(block_threads)
   for (int j = 0; j < columns; ++j) states[j] = fold.identity();
 #pragma unroll 1
   for (Index row = 0; row < m.rows; row += few_rows_at_once) {
-    Pack<T, few_rows_at_once> down[columns];  // all loads are in flight before the first is used
+    Pack<T, few_rows_at_once> down[columns];  // all loads are issued before the first is used
 #pragma unroll
     for (int u = 0; u < few_rows_at_once; ++u) {
       if (row + u >= m.rows) continue;
@@ -107,7 +107,7 @@ void launch_few_rows(const Reduce::Args& args, Context& context, const F& fold) 
 
 }  // namespace
 
-/// Runs a call on elements of T: compiled with its kernels in T's part of this file.
+/// Launches the reduction of elements of T. Instantiated in T's part of this file.
 template <class T>
 void run_few_rows(const Reduce::Args& args, Context& context);
 template <>

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / short rows
 //
-// Idea     a row has a warp or less, as few lanes as leave each two loads of 16 bytes or more:
-//          lanes join by shuffles, and no warp waits for another.
+// Idea     a row has a warp or less: the fewest lanes that leave each at least two 16-byte loads.
+//          Lanes join by shuffles, and no warp waits for another.
 // Changes  against single_pass_last_block: no barrier, and no block of 512 threads per row.
 // Cost     x once.
-// Limits   contiguous rows, in pieces for several axes, and segments: of up to 64 packs of 16 bytes
-//          on average, of 1024 where there are two rows or more for each SM.
+// Limits   contiguous rows, in pieces for several axes, and segments: up to 64 packs of 16 bytes on
+//          average, up to 1024 with at least two rows per SM.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t
 #include "rung/ops/reduce/cuda/detail/row_packs.hpp"
 
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 namespace {
 
-/// Short rows: up to 32 lanes each.
+/// Reduces short rows, each by a group of up to 32 lanes.
 template <class F>
 __global__ void __launch_bounds__(block_threads)
     reduce_short_rows(RowPieces rows, Places places, Sharing sharing, Result result, F fold) {
@@ -59,7 +59,7 @@ void launch_short_rows(const Reduce::Args& args, Context& context, const F& fold
 
 }  // namespace
 
-/// Runs a call on elements of T: compiled with its kernels in T's part of this file.
+/// Launches the reduction of elements of T. Instantiated in T's part of this file.
 template <class T>
 void run_short_rows(const Reduce::Args& args, Context& context);
 template <>
@@ -74,7 +74,7 @@ namespace {
 Support supports(const Reduce::Args& args, const Context& context) {
   if (const Support rows = require_rows(args); !rows) return rows;
   if (require_one_row(args)) return unsupported("more than one contiguous row");
-  // Up to 32 loads per lane, where there are rows for as many blocks as an SM holds.
+  // Up to 32 loads per lane with at least two rows per SM.
   const bool many = args.results() >= Index{context.info().sms} * 2;
   return packs_of_row(args) <= (many ? 1024 : 64) ? supported : unsupported("short rows");
 }

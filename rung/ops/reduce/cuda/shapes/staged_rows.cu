@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // reduce / staged rows
 //
-// Idea     many rows of a few elements follow one another: a block copies some 16 KiB of them into
-//          shared memory, 16 bytes at a time wherever they begin, and a thread folds each row.
-// Changes  against short_rows: rows that are no multiple of 16 bytes had a lane each that loaded
-//          element by element, a row's length apart.
-// Cost     x once. Rows of an even number of words meet in half of the banks.
-// Limits   contiguous rows that follow one another without gaps, of up to 128 bytes, no multiple of
-//          16; no products.
+// Idea     many contiguous rows of a few elements: a block copies about 16 KiB of them to shared
+//          memory with 16-byte loads at any alignment, and each thread folds whole rows.
+// Changes  against short_rows: there, a row that is no multiple of 16 bytes has one lane, which
+//          loads single elements a row's length apart.
+// Cost     x once. Rows of an even number of words have bank conflicts: they use half of the banks.
+// Limits   rows without gaps between them, up to 128 bytes and no multiple of 16; no products.
 #include "rung/cpu/split.hpp"  // types: float double f16 bf16 std::int32_t std::uint8_t
 #include "rung/device/row_chunk.hpp"
 #include "rung/ops/reduce/cuda/detail/row_packs.hpp"
@@ -15,7 +14,7 @@
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 namespace {
 
-constexpr int staged_bytes = 16 << 10;  // of rows per block, about
+constexpr int staged_bytes = 16 << 10;  // of rows per block, approximately
 constexpr Index longest_staged_row = 128;
 
 template <class F>
@@ -43,7 +42,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// Groups of rows: a multiple of a block's threads, but a few groups per SM.
+/// Returns groups of rows: a multiple of a block's threads, but at least a few groups per SM.
 RowChunks staged_chunks(const Reduce::Args& args, const Context& context) {
   RowChunks chunks{.rows = args.results(),
                    .length = static_cast<int>(args.terms.size()),
@@ -67,7 +66,7 @@ void launch_staged_rows(const Reduce::Args& args, Context& context, const F& fol
 
 }  // namespace
 
-/// Runs a call on elements of T: compiled with its kernels in T's part of this file.
+/// Launches the reduction of elements of T. Instantiated in T's part of this file.
 template <class T>
 void run_staged_rows(const Reduce::Args& args, Context& context);
 template <>

@@ -2,12 +2,12 @@
 // reduce / adjacent results
 //
 // Idea     general for columns: neighboring lanes have neighboring results, whose elements are
-//          adjacent, and up to eight shares of a block divide their terms, four loads in flight.
-//          Blocks share the terms of long columns, as general's do.
-// Changes  against general, where neighboring lanes share a result: down columns each of their
-//          loads is of a sector of its own, of which one element is used.
-// Cost     an element per load, in full sectors; f64 or 64-bit operations.
-// Limits   results whose elements are adjacent. Floating sums: columns.
+//          adjacent; up to eight shares of a block divide their terms, with four loads in flight.
+//          Long columns are divided among blocks, as in general.
+// Changes  against general, where neighboring lanes share a result: down columns each of its loads
+//          touches a sector of its own for a single element.
+// Cost     one element per load, in full sectors; f64 or 64-bit operations.
+// Limits   results whose elements are adjacent. Floating sums: see columns.
 #include "rung/device/block_work.hpp"
 #include "rung/ops/reduce/cuda/detail/any_elements.hpp"
 
@@ -24,7 +24,7 @@ struct AdjacentScratch {
   int is_last;
 };
 
-/// Combines the block's shares of every result in the first share.
+/// Combines the states of the block's shares of every result; returns them to the first share.
 template <class F>
 __device__ __forceinline__ typename F::State join_shares(const F& fold, AdjacentScratch<F>& scratch,
                                                          typename F::State state, int across) {
@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(block_threads)
   if (sharing.splits > 1) {
     State* const states = static_cast<State*>(sharing.states) + tile * sharing.splits * across;
     if (share == 0) states[split * across + lane] = state;
-    // The barrier makes what every thread wrote one thread's past, which the ticket publishes.
+    // The barrier orders every thread's writes before the ticket's release by one thread.
     __syncthreads();
     if (!is_last_block(sharing.tickets + tile, sharing.splits, scratch.is_last)) return;
     state = fold.identity();
@@ -91,7 +91,7 @@ __global__ void __launch_bounds__(block_threads)
   if (exists && share == 0) store_state<F>(to, place.y, state, place.count);
 }
 
-/// Results of a block: with few terms, a thread has all of a result's.
+/// Returns the results per block: with few terms, one thread folds all terms of a result.
 int across_of(const Reduce::Args& args) {
   int shares = 1;
   while (shares < max_shares && args.terms.size() >= Index{16} * shares) shares *= 2;
@@ -158,7 +158,7 @@ Work work(const Reduce::Args& args, const Context& context) {
 void run(const Reduce::Args& args, Context& context) {
   const auto start = [&](const auto& fold) { run_fold(args, context, fold); };
   if (!is_floating(args.x.dtype)) return visit_wide_folds<std::int64_t>(args, start);
-  // The other folds of floating types are not compiled.
+  // Other folds of floating types are handled by faster rungs and not compiled.
   if (args.operation == Reduction::product) return start(ProductFold<double>{});
   start(PositionFold<double>{
       Flip{reduce_fold::fold_of(args.operation) == reduce_fold::Fold::greatest}});

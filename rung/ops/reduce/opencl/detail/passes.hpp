@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side that reduce's OpenCL rungs share, beside op/passes.hpp: how their passes are
-// launched.
+// Host code of reduce's OpenCL rungs: launches of their passes (op/passes.hpp has the rest).
 #pragma once
 
 #include <cstdint>
@@ -15,12 +14,12 @@ using reduce_passes::in_passes;
 using reduce_passes::passes_traffic;
 using reduce_passes::require_one_f32_sum;
 
-/// Work-items of a group, a power of two.
+/// Returns the work-items per group, a power of two up to 256.
 inline std::int64_t group_items(const Context& context) {
   return opencl::largest_group(context, 256);
 }
 
-/// Passes whose groups add up a copy of their elements in global memory.
+/// Runs passes whose groups reduce a copy of their elements in global memory.
 inline void run_global_tree(const Reduce::Args& args, Context& context,
                             const opencl::Source& source, const char* name) {
   const std::int64_t items = group_items(context);

@@ -34,7 +34,7 @@ struct Greatest {
   }
 };
 
-/// Calls f(identity, operation) of a call.
+/// Calls f(identity, operation) for an operation.
 template <class T, class F>
 void with_operation(Operation operation, F&& f) {
   using Limits = std::numeric_limits<T>;
@@ -59,7 +59,7 @@ void finish(const Call& call, T* y) {
   }
 }
 
-/// One thread: unseq lets the compiler use vectors.
+/// Returns the fold of [begin, end) by one thread; the policy unseq allows vectorization.
 template <class T, class F>
 T serial(const Call& call, const T* begin, const T* end, T identity, F operation) {
   if (call.operation == Operation::norm) {
@@ -69,7 +69,7 @@ T serial(const Call& call, const T* begin, const T* end, T identity, F operation
   return std::reduce(std::execution::unseq, begin, end, identity, operation);
 }
 
-/// Rows [begin, end) of columns [first, last) taken into y.
+/// Folds rows [begin, end) of columns [first, last) into y.
 template <class T, class F>
 void columns(const Call& call, const T* x, T* y, std::int64_t first, std::int64_t last, T identity,
              F operation) {
@@ -198,7 +198,7 @@ void run_eigen(const Call& call) {
 template <class T>
 void run(const Call& call) {
   if (call.library == Library::eigen) return run_eigen<T>(call);
-  // An arena of so many threads: TBB would otherwise take all cores.
+  // An arena of call.threads threads: TBB would otherwise use all cores.
   static std::unique_ptr<tbb::task_arena> arena;
   if (call.library == Library::std && call.threads == 1) return run_std<T>(call);
   if (!arena || arena->max_concurrency() != call.threads) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of librung_peer_reduce_*.so: what the peers std, tbb and eigen of reduce load.
+// C interface of librung_peer_reduce_*.so, which the peers std, tbb and eigen of reduce load.
 //
-// All three are headers, whose instructions are chosen when they are compiled: each instruction set
-// is a module of its own, with all other names hidden.
+// All three are header libraries, whose instructions are chosen at compile time: each instruction
+// set is a module of its own, with all other names hidden.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace rung::peer_reduce {
 enum class Library : int { std, tbb, eigen };
 enum class Operation : int { sum, product, min, max, mean, norm };
 
-/// y[outer][inner] from x[outer][length][inner], both contiguous, f32 or f64.
+/// Arguments: y[outer][inner] from x[outer][length][inner], both contiguous, f32 or f64.
 struct Call {
   Library library;
   Operation operation;
@@ -23,9 +23,9 @@ struct Call {
   int threads;
 };
 
-/// rung_reduce_peer, extern "C": false when the library has no memory left.
+/// Type of rung_reduce_peer, extern "C", which returns false if the library runs out of memory.
 using Run = bool(const Call* call);
-/// rung_reduce_peer_version, extern "C": 30400 for 3.4.0.
+/// Type of rung_reduce_peer_version, extern "C", which returns 30400 for 3.4.0.
 using Version = int(Library library);
 
 }  // namespace rung::peer_reduce
