@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan_by: scans with functors of the caller's own, for C++ and CUDA programs.
+// scan_by: scans with user-defined functors, for C++ and CUDA programs.
 //
 //   y[row, i] = combine(... combine(combine(identity, x[row, 0]), x[row, 1]) ..., x[row, i])
 //
@@ -8,14 +8,14 @@
 //           [] RUNG_HD (Affine f, Affine g) { return Affine{g.a * f.a, g.a * f.b + g.b}; });
 //
 // combine(earlier, later) is associative and need not commute: elements keep their order. identity
-// is neutral on both sides; an exclusive scan begins with it and leaves out x[row, i]. How calls
-// are nested follows from the shape alone, so that results repeat, bit for bit, from run to run and
-// for any number of threads (of blocks, on a GPU).
+// is neutral on either side; an exclusive scan begins with it and leaves out x[row, i]. The nesting
+// of combine depends on the shape only, so that results are reproducible bit for bit, for any
+// number of threads or blocks.
 //
 // x and y are rows x columns with any strides; y may be x itself, otherwise they must be disjoint.
-// Elements are trivially copyable, of 1, 2 or a multiple of 4 bytes. Runs on CPU contexts from any
-// compiler; on cuda contexts when nvcc compiles the caller (lambdas for it are __host__
-// __device__), on simt contexts where the caller is compiled for the simulated GPU.
+// Elements are trivially copyable, of 1, 2 or a multiple of 4 bytes. CPU contexts work with any
+// compiler; cuda contexts require that nvcc compiles the caller (with __host__ __device__ lambdas),
+// simt contexts that the caller is compiled for the simulated GPU.
 // Errors: Error(invalid_argument) for shapes that do not fit; Error(unsupported) for a context that
 // the including file was not compiled for.
 #pragma once
@@ -40,7 +40,8 @@ namespace scan_by_detail {
 
 constexpr std::int64_t cpu_chunk = 4096;  // elements that one thread combines in a row
 
-/// Chunks in three steps: totals, a scan of those, the chunks. Alone, a thread does them in one.
+/// Chunked scan in three steps: totals, a scan of the totals, scans of the chunks. A single thread
+/// scans in one step.
 template <class T, class Combine>
 class OnCpu {
  public:
@@ -81,7 +82,7 @@ class OnCpu {
     for (std::int64_t i = range.begin; i < range.end; ++i) sum = combine_(sum, x_(row, i));
     return sum;
   }
-  /// Totals become what is before each chunk.
+  /// Replaces the totals by their exclusive scan: the prefix of each chunk.
   void add_up(T* totals) const {
     for (std::int64_t row = 0; row < x_.shape[0]; ++row) {
       T carry = identity_;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan: running sums, products, minima and maxima along one axis; whole, or segment by segment.
+// scan: running sums, products, minima and maxima along one axis, as a whole or per segment.
 //
 //   inclusive   y[i] = x[s] + ... + x[i]
 //   exclusive   y[i] = x[s] + ... + x[i - 1], the identity at i = s
-//   reverse     the same from the other end: y[i] = x[i] + ... + x[e - 1]
+//   reverse     from the other end: y[i] = x[i] + ... + x[e - 1]
 //
 // with + one of sum, product, min, max and [s, e) the segment that i is in: the whole axis where
 // no offsets are given. Other functors, non-commutative ones too: scan.cuh, for C++ programs.
@@ -60,7 +60,7 @@ struct ScanOptions {
   int axis = -1;
   bool exclusive = false;
   bool reverse = false;
-  ConstTensorRef offsets = {};  // left out: one segment
+  ConstTensorRef offsets = {};  // not given: one segment
 };
 
 RUNG_API void scan(Context& context, const ConstTensorRef& x, const TensorRef& y,

@@ -4,8 +4,8 @@
 // Kernels  generated at run time for the detected processor; a limit by DNNL_MAX_CPU_ISA is lifted.
 // Limits   f32, and bf16 and f16 if its kernels support them; no argmin and no argmax. Its
 //          comparisons do not keep NaN.
-#include "rung/peers/onednn.hpp"
 #include "rung/ops/reduce/peers/call.hpp"
+#include "rung/peers/onednn.hpp"
 #include "rung/peers/thread_count.hpp"
 
 namespace rung {

@@ -3,7 +3,7 @@
 //
 // Idea     The definition: one running sum per line.
 // Changes  Baseline.
-// Cost     Each element is read and written once; each addition waits for the one before: two to
+// Cost     Each element is read and written once; each addition depends on the previous one: two to
 //          four cycles per element.
 // Limits   Inclusive sums of f32, without segments.
 // Source   any textbook.

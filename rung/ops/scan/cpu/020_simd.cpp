@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / simd
 //
-// Idea     A vector of 16 floats is scanned in its register in four steps, each of which adds to
-//          every lane the one 1, 2, 4, 8 before. Four vectors are scanned in parallel; the running
-//          value then passes through the four by a single addition.
-// Changes  Against serial: one dependent addition per 64 elements instead of one each. Sums are
-//          blocked: a block of 4 KiB is added apart, then to the running value, so that rounding
-//          errors grow with a block's length and the number of blocks. Large results are written
-//          by non-temporal stores.
+// Idea     A vector of 16 floats is scanned in its register in four steps; step k adds to every
+//          lane the value 2^k lanes before it. Four vectors are scanned in parallel; a single
+//          addition then carries the running value through all four.
+// Changes  Against serial: one dependent addition per 64 elements instead of one per element. Sums
+//          are blocked: a block of 4 KiB is summed on its own, then added to the running value, so
+//          that rounding errors grow with a block's length plus the number of blocks. Large results
+//          are written by non-temporal stores.
 // Cost     Per vector of 16 floats: 5 permutations and 8 additions; each element read and written
 //          once.
 // Limits   One thread. Strided elements are gathered into a buffer first. Products of 8- and 64-bit
-//          integers, and CPUs without AVX2: a plain loop.
+//          integers, and CPUs without AVX2, use a scalar loop.
 // Source   W. Hillis & G. Steele, Data Parallel Algorithms, CACM 1986; W. Zhang, Y. Wang & K.
 //          Ross, Parallel Prefix Sum with SIMD, ADMS 2020.
 #ifndef RUNG_SPLIT_TYPE
@@ -81,12 +81,12 @@ class Vectors {
 
  private:
   static HWY_INLINE V identity() { return hn::Set(D(), identity_of<T, Operation>); }
-  /// Returns the end of the block of whole groups that begins at `begin`.
+  /// Returns the end of the block at `begin`, cut at the last whole group.
   static std::int64_t block_end(std::int64_t begin, std::int64_t n) {
     return std::min(begin + block, n / group * group);
   }
 
-  /// Total of a chunk: vectors are added to vectors, element i of a block to sum (i / lanes) mod 4.
+  /// Total of a chunk: element i of a block is added to sum[(i / lanes) mod 4], vectors to vectors.
   struct Totals {
     V blocks;  // sum of the blocks before this one, lane by lane
     V sum[abreast];
@@ -119,12 +119,12 @@ class Vectors {
       return Carry::of(hn::GetLane(lane_scan.last(scanned)));
     }
   };
-  /// Prefetches a group a page ahead of x. A scan has some 17 instructions per line, so that few
+  /// Prefetches a group one page ahead of x. A scan has about 17 instructions per line, so few
   /// loads fit the reorder buffer (16 million floats in rows of 4096, one thread of a 2-core Zen 5
   /// vCPU: 2.8 times the speed of std with four lines at each new page, 2.9 with all lines 2 KiB
-  /// ahead, 3.0 at 4 KiB, 2.9 at 8; a copy 3.05). Into all levels: a chunk that is totaled is
-  /// scanned next, and would otherwise come from memory twice (2^27 floats on a 2-core Emerald
-  /// Rapids vCPU: 81 ms, not 56; on Zen 5 no difference).
+  /// ahead, 3.0 at 4 KiB, 2.9 at 8 KiB; a copy 3.05). Prefetches into all levels: a chunk is
+  /// scanned after it is totaled, and would otherwise be loaded from memory twice (2^27 floats on a
+  /// 2-core Emerald Rapids vCPU: 56 ms instead of 81; on Zen 5 no difference).
   static HWY_INLINE void prefetch_group(const T* x) {
     const auto* ahead = reinterpret_cast<const std::byte*>(x) + page;
 #pragma GCC unroll 4
@@ -133,14 +133,16 @@ class Vectors {
     }
   }
 
-  /// Scans x, and totals `incoming`: x, or a chunk from memory while x is in a cache already.
+  /// Scans x and returns the total of `incoming`: x itself, or a chunk from memory while x is
+  /// cached.
   template <bool with_total>
   static Carry scan_chunk(const T* x, T* y, std::int64_t n, Carry carry, bool exclusive,
                           bool stream, const T* incoming) {
     const D d;
     const Lanes lane_scan;
     [[maybe_unused]] Totals totals;
-    // The value before the next vector is that before its block, plus the block's own so far.
+    // Value before the next vector: the value before its block combined with the block's sum so
+    // far.
     V before_block = hn::Set(d, carry.as<L>());
     V in_block = identity();
     V before = before_block;
@@ -158,14 +160,14 @@ class Vectors {
       advance(lane_scan.last(scanned));
       return scan_of_one;
     };
-    // Non-temporal stores go through a buffer if y's vectors are not aligned: vectors that began at
-    // an aligned address would make results depend on it.
+    // If y's vectors are unaligned, non-temporal stores go through a buffer: starting vectors at an
+    // aligned address instead would make the bits of results depend on y's address.
     const bool aligned = reinterpret_cast<std::uintptr_t>(y) % HWY_MAX_BYTES == 0;
     const bool buffered = stream && !aligned;
     alignas(64) T buffer[block];
     std::int64_t i = 0;
     const auto groups = [&]<bool past>(T* out, std::int64_t end) HWY_ATTR {
-      // Copies: the compiler keeps captured variables in memory.
+      // Local copies: the compiler keeps captured variables in memory.
       const V base = before_block;
       V own = in_block;
       V now = before;
@@ -178,7 +180,8 @@ class Vectors {
           v[k] = load_as(d, x + i + k * lanes);
           if constexpr (with_total) sums.add(k, load_as(d, incoming + i + k * lanes));
         }
-        V sum = v[0];  // of the vectors so far: `now` has one chain link per group
+        // of the group's vectors so far, so that `now` has one dependent addition per group
+        V sum = v[0];
 #pragma GCC unroll 4
         for (int k = 0; k < abreast; ++k) {
           const V scanned = lane_scan.scan(v[k]);
@@ -200,8 +203,9 @@ class Vectors {
       before_block = before;
       in_block = identity();
       if constexpr (with_total) totals.begin_block();
-      // Prefetches the address translation of a page of y: a TLB miss holds up non-temporal stores
-      // (2^26 floats, one thread of a noisy 2-core Zen 5 vCPU: 13 ms, 15.5 without).
+      // Prefetches the address translation of a page of y: a TLB miss stalls non-temporal stores
+      // (2^26 floats, one thread of a noisy 2-core Zen 5 vCPU: 13 ms with the prefetch, 15.5
+      // without).
       if (stream) __builtin_prefetch(reinterpret_cast<const std::byte*>(y + begin) + 2 * page, 1);
       if (stream && aligned) {
         groups.template operator()<true>(y + begin, end);
@@ -228,7 +232,7 @@ class Vectors {
 };
 #endif
 
-/// Scalar implementation of the same contract.
+/// Scalar implementation with the same interface.
 template <class T, class Operation>
 class Loop {
  public:
@@ -262,7 +266,7 @@ class Loop {
   }
 
  private:
-  /// True if an operation rounds.
+  /// True if the operation rounds; then sums and products are blocked.
   static constexpr bool blocked =
       std::is_floating_point_v<L> &&
       (std::is_same_v<Operation, ScanSum> || std::is_same_v<Operation, ScanProduct>);
@@ -277,7 +281,7 @@ class Loop {
       L in_block = identity;
       L sum_in_block = identity;
       for (; i < end; ++i) {
-        // First: y may replace it.
+        // Before the store, since y may alias `incoming`.
         sum_in_block = Operation()(sum_in_block, static_cast<L>(incoming[i]));
         const L before = running;
         if constexpr (blocked) {
@@ -328,7 +332,7 @@ namespace {
 HWY_EXPORT(kernel);
 }  // namespace
 
-/// Defined in the part of this file that is for this family of types.
+/// Returns the kernel of a type of Family; defined in Family's part of this file.
 template <class Family>
 Kernel kernel_among(DType dtype, ScanOperation operation);
 template <>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / two-pass threads
 //
-// Idea     Every thread totals its chunks; a scan of the totals gives each chunk its carry; every
-//          thread scans its chunks.
-// Changes  Against simd: all cores. Chunks depend on each other by one number each.
+// Idea     Every thread computes the totals of its chunks; a scan of the totals gives each chunk
+//          its carry; every thread scans its chunks.
+// Changes  Against simd: all cores; a chunk depends on the others only through its carry.
 // Cost     x is read twice: 12 bytes per float instead of 8 if it does not fit the caches.
 // Limits   Memory-bound, with a third of the traffic wasted.
 // Source   G. Blelloch, Prefix Sums and Their Applications, 1990.

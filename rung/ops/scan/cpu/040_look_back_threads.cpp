@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / look-back threads
 //
-// Idea     Threads draw chunks in order. While a thread scans a chunk, out of L2, it totals the one
-//          it has drawn next, vector by vector in turn, which loads that into L2. Then it waits for
-//          the carry into it and publishes the carry behind it: the chain of carries runs a chunk
-//          ahead of the scans.
-// Changes  Against two_pass_threads: no chunk is loaded from memory twice, and there is no barrier.
-// Cost     8 bytes of traffic per float; the core reads each chunk twice.
-// Limits   Memory-bound; short lines are scheduled whole. EXPERIMENTS.md has what was tried.
-// Source   D. Merrill & M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back,
-//          2016, on GPUs; here the predecessor's carry is always awaited.
+// Idea     Threads draw chunks in order. While a thread scans a chunk from L2, it totals the next
+//          chunk it has drawn, alternating by vector, which loads that chunk into L2. It then waits
+//          for the carry into the next chunk and publishes the carry after it, so that the chain of
+//          carries runs a chunk ahead of the scans.
+// Changes  Against two_pass_threads: each chunk is loaded from memory once, and there is no
+//          barrier.
+// Cost     8 bytes of memory traffic per float; the core loads each chunk twice.
+// Limits   Memory-bound; short lines are scheduled whole. EXPERIMENTS.md lists rejected variants.
+// Source   D. Merrill & M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back, 2016
+//          (on GPUs); this rung always waits for the predecessor's carry.
 #include <atomic>
 #include <new>
 #include <thread>
@@ -37,7 +38,7 @@ struct Slot {
   [[nodiscard]] bool is_ready() const { return ready.load(std::memory_order_acquire); }
   void wait() const {
     for (int spin = 0; !is_ready(); ++spin) {
-      // With more threads than cores, the awaited one may need this core.
+      // With more threads than cores, the awaited thread may need this core.
       constexpr int spins = 4000;
       if (spin > spins) {
         std::this_thread::yield();

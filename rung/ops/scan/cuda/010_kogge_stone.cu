@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / Kogge-Stone
 //
-// Idea     a thread per element, all in shared memory. In step d every element is combined with the
-//          one d before it; d doubles, so that after log2(n) steps each holds all before it.
+// Idea     one thread per element, all in shared memory. In step d every element is combined with
+//          the element d before it; d doubles, so that after log2(n) steps each element holds its
+//          prefix.
 // Changes  baseline.
-// Cost     n log2(n) operations where one thread needs n, and two barriers a step: one before an
-//          element is overwritten, so that its reader has it, one after.
+// Cost     n log2(n) operations instead of n, and two barriers per step: one between reads and
+//          overwrites, one after the overwrites.
 // Limits   lines of up to 1024 elements, f32 and i32.
 // Source   P. Kogge & H. Stone, IEEE Trans. Computers C-22, 1973; W. Hwu, D. Kirk & I. El Hajj,
 //          Programming Massively Parallel Processors, 4th ed., section 11.2.
@@ -39,7 +40,7 @@ __global__ void scan_kogge_stone(Lines<T> lines, ScanAny combine, T identity, bo
     __syncthreads();
     const T result = !exclusive ? value[i] : i == 0 ? identity : value[i - 1];
     if (exists) lines.y_of(line)[i * lines.y_stride] = result;
-    __syncthreads();  // the next line overwrites what a neighbor still reads
+    __syncthreads();  // before the next line overwrites elements that a neighbor still reads
   }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / Kogge-Stone, double-buffered
 //
-// Idea     each step reads one array and writes another: nothing is overwritten that somebody still
-//          has to read.
-// Changes  against kogge_stone: one barrier a step instead of two, for twice the shared memory.
+// Idea     double buffering: each step reads one array and writes another, so that no thread
+//          overwrites an element that another still has to read.
+// Changes  against kogge_stone: one barrier per step instead of two, for twice the shared memory.
 // Cost     n log2(n) operations, log2(n) barriers.
 // Limits   lines of up to 1024 elements, f32 and i32.
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed.,

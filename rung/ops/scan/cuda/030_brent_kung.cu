@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / Brent-Kung
 //
-// Idea     up a binary tree, then down again. Going up, the last element of each pair of blocks
-//          gets the total of both; going down, the middle of each block gets what is before it.
+// Idea     up a binary tree, then down. On the way up, the last element of each pair of blocks
+//          receives the pair's total; on the way down, the middle of each block receives its
+//          prefix.
 // Changes  against kogge_stone: 2n operations instead of n log2(n), in twice as many steps; half as
-//          many threads as elements, as no step needs more.
-// Cost     2 log2(n) - 1 barriers. In most steps most threads are idle, and elements a power of two
-//          apart share banks: the work is less, the time rarely is.
+//          many threads as elements, since no step needs more.
+// Cost     2 log2(n) - 1 barriers. In most steps most threads are idle, and strides of powers of
+//          two cause bank conflicts: less work, but rarely less time.
 // Limits   lines of up to 2048 elements, f32 and i32.
 // Source   R. Brent & H. Kung, A Regular Layout for Parallel Adders, IEEE Trans. Computers C-31,
 //          1982; G. Blelloch, Prefix Sums and Their Applications, 1990.
@@ -23,7 +24,7 @@ struct Shared {
   T value[most];
 };
 
-/// `size`, a power of two, elements; half as many threads.
+/// Scans lines of up to `size` elements, a power of two, with size / 2 threads per block.
 template <class T>
 __global__ void scan_brent_kung(Lines<T> lines, ScanAny combine, T identity, bool exclusive,
                                 int size) {

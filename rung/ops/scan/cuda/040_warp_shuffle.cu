@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / warp shuffle
 //
-// Idea     each warp scans its 32 elements by shuffles, which need neither shared memory nor
-//          barriers; the totals of up to 32 warps are scanned the same way.
+// Idea     each warp scans its 32 elements by shuffles, without shared memory or barriers; the
+//          totals of up to 32 warps are scanned the same way.
 // Changes  against kogge_stone_double_buffered: two barriers in all instead of ten.
-// Cost     10 shuffles and as many operations per thread; one value a warp in shared memory.
-// Limits   lines of up to 1024 elements, f32 and i32: a thread has one element.
+// Cost     10 shuffles and 10 operations per thread; one value per warp in shared memory.
+// Limits   lines of up to 1024 elements, f32 and i32: one element per thread.
 // Source   M. Harris & M. Garland, Optimizing Parallel Prefix Operations for the Fermi
 //          Architecture, GPU Computing Gems, 2011.
 #include "rung/ops/scan/cuda/detail/block.hpp"

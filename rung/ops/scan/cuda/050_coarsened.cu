@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / coarsened
 //
-// Idea     a thread scans 8 elements by itself; the block scans the threads' totals. The block then
-//          walks along its line, tile by tile, and carries the running value with it.
+// Idea     a thread scans 8 elements sequentially; the block scans the threads' totals. The block
+//          walks along its line tile by tile and carries the running value.
 // Changes  against warp_shuffle: an eighth of the shuffles, and lines of any length.
 // Cost     each element read and written once; 2 operations per element in the thread, and a block
-//          scan for each 2048.
-// Limits   f32, f64 and i32. A block per line: a single long line keeps one SM busy.
+//          scan per 2048 elements.
+// Limits   f32, f64 and i32. One block per line: a single long line occupies one SM.
 // Source   W. Hwu, D. Kirk & I. El Hajj, Programming Massively Parallel Processors, 4th ed.,
 //          section 11.5.
 #include "rung/core/bounds.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / three kernels
 //
-// Idea     tiles in parallel, whatever the length: one kernel for the totals of all tiles, one that
-//          scans the totals, one that scans each tile from what is before it.
-// Changes  against coarsened: a single long line fills the machine.
-// Cost     x is read twice: 12 bytes for each float instead of 8; three launches.
+// Idea     tiles in parallel for any length: the first kernel computes the totals of all tiles, the
+//          second scans the totals, the third scans each tile from its prefix.
+// Changes  against coarsened: a single long line fills the GPU.
+// Cost     x is read twice: 12 bytes per float instead of 8; three launches.
 // Limits   f32, f64 and i32; any strides, operations and segments.
 // Source   S. Sengupta, M. Harris, Y. Zhang & J. Owens, Scan Primitives for GPU Computing, 2007.
 #include "rung/core/bounds.hpp"
@@ -14,7 +14,7 @@ namespace rung {
 namespace {
 using namespace scan_cuda;
 
-/// Tile i of all lines is tile i % tiles of line i / tiles.
+/// Computes the total of each tile; tile i of all lines is tile i % tiles of line i / tiles.
 template <class T>
 __global__ void __launch_bounds__(Coarse<T>::threads)
     scan_tile_totals(Lines<T> lines, Segmented<T> policy, std::int64_t tiles,
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(Coarse<T>::threads)
   }
 }
 
-/// Each line's totals become what is before each tile.
+/// Scans each line's totals exclusively, in place: each tile's total becomes its prefix.
 template <class T>
 __global__ void __launch_bounds__(Coarse<T>::threads)
     scan_totals(Segmented<T> policy, std::int64_t tiles, std::int64_t lines,

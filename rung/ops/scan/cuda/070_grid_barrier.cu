@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / grid barrier
 //
-// Idea     one kernel whose blocks are all resident: each sums a tile that it keeps in registers, a
-//          grid barrier follows, and each block then reads the totals of all others.
+// Idea     one kernel whose blocks are all resident: each sums a tile that it keeps in registers,
+//          then waits at a grid barrier, then reads the totals of the tiles before its own.
 // Changes  against three_kernel: x is read once, and a barrier of one to two microseconds replaces
-//          two launches. No status has to be cleared first.
-// Cost     each element read and written once; every block reads the totals of all before it.
-// Limits   one line; sums without segments. Longer ones than the device holds at once (some 16
-//          MiB) take several rounds, with a barrier each, during which the memory idles.
+//          two launches. No status array has to be cleared first.
+// Cost     each element read and written once; every block reads the totals of all tiles before its
+//          own.
+// Limits   one line; sums without segments. Lines longer than the device holds at once (about 16
+//          MiB) take several rounds with a barrier each, during which memory is idle.
 // Source   S. Xiao & W. Feng, Inter-block GPU Communication via Fast Barrier Synchronization, 2010.
 #include "rung/core/bounds.hpp"
 #include "rung/device/grid.hpp"
@@ -22,7 +23,7 @@ constexpr int threads = 256;
 constexpr int rows = 4;
 template <class Policy>
 using GridTile = Tile<Policy, threads, rows>;
-/// An SM; with more, values spill.
+/// Blocks per SM; with more, registers spill.
 template <class Policy>
 constexpr int blocks = sizeof(typename Policy::Element) < 4 ? sizeof(typename Policy::Element) + 1
                                                             : 4;
@@ -30,11 +31,12 @@ constexpr int blocks = sizeof(typename Policy::Element) < 4 ? sizeof(typename Po
 template <class Policy>
 struct Shared {
   typename GridTile<Policy>::Scratch scratch;
-  typename Policy::State before;  // all tiles before this one
-  typename Policy::State round;   // all tiles of the round and before it
+  typename Policy::State before;  // total of all tiles before this one
+  typename Policy::State round;   // total of this round's tiles and all before it
 };
 
-/// carry + totals[0] + ... + totals[count - 1]; 32 at a time, in order. By one warp.
+/// Returns carry + totals[0] + ... + totals[count - 1], added 32 at a time in order. Called by one
+/// warp.
 template <class Policy, class State = typename Policy::State>
 __device__ __forceinline__ State add_totals(const Policy& policy, State carry, const State* totals,
                                             std::int64_t count) {
@@ -58,7 +60,7 @@ __global__ void __launch_bounds__(threads, blocks<Policy>)
   for (std::int64_t round = 0; round < tiles; round += gridDim.x) {
     const std::int64_t at = round + blockIdx.x;
     const std::int64_t first = at * GridTile<Policy>::elements;
-    // Blocks without a tile load nothing, and stay for the barrier.
+    // Blocks without a tile load nothing and continue to the barrier.
     tile.load(lines, 0, first);
     const auto block = tile.scan_block(policy, memory.scratch);
     if (threadIdx.x == 0 && at < tiles) totals[at] = block.total;

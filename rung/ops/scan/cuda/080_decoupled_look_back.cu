@@ -2,14 +2,14 @@
 // scan / decoupled look-back
 //
 // Idea     one kernel, one pass. Each block publishes its tile's total as soon as it is summed,
-//          then polls the totals of the tiles before it and scans its tile, which waits in
-//          registers. Blocks take tiles from a counter, so that every tile before one's own has
-//          been started.
-// Changes  against grid_barrier: no block waits for all. Totals are combined as a tree of degree
-//          32, whichever is published first. The kernel is in 080_decoupled_look_back.cuh, because
-//          functors of scan.cuh run in it too.
+//          then polls the totals of the tiles before it and scans its tile, which stays in
+//          registers. Blocks draw tiles from a counter, which guarantees that all earlier tiles
+//          have been started.
+// Changes  against grid_barrier: no block waits for all others. Totals are combined as a tree of
+//          degree 32, in an order independent of timing. The kernel is in
+//          080_decoupled_look_back.cuh, because scan.cuh runs it with user-defined functors.
 // Cost     each element read and written once; 8 to 16 bytes of status per tile of 16 or 32 KiB,
-//          which a small launch clears first. Single-tile lines skip both.
+//          cleared by a small launch first. Single-tile lines skip both.
 // Limits   sums without segments; any strides and types. Strided elements are moved one by one. A
 //          tile waits about one memory latency, which other blocks of the SM hide.
 // Source   D. Merrill & M. Garland, Single-pass Parallel Prefix Scan with Decoupled Look-back,

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan / decoupled look-back: its kernel, for any policy - sums here, functors of C++ programs in
-// scan.cuh; segmented_look_back has the parts in a kernel of its own.
+// scan / decoupled look-back: the kernel for any policy (sums in this rung, user-defined functors
+// in scan.cuh); segmented_look_back uses its parts in a kernel of its own.
 //
-// Look-back has a fixed order. Merrill and Garland add up aggregates until they find an inclusive
-// prefix; where that is depends on timing, and so do the bits of a sum of floats. Here the tiles of
-// a line are the leaves of a tree of degree 32, and each prefix is combined from the same nodes
-// every time:
+// Look-back in a fixed order. Merrill and Garland add aggregates until they find an inclusive
+// prefix; its position depends on timing, and with it the bits of a sum of floats. In this kernel
+// the tiles of a line are the leaves of a tree of degree 32, and each prefix is always combined
+// from the same nodes:
 //
 //   before tile t = carry(t / 1024) + groups before it in its 1024 + tiles before it in its 32
 //
-// A tile publishes its total; the last of 32 also that of the group, the last of 1024 also the
-// carry into the next 1024. Each sum of up to 31 is one load per lane and a reduction of a warp.
-// Only the carries form a chain, one step in 1024 tiles (8 to 32 MiB): it runs ahead of the data.
+// A tile publishes its total; the last of 32 also publishes its group's total, the last of 1024 the
+// carry into the next 1024. Each sum of up to 31 nodes is one load per lane and a warp reduction.
+// Only the carries form a chain, one step per 1024 tiles (8 to 32 MiB), which runs ahead of the
+// data.
 //
 // Part of the rung whose Idea, Changes, Cost and Limits are in 080_decoupled_look_back.cu.
 #pragma once
@@ -24,11 +25,11 @@
 
 namespace rung::inline RUNG_TARGET::scan_cuda {
 
-/// The nodes of all lines, one level after the other.
+/// Nodes of the trees of all lines, one level after the other.
 template <class S>
 struct Tree {
   Published<S>* nodes;
-  std::int64_t tiles;  // a line
+  std::int64_t tiles;  // per line
   std::int64_t lines;
 
   [[nodiscard]] RUNG_HD static std::int64_t up(std::int64_t count) { return (count + 31) / 32; }
@@ -46,18 +47,20 @@ struct Tree {
   }
 };
 
-/// One node a lane, waited for together. Lanes from `count` on have none and give the identity.
+/// Poller of one node per lane, for the whole warp. Lanes from `count` on have no node and give the
+/// identity.
 template <class Policy, class S = typename Policy::State>
 class Watch {
  public:
-  /// Looks once.
+  /// Polls each node once.
   __device__ __forceinline__ Watch(const Policy& policy, const Published<S>* nodes, int count)
       : node_(nodes + lane_of_thread()),
         value_(policy.identity),
         there_(lane_of_thread() >= count) {
     if (!there_) there_ = node_->look(value_);
   }
-  /// Looks until all are there; their values in the order of lanes, combined, to every lane.
+  /// Polls until all nodes are published; returns their values, combined in lane order, to every
+  /// lane.
   __device__ __forceinline__ S wait(const Policy& policy) {
     while (!__all_sync(all_lanes, there_ ? 1 : 0)) {
       ptx::nanosleep(40);
@@ -72,7 +75,8 @@ class Watch {
   bool there_;
 };
 
-/// Publishes the total of a tile, and gives every lane what is before it. By one whole warp.
+/// Publishes the total of a tile, and returns the tile's prefix to every lane. Called by a whole
+/// warp.
 template <class Policy, class S = typename Policy::State>
 __device__ __forceinline__ S look_back(const Policy& policy, const Tree<S>& tree, std::int64_t line,
                                        int tile, const S& total) {
@@ -88,7 +92,7 @@ __device__ __forceinline__ S look_back(const Policy& policy, const Tree<S>& tree
   Watch<Policy> groups(policy, tree.group(line, group - groups_before), groups_before);
   Watch<Policy> carries(policy, tree.carry(line, thousand), thousand > 0 ? 1 : 0);
   const S before = tiles.wait(policy);
-  // The group's total before anything else is waited for: others wait for it.
+  // Published before this warp waits for anything else: other tiles wait for it.
   const S group_total = combine(before, total);
   const bool last_of_group = tiles_before == 31;
   if (last_of_group && lane == 0) tree.group(line, group)->publish(group_total);
@@ -101,8 +105,8 @@ __device__ __forceinline__ S look_back(const Policy& policy, const Tree<S>& tree
 }
 
 inline constexpr int look_back_threads = 256;
-/// Packs of 16 bytes per thread, and blocks per SM. What is on its way must outlast the
-/// look-back, and registers hold it, beside the states.
+/// 16-byte packs per thread, and blocks per SM. Enough bytes must be in flight to cover the
+/// look-back's latency, and registers hold them beside the states.
 template <class Policy, class T = typename Policy::Element, class S = typename Policy::State>
 inline constexpr int look_back_rows = std::is_same_v<S, T> && sizeof(T) == 4   ? 8
                                       : sizeof(S) <= 4 || std::is_same_v<S, T> ? 4
@@ -129,10 +133,10 @@ struct TakenTile {
   int tile;  // of the line
 };
 
-/// Takes the next tile: `ticket` counts those taken, so that all tiles before it have been started.
-/// Null where lines have one tile each, which need not wait: then blocks have the lines from
-/// `first_line` on. OneLine, which always waits, does without finding a tile's line: 788 us against
-/// 1530 for 2^28 floats on an H200, more than a division explains.
+/// Draws the next tile: `ticket` counts tiles drawn, so all tiles before it have been started. If
+/// `ticket` is null, lines have one tile each and need no waiting: block b takes line first_line +
+/// b. OneLine always draws, and skips the division that finds a tile's line: 788 us against 1530
+/// for 2^28 floats on an H200, more than a division explains.
 template <bool OneLine>
 __device__ __forceinline__ TakenTile take_tile(unsigned* ticket, std::int64_t line_tiles,
                                                std::int64_t first_line, unsigned& taken) {
@@ -178,8 +182,8 @@ template <class Policy>
 using LookBackKernel = void (*)(Policy, Lines<typename Policy::Element>,
                                 Tree<typename Policy::State>, unsigned*, std::int64_t, bool);
 
-/// Launches one of the two kernels: for a single line, or for any number. mark(words) fills the
-/// cleared bitmap of heads, of `head_words` words, if there are any.
+/// Launches one of the two kernels: for a single line, or for any number of lines. mark(words)
+/// fills the cleared bitmap of heads; it is called only if `head_words` is not 0.
 template <class Policy, class Mark>
 void launch_look_back(Context& context, LookBackKernel<Policy> one_line,
                       LookBackKernel<Policy> any_lines, const Policy& policy,
@@ -191,7 +195,7 @@ void launch_look_back(Context& context, LookBackKernel<Policy> one_line,
   const bool waits = tiles > 1;
   const std::int64_t node_words =
       waits ? tree.size() * static_cast<std::int64_t>(sizeof(Published<State>) / 4) : 0;
-  // The counter, alone in its line of the cache, then the tree, then the heads.
+  // The counter, alone in its cache line, then the tree, then the heads.
   const std::int64_t words = 32 + node_words + head_words;
   auto* memory = static_cast<unsigned*>(context.workspace(static_cast<std::size_t>(words) * 4));
   tree.nodes = reinterpret_cast<Published<State>*>(memory + 32);
@@ -210,7 +214,8 @@ void launch_look_back(Context& context, LookBackKernel<Policy> one_line,
     return;
   }
   constexpr std::int64_t max_blocks = 0x7fffffff;
-  const std::int64_t count = tiles * tree.lines;  // where tiles wait, memory holds no more
+  // if tiles wait, the tree's memory bounds their number
+  const std::int64_t count = tiles * tree.lines;
   for (std::int64_t first_line = 0; first_line < count; first_line += max_blocks) {
     shape.grid = smaller(count - first_line, max_blocks);
     launch(context, shape, any_lines, policy, lines, tree, waits ? memory : nullptr, first_line,
@@ -218,7 +223,7 @@ void launch_look_back(Context& context, LookBackKernel<Policy> one_line,
   }
 }
 
-/// Lines without segments.
+/// Launches the scan of lines without segments.
 template <class Policy>
 void launch_look_back(Context& context, const Policy& policy,
                       const Lines<typename Policy::Element>& lines, bool exclusive) {
@@ -227,7 +232,7 @@ void launch_look_back(Context& context, const Policy& policy,
                    exclusive, 0, [](unsigned*) {});
 }
 
-/// Returns the facts of a look-back, whose state is cleared first where lines have several tiles.
+/// Returns the work of a look-back; lines of several tiles add a launch that clears their state.
 template <class Policy>
 Work look_back_work(const Scan::Args& args) {
   const std::int64_t tiles = ceil_div(args.length(), LookBackTile<Policy>::elements);

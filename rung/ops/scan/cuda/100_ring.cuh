@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan / warp-specialized ring: its shape, its buffers, and how totals are looked back at.
+// scan / warp-specialized ring: tile sizes, buffers, and look-back.
 //
 // The warp roles synchronize through three mbarriers per buffer: full (loaded), ready (prefixes
 // known), empty (may be overwritten). Each role sees the tiles of the block in the same order: tile
 // i of block b is tile b + i * blocks of all lines.
-// Every lane that has written or read arrives for itself. One for its warp, behind a __syncwarp(),
-// would do by the rules and is no faster (2^28 floats on an H200: 4050 GB/s against 4053), but
-// compute-sanitizer takes it for a race.
+// Every lane that has written or read arrives by itself. A single arrival per warp after a
+// __syncwarp() would be correct and is no faster (2^28 floats on an H200: 4050 GB/s against 4053),
+// but compute-sanitizer reports it as a race.
 //
-// What is before a tile, every block adds up for itself: it reads the totals of all tiles, in
-// groups of fixed size. carry(g + 1) = carry(g) + group g, and before tile t = carry(its group) +
-// tiles before it in the group. The order of additions follows from the positions of tiles alone,
-// however many blocks there are. Addition commutes: a lane adds every 32nd total, not a run.
+// Every block computes all prefixes itself: it reads the totals of all tiles, in groups of fixed
+// size. carry(g + 1) = carry(g) + group g, and before tile t = carry(its group) + tiles before it
+// in the group. The order of additions depends on the positions of tiles only, for any number of
+// blocks. Addition commutes: a lane adds every 32nd total, not a run.
 //
 // Part of the rung whose Idea, Changes, Cost and Limits are in 100_ring.sm90a.cu.
 #pragma once
@@ -25,7 +25,7 @@ namespace rung::inline RUNG_TARGET::scan_cuda::ring {
 /// One block per SM: 192 KiB of tiles.
 inline constexpr int tile_bytes = 32 << 10;
 inline constexpr int stages = 6;
-/// A warp scans a chunk at a time: 4 rows of 512 bytes.
+/// Rows of 512 bytes in a chunk, the unit that a warp scans at a time.
 inline constexpr int rows = 4;
 inline constexpr int chunk_bytes = rows * warp_size * 16;
 inline constexpr int chunks = tile_bytes / chunk_bytes;
@@ -34,24 +34,24 @@ inline constexpr int sum_warps = 3;
 inline constexpr int look_warp = scan_warps + sum_warps;
 inline constexpr int load_warp = look_warp + 1;
 inline constexpr int threads = (load_warp + 1) * warp_size;
-/// Tiles a group.
+/// Tiles per group.
 inline constexpr int group_size = 128;
-// A wait distinguishes a phase from the next one, not from the one after. Tiles may land in another
-// order than they were issued, so a buffer is always awaited by the same sum warp, phase by phase.
+// A wait distinguishes a phase from the next, not from the one after. Tiles may arrive in another
+// order than they were issued, so the same sum warp always waits on a given buffer, phase by phase.
 static_assert(stages % sum_warps == 0);
 
-/// A buffer of the ring, and the roles' messages about the tile in it.
+/// A buffer of the ring, with the barriers and values that the roles exchange about its tile.
 template <class T, class S>
 struct Stage {
   ptx::MemoryBarrier full;   // loaded: the lanes of load_warp
   ptx::MemoryBarrier ready;  // `before` is known: a lane of look_warp; `before_chunk`: a sum warp
   ptx::MemoryBarrier empty;  // released by the scan warps and the sum warp
-  T* y;                      // where the tile goes
+  T* y;                      // destination of the tile
   std::int64_t line;
-  std::int64_t tile;  // of the line
+  std::int64_t tile;  // index within the line
   int valid;          // elements
   S before;
-  S before_chunk[chunks];  // within the tile
+  S before_chunk[chunks];  // prefixes within the tile
 };
 template <class T, class S>
 struct Shared {
@@ -59,15 +59,15 @@ struct Shared {
   Stage<T, S> stage[stages];
 };
 
-/// The totals of the tiles of all lines.
+/// Published totals of the tiles of all lines.
 template <class S>
 struct Totals {
   Published<S>* nodes;  // null: lines of one tile
-  std::int64_t tiles;   // a line
+  std::int64_t tiles;   // per line
   std::int64_t count;   // of all lines
 };
 
-/// The buffer of a tile, and the parity of the phase in which it holds it.
+/// Buffer index of a tile, and the parity of its phase.
 struct Turn {
   int at;
   unsigned parity = 0;
@@ -80,9 +80,9 @@ struct Turn {
   }
 };
 
-/// The totals of one group as far as they have been seen: each is read once, and all of the group
-/// that are not there yet are looked at together. To look at the next group as well, ahead of time,
-/// is slower: 577 us against 531 for 2^28 floats on an H200.
+/// Totals of one group, as far as they have arrived: each is read once, and all missing totals of
+/// the group are polled together. Polling the next group ahead of time is slower: 577 us against
+/// 531 for 2^28 floats on an H200.
 template <class Policy, class S = typename Policy::State>
 class Window {
  public:
@@ -97,7 +97,7 @@ class Window {
     }
     look(missing_);
   }
-  /// The first `count`, added up, to every lane; waits for them.
+  /// Waits for the first `count` totals and returns their sum to every lane.
   __device__ __forceinline__ S before(const Policy& policy, int count) {
     const auto combine = [&](const S& a, const S& b) { return policy.combine(a, b); };
     const int mine = (count - lane_of_thread() + warp_size - 1) / warp_size;  // may be 0
@@ -122,7 +122,7 @@ class Window {
   [[nodiscard]] __device__ __forceinline__ bool seen(unsigned needed) const {
     return __all_sync(all_lanes, (missing_ & needed) == 0 ? 1 : 0) != 0;
   }
-  /// Once, at all of `wanted` together.
+  /// Polls all totals marked in `wanted` once.
   __device__ __forceinline__ void look(unsigned wanted) {
     S found[per_lane];
     bool there[per_lane];
@@ -141,7 +141,7 @@ class Window {
   }
   const Published<S>* nodes_;
   S value_[per_lane];
-  unsigned missing_;  // a bit a value
+  unsigned missing_;  // one bit per value
 };
 
 }  // namespace rung::inline RUNG_TARGET::scan_cuda::ring

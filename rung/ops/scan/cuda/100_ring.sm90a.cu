@@ -2,13 +2,13 @@
 // scan / warp-specialized ring
 //
 // Idea     warp specialization: one persistent block per SM passes tiles along a ring of buffers in
-//          shared memory. One warp issues bulk copies, stages ahead; three sum a tile each and
-//          publish the totals at once; one sums the totals before each tile; sixteen scan and
-//          store. Loads never wait for a look-back, nor look-backs for a store.
+//          shared memory. One warp issues bulk copies, `stages` ahead; three warps sum a tile each
+//          and publish its total; one sums the totals before each tile; sixteen scan and store.
+//          Loads never wait for a look-back, nor look-backs for a store.
 // Changes  against decoupled_look_back: loads continue while a block waits for its prefix, and
-//          every block reads the totals of all tiles: one step from a total to its readers, where a
-//          tree has three. Tiles are scheduled in advance. The blocks clear the totals behind a
-//          grid barrier while their first tiles load, without a launch in front.
+//          every block reads the totals of all tiles: one step from a total to its readers instead
+//          of a tree's three. Tiles are scheduled statically. The blocks clear the totals before a
+//          grid barrier while their first tiles load, without an extra launch.
 // Cost     each element read and written once; each tile is read twice from shared memory. Totals
 //          are 8 bytes per tile and block (16 for 8-byte types): under 1 % of the sectors through
 //          L2.
@@ -38,13 +38,13 @@ struct WarpRoles {
   const Policy& policy;
   const Lines<T>& lines;
   const Totals<S>& totals;
-  std::int64_t own;  // tiles of this block
+  std::int64_t own;  // number of tiles of this block
 
   [[nodiscard]] __device__ __forceinline__ S combine(const S& a, const S& b) const {
     return policy.combine(a, b);
   }
 
-  /// Tile `i` of this block into buffer `at`, which is empty.
+  /// Loads tile `i` of this block into buffer `at`, which must be empty.
   __device__ __forceinline__ void load(std::int64_t i, int at) const {
     const int lane = lane_of_thread();
     Stage<T, S>& stage = memory.stage[at];
@@ -55,9 +55,9 @@ struct WarpRoles {
     const std::int64_t left = lines.n - first;
     const T* from = lines.x_of(line) + first;
     const int valid = static_cast<int>(left < tile_elements ? left : tile_elements);
-    // Bulk copies move 16 bytes at a time: the threads copy the last bytes that do not make 16.
-    // They zero the rest of the last chunk, too, and in a buffer's first use the rest of the tile:
-    // sum and scan warps read full tiles before they look at `valid`.
+    // Bulk copies move multiples of 16 bytes: the threads copy the remaining bytes. They also zero
+    // the rest of the last chunk and, in a buffer's first use, the rest of the tile: sum and scan
+    // warps read full tiles before they read `valid`.
     constexpr int size = static_cast<int>(sizeof(T));
     const int bulk = valid * size / 16 * 16;
     T* to = reinterpret_cast<T*>(memory.data[at]);
@@ -66,7 +66,7 @@ struct WarpRoles {
       for (int k = bulk / size + lane; k < defined; k += warp_size) {
         to[k] = k < valid ? from[k] : zero<T>();
       }
-      ptx::fence_async_proxy();  // copies will write there again
+      ptx::fence_async_proxy();  // before copies overwrite the buffer
     }
     if (lane == 0) {
       stage.y = lines.y_of(line) + first;
@@ -79,7 +79,7 @@ struct WarpRoles {
       ptx::mbarrier_arrive(stage.full);
     }
   }
-  /// The first tiles are already in flight.
+  /// Loads all tiles after the first `stages`, which are already in flight.
   __device__ __forceinline__ void load_rest() const {
     Turn turn{0};
     for (std::int64_t i = stages; i < own; ++i, turn.advance(1)) {
@@ -88,7 +88,7 @@ struct WarpRoles {
     }
   }
 
-  /// Lane i gets what all lanes have in values[i % Size], added up; spoils the values.
+  /// Returns to lane i the sum over all lanes of values[i % Size]; overwrites the values.
   template <int Count, int Size>
   __device__ __forceinline__ S gather(S (&values)[Size]) const {
     if constexpr (Count > 1) {
@@ -111,8 +111,8 @@ struct WarpRoles {
     }
   }
 
-  /// Every warp of the role sums a whole tile: none waits for another before the total is
-  /// published.
+  /// Sums tiles: every warp of the role takes whole tiles, so that none waits for another before a
+  /// total is published.
   __device__ __forceinline__ void sum() const {
     const int lane = lane_of_thread();
     const int warp = static_cast<int>(threadIdx.x) / warp_size - scan_warps;
@@ -147,7 +147,7 @@ struct WarpRoles {
 
   __device__ __forceinline__ void look_back() const {
     Window<Policy> window;
-    S carry = policy.identity;  // all groups before
+    S carry = policy.identity;  // sum of all groups before
     std::int64_t line = -1;
     std::int64_t group = 0;
     const auto open = [&] {
@@ -184,7 +184,7 @@ struct WarpRoles {
     }
   }
 
-  /// Every warp its chunk of each tile.
+  /// Scans one chunk of each tile per warp.
   __device__ __forceinline__ void scan(bool exclusive) const {
     const int warp = static_cast<int>(threadIdx.x) / warp_size;
     const int place = warp * chunk_elements + lane_of_thread() * pack_size<T>;
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(threads, 1)
     for (int i = 0; i < stages && i < own; ++i) roles.load(i, i);
   }
   if (totals.nodes != nullptr) {
-    // No total may be taken for one of an earlier call.
+    // Clears the totals, so that none is mistaken for a total of an earlier launch.
     auto* words = reinterpret_cast<unsigned*>(totals.nodes);
     const std::int64_t count = totals.count * static_cast<std::int64_t>(sizeof(Published<S>) / 4);
     for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan's C functions.
+// C interface of scan.
 #include "rung/c/options.hpp"
 #include "rung/ops/scan/scan.h"
 #include "rung/ops/scan/scan.hpp"

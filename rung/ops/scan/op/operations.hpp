@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs combine with: the type that elements are combined in, the operations as functors,
-// and their identities. For CPUs and kernels alike.
+// Operations of scan as functors, the type in which elements are combined, and identities; for CPUs
+// and GPUs.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 
 namespace rung {
 
-/// Small integers are combined in 32 bits and cut to size when they are stored: the low bits of a
-/// sum or product do not depend on the high ones.
+/// Type in which elements of T are combined. Small integers use 32 bits and are truncated when
+/// stored: the low bits of a sum or product do not depend on the high ones.
 template <class T>
 using ScanState =
     std::conditional_t<std::is_class_v<T>, float,
                        std::conditional_t<std::is_integral_v<T> && sizeof(T) < 4, std::int32_t, T>>;
 
-/// The identity that exclusive scans show, which depends on the element type too.
+/// Returns the identity that exclusive scans store, which depends on the element type.
 template <class T>
 constexpr ScanState<T> scan_identity(ScanOperation operation) {
   using State = ScanState<T>;
@@ -34,7 +34,7 @@ constexpr ScanState<T> scan_identity(ScanOperation operation) {
   }
 }
 
-/// Sums that wrap: signed overflow is undefined in C++, so integers are added without their sign.
+/// Wrapping sum: integers are added as unsigned, since signed overflow is undefined in C++.
 struct ScanSum {
   template <class S>
   RUNG_HD RUNG_ALWAYS_INLINE S operator()(S a, S b) const {
@@ -50,7 +50,7 @@ struct ScanProduct {
   template <class S>
   RUNG_HD RUNG_ALWAYS_INLINE S operator()(S a, S b) const {
     if constexpr (std::is_integral_v<S>) {
-      // Two u16 would be multiplied as int, and overflow it.
+      // Unsigned of at least 32 bits: u16 would be promoted to int, which the product can overflow.
       using U = std::make_unsigned_t<std::common_type_t<S, int>>;
       return static_cast<S>(static_cast<U>(a) * static_cast<U>(b));
     } else {
@@ -58,7 +58,7 @@ struct ScanProduct {
     }
   }
 };
-/// The first NaN stays: nothing compares with it, and a later one changes nothing.
+/// Minimum; NaN from the first NaN on: comparisons with NaN are false.
 struct ScanMin {
   template <class S>
   RUNG_HD RUNG_ALWAYS_INLINE S operator()(S a, S b) const {
@@ -72,8 +72,8 @@ struct ScanMax {
   }
 };
 
-/// The operation as a value: a switch at each step, which a scan that waits for memory can afford,
-/// in place of four copies of the code.
+/// Operation as a run-time value: a switch at each step, which a memory-bound scan hides, instead
+/// of four copies of the code.
 struct ScanAny {
   ScanOperation operation;
 
@@ -92,7 +92,7 @@ struct ScanAny {
   }
 };
 
-/// f.template operator()<Functor>() for the functor of `operation`.
+/// Calls f.template operator()<Functor>() with the functor of `operation`.
 template <class F>
 decltype(auto) visit_scan(ScanOperation operation, F&& f) {
   switch (operation) {
@@ -107,7 +107,7 @@ decltype(auto) visit_scan(ScanOperation operation, F&& f) {
   }
 }
 
-/// f.template operator()<T>() for the element type of a scan.
+/// Calls f.template operator()<T>() with the element type of a scan.
 template <class F>
 decltype(auto) visit_scanned(DType dtype, F&& f) {
   return visit<float, double, f16, bf16, std::int8_t, std::uint8_t, std::uint16_t, std::int32_t,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan: what it must cost, what it must give, and how far a rung may be off.
+// scan: cost, reference results and tolerances.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -58,7 +58,7 @@ struct Running {
         return;
       case ScanOperation::min:
       case ScanOperation::max:
-        // A NaN is taken, and nothing compares with it after.
+        // NaN      replaces the value, and no later value replaces NaN.
         if (x != x || wins(x)) value = x;  // NOLINT(misc-redundant-expression)
         return;
     }
@@ -74,7 +74,7 @@ struct Running {
     }
   }
 
-  /// Returns the result as the type holds it: integers wrap.
+  /// Returns the result converted to the element type: integers wrap.
   [[nodiscard]] double result() const {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<double>(static_cast<T>(value));
@@ -84,7 +84,8 @@ struct Running {
   }
 };
 
-/// heads[i]: a segment begins at element i of the (turned) line.
+/// Returns heads: element i is true if a segment begins at element i of the (possibly reversed)
+/// line.
 std::vector<bool> heads_of(const Scan::Args& args) {
   const std::int64_t n = args.length();
   std::vector<bool> heads(static_cast<std::size_t>(n));
@@ -100,7 +101,7 @@ std::vector<bool> heads_of(const Scan::Args& args) {
   return heads;
 }
 
-/// Elements 0 to `last` of one line; visit(i, running value of element i).
+/// Calls visit(i, running value of element i) for elements 0 to `last` of one line.
 template <class T, class Visit>
 void walk(const Scan::Args& args, const std::vector<bool>& heads, std::int64_t line,
           std::int64_t last, const Visit& visit) {
@@ -133,12 +134,12 @@ void reference(const Scan::Args& args, Oracle::Output& output) {
     }
     return;
   }
-  // A row crosses lines, at one place of the scan axis. Axes of the normalized tensor: those
-  // before and behind the scan axis in their order; a row's index counts the same with the scan
-  // axis in between and without the last one.
+  // A row crosses lines, at one position of the scan axis. Axes of the normalized tensor: the axes
+  // before and after the scan axis in their order; a row's index is linear in the original order,
+  // which has the scan axis in between and lacks the last axis.
   std::int64_t inner = 1;
   for (int axis = args.axis; axis < rank - 2; ++axis) inner *= args.y.shape[axis];
-  // Rows across the same lines, by their place there: each line is walked once for all of them.
+  // Groups rows across the same lines, by position: each line is walked once for all its rows.
   std::map<std::int64_t, std::map<std::int64_t, std::size_t>> groups;
   for (std::size_t row = 0; row < output.rows.size(); ++row) {
     const std::int64_t index = output.rows[row];
@@ -182,19 +183,19 @@ Tolerance Scan::tolerance(const Args& args, const RungInfo& rung, Values values)
   if (!is_floating(args.x.dtype)) return tolerance;  // exact
   const bool sum = args.operation == ScanOperation::sum;
   const bool product = args.operation == ScanOperation::product;
-  // Peers may add small floats in their own type.
+  // Peers may add f16 and bf16 in their own type.
   const bool wide = args.x.dtype == DType::f64 || rung.peer;
   const double unit = epsilon(wide ? args.x.dtype : DType::f32) / 2;
   const double rounding = size_of(args.x.dtype) == 2 ? epsilon(args.x.dtype) / 2 * 1.01 : 0;
   const double terms = static_cast<double>(args.length()) * unit * 1.01;
-  // The bound that scan.hpp promises. That it grows with the length would let a lost element hide
-  // in a long sum; sums of small whole numbers are exact in any order and must agree in every bit.
-  // Not so where a peer adds f16 or bf16 as such: bf16 has no whole numbers between 256 and 258.
+  // The bound that scan.hpp documents. It grows with the length, which would hide a missing element
+  // in a long sum; sums of small integers are exact in any order and must agree in every bit.
+  // Exempt are peers that add f16 or bf16 directly: bf16 has no integers between 256 and 258.
   const bool exact = values == Values::integers && !(rung.peer && size_of(args.x.dtype) == 2);
   if (sum && !exact) tolerance.magnitude = terms;
   if (product) tolerance.relative = terms;
   tolerance.relative += rounding;
-  // Under the smallest normal number f16 and bf16 are rounded to a fixed step.
+  // Subnormal f16 and bf16 are rounded to a fixed step.
   if (args.x.dtype == DType::f16) tolerance.absolute = 0x1p-25;
   if (args.x.dtype == DType::bf16) tolerance.absolute = 0x1p-134;
   return tolerance;

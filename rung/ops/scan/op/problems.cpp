@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan: the problems it is checked and timed on, how they are made, and its command line.
+// scan: problems for checks and timing, their inputs, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -24,17 +24,18 @@ constexpr std::pair<std::string_view, ScanOperation> operations[] = {
     {"min", ScanOperation::min},
     {"max", ScanOperation::max}};
 
-/// Near 1 and of either sign, so that products of thousands neither overflow nor vanish.
+/// Returns a factor near 1, of either sign: products of thousands neither overflow nor underflow.
 double factor(std::int64_t index, double uniform) {
   const double size = std::exp2((uniform - 0.5) / 8);
   return index % 3 == 0 ? -size : size;
 }
 
-/// Numbers with a few that are none, late and rare, so that both sides of each are seen: infinity a
-/// quarter in, in every other tensor the other one behind it, NaN in the middle.
+/// Returns a maker of numbers with rare infinities and NaN, placed late, so that results before and
+/// after them are checked: an infinity after a quarter, in every other tensor the opposite one
+/// after it, NaN in the middle.
 ValueMaker with_nan(const Extents& shape, bool factors, Values values) {
   const std::int64_t quarter = shape.product() / 4 + 1;
-  const bool whole = values == Values::integers;  // sums of these must agree in every bit
+  const bool whole = values == Values::integers;  // sums of integers must agree in every bit
   return [=](std::int64_t index, double uniform) {
     constexpr double infinity = std::numeric_limits<double>::infinity();
     if (index == quarter) return infinity;
@@ -45,7 +46,7 @@ ValueMaker with_nan(const Extents& shape, bool factors, Values values) {
   };
 }
 
-// One line; few long and many short lines; along axes that are not the last; segments.
+// One line; few long and many short lines; axes that are not the last; segments.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|bf16|f16|f64|i32|u8) 1..67108864(*2|,max|,product)(*2|,exclusive)(*2|,reverse)",
     "(f32*3|bf16|f16|f64|i32) 1..16777216x1..16777216(*2|,max)(*2|,exclusive)(*3|,reverse)",
@@ -59,17 +60,17 @@ const Survey<Scan> survey{survey_patterns};
 }  // namespace
 
 std::vector<Problem> Scan::check_problems(Backend backend) {
-  // Lengths around vectors, warps and blocks; every type; every operation, both directions, with
-  // and without identity in front; axes that are not the last; segments of every size.
+  // Lengths around vectors, warps and blocks; every type; every operation, forward and reversed,
+  // inclusive and exclusive; axes that are not the last; segments of every size.
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0",                                 // nothing
-      "f32 3x0x2,axis=0",                      // nothing, with lines
+      "f32 0",                                 // empty
+      "f32 3x0x2,axis=0",                      // no elements in each line
       "f32 1",                                 //
-      "f32 31,exclusive",                      // under a warp and two vectors
-      "f32 33",                                // just over
+      "f32 31,exclusive",                      // less than a warp and than two vectors
+      "f32 33",                                // slightly more
       "f32 1000",                              // a block
       "f32 1023,reverse",                      //
-      "f32 4097,exclusive",                    // a tile and an element
+      "f32 4097,exclusive",                    // a tile and one element
       "f32 40000",                             // many tiles
       "f32 40001,exclusive,reverse,in_place",  //
       "f32 7x300",                             // lines
@@ -89,7 +90,7 @@ std::vector<Problem> Scan::check_problems(Backend backend) {
       "f32 20000,segments=13",                 // longer than a chunk's share
       "f32 9000,exclusive,reverse,segments=400,offsets=i32,max",
       "f32 60x33,axis=0,segments=45",  //
-      "f32 700x9",                     // many lines that are short
+      "f32 700x9",                     // many short lines
       "u8 300x33,reverse",             //
       "bf16 77x31,exclusive,max",      //
       "i64 900x2,in_place",            //
@@ -97,7 +98,7 @@ std::vector<Problem> Scan::check_problems(Backend backend) {
       "f16 29x128,exclusive,reverse",  //
       "u16 64x7,product",              //
       "f32 600x70,axis=0,exclusive",   // longer than a panel's step
-      "f32 3x17000",                   // than a block's
+      "f32 3x17000",                   // longer than a block's step
       "bf16 300x140,axis=0",           //
       "u8 520x20,axis=0,segments=9,max",
       "f64 1",                       //
@@ -211,7 +212,8 @@ Scan::Call Scan::make(const Problem& problem, Inputs& inputs) {
     call.y = inputs.output("y", problem.dtype, shape);
   }
   if (problem.has("segments")) {
-    // One start in each of equal parts of the axis, so ascending; the list ends as CSR lists do.
+    // One start in each of `segments` equal parts of the axis, so ascending; the last offset is the
+    // length, as in CSR.
     const std::int64_t count = problem.integer("segments", 1, Problem::count);
     const auto length = static_cast<double>(shape[call.axis]);
     const DType type = parse_dtype(problem.text("offsets", "i64"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan: the operator's object, its rung list, and what every call goes through.
+// scan: operator object, list of rungs, and validation of arguments.
 #include "rung/ops/scan/op/scan.hpp"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ Void* moved(Void* data, std::int64_t bytes) {
   return data == nullptr ? nullptr : static_cast<Byte*>(data) + bytes;
 }
 
-/// Moves the axis to the end, and reverses it if the scan is reversed.
+/// Returns the tensor with the scan axis last, reversed if the scan is.
 template <class Void>
 BasicTensorRef<Void> along(const BasicTensorRef<Void>& tensor, int axis, bool reverse) {
   BasicTensorRef<Void> result = tensor;

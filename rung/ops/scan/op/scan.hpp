@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of scan() see of a call, and what the workbench knows of it.
+// Arguments of scan() as rungs receive them, and the operator's interface to the workbench.
 // The contract: scan.hpp.
 #pragma once
 
@@ -31,15 +31,15 @@ struct RUNG_API Scan {
     Out y = {};
     In offsets = {};  // positions, counted from the axis's first element in memory
     ScanOperation operation = ScanOperation::sum;
-    int axis = -1;  // in Args from the front: where the scan axis stood
+    int axis = -1;  // in Args: non-negative, the scan axis's original index
     bool exclusive = false;
     bool reverse = false;
     bool operator==(const CallOf&) const = default;
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
-  /// The scan axis is last, and a reversed scan runs forward along a negative stride. The other
-  /// axes, collapsed, are the lines.
+  /// Validated arguments: the scan axis is last, and a reversed scan runs forward along a negative
+  /// stride. The other axes, collapsed, number the lines.
   struct Args : Call {
     Collapsed<2> lines;  // x and y over the other axes
 
@@ -47,7 +47,7 @@ struct RUNG_API Scan {
     [[nodiscard]] std::int64_t x_stride() const { return x.strides[x.rank() - 1]; }
     [[nodiscard]] std::int64_t y_stride() const { return y.strides[y.rank() - 1]; }
     [[nodiscard]] bool has_segments() const { return offsets.data != nullptr; }
-    /// Returns whether elements of a line are adjacent in the order in which they are combined.
+    /// Returns whether consecutive elements of a line, in scan order, have stride 1 in x and y.
     [[nodiscard]] bool is_contiguous() const {
       return length() <= 1 || (x_stride() == 1 && y_stride() == 1);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU peers of scan share: the calls they take.
+// Requirements and loops of scan's CPU peers.
 #pragma once
 
 #include "rung/ops/scan/op/scan.hpp"
@@ -23,7 +23,7 @@ inline Support supports(const Scan::Args& args, const Context&) {
   }
 }
 
-/// f(x, y, n) for each line, as bytes.
+/// Calls f(x, y, n) for each line; x and y point to bytes.
 template <class F>
 void for_each_line(const Scan::Args& args, const F& f) {
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / cub: the peer CUB, DeviceScan. Temporary storage comes from the context's workspace.
 //
-// f16 and bf16 are CUDA's own types to CUB, which adds them as such: it is held to a wider bound.
+// f16 and bf16 are CUDA's own types to CUB, which adds them directly: its tolerance is wider.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -48,7 +48,7 @@ void inclusive_sum(const Scan::Args& args, Context& context) {
 }
 
 void run(const Scan::Args& args, Context& context) {
-  const CurrentDevice current(context.device().index);  // CUB launches on the current one
+  const CurrentDevice current(context.device().index);  // CUB launches on the current device
   switch (args.x.dtype) {
     case DType::f32:
       return inclusive_sum<float>(args, context);

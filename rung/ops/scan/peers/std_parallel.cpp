@@ -13,7 +13,7 @@ std::string about() {
 }
 
 Support supports(const Scan::Args& args, const Context& context) {
-  // With libstdc++ 12 it overwrites what it has yet to read.
+  // libstdc++ 12 overwrites elements before it reads them.
   if (args.exclusive && same_place(args.x, args.y)) {
     return unsupported("the peer's exclusive scan is wrong in place");
   }

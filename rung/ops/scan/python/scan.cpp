@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan for Python.
+// Python bindings of scan.
 #include "rung/ops/scan/scan.hpp"
 
 #include "python/module/call.hpp"

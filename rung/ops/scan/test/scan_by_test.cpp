@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// scan.cuh: functors of the user's, commutative or not, on the CPU and on the simulated GPU.
+// scan.cuh: user-defined functors, commutative or not, on the CPU and on the simulated GPU.
 #define RUNG_SIMT 1
 
 #include "rung/ops/scan/scan.cuh"
@@ -26,7 +26,7 @@ View<T, 2> rows_of(std::vector<T>& values, std::int64_t rows) {
   return {values.data(), {rows, columns}, {columns, 1}};
 }
 
-/// v -> a v + b modulo 2^32: composition does not commute, and is exact.
+/// The map v -> a v + b modulo 2^32: composition does not commute, and is exact.
 struct Affine {
   std::uint32_t a, b;
   bool operator==(const Affine&) const = default;
@@ -70,15 +70,15 @@ TEST_P(ScanByOn, CompositionsOfAffineMapsKeepTheirOrder) {
 }
 
 TEST_P(ScanByOn, EveryLevelOfTheTreeOfTiles) {
-  // Tiles of 2048 elements of 8 bytes: over 1024 of them, so that carries are handed on twice.
+  // More than 1024 tiles of 2048 elements of 8 bytes, so that two carries form a chain.
   auto x = maps(2100 * 2048 + 5);
   std::vector<Affine> y(x.size());
   scan_by<Affine>(context, rows_of(x, 1), rows_of(y, 1), Affine{1, 0}, compose);
   EXPECT_TRUE(y == expected(x, 1, Affine{1, 0}, compose, false));
 }
 
-/// The last eight letters of a string, and how many there are: concatenation, of 12 bytes, which
-/// travel in two pieces.
+/// Last eight letters of a string, and its length: concatenation of 12-byte states, which are
+/// published in two pieces.
 struct Text {
   char letters[8];
   std::uint32_t length;

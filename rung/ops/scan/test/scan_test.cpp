@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of scan that `rung check` does not state: algebra, repetition across threads, errors.
+// Properties of scan that `rung check` does not cover: algebra, reproducibility across threads,
+// errors.
 #include "rung/ops/scan/op/scan.hpp"
 
 #include <gtest/gtest.h>
@@ -99,7 +100,7 @@ TEST_P(ScanOn, SecondCallIsTheSameBits) {
 }
 
 TEST(ScanCpu, SameBitsForAnyNumberOfThreadsAndEveryChunkedRung) {
-  auto x = random_values(3000001);  // with chunks of both sizes, a last one that is not whole
+  auto x = random_values(3000001);  // with chunks of either size, the last one partial
   for (const std::size_t n : {x.size(), std::size_t{300001}}) {
     for (const bool exclusive : {false, true}) {
       std::vector<float> first;
@@ -132,7 +133,8 @@ TEST(ScanCpu, SameBitsWhateverTheAddress) {
   }
 }
 
-/// The bound of scan.hpp for chunked rungs: of sums in one chain, equal elements are off by 1 %.
+/// Checks scan.hpp's error bound for chunked rungs: a sum of equal elements in one chain is off by
+/// 1 %.
 TEST(ScanCpu, ErrorStaysUnderTheBoundOfChunks) {
   constexpr double n = 1 << 22;
   constexpr double chunk = 65536;
@@ -159,7 +161,7 @@ TEST(ScanCpu, MoreThan32BitsOfElements) {
   const Reservation reserved(n);
   auto* y = reserved.data<std::uint8_t>();
   if (y == nullptr) GTEST_SKIP() << "no address space";
-  // Two elements far apart, which 32-bit indices would take for neighbors.
+  // Two elements far apart, whose distance overflows 32-bit indices.
   const TensorRef far(y, DType::u8, Extents{2, 3}, Extents{n - 3, 1});
   std::memset(y, 1, 3);
   std::memset(y + n - 3, 5, 3);
@@ -218,7 +220,7 @@ TEST(ScanErrors, AliasingIsSeenOnEveryCallNotOnlyTheFirst) {
   const TensorRef in(x.data(), DType::f32, Extents{8});
   for (const bool reverse : {false, true}) {
     scan(context, in, line(y), {.reverse = reverse});
-    // The layout and the alignment are remembered from the call before, but y is now within x.
+    // The layout and the alignment are cached from the previous call, but y now overlaps x.
     const TensorRef inside(x.data() + 4, DType::f32, Extents{8});
     expect_text(message_of([&] { scan(context, in, inside, {.reverse = reverse}); }), "y overlaps");
   }

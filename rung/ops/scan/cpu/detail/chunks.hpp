@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines cut into chunks: item i is chunk i mod chunks() of line i / chunks(). A chunk's total needs
-// no carry; its prefixes do.
+// Lines divided into chunks: item i is chunk i mod chunks() of line i / chunks(). The total of a
+// chunk needs no carry; its prefixes do.
 //
-// The size of chunks follows from the length alone: results must not depend on the number of
-// threads. 64 KiB are scanned in some 2 us, twenty times the latency of a carry from core to core;
-// lines from memory are cut into 256 KiB, long streams that L2 holds between total and scan.
+// The chunk size depends on the line length only: results must not depend on the thread count. 64
+// KiB take about 2 us, twenty times the latency of a carry between cores; lines that come from
+// memory have chunks of 256 KiB, long streams that L2 holds between total and scan.
 #pragma once
 
 #include <hwy/cache_control.h>
@@ -27,13 +27,13 @@ inline constexpr std::int64_t min_chunk_bytes = 64 << 10;
 constexpr std::int64_t chunk_bytes(std::int64_t line_bytes) {
   return line_bytes < 4 << 20 ? min_chunk_bytes : 256 << 10;
 }
-/// Upper bound on the chunks of a line of n elements of any type.
+/// Returns an upper bound on the chunks of a line of n elements of any type.
 constexpr std::size_t max_chunks(std::int64_t n) {
   return static_cast<std::size_t>(n / (min_chunk_bytes / 8) + 1);
 }
 
-/// Returns whether to use non-temporal stores, which save write-allocate reads: for results that
-/// would not stay in the caches.
+/// Returns whether to use non-temporal stores, which avoid write-allocate reads, for results too
+/// large for the caches.
 inline bool is_streamed(const Scan::Args& args) {
   constexpr std::int64_t stream_bytes = 24 << 20;
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
@@ -42,7 +42,7 @@ inline bool is_streamed(const Scan::Args& args) {
 
 class Chunks {
  public:
-  /// Allocates heads, staging buffers for `threads` threads, and `more` bytes.
+  /// Allocates the bitmap of heads, staging buffers for `threads` threads, and `more` bytes.
   Chunks(const Scan::Args& args, Context& context, int threads, std::size_t more)
       : args_(args),
         kernel_(kernel_of(args.x.dtype, args.operation)),
@@ -68,7 +68,7 @@ class Chunks {
   [[nodiscard]] Carry identity() const { return kernel_.identity; }
   [[nodiscard]] void* more() const { return more_; }
 
-  /// Total of a chunk, or, if a segment begins in it, of the last one, which restarts the carry.
+  /// Total of a chunk; if segments begin in the chunk, total of its last segment, with `restarts`.
   struct Total {
     Carry value;
     bool restarts = false;
@@ -89,8 +89,8 @@ class Chunks {
     return kernel_.combine(total.restarts ? kernel_.identity : carry, total.value);
   }
 
-  /// Scans a chunk. Returns the carry after it if `onward`, which totals each vector beside its
-  /// scan. finish() follows the last chunk.
+  /// Scans a chunk. Returns the carry after it if `onward`, which sums each vector during its scan.
+  /// Call finish() after the last chunk.
   Carry scan(std::int64_t item, Carry carry, bool onward, int rank) const {
     const Place at = place(item);
     const std::byte* x = element(args_.x.data, at.x + at.begin * args_.x_stride());
@@ -104,7 +104,7 @@ class Chunks {
     }
     return scan_pieces(at, x, y, carry, onward, stream_);
   }
-  /// Scans a chunk and totals another one, which is loaded from memory meanwhile.
+  /// Scans chunk `item` and returns the total of chunk `other`, loaded from memory meanwhile.
   [[nodiscard]] Total scan_and_total(std::int64_t item, Carry carry, std::int64_t other,
                                      int rank) const {
     const Place at = place(item);
@@ -120,8 +120,8 @@ class Chunks {
         args_.exclusive, stream_,
         element(args_.x.data, to_come.x + to_come.begin * args_.x_stride()))};
   }
-  /// Orders a thread's non-temporal stores, once after its last chunk: after each chunk it would
-  /// hold up the next (16 million floats in rows of 4096: 5 %).
+  /// Fences a thread's non-temporal stores, once after its last chunk: a fence after each chunk
+  /// would stall the next (16 million floats in rows of 4096: 5 %).
   void finish() const {
     if (stream_) hwy::FlushStream();
   }
@@ -178,15 +178,15 @@ class Chunks {
   std::byte* more_ = nullptr;
 };
 
-/// Returns the number of threads that pay for their start.
+/// Returns the number of threads that amortize their wake-up.
 inline int useful_threads(const Scan::Args& args, const Context& context) {
   constexpr double bytes_per_thread = 128 << 10;
   const double threads = Scan::cost(args).bytes / 2 / bytes_per_thread;
   return std::clamp(static_cast<int>(std::min(threads, 1e6)), 1, context.threads());
 }
 
-/// Returns the facts of the rungs that are built on chunks, which pass over x so often: lines and
-/// segments have costs of their own (020_simd.cpp).
+/// Returns the work of rungs built on chunks, which read x `passes` times: lines and segments have
+/// costs of their own (020_simd.cpp).
 Work chunk_work(const Scan::Args& args, int threads, int passes);
 
 }  // namespace rung::scan_cpu

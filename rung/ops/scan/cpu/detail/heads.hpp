@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// First elements of segments as a bitmap, one bit per element of a line: offsets may come in any
-// order, and a list of millions costs an eighth of a byte per element.
+// First elements of segments (heads) as a bitmap, one bit per element of a line: offsets may have
+// any order, and millions of them take an eighth of a byte per element.
 #pragma once
 
 #include "rung/cpu/bit_map.hpp"
@@ -13,7 +13,7 @@ inline std::size_t head_words(const Scan::Args& args) {
   return args.has_segments() ? static_cast<std::size_t>((args.length() + 63) / 64) : 0;
 }
 
-/// Marks the first elements of segments, but for element 0, in `words`.
+/// Marks the first elements of segments, except element 0, in `words`. Returns the bitmap.
 inline cpu::BitMap heads_of(const Scan::Args& args, std::uint64_t* words) {
   if (!args.has_segments()) return cpu::BitMap();
   std::fill_n(words, head_words(args), std::uint64_t{0});
@@ -23,7 +23,7 @@ inline cpu::BitMap heads_of(const Scan::Args& args, std::uint64_t* words) {
     const auto offsets = args.offsets.view<const I, 1>();
     for (std::int64_t i = 0; i < offsets.shape[0]; ++i) {
       const std::int64_t offset = offsets(i);
-      // A reversed segment begins where the next one ends.
+      // In a reversed line, a segment begins where the next one starts in memory.
       if (offset > 0 && offset < n) heads.add(args.reverse ? n - offset : offset);
     }
   });

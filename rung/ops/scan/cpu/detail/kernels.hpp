@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector kernels of 020_simd.cpp: a chunk of a contiguous line scanned, or only totaled.
+// Vector kernels of 020_simd.cpp: scans and totals of a chunk of a contiguous line.
 //
-// The total of a chunk is summed apart from its prefixes, vectors added to vectors: the fastest way
-// for a chunk that is not scanned yet, so used everywhere. The carry into a chunk combines the
-// totals before it from left to right. Every rung built on these kernels gives the same bits, with
-// any number of threads.
+// The total of a chunk is summed separately from its prefixes, vectors added to vectors, the
+// fastest way for a chunk that is not scanned yet; every rung uses it. The carry into a chunk
+// combines the totals before it from left to right. Therefore every rung built on these kernels
+// gives the same bits for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace rung::scan_cpu {
 
-/// A running value of any type that elements are combined in.
+/// Running value, stored as bits of any type that elements are combined in.
 struct Carry {
   std::uint64_t bits = 0;
 
@@ -33,15 +33,15 @@ struct Carry {
 };
 
 struct Kernel {
-  /// y = carry + the prefixes of x, n contiguous elements; x may be y. `stream`: non-temporal
-  /// stores.
+  /// Stores carry + the prefixes of x to y, n contiguous elements; x may be y. `stream`:
+  /// non-temporal stores.
   void (*scan)(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive, bool stream);
   /// Returns the total of x.
   Carry (*total)(const void* x, std::int64_t n);
-  /// Scans x, and returns the total of n elements elsewhere, or of x.
+  /// Scans x, and returns the total of the n elements at `totaled`, which may be x.
   Carry (*scan_and_total)(const void* x, void* y, std::int64_t n, Carry carry, bool exclusive,
                           bool stream, const void* totaled);
-  /// Returns before + total.
+  /// Returns the combination of `before` and `total`.
   Carry (*combine)(Carry before, Carry total);
   Carry identity;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Vector words of scan: the operations, and loads and stores of any type (rung/cpu/load-inl.hpp).
+// Vector helpers of scan: its operations, and loads and stores of any type (rung/cpu/load-inl.hpp).
 #if defined(RUNG_OPS_SCAN_CPU_VECTORS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_SCAN_CPU_VECTORS_INL_HPP_
 #undef RUNG_OPS_SCAN_CPU_VECTORS_INL_HPP_
@@ -28,15 +28,15 @@ constexpr Lane<T> identity_of = static_cast<Lane<T>>(
                      : std::is_same_v<Operation, ScanMin>     ? ScanOperation::min
                                                               : ScanOperation::max));
 
-// Vectors of at most 16 bytes are not used: plain loops are as fast.
+// Vectors of at most 16 bytes are not used: scalar loops are as fast.
 #if HWY_MAX_BYTES > 16
-/// False for products of 8- and 64-bit integers, which not every instruction set has.
+/// False for products of 8- and 64-bit integers, which some instruction sets lack.
 template <class T, class Operation>
 constexpr bool has_vectors = !(std::is_same_v<Operation, ScanProduct> && std::is_integral_v<T> &&
                                (sizeof(T) == 1 || sizeof(T) == 8));
 
-/// Combines vectors. NaN as in operations.hpp: hardware's minimum and maximum return their second
-/// operand if one is NaN.
+/// Returns the combination of vectors, with NaN as in operations.hpp: the hardware's minimum and
+/// maximum return their second operand if either is NaN.
 template <class Operation, class D, class V>
 HWY_INLINE V combine(Operation, D, V a, V b) {
   using L = hn::TFromD<D>;
@@ -56,7 +56,7 @@ HWY_INLINE V combine(Operation, D, V a, V b) {
   }
 }
 
-/// Stores a vector as elements of T, with a non-temporal store if `past`, which must be aligned.
+/// Stores a vector as elements of T; if `past`, by a non-temporal store, which must be aligned.
 template <bool past, class V, class D, class T>
 HWY_INLINE void put(V v, D d, T* to) {
   if constexpr (past) {

@@ -2,13 +2,13 @@
 // scan / columns
 //
 // Idea     Along an axis that is not the last, neighboring lines are adjacent: a vector holds one
-//          element of each, and is added to their running values. A strip of lines advances row by
-//          row, its running values in L1.
-// Changes  Against look_back_threads: nothing is gathered or scanned within a vector; threads share
-//          strips of lines, not chunks of one.
-// Cost     x read and y written once, in runs as long as the strip is wide.
-// Limits   Adjacent lines, at least 8 bytes of them. Few, long lines keep few threads busy, and
-//          each row of less than a vector waits for the one before.
+//          element of each line and is added to their running values. A strip of lines advances row
+//          by row, with its running values in L1.
+// Changes  Against look_back_threads: no gather and no scan within a vector; threads share strips
+//          of lines, not the chunks of a line.
+// Cost     x read and y written once, in runs as long as a strip is wide.
+// Limits   Adjacent lines, at least 8 bytes per row. Few, long lines occupy few threads, and each
+//          row of less than a vector depends on the previous one.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/piece_work.hpp"
 #include "rung/cpu/team.hpp"
@@ -20,7 +20,7 @@ namespace rung::scan_cpu::HWY_NAMESPACE {
 namespace {
 
 /// Scans `width` adjacent lines of `rows` elements; rows are x_step and y_step elements apart.
-/// `running` has room for width + 64 values.
+/// `values` has room for width + 64 running values.
 template <class T, class Operation>
 void columns(const void* from, std::int64_t x_step, void* to, std::int64_t y_step,
              std::int64_t rows, std::int64_t width, void* values, bool exclusive,
@@ -29,7 +29,7 @@ void columns(const void* from, std::int64_t x_step, void* to, std::int64_t y_ste
   const T* x = static_cast<const T*>(from);
   T* y = static_cast<T*>(to);
   L* running = static_cast<L*>(values);
-  std::fill_n(running, width + 64, identity_of<T, Operation>);  // whole vectors
+  std::fill_n(running, width + 64, identity_of<T, Operation>);  // padded to whole vectors
   for (std::int64_t row = 0; row < rows; ++row, x += x_step, y += y_step) {
     if constexpr (!has_vectors<T, Operation>) {
       for (std::int64_t j = 0; j < width; ++j) {
@@ -82,7 +82,7 @@ HWY_EXPORT(columns_of);
 
 constexpr std::int64_t page = 4096;
 
-/// The innermost of the other axes, contiguous in both tensors, and the strips it is cut into.
+/// The innermost of the other axes, contiguous in x and y, and its division into strips.
 struct Strips {
   std::int64_t width = 0;  // elements of the axis
   std::int64_t strip;      // elements per strip
@@ -94,7 +94,7 @@ struct Strips {
     const int last = lines.rank - 1;
     if (lines.rank == 0 || lines.strides[0][last] != 1 || lines.strides[1][last] != 1) return;
     width = lines.shape[last];
-    // 4 KiB per row: a page's worth for the prefetchers, and all running values in L1.
+    // 4 KiB per row: a page for the prefetchers, and all running values in L1.
     strip = page / static_cast<std::int64_t>(size_of(args.x.dtype));
     strips = (width + strip - 1) / strip;
     count = lines.size() / width * strips;
@@ -107,8 +107,8 @@ void run(const Scan::Args& args, Context& context) {
   const auto scan_strip = HWY_DYNAMIC_DISPATCH(columns_of)(args.x.dtype, args.operation);
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
   const int threads = useful_threads(args, context);
-  // Running values of at most 8 bytes each, padded to whole vectors, and half a page away from y
-  // modulo pages: 4K aliasing would hold up loads of x behind stores to running values.
+  // Running values of at most 8 bytes each, padded to whole vectors, placed half a page from y
+  // modulo the page size: 4K aliasing would stall loads of x behind stores to running values.
   const std::int64_t running_bytes = (strips.strip + 64) * 8 + page;
   const std::size_t place = (reinterpret_cast<std::uintptr_t>(args.y.data) + page / 2) % page;
   const bool stream = is_streamed(args);

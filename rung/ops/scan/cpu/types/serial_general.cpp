@@ -2,11 +2,11 @@
 // scan / serial, every call
 //
 // Idea     The same loop for every operation, type and stride: the operation is a template
-//          argument, segments end the loop and begin a new one.
+//          argument; a segment's end leaves the loop and starts a new one.
 // Changes  Against serial: exclusive scans, segments, min, max and product. There is no setup per
-//          line: for lines of a few elements it stays the fastest.
+//          line, so it is the fastest rung for lines of a few elements.
 // Cost     As serial.
-// Limits   f16 is widened and rounded one by one, in software.
+// Limits   f16 is widened and rounded element by element, in software.
 #include "rung/cpu/piece_work.hpp"
 #include "rung/ops/scan/cpu/detail/heads.hpp"
 #include "rung/ops/scan/op/operations.hpp"
@@ -51,7 +51,7 @@ void run(const Scan::Args& args, Context& context) {
   });
 }
 
-// An element waits for the one before it: for an addition, or for a minimum that lets NaN through.
+// Each element depends on the previous one: latency of an addition, or of a minimum that keeps NaN.
 Work work(const Scan::Args& args, const Context&) {
   const bool extremum =
       args.operation == ScanOperation::min || args.operation == ScanOperation::max;

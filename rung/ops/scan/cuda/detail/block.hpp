@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs share in which one block scans a line that fits it: the first four of the ladder.
+// Code of the first four rungs, in which one block scans a line that fits it.
 #pragma once
 
 #include "rung/core/bounds.hpp"
@@ -7,7 +7,8 @@
 
 namespace rung::inline RUNG_TARGET::scan_cuda {
 
-/// They are there to be read: two types and all operations are enough for that.
+/// Returns supported for lines of up to `most` elements of f32 or i32, without segments. These
+/// rungs are for teaching: two types and all operations suffice.
 template <int most>
 Support supports_block(const Scan::Args& args, const Context&) {
   if (args.has_segments()) return unsupported("no segments");
@@ -18,7 +19,7 @@ Support supports_block(const Scan::Args& args, const Context&) {
   return supported;
 }
 
-/// Lines are scheduled to blocks of `block` threads.
+/// Calls launch_kernel(lines, operation, identity, blocks), with a block per line.
 template <class F>
 void launch_blocks(const Scan::Args& args, const F& launch_kernel) {
   if (args.y.empty()) return;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Thread coarsening: a thread scans several neighboring elements by itself, and the block only
-// what they add up to. Elements pass through shared memory, so that global memory is read and
-// written adjacent while each thread gets its own run of elements.
+// Thread coarsening: a thread scans several neighboring elements sequentially, and the block scans
+// the threads' totals. Elements pass through shared memory: global accesses are coalesced, and each
+// thread still gets a contiguous run of elements.
 //
-// For any operation, with segments or without: values are Flagged, the operation a run-time one.
+// Serves any operation, with or without segments: values are Flagged, the operation a run-time
+// value.
 #pragma once
 
 #include "rung/ops/scan/cuda/detail/heads.hpp"
@@ -15,11 +16,11 @@ struct Coarse {
   using Value = ScanState<T>;
   using State = Flagged<Value>;
   static constexpr int threads = 256;
-  static constexpr int items = 8;  // a thread
+  static constexpr int items = 8;  // per thread
   static constexpr int elements = threads * items;
 
   struct Shared {
-    // One more than a thread's share, so that lanes 8 elements apart do not share a bank.
+    // Padded by one element, so that lanes 8 elements apart do not share a bank.
     Value value[threads][items + 1];
     WarpValues<State, threads> warps;
   };
@@ -27,7 +28,7 @@ struct Coarse {
   Value value[items];
   unsigned heads;  // bit i: a segment begins at value[i]
 
-  /// `element(i)` for the tile's elements 0 to elements - 1.
+  /// Loads the tile's elements element(0) to element(elements - 1).
   template <class F>
   __device__ __forceinline__ void load(Shared& memory, const F& element) {
     const int thread = static_cast<int>(threadIdx.x);
@@ -41,7 +42,7 @@ struct Coarse {
     for (int k = 0; k < items; ++k) value[k] = memory.value[thread][k];
   }
 
-  /// `head(i)`: whether a segment begins at the tile's element i.
+  /// Loads head(i) for each element i: whether a segment begins at it.
   template <class F>
   __device__ __forceinline__ void load_heads(const F& head) {
     heads = 0;
@@ -60,7 +61,7 @@ struct Coarse {
     return sum;
   }
 
-  /// `store(i, result)` for the tile's elements, given what is before this thread's.
+  /// Calls store(i, result) for the tile's elements; `before` is this thread's prefix.
   template <class F>
   __device__ __forceinline__ void finish(Shared& memory, const Segmented<T>& policy,
                                          const State& before, bool exclusive, const F& store) {
@@ -82,7 +83,7 @@ struct Coarse {
     __syncthreads();
   }
 
-  /// The tile at element `first` of a line.
+  /// Loads the tile at element `first` of a line.
   __device__ __forceinline__ void load_line(Shared& memory, const Lines<T>& lines,
                                             const Segmented<T>& policy, std::int64_t line,
                                             std::int64_t first) {
@@ -109,14 +110,15 @@ struct Coarse {
   }
 };
 
-/// The textbook's rungs are compiled for a few types only: segmented_look_back takes all.
+/// Returns unsupported for types that the textbook rungs are not compiled for; segmented_look_back
+/// takes all types.
 inline Support supports_coarse(const Scan::Args& args, const Context&) {
   return DTypes<float, double, std::int32_t>::contains(args.x.dtype)
              ? supported
              : unsupported("f32, f64 and i32 only");
 }
 
-/// The bitmap of heads at `words`, if there are segments.
+/// Builds the bitmap of heads at `words`, if there are segments.
 template <class T>
 void add_heads(Context& context, const Scan::Args& args, unsigned* words, Lines<T>& lines) {
   if (!args.has_segments()) return;

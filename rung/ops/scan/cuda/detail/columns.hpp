@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adjacent lines, a pack of them per thread: how rows of them are read and written, by the rungs
-// columns and panels.
+// Adjacent lines, a pack of them per thread: loads and stores of their rows for the rungs columns
+// and panels.
 #pragma once
 
 #include "rung/ops/scan/cuda/detail/coarse.hpp"
@@ -11,7 +11,7 @@ inline constexpr int threads = 128;
 
 using Types = DTypes<float, double, f16, bf16, std::uint8_t, std::int32_t>;
 
-/// visit() for these.
+/// Calls visit() with the types of these rungs.
 template <class F>
 void visit_types(DType dtype, F&& f) {
   [&]<class... Ts>(DTypes<Ts...>) { visit<Ts...>(dtype, std::forward<F>(f)); }(Types());
@@ -27,20 +27,21 @@ inline Support supports(const Scan::Args& args, const Context&) {
   return supported;
 }
 
-/// Rows of a strip in flight at a time: all loads are issued before the first is needed, which the
-/// compiler may not do by itself, as y may be x. Of small elements a row has more states.
+/// Rows of a strip in flight: all loads are issued before the first is used, which the compiler
+/// must not do by itself, since y may be x. Rows of small elements take more state registers, so
+/// fewer are in flight.
 template <class T>
 inline constexpr int abreast = sizeof(T) >= 4 ? 8 : 4;
 
-/// A pack of neighboring lines, some rows of it at a time in registers.
+/// A pack of neighboring lines, `rows` rows of it in registers.
 template <class T>
 struct Strip {
   const T* x;
   T* y;
-  std::int64_t valid;  // lines that exist
-  bool is_wide;        // all do, and all rows are on 16 bytes
-  int rows = 0;        // loaded
-  unsigned heads = 0;  // a bit a row: a segment begins
+  std::int64_t valid;  // existing lines of the pack
+  bool is_wide;        // all lines exist, and all rows are aligned to 16 bytes
+  int rows = 0;        // number loaded
+  unsigned heads = 0;  // bit i: a segment begins at row i
   Pack<T, pack_size<T>> pack[abreast<T>];
 
   __device__ __forceinline__ Strip(const Lines<T>& lines, std::int64_t line, std::int64_t exist)
@@ -50,7 +51,7 @@ struct Strip {
               lines.x_stride % N == 0 && lines.y_stride % N == 0;
   }
 
-  /// Rows from `first` on, as far as `end`.
+  /// Loads up to `abreast` rows from `first`, stopping at `end`.
   __device__ __forceinline__ void load(const Lines<T>& lines, std::int64_t first,
                                        std::int64_t end) {
     rows = end - first >= abreast<T> ? abreast<T> : end > first ? static_cast<int>(end - first) : 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The beginnings of segments as a bitmap, made on the device: two small launches in front.
+// First elements of segments (heads) as a bitmap, built on the device by two small launches.
 #pragma once
 
 #include "rung/core/bounds.hpp"
@@ -26,9 +26,10 @@ __global__ void scan_mark_heads(View<const I, 1> offsets, std::int64_t n, bool r
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     const std::int64_t offset = offsets(i);
     if (offset <= 0 || offset >= n) continue;
-    // The last of several empty segments sets the bit: thousands would wait for the same word.
+    // Only the last of several empty segments sets the bit: thousands of atomics would serialize on
+    // one word.
     if (i + 1 < count && offsets(i + 1) == offset) continue;
-    // From the other end, a segment begins where the next one's elements are all behind.
+    // In a reversed line, a segment begins where the next one starts in memory.
     const std::int64_t at = reverse ? n - offset : offset;
     atomicOr(words + at / 32, 1u << (at % 32));
   }
@@ -40,7 +41,7 @@ inline void clear_words(Context& context, unsigned* words, std::int64_t count) {
          scan_clear_words, words, count);
 }
 
-/// Words of the bitmap; 0 without segments.
+/// Returns the number of words of the bitmap; 0 without segments.
 inline std::int64_t head_words(const Scan::Args& args) {
   return args.has_segments() ? ceil_div(args.length(), 32) : 0;
 }

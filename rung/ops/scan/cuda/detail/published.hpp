@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A state as a tile publishes it for others to look back at: the value together with a tag that
-// says that it is there, in one piece - 8 bytes for states of up to 4, else pieces of 16, each with
-// its own tag. No fence is needed, and states may be of any size.
+// States as tiles publish them for look-back: value and ready tag in a single store, 8 bytes for
+// states of up to 4 bytes, else pieces of 16 bytes with a tag each. No fence is needed, and states
+// may have any size.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace rung::inline RUNG_TARGET::scan_cuda {
 
-/// A state as it is published.
+/// A published state.
 template <class S>
 struct Published {
   static_assert(std::is_trivially_copyable_v<S>, "states travel as bits");
@@ -19,7 +19,7 @@ struct Published {
   using Half = std::conditional_t<small, std::uint32_t, std::uint64_t>;
   struct alignas(2 * sizeof(Half)) Piece {
     Half value;
-    Half tag;  // 0 before
+    Half tag;  // 0 until published
   };
   static constexpr int pieces = static_cast<int>((sizeof(S) + sizeof(Half) - 1) / sizeof(Half));
   struct Bits {
@@ -33,8 +33,8 @@ struct Published {
 #pragma unroll
     for (int i = 0; i < pieces; ++i) ptx::store_relaxed(piece + i, Piece{bits.at[i], 1});
   }
-  /// Returns whether all of the value has arrived, and sets `state`, which is meaningless before.
-  /// There is no branch, so that several polls may be in flight at once.
+  /// Returns whether the whole value has arrived, and sets `state`, which is meaningless before.
+  /// Branch-free, so that several polls may be in flight.
   [[nodiscard]] __device__ __forceinline__ bool look(S& state) const {
     Bits bits;
     bool there = true;

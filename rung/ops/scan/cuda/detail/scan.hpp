@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CUDA rungs of scan share: lines as kernels see them, packs of 16 bytes in and out, and
-// policies, which say what is combined and how.
+// Code of scan's CUDA rungs: lines as kernel arguments, 16-byte loads and stores, and policies,
+// which define the operation.
 //
-// A pack is what a thread moves at once: 16 bytes, whatever the element, so that small types cost
-// no more instructions per byte than large ones. Work within a pack is the policy's.
+// A pack is the unit that a thread loads and stores: 16 bytes of any element type, so that small
+// types take no more instructions per byte than large ones. Policies implement the work within a
+// pack.
 #pragma once
 
 #include <bit>
@@ -17,11 +18,11 @@
 
 namespace rung::inline RUNG_TARGET::scan_cuda {
 
-/// Elements in 16 bytes; one of what is larger or of odd size.
+/// Elements per 16 bytes; 1 for elements that are larger or whose size does not divide 16.
 template <class T>
 inline constexpr int pack_size = 16 % sizeof(T) == 0 ? vector_width<T> : 1;
 
-/// Lines of n elements each, any strides.
+/// Lines of n elements each, with any strides; a kernel argument.
 template <class T>
 struct Lines {
   const T* x = nullptr;
@@ -30,7 +31,8 @@ struct Lines {
   std::int64_t x_stride = 1;
   std::int64_t y_stride = 1;
   Collapsed<2> lines;
-  const unsigned* heads = nullptr;  // a bit an element of the line: a segment begins; or null
+  // bit i: a segment begins at element i of a line; null: no segments
+  const unsigned* heads = nullptr;
 
   [[nodiscard]] RUNG_HD const T* x_of(std::int64_t line) const { return x + lines.offset<0>(line); }
   [[nodiscard]] RUNG_HD T* y_of(std::int64_t line) const { return y + lines.offset<1>(line); }
@@ -48,8 +50,8 @@ Lines<T> lines_of(const Scan::Args& args) {
   return lines;
 }
 
-/// g++ 12 takes the wide and the element-wise access of a pack for the same code, and keeps the one
-/// that needs alignment: here it cannot see that they go to the same place.
+/// Returns `pointer`, opaque to g++ 12, which otherwise merges the wide and the element-wise access
+/// of a pack and keeps the one that requires alignment.
 template <class T>
 RUNG_HD RUNG_ALWAYS_INLINE inline T* not_aligned(T* pointer) {
 #if !defined(__CUDACC__)
@@ -58,7 +60,7 @@ RUNG_HD RUNG_ALWAYS_INLINE inline T* not_aligned(T* pointer) {
   return pointer;
 }
 
-/// 16 aligned bytes as the pack they are, of types that load.hpp does not know too.
+/// Loads 16 aligned bytes as a pack, also for types that load.hpp does not support.
 template <class T>
 __device__ __forceinline__ Pack<T, pack_size<T>> load_aligned(const T* from) {
   const auto words = load_wide<4>(reinterpret_cast<const unsigned*>(from));
@@ -69,8 +71,8 @@ __device__ __forceinline__ void store_aligned(T* to, const Pack<T, pack_size<T>>
   store_wide<4>(reinterpret_cast<unsigned*>(to), __builtin_bit_cast(Pack<unsigned, 4>, pack));
 }
 
-/// A pack whose small elements are together in registers: nvcc gives each byte one of its own where
-/// it has seen it come alone.
+/// Returns the pack with its small elements packed in registers: nvcc otherwise keeps bytes that
+/// were loaded individually in a register each.
 template <class T>
 __device__ __forceinline__ Pack<T, pack_size<T>> by_words(const Pack<T, pack_size<T>>& pack) {
 #if defined(__CUDA_ARCH__)
@@ -84,8 +86,8 @@ __device__ __forceinline__ Pack<T, pack_size<T>> by_words(const Pack<T, pack_siz
   return pack;
 }
 
-/// Elements i to i + pack_size - 1 of a line, the first of them at `from`. Those at or past
-/// `valid` read as zero; nothing that counts comes after them.
+/// Loads elements [i, i + pack_size) of a line, element i at `from`. Elements at or past `valid`
+/// are zero; they affect no valid result.
 template <class T>
 __device__ __forceinline__ Pack<T, pack_size<T>> load_pack(const T* from, std::int64_t stride,
                                                            std::int64_t valid) {
@@ -116,7 +118,7 @@ __device__ __forceinline__ void store_pack(T* to, std::int64_t stride, std::int6
   }
 }
 
-/// The bits of `heads` for the pack that begins at element i, a multiple of the pack's size.
+/// Returns the bits of `heads` for the pack that begins at element i, a multiple of pack_size.
 template <class T>
 __device__ __forceinline__ unsigned head_bits(const unsigned* heads, std::int64_t i,
                                               std::int64_t valid) {
@@ -130,7 +132,7 @@ __device__ __forceinline__ unsigned head_bits(const unsigned* heads, std::int64_
 //   total(pack, heads)                         the pack's elements combined
 //   apply(pack, heads, before, exclusive)      the prefixes, from what is before the pack on
 
-/// Any operation of elements that are states themselves, or convert to them.
+/// Policy of any operation whose elements are states or convert to states.
 template <class T, class S, class Combine>
 struct Plain {
   using Element = T;
@@ -161,8 +163,8 @@ struct Plain {
   }
 };
 
-/// Sums of bytes, four at a time: the dot product with ones adds a word's bytes in one instruction,
-/// and with fewer ones gives the prefixes. 7 instructions for 4 elements.
+/// Policy of sums of bytes, four at a time: the dot product with ones sums a word's bytes in one
+/// instruction, and with fewer ones gives the prefixes. 7 instructions per 4 elements.
 template <class T>
 struct ByteSum {
   using Element = T;
@@ -202,7 +204,7 @@ struct ByteSum {
   struct Words {
     unsigned at[4];
   };
-  /// sum + the products of four pairs of bytes.
+  /// Returns sum + the dot product of four pairs of bytes.
   static __device__ __forceinline__ unsigned dot(unsigned a, unsigned b, unsigned sum) {
 #if defined(__CUDA_ARCH__)
     return __dp4a(a, b, sum);
@@ -213,8 +215,8 @@ struct ByteSum {
   }
 };
 
-/// Segments: a state says too whether a segment began within it, after which nothing before counts
-/// [Blelloch 1990]. Associative if the operation is.
+/// State of a segmented scan: a value, and whether a segment began within it, in which case nothing
+/// before it contributes [Blelloch 1990]. Associative if the operation is.
 template <class S>
 struct Flagged {
   S value;
@@ -261,7 +263,7 @@ struct Segmented {
 template <class T>
 using Sum = std::conditional_t<sizeof(T) == 1, ByteSum<T>, Plain<T, ScanState<T>, ScanSum>>;
 
-/// Accepts calls for the rungs that are compiled for the fast policy alone.
+/// Returns unsupported except for sums without segments, which the fast policy serves.
 inline Support supports_sum(const Scan::Args& args) {
   if (args.operation != ScanOperation::sum) return unsupported("sums only");
   return args.has_segments() ? unsupported("no segments") : supported;
@@ -281,7 +283,7 @@ Segmented<T> segmented_policy(const Scan::Args& args) {
   return policy;
 }
 
-/// Launches that mark where segments begin: words are cleared, and marked.
+/// Returns the number of launches that build the bitmap of heads: a clear and a marking.
 inline int marking_launches(const Scan::Args& args) { return args.has_segments() ? 2 : 0; }
 
 /// Returns whether adjacent elements of a line are adjacent in memory, forward or backward.
@@ -290,7 +292,7 @@ inline bool is_adjacent(const Scan::Args& args) {
          (args.x_stride() * args.x_stride() == 1 && args.y_stride() * args.y_stride() == 1);
 }
 
-/// A path for each size of elements, and for lines whose elements run backward or are apart.
+/// Returns the rates key: one per element size, and for lines that are reversed or strided.
 inline std::string_view line_path(const Scan::Args& args) {
   constexpr std::string_view paths[] = {"1", "2", "", "8"};
   constexpr std::int64_t few = 128;  // lines, that leave SMs idle
@@ -299,7 +301,7 @@ inline std::string_view line_path(const Scan::Args& args) {
                                  : paths[std::countr_zero(size_of(args.x.dtype))];
 }
 
-/// Bytes of lines, each in sectors of its own; so are elements that are apart.
+/// Returns the bytes moved, in whole sectors per line; strided elements move a sector each.
 inline double line_bytes_moved(const Scan::Args& args) {
   constexpr std::int64_t sector = 32;
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
@@ -308,8 +310,8 @@ inline double line_bytes_moved(const Scan::Args& args) {
          static_cast<double>(round_up(args.length() * element, sector));
 }
 
-/// Returns the facts of a kernel along lines, with `resident` blocks per SM, behind the kernels
-/// that mark segments.
+/// Returns the work of a kernel along lines, with `resident` blocks per SM, after the launches that
+/// mark segments.
 inline Work line_work(const Scan::Args& args, Amount blocks, int threads, Amount trips,
                       int resident = 6) {
   Work work = block_work(blocks, threads, trips, line_path(args));

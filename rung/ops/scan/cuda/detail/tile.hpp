@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block's tile of a line, in registers: loaded once, summed, and scanned when what is before
-// it is known.
+// A block's tile of a line, in registers: loaded once, summed, and scanned when its prefix is
+// known.
 //
-// A warp holds `rows` rows of 32 packs, one below the other; warps follow one another. Every
-// instruction of a load then moves 512 contiguous bytes, and nothing passes through shared memory
-// but one value a warp. Elements are combined in an order that their position alone decides:
+// A warp holds `rows` rows of 32 packs, one below the other; warps follow one another. Every load
+// instruction then moves 512 contiguous bytes, and only one value per warp passes through shared
+// memory. The order of combination depends on positions only:
 //   tile's prefix + (warps before + (rows before + (lanes before + elements before in the pack)))
 #pragma once
 
@@ -28,19 +28,19 @@ struct Tile {
 
   Pack<T, packs> pack[Rows];
   unsigned heads[Rows];
-  T* to;  // the tile's place in y
+  T* to;  // destination of the tile in y
   int valid;
   bool is_wide;
-  State before[Rows];  // of this thread's pack in each row, within the warp at first
+  State before[Rows];  // prefix of this thread's pack in each row, at first within the warp
 
-  /// This thread's first element of a row, from the tile's first on.
+  /// Returns the index within the tile of this thread's first element of a row.
   static __device__ __forceinline__ int position(int row) {
     const int thread = static_cast<int>(threadIdx.x);
     return thread / warp_size * warp_elements + row * row_elements + thread % warp_size * packs;
   }
 
-  /// The tile that begins at element `first` of a line. Whether it moves as it is - all of it
-  /// exists, adjacent and on 16 bytes, in x and y - is asked once, which keeps registers few.
+  /// Loads the tile at element `first` of a line. Whether 16-byte accesses apply (a full tile,
+  /// contiguous and 16-byte aligned in x and y) is decided once per tile, which saves registers.
   __device__ __forceinline__ void load(const Lines<T>& lines, std::int64_t line,
                                        std::int64_t first) {
     const std::int64_t left = lines.n - first;
@@ -67,7 +67,7 @@ struct Tile {
     }
   }
 
-  /// Prefixes within the warp go to `before`; the warp's total, to every lane.
+  /// Computes prefixes within the warp, in `before`; returns the warp's total to every lane.
   __device__ __forceinline__ State scan_warp(const Policy& policy) {
     const auto combine = [&](const State& a, const State& b) { return policy.combine(a, b); };
     const int lane = lane_of_thread();
@@ -86,7 +86,7 @@ struct Tile {
     return rows_before;
   }
 
-  /// Prefix of this warp in the tile, and the tile's total, for every thread.
+  /// Prefix of this warp within the tile, and the tile's total, in every thread.
   struct Block {
     State before_warp;
     State total;
@@ -105,7 +105,7 @@ struct Tile {
     return block;
   }
 
-  /// Scans and stores, given all that is before this warp.
+  /// Scans and stores the tile, given the prefix of this warp.
   __device__ __forceinline__ void finish(const Policy& policy, const State& before_warp,
                                          std::int64_t stride, bool exclusive) {
     const auto result = [&](int row) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / a block per line
 //
-// Idea     lines of some KiB: a block takes a whole one into registers at once, 64 bytes per
-//          thread, scans it with a single barrier, and writes it. Longer lines go in steps of 32
-//          KiB.
-// Changes  against warp_a_line: what an SM has in flight is in a few long runs of
-//          memory, not in one for each warp; and a line needs only as many threads as it fills.
-// Cost     each element read and written once; 35 shuffles for 2 KiB of floats.
+// Idea     lines of a few KiB: a block loads a whole line into registers at once, 64 bytes per
+//          thread, scans it with a single barrier, and stores it. Longer lines advance in steps of
+//          32 KiB.
+// Changes  against warp_a_line: an SM's loads in flight are a few long runs of memory, not one run
+//          per warp; a line has only as many threads as it fills.
+// Cost     each element read and written once; 35 shuffles per 2 KiB of floats.
 // Limits   sums without segments. Parallel over lines only. Lines under 2 KiB leave lanes idle.
 // Source   as warp_shuffle.
 #include "rung/core/bounds.hpp"
@@ -17,19 +17,19 @@ namespace {
 using namespace scan_cuda;
 
 constexpr int rows = 4;
-constexpr int max_warps = 16;  // a block
+constexpr int max_warps = 16;  // per block
 constexpr std::int64_t warp_bytes = rows * warp_size * 16;
 
 template <class Policy>
 using WarpTile = Tile<Policy, warp_size, rows>;
 
-/// The totals of a block's warps, of this step and of the one before, which some still read.
+/// Totals of a block's warps, of this step and of the previous one, which some warps still read.
 template <class S>
 struct Totals {
   S of_warp[2][max_warps];
 };
 
-/// Blocks of 32 x warps threads.
+/// Scans a line per block of 32 to 32 x max_warps threads.
 template <class Policy>
 __global__ void __launch_bounds__(warp_size* max_warps)
     scan_block_a_line(Policy policy, Lines<typename Policy::Element> lines, bool exclusive) {
@@ -62,7 +62,7 @@ std::int64_t line_bytes(const Scan::Args& args) {
   return args.length() * static_cast<std::int64_t>(size_of(args.x.dtype));
 }
 
-/// Returns as many warps as a line fills.
+/// Returns the number of warps that a line fills, at most max_warps.
 std::int64_t warps_for(const Scan::Args& args) {
   return clamped<std::int64_t>(ceil_div(line_bytes(args), warp_bytes), 1, max_warps);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / short lines
 //
-// Idea     where lines follow one another, a block takes many of them as one piece of memory: into
-//          shared memory and out of it by 16 bytes, wherever lines begin. There a line has as many
-//          lanes as it needs, from one to a warp.
-// Changes  against coarsened, and against warp_a_line: lines of a few elements do not
-//          leave most of a block, or of a warp, idle.
-// Cost     each element read and written once, in shared memory twice as much; for every round of a
-//          line's lanes a shuffle per halving of them.
-// Limits   lines of 2 to 128 elements that follow one another in x and y, in either direction; no
-//          segments.
+// Idea     lines are contiguous in memory: a block copies many of them to shared memory and back
+//          with 16-byte accesses, at any alignment. In shared memory a line has as many lanes as it
+//          needs, from one to a warp.
+// Changes  against coarsened and warp_a_line: lines of a few elements do not leave most of a block
+//          or warp idle.
+// Cost     each element read and written once in global memory, twice in shared memory; log2(lanes)
+//          shuffles per round of a line's lanes.
+// Limits   lines of 2 to 128 elements, without gaps between them in x and y, in either direction;
+//          no segments.
 // Source   as warp_shuffle.
 #include "rung/device/row_chunk.hpp"
 #include "rung/ops/scan/cuda/detail/scan.hpp"
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(threads)
 
 constexpr std::int64_t longest = 32 * rounds;
 
-/// 1 where lines run forward in memory, -1 backward, 0 where their elements are apart.
+/// Returns 1 if lines run forward in memory, -1 if backward, 0 if their elements are strided.
 int direction_of(const Scan::Args& args) {
   for (const int direction : {1, -1}) {
     if (args.x_stride() == direction && args.y_stride() == direction) return direction;
@@ -94,7 +94,7 @@ void run(const Scan::Args& args, Context& context) {
   visit_scanned(args.x.dtype, [&]<class T>() {
     const auto length = static_cast<int>(args.length());
     const bool reverse = direction_of(args) < 0;
-    // Reversed lines are given by the last of their elements in memory.
+    // Reversed lines are addressed by the last of their elements in memory.
     const int back = reverse ? length - 1 : 0;
     const RowChunks chunks = chunks_of(args, context);
     const auto elements = static_cast<std::size_t>(chunks.group) * chunks.length;

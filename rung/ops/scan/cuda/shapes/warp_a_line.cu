@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / a warp per line
 //
-// Idea     many lines: each warp walks along one of its own, 2 KiB at a step, four loads of 16
-//          bytes per lane. Lanes scan their packs by themselves, the warp what they add up to.
-// Changes  against coarsened: no shared memory, no barrier, 16-byte loads; lines a warp wide waste
-//          nothing.
-// Cost     each element read and written once; 20 shuffles for 2 KiB.
+// Idea     many lines: each warp walks along its own line, 2 KiB per step, four 16-byte loads per
+//          lane. Lanes scan their packs, the warp scans the packs' totals.
+// Changes  against coarsened: no shared memory, no barrier, 16-byte loads; lines of 512 bytes fill
+//          all lanes.
+// Cost     each element read and written once; 20 shuffles per 2 KiB.
 // Limits   sums without segments. Parallel over lines only. Lines under 512 bytes leave lanes idle.
 // Source   as warp_shuffle.
 #include "rung/core/bounds.hpp"
@@ -15,18 +15,18 @@ namespace rung {
 namespace {
 using namespace scan_cuda;
 
-constexpr int warps = 4;  // a block
+constexpr int warps = 4;  // per block
 constexpr int rows = 4;
 
 template <class Policy>
 using LineTile = Tile<Policy, warp_size, rows>;
-/// An SM; with more, values spill.
+/// Blocks per SM; with more, registers spill.
 template <class Policy>
 constexpr int blocks = sizeof(typename Policy::Element) == 1   ? 4
                        : sizeof(typename Policy::Element) == 2 ? 6
                                                                : 8;
 
-/// Blocks of 32 x warps threads.
+/// Scans a line per warp.
 template <class Policy>
 __global__ void __launch_bounds__(warp_size* warps, blocks<Policy>)
     scan_warp_a_line(Policy policy, Lines<typename Policy::Element> lines, bool exclusive) {

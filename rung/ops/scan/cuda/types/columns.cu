@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / columns
 //
-// Idea     an axis that is not the last: lines are adjacent, so a thread takes 16 bytes of them
-//          and walks down. Neighboring threads read neighboring packs, and nothing is exchanged.
-//          Where the lines are too few to fill the machine, they are cut across as well: totals of
-//          the pieces, a scan of those, then the pieces.
-// Changes  against decoupled_look_back: wide loads where that moves single elements.
-// Cost     each element read and written once; x twice where lines are cut.
-// Limits   f32, f64, f16, bf16, u8 and i32; lines that are adjacent in both tensors.
+// Idea     an axis that is not the last: lines are adjacent, so a thread takes 16 bytes of them and
+//          walks down. Neighboring threads load neighboring packs and exchange nothing. If lines
+//          are too few to fill the GPU, they are cut into pieces along the scan axis: totals of the
+//          pieces, a scan of the totals, then scans of the pieces.
+// Changes  against decoupled_look_back: 16-byte loads instead of single elements.
+// Cost     each element read and written once; x twice if lines are cut.
+// Limits   f32, f64, f16, bf16, u8 and i32; lines that are adjacent in x and y.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda/detail/columns.hpp"
 
@@ -16,16 +16,15 @@ namespace {
 using namespace scan_cuda;
 using namespace scan_cuda::columns;
 
-/// Strips of adjacent lines, and the pieces they are cut into.
-/// Totals that are loaded before the first is used, of those that a thread carries on.
+/// Totals that a thread loads before it uses the first.
 constexpr int carried_at_a_time = 8;
 
 struct Cut {
   std::int64_t width;   // of the innermost axis of lines
-  std::int64_t strips;  // packs in that
-  std::int64_t outer;   // of the other axes
+  std::int64_t strips;  // packs per width
+  std::int64_t outer;   // extent of the other axes
   std::int64_t pieces;  // along the scan axis
-  std::int64_t rows;    // of a piece
+  std::int64_t rows;    // per piece
   [[nodiscard]] RUNG_HD std::int64_t count() const { return outer * strips * pieces; }
 };
 
@@ -34,7 +33,7 @@ struct Walk {
   using State = Flagged<ScanState<T>>;
   static constexpr int N = pack_size<T>;
   std::int64_t strip, outer, piece;
-  std::int64_t valid;  // lines of the strip that exist
+  std::int64_t valid;  // existing lines of the strip
   std::int64_t begin, end;
 
   __device__ __forceinline__ Walk(const Cut& cut, std::int64_t n, std::int64_t i)
@@ -47,7 +46,7 @@ struct Walk {
   [[nodiscard]] __device__ __forceinline__ std::int64_t line(const Cut& cut) const {
     return outer * cut.width + strip * N;
   }
-  /// Returns the slot of the piece's totals; adjacent strips have adjacent slots.
+  /// Returns the index of the piece's totals; adjacent strips have adjacent totals.
   [[nodiscard]] __device__ __forceinline__ std::int64_t slot(const Cut& cut) const {
     return ((outer * cut.pieces + piece) * cut.strips + strip) * N;
   }
@@ -86,7 +85,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// The totals of each line's pieces become what is before each piece.
+/// Scans the totals of each line's pieces exclusively, in place: a piece's total becomes its
+/// prefix.
 template <class T>
 __global__ void __launch_bounds__(threads)
     scan_column_carries(Segmented<T> policy, Cut cut, Flagged<ScanState<T>>* totals) {
@@ -155,7 +155,7 @@ Cut cut_of(const Scan::Args& args, const Context& context) {
   cut.width = args.lines.shape[args.lines.rank - 1];
   cut.strips = ceil_div(cut.width, pack);
   cut.outer = args.lines.size() / cut.width;
-  // 512 threads per SM, each with a load in flight; pieces of 64 rows at least.
+  // 512 threads per SM, each with a load in flight; at least 64 rows per piece.
   const std::int64_t wanted = std::int64_t{512} * context.info().sms;
   const std::int64_t most = larger<std::int64_t>(args.length() / 64, 1);
   cut.pieces = clamped<std::int64_t>(wanted / (cut.outer * cut.strips), 1, most);
@@ -192,7 +192,7 @@ void run(const Scan::Args& args, Context& context) {
 
 Work work(const Scan::Args& args, const Context& context) {
   const Cut cut = cut_of(args, context);
-  const int passes = cut.pieces > 1 ? 2 : 1;  // totals of pieces are made first, and carried
+  const int passes = cut.pieces > 1 ? 2 : 1;  // cut lines: totals of pieces, then the scans
   const std::int64_t width = cut.width * static_cast<std::int64_t>(size_of(args.x.dtype));
   Work work = line_work(args, ceil_div(cut.count(), threads), threads, passes * cut.rows, 8);
   work.bytes = (passes + 1) * cut.outer * args.length() * round_up(width, 32);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / panels
 //
-// Idea     an axis that is not the last: a block walks down a panel of 256 bytes of lines.
-//          32 groups of 16 lanes take 8 rows each, 4 of small elements, in registers; what they add
-//          up to is turned in shared memory, so that a warp scans the totals of one line.
-// Changes  against columns: long lines are not read twice where there are few of them, and a block
-//          has a whole step on its way, 64 KiB or 32.
-// Cost     each element read and written once; two barriers a step.
-// Limits   f32, f64, f16, bf16, u8 and i32; lines that are adjacent in both tensors. Parallel
-//          over panels only; axes shorter than a step, 256 rows or 128, leave groups idle.
+// Idea     an axis that is not the last: a block walks down a panel of 256 bytes of lines. 32
+//          groups of 16 lanes take 8 rows each (4 of small elements) in registers; their totals are
+//          transposed in shared memory, so that a warp scans the totals of one line.
+// Changes  against columns: few long lines are not read twice, and a block has a whole step in
+//          flight, 64 or 32 KiB.
+// Cost     each element read and written once; two barriers per step.
+// Limits   f32, f64, f16, bf16, u8 and i32; lines that are adjacent in x and y. Parallel over
+//          panels only; axes shorter than a step, 256 or 128 rows, leave groups idle.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/scan/cuda/detail/columns.hpp"
 
@@ -17,8 +17,8 @@ namespace {
 using namespace scan_cuda;
 using columns::Strip;
 
-constexpr int lanes = 16;   // a row of the panel
-constexpr int groups = 32;  // of rows, as many as a warp has lanes
+constexpr int lanes = 16;   // per row of the panel
+constexpr int groups = 32;  // of rows, one per lane of a warp
 constexpr int threads = lanes * groups;
 template <class T>
 constexpr std::int64_t step_rows = groups* columns::abreast<T>;
@@ -39,7 +39,7 @@ template <class T, class S, class C>
 __device__ __forceinline__ S value_of(const Plain<T, S, C>&, S state, bool) {
   return state;
 }
-/// `head`: a segment begins with the next element.
+/// Returns the value before the next element: the identity if a segment begins at it (`head`).
 template <class T>
 __device__ __forceinline__ ScanState<T> value_of(const Segmented<T>& policy,
                                                  const Flagged<ScanState<T>>& state, bool head) {
@@ -50,14 +50,14 @@ template <class Policy>
 struct Panel {
   using State = typename Policy::State;
   static constexpr int lines = lanes * pack_size<typename Policy::Element>;
-  // One more, so that a line's totals are in different banks.
-  State before[groups][lines + 1];  // at first the groups' own totals
+  // Padded by one, so that a line's totals are in different banks.
+  State before[groups][lines + 1];  // initially the groups' own totals
 };
 
-/// The axis that lines are along, and the others.
+/// Extents of the innermost axis of lines and of the other axes.
 struct Extent {
   std::int64_t width;
-  std::int64_t panels;  // in that
+  std::int64_t panels;  // per width
   std::int64_t outer;
 };
 
@@ -78,11 +78,12 @@ __global__ void __launch_bounds__(threads, 2)
   const int warp = thread / warp_size;
   for (std::int64_t i = blockIdx.x; i < extent.panels * extent.outer; i += gridDim.x) {
     const std::int64_t first_line = i % extent.panels * Panel<Policy>::lines + column;
-    const std::int64_t valid = extent.width - first_line;  // of this thread; there may be none
+    // existing lines of this thread, may be 0 or less
+    const std::int64_t valid = extent.width - first_line;
     const std::int64_t line = i / extent.panels * extent.width + (valid > 0 ? first_line : 0);
     Strip<T> strip(lines, line, valid);
     const std::int64_t end = valid > 0 ? lines.n : 0;
-    State carry[N];  // of this warp's lines, the same in every lane
+    State carry[N];  // of this warp's lines, equal in every lane
 #pragma unroll
     for (int k = 0; k < N; ++k) carry[k] = policy.identity;
     for (std::int64_t step = 0; step < lines.n; step += step_rows<T>) {
@@ -115,7 +116,7 @@ __global__ void __launch_bounds__(threads, 2)
         carry[k] = combine(carry[k], shuffle(up_to[k], warp_size - 1));
       }
       __syncthreads();
-      // Only this thread writes there again.
+      // No other thread writes this column until the next step.
 #pragma unroll
       for (int k = 0; k < N; ++k) total[k] = panel.before[group][column + k];
 #pragma unroll

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // scan / segmented look-back
 //
-// Idea     a value and a flag that says whether a segment began: pairs of these are combined as
-//          associatively as the values themselves, so that segments cross tiles, warps and lanes
-//          like anything else. The operation is a run-time one.
-// Changes  against decoupled_look_back: segments, and all operations, for the price of a flag and
-//          a switch a step. Offsets become a bitmap first, an eighth of a byte an element.
-// Cost     each element read and written once, and a bit of the bitmap; three small launches.
-// Limits   none: the general rung.
+// Idea     a value and a flag for the start of a segment: pairs of these combine associatively like
+//          the values themselves, so that segments cross tiles, warps and lanes. The operation is a
+//          run-time value.
+// Changes  against decoupled_look_back: segments and all operations, at the cost of a flag and a
+//          switch per step. Offsets become a bitmap first, one bit per element.
+// Cost     each element read and written once, and one bit of the bitmap; three small launches.
+// Limits   none: this is the general rung.
 // Source   G. Blelloch, Prefix Sums and Their Applications, 1990, section 1.5.
 #include "rung/ops/scan/cuda/080_decoupled_look_back.cuh"
 
@@ -15,8 +15,8 @@ namespace rung {
 namespace {
 using namespace scan_cuda;
 
-/// A tile's heads are loaded with its elements: a bit of lines.heads each. From there on they
-/// travel with the values, as policy.combine says.
+/// Scans with segments. A tile's heads, one bit of lines.heads per element, are loaded with its
+/// elements and become the flags that policy.combine carries.
 template <class T, bool OneLine>
 __global__ void __launch_bounds__(look_back_threads, look_back_blocks<Segmented<T>>)
     scan_segmented_look_back(Segmented<T> policy, Lines<T> lines, Tree<Flagged<ScanState<T>>> tree,

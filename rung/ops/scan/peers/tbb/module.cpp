@@ -16,7 +16,7 @@
 namespace rung::peer_tbb {
 namespace {
 
-/// Kept from call to call, as a program would.
+/// Returns the task arena, kept between calls as a program would.
 tbb::task_arena& arena(int threads) {
   static std::unique_ptr<tbb::global_control> control;
   static std::unique_ptr<tbb::task_arena> made;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of librung_peer_tbb_scan.so: what the scan peers tbb and std_parallel load.
+// C interface of librung_peer_tbb_scan.so, which the scan peers tbb and std_parallel load.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace rung::peer_tbb {
 
 enum class Element : std::int32_t { f32, f64, i32, i64, u8, u16 };
 
-/// Sums of n contiguous elements.
+/// Arguments: a sum over n contiguous elements.
 struct Call {
   Element element;
   const void* x;
@@ -17,7 +17,7 @@ struct Call {
   bool exclusive;
 };
 
-/// The module's symbols, all extern "C"; `threads` at most.
+/// Types of the module's symbols, all extern "C". `threads`: maximum number of threads.
 using ScanFunction = void(const Call* call, int threads);  // rung_tbb_scan, rung_std_scan
 using Version = int();                                     // rung_tbb_version: 12080 for 12.8
 
