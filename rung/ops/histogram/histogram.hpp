@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram: how many values fall into each bin.
+// histogram: counts of the values in each bin.
 //
 //   counts[b] = number of elements of x that are in bin b        (+ what it held: accumulate)
 //
@@ -47,8 +47,8 @@ namespace rung {
 
 struct HistogramOptions {
   double low = 0.0;
-  double high = 0.0;          // as low: the range is [0, n)
-  ConstTensorRef edges = {};  // left out: bins of equal width
+  double high = 0.0;          // low == high: the range is [0, n)
+  ConstTensorRef edges = {};  // not given: bins of equal width
   bool accumulate = false;    // add to what counts holds
 };
 

@@ -4,8 +4,8 @@
 // Idea     The definition: find each element's bin and add one to its count.
 // Changes  Baseline.
 // Cost     x once; a load, an addition and a store per element. Among equal neighbors each addition
-//          waits for store forwarding, and a wrong guess about that flushes the pipeline: 90 % of
-//          one value is several times slower than random data.
+//          waits for store forwarding, and a mispredicted memory dependence flushes the pipeline:
+//          data with 90 % of one value is several times slower than random data.
 // Limits   every valid call.
 // Source   any textbook.
 #include "rung/ops/histogram/cpu/detail/walk.hpp"
@@ -32,7 +32,7 @@ Work work(const Histogram::Args& args, const Context&) { return count_work(args,
 void run(const Histogram::Args& args, Context&) {
   visit_values(args.x.dtype, [&]<class T>() {
     with_bins<BinKey<T>>(args, [&](const auto& bins) {
-      // A sum that wraps must do so without overflowing a signed type.
+      // Unsigned: a wrapping sum must not overflow a signed type.
       if (args.counts.dtype == DType::i32) {
         naive<T, std::uint32_t>(args, bins);
       } else {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / private tables
 //
-// Idea     Four tables of 32-bit counters take turns: element i is counted into table i % 4, and
-//          the tables are added up at the end.
-// Changes  Against naive: an addition waits for the last store to the same counter, which equal
-//          equal neighbors now conflict only every fourth time. Values outside have a counter of
-//          their own, which saves a branch that random data would mispredict.
+// Idea     Four tables of 32-bit counters in rotation: element i is counted in table i % 4, and the
+//          tables are added at the end.
+// Changes  Against naive: an addition waits for the last store to the same counter; equal neighbors
+//          conflict only every fourth time. Values outside the range have a counter of their own,
+//          which saves a branch that random data would mispredict.
 // Cost     x once; a load, an addition and a store per element, in cache.
-// Limits   Up to 2^16 bins, beyond which four tables leave the cache; one thread. EXPERIMENTS.md
-//          has more tables.
+// Limits   Up to 2^16 bins, beyond which four tables exceed the cache; one thread. EXPERIMENTS.md
+//          has results for more tables.
 // Source   Known from entropy coders, e.g. Y. Collet's FSE (HIST_count_parallel).
 #include <algorithm>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / vector bins
 //
-// Idea     A chunk of x becomes a chunk of bins in L1, by vectors; the bins are then counted. If
-//          one bin dominates 16 samples of a chunk, vectors find the elements outside it, and only
-//          these are counted one by one.
-// Changes  Against private_tables: the bin's arithmetic takes a vector per 8 or 16 elements, and
-//          equal values do not wait for each other's stores.
-// Cost     x once; a load, an addition and a store per element, in cache, beside the vectors.
-// Limits   Up to 2^22 bins; one thread. Edges are searched one by one.
+// Idea     Vector code converts a chunk of x to a chunk of bins in L1; the bins are then counted.
+//          If one bin dominates 16 samples of a chunk, vectors find the elements outside it, and
+//          only these are counted one by one.
+// Changes  Against private_tables: the bin arithmetic takes one vector per 8 or 16 elements, and
+//          dominant values do not wait for each other's stores.
+// Cost     x once; a load, an addition and a store per element, in cache, plus the vector code.
+// Limits   Up to 2^22 bins; one thread. Given edges are searched element by element.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/cpu/load-inl.hpp"
 #include "rung/ops/histogram/cpu/detail/around-inl.hpp"
@@ -18,9 +18,9 @@ namespace rung::histogram_cpu::HWY_NAMESPACE {
 namespace {
 namespace cpu_n = rung::cpu::HWY_NAMESPACE;
 
-/// indices[i] = the bin of x[i], or `bins` for a value outside: a counter of its own saves a
-/// branch. One IEEE operation at a time, as bins.hpp has it: the same bins on every instruction
-/// set.
+/// Computes indices[i] = the bin of x[i], or `bins` for a value outside: its counter saves a
+/// branch. Rounds each operation separately, as bins.hpp does, which gives the same bins on every
+/// instruction set.
 template <class Real, class T>
 void find_bins(const EvenBins<Real>& even, std::uint32_t bins, const T* x, std::int64_t count,
                std::uint32_t* indices) {
@@ -36,7 +36,7 @@ void find_bins(const EvenBins<Real>& even, std::uint32_t bins, const T* x, std::
   const auto bins_of = [&](auto value) HWY_ATTR {
     const auto inside = hn::And(hn::Ge(value, low), hn::Le(value, high));
     const auto place = hn::Mul(hn::Sub(value, low), scale);
-    // -1 is the largest unsigned number, which the minimum turns into `bins`.
+    // -1 is the largest unsigned number; the minimum maps it to `bins`.
     const auto chosen = hn::IfThenElse(inside, place, outside);
     const auto bin = [&]() HWY_ATTR {
       if constexpr (sizeof(Real) == 8) {
@@ -58,8 +58,8 @@ void find_bins(const EvenBins<Real>& even, std::uint32_t bins, const T* x, std::
   }
 }
 
-/// Computes the bins of integers that are their own bins, in 32 bits: below `low` they wrap beyond
-/// all bins.
+/// Computes the bins of integers that are their own bins, in 32 bits: values below `low` wrap to
+/// numbers above all bins.
 template <class T>
 void own_bins(std::uint32_t low, std::uint32_t bins, const T* x, std::int64_t count,
               std::uint32_t* indices) {
@@ -124,7 +124,7 @@ void add(const IndexTables& tables, const std::uint32_t* indices, std::int64_t c
   for (; i < count; ++i) ++table[indices[i]];
 }
 
-/// Returns the index that dominates the samples, or -1.
+/// Returns the most frequent index of the samples if it dominates them, else -1.
 std::int64_t dominating_index(const std::uint32_t* indices, std::int64_t count) {
   const std::int64_t step = count / samples;
   if (step == 0) return -1;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / threads
 //
-// Idea     Each thread counts its share of x into tables of its own, as vector_bins does, or bytes.
-//          After a barrier, each thread adds up the tables of a share of the bins.
+// Idea     Each thread counts its share of x in tables of its own, with the kernels of vector_bins
+//          or bytes. After a barrier, each thread adds the tables over its share of the bins.
 // Changes  Against vector_bins: several threads, which share nothing until all have counted.
 // Cost     x once; at most half a store per byte, one per element of other types.
-// Limits   Up to 2^22 bins: each thread clears and adds up a table of them. A table that threads
-//          share would need atomic additions, some 5 ns each.
+// Limits   Up to 2^22 bins: each thread clears a table of all bins and adds it to the counts. A
+//          table shared by threads would need atomic additions, about 5 ns each.
 #include <algorithm>
 #include <cstdint>
 
@@ -18,7 +18,7 @@ namespace {
 using namespace histogram_cpu;
 
 int threads_worth(const Histogram::Args& args, const Context& context) {
-  // A thread less than 128 KiB, or than four elements per bin, costs more than it saves.
+  // A thread pays for itself from 128 KiB and four elements per bin on.
   const std::int64_t size = args.size();
   const auto bytes = size * static_cast<std::int64_t>(size_of(args.x.dtype));
   const std::int64_t worth = std::min(bytes >> 17, size / (4 * args.bins() + 1));

@@ -2,16 +2,16 @@
 // histogram / lock
 //
 // Idea     one block, and a lock per bin: a thread spins until atomicCAS changes the lock from 0 to
-//          1, adds one to the count by a load and a store, and frees the lock. Fences keep the
-//          count's load behind the locking and its store in front of the freeing.
+//          1, increments the count by a load and a store, and releases the lock. Fences order the
+//          load after the acquire and the store before the release.
 // Changes  baseline.
-// Cost     per element two atomics, two fences, a load and a store in global memory, one after
-//          another; while one thread has the lock, the others spin: 32 lanes of one bin take 32
-//          rounds and 32 + 31 + ... + 1 = 528 attempts.
+// Cost     per element two atomics, two fences, a load and a store in global memory, serialized;
+//          while one thread holds the lock, others spin: 32 lanes of one bin take 32 rounds and 32
+//          + 31 + ... + 1 = 528 attempts.
 // Limits   f32 and u8, bins of equal width; one SM; 65,536 elements. The lanes of a warp spin in
-//          one loop, and the work is inside the `if`, so that a lane that has the lock frees it
-//          before the others try again. GPUs before compute capability 7.0 never leave a loop that
-//          waits before it.
+//          one loop with the critical section inside the `if`, so that a lane that holds the lock
+//          releases it before others retry. Before compute capability 7.0, a separate spin loop
+//          would deadlock.
 // Source   J. Sanders and E. Kandrot, CUDA by Example, appendix A.
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
 
@@ -34,9 +34,9 @@ __global__ void __launch_bounds__(threads)
     bool done = bin < 0;
     while (!done) {
       if (atomicCAS(&locks[bin], 0, 1) == 0) {
-        __threadfence();  // sees what the last holder stored
+        __threadfence();  // acquire: makes the last holder's store visible
         counts[bin * stride] += 1;
-        __threadfence();  // the count is visible before the lock is free
+        __threadfence();  // release: the count is visible before the lock is free
         atomicExch(&locks[bin], 0);
         done = true;
       }

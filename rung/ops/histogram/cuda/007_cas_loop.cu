@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram / loop of compare and swap
+// histogram / compare-and-swap loop
 //
-// Idea     an atomic addition made of atomicCAS: load the count, store count + 1 if it is
+// Idea     an atomic addition built from atomicCAS: load the count, store count + 1 if it is
 //          unchanged, else retry with the new count. Any function of one word can be made atomic
 //          this way.
 // Changes  against lock: no lock and no fence, and a thread per element on all SMs. The count
-//          itself shows whether another thread was faster; of the competing threads one always
-//          succeeds.
-// Cost     a load and an atomic per element where nothing competes. Of 32 lanes in one bin, one
-//          succeeds per round: 32 rounds, 528 attempts in place of 32 additions.
-// Limits   f32 and u8, bins of equal width; 65,536 elements, since all may compete for one bin.
+//          itself reveals a competing update; of competing threads one always succeeds (lock-free).
+// Cost     a load and an atomic per element without contention. Of 32 lanes in one bin, one
+//          succeeds per round: 32 rounds and 528 attempts instead of 32 additions.
+// Limits   f32 and u8, bins of equal width; 65,536 elements, since all may contend for one bin.
 // Source   CUDA C++ Programming Guide, "Atomic functions".
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
 
@@ -27,7 +26,7 @@ __global__ void __launch_bounds__(threads)
   const std::int32_t bin = bins(x[i]);
   if (bin < 0) return;
   Word* const count = counts + bin * stride;
-  Word seen = *count;  // a guess: atomicCAS finds out
+  Word seen = *count;  // may be stale: atomicCAS checks it
   Word assumed;
   do {
     assumed = seen;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / global atomics
 //
-// Idea     a thread per element: find its bin, add one to the count with an atomic operation, as
-//          another thread may be adding to it at the same time.
-// Changes  against cas_loop: the addition is one instruction. L2 carries it out, and no attempt
+// Idea     a thread per element finds the element's bin and adds one to its count with an atomic,
+//          since other threads may add to it at the same time.
+// Changes  against cas_loop: the addition is one instruction, performed by L2, and no attempt
 //          fails.
-// Cost     an atomic operation on L2 an element. Those on one count wait for each other: the fewer
-//          the bins, the longer the queue, and where all values fall into one bin nothing is
-//          parallel any more.
+// Cost     one L2 atomic per element. Atomics on one count serialize: the fewer the bins, the
+//          longer the queue; if all values fall into one bin, all atomics are serial.
 // Limits   every valid call.
 // Source   D. Kirk and W. Hwu, Programming Massively Parallel Processors, chapter on histograms.
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"

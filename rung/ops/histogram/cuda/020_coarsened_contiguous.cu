@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / coarsened, contiguous
 //
-// Idea     a thread takes 16 elements, one after another, as a CPU's thread would.
-// Changes  against global_atomics: fewer threads, each with more to do. A lesson in what not to do:
-//          neighboring threads read addresses 16 elements apart, so that one request of a warp
+// Idea     a thread takes 16 consecutive elements, as a CPU's thread would.
+// Changes  against global_atomics: fewer threads with more work each. A counterexample: neighboring
+//          threads read addresses 16 elements apart (uncoalesced), so that one request of a warp
 //          touches up to 16 times as many sectors, and relies on the cache to keep them.
-// Cost     an atomic operation an element, still; up to 16 times the sectors.
+// Cost     still one atomic per element; up to 16 times the sectors.
 // Limits   f32 and u8, bins of equal width.
 // Source   D. Kirk and W. Hwu, Programming Massively Parallel Processors, chapter on histograms.
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / coarsened, interleaved
 //
-// Idea     as many threads as the device holds walk over x together: thread t takes elements t,
-//          t + threads, t + 2 threads ...
-// Changes  against coarsened_contiguous: the lanes of a warp read neighboring elements at every
-//          step, each sector once.
-// Cost     an atomic operation an element: reading is no longer what takes the time.
+// Idea     as many threads as the device holds walk over x with a grid stride: thread t takes
+//          elements t, t + threads, t + 2 threads ...
+// Changes  against coarsened_contiguous: the lanes of a warp read neighboring elements in every
+//          step, each sector once (coalesced).
+// Cost     one atomic per element: bound by atomics, no longer by loads.
 // Limits   f32 and u8, bins of equal width.
 // Source   D. Kirk and W. Hwu, Programming Massively Parallel Processors, chapter on histograms.
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Calls f(kernel, blocks, x, bins).
+/// Calls f(kernel, blocks, x, bins) with the launch's grid.
 template <class F>
 void with_grid(const Histogram::Args& args, const Context& context, const F& f) {
   visit_taught(args, [&]<class T, class Bins>(const Elements<T>& x, const Bins& bins) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / shared, privatized
 //
-// Idea     each block counts into a table of its own in shared memory and adds that to the counts
-//          when it is done.
-// Changes  against coarsened_interleaved: an atomic operation on shared memory an element, whose
-//          queue is a block's, not the device's; the global ones are as many as bins, a block.
-// Cost     4 bytes of shared memory a bin. Lanes that hit one bank, or one bin, take turns: with
-//          random values in many bins some 3.5 turns a warp.
-// Limits   the table must fit: 58112 bins on an H200. Any type and strides, with a load an element.
+// Idea     privatization: each block counts in a table of its own in shared memory, and adds it to
+//          the counts at the end.
+// Changes  against coarsened_interleaved: a shared-memory atomic per element, which contends within
+//          a block, not the device; global atomics drop to one per bin and block.
+// Cost     4 bytes of shared memory per bin. Lanes that hit one bank or one bin serialize: random
+//          values in many bins take about 3.5 passes per warp.
+// Limits   the table must fit shared memory: 58112 bins on an H200. Any type and strides, one
+//          element per load.
 // Source   J. Gomez-Luna et al., "An optimized approach to histogram computation on GPU", 2013.
 #include <cmath>
 
@@ -42,7 +43,7 @@ Support supports(const Histogram::Args& args, const Context& context) {
 std::size_t table_bytes(const Histogram::Args& args) {
   return static_cast<std::size_t>(args.bins()) * sizeof(unsigned);
 }
-/// Calls f.template operator()<T>(kernel, blocks, bins).
+/// Calls f.template operator()<T>(kernel, blocks, bins) with the launch's grid.
 template <class F>
 auto with_grid(const Histogram::Args& args, const Context& context, const F& f) {
   return visit_values(args.x.dtype, [&]<class T>() {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / guided edges
 //
-// Idea     bins with edges of their own: edges are in shared memory, and beside them a guide, which
-//          cuts their range into equal cells and says for each which edges are in it. To find a
-//          value's cell takes a subtraction and a product; only that cell's edges are searched.
-// Changes  against shared_privatized: a search of one or two steps in shared memory, not of
-//          log2(bins) in global memory.
-// Cost     two words of the guide, one or two edges and an atomic operation in shared memory per
-//          element; a search per cell and block before the first.
-// Limits   edges, guide and table must fit shared memory: some 19000 bins of f64, 28000 of f32.
-//          Edges that crowd in one cell cost a search there.
-// Source   the guide table of H. Chen and Y. Asau 1974, On generating random variates from an
-//          empirical distribution.
+// Idea     for bins with given edges, a guide table in shared memory beside the edges: it divides
+//          their range into equal cells and lists the edges in each cell. A value's cell takes a
+//          subtraction and a product; only that cell's edges are searched.
+// Changes  against shared_privatized: a search of one or two steps in shared memory, instead of
+//          log2(bins) steps in global memory.
+// Cost     two words of the guide, one or two edges and a shared-memory atomic per element; before
+//          these, a search per cell and block.
+// Limits   edges, guide and table must fit shared memory: about 19000 bins of f64, 28000 of f32.
+//          Edges clustered in one cell are searched by halving.
+// Source   H. Chen and Y. Asau 1974, On generating random variates from an empirical distribution
+//          (guide table).
 #include <bit>
 
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
@@ -26,8 +26,8 @@ constexpr int min_elements_per_thread = 8;
 constexpr int max_cells = 8192;
 constexpr int min_cells = 32;
 
-/// The cell of a value between the first and the last edge. All that matters is that it never falls
-/// while values rise: each operation rounds monotonically.
+/// Cell of a value between the first and the last edge. Only monotonicity matters: each operation
+/// rounds monotonically.
 template <class Key>
 struct Cells {
   Key low;
@@ -35,15 +35,15 @@ struct Cells {
   int count;
 
   __device__ __forceinline__ Cells(Key first, Key last, int cells) : low(first), count(cells) {
-    scale = static_cast<Key>(cells) / (last - first);  // 0 where the range overflows
+    scale = static_cast<Key>(cells) / (last - first);  // 0 if the range overflows
   }
   __device__ __forceinline__ int operator()(Key x) const {
     const Key at = (x - low) * scale;
-    if (!(at > 0)) return 0;  // and NaN, where the first edge is the last
+    if (!(at > 0)) return 0;  // also NaN, if the first edge equals the last
     return at < static_cast<Key>(count) ? static_cast<int>(at) : count - 1;
   }
 };
-/// Whole numbers: by a shift.
+/// Cell of an integer, by a shift.
 template <>
 struct Cells<std::int64_t> {
   std::uint64_t low;
@@ -61,7 +61,8 @@ struct Cells<std::int64_t> {
   }
 };
 
-/// Returns the first of the indices [begin, end) from which on `holds` is true, else end.
+/// Returns the first index of [begin, end) for which `holds` is true, else end; `holds` must be
+/// monotonic.
 template <class F>
 __device__ __forceinline__ int first_of(int begin, int end, F&& holds) {
   for (int count = end - begin; count > 0;) {
@@ -98,8 +99,8 @@ __global__ void __launch_bounds__(threads)
   for_each_element<loads_in_flight>(x, [&](Key value) {
     if (!(value >= low && value <= high)) return;
     const int cell = cell_of(value);
-    // Edges of cells in front are below the value, those of cells behind above it. The last bin
-    // whose lower edge is not above it.
+    // Edges of earlier cells are below the value, edges of later cells above it. Finds the last bin
+    // whose lower edge is not above the value.
     const int bin =
         first_of(guide[cell], guide[cell + 1], [&](int i) { return !(edges[i] <= value); }) - 1;
     if (bin >= 0) atomicAdd(table + bin, 1u);
@@ -110,7 +111,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Plan with as many cells as bins, a power of two, or as many as fit beside them.
+/// Number of cells, and shared memory: as many cells as bins, rounded to a power of two, or as many
+/// as fit beside them.
 struct Plan {
   int cells = 0;
   std::size_t shared_bytes = 0;
@@ -137,7 +139,7 @@ Support supports(const Histogram::Args& args, const Context& context) {
              : unsupported("edges of that many bins do not fit shared memory");
 }
 
-/// Calls f.template operator()<T>(blocks).
+/// Calls f.template operator()<T>(blocks) with the launch's grid.
 template <class F>
 auto with_blocks(const Histogram::Args& args, const Context& context, const Plan& plan,
                  const F& f) {

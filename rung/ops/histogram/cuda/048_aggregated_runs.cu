@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / aggregated runs
 //
-// Idea     a thread remembers the bin of its last element and how often in a row it has come; only
-//          when another one comes does it add to the table.
-// Changes  against shared_privatized: where values repeat - sorted data, an image's sky - one
-//          atomic operation serves a whole run, and lanes no longer queue for one bin.
-// Cost     a comparison and a branch an element, for nothing where values are random.
-// Limits   f32 and u8, bins of equal width; the table must fit shared memory. 90 % of one value
-//          have short runs, and lanes queue again.
+// Idea     aggregation: a thread keeps the bin of its last element and the length of the current
+//          run; it adds to the table only when the bin changes.
+// Changes  against shared_privatized: for repeated values, as in sorted data or an image's sky, one
+//          atomic serves a whole run, and lanes no longer contend for one bin.
+// Cost     a comparison and a branch per element, which gain nothing for random values.
+// Limits   f32 and u8, bins of equal width; the table must fit shared memory. Data with 90 % of one
+//          value has short runs, and lanes contend again.
 // Source   D. Kirk and W. Hwu, Programming Massively Parallel Processors, chapter on histograms.
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
 
@@ -23,7 +23,7 @@ template <class T, class Bins>
 __global__ void __launch_bounds__(threads)
     histogram_aggregated_runs(Elements<T> x, Bins bins, Counts counts) {
   unsigned* const table = cleared_table(counts.bins);
-  std::int32_t last = -1;  // a run of values outside is not counted
+  std::int32_t last = -1;  // initially no run; runs of values outside are not counted
   unsigned length = 0;
   for_each_element<loads_in_flight>(x, [&](BinKey<T> value) {
     const std::int32_t bin = bins(value);
@@ -47,7 +47,7 @@ Support supports(const Histogram::Args& args, const Context& context) {
 }
 
 std::int64_t words_of(const Histogram::Args& args) { return args.bins(); }
-/// Calls f(kernel, blocks, bytes, x, bins).
+/// Calls f(kernel, blocks, bytes, x, bins) with the launch's grid and shared memory.
 template <class F>
 void with_grid(const Histogram::Args& args, const Context& context, const F& f) {
   const std::size_t bytes = static_cast<std::size_t>(words_of(args)) * sizeof(unsigned);

@@ -2,15 +2,15 @@
 // histogram / lane-private
 //
 // Idea     each of a warp's 32 lanes has a table of its own, and the tables are interleaved: bin b
-//          of lane l is word 32 b + l. A lane's counters all are in its own bank.
+//          of lane l is word 32 b + l. All counters of a lane are in one bank.
 // Changes  against shared_privatized: no two lanes of a warp ever conflict, in a bank or on a
-//          counter: every request takes one turn, whatever the values. Warps of a block share the
-//          tables, so that the additions stay atomic.
-// Cost     128 bytes of shared memory a bin; 32 counters a bin to add up at the end.
+//          counter: every request takes one pass for any values. Warps of a block share the tables,
+//          so additions remain atomic.
+// Cost     128 bytes of shared memory per bin; 32 counters per bin to add at the end.
 // Limits   f32 and u8, bins of equal width; 1816 bins on an H200. Loads of single elements.
 // Source   R. Shams and R. Kennedy, "Efficient histogram algorithms for NVIDIA CUDA compatible
-//          devices", 2007, where threads had columns; C. Nugteren et al., "High performance
-//          predictable histogramming on GPUs", 2011.
+//          devices", 2007 (columns per thread); C. Nugteren et al., "High performance predictable
+//          histogramming on GPUs", 2011.
 #include "rung/device/collectives.hpp"
 #include "rung/ops/histogram/cuda/detail/histogram.hpp"
 
@@ -32,7 +32,7 @@ __global__ void __launch_bounds__(threads)
     if (bin >= 0) atomicAdd(table + bin * warp_size + lane, 1u);
   });
   __syncthreads();
-  // A warp adds up a bin: its lanes read one row of the table, each from its own bank.
+  // A warp adds the counters of a bin: its lanes read one row of the table without bank conflicts.
   for (int bin = static_cast<int>(threadIdx.x) / warp_size; bin < counts.bins;
        bin += threads / warp_size) {
     const unsigned sum =
@@ -47,7 +47,7 @@ Support supports(const Histogram::Args& args, const Context& context) {
 }
 
 std::int64_t words_of(const Histogram::Args& args) { return args.bins() * warp_size; }
-/// Calls f(kernel, blocks, bytes, x, bins).
+/// Calls f(kernel, blocks, bytes, x, bins) with the launch's grid and shared memory.
 template <class F>
 void with_grid(const Histogram::Args& args, const Context& context, const F& f) {
   const std::size_t bytes = static_cast<std::size_t>(words_of(args)) * sizeof(unsigned);

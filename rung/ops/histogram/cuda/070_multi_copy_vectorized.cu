@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / multi-copy, vectorized
 //
-// Idea     as many copies of the table as 48 KiB hold, up to one a lane; 16 bytes a load, four
-//          loads per thread always in flight. Bytes are always counted as 256 values, 32
-//          copies, whatever the bins: a value's bin is looked up once, at the end.
-// Changes  against lane_private: wide loads; fewer copies where bins are many, so that lanes meet
-//          now and then instead of not fitting.
-// Cost     x once. A byte costs a shift, a masked or, an addition and an atomic one on shared
-//          memory: 1.0 to 1.7 cycles per warp on an H200, so 19 bytes per cycle and SM at
-//          least, where memory delivers 17.
+// Idea     as many copies of the table as fit 48 KiB, up to one per lane; 16-byte loads, four per
+//          thread always in flight. Bytes are always counted as 256 values in 32 copies, for any
+//          bins: a value's bin is looked up once, at the end.
+// Changes  against lane_private: wide loads; fewer copies for more bins, at the price of some
+//          conflicts between lanes.
+// Cost     x once. A byte takes a shift, a masked OR, an addition and a shared-memory atomic: 1.0
+//          to 1.7 cycles per warp on an H200, so at least 19 bytes per cycle and SM, while memory
+//          delivers 17.
 // Limits   contiguous x; up to 12288 bins of equal width, any number and any edges for u8.
 // Source   J. Gomez-Luna et al., "An optimized approach to histogram computation on GPU", 2013
 #include "rung/ops/histogram/cuda/detail/walk.hpp"
@@ -22,13 +22,13 @@ struct Tuning {
   int in_flight;  // packs of 16 bytes per thread
   std::int32_t table_words;
 };
-// One large block per SM: the fewest tables to clear and to add up. 64 KiB in flight,
-// where latency times bandwidth is some 25.
+// One large block per SM has the fewest tables to clear and to add. 64 KiB are in flight; latency
+// times bandwidth is about 25 KiB.
 constexpr Tuning tuning{.threads = 1024, .in_flight = 4, .table_words = 12288};
 constexpr std::int64_t min_bytes_per_block = 16 << 10;
 constexpr int byte_values = 256;
 
-/// One of the two ways in which bytes find their bins, chosen at run time: it is done 256 times.
+/// The bin of a byte, by either formula, chosen at run time: it is evaluated only 256 times.
 struct ByteBins {
   WholeBins whole;
   EdgeBins<std::int64_t> edges;
@@ -44,8 +44,9 @@ __global__ void __launch_bounds__(tuning.threads, 1)
   using Walk = PackWalk<tuning.in_flight, std::uint8_t>;
   Walk walk(x);
   const unsigned* const table = cleared_table(byte_values * warp_size);
-  // A value's row has 128 bytes, a lane's column 4: a byte is shifted into place, masked and joined
-  // with the column in two instructions. The table starts at a multiple of 1024, but not at 0.
+  // A value's row has 128 bytes, a lane's column 4: a byte is shifted into position, masked and
+  // combined with the column in two instructions. The table starts at a multiple of 1024, but not
+  // at 0.
   const std::uint32_t base = shared_address(table);
   const unsigned column = static_cast<unsigned>(lane_of_thread()) * 4;
   constexpr unsigned row_mask = (byte_values - 1) << 7;
@@ -64,7 +65,7 @@ __global__ void __launch_bounds__(tuning.threads, 1)
       [&](std::uint8_t value) { add(static_cast<unsigned>(value) << 7); });
   __syncthreads();
   wait_for_cleared_counts();
-  // Neighboring threads share a value's 32 copies.
+  // Neighboring threads divide a value's 32 copies.
   constexpr int shares = tuning.threads / byte_values;
   constexpr int copies = warp_size / shares;
   const int value = static_cast<int>(threadIdx.x) / shares;
@@ -83,9 +84,9 @@ template <class T, class Bins>
 __global__ void __launch_bounds__(tuning.threads, 1)
     histogram_multi_copy(DenseElements<T> x, Bins bins, Counts counts, int shift) {
   PackWalk<tuning.in_flight, T> walk(x);
-  // One bin more, for values outside: an addition under a condition would be a branch.
+  // An extra bin for values outside: a conditional addition would be a branch.
   const unsigned* const table = cleared_table((counts.bins + 1) << shift);
-  // In bytes, so that a counter's address is one multiply-add.
+  // In bytes, which makes a counter's address one multiply-add.
   const unsigned row = sizeof(unsigned) << shift;
   const unsigned copy = static_cast<unsigned>(lane_of_thread()) * sizeof(unsigned) & (row - 1);
   const std::uint32_t first = shared_address(table) + copy;
@@ -109,7 +110,7 @@ Support supports(const Histogram::Args& args, const Context&) {
   return args.bins() <= tuning.table_words ? supported : unsupported("more than 12288 bins");
 }
 
-/// Calls f(kernel, blocks, words, arguments...).
+/// Calls f(kernel, blocks, words, arguments...) with the launch's grid and table size.
 template <class F>
 auto with_grid(const Histogram::Args& args, const Context& context, const F& f) {
   const auto walk = [&](auto kernel, std::int32_t words, auto... arguments) {

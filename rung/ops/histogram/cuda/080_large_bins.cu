@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / large bins
 //
-// Idea     one table a block in all the shared memory it can get: 58112 bins on an H200. More bins
-//          are cut into slices: the blocks of a slice count what falls into it, and read x for
-//          themselves, at about the same time as the others, so that the L2 cache serves most of
-//          them. Beyond eight slices the counts stay in L2, and the atomic operations on them are
-//          made few: the bin that a look at 32 elements finds most often is counted in registers,
-//          and lanes that agree with their warp's first lane let it add for them.
+// Idea     one table per block in all available shared memory: 58112 bins on an H200. More bins are
+//          divided into slices: each block counts the values of one slice and reads x for it, about
+//          when other slices' blocks do, so that L2 serves most loads. Beyond eight slices the
+//          counts stay in L2, with fewer atomics: a bin that is frequent in a sample of 32 elements
+//          is counted in registers, and lanes whose bin equals their warp's first lane's are
+//          counted by that lane.
 // Changes  against multi_copy_vectorized: a single copy, 4.6 times as many bins.
-// Cost     x once a slice. Each block adds its table to counts: 132 blocks with 50000 bins each
-//          make 6.6 million atomic additions on L2, neighbors together.
+// Cost     x once per slice. Each block adds its table to counts: 132 blocks of 50000 bins each
+//          make 6.6 million coalesced atomics on L2.
 // Limits   contiguous x; bins of equal width; not u8, which has 256 values.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/histogram/cuda/detail/walk.hpp"
@@ -23,11 +23,11 @@ struct Tuning {
   int in_flight;  // packs of 16 bytes per thread
   int max_slices;
 };
-// One block has an SM to itself, so it must be a large one.
+// A block occupies an SM alone, so it must be large.
 constexpr Tuning tuning{.threads = 1024, .in_flight = 4, .max_slices = 8};
 constexpr std::int64_t min_elements_per_block = 16 << 10;
 
-/// Slice blockIdx.y: `width` bins from blockIdx.y * width on.
+/// Counts slice blockIdx.y: `width` bins from blockIdx.y * width on.
 template <class T, class Bins>
 __global__ void __launch_bounds__(tuning.threads, 1)
     histogram_large_sliced(DenseElements<T> x, Bins bins, Counts counts, int width) {
@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(tuning.threads, 1)
   const std::uint32_t base = shared_address(table);
   walk.for_each_element([&](T value) {
     const Place place = place_of(bins, convert<typename Bins::Key>(value));
-    const unsigned slot = place.bin - static_cast<unsigned>(first);  // lower slices': large numbers
+    // bins of lower slices wrap to large numbers
+    const unsigned slot = place.bin - static_cast<unsigned>(first);
     ptx::shared_add_if(static_cast<bool>(place.inside & (slot < static_cast<unsigned>(here))),
                        base + slot * sizeof(unsigned), 1);
   });
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(tuning.threads, 1)
   }
 }
 
-/// The bin that most of 32 elements have, spread over x; all lanes of a warp call.
+/// Returns the most frequent bin of 32 elements spread over x. Called by all lanes of a warp.
 template <class T, class Bins>
 __device__ __forceinline__ std::int32_t frequent_bin(const DenseElements<T>& x, const Bins& bins) {
   const int lane = lane_of_thread();
@@ -106,13 +107,13 @@ Support supports(const Histogram::Args& args, const Context&) {
   return require_even(args);
 }
 
-/// Blocks along x for each slice; slices resident together, as one block more would take as long
-/// as all the others; each slice sees all of x, with counters of 32 bits.
+/// Returns the blocks along x per slice: all slices resident together, since one block more would
+/// double the time, but enough that 32-bit counters do not overflow (each slice sees all of x).
 std::int64_t along_of(const Histogram::Args& args, std::int64_t blocks, std::int64_t slices) {
   return larger(larger<std::int64_t>(blocks / slices, 1),
                 ceil_div(args.size(), std::int64_t{1} << 31));
 }
-/// Calls f.template operator()<T>(kernel, blocks, bytes, bins) with one kernel or the other.
+/// Calls f.template operator()<T>(kernel, blocks, bytes, bins) with `sliced` or `global`.
 template <class Sliced, class Global>
 auto with_grid(const Histogram::Args& args, const Context& context, const Sliced& sliced,
                const Global& global) {

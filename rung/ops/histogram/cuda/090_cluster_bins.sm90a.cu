@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / cluster bins
 //
-// Idea     one table for a cluster of 2, 4 or 8 blocks, spread over the shared memory of all of
-//          them: a block reads its own part of x and adds to whichever block holds the bin.
-// Changes  against large_bins: up to 464896 bins with x read once; slices read it once each.
-// Cost     x once. All but one in cluster-size additions travel between SMs.
-// Limits   as large_bins; compute capability 9.0. Neighboring bins are distributed in groups of
-//          32, so that a bell curve's middle is not one block's alone, and counts are still written
-//          a line at a time.
-// Source   NVIDIA, CUDA C++ Programming Guide, "Distributed shared memory", whose example this is.
+// Idea     one table per cluster of 2, 4 or 8 blocks, distributed over their shared memory: a block
+//          reads its own part of x and adds to the block that holds the bin.
+// Changes  against large_bins: up to 464896 bins with x read once, instead of once per slice.
+// Cost     x once. Of `cluster size` additions all but one cross SMs.
+// Limits   as large_bins; compute capability 9.0. Neighboring bins are distributed in groups of 32,
+//          which spreads the center of a bell curve over blocks, while counts are still written in
+//          whole lines.
+// Source   NVIDIA, CUDA C++ Programming Guide, "Distributed shared memory" (its example).
 #include "rung/core/bounds.hpp"
 #include "rung/device/ptx/cluster.hpp"
 #include "rung/ops/histogram/cuda/detail/walk.hpp"
@@ -20,17 +20,17 @@ using namespace histogram_cuda;
 struct Tuning {
   int threads;
   int in_flight;   // packs of 16 bytes per thread
-  int max_blocks;  // in a cluster
+  int max_blocks;  // maximum per cluster
 };
 constexpr Tuning tuning{.threads = 1024, .in_flight = 2, .max_blocks = 8};
 constexpr std::int64_t min_elements_per_block = 16 << 10;
 constexpr int group_bits = 5;
 constexpr int group = 1 << group_bits;
 
-/// Distribution of bins: the group's number, modulo the blocks, is the block that counts it.
+/// Distribution of bins: group g of 32 bins is counted by block g modulo the cluster size.
 struct Deal {
   int cluster_bits;
-  int slots;  // of a block's table
+  int slots;  // in a block's table
 
   static Deal make(std::int64_t bins, int cluster_bits) {
     const std::int64_t groups = ceil_div(bins, group << cluster_bits);
@@ -53,12 +53,12 @@ __global__ void __launch_bounds__(tuning.threads)
     histogram_cluster_bins(DenseElements<T> x, Bins bins, Counts counts, Deal deal) {
   PackWalk<tuning.in_flight, T> walk(x);
   unsigned* const table = cleared_table(deal.slots);
-  ptx::cluster_sync();  // every block's table is clear, and its block runs
+  ptx::cluster_sync();  // every block runs and has cleared its table
   walk.for_each_element([&](T value) {
     const std::int32_t bin = bins(convert<typename Bins::Key>(value));
     if (bin >= 0) atomicAdd(ptx::cluster_map(table + deal.slot(bin), deal.owner(bin)), 1u);
   });
-  ptx::cluster_sync();  // no more additions: from here on a block touches its own table alone
+  ptx::cluster_sync();  // all additions are complete: a block now accesses only its own table
   wait_for_cleared_counts();
   const int rank = ptx::cluster_rank();
   for (int slot = static_cast<int>(threadIdx.x); slot < deal.slots; slot += tuning.threads) {
@@ -67,7 +67,8 @@ __global__ void __launch_bounds__(tuning.threads)
   }
 }
 
-/// The smallest cluster whose tables hold all bins; more than max_blocks: none does.
+/// Returns log2 of the smallest cluster whose tables hold all bins; too large for max_blocks if no
+/// cluster does.
 int cluster_bits_for(const Histogram::Args& args, const Context& context) {
   const auto room = static_cast<std::int64_t>(context.info().shared_per_block / sizeof(unsigned));
   int bits = 1;
@@ -85,13 +86,13 @@ Support supports(const Histogram::Args& args, const Context& context) {
              : unsupported("a table of that many bins does not fit a cluster of 8 blocks");
 }
 
-/// Calls f.template operator()<T>(kernel, blocks, bins).
+/// Calls f.template operator()<T>(kernel, blocks, bins) with the launch's grid.
 template <class F>
 auto with_grid(const Histogram::Args& args, const Context& context, int bits, std::size_t bytes,
                const F& f) {
   return visit_even(args, [&]<class T, class Bins>(const Bins& bins) {
     const auto kernel = histogram_cluster_bins<T, Bins>;
-    // A bin's counter takes what the whole cluster reads: 2^31 elements at most, as elsewhere.
+    // A counter counts what the whole cluster reads: at most 2^31 elements.
     const std::int64_t blocks =
         walking_blocks(context, args.size() << bits, min_elements_per_block << bits, kernel,
                        tuning.threads, bytes);

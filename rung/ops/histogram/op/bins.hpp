@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a value to its bin: the formulas of histogram.hpp, written once for every backend. Each is a
-// small object that a kernel takes by value; calling it gives a bin, or -1 for a value outside.
+// The bin of a value: the formulas of histogram.hpp, written once for every backend. Each formula
+// is a small object, passed to kernels by value; calling it returns a bin, or -1 for a value
+// outside.
 //
-// Every operation here is one IEEE operation or exact, and none can be fused with its neighbor (a
-// difference followed by a product has no fused form), so that compilers cannot make them differ.
+// Every operation below is a single IEEE operation or exact, and none can be contracted with its
+// neighbor (a difference followed by a product has no fused form), so all compilers give the same
+// bins.
 #pragma once
 
 #include <cmath>
@@ -26,7 +28,7 @@ constexpr DType key_dtype(DType x) {
   return !is_floating(x) ? DType::i64 : x == DType::f64 ? DType::f64 : DType::f32;
 }
 
-/// Floats over equal widths.
+/// Bins of equal width for floats.
 template <class Real>
 struct EvenBins {
   using Key = Real;
@@ -38,7 +40,7 @@ struct EvenBins {
             static_cast<Real>(static_cast<double>(args.bins()) / (args.high - args.low)),
             static_cast<std::int32_t>(args.bins() - 1)};
   }
-  /// Returns whether no value in the range can overflow and the scale cannot underflow.
+  /// Returns whether no value in the range overflows and the scale does not underflow.
   static bool representable(double low, double high, std::int64_t bins) {
     const Real width = static_cast<Real>(high) - static_cast<Real>(low);
     const Real scale = static_cast<Real>(static_cast<double>(bins) / (high - low));
@@ -46,28 +48,28 @@ struct EvenBins {
   }
 
   RUNG_HD RUNG_ALWAYS_INLINE std::int32_t operator()(Real x) const {
-    if (!(x >= low && x <= high)) return -1;  // so written, NaN is outside
-    // At most a few units above n: bins are limited to 2^30, so that this fits.
+    if (!(x >= low && x <= high)) return -1;  // NaN fails the comparison and is outside
+    // At most a few units above n: bins are limited to 2^30, so the conversion cannot overflow.
     const auto bin = static_cast<std::int32_t>((x - low) * scale);
     return bin < last ? bin : last;
   }
 };
 
-/// Whole numbers over equal widths: floor(d n / span) as the upper half of d * ceil(2^64 n / span).
-/// Exact for d < span <= 2^32: the rounding of the factor adds less than d 2^-64 < 1 / span, and a
-/// quotient that is no whole number is at least 1 / span below the next one.
+/// Bins of equal width for integers: floor(d n / span) as the upper half of d * ceil(2^64 n /
+/// span). Exact for d < span <= 2^32: rounding the factor adds less than d 2^-64 < 1 / span, and a
+/// quotient that is not an integer is at least 1 / span below the next integer.
 struct WholeBins {
   using Key = std::int64_t;
   std::int64_t low;
   std::uint64_t span;
-  std::uint64_t factor;  // 0: as many bins as numbers, where it would be 2^64
+  std::uint64_t factor;  // 0: as many bins as integers, for which it would be 2^64
 
   static WholeBins make(const Histogram::Args& args) {
     const auto first = static_cast<std::int64_t>(args.low);
     const auto span = static_cast<std::uint64_t>(static_cast<std::int64_t>(args.high) - first);
     const auto bins = static_cast<std::uint64_t>(args.bins());
     if (bins == span) return {first, span, 0};
-    // ceil(2^64 bins / span) by long division, 32 bits at a time: span has at most 33.
+    // ceil(2^64 bins / span) by long division, bit by bit: span has at most 33 bits.
     std::uint64_t factor = 0;
     std::uint64_t rest = bins;
     for (int bit = 0; bit < 64; ++bit) {
@@ -83,15 +85,15 @@ struct WholeBins {
     if (d >= span) return -1;
     return factor == 0 ? static_cast<std::int32_t>(d) : quotient(d, factor);
   }
-  /// Returns the quotient of a 32-bit d: the upper half of the product, from two of 64 bits.
+  /// Returns floor(d factor / 2^64) for a 32-bit d, from two 64-bit products.
   static RUNG_HD RUNG_ALWAYS_INLINE std::int32_t quotient(std::uint64_t d, std::uint64_t factor) {
     const std::uint64_t below = d * (factor & 0xffffffffu) >> 32;
     return static_cast<std::int32_t>((d * (factor >> 32) + below) >> 32);
   }
 };
 
-/// Bins of x and ranges for which 32 bits are enough: below `low`, differences wrap beyond the
-/// span, because 2^32 - (low - x) >= span whenever x >= -2^31 and low + span <= 2^31.
+/// Bins of equal width for types and ranges that 32 bits suffice for: below `low`, differences wrap
+/// beyond the span, because 2^32 - (low - x) >= span whenever x >= -2^31 and low + span <= 2^31.
 template <bool own>
 struct ShortBins {
   using Key = std::int32_t;
@@ -117,7 +119,7 @@ struct ShortBins {
   }
 };
 
-/// Any ascending edges, by halving.
+/// Bins with ascending edges, by binary search.
 template <class Real>
 struct EdgeBins {
   using Key = Real;
@@ -132,8 +134,9 @@ struct EdgeBins {
 
   RUNG_HD RUNG_ALWAYS_INLINE std::int32_t operator()(Real x) const {
     if (!(x >= edges[0] && x <= edges[bins * stride])) return -1;
-    // The last bin whose lower edge is not above x; `begin` is one, and stays within whatever edges
-    // hold. Equal edges make empty bins, which the last of them leaves empty.
+    // Finds the last bin whose lower edge is not above x; `begin` is such a bin, and stays within
+    // bounds even if edges do not ascend. Of equal edges, the last one wins: the bins between are
+    // empty.
     std::int32_t begin = 0;
     for (std::int32_t count = bins; count > 1;) {
       const std::int32_t half = count / 2;
@@ -144,7 +147,7 @@ struct EdgeBins {
   }
 };
 
-/// One element as its key.
+/// Returns an element as its key.
 template <class T>
 RUNG_HD RUNG_ALWAYS_INLINE inline BinKey<T> key_of(T value) {
   return static_cast<BinKey<T>>(value);
@@ -162,7 +165,7 @@ auto with_bins(const Histogram::Args& args, F&& f) {
   }
 }
 
-/// visit() over the types of x.
+/// Calls visit() with the types of x.
 template <class F>
 decltype(auto) visit_values(DType dtype, F&& f) {
   return visit<float, std::uint8_t, std::uint16_t, std::int32_t, std::int64_t, double, f16, bf16>(

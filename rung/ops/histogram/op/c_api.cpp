@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram's C functions.
+// C interface of histogram.
 #include "rung/c/options.hpp"
 #include "rung/ops/histogram/histogram.h"
 #include "rung/ops/histogram/histogram.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram: the operator's object, its rung list, and what every call goes through.
+// histogram: operator object, list of rungs, and validation of arguments.
 #include "rung/ops/histogram/op/histogram.hpp"
 
 #include <fmt/format.h>
@@ -29,17 +29,18 @@ struct Axis {
   std::int64_t extent;
   std::int64_t stride;
   [[nodiscard]] bool outside_of(const Axis& other) const {
-    // Axes of stride 0 repeat what is within: outermost, so that rows stay long.
+    // Axes of stride 0 repeat inner axes: outermost, so that rows stay long.
     if (stride == 0 || other.stride == 0) return stride == 0 && other.stride != 0;
     return stride > other.stride;
   }
 };
 
-/// x as few axes as will do, each walked forwards from the element of the lowest address.
+/// Returns x with its axes merged as far as possible, each with a non-negative stride, starting at
+/// the element of the lowest address.
 ConstTensorRef flatten(const ConstTensorRef& x) {
-  Axis axes[max_rank];  // the widest stride first
+  Axis axes[max_rank];  // in descending order of strides
   int rank = 0;
-  std::int64_t first = 0;  // from x's first element to that of the lowest address
+  std::int64_t first = 0;  // offset from x's first element to the element of the lowest address
   for (int axis = 0; axis < x.rank(); ++axis) {
     if (x.shape[axis] == 1) continue;
     Axis next{x.shape[axis], x.strides[axis]};

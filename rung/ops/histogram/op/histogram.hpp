@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of histogram() see of a call, and what the workbench knows of it.
+// Arguments of histogram() as rungs receive them, and the operator's interface to the workbench.
 // The contract: histogram.hpp.
 #pragma once
 
@@ -30,27 +30,28 @@ struct RUNG_API Histogram {
   struct CallOf {
     In x = {};
     Out counts = {};   // n
-    In edges = {};     // n + 1, or left out
-    double low = 0.0;  // in Args low < high, rounded to what the formula computes in
+    In edges = {};     // n + 1, or not given
+    double low = 0.0;  // in Args low < high, rounded to the formula's type
     double high = 0.0;
     bool accumulate = false;
     bool operator==(const CallOf&) const = default;
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
-  /// Call with x's axes sorted by stride and merged, which the order of elements permits: the last
-  /// one is the densest, and a transposed matrix is one row. x has one axis at least; its strides
-  /// descend (0 counts as the widest), and its data pointer is the lowest address.
+  /// Validated arguments, with x's axes sorted by stride and merged, since the order of elements is
+  /// irrelevant: the last axis is the densest, and a transposed matrix is one row. x has at least
+  /// one axis; its strides descend (0 counts as the widest), and its data pointer is the lowest
+  /// address.
   struct Args : Call {
     [[nodiscard]] std::int64_t bins() const { return counts.shape[0]; }
     [[nodiscard]] bool even() const { return edges.data == nullptr; }
-    /// Elements of x; binding has seen that the product fits.
+    /// Returns the number of elements of x; validation has checked that the product fits.
     [[nodiscard]] std::int64_t size() const {
       std::int64_t product = 1;
       for (int axis = 0; axis < x.rank(); ++axis) product *= x.shape[axis];
       return product;
     }
-    /// All of x in one piece.
+    /// Returns whether x is one contiguous piece.
     [[nodiscard]] bool dense() const {
       return x.rank() == 1 && (x.strides[0] == 1 || x.shape[0] <= 1);
     }

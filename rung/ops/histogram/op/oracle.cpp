@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram: what it must cost and what it must give. The oracle shares no line with bins.hpp.
+// histogram: cost and reference results. The oracle shares no code with bins.hpp.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -11,7 +11,8 @@
 namespace rung {
 namespace {
 
-/// Floats: the contract's formula, each step stored, so that no compiler can merge two.
+/// Returns the bin of a float by the contract's formula; stores each step, so that compilers cannot
+/// contract two.
 template <class Real>
 std::int64_t even_bin(Real x, const Histogram::Args& args) {
   const Real low = static_cast<Real>(args.low);
@@ -25,7 +26,7 @@ std::int64_t even_bin(Real x, const Histogram::Args& args) {
   return std::min(args.bins() - 1, static_cast<std::int64_t>(product));
 }
 
-/// Whole numbers: by division, in integers wide enough.
+/// Returns the bin of an integer, by division in 128-bit integers.
 std::int64_t whole_bin(std::int64_t x, const Histogram::Args& args) {
   __extension__ using Wide = __int128;
   const auto low = static_cast<Wide>(args.low);
@@ -34,7 +35,7 @@ std::int64_t whole_bin(std::int64_t x, const Histogram::Args& args) {
   return static_cast<std::int64_t>((x - low) * args.bins() / (high - low));
 }
 
-/// Any edges: the definition, with the standard library's search.
+/// Returns the bin by the definition for given edges, with the standard library's search.
 template <class Key>
 std::int64_t edge_bin(Key x, const std::vector<Key>& edges) {
   if (!(edges.front() <= x) || !(x <= edges.back())) return -1;
@@ -52,7 +53,7 @@ std::vector<Key> edges_of(const Histogram::Args& args) {
   return edges;
 }
 
-/// Calls f(element) for all of x.
+/// Calls f(element) for all elements of x.
 template <class T, class F>
 void for_each(const ConstTensorRef& x, const F& f) {
   if (x.empty()) return;
@@ -120,7 +121,7 @@ void Histogram::reference(const Args& args, Oracle& oracle) {
       });
 }
 
-/// Counts are whole numbers: they agree or they do not.
+/// Returns zero tolerance: counts are integers and must be equal.
 Tolerance Histogram::tolerance(const Args&, const RungInfo&, Values) { return {}; }
 
 }  // namespace rung

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram: the problems it is checked and timed on, how they are made, and its command line.
+// histogram: problems for checks and timing, their inputs, and the command line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,10 +18,10 @@
 namespace rung {
 namespace {
 
-/// Values that a problem names, over the range of its bins.
+/// Returns a maker of the values that a problem names, over the range of its bins.
 ValueMaker maker(const Problem& problem, double low, double high, std::int64_t size) {
   const double width = high - low;
-  // Integers: `high` itself is outside, and rounding would reach it.
+  // Integers: `high` itself is outside, but rounding would produce it.
   const bool whole = !is_floating(problem.dtype);
   const auto inside = [=](double t) {
     const double value = low + t * width;
@@ -57,7 +57,8 @@ ValueMaker maker(const Problem& problem, double low, double high, std::int64_t s
   return {};
 }
 
-// Bytes and wider integers; reals in few and in many bins; uneven edges; values of every kind.
+// Bytes and wider integers; reals in few and in many bins; given edges; values of every
+// distribution.
 constexpr std::string_view survey_patterns[] = {
     "u8 1..134217728(*2|,uniform|,skew|,one|,sorted)",
     "(u8|u16|i32|i64) 1..33554432,bins=1..65536(|,uniform|,skew|,one|,sorted)(*3|,accumulate)",
@@ -70,9 +71,8 @@ const Survey<Histogram> survey{survey_patterns};
 }  // namespace
 
 std::vector<Problem> Histogram::check_problems(Backend backend) {
-  // Nothing, one element, ragged ends around every vector and tile; the number of bins on both
-  // sides of every table's limit; every type; every distribution that a rung might be slow or
-  // wrong on.
+  // Empty, one element, tails around every vector and tile; numbers of bins around every table's
+  // limit; every type; every distribution that might be slow or wrong in a rung.
   std::vector<Problem> problems = Problem::parse_all({
       "u8 0",
       "f32 3x0x2,bins=5,accumulate",
@@ -108,7 +108,7 @@ std::vector<Problem> Histogram::check_problems(Backend backend) {
       "f32 20001,bins=100",
   });
   if (backend != Backend::cpu) {
-    // A cluster's table, and bins beyond every table in shared memory.
+    // Bins for a cluster's table, and more than fit any table in shared memory.
     const std::vector<Problem> many_bins = Problem::parse_all({
         "f32 500,bins=300000,sorted",
         "f32 600,bins=500000,skew",
@@ -117,13 +117,13 @@ std::vector<Problem> Histogram::check_problems(Backend backend) {
     problems.insert(problems.end(), many_bins.begin(), many_bins.end());
   }
   if (backend == Backend::simt) return problems;
-  // Random ranges, whose ends no float represents and whose scale rounds.
+  // Random ranges whose ends are not representable as floats and whose scale rounds.
   Random random(31);
   for (int i = 0; i < 5; ++i) {
     problems.push_back(
         Problem::parse(draw_text("f32 200000,bins=2..5001,low=-4.0..3.0,high=3.25..8.0", random)));
   }
-  // Beyond one chunk of the rungs that sample, buffer or share work among threads.
+  // Larger than one chunk of the rungs that sample, buffer or divide work among threads.
   const std::vector<Problem> larger = Problem::parse_all({
       "u8 300007,skew",
       "u8 700x501",
@@ -171,7 +171,7 @@ Histogram::Call Histogram::make(const Problem& problem, Inputs& inputs) {
   call.x = values ? inputs.input("x", problem.dtype, shape, std::move(values))
                   : inputs.input("x", problem.dtype, shape);
   if (problem.has("edges")) {
-    // Narrow bins at the lower end, and now and then two equal edges.
+    // Narrow bins at the lower end, and sometimes two equal edges.
     const double low = call.low;
     const double width = call.high - low;
     call.edges = inputs.input(
@@ -197,7 +197,7 @@ Problem Histogram::describe(const Call& call) {
   if (is_given(call.edges)) {
     low = default_low;
     high = default_high;
-  } else if (low == high) {  // which means an integer per bin
+  } else if (low == high) {  // one integer per bin
     low = 0;
     high = static_cast<double>(bins);
   }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / shared, privatized
 //
-// Idea     Each work-group counts into a table of its own in local memory and adds that to the
-//          counts when it is done.
-// Changes  Against one table in global memory: an atomic operation on local memory per element,
-//          whose queue is a group's, not the device's; the global ones are as many as bins, per
-//          group. (CUDA's ladder has three rungs before this one.)
+// Idea     Privatization: each work-group counts in a table of its own in local memory, and adds it
+//          to the counts at the end.
+// Changes  Against one table in global memory: a local-memory atomic per element, which contends
+//          within a group, not the device; global atomics drop to one per bin and group. (CUDA has
+//          several rungs before this one.)
 // Cost     4 bytes of local memory per bin, one atomic addition per element.
 // Limits   The table must fit in local memory. Contiguous x, integers or f32, bins of equal width,
 //          i32 counts.
 // Source   J. Gomez-Luna et al., "An optimized approach to histogram computation on GPU", 2013.
 //
-// The host sets VALUE, the type of x, and FLOATS where that is float.
+// The host defines VALUE, the type of x, and FLOATS if it is float.
 
 #ifdef FLOATS
 typedef struct {
@@ -19,7 +19,7 @@ typedef struct {
   int last;
 } Range;
 
-// -1: outside; so written, NaN is.
+// Returns the bin, or -1 outside; NaN fails the comparison and is outside.
 int bin_of(float value, Range range) {
   if (!(value >= range.low && value <= range.high)) return -1;
   return min((int)((value - range.low) * range.scale), range.last);
@@ -30,7 +30,7 @@ typedef struct {
   ulong span, bins;
 } Range;
 
-// floor((value - low) bins / span), exactly: span has at most 33 bits, bins 31.
+// Returns floor((value - low) bins / span), exactly: span has at most 33 bits, bins 31.
 int bin_of(long value, Range range) {
   const ulong distance = (ulong)value - (ulong)range.low;
   if (distance >= range.span) return -1;

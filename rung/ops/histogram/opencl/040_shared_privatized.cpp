@@ -10,13 +10,13 @@
 namespace rung {
 namespace {
 
-/// The kernel's Range of integers.
+/// The kernel's Range for integers.
 struct WholeRange {
   std::int64_t low;
   std::uint64_t span, bins;
 };
 
-/// The kernel's VALUE; null for types that it does not take.
+/// Returns the kernel's VALUE; null for types that the kernel does not support.
 const char* value_type(DType x) {
   switch (x) {
     case DType::f32:

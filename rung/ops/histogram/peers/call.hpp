@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the histogram peers share: the calls that a plain loop is written for. No library has a
-// histogram for CPUs; these peers are the loops that people write, with what the libraries offer
-// for sharing work.
+// Requirements of histogram's peers. No library has a histogram for CPUs; these peers are the loops
+// that users write, with the libraries' means to divide work.
 #pragma once
 
 #include "rung/ops/histogram/op/bins.hpp"
 
 namespace rung::histogram_peer {
 
-/// Bytes that are their own bins, and f32 over equal widths: both contiguous, into i32.
+/// Returns supported for bytes that are their own bins and for f32 over equal widths: x contiguous,
+/// i32 counts.
 inline Support supports_plain(const Histogram::Args& args) {
   if (!args.dense()) return unsupported("x is not contiguous");
   if (args.accumulate) return unsupported("does not accumulate");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / cub: the peer CUB, DeviceHistogram::HistogramEven.
 //
-// Bins     of bytes, and of f32 in the same formula as ours, but without the upper edge: a value
-//          that equals `high` is not counted. So that a check does not call this an error, f32 is
-//          taken from 2^20 elements on, which problems for timing have.
+// Bins of bytes, and of f32 by our formula, but without the upper edge: a value equal to `high` is
+// not counted. To keep checks from reporting this, f32 is supported from 2^20 elements on, the size
+// of timing problems.
 // Memory   temporary storage comes from the context's workspace.
 #include <cub/device/device_histogram.cuh>
 #include <cub/version.cuh>
@@ -49,7 +49,7 @@ void count(const Histogram::Args& args, Context& context) {
 }
 
 void run(const Histogram::Args& args, Context& context) {
-  const CurrentDevice current(context.device().index);  // CUB launches on the current one
+  const CurrentDevice current(context.device().index);  // CUB launches on the current device
   if (args.x.dtype == DType::u8) {
     count<std::uint8_t, int>(args, context);
   } else {

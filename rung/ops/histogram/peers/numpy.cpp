@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram / numpy: what numpy.bincount does to an array of bytes, step by step: the values become
-// 64-bit integers, a pass finds the least and the greatest, another counts into 64 bits. Not NumPy
-// itself, which would need Python in the process; its floats are compared with computed edges and
-// so are not comparable (see histogram.hpp).
+// histogram / numpy: the steps of numpy.bincount on an array of bytes: conversion to 64-bit
+// integers, a pass for minimum and maximum, a pass that counts in 64 bits. Not NumPy itself, which
+// would need Python in the process; NumPy compares floats with computed edges, so its float
+// histograms are not comparable (see histogram.hpp).
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -24,7 +24,7 @@ void run(const Histogram::Args& args, Context&) {
   std::vector<std::int64_t> counts(256);
   if (!values.empty()) {
     const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
-    if (*least < 0 || *greatest > 255) return;  // bincount would raise, or grow
+    if (*least < 0 || *greatest > 255) return;  // bincount would raise an error or grow its result
   }
   for (const std::int64_t value : values) ++counts[static_cast<std::size_t>(value)];
   std::transform(counts.begin(), counts.end(), result,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram / std: the peer that everybody has, a loop over the values in C++; with several threads
-// a std::thread and a table each.
+// histogram / std: the baseline peer, a C++ loop over the values; with several threads, a
+// std::thread and a table each.
 #include <algorithm>
 #include <cstdint>
 #include <thread>
@@ -36,7 +36,7 @@ void count_all(const Histogram::Args& args, int threads) {
   team.reserve(tables.size());
   for (int rank = 0; rank < threads; ++rank) {
     team.emplace_back([&, rank] {
-      // Its own memory, allocated by the thread itself: no cache line is shared.
+      // Allocated by the thread itself, so that threads share no cache line.
       std::vector<std::int32_t> table(static_cast<std::size_t>(args.bins()));
       count(x + size * rank / threads, x + size * (rank + 1) / threads, bins, table.data());
       tables[static_cast<std::size_t>(rank)] = std::move(table);
@@ -53,7 +53,7 @@ Support supports(const Histogram::Args& args, const Context&) {
 }
 
 void run(const Histogram::Args& args, Context& context) {
-  // A thread costs some 20 us to start: such a loop would be no fair peer.
+  // Starting a thread takes about 20 us: for small x a threaded loop would be an unfair peer.
   const int threads = args.size() < 1 << 18 ? 1 : context.threads();
   visit<float, std::uint8_t>(args.x.dtype, [&]<class T>() { count_all<T>(args, threads); });
 }

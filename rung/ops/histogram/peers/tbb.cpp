@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram / tbb: the peer oneTBB, a parallel_for with a table a thread (combinable); in a module
-// beside librung, so that librung starts where oneTBB is missing.
+// histogram / tbb: the peer oneTBB, a parallel_for with a table per thread (combinable); in a
+// module beside librung, so that librung loads without oneTBB.
 #include <string>
 
 #include "rung/core/dynamic_library.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// histogram for Python.
+// Python bindings of histogram.
 #include "rung/ops/histogram/histogram.hpp"
 
 #include "python/module/call.hpp"
@@ -7,8 +7,8 @@
 namespace rung::python {
 namespace {
 
-/// Returns the number of bins of a call without out: as many as edges enclose, or as given. 0 is
-/// none given.
+/// Returns the number of bins if `out` is not given: `bins`, or the number that edges enclose. bins
+/// = 0 means not given.
 std::int64_t bins_of(const Call& call, const Array& edges, std::int64_t bins) {
   if (!edges.given()) {
     if (bins <= 0) call.reject("bins is left out; give bins, edges or out");
@@ -18,7 +18,7 @@ std::int64_t bins_of(const Call& call, const Array& edges, std::int64_t bins) {
   if (bins != 0 && bins != enclosed) {
     call.reject("bins is " + std::to_string(bins) + ", edges enclose " + std::to_string(enclosed));
   }
-  return enclosed < 1 ? 1 : enclosed;  // the operator refuses such edges
+  return enclosed < 1 ? 1 : enclosed;  // the operator rejects such edges
 }
 
 PyObject* run_histogram(Call& call) {

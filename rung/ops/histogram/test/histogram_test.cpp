@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of histogram that `rung check` does not state: algebra, memory, threads, edges.
+// Properties of histogram that `rung check` does not cover: algebra, memory, threads, edges.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST_P(HistogramOn, BinsAreAsWritten) {
   const std::vector<float> x = {-1.0F, -0.0F, 0.0F,  0.24F, 0.25F,    0.5F,
                                 0.99F, 1.0F,  1.01F, NAN,   INFINITY, -INFINITY};
   EXPECT_EQ(histogram_of(context, vector_of(x), 4, {.low = 0, .high = 1}), (Counts{3, 1, 1, 2}));
-  // The same bins given as edges, as whole numbers, and as a range whose bins hold 3, 3 and 4.
+  // The same bins as edges, as integers, and as a range whose bins hold 3, 3 and 4 integers.
   const std::vector<float> edges = {0.0F, 0.25F, 0.5F, 0.75F, 1.0F};
   EXPECT_EQ(histogram_of(context, vector_of(x), 4, {.edges = vector_of(edges)}),
             (Counts{3, 1, 1, 2}));
@@ -91,7 +91,7 @@ TEST_P(HistogramOn, StridesAreWalkedInAnyDirection) {
   for (const ConstTensorRef& view : {transposed, backwards, mixed}) {
     EXPECT_EQ(histogram_of(context, view, 20, options), plain);
   }
-  // An axis of stride 0 counts everything as often as it is long.
+  // An axis of stride 0 counts each element as often as its extent.
   Counts thrice =
       histogram_of(context, ConstTensorRef(data, DType::f32, {70, 3, 30}, {30, 0, 1}), 20, options);
   for (std::int64_t& count : thrice) {
@@ -99,14 +99,14 @@ TEST_P(HistogramOn, StridesAreWalkedInAnyDirection) {
     count /= 3;
   }
   EXPECT_EQ(thrice, plain);
-  // No axis at all: one element.
+  // No axes: one element.
   EXPECT_EQ(histogram_of(context, ConstTensorRef(data, DType::f32, Extents{}), 1,
                          {.low = -100, .high = 100}),
             Counts{1});
 }
 
 TEST_P(HistogramOn, EveryRungAgreesAtTheEdgesOfBins) {
-  // Rounding decides at each edge and its neighbors, for widths that are no binary fractions.
+  // Rounding decides at each edge and its neighbors, for widths that are not binary fractions.
   constexpr std::int64_t bins = 1000;
   const HistogramOptions options{.low = -0.3, .high = 0.7};
   std::vector<float> x;
@@ -143,8 +143,8 @@ TEST_P(HistogramOn, EveryRungAgreesAtTheEdgesOfBins) {
   EXPECT_GE(asked, 3);
 }
 
-/// Cells of the guide that overflow, vanish, hold all edges or none; edges that are not ascending
-/// have no right answer, but stay within memory.
+/// Checks cells of the guide that overflow, underflow, hold all edges or none; edges that do not
+/// ascend have no correct answer, but must not access memory out of bounds.
 TEST(HistogramSimt, GuidedEdgesFindTheBinsOfASearch) {
   constexpr float largest = std::numeric_limits<float>::max();
   constexpr float smallest = std::numeric_limits<float>::denorm_min();
@@ -156,7 +156,7 @@ TEST(HistogramSimt, GuidedEdgesFindTheBinsOfASearch) {
       {0, 1e-30F, 1e-20F, 1e-10F, 1, 1e10F, 1e30F},
       {-3, -2.5F, 100, 100.00001F, 100.00002F, 100.00003F, 101},
   };
-  std::vector<float> crowded;  // in the last cell
+  std::vector<float> crowded;  // all edges in the last cell
   crowded.reserve(300);
   for (int i = 0; i < 300; ++i) crowded.push_back(i == 0 ? -1e6F : 1 + static_cast<float>(i) / 256);
   all.push_back(crowded);
@@ -204,7 +204,7 @@ TEST(Histogram, RangesOfFloatsAreRoundedFirst) {
 }
 
 TEST_P(HistogramOn, WholeNumbersAreDividedExactly) {
-  // The widest range and awkward numbers of bins: the first and last number of each bin.
+  // The widest range and odd numbers of bins: the first and last integer of each bin.
   constexpr std::int64_t low = std::numeric_limits<std::int32_t>::min();
   for (const std::int64_t bins : {3, 7, 641, 40961, 65535}) {
     std::vector<std::int32_t> x;
@@ -223,7 +223,7 @@ TEST_P(HistogramOn, WholeNumbersAreDividedExactly) {
 }
 
 TEST(HistogramCpu, BytesInEveryPatternAndByAnyNumberOfThreads) {
-  // Each way of counting bytes, and counters of 8 bits that wrap thousands of times.
+  // Each method of counting bytes, and 8-bit counters that wrap thousands of times.
   constexpr std::size_t size = 1'300'003;
   std::mt19937 random(3);
   const auto fill = [&](const auto& value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Counting around one value that makes up most of the data: vectors find the elements that differ.
+// Counts of data with one dominant value: vectors find the elements that differ from it.
 #if defined(RUNG_OPS_HISTOGRAM_CPU_AROUND_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_HISTOGRAM_CPU_AROUND_INL_HPP_
 #undef RUNG_OPS_HISTOGRAM_CPU_AROUND_INL_HPP_
@@ -17,8 +17,8 @@ namespace rung::histogram_cpu::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Counts the elements of a group of 64 whose bits are set in `mask`: four per turn, each into a
-/// table of its own; those missing in the last turn add 0.
+/// Counts the elements of a group of 64 whose bits are set in `mask`: four per iteration, each in a
+/// table of its own; missing elements of the last iteration add 0.
 template <class T>
 HWY_INLINE void count_marked(std::uint64_t mask, const T* group,
                              std::uint32_t* const (&tables)[4]) {
@@ -32,9 +32,9 @@ HWY_INLINE void count_marked(std::uint64_t mask, const T* group,
   }
 }
 
-/// Counts the elements that are not `value` into four tables that take turns (or are the same one).
-/// Returns the number of those that are. A comparison per vector; a branch and a store per other
-/// element.
+/// Counts the elements that differ from `value` in four tables in rotation (or one table four
+/// times). Returns the number of elements equal to `value`. Takes a comparison per vector, and a
+/// branch and a store per differing element.
 template <class T>
 std::int64_t count_around(T value, const T* x, std::int64_t count,
                           std::uint32_t* const (&tables)[4]) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// x of any strides as contiguous pieces, and tables to counts.
+// Iteration over x of any strides as contiguous pieces, and stores of tables to counts.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace rung::histogram_cpu {
 template <class T, class F>
 void for_each_piece(const ConstTensorRef& x, cpu::Range range, F&& f) {
   constexpr std::int64_t copied = 1024;
-  constexpr std::int64_t long_enough = 64;  // shorter rows are better gathered than handed over
+  constexpr std::int64_t long_enough = 64;  // shorter rows are gathered instead
   const int last = x.rank() - 1;
   const std::int64_t length = x.shape[last];
   const std::int64_t stride = x.strides[last];
@@ -53,11 +53,11 @@ void for_each_piece(const ConstTensorRef& x, cpu::Range range, F&& f) {
   }
 }
 
-/// Tables of at most 2^22 bins are cleared and added up per thread.
+/// Maximum number of bins, since each thread clears and adds a table.
 inline constexpr std::int64_t max_bins = 1 << 22;
 
-/// Calls f(args, range) for parts of x so small that no 32-bit counter overflows; args accumulates
-/// from the second on. An empty x is one part.
+/// Calls f(args, range) for parts of x so small that no 32-bit counter overflows; from the second
+/// part on args accumulates. An empty x has one part.
 template <class F>
 void for_each_round(const Histogram::Args& args, const F& f) {
   constexpr std::int64_t round = std::int64_t{1} << 31;
@@ -68,12 +68,13 @@ void for_each_round(const Histogram::Args& args, const F& f) {
   }
 }
 
-/// counts[b] (+)= of(b) for the bins of `range`.
+/// Stores of(b) to counts[b], or adds it if args accumulates, for the bins of `range`.
 template <class Of>
 void store_counts(const Histogram::Args& args, cpu::Range range, const Of& of) {
   visit<std::int32_t, std::int64_t>(args.counts.dtype, [&]<class C>() {
     const auto counts = args.counts.view<C, 1>();
-    using Bits = std::make_unsigned_t<C>;  // wraps where a signed sum must not
+    // unsigned: a wrapping sum must not overflow a signed type
+    using Bits = std::make_unsigned_t<C>;
     for (std::int64_t b = range.begin; b < range.end; ++b) {
       const auto old = args.accumulate ? static_cast<Bits>(counts(b)) : Bits{0};
       counts(b) = static_cast<C>(old + static_cast<Bits>(of(b)));
@@ -88,8 +89,8 @@ inline std::string_view bins_path(const Histogram::Args& args) {
   return is_floating(args.x.dtype) ? wide ? "floats wide" : "floats" : wide ? "wide" : "";
 }
 
-/// Facts of every rung: so many tables per thread are cleared and added up per bin, and values find
-/// their bins, by a search where bins have edges of their own.
+/// Returns the work of every rung: per bin, tables of `threads` threads to clear and add; per
+/// element, its bin, by a search if edges are given.
 inline Work count_work(const Histogram::Args& args, int threads) {
   Work work = cpu::piece_work(args.bins(), args.size(), threads, bins_path(args));
   if (!args.even())

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // histogram / bytes
 //
-// Idea     Bytes have 256 values whatever the bins: values are counted, and their bins found at the
-//          end. 128 samples of each chunk of 64 KiB decide how it is counted.
+// Idea     Bytes have 256 values for any bins: values are counted, and their bins found at the end.
+//          128 samples of each 64 KiB chunk select the counting method.
 // Changes  Against vector_bins: no bin per element. Pairs of bytes are counted by one store, a
-//          value that dominates by vector comparisons.
-// Cost     x once; at most one store per byte, half of one for pairs.
+//          dominant value by vector comparisons.
+// Cost     x once; at most one store per byte, half a store for pairs.
 // Limits   u8; one thread.
 #include "rung/cpu/foreach_target.hpp"
 #include "rung/ops/histogram/cpu/detail/around-inl.hpp"
@@ -26,32 +26,34 @@ HWY_AFTER_NAMESPACE();
 
 #include "rung/ops/histogram/cpu/detail/tables.hpp"
 
-// Ways to count a chunk, with rates of one core of a 2-core Zen 5 vCPU:
-//   one value dominates   vectors find the bytes that differ, only they are counted one by one:
-//                         7 GB/s with 90 % of one value, where a plain loop has 0.65.
-//   all values about as   two tables that take turns, words of 8 bytes taken apart: 5.0 GB/s, where
-//   frequent              a plain loop has 3.9. A core stores once a cycle, and this is that.
-//   anything else         pairs of bytes count into one table of 65,536: a store for two bytes. 5.4
-//                         GB/s on normally distributed bytes; where few values make up most, four
-//                         tables that take turns: 6.4 GB/s on four letters, 8 on sixteen values.
-// A table of pairs has counters of 8 bits: 64 KiB, much of which stays in L1, where 32 bits would
-// spill to L2 (4.2 instead of 5.4 GB/s). That a counter wraps is seen by the addition itself.
+// Methods for a chunk, with their throughput on one core of a 2-core Zen 5 vCPU:
+//   one dominant value    vectors find the bytes that differ, only they are counted one by one:
+//                         7 GB/s with 90 % of one value, where a scalar loop has 0.65.
+//   near-uniform values   two tables in rotation, bytes extracted from 8-byte words: 5.0 GB/s,
+//                         the limit of one store per cycle; a scalar loop has 3.9.
+//   other distributions   pairs of bytes count in one table of 65,536: a store per two bytes. 5.4
+//                         GB/s on normally distributed bytes; if few values make up most, four
+//                         tables in rotation: 6.4 GB/s on four letters, 8 on sixteen values.
+// A table of pairs has counters of 8 bits: 64 KiB, much of which stays in L1, whereas 32-bit
+// counters would spill to L2 (4.2 instead of 5.4 GB/s). The addition's carry detects that a counter
+// wraps.
 namespace rung::histogram_cpu {
 namespace {
 HWY_EXPORT(around_u8);
 
 constexpr std::int64_t chunk = 64 << 10;
-// Sixteen neighbors at eight places of the chunk: 128 places would be as many cache misses, which
-// took a fifth of the time.
+// Sixteen neighbors at each of eight positions of the chunk: 128 separate positions would be as
+// many cache misses, which took a fifth of the time.
 constexpr int places = 8;
 constexpr int neighbors = 16;
 constexpr int samples = places * neighbors;
-/// Samples of one value from which on counting around it beats the tables; measured, as all here.
+/// Samples of one value from which on counting around it beats the tables (measured, as all
+/// thresholds below).
 constexpr int dominating = samples * 81 / 100;
 constexpr int frequent = samples * 40 / 100;
 constexpr int few_values = 16;
-constexpr int many_values = 88;  // distinct ones: uniform bytes have about 100
-/// Below this, clearing and adding up tables of pairs costs more than they save.
+constexpr int many_values = 88;  // distinct samples; uniform bytes have about 100
+/// Minimum bytes for tables of pairs: below, clearing and adding them costs more than they save.
 constexpr std::int64_t min_for_pairs = 128 << 10;
 
 struct Sample {
@@ -114,7 +116,7 @@ void count_single(ByteTables& tables, const std::uint8_t* x, std::int64_t count)
   for (; i < count; ++i) ++tables.single[0][x[i]];
 }
 
-/// Adds `count` contiguous bytes of, in all, `total`.
+/// Counts `count` contiguous bytes, part of `total` bytes in all.
 void count_piece(ByteTables& tables, const std::uint8_t* x, std::int64_t count,
                  std::int64_t total) {
   for (std::int64_t begin = 0; begin < count; begin += chunk) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What histogram's CUDA rungs share: x under a linear index, counts under atomic additions, and the
-// launches that every one of them needs.
+// Code of histogram's CUDA rungs: x under a linear index, counts under atomic additions, and common
+// launches.
 #pragma once
 
 #include <bit>
@@ -20,7 +20,7 @@
 
 namespace rung::histogram_cuda::inline RUNG_TARGET {
 
-/// x as a kernel sees it: element i in the order of the normalized axes.
+/// x as a kernel argument: element i in the order of the normalized axes.
 template <class T>
 struct Elements {
   const T* data;
@@ -36,7 +36,8 @@ struct Elements {
   }
 };
 
-/// The caller's counts, i32 or i64 with any stride. As unsigned: sums wrap, as the contract says.
+/// The caller's counts, i32 or i64 with any stride. Added as unsigned: sums wrap, as the contract
+/// requires.
 struct Counts {
   void* data;
   std::int64_t stride;
@@ -64,9 +65,8 @@ struct Counts {
 };
 
 // On compute capability 9.0 a kernel may start while counts are still being cleared, and waits for
-// that only when it has something to add. The clearing itself is launched while what came before
-// ends, waits for all of that, and only then lets the kernel behind it start. Elsewhere the stream
-// keeps them in order.
+// the clearing only before its first addition. The clearing launch itself waits for all earlier
+// work before it lets the next kernel start. On other devices the stream orders the launches.
 __device__ __forceinline__ void wait_for_earlier_work() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   ptx::wait_for_earlier_grid();
@@ -77,14 +77,15 @@ __device__ __forceinline__ void let_counting_start() {
   ptx::let_next_grid_start();
 #endif
 }
-/// Before a kernel launched with .dependent = counts_cleared_ahead() touches counts.
+/// Waits for the clearing of counts; a kernel launched with .dependent = counts_cleared_ahead()
+/// calls it before it accesses counts.
 __device__ __forceinline__ void wait_for_cleared_counts() { wait_for_earlier_work(); }
 
 namespace {
 constexpr int clear_threads = 256;
 constexpr int clears_per_thread = 16;
 
-// In each rung's file once: kernels have no external linkage in rung.
+// Compiled in each rung's file: kernels have no external linkage in rung.
 __global__ void __launch_bounds__(clear_threads) histogram_clear(Counts counts) {
   wait_for_earlier_work();
   let_counting_start();
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(clear_threads) histogram_clear(Counts counts) 
 }
 }  // namespace
 
-/// Every rung adds to counts; what was there goes first, unless it is to stay.
+/// Launches the clearing of counts unless args accumulates: every rung adds to counts.
 inline void clear_counts(const Histogram::Args& args, Context& context) {
   if (args.accumulate) return;
   launch(context,
@@ -105,15 +106,15 @@ inline void clear_counts(const Histogram::Args& args, Context& context) {
           .dependent = can_depend(context)},
          histogram_clear, Counts::make(args));
 }
-/// Returns whether the launch after clear_counts() may be a dependent one. It may not if there is
-/// none, because the grid in front may then still write x; nor on newer devices, which run the code
-/// for 8.0.
+/// Returns whether the launch after clear_counts() may be a dependent one. It may not if counts are
+/// not cleared, because the previous grid may still write x; nor on newer devices, which run the
+/// code for 8.0.
 inline bool counts_cleared_ahead(const Histogram::Args& args, const Context& context) {
   return !args.accumulate && can_depend(context);
 }
 
-/// Teaching rungs are compiled for two types and bins of equal width alone: what they show does not
-/// depend on the type.
+/// Calls f with x and bins for the teaching rungs, which are compiled for two types and bins of
+/// equal width only: their lesson does not depend on the type.
 template <class F>
 auto visit_taught(const Histogram::Args& args, F&& f) {
   return visit<float, std::uint8_t>(args.x.dtype, [&]<class T>() {
@@ -124,7 +125,7 @@ auto visit_taught(const Histogram::Args& args, F&& f) {
     }
   });
 }
-/// Calls f with the counts as unsigned words of the types that CUDA's atomics take.
+/// Calls f with the counts as unsigned words of a type that CUDA's atomics support.
 template <class F>
 void visit_count_words(const Histogram::Args& args, F&& f) {
   if (args.counts.dtype == DType::i64) {
@@ -140,15 +141,15 @@ inline Support supports_taught(const Histogram::Args& args, const Context&) {
   return args.even() ? supported : unsupported("only bins of equal width");
 }
 
-/// Accepts, moreover, only as many elements as take a second where all compete for one bin: waiting
-/// threads retry, so that the attempts grow with the square of the elements.
+/// Returns unsupported also for more than 65,536 elements, which take about a second if all compete
+/// for one bin: waiting threads retry, so attempts grow quadratically.
 inline Support supports_competing(const Histogram::Args& args, const Context& context) {
   constexpr std::int64_t most = 65536;
   if (args.size() > most) return unsupported("more than 65,536 elements may compete for minutes");
   return supports_taught(args, context);
 }
 
-/// Every type but u8, with bins of equal width: f.template operator()<T, Bins>(bins).
+/// Calls f.template operator()<T, Bins>(bins) for every type except u8, with bins of equal width.
 template <class F>
 auto visit_even(const Histogram::Args& args, F&& f) {
   return visit<float, std::uint16_t, std::int32_t, std::int64_t, double, f16, bf16>(
@@ -164,7 +165,7 @@ auto visit_even(const Histogram::Args& args, F&& f) {
         }
       });
 }
-/// Accepts the calls that visit_even serves.
+/// Returns supported for the types and bins that visit_even handles.
 inline Support require_even(const Histogram::Args& args) {
   if (!args.even()) return unsupported("only bins of equal width");
   if (is_floating(args.x.dtype) || args.x.dtype == DType::i64) return supported;
@@ -174,9 +175,8 @@ inline Support require_even(const Histogram::Args& args) {
              : unsupported("the range goes beyond 32 bits");
 }
 
-/// Blocks for a grid whose threads walk on until nothing is left: as many as the device holds,
-/// fewer where each would have less than `elements_per_block` to do, more where a block's counters
-/// of 32 bits could overflow.
+/// Returns the blocks of a grid-stride loop: as many as the device holds, fewer if each would have
+/// less than `elements_per_block` elements, more if a block's 32-bit counters could overflow.
 template <class... Parameters>
 std::int64_t walking_blocks(const Context& context, std::int64_t elements,
                             std::int64_t elements_per_block, void (*kernel)(Parameters...),
@@ -187,8 +187,8 @@ std::int64_t walking_blocks(const Context& context, std::int64_t elements,
                 ceil_div(elements, max_per_block));
 }
 
-/// The grid walks over x together: thread t takes elements t, t + threads, t + 2 threads ...,
-/// `InFlight` of them loaded before the first is used.
+/// Calls f for every element in a grid-stride loop: thread t takes elements t, t + threads, t + 2
+/// threads ..., and loads `InFlight` of them before it uses the first.
 template <int InFlight, class T, class F>
 __device__ __forceinline__ void for_each_element(const Elements<T>& x, const F& f) {
   const std::int64_t size = x.size();
@@ -204,7 +204,7 @@ __device__ __forceinline__ void for_each_element(const Elements<T>& x, const F& 
   for (; i < size; i += step) f(x[i]);
 }
 
-/// A block's own counters in shared memory: `size` words, cleared and ready when this returns.
+/// Returns the block's table in shared memory: `size` words, cleared, after a barrier.
 __device__ __forceinline__ unsigned* cleared_table(std::int32_t size) {
   unsigned* const table = &shared<unsigned>();
   for (int i = static_cast<int>(threadIdx.x); i < size; i += static_cast<int>(blockDim.x)) {
@@ -220,9 +220,9 @@ inline Support require_table(const Histogram::Args& args, const Context& context
              : unsupported("a table of that many bins does not fit shared memory");
 }
 
-// Facts.
+// Work.
 
-/// Returns the way in which a value finds its bin: it decides the speed.
+/// Returns the rates key: the type's way to find a bin, which determines the speed.
 inline std::string_view bins_path(const Histogram::Args& args) {
   switch (args.x.dtype) {
     case DType::u8:
@@ -235,27 +235,27 @@ inline std::string_view bins_path(const Histogram::Args& args) {
       return !args.even() ? "edges" : size_of(args.x.dtype) == 2 ? "16-bit" : "";
   }
 }
-/// Comparisons that find a value's bin.
+/// Returns the comparisons that find a value's bin.
 inline std::int64_t searches(const Histogram::Args& args) {
   return args.even() ? 1 : std::bit_width(static_cast<std::uint64_t>(args.bins()));
 }
 
-/// Facts of blocks of so many threads that walk over x, each with a table of `words`; all of them
-/// are resident. `walkers`: those that share x, where not all do.
+/// Returns the work of `blocks` resident blocks of `threads` threads that walk over x, each with a
+/// table of `words`. `walkers`: blocks that divide x; 0 means all.
 inline Work walk_work(const Histogram::Args& args, std::int64_t blocks, int threads,
                       std::int64_t words, std::int64_t walkers = 0) {
   const std::int64_t sharing = larger<std::int64_t>(walkers > 0 ? walkers : blocks, 1);
   const std::int64_t trips = ceil_div(args.size(), sharing * threads) * searches(args);
-  const std::int64_t table = 2 * ceil_div(words, threads);  // is cleared, and added to counts
+  const std::int64_t table = 2 * ceil_div(words, threads);  // cleared, then added to counts
   return in_launches(args.accumulate ? 1 : 2,
                      block_work(blocks, threads, trips + table, bins_path(args)));
 }
 
-/// Returns the work of blocks that add to counts themselves. L2 serializes additions to one count,
-/// and all elements may be of one bin: an addition counts as so many operations.
+/// Returns the work of blocks that add directly to counts. L2 serializes additions to one count,
+/// and all elements may fall into one bin: an addition counts as `in_turn` operations.
 inline Work global_work(const Histogram::Args& args, std::int64_t blocks, int threads) {
   constexpr std::int64_t few = 1 << 13, in_turn = 16;
-  constexpr std::int64_t short_queue = 1 << 17;  // if all of x is of one bin
+  constexpr std::int64_t short_queue = 1 << 17;  // elements, if all fall into one bin
   Work work = walk_work(args, blocks, threads, 0);
   work.operations = args.size() * in_turn;
   const bool may_queue = args.bins() <= few || args.size() > short_queue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A contiguous x read in packs of 16 bytes, whatever its alignment: what histogram's fast CUDA
-// rungs share, with the way from a block's tables to counts.
+// Code of histogram's fast CUDA rungs: loads of a contiguous x in 16-byte packs at any alignment,
+// and the addition of a block's tables to counts.
 #pragma once
 
 #include "rung/core/bounds.hpp"
@@ -15,7 +15,7 @@ template <class T>
 struct DenseElements {
   const T* data;
   std::int64_t size;
-  int head;  // elements before the first multiple of 16 bytes
+  int head;  // elements before the first 16-byte boundary
 
   static DenseElements make(const Histogram::Args& args) {
     const auto address = reinterpret_cast<std::uintptr_t>(args.x.data);
@@ -32,12 +32,12 @@ inline Support require_dense(const Histogram::Args& args) {
              : unsupported("x is not aligned to its elements");
 }
 
-/// The grid walks over x: thread t of all takes packs t, t + threads, t + 2 threads ... It keeps
-/// `InFlight` loads always in flight: as soon as a pack is in use, the next load is issued. The
-/// constructor issues the first ones; what a block has to prepare comes next.
+/// Grid-stride loop over x in packs: thread t takes packs t, t + threads, t + 2 threads ... with
+/// `InFlight` loads always in flight: a pack's next load is issued as soon as the pack is used. The
+/// constructor issues the first loads, so that a block's setup overlaps them.
 ///
-/// A pack is held as four words: as its elements, bytes would fill a register each, and go to words
-/// and back at an instruction a byte.
+/// A pack is held as four words: bytes as elements would take a register each, and an instruction
+/// per byte to convert.
 template <int InFlight, class T>
 class PackWalk {
  public:
@@ -47,7 +47,7 @@ class PackWalk {
       : x_(x), packs_((x.size - x.head) / vector_width<T>) {
     const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
     const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x;
-    // A block counts 2^31 elements at most, so that rounds fit 32 bits.
+    // A block counts at most 2^31 elements, so rounds fit 32 bits.
     const std::int64_t rest = packs_ % threads;
     const auto rounds = static_cast<int>(packs_ / threads);
     mine_ = rounds + (first + threadIdx.x < rest ? 1 : 0);
@@ -60,9 +60,9 @@ class PackWalk {
     }
   }
 
-  /// whole(words, valid) is called by all threads of a block together, also by those whose pack
-  /// does not exist (valid = false), so that it may hold collectives. The few elements before the
-  /// first and behind the last pack go one by one through single(element).
+  /// Calls whole(words, valid) in all threads of a block together, with valid = false in threads
+  /// without a pack, so that it may contain collectives. The few elements before the first and
+  /// after the last pack are passed to single(element) one by one.
   template <class Whole, class Single>
   __device__ __forceinline__ void for_each(const Whole& whole, const Single& single) {
     for (int done = 0; done < most_; done += InFlight) {
@@ -80,7 +80,7 @@ class PackWalk {
     if (thread < x_.head) single(x_.data[thread]);
     if (thread < x_.data + x_.size - behind) single(behind[thread]);
   }
-  /// Visits each element by itself.
+  /// Calls f for each element of the walk.
   template <class F>
   __device__ __forceinline__ void for_each_element(const F& f) {
     for_each(
@@ -96,15 +96,15 @@ class PackWalk {
  private:
   DenseElements<T> x_;
   std::int64_t packs_;
-  std::int64_t step_;  // elements from one of a thread's packs to the next
-  const T* from_;      // the pack of words_[0]
-  int mine_;           // packs of this thread
-  int most_;           // of the block's first thread, which has the most
+  std::int64_t step_;  // elements between a thread's packs
+  const T* from_;      // address of the pack in words_[0]
+  int mine_;           // number of packs of this thread
+  int most_;           // packs of the block's first thread, the block's maximum
   Words words_[InFlight];
 };
 
-/// A value's bin, and whether it is in one: for floats without a branch. The conversion
-/// saturates, and the least of it and the last bin is a bin, whatever is outside.
+/// A value's bin, and whether the value is inside the range: for floats without a branch. The
+/// conversion saturates, and the minimum with the last bin is a valid bin for any value.
 struct Place {
   unsigned bin;
   bool inside;
@@ -120,9 +120,8 @@ __device__ __forceinline__ Place place_of(const EvenBins<float>& bins, float val
   return {bin < last ? bin : last, static_cast<bool>((value >= bins.low) & (value <= bins.high))};
 }
 
-/// table[(row << shift) + copy], added up over copies: a thread per row, so that neighboring
-/// counts are written together; it starts at a copy of its own, as all would read one bank
-/// otherwise.
+/// Returns the sum of table[(row << shift) + copy] over copies. One thread per row, so that stores
+/// of neighboring counts coalesce; each starts at a different copy, which avoids bank conflicts.
 __device__ __forceinline__ unsigned sum_of_copies(const unsigned* table, int row, int shift) {
   const int copies = 1 << shift;
   unsigned sum = 0;

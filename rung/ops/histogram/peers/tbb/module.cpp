@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Histograms as one writes them with oneTBB, behind the C interface of module.hpp.
+// Histograms as users write them with oneTBB, behind the C interface of module.hpp.
 #include "rung/ops/histogram/peers/tbb/module.hpp"
 
 #include <oneapi/tbb/blocked_range.h>
@@ -22,7 +22,7 @@ bool count(const T* x, std::int64_t size, std::int64_t bins, std::int32_t* count
            const Add& add) {
   using Table = std::vector<std::int32_t>;
   try {
-    // Also where more threads are requested than there are cores.
+    // Also allows more threads than cores.
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
                                     static_cast<std::size_t>(threads));
     tbb::task_arena(threads).execute([&] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of librung_peer_histogram_tbb.so: what the histogram peer oneTBB loads.
+// C interface of librung_peer_histogram_tbb.so, which the histogram peer oneTBB loads.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ struct Even {
   std::int32_t last;
 };
 
-/// The module's symbols, all extern "C"; false when there is no memory left.
+/// Types of the module's symbols, all extern "C"; they return false if memory runs out.
 using CountBytes = bool(const std::uint8_t* x, std::int64_t size, std::int32_t* counts,
                         int threads);  // rung_histogram_tbb_u8
 using CountFloats = bool(const float* x, std::int64_t size, Even even, std::int32_t* counts,
