@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transpose: a tensor with its axes in another order.
+// transpose: a permutation of a tensor's axes.
 //
 //   y[i_0, ..., i_(r-1)] = x[j_0, ..., j_(r-1)]   where j_(order[a]) = i_a
 //

@@ -2,12 +2,12 @@
 // transpose / naive
 //
 // Idea     The definition: y is written from its first element to its last, each element loaded
-//          from wherever it is in x.
+//          from its position in x.
 // Changes  Baseline.
-// Cost     Each load touches another cache line, and soon another page; the line is evicted before
-//          its next element is needed. Rows of x a power of two apart fall into one set of the
-//          cache, so that even short columns evict their own lines.
-// Limits   Every valid call; at 8192 x 8192 f32 some 2 % of the memory's bandwidth.
+// Cost     Each load touches another cache line, and often another page; the line is evicted before
+//          its next element is needed. Rows of x a power of two apart map to one set of the cache,
+//          so that even short columns evict their own lines.
+// Limits   Every valid call; at 8192 x 8192 f32 about 2 % of the memory bandwidth.
 // Source   any textbook.
 #include "rung/ops/transpose/cpu/detail/blocks.hpp"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / blocked
 //
-// Idea     A block of x that fits the cache is transposed before the next is touched: the lines
-//          under one of its columns are still there for the column beside it.
-// Changes  Against naive: the order in which elements are moved, nothing else.
+// Idea     Cache blocking: a block of x that fits the cache is transposed before the next, so that
+//          the lines loaded for one column are still cached for the next column.
+// Changes  Against naive: only the order in which elements are moved.
 // Cost     Each line of x and y is loaded from memory once; a load and a store per element.
-// Limits   Every valid call. Rows a power of two apart still compete for the few ways of one set,
-//          so that blocks must be small.
+// Limits   Every valid call. Rows a power of two apart still compete for the ways of one set
+//          (conflict misses), so blocks must be small.
 // Source   M. Lam, E. Rothberg and M. Wolf, ASPLOS 1991.
 #include "rung/ops/transpose/cpu/detail/blocks.hpp"
 

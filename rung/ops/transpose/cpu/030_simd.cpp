@@ -2,13 +2,12 @@
 // transpose / simd
 //
 // Idea     A tile of 16 x 16 (4-byte elements; 64 x 64 of one byte, 4 x 4 of 16) is transposed in
-//          registers: whole lines are loaded, whole lines are stored, and interleaving exchanges
-//          the elements between.
-// Changes  Against blocked: 64 bytes per instruction, and no line has to survive in the cache, as a
-//          tile uses all elements of its lines at once. Hence more than 5x in one step.
+//          registers: whole lines are loaded, interleaved, and whole lines are stored.
+// Changes  Against blocked: 64 bytes per instruction, and no line has to survive in the cache,
+//          since a tile uses all elements of its lines at once; hence more than 5x in one step.
 // Cost     4-byte elements: 4 loads, 5 shuffles and a store per 64 bytes, with AVX-512.
-// Limits   One thread. A line of y is loaded before it is stored, though every byte of it is new:
-//          half as much traffic again. x and y dense along one axis each.
+// Limits   One thread. A line of y is loaded before it is overwritten (write-allocate): half as
+//          much traffic again. x and y must each be dense along one axis.
 // Source   J. McCalpin and M. Smotherman, "Automatic benchmark generation for cache optimization of
 //          matrix operations", 1995, for the blocks; the rounds are a perfect shuffle (H. Stone,
 //          IEEE Trans. Comp. C-20, 1971).
@@ -24,8 +23,8 @@ namespace rung::transpose_cpu::HWY_NAMESPACE {
 namespace {
 using namespace cpu::HWY_NAMESPACE;
 
-/// A column of tiles, or the first `groups` of four times 16 bytes of its columns. The last tile is
-/// a whole one that reaches back over the one before.
+/// Transposes a column of tiles, or only the first `groups` times four 16-byte groups of its
+/// columns. The last tile is a full one that overlaps the previous tile.
 template <int bytes, int groups>
 HWY_INLINE void tiles_down(Block b, std::int64_t column) {
   constexpr std::int64_t side = tile_side<bytes>;
@@ -40,7 +39,7 @@ template <int bytes>
 HWY_NOINLINE void tiles(const Block& b) {
   constexpr std::int64_t side = tile_side<bytes>;
   constexpr std::int64_t group = 16 / bytes;
-  if (b.rows < side || b.columns < group) {  // narrower than a tile: padded to one
+  if (b.rows < side || b.columns < group) {  // narrower than a tile: padded to one tile
     for (std::int64_t j = 0; j < b.columns; j += side) {
       for (std::int64_t i = 0; i < b.rows; i += side) {
         transpose_part<bytes>(b.x + i * b.x_row + j * bytes, b.x_row, b.y + j * b.y_row + i * bytes,

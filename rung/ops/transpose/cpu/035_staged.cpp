@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / staged
 //
-// Idea     Tiles go to a buffer in L1 first, 4 tiles of x wide and 8 of y high: neighboring lines
-//          of x are loaded together, and whole rows of the buffer are copied to y.
-// Changes  Against simd: lines whose rows are a multiple of 4 KiB apart fall into one set of L1 (4K
-//          aliasing), where a line half used is evicted. Here they are used at once.
+// Idea     Tiles are staged in an L1 buffer, 4 tiles of x wide and 8 high: neighboring lines of x
+//          are loaded together, and whole rows of the buffer are copied to y.
+// Changes  Against simd: lines of rows a multiple of 4 KiB apart map to one set of L1 (4K
+//          aliasing), where a half-used line is evicted. Staging uses neighboring lines at once.
 // Cost     One more store and load per element, from L1.
-// Limits   Gains only where rows collide, and there are many: f32 1024 x 1024 takes 180 us in place
-//          of 212, but 1000 x 1000 175 in place of 94 (2-core Zen 5 vCPU). Elements of 4 bytes and
-//          more, as the buffer of smaller ones would exceed L1; one thread.
+// Limits   Gains only for many rows that map to the same sets: f32 1024 x 1024 takes 180 us instead
+//          of 212, but 1000 x 1000 175 instead of 94 (2-core Zen 5 vCPU). Elements of at least 4
+//          bytes, since the buffer of smaller ones would exceed L1; one thread.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using namespace cpu::HWY_NAMESPACE;
 /// Size of the buffer in lines of x and of y.
 constexpr std::int64_t stage_across = 4;
 constexpr std::int64_t stage_down = 8;
-/// An odd number of lines: rows of the buffer begin in different sets of the cache.
+/// Bytes between rows of the buffer: an odd number of lines, so that rows start in different sets.
 constexpr std::int64_t stage_pitch = (stage_down + 1) * line_bytes;
 
 template <int bytes>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / streaming
 //
-// Idea     A line of y that is overwritten whole need not be loaded: non-temporal stores write it
-//          without that. x is read in bands two lines of y high, over panels of up to 1024 columns,
-//          so that the pages of y's rows stay in the TLB from one band to the next.
-// Changes  Against simd: a third less traffic. More rows than the hardware prefetchers follow are
-//          read at once, so that lines of x are prefetched by software. Where rows of y do not
-//          begin with a line, each line is combined from two tiles.
-// Cost     Every byte of x and y once, as a copy.
-// Limits   Memory-bound; a waste where y fits the caches and is read there next. One thread.
+// Idea     Non-temporal stores write a full line of y without loading it first. x is read in bands
+//          two lines of y high, over panels of up to 1024 columns, so that the pages of y's rows
+//          stay in the TLB from one band to the next.
+// Changes  Against simd: a third less traffic. More rows are read at once than hardware prefetchers
+//          track, so lines of x are prefetched by software. If rows of y do not start on a line,
+//          each line is combined from two tiles.
+// Cost     Every byte of x and y once, like a copy.
+// Limits   Memory-bound; wasteful if y fits the caches and is read next. One thread.
 // Source   J. McCalpin, STREAM, 1995.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -25,7 +25,8 @@ namespace {
 using namespace cpu::HWY_NAMESPACE;
 
 #if HWY_TARGET != HWY_SCALAR
-/// Prefetches lines of x ahead of the tile at `column`, or of the next band where this one ends.
+/// Prefetches lines of x ahead of the tile at `column`, or lines of the next band at the end of
+/// this one.
 template <int bytes>
 HWY_INLINE void prefetch_ahead(const Block& b, std::int64_t row, std::int64_t rows,
                                std::int64_t column, std::int64_t lines_ahead = 8) {
@@ -38,10 +39,11 @@ HWY_INLINE void prefetch_ahead(const Block& b, std::int64_t row, std::int64_t ro
   for (std::int64_t i = 0; i < rows; ++i, from += b.x_row) __builtin_prefetch(from, 0, 2);
 }
 
-/// Rows of y all begin with a line: tiles are stored straight to memory.
+/// Transposes with rows of y that start on a line: tiles are stored directly to memory.
 template <int bytes>
 HWY_NOINLINE void stream_aligned(const Block& of) {
-  const Block b = of;  // in registers: through a reference, strides are loaded after each store
+  // a copy in registers: through the reference, strides are reloaded after each store
+  const Block b = of;
   using Lane = LaneOf<bytes>;
   constexpr std::int64_t side = tile_side<bytes>;
   constexpr std::int64_t band = 2 * side;
@@ -65,8 +67,8 @@ HWY_NOINLINE void stream_aligned(const Block& of) {
 }
 
 #if HWY_TARGET <= HWY_AVX3
-/// Rows of y begin anywhere; a vector is a line. Each line is combined from two vectors: that of
-/// this tile and that of the tile above it, kept in `kept`.
+/// Transposes with rows of y at any alignment, if a vector is a line. Each line is combined from
+/// two vectors: this tile's, and that of the tile above, kept in `kept`.
 template <int bytes>
 HWY_NOINLINE void stream_shifted(const Block& b, std::byte* kept) {
   using Lane = LaneOf<bytes>;
@@ -78,7 +80,8 @@ HWY_NOINLINE void stream_shifted(const Block& b, std::byte* kept) {
     const std::int64_t rows = std::min(band, whole - i);
     for (std::int64_t j = 0; j < b.columns; j += side) {
       const std::int64_t column = std::min(j, b.columns - side);
-      const int done = static_cast<int>(j - column);  // the last tile reaches back over so many
+      // columns by which the last tile overlaps the previous
+      const int done = static_cast<int>(j - column);
       prefetch_ahead<bytes>(b, i, band, column);
       for (std::int64_t row = i; row < i + rows; row += side) {
         std::byte* const y = b.y + column * b.y_row + row * bytes;
@@ -93,7 +96,7 @@ HWY_NOINLINE void stream_shifted(const Block& b, std::byte* kept) {
                 const auto line = shift_in(d, hn::Load(d, keep), v, skew);
                 hn::Stream(line, d, reinterpret_cast<Lane*>(to - skew));
                 hn::Store(v, d, keep);
-              } else {  // the bytes before it in the first line belong to others
+              } else {  // the bytes before it in the first line belong to other rows
                 hn::Store(v, d, keep);
                 cpu::copy_short(above + k * line_bytes, to, line_bytes - skew);
               }
@@ -101,7 +104,7 @@ HWY_NOINLINE void stream_shifted(const Block& b, std::byte* kept) {
       }
     }
   }
-  // The last line of each row is not full: the end of the last vector belongs into it.
+  // The last line of each row is partial: stores the end of the last vector to it.
   for (std::int64_t j = 0; j < b.columns; ++j) {
     std::byte* const end = b.y + j * b.y_row + whole * bytes;
     const std::int64_t skew = cpu::line_offset(end);
@@ -119,23 +122,25 @@ HWY_INLINE void store_line(const std::byte* from, std::byte* to) {
   }
 }
 
-/// Rows of y begin anywhere; a vector is no line, or elements are bytes, which only later
-/// processors move across a whole vector. Tiles go to a small buffer whose rows have the offsets of
-/// those of y, behind what the last band left of an unfinished line. Finished lines are stored, and
-/// the rest is kept for the next band, a line per row: no line of y is loaded, or stored in halves.
+/// Transposes with rows of y at any alignment, if a vector is not a line or elements are bytes,
+/// which only later processors permute across a whole vector. Tiles go to a small buffer whose rows
+/// have the alignment of y's rows, behind the partial line that the last band left. Complete lines
+/// are stored, and the rest is kept for the next band, a line per row: no line of y is loaded, or
+/// stored in parts.
 template <int bytes>
 HWY_NOINLINE void stream_by_buffer(const Block& b, std::byte* left_over) {
   constexpr std::int64_t side = tile_side<bytes>;
   constexpr std::int64_t band = 2 * side;
   const auto skew_of = [&](std::int64_t j) { return cpu::line_offset(b.y + j * b.y_row); };
-  // A row of the buffer: a line of slack, the left-over and two lines, which take up to a fourth.
+  // A row of the buffer: a line of slack, the kept partial line and two lines, together up to four
+  // lines.
   const std::int64_t pitch = 4 * line_bytes + (b.y_row & (line_bytes - 1));
   alignas(line_bytes) std::byte buffer[(side + 1) * 5 * line_bytes];
   for (std::int64_t i = 0; i < b.rows; i += band) {
     const std::int64_t rows = std::min(band, b.rows - i);
     const bool last = i + band >= b.rows;
     for (std::int64_t j = 0; j < b.columns; j += side) {
-      // The last tile reaches back over columns that are done; their rows of y are left alone.
+      // The last tile overlaps finished columns, whose rows of y are not stored again.
       const std::int64_t column = std::min(j, b.columns - side);
       const std::int64_t done = j - column;
       std::byte* const tile = buffer + line_bytes + skew_of(column);
@@ -145,7 +150,7 @@ HWY_NOINLINE void stream_by_buffer(const Block& b, std::byte* left_over) {
                     std::size_t{line_bytes});
       }
       for (std::int64_t part = 0; part < rows; part += side) {
-        const std::int64_t row = std::min(part, rows - side);  // may reach back over the last band
+        const std::int64_t row = std::min(part, rows - side);  // may overlap the last band
         transpose_tile<bytes>(b.x + (i + row) * b.x_row + column * bytes, b.x_row,
                               tile + row * bytes, pitch);
       }
@@ -155,7 +160,7 @@ HWY_NOINLINE void stream_by_buffer(const Block& b, std::byte* left_over) {
         std::byte* const to = b.y + (column + k) * b.y_row + i * bytes - skew;
         const std::int64_t end = skew + rows * bytes;
         std::int64_t at = 0;
-        if (i == 0 && skew != 0) {  // the beginning of the first line belongs to others
+        if (i == 0 && skew != 0) {  // the start of the first line belongs to other rows
           at = std::min(line_bytes, end);
           cpu::copy_short(from + skew, to + skew, at - skew);
         }

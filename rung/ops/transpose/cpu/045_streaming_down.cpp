@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / streaming down
 //
-// Idea     Software pipelining of tiles: bands go down the rows of x, four lines wide, and each
+// Idea     Software pipelining of tiles: bands four lines wide run down the rows of x, and each
 //          line of a tile is stored while the next tile is loaded.
-// Changes  Against streaming: a burst of loads and a burst of non-temporal stores no longer wait
-//          for each other. 8191 x 8193 f32 takes 15 ms in place of 25 (2-core Zen 5 vCPU, one
-//          thread).
+// Changes  Against streaming: bursts of loads and bursts of non-temporal stores no longer wait for
+//          each other. 8191 x 8193 f32 takes 15 ms instead of 25 (2-core Zen 5 vCPU, one thread).
 // Cost     Every byte of x and y once; three tiles per line of the band in L1.
-// Limits   So many rows in flight must not share a set of the caches: rows of x are no multiple of
-//          4 KiB apart (8192 x 8192 takes 20 to 35 ms in place of 18). AVX-512, elements of 4 bytes
-//          and more; one thread.
+// Limits   The many rows in flight must not map to one set of the caches: rows of x must not be a
+//          multiple of 4 KiB apart (8192 x 8192 takes 20 to 35 ms instead of 18). AVX-512, elements
+//          of at least 4 bytes; one thread.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <hwy/cache_control.h>
@@ -27,7 +26,7 @@ namespace {
 using namespace cpu::HWY_NAMESPACE;
 
 #if HWY_TARGET <= HWY_AVX3  // a vector is a line
-/// Transposes one tile into a buffer with a line per column, and calls step(k) between the loads,
+/// Transposes one tile to a buffer with a line per column, and calls step(k) between the loads,
 /// once per column.
 template <int bytes, class Step>
 HWY_INLINE void transpose_in_steps(const std::byte* x, std::int64_t x_row, std::byte* to,
@@ -54,18 +53,19 @@ HWY_INLINE void transpose_in_steps(const std::byte* x, std::int64_t x_row, std::
   }
 }
 
-/// A band of x, `wide` lines, from its first row to the last whole tile. `shifted`: y's rows do not
-/// begin with lines, and each line is combined from two tiles.
+/// Transposes a band of x, `wide` lines, from its first row to the last whole tile. `shifted`: y's
+/// rows do not start on lines, and each line is combined from two tiles.
 template <int bytes, int wide, bool shifted>
 class BandDown {
  public:
   static constexpr std::int64_t side = tile_side<bytes>;
-  /// A tile that is stored needs the one above it, while one below is filled.
+  /// Tile buffers: storing a tile needs the tile above it, while the tile below is filled.
   static constexpr int slots = 3;
   static constexpr std::int64_t tiles_bytes = slots * wide * side * line_bytes;
 
-  /// Columns from `column` on, of which the first `done` have been written already. `tiles` has
-  /// tiles_bytes: as a member it would keep the others in memory.
+  /// Prepares columns from `column` on, the first `done` of which have been stored already. `tiles`
+  /// has tiles_bytes; as a member array it would keep the other members in memory instead of
+  /// registers.
   HWY_INLINE BandDown(const Block& b, std::byte* tiles, std::int64_t column, std::int64_t done)
       : b_(b),
         tiles_(tiles),
@@ -76,7 +76,7 @@ class BandDown {
                     (line_bytes - 1)) != 0) {}
 
   HWY_INLINE void run() {
-    std::int64_t last_row = -1;  // of the tile that is to be stored
+    std::int64_t last_row = -1;  // of the tile to store
     int last_line = 0;
     int last_slot = 0;
     int slot = 0;
@@ -114,7 +114,7 @@ class BandDown {
   }
 
  private:
-  /// Tiles of rows that are prefetched. (1: 21 ms in place of 15, 8: 16 to 20.)
+  /// Prefetch distance in tiles of rows. (1: 21 ms instead of 15; 8: 16 to 20.)
   static constexpr std::int64_t tiles_ahead = 4;
 
   static HWY_INLINE int after(int slot) { return slot + 1 == slots ? 0 : slot + 1; }
@@ -127,7 +127,7 @@ class BandDown {
     return b_.y + (column_ + line * side + k) * b_.y_row + row * bytes;
   }
 
-  /// x some tiles below; where the band ends, of the band beside it.
+  /// Returns the address in x `tiles_ahead` tiles below; past the band's end, in the next band.
   [[nodiscard]] HWY_INLINE const std::byte* far_below(std::int64_t row) const {
     std::int64_t below = row + tiles_ahead * side;
     std::int64_t column = column_;
@@ -156,7 +156,8 @@ class BandDown {
     }
   }
 
-  /// The first tile's lines: the bytes before them in the same line of y belong to others.
+  /// Stores the first tile's lines, without the bytes before them in the same line of y, which
+  /// belong to other rows.
   HWY_INLINE void begin_lines(int line, int slot) {
     for (int k = 0; k < side; ++k) {
       if (k < done_) continue;
@@ -164,7 +165,7 @@ class BandDown {
       cpu::copy_short(tile(slot, line) + k * line_bytes, to, line_bytes - cpu::line_offset(to));
     }
   }
-  /// The end of the last tiles' lines belongs into lines of y that are not full.
+  /// Stores the end of the last tiles' lines to the partial lines of y.
   HWY_INLINE void end_lines(int slot) {
     for (int line = 0; line < wide; ++line) {
       for (int k = 0; k < side; ++k) {
@@ -187,14 +188,14 @@ class BandDown {
 template <int bytes, bool shifted>
 HWY_NOINLINE void stream_bands(const Block& b) {
   constexpr std::int64_t side = tile_side<bytes>;
-  constexpr int wide = 4;  // lines of x: 2 or 8 take 17 ms in place of 15, 1 takes 24
+  constexpr int wide = 4;  // lines of x: 2 or 8 take 17 ms instead of 15, 1 takes 24
   alignas(line_bytes) std::byte tiles[BandDown<bytes, wide, shifted>::tiles_bytes];
   std::int64_t j = 0;
   for (; j + wide * side <= b.columns; j += wide * side) {
     BandDown<bytes, wide, shifted>(b, tiles, j, 0).run();
   }
   for (; j < b.columns; j += side) {
-    // The last tiles reach back over columns that are done.
+    // The last tiles overlap finished columns.
     const std::int64_t column = std::min(j, b.columns - side);
     BandDown<bytes, 1, shifted>(b, tiles, column, j - column).run();
   }

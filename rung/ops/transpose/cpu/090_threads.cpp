@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / threads
 //
-// Idea     A team shares blocks, each thread consecutive ones. Calls that exceed the caches are
-//          stored past them, others through them.
-// Changes  Against streaming: threads, and the kernel that suits the call of all those before and
-//          of shapes/; calls that are dense along no axis are moved as in blocked.
-// Cost     Every byte of x and y once: as a copy.
+// Idea     A team divides the blocks, consecutive ones per thread. Matrices that exceed the caches
+//          use non-temporal stores, others ordinary stores.
+// Changes  Against streaming: threads, and for each problem the best kernel among all earlier rungs
+//          and shapes/; tensors that are dense along no axis are moved as in blocked.
+// Cost     Every byte of x and y once, like a copy.
 // Limits   Memory-bound: two threads gain a third to a half.
 #include <cstdlib>
 
@@ -16,11 +16,12 @@ namespace rung {
 namespace {
 using namespace transpose_cpu;
 
-constexpr std::int64_t worth_a_thread = 256 << 10;  // bytes of x and y; 10 us of work
+// minimum bytes of x and y per thread; 10 us of work
+constexpr std::int64_t worth_a_thread = 256 << 10;
 
-/// Rows of x or y so far apart that those of a tile compete for a set or two of L1, many of them,
-/// and both matrices not within an L2 of 1 MiB: neighboring lines must be used together. Few rows
-/// stay in L1 all the same (54 times 29x1033 f32, 2-core Zen 5 vCPU: 386 us staged).
+/// Returns whether to stage tiles: rows of x or y are so far apart that a tile's rows map to one or
+/// two sets of L1, there are many of them, and x and y do not both fit an L2 of 1 MiB. Few rows
+/// stay in L1 even so (54 matrices 29x1033 f32, 2-core Zen 5 vCPU: 386 us staged).
 bool wants_stage(const Moves& m) {
   constexpr std::int64_t many = 64;
   const auto collide = [&](std::int64_t row, std::int64_t rows) {
@@ -37,8 +38,8 @@ bool is_one_block(const Moves& m) {
          m.columns * m.element_bytes <= tiles_across * line_bytes;
 }
 
-/// Calls kernel(first, batch) for matrices of one block each: along the last axis of the batch they
-/// are a constant distance apart, and one call of the kernel.
+/// Calls kernel(first, batch) for matrices of one block each: matrices along the last axis of the
+/// batch are a constant distance apart and take one kernel call.
 template <class Kernel>
 void transpose_batch(const Transpose::Args& args, cpu::Range matrices, const Kernel& kernel) {
   const Moves& m = args.moves;
@@ -56,7 +57,7 @@ void transpose_batch(const Transpose::Args& args, cpu::Range matrices, const Ker
   }
 }
 
-/// Calls kernel(block, batch) for blocks that it stores through the caches.
+/// Calls kernel(block, batch) for blocks with ordinary stores.
 template <class Kernel>
 void in_blocks(const Transpose::Args& args, int threads, const Kernel& kernel) {
   const Moves& m = args.moves;
@@ -72,10 +73,10 @@ void in_blocks(const Transpose::Args& args, int threads, const Kernel& kernel) {
   });
 }
 
-/// Calls kernel(rank, block) for panels that it stores with non-temporal stores.
+/// Calls kernel(rank, block) for panels with non-temporal stores.
 template <class Kernel>
 void in_panels(const Transpose::Args& args, int threads, const Kernel& kernel) {
-  // A thread's share may begin at any of these: long enough that the beginning does not count.
+  // A thread's share may start at any band boundary: long enough to amortize the startup of a band.
   constexpr std::int64_t bands = 32, lines_per_band = 3;
   const Grid grid = streaming_grid(args.moves, bands * lines_per_band * tile_side_of(args.moves));
   cpu::run_shares(threads, [&](const cpu::Team& team) {
@@ -121,7 +122,7 @@ int threads_of(const Transpose::Args& args, const Context& context) {
 void run(const Transpose::Args& args, Context& context) {
   const Moves& m = args.moves;
   if (m.empty()) return;
-  // Few elements take less time than the choice of a kernel.
+  // Few elements take less time than the selection of a kernel.
   constexpr std::int64_t few = 12;
   if (m.elements() <= few && m.matrices() == 1) return move_blocks(args, {0, 1});
   const int threads = threads_of(args, context);

@@ -3,9 +3,9 @@
 //
 // Idea     one thread per element; neighboring threads read neighboring elements of x.
 // Changes  baseline.
-// Cost     a warp's read of 4-byte elements is 4 sectors of 32 bytes; its write is 32 sectors, of
-//          each of which it fills 4 bytes. Unless L2 collects the other 28 in time, 8 times the
-//          traffic.
+// Cost     a warp's load of 4-byte elements touches 4 sectors of 32 bytes; its store touches 32
+//          sectors and writes 4 bytes of each. Unless L2 merges the other 28 bytes in time, the
+//          store moves 8 times the traffic.
 // Limits   every layout, 4-byte elements.
 // Source   G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
 #include "rung/ops/transpose/cuda/detail/elementwise.hpp"
@@ -20,7 +20,8 @@ __global__ void __launch_bounds__(elementwise_threads)
     transpose_naive_read_coalesced(const T* x, T* y, Collapsed<2> axes, std::int64_t first) {
   const std::int64_t k = first + std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (k >= axes.count) return;
-  std::int64_t at[2];  // element k of y and of x: its index along each axis, times the strides
+  // offsets of element k in y and x: its index along each axis times the stride
+  std::int64_t at[2];
   axes.offsets(k, at);
   y[at[0]] = x[at[1]];
 }

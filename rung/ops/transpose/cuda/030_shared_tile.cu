@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / shared tile
 //
-// Idea     a block fetches a tile of 32 x 32 into shared memory, row by row, and writes it to y
-//          column by column: both sides of global memory are coalesced, and the turn happens where
-//          a column costs no more sectors than a row.
-// Changes  against naive_write_coalesced: no sector of x is fetched for one element.
-// Cost     4 sectors per warp, read and write. But a column of the tile is in a single bank of
-//          shared memory: 32 ways of conflict, and the read takes 32 times as long as it should. On
-//          purpose, to be seen in `rung explain`.
+// Idea     a block loads a tile of 32 x 32 into shared memory row by row, and stores it to y column
+//          by column: global loads and stores coalesce, and the transposition happens in shared
+//          memory.
+// Changes  against naive_write_coalesced: no sector of x is loaded for a single element.
+// Cost     4 sectors per warp for loads and for stores. A column of the tile is in a single bank of
+//          shared memory: a 32-way bank conflict, left in on purpose to be seen in `rung explain`.
 // Limits   4-byte elements; shared memory.
 // Source   G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
 #include "rung/ops/transpose/cuda/detail/matrices.hpp"
@@ -40,7 +39,7 @@ __global__ void __launch_bounds__(side* side)
     tile.at[warp][lane] = x[(first_row + warp) * m.x_row + (first_column + lane) * m.x_column];
   }
   __syncthreads();
-  // Lanes walk down a column of the tile, which is a row of y.
+  // Lanes read a column of the tile, which is a row of y.
   if (first_row + lane < m.rows && first_column + warp < m.columns) {
     y[(first_column + warp) * m.y_row + (first_row + lane) * m.y_column] = tile.at[lane][warp];
   }

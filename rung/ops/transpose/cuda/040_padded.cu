@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / padded
 //
-// Idea     rows of the tile are 33 words apart instead of 32: the elements of a column then are in
-//          banks that follow each other.
-// Changes  against shared_tile: one word a row, and no bank conflict.
-// Cost     4 sectors per warp, read and write; shared memory is read and written at its full rate.
-//          A thread moves one element, so that few bytes are in flight at a time.
-// Limits   4-byte elements; latency. The words of padding forbid wide accesses: row 1 begins 4
-//          bytes past a multiple of 16.
+// Idea     rows of the tile are 33 words apart instead of 32: the elements of a column are in
+//          consecutive banks.
+// Changes  against shared_tile: one word of padding per row, and no bank conflicts.
+// Cost     4 sectors per warp for loads and for stores; shared memory at its full rate. A thread
+//          moves one element, so few bytes are in flight.
+// Limits   4-byte elements; latency-bound. The padding prevents wide accesses: row 1 starts 4 bytes
+//          past a 16-byte boundary.
 // Source   G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
 #include "rung/ops/transpose/cuda/detail/matrices.hpp"
 
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(side* side)
     tile.at[warp][lane] = x[(first_row + warp) * m.x_row + (first_column + lane) * m.x_column];
   }
   __syncthreads();
-  // Lanes walk down a column of the tile, which is a row of y.
+  // Lanes read a column of the tile, which is a row of y.
   if (first_row + lane < m.rows && first_column + warp < m.columns) {
     y[(first_column + warp) * m.y_row + (first_row + lane) * m.y_column] = tile.at[lane][warp];
   }

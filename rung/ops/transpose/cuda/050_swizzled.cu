@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / swizzled
 //
-// Idea     element (row, column) of the tile is kept in column (column xor row): a row remains a
-//          permutation of the 32 banks, and a column becomes one.
-// Changes  against padded: no memory is lost, and rows stay aligned, which wide accesses will need.
-// Cost     an xor for the padding.
-// Limits   4-byte elements; latency, still.
+// Idea     element (row, column) of the tile is stored in column (column xor row): rows and columns
+//          are permutations of the 32 banks.
+// Changes  against padded: no padding, and rows stay aligned, which wide accesses need.
+// Cost     an xor per access instead of the padding.
+// Limits   4-byte elements; still latency-bound.
 // Source   NVIDIA CUTLASS, "efficient GEMM": swizzled shared memory layouts.
 #include "rung/ops/transpose/cuda/detail/matrices.hpp"
 
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(side* side)
         x[(first_row + warp) * m.x_row + (first_column + lane) * m.x_column];
   }
   __syncthreads();
-  // Lanes walk down a column of the tile, which is a row of y.
+  // Lanes read a column of the tile, which is a row of y.
   if (first_row + lane < m.rows && first_column + warp < m.columns) {
     y[(first_column + warp) * m.y_row + (first_row + lane) * m.y_column] =
         tile.at[lane][warp ^ lane];

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / coarsened
 //
-// Idea     a block of 32 x 8 threads makes the same tile, four elements per thread: four loads are
-//          in flight before the first is waited for, and addresses are computed once for four.
-// Changes  against swizzled: four times the bytes in flight a thread, a quarter of the threads.
-// Cost     for an element a load, a store, and an addition a side.
-// Limits   the rung for all element sizes and all strides: 16-byte elements move in one access
-//          each, smaller ones waste the width of the path. No runs.
+// Idea     a block of 32 x 8 threads transposes the same tile, four elements per thread: four loads
+//          are in flight before the first is used, and addresses are computed once per four
+//          elements.
+// Changes  against swizzled: four times the bytes in flight per thread, a quarter of the threads.
+// Cost     per element a load, a store, and an addition for each of the two addresses.
+// Limits   all element sizes and strides, without runs. A 16-byte element takes one access; smaller
+//          elements waste the width of the accesses.
 // Source   M. Harris, "An Efficient Matrix Transpose in CUDA C/C++", NVIDIA, 2013.
 #include "rung/ops/transpose/cuda/detail/matrices.hpp"
 
@@ -35,7 +36,7 @@ __global__ void __launch_bounds__(side* warps)
   const int warp = static_cast<int>(threadIdx.y);
   const int first_row = static_cast<int>(blockIdx.x) * side;
   const int first_column = static_cast<int>(blockIdx.y) * side;
-  const int rows = m.rows - first_row;  // of the tile, if fewer than its side
+  const int rows = m.rows - first_row;  // of the tile, if fewer than `side`
   const int columns = m.columns - first_column;
   const T* from = x + (first_row + warp) * m.x_row + (first_column + lane) * m.x_column;
   T values[side / warps];

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / vectorized
 //
-// Idea     every access to global memory has 16 bytes, whatever the element: a tile is read in rows
-//          of 128 or 256 bytes and written in rows of 256. Elements of less than a register are
-//          packed first, by byte permutes: 4 rows of bytes, or 2 of halves, make one row of whole
-//          registers, and only those go through shared memory, swizzled.
-// Changes  against coarsened: a fourth to a sixteenth of the instructions for the same bytes. Rows
-//          of x that begin anywhere are read by aligned accesses too, two for each chunk, of which
-//          the second is the neighbor's first and comes from L1; and they are shifted into place
-//          in registers. Rows of y that begin anywhere are shifted between shared memory and the
-//          store; a tile is cut where y's sectors are, and reads some rows that the tile above has
-//          read too, so that only the ends of y's rows are written in pieces.
-// Cost     4-byte elements: a load, 4 shared stores, a shared load and a store for 16 bytes.
+// Idea     every global access moves 16 bytes of any element type: a tile is loaded in rows of 128
+//          or 256 bytes and stored in rows of 256. Elements smaller than a register are packed by
+//          byte permutes: 4 rows of bytes, or 2 of halves, become one row of registers, which
+//          passes through swizzled shared memory.
+// Changes  against coarsened: a fourth to a sixteenth of the instructions for the same bytes.
+//          Unaligned rows of x take two aligned loads per chunk, the second an L1 hit, and are
+//          shifted in registers; unaligned rows of y are shifted before the store. Tiles then end
+//          at y's sector boundaries and reload some rows of the tile above, so that only the ends
+//          of y's rows are partial.
+// Cost     4-byte elements: a load, 4 shared stores, a shared load and a store per 16 bytes.
 // Limits   elements of 1, 2, 4 and 8 bytes, dense in x along one axis and in y along another.
-//          Shifts cost bytes and halves of odd sizes a fifth to a fourth of the rate.
-// Source   sub-word packing after NVIDIA's PTX ISA, "prmt"; the swizzle is that of CUTLASS.
+//          Shifts cost bytes and halves of odd sizes a fifth to a fourth of the throughput.
+// Source   sub-word packing after NVIDIA's PTX ISA, "prmt"; the swizzle is CUTLASS's.
 #include <cstdint>
 #include <type_traits>
 
@@ -28,27 +27,26 @@ using namespace transpose_cuda;
 
 constexpr int sector = 32;
 
-/// A tile in units: a register of 4 bytes, or an element of 8. `lines` says that all rows of y
-/// begin at sectors; where they do not, a tile reads a sector's worth of rows more than it writes.
+/// Shape of a tile in units: a register of 4 bytes, or an element of 8. `lines`: all rows of y
+/// start on sectors; otherwise a tile loads a sector's worth of rows more than it stores.
 template <class T, bool lines>
 struct Shape {
   using Unit = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
   static constexpr int threads = lines && sizeof(T) <= 2 ? 512 : 256;
-  static constexpr int line = 256;                              // bytes of y's rows kept
-  static constexpr int overlap = lines ? 0 : sector;            // of them the tile above's, too
-  static constexpr int slots = (line - overlap) / chunk_bytes;  // chunks written
+  static constexpr int line = 256;                              // bytes of a row of y per tile
+  static constexpr int overlap = lines ? 0 : sector;            // bytes that the tile above stores
+  static constexpr int slots = (line - overlap) / chunk_bytes;  // chunks stored
   static constexpr int packed =
-      sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;  // rows to a unit
+      sizeof(T) < 4 ? 4 / static_cast<int>(sizeof(T)) : 1;  // rows per unit
   static constexpr int units = line / sizeof(Unit);         // rows of units
   static constexpr int rows = (line - overlap) / sizeof(T);
   static constexpr int columns = sizeof(T) >= 4 ? 64 : sizeof(T) == 1 && lines ? 256 : 128;
-  static constexpr int width = chunk_bytes / sizeof(T);          // columns to a chunk
-  static constexpr int unit_chunk = chunk_bytes / sizeof(Unit);  // units to a chunk of y
-  static constexpr int across = columns / width;                 // chunks to a row of the tile
-  // A warp reads 8 chunks of 4 rows of units: lanes that differ in the chunk write to different
-  // groups of 4 banks, those that differ in the row to different banks of the group. Of elements of
-  // 4 bytes it reads 16 chunks of 2 rows, with two ways of conflict: one request for 256 contiguous
-  // bytes is worth more.
+  static constexpr int width = chunk_bytes / sizeof(T);          // columns per chunk
+  static constexpr int unit_chunk = chunk_bytes / sizeof(Unit);  // units per chunk of y
+  static constexpr int across = columns / width;                 // chunks per row of the tile
+  // A warp loads 8 chunks of 4 rows of units: lanes of different chunks store to different groups
+  // of 4 banks, lanes of different rows to different banks of a group. For 4-byte elements it loads
+  // 16 chunks of 2 rows with two-way conflicts: one request for 256 contiguous bytes gains more.
   static constexpr int abreast = lines && sizeof(T) == 4 ? 16 : 8;
   static constexpr int deep = 32 / abreast;
   static constexpr int rounds = across / abreast * (units / deep) / (threads / 32);
@@ -65,13 +63,13 @@ constexpr Tiling tiling{.rows = Shape<T, lines>::rows,
                         .shift = Shape<T, lines>::overlap / static_cast<int>(sizeof(T)),
                         .dependent = true};
 
-/// Returns the position of chunk `slot` of a column of the tile.
+/// Returns the address of chunk `slot` of a column of the tile.
 template <class T, bool lines>
 __device__ __forceinline__ Byte* kept(TileBuffer<T, lines>& tile, int column, int slot) {
   return &tile.at[column][(slot ^ (column / Shape<T, lines>::width & 7)) * chunk_bytes];
 }
 
-/// Reads the tile: load(row, column) gives 16 bytes of x from there on.
+/// Loads the tile; load(row, column) returns 16 bytes of x from that element on.
 template <class T, bool lines, class Load>
 __device__ __forceinline__ void read_tile(TileBuffer<T, lines>& tile, Load load) {
   using S = Shape<T, lines>;
@@ -94,8 +92,8 @@ __device__ __forceinline__ void read_tile(TileBuffer<T, lines>& tile, Load load)
       chunks[round][i] = load(unit_of(round) * S::packed + i, chunk_of(round) * S::width);
     }
   }
-  // The compiler moves no load behind this. Left alone, it does for 2-byte elements, by chance: on
-  // an H200 f16 32768 x 32768 then goes at 3720 GB/s instead of 4099.
+  // Keeps the compiler from moving loads past this point, as it happens to do for 2-byte elements:
+  // f16 32768 x 32768 on an H200 then runs at 3720 GB/s instead of 4099.
   if (lines) __syncwarp();
 #pragma unroll
   for (int round = 0; round < S::rounds; ++round) {
@@ -110,8 +108,8 @@ __device__ __forceinline__ void read_tile(TileBuffer<T, lines>& tile, Load load)
   }
 }
 
-/// Writes 16 bytes of a column from byte `begin` of its line on; those of low .. high - 1 exist.
-/// `to` is where the line begins in y, if it exists.
+/// Stores 16 bytes of a column from byte `begin` of its line on; only bytes [low, high) exist. `to`
+/// is the address of the line's byte 0 in y, which may not exist.
 template <class T, bool lines>
 __device__ __forceinline__ void write_chunk(TileBuffer<T, lines>& tile, int column, int begin,
                                             int low, int high, Byte* to) {
@@ -132,7 +130,7 @@ __device__ __forceinline__ void write_chunk(TileBuffer<T, lines>& tile, int colu
   }
 }
 
-/// `begin` and `end` enclose the bytes of x that may be read.
+/// Transposes a tile per block; `begin` and `end` bound the bytes of x that may be read.
 template <class T, bool lines>
 __global__ void __launch_bounds__(Shape<T, lines>::threads)
     transpose_vectorized(const __grid_constant__ Matrices<T> m, const Byte* begin, const Byte* end,
@@ -149,7 +147,7 @@ __global__ void __launch_bounds__(Shape<T, lines>::threads)
   const std::int64_t x_row = m.x_row * size;
   const Byte* x = reinterpret_cast<const Byte*>(matrix.x) + first_row * x_row + first_column * size;
   const bool whole = first_row >= 0 && first_row + all_rows <= m.rows && columns == S::columns;
-  // Chunks that enclose the tile's first and last row; rows may run backwards.
+  // Chunks that enclose the tile's first and last row; row strides may be negative.
   const Byte* last = x + (all_rows - 1) * x_row;
   const Byte* lowest = x < last ? x : last;
   const Byte* highest = (x < last ? last : x) + S::columns * size;
@@ -173,7 +171,7 @@ __global__ void __launch_bounds__(Shape<T, lines>::threads)
   Byte* y =
       reinterpret_cast<Byte*>(matrix.y) + first_column * y_row + std::int64_t{first_row} * size;
   if (lines && size == 4 && whole) {
-    // No question for each chunk: several are in flight at a time.
+    // No branch per chunk: several are in flight.
 #pragma unroll 4
     for (int i = 0; i < S::columns * S::slots / S::threads; ++i) {
       const int at = static_cast<int>(threadIdx.x) + i * S::threads;
@@ -193,7 +191,7 @@ __global__ void __launch_bounds__(Shape<T, lines>::threads)
   }
 }
 
-/// Returns whether rows of y begin at sectors, so that no tile writes a partial one.
+/// Returns whether rows of y start on sectors, so that no tile stores a partial sector.
 bool in_lines(const Transpose::Args& args) {
   const Moves& m = args.moves;
   return rows_aligned(m, args.y.data, m.y_row, m.columns, 0, sector);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / tma
 //
-// Idea     the copy engine of compute capability 9.0 fetches the tile: one thread asks for its
-//          boxes, edges are filled by hardware, and chunks arrive swizzled. Threads turn 4 x 4
-//          elements in registers and write them to y, 16 bytes per access.
-// Changes  against vectorized: no addresses of x, no registers in which loads wait; eight blocks of
-//          a tile each are resident.
-// Cost     4 shared loads of 16 bytes, with 4 ways of conflict, and 4 stores for 64 bytes.
-// Limits   4-byte elements; rows that begin at multiples of 16 bytes, in x and in y; one batch
-//          axis. Not the fastest: on an H200, f32, 32768 x 32768, 3971 GB/s; vectorized 4072.
+// Idea     TMA loads the tile: one thread issues the copies of its boxes, the hardware fills edges
+//          and swizzles chunks. Threads transpose 4 x 4 elements in registers and store them to y,
+//          16 bytes per access.
+// Changes  against vectorized: no address computation for x and no registers for loads in flight;
+//          eight blocks with a tile each are resident.
+// Cost     4 shared loads of 16 bytes, with 4-way bank conflicts, and 4 stores per 64 bytes.
+// Limits   4-byte elements; rows that start on 16-byte boundaries in x and y; one batch axis.
+//          Slower than vectorized: f32 32768 x 32768 on an H200, 3971 GB/s against 4072.
 // Source   CUDA C++ Programming Guide, "Tensor memory access"; PTX ISA, cp.async.bulk.tensor.
 #include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/ops/transpose/cuda/detail/chunk.hpp"
@@ -21,14 +21,14 @@ using namespace transpose_cuda;
 
 constexpr int side = 64;  // of a tile: two boxes of half its width, each 128 bytes wide
 constexpr int box_columns = 32;
-constexpr int threads = 256;  // one for 4 x 4 elements
+constexpr int threads = 256;  // one per 4 x 4 elements
 
 struct TileBuffer {
-  alignas(1024) Byte boxes[2][side * box_columns * 4];  // a box is the left or the right half
+  alignas(1024) Byte boxes[2][side * box_columns * 4];  // the left and the right half
   ptx::MemoryBarrier full;
 };
 
-/// Tiles of all matrices, numbered down the columns of x; and where y is.
+/// Tiles of all matrices, numbered down the columns of x, and the address of y.
 struct Tiles {
   int down, across;
   int rows, columns;
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(threads)
                        tile.full);
     }
   }
-  // Eight neighboring lanes write a line of y; a thread reads chunk `across` of four rows.
+  // Eight neighboring lanes store a line of y; a thread loads chunk `across` of four rows.
   const int across = thread / 8 % 8;
   const int down = 32 * (thread / 64 % 2) + 4 * (thread % 8);
   const int right = thread / 128;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(threads)
 
 constexpr int box[] = {1, side, box_columns};
 
-/// Whole numbers, so that no NaN is touched.
+/// Returns x as integers, so that the copies preserve NaN bits.
 View<const std::int32_t, 3> x_of(const Transpose::Args& args) {
   const Moves& m = args.moves;
   View<const std::int32_t, 3> view;
@@ -108,7 +108,8 @@ Support supports(const Transpose::Args& args, const Context&) {
   if (m.element_bytes != 4) return unsupported("takes elements of 4 bytes");
   if (const Support dense = require_dense(m); !dense) return dense;
   if (m.batch.rank > 1) return unsupported("takes one batch axis");
-  constexpr std::int64_t most = std::int64_t{1} << 30;  // a block may look so far beyond the last
+  // keeps the index of a block beyond the last within an int
+  constexpr std::int64_t most = std::int64_t{1} << 30;
   if (m.rows > most || m.columns > most || tiles_in(m) > most) {
     return unsupported("more than 2^30 rows, columns or tiles");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transpose's C functions.
+// C interface of transpose.
 #include "rung/c/options.hpp"
 #include "rung/ops/transpose/transpose.h"
 #include "rung/ops/transpose/transpose.hpp"

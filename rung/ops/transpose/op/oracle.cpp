@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// transpose: what it must cost and what it must give. Written from the definition, with nothing of
-// what the rungs share: axes neither merged nor sorted, elements neither widened.
+// transpose: cost and reference results. Written from the definition and independent of the rungs:
+// axes are neither merged nor sorted, elements not widened.
 #include "rung/ops/transpose/op/transpose.hpp"
 
 #include "rung/harness/inputs.hpp"
@@ -8,7 +8,7 @@
 namespace rung {
 
 Cost Transpose::cost(const Args& args) {
-  // Every element read and written once. Broadcast axes of x are in memory once.
+  // Every element is read and written once. Elements of x's broadcast axes are stored once.
   const double size = static_cast<double>(size_of(args.y.dtype));
   double in = size;
   double out = size;
@@ -25,7 +25,7 @@ void Transpose::reference(const Args& args, Oracle& oracle) {
   const int last = args.y.rank() - 1;
   const auto size = static_cast<std::int64_t>(size_of(args.x.dtype));
   for (std::size_t i = 0; i < output.rows.size(); ++i) {
-    // The row's index in y, digit by digit, is an index of x with its digits moved.
+    // Decomposes the row's index in y; permuting the digits gives its index in x.
     std::int64_t rest = output.rows[i];
     std::int64_t offset = 0;
     for (int axis = last - 1; axis >= 0; --axis) {
@@ -44,7 +44,7 @@ void Transpose::reference(const Args& args, Oracle& oracle) {
   }
 }
 
-/// Bits are moved: nothing may differ.
+/// Returns zero tolerance: bits are moved and must be equal.
 Tolerance Transpose::tolerance(const Args&, const RungInfo&, Values) { return {}; }
 
 }  // namespace rung

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transpose: the problems it is checked and timed on, how they are made, and its command line.
+// transpose: problems for checks and timing, their inputs, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -15,14 +15,14 @@
 namespace rung {
 namespace {
 
-/// "0213" as axes; the operator itself judges whether they are a permutation.
+/// Returns the axes of a text such as "0213"; the operator checks that they are a permutation.
 Extents parse_order(std::string_view text, int rank) {
   Extents order = parse_axis_list(Transpose::name, "order", text);
   for (int i = 0; i < order.rank; ++i) order[i] += order[i] < 0 ? rank : 0;
   return order;
 }
 
-/// y's shape; an order that does not fit is left to bind() to complain about.
+/// Returns y's shape; bind() rejects an order that does not fit.
 Extents shape_of_y(const Extents& shape, const Extents& order) {
   Extents result = shape;
   if (order.rank == 0 && shape.rank >= 2) {
@@ -35,7 +35,7 @@ Extents shape_of_y(const Extents& shape, const Extents& order) {
   return result;
 }
 
-// Matrices, skinny ones and vectors; batches; orders that merge axes and that do not.
+// Matrices, narrow ones and vectors; batches; orders that merge axes, and others.
 constexpr std::string_view survey_patterns[] = {
     "(f32*3|f16|f64|u8) 1..16777216x1..16777216",
     "(f32*2|f16|f64|u8) 1..16777216x2..8",
@@ -53,7 +53,7 @@ const RunExample examples[] = {
 }  // namespace
 
 std::vector<Problem> Transpose::check_problems(Backend backend) {
-  // Ragged and even sizes around the tiles of each element size, vectors, empty ones, permutations
+  // Odd and even sizes around the tiles of each element size, vectors, empty tensors, permutations
   // that merge axes, keep runs together, or leave neither tensor dense along any axis.
   std::vector<Problem> problems = Problem::parse_all({
       "f32 0x5",
@@ -101,7 +101,7 @@ std::vector<Problem> Transpose::check_problems(Backend backend) {
       "f64 2x14x13,order=210",
   });
   if (backend == Backend::simt) return problems;
-  // Beyond one cache block and one thread's share.
+  // Larger than one cache block and one thread's share.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 1100x300",
       "f32 257x2100",
@@ -151,7 +151,7 @@ Transpose::Call Transpose::make(const Problem& problem, Inputs& inputs) {
 }
 
 Problem Transpose::describe(const Call& call) {
-  // A scalar becomes one element, of which the default order cannot exchange two axes.
+  // A scalar becomes one element of rank 1, whose two axes the default order cannot exchange.
   const int rank = call.x.rank();
   return ProblemWriter(call.x.dtype, call.x.shape)
       .axes("order", rank == 0 ? Extents{0} : call.order, rank)

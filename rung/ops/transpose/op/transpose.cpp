@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transpose: the operator's object, its rung list, and what every call goes through.
+// transpose: operator object, list of rungs, and validation of arguments.
 #include "rung/ops/transpose/op/transpose.hpp"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace {
 constinit RungList<Transpose> rung_list;
 const Operator<Transpose> self;
 
-/// The requested order, or the default one, as a permutation of all axes.
+/// Returns the requested order, or the default order, as a permutation of all axes.
 Extents resolve_order(const Extents& order, int rank) {
   if (order.rank == 0) {
     if (rank == 0) return order;
@@ -51,8 +51,8 @@ Extents resolve_order(const Extents& order, int rank) {
   return order;
 }
 
-/// Joins neighbors along an axis that is dense in both tensors (tensor 0 is y, 1 is x) into wider
-/// elements; returns their size.
+/// Joins neighboring elements along an axis that is dense in both tensors (tensor 0 is y, 1 is x)
+/// into wider elements. Returns their size in bytes.
 int widen(Collapsed<2>& axes, int element_bytes, const void* x, const void* y) {
   const int last = axes.rank - 1;
   if (last < 0 || axes.strides[0][last] != 1 || axes.strides[1][last] != 1) return element_bytes;
@@ -82,7 +82,7 @@ int widen(Collapsed<2>& axes, int element_bytes, const void* x, const void* y) {
 struct Axis {
   std::int64_t extent = 1, y = 0, x = 0;
 };
-/// Removes an axis and says what it was; for `axis` < 0 one of a single element.
+/// Removes an axis and returns it; for `axis` < 0 returns an axis of one element.
 Axis take(Collapsed<2>& axes, int axis) {
   if (axis < 0) return {};
   const Axis taken{axes.shape[axis], axes.strides[0][axis], axes.strides[1][axis]};
@@ -95,7 +95,7 @@ Axis take(Collapsed<2>& axes, int axis) {
   return taken;
 }
 
-/// x's strides are given in the order of y's axes.
+/// Returns the canonical form. x's strides are in the order of y's axes.
 Transpose::Moves moves_of(const TensorRef& y, const ConstTensorRef& x, const Extents& x_strides) {
   Transpose::Moves moves;
   moves.element_bytes = static_cast<int>(size_of(y.dtype));
@@ -107,9 +107,9 @@ Transpose::Moves moves_of(const TensorRef& y, const ConstTensorRef& x, const Ext
   if (last >= 0 && axes.strides[0][last] == 1 && axes.strides[1][last] == 1) {
     moves.run = take(axes, last).extent;
   }
-  const Axis rows = take(axes, axes.rank - 1);  // y's strides fall
-  // Among the others, columns are the axis along which x is densest; a repeated axis is read from a
-  // cache anyway.
+  const Axis rows = take(axes, axes.rank - 1);  // y's strides are in descending order
+  // Of the remaining axes, columns are the axis along which x is densest; a repeated axis (stride
+  // 0) is served by the cache.
   int densest = -1;
   for (int axis = 0; axis < axes.rank; ++axis) {
     const std::int64_t stride = std::abs(axes.strides[1][axis]);

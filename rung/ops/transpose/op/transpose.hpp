@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of transpose() see of a call, and what the workbench knows of it.
+// Arguments of transpose() as rungs receive them, and the operator's interface to the workbench.
 // The contract: transpose.hpp.
 #pragma once
 
@@ -23,26 +23,26 @@ struct RUNG_API Transpose {
       "TYPE EXTENTS OF x[,order=AXES]: f32 8192x8192   u8 16x1000x3   f16 8x128x12x64,order=0213\n"
       "order: the axis of x that each axis of y is, a digit each; default: the last two exchanged";
 
-  /// Canonical form of a call: y(j, i) = x(i, j) for each matrix of a batch. Axes that x and y
-  /// traverse alike are merged. Rows are the axis along which y is densest, columns the one along
-  /// which x is: a transpose reads along one and writes along the other. Where an axis is dense in
-  /// both, adjacent elements stay together: 2, 4, 8 or 16 of their bytes become one opaque element
-  /// if alignment allows (pairs of f64, say), and the rest of the axis is a run. Strides count
-  /// opaque elements.
+  /// Canonical form of a transpose: y(j, i) = x(i, j) for each matrix of a batch. Axes that x and y
+  /// traverse in the same order are merged. Rows are the axis along which y is densest, columns the
+  /// axis along which x is densest: a transpose reads along one and writes along the other. If an
+  /// axis is dense in x and y, adjacent elements stay together: 2, 4, 8 or 16 of their bytes become
+  /// one opaque element if alignment allows (pairs of f64, for example), and the rest of the axis
+  /// is a run. Strides count opaque elements.
   struct Moves {
     int element_bytes = 1;  // 1, 2, 4, 8 or 16
     std::int64_t run = 1;
     std::int64_t rows = 1, columns = 1;    // of x
-    std::int64_t x_row = 0, x_column = 0;  // in x: from i to i + 1, and from j to j + 1
-    std::int64_t y_row = 0, y_column = 0;  // in y: from j to j + 1, and from i to i + 1
+    std::int64_t x_row = 0, x_column = 0;  // strides in x of i and of j
+    std::int64_t y_row = 0, y_column = 0;  // strides in y of j and of i
     Collapsed<2> batch;                    // of y (tensor 0) and x (tensor 1)
 
     [[nodiscard]] std::int64_t matrices() const { return batch.size(); }
     [[nodiscard]] std::int64_t elements() const { return run * rows * columns * matrices(); }
     [[nodiscard]] std::int64_t bytes() const { return elements() * element_bytes; }
     [[nodiscard]] bool empty() const { return elements() == 0; }
-    /// Single elements, x dense along its rows and y along its own: what tiles are made for. A
-    /// single row or column is dense along the other axis only, and that suffices.
+    /// Returns whether elements are single, x is dense along its rows and y along its rows: the
+    /// layout that tiles require. A single row or column need be dense along the other axis only.
     [[nodiscard]] bool dense() const {
       return run == 1 && (columns == 1 || x_column == 1) && (rows == 1 || y_column == 1);
     }
@@ -58,7 +58,7 @@ struct RUNG_API Transpose {
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
   struct Args : Call {
-    /// They suit new data pointers too: repeats() sees to alignment up to 16 bytes.
+    /// Valid for new data pointers too: repeats() checks alignment up to 16 bytes.
     Moves moves;
   };
 

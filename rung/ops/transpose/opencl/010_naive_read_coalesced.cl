@@ -3,13 +3,13 @@
 //
 // Idea     One work-item per element; neighboring items read neighboring elements of x.
 // Changes  Baseline.
-// Cost     One load and one store per element. On a GPU the items that execute together store to a
-//          cache sector each, of which they fill 4 bytes.
+// Cost     One load and one store per element. On a GPU each of the items that execute together
+//          stores 4 bytes to a cache sector of its own.
 // Limits   4-byte elements, one matrix or a batch along one axis.
 // Source   G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
 
 typedef struct {
-  long batch, row, column;  // in elements; from one row, or column, of x to the next
+  long batch, row, column;  // strides in elements: between matrices, rows and columns of x
 } Strides;
 
 kernel void transpose_naive_read_coalesced(global const uint* x, ulong x_start, Strides x_strides,

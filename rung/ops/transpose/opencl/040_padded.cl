@@ -3,16 +3,16 @@
 //
 // Idea     Rows of the tile are TILE + 1 words apart: the elements of a column are in different
 //          banks of local memory.
-// Changes  Against shared_tile: one word per row, and no bank conflict.
-// Cost     One load and one store per element, and local memory at its full rate. On a CPU, which
-//          has no banks, the same as shared_tile.
+// Changes  Against shared_tile: one word of padding per row, and no bank conflicts.
+// Cost     One load and one store per element, and local memory at its full rate. A CPU has no
+//          banks, so it gains nothing over shared_tile.
 // Limits   4-byte elements, one matrix or a batch along one axis. An item moves one element.
 // Source   G. Ruetsch and P. Micikevicius, "Optimizing Matrix Transpose in CUDA", NVIDIA, 2009.
 //
-// TILE is set by the host: 32, or as many as the device's work-groups and local memory allow.
+// The host defines TILE: 32, or the largest that the device's work-groups and local memory allow.
 
 typedef struct {
-  long batch, row, column;  // in elements; from one row, or column, of x to the next
+  long batch, row, column;  // strides in elements: between matrices, rows and columns of x
 } Strides;
 
 kernel __attribute__((reqd_work_group_size(TILE, TILE, 1)))
@@ -32,7 +32,7 @@ void transpose_padded(global const uint* x, ulong x_start, Strides x_strides,
         x[(first_row + line) * x_strides.row + (first_column + lane) * x_strides.column];
   }
   barrier(CLK_LOCAL_MEM_FENCE);  // the tile is complete
-  // Neighboring items walk down a column of the tile, which is a row of y.
+  // Neighboring items read a column of the tile, which is a row of y.
   if (first_row + lane < rows && first_column + line < columns) {
     y[(first_column + line) * y_strides.row + (first_row + lane) * y_strides.column] =
         tile[lane][line];

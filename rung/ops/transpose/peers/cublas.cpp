@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / cublas: the peer cuBLAS, cublasSgeam and cublasDgeam: C = 1 A' + 0 B.
 //
-// cuBLAS stores by columns: x, rows x columns with contiguous rows, is to it a columns x rows
-// matrix A whose leading dimension is the distance of x's rows; y likewise is rows x columns.
+// cuBLAS is column-major: it sees x, rows x columns with contiguous rows, as a columns x rows
+// matrix A whose leading dimension is x's row stride, and y as a rows x columns matrix.
 //
-// Limits  f32 and f64 as single elements; 32-bit sizes. It computes: signalling NaNs become quiet.
+// Limits   f32 and f64 as single elements; 32-bit sizes. It computes: signaling NaNs become quiet.
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
@@ -26,7 +26,7 @@ struct Cublas {
       "RUNG_PEER_CUBLAS",
       {"libcublas.so.13", "libcublas.so.12", "/usr/local/cuda/lib64/libcublas.so.13",
        "/usr/local/cuda/lib64/libcublas.so.12"}};
-  // Under their real names: the header's are macros for them.
+  // The exported symbols, for which the header's names are macros.
   decltype(&cublasCreate_v2) create;
   decltype(&cublasSetStream_v2) set_stream;
   decltype(&cublasGetVersion_v2) version;
@@ -59,7 +59,7 @@ void check(cudaError_t status, const char* doing) {
   throw Error(ErrorCode::device, std::string("CUDA, ") + doing + ": " + cudaGetErrorString(status));
 }
 
-/// Makes the context's device current until the end of the scope; the caller's own comes back.
+/// Makes the context's device current until the end of the scope, then restores the caller's.
 class ScopedDevice {
  public:
   explicit ScopedDevice(int device) {
@@ -76,8 +76,8 @@ class ScopedDevice {
 
 std::mutex handles_mutex;
 
-/// Handles stay until the process ends: the library owns device memory that must not be freed after
-/// the driver has shut down.
+/// Returns the device's handle. Handles are never destroyed: the library owns device memory that
+/// must not be freed after the driver has shut down.
 cublasHandle_t handle_of(int device) {
   static std::vector<cublasHandle_t> handles;
   const auto index = static_cast<std::size_t>(device);
@@ -123,7 +123,7 @@ void transpose_all(const Transpose::Args& args, cublasHandle_t handle, Geam geam
     const int x_row = static_cast<int>(matrix.x_row);
     const int y_row = static_cast<int>(matrix.y_row);
     T* y = reinterpret_cast<T*>(matrix.y);
-    // With beta = 0 B is not read; it may then be C itself.
+    // With beta = 0 cuBLAS does not read B, which may then be C itself.
     check(geam(handle, CUBLAS_OP_T, CUBLAS_OP_N, rows, columns, &one,
                reinterpret_cast<const T*>(matrix.x), x_row, &zero, y, y_row, y, y_row),
           "transposing");

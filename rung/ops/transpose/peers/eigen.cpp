@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / eigen: the peer Eigen, the assignment of a mapped matrix's transpose.
 //
-// Kernels  chosen when Eigen is compiled, so there is a module for each instruction set beside
-//          librung (see peer_eigen/module.hpp); the one that our own rungs would use is loaded.
-// Threads  none: Eigen's assignments run on one.
+// Kernels  compiled per instruction set in modules beside librung (see peer_eigen/module.hpp); the
+//          module for the instruction set that our own rungs use is loaded.
+// Threads  one: Eigen's assignments are single-threaded.
 // Limits   elements of 1, 2, 4 and 8 bytes.
 #include <string>
 

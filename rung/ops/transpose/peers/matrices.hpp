@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What transpose's CPU peers share: a call of ours in the terms of a library that transposes one
-// matrix with contiguous rows into another.
+// Arguments of transpose's CPU peers, which transpose one matrix with contiguous rows into another.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +13,11 @@ struct Matrix {
   const std::byte* x;
   std::byte* y;
   std::int64_t rows, columns;  // of x
-  std::int64_t x_row, y_row;   // elements from one row to the next; at least what a row holds
+  std::int64_t x_row, y_row;   // elements between row starts; at least a row's length
 };
 
-/// Row distances as libraries want them: even a single row must have a sensible one.
+/// Returns the first matrix, with row strides as libraries require: at least a row's length, even
+/// for a single row.
 inline Matrix first_matrix(const Transpose::Args& args, const Transpose::Moves& m) {
   return {static_cast<const std::byte*>(args.x.data),
           static_cast<std::byte*>(args.y.data),
@@ -38,7 +38,7 @@ inline Support supports_matrices(const Transpose::Args& args) {
   return supported;
 }
 
-/// Calls one(matrix) for each matrix of the call.
+/// Calls one(matrix) for each matrix of the batch.
 template <class One>
 void for_each_matrix(const Transpose::Args& args, One&& one) {
   if (args.moves.empty()) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / onednn: the peer oneDNN, its reorder primitive between two layouts of one tensor.
 //
-// Kernels  generated while running for the processor it finds and the strides it is given.
+// Kernels  generated at run time for the detected processor and the given strides.
 // Limits   its own types; no broadcast, no empty tensors.
 #include "rung/peers/onednn.hpp"
 
@@ -12,12 +12,12 @@
 namespace rung {
 namespace {
 
-onednn::Primitive& cached() {  // one a thread: a repeated call finds it made
+onednn::Primitive& cached() {  // one per thread, reused by repeated calls
   thread_local onednn::Primitive primitive;
   return primitive;
 }
 
-/// x as a tensor of y's shape, its axes in y's order.
+/// Returns x as a tensor of y's shape, its axes in y's order.
 ConstTensorRef reordered(const Transpose::Args& args) {
   ConstTensorRef x = args.x;
   x.shape = args.y.shape;
@@ -35,7 +35,7 @@ bool prepare(const Transpose::Args& args, int threads) {
 
 Support supports(const Transpose::Args& args, const Context& context) {
   if (args.moves.empty()) return unsupported("oneDNN takes no empty tensors");
-  // Without AVX-512 it goes through f32 and flushes subnormals: -6e-39 becomes -0.
+  // Without AVX-512 oneDNN converts through f32 and flushes subnormals: -6e-39 becomes -0.
   if (args.x.dtype == DType::bf16 && cpu::isa() != cpu::Isa::avx512) {
     return unsupported("oneDNN 2.6 moves bf16 exactly with AVX-512 only");
   }

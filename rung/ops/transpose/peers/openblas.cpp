@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / openblas: the peer OpenBLAS, cblas_somatcopy and cblas_domatcopy.
 //
-// Kernels  it is given the instruction set that our own rungs use, over any OPENBLAS_CORETYPE in
-//          the environment, because a peer held back would flatter us; RUNG_PEER_OPENBLAS_CORETYPE
-//          chooses another on purpose.
-// Threads  none: omatcopy runs on one whatever OpenBLAS is set to.
-// Limits   elements of 4 and 8 bytes that are f32 and f64; it multiplies them by 1, which keeps all
-//          but the payload of signalling NaNs.
+// Kernels  selected for the instruction set that our own rungs use, regardless of
+//          OPENBLAS_CORETYPE, because a slower peer would flatter our rungs;
+//          RUNG_PEER_OPENBLAS_CORETYPE selects another.
+// Threads  one: omatcopy is single-threaded for any OpenBLAS setting.
+// Limits   elements of 4 and 8 bytes that are f32 and f64; it multiplies them by 1, which preserves
+//          all bits but the payload of signaling NaNs.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -35,7 +35,7 @@ const char* core_type() {
     case cpu::Isa::avx2:
       return "Haswell";
     default:
-      return nullptr;  // its own choice
+      return nullptr;  // OpenBLAS chooses
   }
 }
 
@@ -74,7 +74,7 @@ Support supports(const Transpose::Args& args, const Context&) {
   if (args.moves.empty()) return supported;
   const Support support = transpose_peer::supports_matrices(args);
   if (!support) return support;
-  // Pairs that have become one element are no number any more.
+  // Pairs merged into one opaque element are not numbers.
   if (args.moves.element_bytes != static_cast<int>(size_of(dtype))) {
     return unsupported("OpenBLAS moves single elements");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transpose for Python.
+// Python bindings of transpose.
 #include "rung/ops/transpose/transpose.hpp"
 
 #include "python/module/call.hpp"
@@ -20,7 +20,7 @@ PyObject* run_transpose(Call& call) {
     if (rank >= 2) std::swap(shape[rank - 1], shape[rank - 2]);
   } else if (order.rank == rank) {
     for (int axis = 0; axis < rank; ++axis) {
-      if (order[axis] >= 0 && order[axis] < rank) {  // else the operator refuses it
+      if (order[axis] >= 0 && order[axis] < rank) {  // the operator rejects other values
         shape[axis] = x.shape()[static_cast<int>(order[axis])];
       }
     }

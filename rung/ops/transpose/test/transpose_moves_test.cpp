@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transpose is normalized to, and which rung it gets.
+// Canonical forms of transposes, and the chosen rungs.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,7 +20,7 @@ Transpose::Moves moves(const Extents& shape, const Extents& order, DType dtype,
 }
 
 TEST(TransposeMoves, AxesThatStayTogetherAreMerged) {
-  // N x H x W x C to N x C x H x W: H and W are one axis.
+  // N x H x W x C to N x C x H x W: H and W merge to one axis.
   const Transpose::Moves m = moves({8, 6, 10, 3}, {0, 3, 1, 2}, DType::f32);
   EXPECT_EQ(m.rows, 60);
   EXPECT_EQ(m.columns, 3);
@@ -33,7 +33,7 @@ TEST(TransposeMoves, NeighborsBecomeOneElement) {
   EXPECT_EQ(moves({5, 7, 4}, {1, 0, 2}, DType::f32).element_bytes, 16);
   EXPECT_EQ(moves({5, 7, 2}, {1, 0, 2}, DType::u8).element_bytes, 2);
   EXPECT_TRUE(moves({5, 7, 4}, {1, 0, 2}, DType::f32).dense());
-  // A run of 64 f16 is one of eight 16-byte elements; three f32 stay three.
+  // A run of 64 f16 becomes eight 16-byte elements; a run of three f32 stays three elements.
   const Transpose::Moves heads = moves({2, 12, 8, 64}, {0, 2, 1, 3}, DType::f16);
   EXPECT_EQ(heads.element_bytes, 16);
   EXPECT_EQ(heads.run, 8);

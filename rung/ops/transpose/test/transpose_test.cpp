@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of transpose that `rung check` does not state: every bit of every rung on random bits,
-// algebra, errors, what is normalized to what, and sizes that leave the caches.
+// Properties of transpose that `rung check` does not cover: all bits of every rung on random input,
+// algebra, errors, canonical forms, and sizes that exceed the caches.
 #include "rung/ops/transpose/test/transpose_test.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ constexpr DType all_types[] = {DType::f32,  DType::f64,  DType::f16, DType::bf16
                                DType::e4m3, DType::e5m2, DType::i8,  DType::u8,
                                DType::i32,  DType::i64,  DType::u16};
 
-/// Host memory full of random bits: every NaN payload and subnormal is among them.
+/// Host memory of random bits, which include NaN payloads and subnormals.
 class Bits {
  public:
   Bits(std::int64_t bytes, unsigned seed) : words_(static_cast<std::size_t>(bytes) / 8 + 9) {
@@ -40,7 +40,7 @@ class Bits {
   std::byte* data_;
 };
 
-/// The definition, on contiguous tensors.
+/// Compares y with the definition, for contiguous tensors.
 void expect_transposed(const std::byte* x, const std::byte* y, const Extents& shape,
                        const Extents& order, std::size_t size) {
   const Extents y_shape = permuted(shape, order);
@@ -61,7 +61,7 @@ void expect_transposed(const std::byte* x, const std::byte* y, const Extents& sh
 
 class TransposeOn : public OnBackend {
  protected:
-  /// Calls f(name) for every rung of the backend that supports the call.
+  /// Calls f(name) for every rung of the backend that supports the arguments.
   template <class F>
   void for_each_rung(const ConstTensorRef& x, const TensorRef& y, const TransposeOptions& options,
                      F&& f) {
@@ -118,7 +118,7 @@ TEST_P(TransposeOn, TwiceIsNothing) {
 }
 
 TEST(TransposeBatch, MovesEveryMatrixWhereRowsAre4KiBApart) {
-  // More than 1 MiB of matrices, each of one block.
+  // More than 1 MiB of matrices of one block each.
   constexpr std::int64_t matrices = 33, rows = 128, columns = 64, row = 1024;
   const Bits x(4 * matrices * rows * row, 9);
   const auto* words = reinterpret_cast<const std::int32_t*>(x.data());
@@ -142,7 +142,7 @@ TEST_P(TransposeOn, NegativeStridesRunBackwards) {
   std::vector<std::int32_t> y(150 * 140);
   const ConstTensorRef upside_down(words + 139 * 150, DType::i32, Extents{140, 150},
                                    Extents{-150, 1});
-  // The second time its own rows are mirrored, so that x's order comes back.
+  // The second time y's rows are mirrored, so that elements are in x's order.
   for (const bool mirrored : {false, true}) {
     const TensorRef to(y.data() + (mirrored ? 139 : 0), DType::i32, y_shape,
                        Extents{140, mirrored ? -1 : 1});
@@ -160,7 +160,7 @@ TEST_P(TransposeOn, NegativeStridesRunBackwards) {
 }
 
 TEST_P(TransposeOn, RowsAtTheDistanceThatCollides) {
-  // 128 KiB apart, forwards and backwards, and both an even and an odd number of columns of tiles.
+  // Rows 128 KiB apart, forward and backward, with even and odd numbers of columns of tiles.
   const Extents memory{3, 32768};
   const Bits x(4 * memory.product(), 7);
   for (const std::int64_t columns : {32768, 9024, 9025, 64, 65}) {
@@ -232,8 +232,8 @@ TEST_P(TransposeOn, ErrorsNameArgumentValueAndWhatIsAccepted) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, TransposeOn, backends, name_of_backend);
 
-/// 17 MiB and more, with non-temporal stores on a CPU, with threads whose shares are not even: rows
-/// of y that begin with lines and others, rows of x that compete for one set of a cache and others.
+/// Checks 17 MiB and more, with non-temporal stores on a CPU and uneven shares of threads: rows of
+/// y on lines and not, rows of x that map to one set of a cache and not.
 TEST(TransposeLarge, StreamsAndSharesExactly) {
   for (const auto& [rows, columns] : {std::pair{2112, 2112}, std::pair{2101, 2115},
                                       std::pair{2112, 2048}, std::pair{2101, 2048}}) {
@@ -253,7 +253,7 @@ TEST(TransposeLarge, StreamsAndSharesExactly) {
   }
 }
 
-/// There and back, with planes that begin with lines and others.
+/// Checks pixels to planes and back, with planes on lines and not.
 TEST(TransposeLarge, PixelsAndPlanesStreamExactly) {
   for (const auto& [type, channels] : {std::pair{DType::f32, 2}, std::pair{DType::f32, 3},
                                        std::pair{DType::f32, 4}, std::pair{DType::u8, 3}}) {
@@ -287,7 +287,7 @@ TEST(TransposeLarge, LongRunsAreCutAndStreamed) {
   expect_transposed(x.data(), y.data(), shape, order, 2);
 }
 
-/// More tiles than the simulated device holds blocks, so that the ring goes round.
+/// Checks more tiles than the simulated device has resident blocks, so that the ring wraps around.
 TEST(TransposeLarge, ThePersistentKernelGoesFromTileToTile) {
   Context context = Context::simt();
   const Extents shape{5, 700, 516};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call as numbered blocks, so that threads can share them, and the kernels that two rungs run,
-// each defined in the rung that introduces it.
+// Partition of a transpose into numbered blocks for threads, and kernels that two rungs use, each
+// defined in the rung that introduces it.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@ namespace rung::transpose_cpu {
 using Moves = Transpose::Moves;
 using cpu::line_bytes;
 
-/// An element of 16 bytes.
+/// Opaque element of 16 bytes.
 struct Wide {
   std::uint64_t halves[2];
 };
 
-/// Calls f.template operator()<T>() with a T of so many bytes.
+/// Calls f.template operator()<T>() with an opaque T of `bytes` bytes.
 template <class F>
 void with_elements(int bytes, F&& f) {
   switch (bytes) {
@@ -39,9 +39,9 @@ void with_elements(int bytes, F&& f) {
   }
 }
 
-/// An extent cut into parts of up to `most`, which begin at multiples of a tile's side and are
-/// never smaller than a tile unless the matrix is: the remainder goes with the last part, whose
-/// last tile reaches back.
+/// Partition of an extent into parts of up to `most`, which start at multiples of a tile's side. No
+/// part is smaller than a tile unless the matrix is: the remainder belongs to the last part, whose
+/// last tile overlaps the previous one.
 struct Cuts {
   std::int64_t extent, side, count;
 
@@ -62,7 +62,8 @@ struct BlockRange {
   std::int64_t matrix, row, rows, column, columns;
 };
 
-/// A call's blocks, down first: consecutive blocks write neighboring parts of the same rows of y.
+/// Partition of all matrices into blocks, numbered down first: consecutive blocks write neighboring
+/// parts of the same rows of y.
 struct Grid {
   Cuts down, across;
   std::int64_t matrices;
@@ -71,8 +72,8 @@ struct Grid {
       : down(m.rows, rows, side), across(m.columns, columns, side), matrices(m.matrices()) {}
   [[nodiscard]] std::int64_t size() const { return down.count * across.count * matrices; }
 
-  /// Calls each(block) for a range of blocks. Counts on, as divisions take longer than a small
-  /// block.
+  /// Calls each(block) for a range of blocks. Increments indices, since divisions take longer than
+  /// a small block.
   template <class Each>
   void for_each(cpu::Range range, Each&& each) const {
     std::int64_t i = 0, j = 0, matrix = 0;
@@ -94,21 +95,21 @@ struct Grid {
   }
 };
 
-/// A matrix of opaque elements whose transpose is written: y(j, i) = x(i, j), rows dense in both.
+/// A matrix of opaque elements to transpose: y(j, i) = x(i, j), with dense rows in x and y.
 struct Block {
   const std::byte* x;
   std::byte* y;
-  std::int64_t x_row, y_row;   // bytes from one row to the next
+  std::int64_t x_row, y_row;   // bytes between row starts
   std::int64_t rows, columns;  // of x
   int element_bytes;           // 1, 2, 4, 8 or 16
 };
-/// Matrices like the first, a constant number of bytes apart in x and in y.
+/// A batch of equal matrices at constant byte offsets in x and y.
 struct Batch {
   std::int64_t count = 1;
   std::int64_t x = 0, y = 0;
 };
 
-/// A block of a call with dense rows.
+/// Returns a block of the matrices of args, whose rows must be dense.
 inline Block block_of(const Transpose::Args& args, const BlockRange& range) {
   const Moves& m = args.moves;
   const std::int64_t bytes = m.element_bytes;
@@ -130,7 +131,7 @@ inline Support require_dense(const Transpose::Args& args, const Context&) {
   return unsupported("x and y must each be dense along one axis, and not along the same");
 }
 
-/// A tile is a cache line wide and high.
+/// Returns a tile's width and height: one cache line of elements.
 inline std::int64_t tile_side_of(const Moves& m) { return line_bytes / m.element_bytes; }
 inline bool is_narrower_than_tile(const Moves& m) {
   return std::min(m.rows, m.columns) * m.element_bytes < line_bytes;
@@ -141,20 +142,21 @@ inline Support require_tiles(const Transpose::Args& args, const Context& context
   return unsupported("matrices of at least 64 bytes each way");
 }
 
-/// Pixels and planes: 2 to 4 columns or rows of elements of up to 4 bytes, dense throughout.
+/// Returns whether the matrix has 2 to 4 columns or rows of elements of up to 4 bytes and is fully
+/// dense: pixels or planes.
 inline bool is_pixels(const Moves& m) {
   const auto few = [](std::int64_t extent) { return extent >= 2 && extent <= 4; };
   return m.element_bytes <= 4 &&
          ((few(m.columns) && m.x_row == m.columns) || (few(m.rows) && m.y_row == m.rows));
 }
 
-/// x and y do not stay in the last cache together, so that keeping either gains nothing. A core
-/// reaches a slice of some 32 MiB of L3 on current servers, whatever the system says of their sum
-/// (384 MiB on the 2-core Zen 5 vCPU that this was measured on).
+/// Returns whether x and y together exceed the last-level cache, so that caching either gains
+/// nothing. A core reaches a slice of about 32 MiB of L3 on current servers, whatever total the
+/// system reports (384 MiB on the 2-core Zen 5 vCPU of these measurements).
 inline bool exceeds_caches(const Moves& m) { return 2 * m.bytes() >= std::int64_t{32} << 20; }
 
-/// Blocks for ordinary stores: 64 tiles down, 16 across. y is written row by row, and the lines of
-/// x that come along are still in L2 when the next column needs them. See EXPERIMENTS.md.
+/// Blocks for ordinary stores, in tiles: 64 down, 16 across. y is written row by row, and the
+/// loaded lines of x are still in L2 when the next column needs them. See EXPERIMENTS.md.
 inline constexpr std::int64_t tiles_down = 64;
 inline constexpr std::int64_t tiles_across = 16;
 inline Grid cached_grid(const Moves& m) {
@@ -162,37 +164,39 @@ inline Grid cached_grid(const Moves& m) {
   return {m, tiles_down * side, tiles_across * side, side};
 }
 
-/// A way of L1: lines so far apart compete for one set of it, and for few sets of L2.
+/// Bytes of a way of L1: lines at this distance map to one set of L1, and to few sets of L2.
 inline constexpr std::int64_t way_bytes = 4096;
-/// 1024 rows of y are as many pages as the second-level TLB holds with ease, and x's part of a row
-/// a page at most.
+/// Returns the columns of a panel: 1024 rows of y are about as many pages as the second-level TLB
+/// holds, and a row's part of x is at most one page.
 constexpr std::int64_t panel_columns(int element_bytes) {
   return std::min<std::int64_t>(4096 / element_bytes, 1024);
 }
-/// Scratch memory per thread of stream_along(): a line per column.
+/// Scratch bytes per thread for stream_along(): a line per column.
 inline constexpr std::int64_t panel_scratch = panel_columns(1) * line_bytes;
-/// Returns whether non-temporal stores go down the rows of x instead of along them: faster, but so
-/// many rows are in flight that they must not all map to the same sets, and tiles must fit L1.
+/// Returns whether non-temporal stores go down the rows of x instead of along them: faster, but the
+/// many rows in flight must not all map to the same sets, and tiles must fit L1.
 inline bool goes_down(const Moves& m) {
   return m.element_bytes >= 4 && m.x_row * m.element_bytes % way_bytes != 0;
 }
-/// Panels for non-temporal stores, as long as possible: the first band of each has nothing
-/// prefetched. Those taken down their rows have one page of y per row.
+/// Returns panels for non-temporal stores, as long as possible, since the first band of each has
+/// nothing prefetched. Panels processed down their rows have one page of y per row.
 inline Grid streaming_grid(const Moves& m, std::int64_t rows) {
-  constexpr std::int64_t pixels = 64 << 10;  // the fence behind a block costs as much as a hundred
+  constexpr std::int64_t pixels = 64 << 10;  // the fence after a block costs as much as a hundred
   if (is_pixels(m)) return {m, pixels, pixels, tile_side_of(m)};
   if (goes_down(m)) rows = panel_columns(m.element_bytes);
   return {m, rows, panel_columns(m.element_bytes), tile_side_of(m)};
 }
 inline constexpr std::int64_t any_rows = std::int64_t{1} << 62;
 
-/// 020: blocks of 32 x 32 elements of any call.
+/// 020: partitions any problem into blocks of 32 x 32 elements; moves some of them.
 Grid element_grid(const Moves& m);
 void move_blocks(const Transpose::Args& args, cpu::Range blocks);
-/// 030: matrices of at least a tile each way; parts of whole groups of 16 bytes of its columns.
+/// 030: transposes matrices of at least a tile in each direction, in whole 16-byte groups of
+/// columns.
 void transpose_tiles(const Block& block, const Batch& batch = {});
-/// Transpose the remainder of whole tiles: the last columns of some rows, as whole groups of 16
-/// bytes that reach back (4096x65 f32: 37 us in place of 40 for a tile), and the last rows.
+/// Transposes the remainder of whole tiles: the last columns of some rows, as whole 16-byte groups
+/// that overlap finished columns (4096x65 f32: 37 us instead of 40 for a full tile), and the last
+/// rows.
 inline void transpose_last_columns(const Block& b, std::int64_t row, std::int64_t rows) {
   const std::int64_t side = line_bytes / b.element_bytes;
   const std::int64_t group = 16 / b.element_bytes;
@@ -211,13 +215,14 @@ inline void transpose_last_rows(const Block& b) {
   transpose_tiles({b.x + row * b.x_row, b.y + row * b.element_bytes, b.x_row, b.y_row, side,
                    b.columns, b.element_bytes});
 }
-/// 035: the same by way of a buffer in L1.
+/// 035: as transpose_tiles(), through a buffer in L1.
 void transpose_staged(const Block& block);
-/// 040, 045: the same with non-temporal stores, ordered before what follows. Up to panel_columns()
-/// columns. 040 needs panel_scratch bytes, aligned to a line.
+/// 040, 045: as transpose_tiles(), with non-temporal stores and a fence after them, for up to
+/// panel_columns() columns. 040 needs panel_scratch bytes, aligned to a line.
 void stream_along(const Block& block, std::byte* scratch);
 void stream_down(const Block& block);
-/// shapes/: is_narrower_than_tile(), is_pixels(), and runs, as units of work.
+/// shapes/: transposes for is_narrower_than_tile(), is_pixels(), and runs, divided into units of
+/// work.
 void transpose_narrow(const Block& block, const Batch& batch = {});
 void transpose_pixels(const Block& block, bool streams, const Batch& batch = {});
 std::int64_t run_units(const Moves& m);

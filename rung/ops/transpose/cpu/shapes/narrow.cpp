@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / narrow
 //
-// Idea     Matrices with fewer rows or columns than a tile: only as many groups of 16 bytes are
-//          moved as there are, and bytes stored beyond a short row are overwritten by the next row.
-// Changes  Against simd: no padding to a whole tile in L1. f32 8 x 9264 takes 5.4 us in place of
-//          14.0, f32 1552 x 8 x 32 36 in place of 101 (2-core Zen 5 vCPU, one thread). The small
-//          matrices of a batch are one call.
+// Idea     Matrices with fewer rows or columns than a tile: only existing 16-byte groups are moved,
+//          and bytes stored beyond a short row are overwritten by the next row.
+// Changes  Against simd: no padding to a full tile in L1. f32 8 x 9264 takes 5.4 us instead of
+//          14.0, f32 1552 x 8 x 32 36 instead of 101 (2-core Zen 5 vCPU, one thread). The small
+//          matrices of a batch take one kernel call.
 // Cost     Rows of up to 64 bytes: one load per 16 bytes of x, one store per row of y.
 // Limits   Ordinary stores; one thread.
 #include "rung/cpu/foreach_target.hpp"
@@ -23,7 +23,8 @@ using namespace cpu::HWY_NAMESPACE;
 
 template <int bytes>
 HWY_INLINE void one_by_one(const Block& of) {
-  const Block b = of;  // in registers: through a reference, strides are loaded after each store
+  // a copy in registers: through the reference, strides are reloaded after each store
+  const Block b = of;
   for (std::int64_t j = 0; j < b.columns; ++j) {
     for (std::int64_t i = 0; i < b.rows; ++i) {
       std::memcpy(b.y + j * b.y_row + i * bytes, b.x + i * b.x_row + j * bytes, bytes);
@@ -32,8 +33,9 @@ HWY_INLINE void one_by_one(const Block& of) {
 }
 
 #if HWY_TARGET != HWY_SCALAR
-/// Few columns, at least a tile of rows: whole lines of y. Groups of 16 bytes of x's rows, the last
-/// one reaching back; rows shorter than that are loaded together with the bytes behind them.
+/// Transposes few columns with at least a tile of rows, in whole lines of y. The last 16-byte group
+/// of x's rows overlaps the previous one; rows shorter than a group are loaded together with the
+/// bytes behind them.
 template <int bytes>
 HWY_NOINLINE void few_columns(const Block& b) {
   using Lane = LaneOf<bytes>;
@@ -60,7 +62,7 @@ HWY_NOINLINE void few_columns(const Block& b) {
   }
 }
 
-/// Loads 16 bytes each of every step-th of some rows, one per 128-bit block of a vector.
+/// Loads 16 bytes from every step-th row, one row per 128-bit block of a vector.
 template <int step, class D>
 HWY_INLINE hn::Vec<D> load_rows(D d, const std::byte* const* rows, std::int64_t at) {
   if constexpr (hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) == 16) {
@@ -73,9 +75,9 @@ HWY_INLINE hn::Vec<D> load_rows(D d, const std::byte* const* rows, std::int64_t 
   }
 }
 
-/// Few rows, at least 16 bytes of columns: a row of y fits `blocks` blocks of 16 bytes and is one
-/// store, with vectors of 32 bytes perhaps two. The next row overwrites the bytes stored beyond a
-/// row; rows that are not adjacent, and the last ones, are stored by a mask or copied.
+/// Transposes few rows with at least 16 bytes of columns: a row of y fits `blocks` blocks of 16
+/// bytes and takes one store (up to two with 32-byte vectors). The next row overwrites bytes stored
+/// beyond a row; rows that are not adjacent, and the last rows, are stored with a mask or copied.
 template <int bytes, int blocks>
 HWY_NOINLINE void few_rows(const Block& of) {
   const Block b = of;
@@ -87,7 +89,7 @@ HWY_NOINLINE void few_rows(const Block& of) {
   constexpr int rows_each = group * (vector_bytes / 16);  // per vector
   constexpr int parts = blocks * 16 / vector_bytes;
   constexpr std::int64_t stored = blocks * 16;
-  const std::byte* rows[blocks * group];  // those that do not exist are the last one again
+  const std::byte* rows[blocks * group];  // missing rows repeat the last one
   for (int i = 0; i < blocks * group; ++i) {
     rows[i] = b.x + std::min<std::int64_t>(i, b.rows - 1) * b.x_row;
   }
@@ -143,7 +145,7 @@ HWY_INLINE void narrow_matrix(const Block& b) {
 #if HWY_TARGET == HWY_SCALAR
   one_by_one<bytes>(b);
 #else
-  constexpr std::int64_t few_elements = 12;  // take less time than setting vectors up
+  constexpr std::int64_t few_elements = 12;  // take less time than setting up vectors
   constexpr std::int64_t group = 16 / bytes;
   if (b.rows * b.columns <= few_elements) {
     one_by_one<bytes>(b);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / pixels
 //
-// Idea     Matrices of 2 to 4 columns or rows, dense throughout: pixels to planes and back. A
-//          vector of whole pixels is deinterleaved into a vector per plane by a few shuffles.
+// Idea     Matrices of 2 to 4 columns or rows, fully dense: pixels to planes and back. A vector of
+//          whole pixels is deinterleaved to a vector per plane by a few shuffles.
 // Changes  Against simd: no tile, which these shapes would leave mostly empty.
-// Cost     Every byte of x and y once. Beyond the caches y is stored without being loaded, where it
-//          begins with a line.
+// Cost     Every byte of x and y once. Beyond the caches, non-temporal stores are used if y starts
+//          on a line.
 // Limits   Elements of up to 4 bytes; one thread.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -19,9 +19,9 @@ namespace rung::transpose_cpu::HWY_NAMESPACE {
 namespace {
 using namespace cpu::HWY_NAMESPACE;
 
-/// Prefetches x so far ahead, and a line of each page of y that is two pages ahead, for its address
-/// alone: streaming stores wait long for a translation. (2048x2048x3 f32, one thread of a 2-core
-/// Zen 5 vCPU: 1.77 ms without either, 1.67 with x alone, 1.62 with both; a copy 1.75.)
+/// Prefetch distance for x. Also prefetches a line of the page of y two pages ahead, only for its
+/// address translation, which stalls non-temporal stores. (2048x2048x3 f32, one thread of a 2-core
+/// Zen 5 vCPU: 1.77 ms without prefetches, 1.67 with x only, 1.62 with x and y; a copy takes 1.75.)
 constexpr std::int64_t pixels_ahead = 8 << 10;
 constexpr std::int64_t page_bytes = 4096;
 HWY_INLINE void prefetch_lines(const void* x, std::int64_t bytes) {
@@ -33,7 +33,8 @@ HWY_INLINE void prefetch_page(const void* y) {
   __builtin_prefetch(static_cast<const std::byte*>(y) + 2 * page_bytes, 1);
 }
 
-/// Pixels of n values to n planes. `streams`: with non-temporal stores; rows of y begin with lines.
+/// Transposes pixels of n values to n planes. `streams`: non-temporal stores; rows of y must start
+/// on lines.
 template <class T, int n, bool streams>
 HWY_NOINLINE void pixels_to_planes(const Block& b) {
   const hn::ScalableTag<T> d;
@@ -66,7 +67,7 @@ HWY_NOINLINE void pixels_to_planes(const Block& b) {
   }
 }
 
-/// Planes to pixels. `streams`: with non-temporal stores; y begins with a line.
+/// Transposes planes to pixels. `streams`: non-temporal stores; y must start on a line.
 template <class T, int n, bool streams>
 HWY_NOINLINE void planes_to_pixels(const Block& b) {
   const hn::ScalableTag<T> d;
@@ -97,7 +98,7 @@ HWY_NOINLINE void planes_to_pixels(const Block& b) {
   }
 }
 
-/// Returns whether the matrix has n columns or rows, and was transposed.
+/// Transposes a matrix of n columns or n rows. Returns false, and does nothing, for other matrices.
 template <class T, int n>
 HWY_INLINE bool transpose_n(const Block& b, bool streams) {
   constexpr std::int64_t pixel_bytes = n * sizeof(T);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / runs
 //
-// Idea     Elements that stay neighbors in y are copied together: short runs without a call, long
-//          ones in vectors, and beyond the caches whole lines by non-temporal stores.
-// Changes  Against blocked: a copy per run in place of one per element.
+// Idea     Elements that remain neighbors in y are copied together: short runs inline, long runs by
+//          vectors, and beyond the caches whole lines by non-temporal stores.
+// Changes  Against blocked: a copy per run instead of per element.
 // Cost     Every byte of x and y once; a run of less than a line costs about as much as a line.
-// Limits   Runs alone; one thread.
+// Limits   Runs only; one thread.
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +16,7 @@ namespace rung {
 namespace transpose_cpu {
 namespace {
 
-/// Long runs are cut into pieces of so many bytes, so that threads have something to share.
+/// Bytes of the pieces of long runs, which threads divide.
 constexpr std::int64_t piece_bytes = 128 << 10;
 
 std::int64_t pieces_of(const Moves& m) { return ceil_div(m.run, piece_bytes / m.element_bytes); }
@@ -30,7 +30,7 @@ void copy_runs(const Transpose::Args& args, cpu::Range units) {
   const std::int64_t bytes = m.element_bytes;
   const bool streams = exceeds_caches(m) && m.run * bytes >= 2 * line_bytes;
   const std::int64_t pieces = pieces_of(m);
-  /// Copies `length` bytes of each run of a block, from byte `first` on.
+  /// Copies `length` bytes of each run of a block, starting at byte `first`.
   const auto copy = [&](const BlockRange& block, std::int64_t first, std::int64_t length) {
     std::int64_t at[2];
     m.batch.offsets(block.matrix, at);
@@ -38,7 +38,7 @@ void copy_runs(const Transpose::Args& args, cpu::Range units) {
     auto* y = static_cast<std::byte*>(args.y.data) + at[0] * bytes + first;
     x += (block.row * m.x_row + block.column * m.x_column) * bytes;
     y += (block.column * m.y_row + block.row * m.y_column) * bytes;
-    // Captured by value: through a reference, strides would be loaded after each store.
+    // Captured by value: through a reference, strides are reloaded after each store.
     const auto each = [=, rows = block.rows, columns = block.columns, x_row = m.x_row * bytes,
                        x_column = m.x_column * bytes, y_row = m.y_row * bytes,
                        y_column = m.y_column * bytes](const auto& copy_run) {

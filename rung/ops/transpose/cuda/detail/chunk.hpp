@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 16 bytes from any address, by aligned accesses alone; and columns out of rows of less than a
-// register.
+// Loads of 16 bytes at any address by aligned accesses, and packing of columns of small elements.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +23,9 @@ __device__ __forceinline__ void store_aligned(void* to, const Chunk& chunk) {
   store_wide<4>(static_cast<unsigned*>(to), chunk);
 }
 
-/// 16 bytes from byte `skew` (0 to 15) of two chunks on. Registers cannot be indexed: the words are
-/// moved down by two, by one, and by bytes, as the bits of the skew say.
+/// Returns 16 bytes from byte `skew` (0 to 15) of two consecutive chunks. Registers cannot be
+/// indexed: the words are shifted by two, by one, and by bytes, as selected by the bits of the
+/// skew.
 __device__ __forceinline__ Chunk shifted(const Chunk& low, const Chunk& high, int skew) {
   unsigned words[8] = {low[0], low[1], low[2], low[3], high[0], high[1], high[2], high[3]};
 #pragma unroll
@@ -46,7 +46,7 @@ __device__ __forceinline__ Chunk load_skewed(const Byte* from) {
   return shifted(load_aligned(from - skew), load_aligned(from - skew + chunk_bytes), skew);
 }
 
-/// Element by element, for what is at an edge: `valid` bytes exist, possibly none.
+/// Loads an edge element by element: only `valid` bytes exist, possibly none.
 template <class T>
 __device__ __forceinline__ Chunk load_part(const Byte* from, int valid) {
   constexpr int size = sizeof(T);
@@ -65,8 +65,8 @@ __device__ __forceinline__ Chunk load_part(const Byte* from, int valid) {
   return result;
 }
 
-/// Columns of `R` rows of 16 bytes, R elements of T making a register: unit[c] holds column c, row
-/// 0 in its lowest bytes. By permuting bytes: two rounds for bytes, one for halves of a register.
+/// Packs the columns of R rows of 16 bytes, R elements of T per register: units[c] holds column c,
+/// row 0 in its lowest bytes. Uses byte permutes: two rounds for bytes, one for halves.
 template <class T, int R, class Unit>
 __device__ __forceinline__ void pack_columns(const Chunk (&rows)[R],
                                              Unit (&units)[chunk_bytes / sizeof(T)]) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread per element: all axes of a call as one list, in the order in which threads follow each
-// other.
+// One thread per element: all axes of a transpose as one list, in the order of the threads.
 #pragma once
 
 #include "rung/core/bounds.hpp"
@@ -8,10 +7,10 @@
 
 namespace rung::transpose_cuda::inline RUNG_TARGET {
 
-/// Tensor along which adjacent threads walk.
+/// Tensor whose adjacent elements adjacent threads move.
 enum class Along : std::uint8_t { x, y };
 
-/// The axes of y (tensor 0) and x (tensor 1), the densest of the chosen one last.
+/// Returns the axes of y (tensor 0) and x (tensor 1), with the densest axis of `which` last.
 inline Collapsed<2> axes_along(const Moves& m, Along which) {
   Collapsed<2> axes = m.batch;
   const auto append = [&](std::int64_t extent, std::int64_t y, std::int64_t x) {
@@ -31,7 +30,7 @@ inline Collapsed<2> axes_along(const Moves& m, Along which) {
 
 inline constexpr int elementwise_threads = 256;
 
-/// Launches kernel(x, y, axes, first): thread k moves element first + k.
+/// Launches kernel(x, y, axes, first), in which thread k moves element first + k.
 template <class T, class Kernel>
 void launch_elements(Context& context, Kernel kernel, const Transpose::Args& args, Along which) {
   const Collapsed<2> axes = axes_along(args.moves, which);

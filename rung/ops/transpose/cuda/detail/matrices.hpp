@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What transpose's CUDA rungs share: opaque elements as types, the form of a call that kernels are
-// given, how it is cut into launches, and the facts of a launch.
+// Code of transpose's CUDA rungs: opaque elements as types, kernel arguments, the division into
+// launches, and the work of a launch.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace rung::transpose_cuda::inline RUNG_TARGET {
 
 using Moves = Transpose::Moves;
 
-/// An opaque element: a part of a register, one, two or four.
+/// Type of an opaque element: a part of a register, or one, two or four registers.
 template <int bytes>
 struct WordOf;
 template <>
@@ -39,26 +39,25 @@ struct WordOf<16> {
 #if defined(__CUDACC__)
   using Type = uint4;
 #else
-  // A vector type, because each member of a structure would be an access of its own, and counted as
-  // such.
+  // A vector type: each member of a structure would be a separate access.
   typedef unsigned Type __attribute__((vector_size(16)));
 #endif
 };
 template <int bytes>
 using Word = typename WordOf<bytes>::Type;
 
-/// Calls f.template operator()<T>() with a T of the call's element size, of those listed; not at
-/// all when there is nothing to move.
+/// Calls f.template operator()<T>() with a T of args' element size, which must be listed; does
+/// nothing if there are no elements.
 template <int... sizes, class F>
 void with_words(const Transpose::Args& args, F&& f) {
   if (args.moves.empty()) return;
   ((args.moves.element_bytes == sizes ? f.template operator()<Word<sizes>>() : void()), ...);
 }
 
-/// The matrices of a call, typed; block (x, y, z) of a kernel makes tile x down and y across of
-/// matrix z. A grid has limits: what exceeds them is cut into launches with shifted pointers, of
-/// fewer than 2^31 rows and columns each, so that kernels may count those in an int. Distances in
-/// memory are always 64 bits.
+/// Typed matrices, a kernel argument; block (x, y, z) of a kernel transposes tile x down and y
+/// across of matrix z. Grids have limits: larger problems are divided into launches with shifted
+/// pointers, of fewer than 2^31 rows and columns each, so that kernels may index them by int.
+/// Strides are always 64 bits.
 template <class T>
 struct Matrices {
   const T* x;
@@ -67,22 +66,22 @@ struct Matrices {
   std::int64_t x_row, x_column, y_row, y_column;
   Collapsed<2> batch;
   std::int64_t first_matrix;
-  bool colliding_rows;  // of x: see collide()
+  bool colliding_rows;  // of x: result of collide()
 
   struct Matrix {
     const T* x;
     T* y;
   };
-  /// Returns the start of a block's matrix. Kernels take Matrices as constants: a parameter that is
-  /// changed or copied moves to local memory, 300 bytes per thread.
+  /// Returns the start of a block's matrix. Matrices stays in constant memory: a kernel parameter
+  /// that is modified or copied moves to local memory, 300 bytes per thread.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE Matrix matrix(unsigned block) const {
     std::int64_t at[2];
     batch.offsets(first_matrix + block, at);
     return {x + at[1], y + at[0]};
   }
 
-  /// Returns the column of tiles of a block, of as many as there are blocks across. Where rows of x
-  /// collide, every other one is in x's far half: concurrent columns are half a row apart.
+  /// Returns the column of tiles of a block, given the number of blocks across. If rows of x
+  /// collide, odd blocks take the far half of x: concurrent columns are half a row apart.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE int column_of_tiles(unsigned block,
                                                                unsigned blocks) const {
     const unsigned column = colliding_rows ? block / 2 + block % 2 * ((blocks + 1) / 2) : block;
@@ -90,25 +89,26 @@ struct Matrices {
   }
 };
 
-/// First of all in a kernel whose launch overlaps the end of the grid in front. The next grid is
-/// not let in early, as start_dependent() does: its blocks would be in the way of this one's last.
+/// Waits for the previous grid; a kernel whose launch overlaps that grid calls it first. The next
+/// grid is not started early, as start_dependent() would: its blocks would delay this grid's last
+/// ones.
 __device__ __forceinline__ void wait_for_grid_in_front() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   ptx::wait_for_earlier_grid();
 #endif
 }
 
-/// A block's tile, its threads and its shared memory.
+/// Tile size, block size and shared memory of a kernel.
 struct Tiling {
   int rows, columns;  // of x
   LaunchExtent block;
   std::size_t shared_bytes = 0;
-  int shift = 0;           // by so many rows tiles may be further up
-  bool dependent = false;  // the kernel begins with wait_for_grid_in_front()
+  int shift = 0;           // rows by which a tile may start earlier
+  bool dependent = false;  // the kernel starts with wait_for_grid_in_front()
 };
 
-/// Requests so much shared memory that at most four blocks are on an SM: they saturate memory, and
-/// more of them spread its accesses.
+/// Returns the tiling with enough shared memory requested to limit an SM to four blocks: these
+/// saturate memory, and more would scatter its accesses.
 inline Tiling with_few_blocks(Tiling tiling, const Context& context) {
   constexpr int max_blocks = 4;
   tiling.shared_bytes =
@@ -116,8 +116,8 @@ inline Tiling with_few_blocks(Tiling tiling, const Context& context) {
   return tiling;
 }
 
-/// Returns whether rows of x are so far apart that memory is slow to read down a column: an odd
-/// multiple of 128 KiB, whatever the element. Other distances are faster in the plain order
+/// Returns whether rows of x are an odd multiple of 128 KiB apart, for which memory is slow to read
+/// down a column, for any element size. Other distances are faster in the plain order
 /// (EXPERIMENTS.md).
 inline bool collide(const Moves& m) {
   constexpr std::int64_t colliding_bytes = std::int64_t{128} << 10;
@@ -125,9 +125,9 @@ inline bool collide(const Moves& m) {
   return distance % colliding_bytes == 0 && distance / colliding_bytes % 2 != 0;
 }
 
-/// Launches kernel(matrices, more...) over all tiles: down the columns of x, so that what is
-/// written at a time is together in y. That matters more than what is read together: on an H200,
-/// 4070 GB/s instead of 3950 along the rows of x, and at odd sizes 3280 instead of 2260.
+/// Launches kernel(matrices, more...) over all tiles, down the columns of x, so that concurrent
+/// stores are close together. This matters more for stores than for loads: on an H200, 4070 GB/s
+/// instead of 3950 along the rows of x, and at odd sizes 3280 instead of 2260.
 template <class T, class Kernel, class... More>
 void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel,
                   const Transpose::Args& args, const More&... more) {
@@ -162,7 +162,7 @@ void launch_tiles(Context& context, const Tiling& tiling, Kernel kernel,
   }
 }
 
-/// Accepts what the teaching rungs support: one element size.
+/// Returns supported for the element size of the teaching rungs.
 inline Support require_words(const Transpose::Args& args, const Context&) {
   if (args.moves.empty()) return supported;
   if (args.moves.element_bytes != 4) return unsupported("takes elements of 4 bytes");
@@ -174,7 +174,7 @@ inline Support require_dense(const Moves& m) {
   return unsupported("x and y must each be dense along one axis, and not along the same");
 }
 
-/// Returns whether all rows of all matrices of tensor 0 (y) or 1 (x) begin at multiples of `bytes`.
+/// Returns whether all rows of all matrices of tensor 0 (y) or 1 (x) start at multiples of `bytes`.
 inline bool rows_aligned(const Moves& m, const void* data, std::int64_t row, std::int64_t rows,
                          int tensor, int bytes) {
   const auto whole = [&](std::int64_t stride) { return stride * m.element_bytes % bytes == 0; };
@@ -183,8 +183,8 @@ inline bool rows_aligned(const Moves& m, const void* data, std::int64_t row, std
   return all;
 }
 
-/// Returns the facts of launch_tiles(). Tiles that hang over an edge take as long as full ones: the
-/// bytes that they have room for count as operations.
+/// Returns the work of launch_tiles(). Partial tiles take as long as full ones: operations count
+/// the bytes of all tiles at full size.
 inline Work tiles_work(const Transpose::Args& args, const Tiling& tiling) {
   constexpr std::int64_t max_blocks = 0xffff, sm_bytes = 228 << 10, reserved = 1 << 10;
   const Moves& m = args.moves;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / narrow
 //
-// Idea     pixels and planes: a matrix of few columns whose rows follow each other without a gap is
-//          one long line of memory. A block reads a piece of the line, 16 bytes per access, and
-//          writes as many indices of every plane; or the other way round. Which element goes where
-//          is decided in shared memory, element by element.
-// Changes  against vectorized: no tile stays empty because there are 3 columns and not 64.
-// Cost     a shared access an element on the side of the planes, free of conflicts when the number
+// Idea     pixels and planes: a matrix of few columns with gapless rows is one long line of memory.
+//          A block loads a piece of the line, 16 bytes per access, and stores the same indices of
+//          every plane, or the reverse. Shared memory reorders the elements one by one.
+// Changes  against vectorized: no tile that a matrix of 3 columns would leave mostly empty.
+// Cost     one shared access per element on the planes' side, free of bank conflicts if the number
 //          of planes is odd.
-// Limits   up to 32 planes, dense: rows of x, or of y, that touch.
+// Limits   up to 32 planes, dense: gapless rows of x, or of y.
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -30,14 +29,14 @@ struct Tile {
   alignas(16) Byte at[tile_bytes];
 };
 
-/// The line is x when `splits`, else y.
+/// Kernel arguments. The line is x if planes are split from it (`splits`), else y.
 struct Strip {
   const Byte* x;
   Byte* y;
   std::int64_t length;  // of a plane
-  std::int64_t pitch;   // bytes from plane to plane
+  std::int64_t pitch;   // bytes between planes
   int planes;
-  int piece;  // indices a block
+  int piece;  // indices per block
   Collapsed<2> batch;
   std::int64_t first_matrix;
 };
@@ -47,12 +46,12 @@ template <class T>
 using Unit = std::conditional_t<sizeof(T) <= 4, std::uint32_t, T>;
 template <class T>
 constexpr int together = sizeof(Unit<T>) / sizeof(T);
-/// Units to a piece of a plane, which may begin and end within one.
+/// Returns the units that cover a piece of a plane, which may start and end within a unit.
 template <class T>
 RUNG_HD constexpr int units_of(int piece) {
   return piece / together<T> + (together<T> > 1 ? 1 : 0);
 }
-/// The most indices, a multiple of 16, of which both sides fit a block.
+/// Returns the largest number of indices, a multiple of 16, for which line and planes fit a block.
 template <class T>
 constexpr int piece_of(int planes) {
   const int units = tile_bytes / planes / static_cast<int>(sizeof(Unit<T>));
@@ -60,12 +59,12 @@ constexpr int piece_of(int planes) {
   return smaller(line, (units - 1) * together<T>) / 16 * 16;
 }
 
-/// This block's piece.
+/// This block's piece of the line.
 template <class T>
 struct Piece {
   const Byte *x, *y;
   std::int64_t first;
-  int count, skew, bytes;  // of the line: `bytes`, the first of them `skew` past an aligned place
+  int count, skew, bytes;  // of the line: `bytes`, which start `skew` bytes past an aligned address
 
   __device__ __forceinline__ Piece(const Strip& s, bool splits) {
     constexpr int size = sizeof(T);
@@ -81,7 +80,7 @@ struct Piece {
 };
 
 /// Calls f(plane, index of the first element, bytes before the piece's first) for this thread's
-/// units of all planes; `base` is where the piece of plane 0 begins.
+/// units of all planes; `base` is the address of plane 0's piece.
 template <class T, class F>
 __device__ __forceinline__ void for_each_unit(const Strip& s, const Byte* base, F f) {
   const int units = units_of<T>(s.piece);
@@ -99,7 +98,7 @@ __device__ __forceinline__ void for_each_unit(const Strip& s, const Byte* base, 
 
 constexpr std::int64_t max_planes = 32;
 
-/// The line is x: planes of y are gathered from it.
+/// Gathers planes of y from the line x.
 template <class T>
 __global__ void __launch_bounds__(threads) transpose_split(Strip s) {
   constexpr int size = sizeof(T);
@@ -149,7 +148,7 @@ __global__ void __launch_bounds__(threads) transpose_split(Strip s) {
   });
 }
 
-/// The line is y: planes of x are scattered into it.
+/// Scatters planes of x to the line y.
 template <class T>
 __global__ void __launch_bounds__(threads) transpose_merge(Strip s) {
   constexpr int size = sizeof(T);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // transpose / pieces
 //
-// Idea     where a run of elements stays together, the matrix is one of pieces: heads of attention,
-//          pixels of an image that is turned. A block moves a tile of them, about square, so that
-//          both tensors are reached in stretches of several pieces; a thread has 8 or 16 elements
-//          in flight. Pieces of at least a sector go straight from x to y, in the order of y;
-//          shorter ones by way of shared memory, read in the order of x.
-// Changes  against naive_write_coalesced: indices are taken apart within a tile, by
-//          multiplications, and a thread has more than one load in flight.
-// Cost     two multiplications by a reciprocal an element and side.
-// Limits   runs. Bytes and halves, which stay such only where alignment forbids wider elements,
-//          waste the width of the path.
+// Idea     if runs of elements stay together, the matrix is one of pieces: heads of attention,
+//          pixels of a rotated image. A block moves a roughly square tile of pieces, which gives
+//          stretches of several pieces in x and in y; a thread has 8 or 16 elements in flight.
+//          Pieces of at least a sector go directly from x to y, in y's order; shorter ones are
+//          loaded in x's order and pass through shared memory.
+// Changes  against naive_write_coalesced: indices are decomposed within a tile, by multiplications,
+//          and a thread has more than one load in flight.
+// Cost     two multiplications by a reciprocal per element for each of x and y.
+// Limits   runs. Elements of 1 and 2 bytes, which remain only if alignment prevents wider elements,
+//          waste the width of the accesses.
 #include <cstdint>
 
 #include "rung/core/bounds.hpp"
@@ -25,10 +25,10 @@ constexpr int threads = 256;
 template <class T>
 constexpr int items = sizeof(T) == 16 ? 8 : 16;
 
-/// Division of numbers below 2^16 by a number that the host knows.
+/// Division of numbers below 2^16 by a divisor known on the host.
 struct Divisor {
   int value;
-  std::uint32_t reciprocal;  // 2^32 / value, rounded up; of 1, 0
+  std::uint32_t reciprocal;  // 2^32 / value, rounded up; 0 for value 1
 
   explicit Divisor(std::int64_t v = 1)
       : value(static_cast<int>(v)),
@@ -40,10 +40,10 @@ struct Divisor {
   }
 };
 
-/// A tile: `rows` x `columns` of x, of `run` elements each; and how many tiles there are.
+/// Partition into tiles of `rows` x `columns` pieces of x, each of `run` elements.
 struct Cut {
   Divisor run, rows, columns, line;  // line: elements of x's row
-  int pitch;                         // of a row in shared memory
+  int pitch;                         // between rows in shared memory
   std::int64_t runs, across, down;   // tiles
 
   [[nodiscard]] std::int64_t tiles() const { return runs * across * down; }
@@ -62,7 +62,7 @@ inline Cut cut_of(const Moves& m) {
   std::int64_t columns = smaller(m.columns, side);
   const std::int64_t rows = smaller(m.rows, pieces / columns);
   columns = smaller(m.columns, pieces / rows);
-  // Rows in shared memory follow each other, in banks, as pieces of a row do.
+  // Rows in shared memory are padded to continue in the banks where the previous row ends.
   const std::int64_t line = columns * run;
   const std::int64_t banks = 128 / m.element_bytes;
   const std::int64_t padding = (run - line % banks + banks) % banks;
@@ -87,7 +87,7 @@ struct Pieces {
   Cut cut;
 };
 
-/// This block's tile: where it begins, and how much of it exists.
+/// This block's tile: its start, and how much of it exists.
 template <class T>
 struct PieceTile {
   const T* x;
@@ -113,7 +113,7 @@ struct PieceTile {
 struct Element {
   int e, row, column;
 };
-/// Element `at` of a tile in the order of y, and in that of x.
+/// Returns element `at` of a tile, counted in y's order (along_y) or in x's (along_x).
 template <class T>
 __device__ __forceinline__ Element along_y(const Cut& cut, int at) {
   const int piece = cut.run.of(at);
@@ -152,7 +152,7 @@ __global__ void __launch_bounds__(threads) transpose_long_pieces(Pieces<T> p) {
 
 template <class T>
 struct Kept {
-  T at[1];  // as many as the launch has room for
+  T at[1];  // array size is set by the launch
 };
 
 template <class T>

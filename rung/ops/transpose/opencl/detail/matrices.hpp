@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host side that transpose's OpenCL rungs share: what they support, and a call as their
-// kernels' arguments.
+// Host code of transpose's OpenCL rungs: requirements, and kernel arguments.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +24,8 @@ struct Strides {
   std::int64_t batch, row, column;
 };
 
-/// Launches a transpose kernel: work-groups of side x side items, one item per element. Axis 0 of
-/// the index space walks columns of x, axis 1 its rows, axis 2 the matrices.
+/// Launches a transpose kernel in work-groups of side x side items, one item per element. Axis 0 of
+/// the index space runs over columns of x, axis 1 over rows, axis 2 over matrices.
 inline void launch_matrices(const Transpose::Args& args, const Context& context,
                             const opencl::Kernel& kernel, std::int64_t side) {
   const Transpose::Moves& moves = args.moves;

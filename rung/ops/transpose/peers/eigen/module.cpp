@@ -7,7 +7,7 @@
 namespace rung::peer_eigen_transpose {
 namespace {
 
-/// Transposes as Eigen users would: with floating types where there are any, because Eigen
+/// Transposes as Eigen users would, with floating types if the size has one, because Eigen
 /// vectorizes their assignment.
 template <class T>
 void run(const Call& call) {
