@@ -29,7 +29,7 @@
 //          read, an alpha that is not used.
 // Source   IEEE 754-2019; gelu: D. Hendrycks and K. Gimpel, arXiv:1606.08415.
 //
-// A function of your own over views: transform.cuh, through the same kernels.
+// For user-defined functions over views, through the same kernels, see transform.cuh.
 #pragma once
 
 #include <cstdint>
@@ -64,12 +64,12 @@ constexpr int arity(ElementwiseFunction function) {
   return function <= ElementwiseFunction::axpy ? 2 : 1;
 }
 
-/// elementwise(context, {x, y}, z, {.function = ...}); those that the function does not read stay
-/// away.
+/// Inputs of elementwise(context, {x, y}, z, {.function = ...}); inputs that the function does not
+/// read are not given.
 struct ElementwiseInputs {
   ConstTensorRef x = {};  // broadcast to the shape of z, as are y and w
-  ConstTensorRef y = {};  // left out: the function has one input
-  ConstTensorRef w = {};  // of fma alone
+  ConstTensorRef y = {};  // not given: the function has one input
+  ConstTensorRef w = {};  // of fma only
 };
 
 struct ElementwiseOptions {
@@ -80,7 +80,7 @@ struct ElementwiseOptions {
 RUNG_API void elementwise(Context& context, const ElementwiseInputs& inputs, const TensorRef& z,
                           const ElementwiseOptions& options = {}, Pick pick = best);
 
-/// Calls elementwise() with the function in the name.
+/// Call elementwise() with the function that names them.
 RUNG_API void add(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,
                   const TensorRef& z, Pick pick = best);
 RUNG_API void subtract(Context& context, const ConstTensorRef& x, const ConstTensorRef& y,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transform: a function of your own over views, element by element, through the kernels of
+// transform: a user-defined function over views, element by element, through the kernels of
 // elementwise.
 //
 //   struct Blend {
@@ -12,12 +12,12 @@
 //          and bf16 reach f as float; what f returns is converted to z's type.
 // Shapes   one to seven axes; the inputs broadcast to z's shape as in NumPy; any strides. z must
 //          not overlap itself.
-// Layout   where the context runs: device memory for cuda, host memory for cpu and simt.
+// Layout   in memory of the context's device: device memory for cuda, host memory for cpu and simt.
 // Aliasing z may be an input exactly; otherwise they must not overlap. Overlap is decided by
 //          address ranges, from the lowest to the highest byte that a tensor touches, so that
 //          tensors whose elements interleave are refused.
-// Function copyable without effects of its own; it runs for each element once, in any order, on
-//          several threads.
+// Function copyable and without side effects; called once per element, in any order, by several
+// threads.
 // Errors   Error(invalid_argument) where a shape does not fit z's, or z overlaps itself or an
 //          input partly; Error(not_available) where this file was compiled without the backend.
 // Compile  with nvcc (-std=c++20 --expt-relaxed-constexpr, linked with librung and the CUDA
@@ -58,7 +58,7 @@ To converted(From value) {
   }
 }
 
-/// Strides of an operand with z's shape.
+/// Returns the strides of an operand broadcast to z's shape.
 template <class Out, int N, class In, int M>
 Extents spread(const View<Out, N>& z, const View<In, M>& in, int position) {
   static_assert(M <= N, "an input has no more axes than z");
@@ -79,10 +79,10 @@ Extents spread(const View<Out, N>& z, const View<In, M>& in, int position) {
   return strides;
 }
 
-/// Returns the addresses of elements of any type as a tensor of bytes.
+/// Returns the elements of any type as a tensor of bytes.
 template <class T>
 ConstTensorRef place(const T* data, const Extents& shape, const Extents& strides) {
-  // One more axis for the bytes of an element.
+  // An additional axis for the bytes of an element.
   ConstTensorRef bytes;
   bytes.data = data;
   bytes.dtype = DType::u8;
@@ -97,7 +97,7 @@ ConstTensorRef place(const T* data, const Extents& shape, const Extents& strides
   return bytes;
 }
 
-/// Elements [begin, end) in the layout's order.
+/// Computes elements [begin, end) in the layout's order.
 template <class F, class Out, class... In, std::size_t... I>
 void compute(const F& f, const Collapsed<sizeof...(In) + 1>& layout, std::int64_t begin,
              std::int64_t end, Out* z, std::index_sequence<I...>, const In*... in) {
@@ -114,7 +114,7 @@ void compute(const F& f, const Collapsed<sizeof...(In) + 1>& layout, std::int64_
     const std::int64_t count = smaller(walk.left_in_row(), end - begin);
     Out* to = z + walk.at[0];
     const auto run = [&](const auto*... from) {
-      if (unit) {  // apart, so that the compiler may use vectors
+      if (unit) {  // a separate loop, which the compiler can vectorize
         for (std::int64_t i = 0; i < count; ++i) {
           to[i] = converted<Out>(f(converted<Accumulator<In>>(from[i])...));
         }
@@ -162,7 +162,7 @@ void transform(Context& context, const F& f, const View<Out, N>& z, const View<I
   const auto layout = collapse<inputs + 1>(shape, strides, all_axes, AxisOrder::by_stride);
 
   if (context.backend() == Backend::cpu) {
-    // A few nanoseconds per element at worst: below some thousands, waking a thread takes longer.
+    // At most a few nanoseconds per element: below `worth_a_team`, waking a thread takes longer.
     constexpr std::int64_t worth_a_team = 16384;
     const int threads = layout.count < worth_a_team ? 1 : context.threads();
     cpu::run_shares(threads, [&](const cpu::Team& team) {

@@ -3,9 +3,9 @@
 //
 // Idea     The definition: z[i] = f(x[i], y[i]) in one loop.
 // Changes  Baseline.
-// Cost     Every operand loaded once, the result stored once. The compiler may use the vectors of
-//          every x86-64, of 4 floats, for add, mul and relu; exp and gelu call a function of the C
-//          library per element.
+// Cost     Every operand loaded once, the result stored once. The compiler may use x86-64's
+//          baseline vectors of 4 floats for add, mul and relu; exp and gelu call a function of the
+//          C library per element.
 // Limits   f32, contiguous tensors of one order; add, mul, axpy, relu, exp and gelu.
 // Source   any textbook.
 #include <cmath>

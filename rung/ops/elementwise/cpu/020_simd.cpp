@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / simd
 //
-// Idea     Vectors of adjacent elements: one instruction loads 16 f32, another computes on all. A
-//          function is a functor that the loop inlines; the kernel of a function and type is looked
-//          up once per call.
+// Idea     Vectors of adjacent elements: one instruction loads 16 f32, another computes on all of
+//          them. A function is a functor inlined in the loop; the kernel for a function and type is
+//          looked up once per problem.
 // Changes  Against naive: the widest vectors of the machine, every type and function. exp, tanh,
-//          sigmoid and gelu are vector arithmetic instead of a call of the C library per element;
-//          hence 5x and more in one step.
+//          sigmoid and gelu are vector arithmetic instead of a C library call per element; hence 5x
+//          and more in one step.
 // Cost     Every operand loaded once, the result stored once; an ordinary store also reads the
 //          cache line that it overwrites (write-allocate).
-// Limits   Tensors whose elements are adjacent, in one order for all; one thread.
+// Limits   Tensors whose elements are adjacent and in the same order; one thread.
 // Source   Intel, Optimization Reference Manual, on vectorized loops.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -29,7 +29,7 @@ namespace {
 
 // --- functions -----------------------------------------------------------------------------------
 
-/// The product of integers modulo their range.
+/// Returns the product of integers modulo their range.
 template <class D, class V>
 HWY_INLINE V multiply_wrapping(D d, V x, V y) {
 #if HWY_TARGET == HWY_SCALAR
@@ -40,7 +40,7 @@ HWY_INLINE V multiply_wrapping(D d, V x, V y) {
   if constexpr (sizeof(hn::TFromD<D>) == 4) {
     return hn::Mul(x, y);
   } else if constexpr (sizeof(hn::TFromD<D>) == 1) {
-    // Two bytes at a time: the low byte of a product depends on the low bytes alone.
+    // Two bytes at a time: the low byte of a product depends on the low bytes only.
     const hn::Repartition<std::uint16_t, D> d16;
     const auto a = hn::BitCast(d16, x);
     const auto b = hn::BitCast(d16, y);
@@ -48,7 +48,7 @@ HWY_INLINE V multiply_wrapping(D d, V x, V y) {
     const auto high = hn::ShiftLeft<8>(hn::Mul(hn::ShiftRight<8>(a), hn::ShiftRight<8>(b)));
     return hn::BitCast(d, hn::Or(low, high));
   } else {
-    // The product is computed by halves; the bits above 64 come from the two upper ones.
+    // The product of 32-bit halves; the product of the upper halves is beyond 64 bits.
     const hn::RebindToUnsigned<D> d64;
     const hn::Repartition<std::uint32_t, D> d32;
     const auto a = hn::BitCast(d64, x);
@@ -120,7 +120,7 @@ struct Relu {
     if constexpr (std::is_integral_v<hn::TFromD<D>>) {
       return hn::Max(x, hn::Zero(d));
     } else {
-      return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);  // NaN is not less, and stays
+      return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);  // NaN compares false and remains
     }
   }
 };
@@ -135,12 +135,12 @@ struct Sign {
   static constexpr int arity = 1;
   template <class D, class V>
   HWY_INLINE V operator()(D d, const Parameters<V>&, V x, V, V) const {
-    const auto apart = hn::Gt(hn::Abs(x), hn::Zero(d));  // neither 0 nor NaN, which stay
+    const auto apart = hn::Gt(hn::Abs(x), hn::Zero(d));  // neither 0 nor NaN, which remain
     return hn::IfThenElse(apart, hn::CopySign(hn::Set(d, 1), x), x);
   }
 };
 
-/// Calls use(F{}) for the function of this name; integers have few.
+/// Calls use(F{}) for the functor of `function`; integers have only a few functions.
 template <class T, class Use>
 auto with_function(ElementwiseFunction function, Use use) {
   using enum ElementwiseFunction;
@@ -188,7 +188,7 @@ using Tag = hn::ScalableTag<Accumulator<T>>;
 
 enum class Store : bool { ordinary, streaming };
 
-/// One vector of results, whole or its first n lanes.
+/// Computes one vector of results, full or its first n lanes.
 template <class F, Store store, class T, class V, class... Count>
 HWY_INLINE void step(const T* x, const T* y, const T* w, T* z, const Parameters<V>& parameters,
                      Count... n) {
@@ -217,14 +217,14 @@ HWY_INLINE void step(const T* x, const T* y, const T* w, T* z, const Parameters<
   }
 }
 
-/// Whole groups of vectors from `i` on; where they end.
+/// Computes whole groups of vectors from element `i` on. Returns the index after the last group.
 template <class F, Store store, class T, class V>
 HWY_INLINE std::int64_t groups(const T* x, const T* y, const T* w, T* z,
                                const Parameters<V>& parameters, std::int64_t i,
                                std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(Tag<T>()));
-  // Four vectors a turn: enough to hide the loop behind the memory accesses, and for chains of
-  // arithmetic (exp: some 12 instructions, each waiting for the last) to overlap.
+  // Four vectors per iteration hide loop overhead behind memory accesses, and overlap dependent
+  // chains (exp: about 12 instructions).
   constexpr int unroll = 4;
   for (; i + unroll * lanes <= count; i += unroll * lanes) {
 #pragma GCC unroll 4
@@ -248,7 +248,7 @@ void map(const void* x_data, const void* y_data, const void* w_data, void* z_dat
   const Parameters<hn::Vec<Tag<T>>> parameters{hn::Set(d, static_cast<Accumulator<T>>(alpha))};
   std::int64_t i = 0;
   if (streaming) {
-    // Streaming stores want aligned addresses: the first elements go the ordinary way.
+    // Non-temporal stores require aligned addresses: the first elements use ordinary stores.
     const auto vector_bytes = static_cast<std::uintptr_t>(lanes) * sizeof(T);
     const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(z) % vector_bytes;
     if (past != 0) {

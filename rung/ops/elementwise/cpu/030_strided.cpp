@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / strided
 //
-// Idea     Axes are merged into as few as possible, and pieces of 4 KiB are gathered into L1 in the
-//          order that the vector kernel takes. An operand that is in that order already - most
-//          are - is read in place. Short rows are gathered many at a time: one that repeats is
-//          written out once for all pieces, an element that repeats along its row is a vector
-//          store.
-// Changes  Against simd: takes every layout. Indices are counted, not divided for.
-// Cost     As simd, and for a strided operand one more pass through L1.
-// Limits   Every valid call; one thread. An operand whose rows run across z's uses 4 bytes of each
-//          cache line it touches; the other 60 are still in L2 for the next row as long as one line
-//          per element of a row fits.
-// Source   The iterators of NumPy ("nditer"), which merge axes and buffer likewise.
+// Idea     Axes are merged where possible, and pieces of 4 KiB are gathered into L1 in the order of
+//          the vector kernel. An operand already in that order, as most are, is read in place.
+//          Short rows are gathered many at a time: a repeated row is expanded once for all pieces,
+//          an element repeated along its row is a vector store.
+// Changes  Against simd: takes every layout. Indices are incremented instead of divided.
+// Cost     As simd, plus one pass through L1 per strided operand.
+// Limits   Every valid call; one thread. An f32 operand whose rows run across z's uses 4 bytes of
+//          each cache line per row; the other 60 remain in L2 for the next row if one line per
+//          element of a row fits.
+// Source   NumPy's iterators ("nditer"), which also merge axes and buffer.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -26,17 +25,17 @@ namespace elementwise_cpu {
 namespace {
 
 constexpr std::int64_t line = 64;
-/// Bytes of one buffer: four of them take a third of L1.
+/// Bytes of one buffer: four buffers take a third of L1.
 constexpr std::int64_t piece_bytes = 4096;
 
-/// `rows` rows of `width` elements, one after the other: what gather_rows makes of an operand.
+/// `rows` rows of `width` elements, contiguous in a buffer: the output of gather_rows().
 struct Panel {
   std::int64_t rows, width;
   std::int64_t row_stride, stride;  // of the operand
 };
 
-/// An element repeated along each row. `bytes` hold a row, so that one or a few vector stores of
-/// fixed length do; what they write beyond it the next row overwrites.
+/// Fills each row with one element, by one or a few vector stores of fixed length: `bytes` cover a
+/// row, and the next row overwrites what exceeds it.
 template <int bytes, class Word>
 void spread_rows(const Word* from, Panel panel, Word* to) {
   typedef Word Vector __attribute__((vector_size(bytes)));
@@ -46,11 +45,11 @@ void spread_rows(const Word* from, Panel panel, Word* to) {
   }
 }
 
-/// Rows of `part` to twice as many bytes, each by two copies that overlap.
+/// Copies rows of `part` to 2 * `part` bytes, each by two overlapping copies of `part` bytes.
 template <int part, class Word>
 void copy_rows(const Word* from, Panel panel, Word* to) {
   const std::int64_t last =
-      panel.width - part / static_cast<std::int64_t>(sizeof(Word));  // where the second begins
+      panel.width - part / static_cast<std::int64_t>(sizeof(Word));  // start of the second copy
   for (std::int64_t row = 0; row < panel.rows; ++row) {
     std::byte halves[2][part];
     std::memcpy(halves[0], from + row * panel.row_stride, part);
@@ -60,7 +59,7 @@ void copy_rows(const Word* from, Panel panel, Word* to) {
   }
 }
 
-/// One row repeated: what has been written is copied behind itself, twice as much each time.
+/// Repeats one row: copies the rows written so far behind themselves, doubling each time.
 template <class Word>
 void repeat_row(const Word* from, Panel panel, Word* to) {
   const std::int64_t all = panel.rows * panel.width;
@@ -70,7 +69,7 @@ void repeat_row(const Word* from, Panel panel, Word* to) {
   }
 }
 
-/// May write up to a line beyond the panel.
+/// Gathers a panel to `to`. May write up to a cache line beyond the panel.
 template <class Word>
 void gather_rows(const Word* from, Panel panel, Word* to) {
   const std::int64_t bytes = panel.width * static_cast<std::int64_t>(sizeof(Word));
@@ -107,7 +106,7 @@ void scatter_rows(const Word* from, Panel panel, Word* to) {
   }
 }
 
-/// A call as the engine needs it; one object serves all threads.
+/// Runs of elements to compute, with the operands' layout; one object serves all threads.
 template <class Word>  // an unsigned integer of the elements' size: they are only moved
 class Runs {
  public:
@@ -116,11 +115,11 @@ class Runs {
         layout_(args.layout),
         alpha_(args.alpha),
         arity_(args.arity()),
-        // Non-temporal stores gain nothing where z's elements straddle lines.
+        // Non-temporal stores gain nothing if z's elements straddle cache lines.
         streaming_(streaming && reinterpret_cast<std::uintptr_t>(args.z.data) % sizeof(Word) == 0) {
     base_[0] = static_cast<Word*>(args.z.data);
     for (int i = 0; i < 3; ++i) {
-      // One that is not read is never touched, but must be a pointer that arithmetic is allowed on.
+      // An unused operand is never accessed, but must be a pointer valid for arithmetic.
       const auto operand = static_cast<std::size_t>(i < arity_ ? i : 0);
       base_[i + 1] = static_cast<Word*>(const_cast<void*>(args.in[operand].data));
       if (args.in[operand].data == args.z.data) streaming_ = false;
@@ -131,7 +130,7 @@ class Runs {
     for (int i = 0; i <= arity_; ++i) direct_ = direct_ && inner_stride(i) == 1;
   }
 
-  /// Elements [begin, end) in the layout's order.
+  /// Computes elements [begin, end) in the layout's order.
   void compute(std::int64_t begin, std::int64_t end) const {
     if (begin >= end) return;
     if (flat_) {
@@ -158,12 +157,12 @@ class Runs {
 
   struct Buffers {
     alignas(line) Word of[4][piece_elements + line_elements];
-    const Word* filled_from[4] = {};  // an operand that repeats is gathered once
+    const Word* filled_from[4] = {};  // detects repeated operands, which are gathered once
     std::int64_t filled[4] = {};
   };
 
-  /// Computes the next piece of a row of which `left` elements are to do; its length. Operands
-  /// without a stride need no copy.
+  /// Computes the next piece of a row of which `left` elements remain. Returns its length. Operands
+  /// of stride 1 are not copied.
   std::int64_t part_of_row(Buffers& buffers, Walk<4>& walk, std::int64_t linear,
                            std::int64_t left) const {
     std::int64_t count = left;
@@ -174,7 +173,7 @@ class Runs {
     }
     const std::int64_t z_stride = inner_stride(0);
     Word* z = contiguous_[0] ? base_[0] + linear : z_stride == 1 ? base_[0] + walk.at[0] : nullptr;
-    if (streaming_ && z != nullptr) {  // pieces end where z's lines do
+    if (streaming_ && z != nullptr) {  // align piece ends to z's cache lines
       const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(z + count) %
                                                   static_cast<std::uintptr_t>(line)) /
                         static_cast<std::int64_t>(sizeof(Word));
@@ -202,8 +201,8 @@ class Runs {
     return count;
   }
 
-  /// Computes the next rows, so many that they fill a piece, or what is left of one that was begun;
-  /// how many elements that was.
+  /// Computes the next rows: as many as fill a piece, or the rest of a partial row. Returns the
+  /// number of elements.
   std::int64_t short_rows(Buffers& buffers, Walk<4>& walk, std::int64_t linear,
                           std::int64_t most) const {
     const bool begun = walk.left_in_row() < row_;
@@ -214,7 +213,7 @@ class Runs {
       if (i > arity_) return base_[1];
       if (contiguous_[i]) return base_[i] + linear;
       Word* buffer = buffers.of[i];
-      // One panel that begins where that of the last piece did: a row that repeats, say.
+      // A single panel that starts at the last piece's address, such as a repeated row, is reused.
       const Word* from = base_[i] + walk.at[i];
       const bool one_panel = !begun && walk.rows_left() * row_ >= count;
       if (one_panel && buffers.filled_from[i] == from && buffers.filled[i] >= count) return buffer;
@@ -233,8 +232,8 @@ class Runs {
     return count;
   }
 
-  /// The next `count` elements of a tensor as panels: each(panel, where it begins in the tensor,
-  /// how many elements came before); the place behind them.
+  /// Calls each(panel, offset in the tensor, elements before it) for the next `count` elements of a
+  /// tensor. Returns the position after them.
   template <class Each>
   Walk<4> for_each_panel(Walk<4> walk, std::int64_t count, int tensor, Each&& each) const {
     for (std::int64_t done = 0; done < count;) {
@@ -249,7 +248,8 @@ class Runs {
     return walk;
   }
 
-  /// Element i of the layout's order is the tensor's i-th, though not all tensors merge its axes.
+  /// Returns whether element i of the layout's order is the tensor's i-th in memory, even if other
+  /// tensors prevent merging its axes.
   [[nodiscard]] bool dense(int tensor) const {
     std::int64_t stride = 1;
     for (int axis = layout_.rank - 1; axis >= 0; --axis) {
@@ -272,7 +272,7 @@ class Runs {
   bool streaming_;
   bool flat_;
   bool direct_ = true;    // all operands are dense along rows
-  std::int64_t row_ = 1;  // elements of one
+  std::int64_t row_ = 1;  // elements per row
   bool contiguous_[4] = {};
   Word* base_[4];
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / thread per element
 //
-// Idea     one thread computes one element: its index is that of its block, times the threads of a
-//          block, plus its own; the threads of a last block that are too many do nothing.
+// Idea     one thread computes one element, at index blockIdx times blockDim plus threadIdx;
+//          surplus threads of the last block do nothing.
 // Changes  baseline.
-// Cost     every operand once, the result once. A warp reads 32 neighbors: 4 sectors of 32 bytes,
-//          all of them used. Each thread issues one load of 4 bytes an operand and ends.
-// Limits   f32, contiguous. Threads so short-lived keep few bytes in flight: starting blocks costs
-//          as much as their work.
+// Cost     every operand once, the result once. A warp loads 32 neighbors: 4 sectors of 32 bytes,
+//          all of them used. Each thread issues one 4-byte load per operand and exits.
+// Limits   f32, contiguous. Short-lived threads keep few bytes in flight: launching blocks takes as
+//          long as their work.
 // Source   CUDA C++ Programming Guide, vector addition.
 #include "rung/ops/elementwise/cuda/detail/rung.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace elementwise_cuda;
 
-/// z = f(x...), n elements each.
+/// Computes z = f(x...), n elements each, one per thread.
 template <class F, class... X>
 __global__ void elementwise_thread_per_element(F f, float* z, std::int64_t n, X... x) {
   const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / coarsened grid stride
 //
-// Idea     as many threads as the device holds at once, each of which computes many elements: its
-//          next one is a whole grid further on, so that a warp still reads neighbors.
-// Changes  against thread_per_element: blocks start once; the function is chosen once a thread,
-//          not once an element; four elements at a time keep four loads of an operand in flight.
-// Cost     the same bytes; a few instructions an element less.
-// Limits   f32, contiguous. 4 bytes a load: an SM can have only so many loads in flight.
+// Idea     as many threads as the device holds at once, each of which computes many elements, a
+//          grid stride apart, so that a warp still loads neighbors.
+// Changes  against thread_per_element: blocks launch once; the function is selected once per
+//          thread, not per element; four elements at a time keep four loads per operand in flight.
+// Cost     the same bytes; a few instructions less per element.
+// Limits   f32, contiguous. 4 bytes per load, while an SM has a limited number of loads in flight.
 // Source   M. Harris, CUDA Pro Tip: Write Flexible Kernels with Grid-Stride Loops, 2013.
 #include "rung/core/bounds.hpp"
 #include "rung/device/resident.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 using namespace elementwise_cuda;
 
-/// z = f(x...), n elements each.
+/// Computes z = f(x...), n elements each, in a grid-stride loop.
 template <class F, class... X>
 __global__ void elementwise_coarsened_grid_stride(F f, float* z, std::int64_t n, X... x) {
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
@@ -26,7 +26,7 @@ __global__ void elementwise_coarsened_grid_stride(F f, float* z, std::int64_t n,
   for (std::int64_t i = first; i < n; i += stride) z[i] = f(x[i]...);
 }
 
-/// Calls g(kernel, blocks, f, z, n, x...).
+/// Calls g(kernel, blocks, f, z, n, x...) with the launch's grid.
 template <class G>
 void with_grid(const Elementwise::Args& args, const Context& context, const G& g) {
   with_flat_f32(args, [&]<class F, class... X>(const F& f, float* z, std::int64_t n, X... x) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / strided
 //
-// Idea     any strides and any broadcasting: the axes that all tensors share are merged on the host
-//          to as few as will do, with the one along which z is densest last, and a thread divides
-//          its index by their extents to find its element of each tensor.
+// Idea     any strides and any broadcasting: the host merges the common axes of all tensors, with
+//          the axis along which z is densest last; a thread divides its index by their extents to
+//          find its element in each tensor.
 // Changes  against coarsened_grid_stride: takes every layout and type. A merged axis costs one
 //          division; with one axis left there is none.
-// Cost     every operand once where its rows run along z's. An operand that runs across them moves
-//          32 bytes for each element, unless the caches keep the rest until it is wanted.
-// Limits   the general rung: every valid call. One element a load.
-// Source   PyTorch's TensorIterator merges axes likewise.
+// Cost     every operand once if its rows run along z's. An operand whose rows run across them
+//          moves 32 bytes per element, unless caches keep the rest of the sector.
+// Limits   the general rung: every valid call. One element per load.
+// Source   PyTorch's TensorIterator, which also merges axes.
 #include "rung/core/bounds.hpp"
 #include "rung/ops/elementwise/cuda/030_strided.cuh"
 

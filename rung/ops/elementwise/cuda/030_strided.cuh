@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise / strided: its kernel, which transform.cuh launches too.
+// elementwise / strided: the kernel, which transform.cuh launches too.
 //
 // Part of the rung whose Idea, Changes, Cost and Limits are in 030_strided.cu.
 #pragma once
@@ -17,8 +17,8 @@ __global__ void elementwise_strided(F f, T tensors) {
   const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 #pragma unroll 1
   for (std::int64_t i = first; i < layout.size(); i += stride) {
-    // Element i is at an index along each merged axis; its place in a tensor is the sum of these
-    // times the tensor's strides, 0 along an axis that is broadcast.
+    // Decomposes i into an index per merged axis; the offset in a tensor is the sum of index times
+    // stride, which is 0 along a broadcast axis.
     std::int64_t at[T::all] = {};
     const auto divide = [&](auto rest) {
       for (int axis = layout.rank - 1; axis > 0; --axis) {
@@ -37,7 +37,7 @@ __global__ void elementwise_strided(F f, T tensors) {
     if (layout.rank <= 1) {
       for (int tensor = 0; tensor < T::all; ++tensor) at[tensor] = i * layout.strides[tensor][0];
     } else if (layout.size() <= 0xffffffff) {
-      divide(static_cast<std::uint32_t>(i));  // several times cheaper than 64 bits
+      divide(static_cast<std::uint32_t>(i));  // several times cheaper than a 64-bit division
     } else {
       divide(i);
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / vectorized, 16 bytes
 //
-// Idea     each load and store moves 16 bytes: 4 f32, 8 f16, 16 u8. A thread takes one pack of each
-//          operand and ends; for compute-heavy functions it takes two or four, all loaded before
-//          the first is used.
+// Idea     each load and store moves 16 bytes: 4 f32, 8 f16, 16 u8. A thread processes one pack of
+//          each operand and exits; for compute-heavy functions it processes two or four, all loaded
+//          before the first is used.
 // Changes  against coarsened_grid_stride: a quarter of the instructions, and short-lived blocks.
-//          Against strided: rows of several axes, and broadcast operands, are walked by packs, with
-//          a multiplication instead of each division (none for two axes with long rows, which are
-//          axes of the grid); the first block computes the elements outside packs. Programmatic
-//          dependent launch overlaps the next launch.
+//          Against strided: rows of several axes and broadcast operands are loaded in packs, with a
+//          multiplication instead of each division (none for two axes with long rows, which are
+//          grid axes); the first block computes the elements outside packs. Programmatic dependent
+//          launch overlaps the next launch.
 // Cost     every operand once, the result once.
-// Limits   rows that are contiguous in every operand (or repeat one element) and aligned alike in
+// Limits   rows that are contiguous in every operand (or repeat one element) and equally aligned in
 //          all tensors; several axes only with rows of whole packs.
 // Source   J. Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, 2013.
 #include "rung/ops/elementwise/cuda/040_vectorized_16b.cuh"
@@ -19,7 +19,7 @@
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
 
-/// Compiled with its kernels in the part of this file that is for Ts.
+/// Launches the kernel for types Ts. Instantiated in the part of this file for Ts.
 template <class... Ts>
 void run_vectorized(const Elementwise::Args& args, Context& context);
 template <>

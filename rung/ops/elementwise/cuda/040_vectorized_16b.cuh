@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise / vectorized, 16 bytes: its kernels, which transform.cuh launches too. Calls of two
-// axes have a kernel of their own, whose grid has them too: a thread finds its place without a
-// division, and needs half the registers.
+// elementwise / vectorized, 16 bytes: the kernels, which transform.cuh launches too. Problems of
+// two axes have a kernel with a two-dimensional grid: a thread computes its offset without a
+// division and needs half the registers.
 //
 // Part of the rung whose Idea, Changes, Cost and Limits are in 040_vectorized_16b.cu.
 #pragma once
@@ -35,8 +35,8 @@ __device__ __forceinline__ void load_packs(const T& tensors, const Packing<T::al
   ((packs.template get<I>() = load_input<I>(tensors, packing, at[I + 1])), ...);
 }
 
-/// Packs of an operand that a thread loads before it computes on any. One, as long as memory alone
-/// decides: threads that end soon keep blocks, and so the accesses of the whole device, in step.
+/// Packs per operand that a thread loads before it computes: one for memory-bound functions, since
+/// short-lived threads keep the blocks' accesses close together across the device.
 template <class F, class T>
 inline constexpr int packs_a_thread = 1;
 template <class F, class T>
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(block_threads)
                  apply_pack<T>(f, packs[k], Indices{}));
     }
   }
-  // The elements before the first pack and behind the last: fewer than two packs in all.
+  // Computes the elements before the first pack and after the last: fewer than two packs in all.
   if (blockIdx.x == 0 && packing.layout.rank <= 1) {
     const std::int64_t behind = packing.head + count * wide;
     const std::int64_t outside = packing.head + (tensors.layout.size() - behind);
@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// Launches at least one block, which computes the elements outside packs.
+/// Returns the number of blocks, at least one, which computes the elements outside packs.
 template <class F, class T>
 std::int64_t blocks_of(const Packing<T::all>& packing) {
   return larger<std::int64_t>(
@@ -102,7 +102,7 @@ void launch_vectorized(Context& context, const F& f, const T& tensors,
       elementwise_vectorized_16b<F, T>, f, tensors, packing);
 }
 
-/// A pack a thread, the rows down the grid. What is the same for every row stays in the caches.
+/// Computes a pack per thread, rows down the grid. Operands equal for every row stay in the caches.
 template <class F, class T>
 __global__ void __launch_bounds__(block_threads)
     elementwise_rows_16b(F f, T tensors, Packing<T::all> packing) {
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(block_threads)
   store_wide(tensors.out + at[0] * wide, apply_pack<T>(f, packs, Indices{}));
 }
 
-/// Returns whether few threads of such a grid would idle.
+/// Returns whether few threads of a two-dimensional grid would be idle.
 template <int All>
 bool has_long_rows(const Packing<All>& packing) {
   if (packing.layout.rank != 2) return false;
@@ -146,7 +146,7 @@ void launch_packs(Context& context, const F& f, const T& tensors, const Packing<
          elementwise_rows_16b<F, T>, f, tensors, packing);
 }
 
-/// Accepts calls whose type is among Ts and whose packs fit.
+/// Launches the kernel for a type among Ts; the packs must fit.
 template <class... Ts>
 void launch_vectorized_16b(const Elementwise::Args& args, Context& context) {
   with_call<Ts...>(args, [&](const auto& f, const auto& tensors) {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / bulk copy ring
 //
-// Idea     one thread issues bulk copies of a block's whole input, a tile of 4 KiB per operand,
-//          into shared memory; the block waits for their arrival and stores its results to global
+// Idea     one thread issues bulk copies of a block's whole input, tiles of 4 KiB per operand, to
+//          shared memory; the block waits for their arrival and stores its results to global
 //          memory, 16 bytes at a time.
-// Changes  against vectorized_16b: data in flight no longer occupies registers, however many the
-//          function needs, and no thread computes load addresses.
+// Changes  against vectorized_16b: data in flight occupies no registers, however many the function
+//          needs, and no thread computes load addresses.
 // Cost     every operand once, the result once; each operand passes through shared memory.
-// Limits   f32 and f64, and f16 and bf16 with one operand; contiguous, 16-byte aligned with each
-//          other. Needs compute capability 9.0.
-// Care     a stage may be refilled only when the values read from it have been used: a block
-//          barrier does not wait for loads that are queued behind stores. Here stages are used
-//          once.
+// Limits   f32 and f64, and f16 and bf16 with one operand; contiguous, with equal alignment modulo
+//          16 bytes. Requires compute capability 9.0.
+// Care     a stage may be refilled only after the values read from it have been used: a block
+// barrier does not wait for loads queued behind stores. In this rung each stage is used once.
 // Source   CUB's transform for sm_90; PTX ISA, "cp.async.bulk".
 #include "rung/device/dependent.hpp"
 #include "rung/device/ptx/bulk_copy.hpp"
@@ -23,9 +22,9 @@ namespace {
 using namespace elementwise_cuda;
 
 struct Tuning {
-  int threads;     // small blocks come and go the sooner
-  int tile_bytes;  // of an operand
-  int stages;      // tiles of each operand that a block computes
+  int threads;     // small blocks retire sooner
+  int tile_bytes;  // per operand
+  int stages;      // tiles of each operand per block
 };
 constexpr Tuning tuning{.threads = 128, .tile_bytes = 4096, .stages = 1};
 constexpr int threads = tuning.threads;
@@ -39,7 +38,7 @@ struct Ring {
 template <class T>
 constexpr int tile_elements = tuning.tile_bytes / static_cast<int>(sizeof(typename T::Out));
 
-/// One pack of results from the tile in shared memory.
+/// Computes one pack of results from the tile in shared memory.
 template <class T, class F, int... I>
 __device__ __forceinline__ void compute_pack(const F& f,
                                              unsigned char (&tile)[T::inputs][tuning.tile_bytes],
@@ -92,8 +91,8 @@ __global__ void __launch_bounds__(threads)
       compute_pack<T>(f, ring.tile[stage], at + mine, to + at + mine, typename T::Indices{});
     }
   }
-  // The last block computes the elements before the first whole pack and behind the last whole
-  // tile: less than a tile and a pack.
+  // The last block computes the elements before the first whole pack and after the last whole tile:
+  // less than a tile and a pack.
   if (blockIdx.x + 1 < gridDim.x) return;
   if (threadIdx.x < head) compute_flat(tensors, f, threadIdx.x);
 #pragma unroll 1
@@ -103,8 +102,8 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-/// Types and functions that have a kernel. Small elements of several operands are left out: with
-/// them vectorized_16b is at the memory's speed.
+/// True for types and functions that have a kernel. Small elements of several operands are left
+/// out: vectorized_16b reaches memory bandwidth for them.
 template <class T>
 constexpr bool has_kernel = sizeof(typename T::Out) > 2 || T::inputs == 1;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise's C functions.
+// C interface of elementwise.
 #include "rung/c/options.hpp"
 #include "rung/ops/elementwise/elementwise.h"
 #include "rung/ops/elementwise/elementwise.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: the operator's object, its rung list, and what every call goes through.
+// elementwise: operator object, list of rungs, and validation of arguments.
 #include "rung/ops/elementwise/op/elementwise.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ const Operator<Elementwise> self;
 
 constexpr const char* operand_names[] = {"x", "y", "w"};
 
-/// An operand with z's shape: stride 0 along axes that repeat.
+/// Returns an operand with z's shape, with stride 0 along repeated axes.
 ConstTensorRef spread(const ConstTensorRef& operand, const TensorRef& z, const char* name) {
   ConstTensorRef result = operand;
   result.shape = z.shape;
@@ -78,7 +78,7 @@ void Elementwise::bind(Args& args) {
       reject(name, fmt::format("{} is given, but {} reads {} tensor{}", operand_names[i], function,
                                args.arity(), args.arity() == 1 ? "" : "s"));
     }
-    // A tensor without axes is a scalar; one without data too was not given at all.
+    // A tensor without axes is a scalar; one without data as well was not given.
     if (wanted && !is_given(operand) && !args.z.empty()) {
       reject(name, fmt::format("{} is missing; {} reads {} tensors", operand_names[i], function,
                                args.arity()));

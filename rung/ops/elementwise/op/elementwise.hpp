@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of elementwise() see of a call, and what the workbench knows of it.
+// Arguments of elementwise() as rungs receive them, and the operator's interface to the workbench.
 // The contract: elementwise.hpp.
 #pragma once
 
@@ -30,7 +30,7 @@ struct RUNG_API Elementwise {
 
   template <class In, class Out>
   struct CallOf {
-    std::array<In, 3> in = {};  // x, y, w; those beyond the arity are left out
+    std::array<In, 3> in = {};  // x, y, w; operands beyond the arity are not given
     Out z = {};
     ElementwiseFunction function = ElementwiseFunction::add;
     double alpha = 1.0;
@@ -38,15 +38,16 @@ struct RUNG_API Elementwise {
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;
 
-  /// The operands have z's shape, with stride 0 where they repeat.
+  /// Validated arguments: the operands have z's shape, with stride 0 where they repeat.
   struct Args : Call {
-    /// The axes that z, x, y and w (in this order) share, as few as will do; the one along which z
-    /// is densest is last. Strides of operands that are not read are 0.
+    /// Axes of z, x, y and w (in this order), merged as far as possible; the axis along which z is
+    /// densest is last. Strides of unused operands are 0.
     Collapsed<4> layout;
 
     [[nodiscard]] int arity() const { return rung::arity(function); }
     [[nodiscard]] std::int64_t size() const { return layout.size(); }
-    /// Element i of every tensor is at its i-th place: no strides, no broadcasting.
+    /// Returns whether element i of every tensor is the i-th in memory: contiguous, no
+    /// broadcasting.
     [[nodiscard]] bool flat() const {
       bool contiguous = layout.is_contiguous<0>() && layout.is_contiguous<1>();
       if (arity() > 1) contiguous = contiguous && layout.is_contiguous<2>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: what it must cost, what it must give, and how far a rung may be off.
+// elementwise: cost, reference results and tolerances.
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -14,7 +14,7 @@ namespace {
 
 using Function = ElementwiseFunction;
 
-/// Computes the function in Real: double, or long double where the operands are double.
+/// Returns the function in Real: double, or long double for double operands.
 template <class Real>
 Real exact(ElementwiseFunction function, Real alpha, Real x, Real y, Real w) {
   switch (function) {
@@ -37,12 +37,12 @@ Real exact(ElementwiseFunction function, Real alpha, Real x, Real y, Real w) {
     case Function::tanh:
       return std::tanh(x);
     case Function::gelu:
-      if (x < -40) return 0;  // as the limit; -infinity * 0 would be NaN
+      if (x < -40) return 0;  // the limit; -infinity * 0 would be NaN
       return x * std::erfc(-x / std::numbers::sqrt2_v<Real>) / 2;
     case Function::exp:
       return std::exp(x);
     case Function::silu:
-      if (x < -Real{800}) return 0;  // as the limit; -infinity * 0 would be NaN
+      if (x < -Real{800}) return 0;  // the limit; -infinity * 0 would be NaN
       return x / (1 + std::exp(-x));
     case Function::sign:
       return x > 0 ? Real{1} : x < 0 ? Real{-1} : x;
@@ -50,7 +50,7 @@ Real exact(ElementwiseFunction function, Real alpha, Real x, Real y, Real w) {
   return x;
 }
 
-/// Integers: in the unsigned type of the same size, where overflow is defined and wraps.
+/// Returns the function of integers, in the unsigned type of the same size, where overflow wraps.
 template <class T>
 T wrapped(ElementwiseFunction function, T x, T y, T w) {
   using Wide = std::uint64_t;
@@ -82,7 +82,7 @@ double value_at(const Elementwise::Args& args, const std::int64_t (&at)[3]) {
     using Real = std::conditional_t<std::is_same_v<T, double>, long double, double>;
     using Computed = Accumulator<T>;
     // Operations that IEEE rounds once are computed in double: long double would round f64 twice,
-    // and does not hold the product of a fused operation.
+    // and cannot hold the product of a fused operation.
     const bool arithmetic = args.function <= Function::fma;
     const auto real = [](const T& value) { return static_cast<Computed>(value); };
     const auto alpha = static_cast<Computed>(args.alpha);
@@ -94,8 +94,8 @@ double value_at(const Elementwise::Args& args, const std::int64_t (&at)[3]) {
   }
 }
 
-/// The absolute values of the terms that are added up: what two roundings, in place of a fused
-/// one, are measured by.
+/// Returns the sum of the absolute values of the added terms, the scale for the error of two
+/// roundings instead of a fused one.
 template <class T>
 double terms_at(const Elementwise::Args& args, const std::int64_t (&at)[3]) {
   const auto size = [&](std::size_t i) {
@@ -110,7 +110,7 @@ double terms_at(const Elementwise::Args& args, const std::int64_t (&at)[3]) {
 }  // namespace
 
 Cost Elementwise::cost(const Args& args) {
-  // An operand that repeats along an axis is read once.
+  // An operand repeated along an axis is read once.
   double elements = static_cast<double>(args.size());
   const double operations =
       (args.function == Function::axpy || args.function == Function::fma ? 2.0 : 1.0) * elements;
@@ -159,7 +159,7 @@ Tolerance Elementwise::tolerance(const Args& args, const RungInfo& rung, Values)
   const DType type = args.z.dtype;
   const bool exact = args.function == Function::relu || args.function == Function::sign;
   if (!is_floating(type) || exact) return {};
-  // The bound is elementwise.hpp's; the hundredth covers the oracle's own rounding.
+  // elementwise.hpp's bound; the extra 1 % covers the oracle's own rounding.
   const double last_place = epsilon(type == DType::f64 ? DType::f64 : DType::f32);
   double units = 0;
   if (args.function == Function::gelu) units = 8;
@@ -184,8 +184,8 @@ Tolerance Elementwise::tolerance(const Args& args, const RungInfo& rung, Values)
     tolerance.absolute = type == DType::f64 ? 0x1p-1012 : 0x1p-119;
   }
   if (rung.peer && units > 0) {
-    // Libraries promise less, and nothing in writing: some hold an absolute error only, and take
-    // subnormal numbers for zero.
+    // Libraries document no bounds: some guarantee only an absolute error, and flush subnormals to
+    // zero.
     tolerance.relative += 64 * last_place;
     tolerance.absolute += 8 * last_place;
   } else if (rung.peer) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: the problems it is checked and timed on, how they are made, and its command line.
+// elementwise: problems for checks and timing, their inputs, and the command line.
 #include <fmt/format.h>
 
 #include <array>
@@ -24,7 +24,8 @@ ElementwiseFunction function_of(std::size_t index) {
   return static_cast<ElementwiseFunction>(static_cast<std::uint8_t>(index));
 }
 
-/// An operand's shape: one in words, which follows the problem's when it is scaled, or "64x1".
+/// Returns an operand's shape: from a word, relative to the problem's shape, or from text such as
+/// "64x1".
 Extents parse_shape(std::string_view text, const Extents& whole) {
   if (text == "scalar") return Extents{1};
   if (text == "row") return Extents{whole.rank == 0 ? 1 : whole[whole.rank - 1]};
@@ -33,11 +34,11 @@ Extents parse_shape(std::string_view text, const Extents& whole) {
     if (shape.rank > 0) shape[shape.rank - 1] = 1;
     return shape;
   }
-  // The problem's own grammar reads it, whatever the type before it.
+  // Parsed by the problem grammar, with an arbitrary type.
   return Extents(Problem::parse("f32 " + std::string(text)).extents);
 }
 
-/// Returns the text that parse_shape() reads as `own`; "" for the whole.
+/// Returns the text that parse_shape() maps to `own`; "" for the whole shape.
 std::string spell_shape(const Extents& own, const Extents& whole) {
   if (own == whole) return "";
   for (const char* word : {"scalar", "row", "column"}) {
@@ -46,7 +47,7 @@ std::string spell_shape(const Extents& own, const Extents& whole) {
   return own.rank == 0 ? "scalar" : to_string(own);
 }
 
-// Vectors with every function; each way to broadcast, on rows short and long; in place.
+// Vectors with every function; each form of broadcasting, on short and long rows; in place.
 constexpr std::string_view survey_patterns[] = {
     ("(f32*3|bf16*2|f16|f64) "
      "1..33554432,(add|mul|div|axpy|fma|relu|sigmoid|tanh|gelu|exp|silu|sign)"),
@@ -72,8 +73,8 @@ std::string_view to_string(ElementwiseFunction function) noexcept {
 }
 
 std::vector<Problem> Elementwise::check_problems(Backend backend) {
-  // Every function; every type; sizes around a vector's and a block's; axes that merge and that do
-  // not; each way to broadcast. Small enough for the simulated GPU.
+  // Every function; every type; sizes around a vector and a block; axes that merge and that do not;
+  // each form of broadcasting. Small enough for the simulated GPU.
   std::vector<Problem> problems = Problem::parse_all({
       "f32 0",
       "f32 3x0x4,add",
@@ -139,11 +140,11 @@ std::vector<Problem> Elementwise::check_problems(Backend backend) {
       "f32 300x9,fma,x=column,y=row",
       "f64 90x7x5,add,y=90x1x5",
       "f32 3x200x9,add,y=3x1x9",
-      // Rows of about a block's packs.
+      // Rows of about as many packs as a block has threads.
       "f32 3x1000,add,y=row",
       "f32 3x1000,fma,x=3x1,y=row",
       "bf16 2x1800,mul,y=row",
-      // Tiles of 4 KiB, whole and cut off.
+      // Tiles of 4 KiB, whole and partial.
       "f32 2048,relu",
       "f32 13001,fma",
       "f64 5000,sub",
@@ -247,7 +248,7 @@ void Elementwise::invoke(Context& context, Invocation& call, Pick pick) {
   inputs.x = call.tensors.at("x");
   if (call.has("y")) inputs.y = call.tensors.at("y");
   if (call.has("w")) inputs.w = call.tensors.at("w");
-  // The shape that all operands broadcast to; bind() reports what does not fit.
+  // The shape that all operands broadcast to; bind() rejects operands that do not fit.
   Extents shape = inputs.x.shape;
   for (const ConstTensorRef& operand : {inputs.y, inputs.w}) {
     Extents wide = operand.rank() > shape.rank ? operand.shape : shape;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walk<N>: a place in the collapsed axes of N tensors, moved forward along rows without dividing.
+// Walk<N>: a position in the collapsed axes of N tensors, advanced along rows without division.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ class Walk {
     const int last = layout_->rank - 1;
     return last < 0 ? 1 : layout_->shape[last] - index_[last];
   }
-  /// Returns how many whole rows, a constant distance apart, are left along the axis before the
-  /// last one.
+  /// Returns the number of whole rows, a constant stride apart, that remain along the axis before
+  /// the last.
   [[nodiscard]] std::int64_t rows_left() const {
     const int axis = layout_->rank - 2;
     return axis < 0 ? 1 : layout_->shape[axis] - index_[axis];
   }
   /// Advances by `count` elements, no more than are left in the row.
   void advance(std::int64_t count) { advance(layout_->rank - 1, count); }
-  /// Advances from the beginning of a row to that of another, by no more than rows_left().
+  /// Advances from the start of a row by `count` rows, no more than rows_left().
   void advance_rows(std::int64_t count) { advance(layout_->rank - 2, count); }
 
   std::int64_t at[N] = {};  // offsets in elements

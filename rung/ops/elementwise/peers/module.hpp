@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: how the peers of peer_modules/ are loaded and called.
+// elementwise: loading and calls of the peers in peer_modules/.
 #pragma once
 
 #include <string>
@@ -44,7 +44,7 @@ struct Module {
   }
 };
 
-/// Accepts the calls that all three peers support.
+/// Returns supported for arguments that all three peers support.
 inline Support supports_call(const Elementwise::Args& args) {
   if (args.z.dtype != DType::f32 && args.z.dtype != DType::f64) {
     return unsupported("compared in f32 and f64");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / onednn: the peer oneDNN, its eltwise and binary primitives.
 //
-// Kernels  generated while running for the processor it finds; any DNNL_MAX_CPU_ISA is lifted.
-// Limits   no axpy and no fma; no broadcasting of the first operand; no infinities or subnormal
-//          numbers held to.
+// Kernels  generated at run time for the detected processor; a limit by DNNL_MAX_CPU_ISA is lifted.
+// Limits   no axpy and no fma; no broadcasting of the first operand; infinities and subnormals are
+//          not checked.
 #include <algorithm>
 
 #include "rung/ops/elementwise/op/elementwise.hpp"
@@ -45,7 +45,7 @@ onednn::Algorithm algorithm_of(ElementwiseFunction function) {
   }
 }
 
-/// Returns the tensor with extents of 1 where it repeats, as oneDNN takes it.
+/// Returns the tensor with extents of 1 on repeated axes, as oneDNN requires.
 ConstTensorRef narrowed(ConstTensorRef tensor) {
   std::int64_t dense = 1;
   for (int axis = tensor.rank() - 1; axis >= 0; --axis) {
@@ -84,7 +84,7 @@ Support supports(const Elementwise::Args& args, const Context& context) {
       return unsupported("oneDNN broadcasts the second operand only");
     }
   }
-  // oneDNN 2.6 says that it takes gaps within rows, and then writes nothing.
+  // oneDNN 2.6 accepts gaps within rows, but then writes nothing.
   if (args.layout.strides[0][args.layout.rank - 1] > 1) {
     return unsupported("the elements of a row are apart");
   }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / std: the peer std::transform with a lambda.
 //
-// Kernels  what the compiler makes of it: -O3, the widest vectors; exp and its like are calls of
-//          libm.
+// Kernels  compiled with -O3 and the widest vectors; exp and similar functions are calls of libm.
 // Limits   f32 and f64, contiguous; one thread.
 #include "rung/ops/elementwise/peers/module.hpp"
 

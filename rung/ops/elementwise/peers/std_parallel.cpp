@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / std_parallel: the peer std::transform with std::execution::par_unseq.
 //
-// Kernels  as std, shared among threads by oneTBB.
+// Kernels  as std, divided among threads by oneTBB.
 // Limits   f32 and f64, contiguous; one or two operands.
 #include "rung/ops/elementwise/peers/module.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise for Python.
+// Python bindings of elementwise.
 #include "rung/ops/elementwise/elementwise.hpp"
 
 #include "python/module/call.hpp"
@@ -11,8 +11,8 @@ constexpr std::string_view function_names[] = {"add", "sub",  "mul",     "div", 
                                                "fma", "relu", "sigmoid", "tanh", "gelu",
                                                "exp", "silu", "sign"};
 
-/// Returns the shape to which shapes of operands are broadcast, as in NumPy. Extents that do not
-/// match are left to the operator, which refuses the operand by name.
+/// Returns the shape to which the operands' shapes broadcast, as in NumPy. The operator rejects
+/// extents that do not match, by the operand's name.
 Extents broadcast(const Extents& a, const Extents& b) {
   const Extents& more = a.rank >= b.rank ? a : b;
   const Extents& fewer = a.rank >= b.rank ? b : a;

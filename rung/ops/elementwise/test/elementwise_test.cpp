@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of elementwise that `rung check` does not state: algebra, memory, errors, the same
-// bits from any number of threads.
+// Properties of elementwise that `rung check` does not cover: algebra, memory, errors, the same
+// bits for any number of threads.
 #include "rung/ops/elementwise/test/elementwise_test.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ TEST_P(ElementwiseOn, InPlaceGivesTheSameBitsInEveryRung) {
     const ElementwiseOptions options{.function = function, .alpha = function == axpy ? 0.7 : 1.0};
     const auto apart =
         bound(operands(function, vector_of(x), vector_of(y), vector_of(w)), vector_of(z), options);
-    // x, y and w in turn are the result.
+    // Each operand in turn is also the result.
     for (int place = 0; place < arity(function); ++place) {
       std::vector<float> own = place == 0 ? x : place == 1 ? y : w;
       const std::vector<float> before = own;
@@ -92,7 +92,7 @@ TEST_P(ElementwiseOn, AlgebraThatIsExact) {
 }
 
 TEST(ElementwiseSimt, RingOfTilesGoesRound) {
-  // Two blocks per SM hold four tiles of 8 KiB of three operands each; this is more.
+  // More than two blocks per SM with four tiles of 8 KiB for each of three operands.
   Context context = Context::simt();
   const auto count = static_cast<std::size_t>(context.info().sms) * 2 * 6 * 1024 + 77;
   std::vector<double> x(count);
@@ -106,7 +106,7 @@ TEST(ElementwiseSimt, RingOfTilesGoesRound) {
 }
 
 TEST(ElementwiseCpu, SameBitsFromAnyNumberOfThreads) {
-  // Large enough for a team, and for streaming stores.
+  // Large enough for several threads and for non-temporal stores.
   for (const std::size_t count : {std::size_t{200'003}, std::size_t{1'700'001}}) {
     auto x = random_values(count, 1);
     std::vector<float> expected(count);
@@ -123,7 +123,7 @@ TEST(ElementwiseCpu, SameBitsFromAnyNumberOfThreads) {
 }
 
 TEST_P(ElementwiseOn, OffsetsBeyond32Bits) {
-  // Rows 3 * 2^31 elements apart: pages of a reservation that are never touched cost nothing.
+  // Rows about 2^31 elements apart: untouched pages of a reservation take no memory.
   const std::int64_t stride = (std::int64_t{1} << 31) + 7;
   const Reservation reserved(3 * stride * static_cast<std::int64_t>(sizeof(float)));
   auto* x = reserved.data<float>();
@@ -169,10 +169,10 @@ TEST(ElementwiseErrors, PartialOverlapIsSeenOnEveryCall) {
   std::vector<float> z(64);
   const TensorRef from(x.data(), DType::f32, Extents{32});
   elementwise(context, {from}, TensorRef(z.data(), DType::f32, Extents{32}), {.function = exp});
-  // The layout is remembered from the call before, but z now begins inside x.
+  // The layout is cached from the previous call, but z now overlaps x.
   const TensorRef inside(x.data() + 16, DType::f32, Extents{32});
   EXPECT_NE(message_of([&] { elementwise(context, {from}, inside, {.function = exp}); }), "");
-  // Exactly in place is fine.
+  // Exactly in place is valid.
   EXPECT_EQ(message_of([&] { elementwise(context, {from}, from, {.function = exp}); }), "");
 }
 

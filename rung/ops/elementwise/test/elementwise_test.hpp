@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What elementwise's tests share.
+// Helpers of elementwise's tests.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ TensorRef vector_of(std::vector<T>& values) {
   return {values.data(), dtype_of<T>, Extents{static_cast<std::int64_t>(values.size())}};
 }
 
-/// Returns as many operands as the function reads.
+/// Returns the operands that the function reads.
 inline ElementwiseInputs operands(ElementwiseFunction function, const ConstTensorRef& x,
                                   const ConstTensorRef& y, const ConstTensorRef& w) {
   ElementwiseInputs inputs{x, {}, {}};
@@ -29,7 +29,7 @@ inline ElementwiseInputs operands(ElementwiseFunction function, const ConstTenso
   return inputs;
 }
 
-/// The call as rungs see it.
+/// Returns the arguments as rungs receive them.
 inline Elementwise::Args bound(const ElementwiseInputs& inputs, const TensorRef& z,
                                const ElementwiseOptions& options) {
   return bind<Elementwise>({.in = {inputs.x, inputs.y, inputs.w},
@@ -38,7 +38,8 @@ inline Elementwise::Args bound(const ElementwiseInputs& inputs, const TensorRef&
                             .alpha = options.alpha});
 }
 
-/// Runs every rung of ours on the context's backend that takes the call; how many did.
+/// Runs every rung of the context's backend that supports the arguments, peers excluded. Returns
+/// their number.
 inline int for_each_rung(const Elementwise::Args& args, Context& context,
                          const std::function<void(std::string_view)>& look) {
   const auto names = rungs_that_take<Elementwise>(args, context);

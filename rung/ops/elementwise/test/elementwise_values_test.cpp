@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What elementwise makes of values at the edges: overflow, infinities, NaN, one rounding or two.
+// Results of elementwise for special values: overflow, infinities, NaN, one rounding or two.
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -21,7 +21,7 @@ void expect_wraps(Context& context) {
   constexpr T most = std::numeric_limits<T>::max();
   constexpr T least = std::numeric_limits<T>::min();
   using Wide = std::make_unsigned_t<T>;
-  // A whole pack and more of each pair, so that vector code and its tails see them.
+  // More than a pack of each pair, so that vector code and its tail are tested.
   std::vector<T> x;
   std::vector<T> y;
   for (int i = 0; i < 75; ++i) {
@@ -118,7 +118,7 @@ TEST_P(ElementwiseValuesOn, SpecialValuesInEveryRung) {
   }
 }
 
-/// x from `first` to `last`, where e^-x nears the largest number and then is infinite.
+/// Checks x from `first` to `last`, where e^-x approaches the largest number and overflows.
 template <class T>
 void expect_small_sigmoids(Context& context, T first, T last) {
   constexpr int count = 4001;
@@ -155,7 +155,7 @@ TEST_P(ElementwiseValuesOn, SmallSigmoidsAreSmallInEveryRung) {
 }
 
 TEST_P(ElementwiseValuesOn, FusedMeansRoundedOnce) {
-  // (1 + e)(1 - e) - 1 = -e^2, which two roundings lose.
+  // (1 + e)(1 - e) - 1 = -e^2, which is lost if product and sum are rounded separately.
   const float e = 0x1p-13F;
   std::vector<float> x(40, 1 + e);
   std::vector<float> y(40, 1 - e);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transform.cuh: functors of the user's, on the CPU and on the simulated GPU.
+// transform.cuh: user-defined functors, on the CPU and on the simulated GPU.
 #define RUNG_SIMT 1
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"  // nvcc's "#pragma unroll"
 #include "rung/ops/elementwise/transform.cuh"
@@ -40,7 +40,7 @@ std::vector<float> counting(std::size_t count, float first) {
 }
 
 TEST_P(TransformOn, FunctorWithStateAndBroadcasting) {
-  // Rows of whole packs, and rows that are none; more than one thread's worth.
+  // Rows of whole packs and others; more than one thread's share.
   for (const std::int64_t columns : {64, 67, 300}) {
     const std::int64_t rows = 73;
     auto x = counting(static_cast<std::size_t>(rows * columns), 1);

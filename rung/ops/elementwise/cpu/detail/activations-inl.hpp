@@ -19,7 +19,7 @@ namespace rung::elementwise_cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace math = cpu::HWY_NAMESPACE;
 
-/// Parameters of a call that functions may read.
+/// Parameters that functions may read.
 template <class V>
 struct Parameters {
   V alpha;
@@ -27,7 +27,7 @@ struct Parameters {
 
 struct Sigmoid {
   static constexpr int arity = 1;
-  // 1 / (1 + e^-x) keeps the digits of small results; e^-x is infinite where they would be
+  // 1 / (1 + e^-x) keeps the digits of small results; e^-x is infinite if the result would be
   // subnormal.
   template <class D, class V>
   HWY_INLINE V operator()(D d, const Parameters<V>&, V x, V, V) const {
@@ -35,13 +35,13 @@ struct Sigmoid {
     const V inside = math::clamp_keeping_nan(d, x, f32 ? -88.8F : -709.9F, 40);
     const math::ScaledExp<V> e = math::scaled_exp<-1>(d, inside);
     const V one = hn::Set(d, 1);
-    // A product, as the scale may be infinite and expm1 negative.
+    // Multiplied out, since the scale may be infinite and expm1 negative.
     return hn::Div(one, hn::Add(one, hn::Mul(e.scale, hn::Add(one, e.expm1))));
   }
 };
 struct Silu {
   static constexpr int arity = 1;
-  // x times sigmoid, with an x below which that is 0: -infinity would give NaN.
+  // x times sigmoid; 0 below a bound, since -infinity would give NaN.
   template <class D, class V>
   HWY_INLINE V operator()(D d, const Parameters<V>& p, V x, V y, V w) const {
     using T = hn::TFromD<D>;
@@ -57,7 +57,7 @@ struct Tanh {
       return from_half(d, x);
     } else {
       // (e^2x - 1) / (e^2x + 1): e^2x - 1 without cancellation is 2^n (e^r - 1) + (2^n - 1).
-      const V inside = math::clamp_keeping_nan(d, x, -20, 20);  // beyond, tanh is 1
+      const V inside = math::clamp_keeping_nan(d, x, -20, 20);  // beyond the bounds tanh is +-1
       const math::ScaledExp<V> e = math::scaled_exp<2>(d, inside);
       const V numerator = hn::MulAdd(e.scale, e.expm1, hn::Sub(e.scale, hn::Set(d, 1)));
       return hn::Div(numerator, hn::Add(numerator, hn::Set(d, 2)));
@@ -65,15 +65,15 @@ struct Tanh {
   }
 
  private:
-  // tanh x = 2 t / (1 + t^2) with t = tanh(x / 2) = a / q, hence 2 a q / (q^2 + a^2). Of a relative
-  // error of t no more than 1 / cosh x is left in the result: with that weight, a minimax fit by
-  // a = x p(x^2) with p of degree 2 and q(x^2) of degree 3, its leading coefficient 1, is right to
-  // 2.2e-8. The other coefficients' size is such that roundings cost little: 3.4 units in the last
-  // place at worst (3.9 without fused operations), all floats tried.
+  // tanh x = 2 t / (1 + t^2) with t = tanh(x / 2) = a / q, hence 2 a q / (q^2 + a^2). A relative
+  // error of t enters the result with weight at most 1 / cosh x: weighted accordingly, a minimax
+  // fit by a = x p(x^2) with p of degree 2 and monic q(x^2) of degree 3 has error 2.2e-8. The
+  // coefficients' magnitudes keep rounding errors small: at most 3.4 ulp (3.9 without FMA), tested
+  // on all floats.
   template <class D, class V>
   static HWY_INLINE V from_half(D d, V x) {
     const auto set = [&](float value) HWY_ATTR { return hn::Set(d, value); };
-    const V inside = math::clamp_keeping_nan(d, x, -9.01F, 9.01F);  // beyond, tanh is 1
+    const V inside = math::clamp_keeping_nan(d, x, -9.01F, 9.01F);  // beyond the bounds tanh is +-1
     const V s = hn::Mul(inside, inside);
     const V p = hn::MulAdd(hn::MulAdd(set(48.8008639F), s, set(13235.1512F)), s, set(448266.24F));
     const V q = hn::MulAdd(hn::MulAdd(hn::Add(s, set(1058.35022F)), s, set(101181.259F)), s,
@@ -86,12 +86,12 @@ struct Tanh {
 };
 struct Gelu {
   static constexpr int arity = 1;
-  // x Phi(x) = max(x, 0) - |x| Phi(-|x|), which cancels nowhere. The tail is
-  // Phi(-u) = 2^(-k u^2) p(u) / q(u), with k the float next to log2(e) / 2 (what that rounding
-  // leaves is as smooth as the rest, and in the quotient) and a minimax fit for u up to 14.5 by
-  // polynomials of degrees 4 and 5, right to 7.9e-9. All their coefficients have one sign: nothing
-  // cancels there either. The power of two is multiplied in last: the tail alone would be
-  // subnormal where |x| times it is not. 6.9 units in the last place at worst, all floats tried.
+  // x Phi(x) = max(x, 0) - |x| Phi(-|x|), free of cancellation. The tail is Phi(-u) = 2^(-k u^2)
+  // p(u) / q(u), with k the float nearest log2(e) / 2 (the quotient absorbs the error of that
+  // rounding) and a minimax fit for u up to 14.5 by polynomials of degrees 4 and 5 with error
+  // 7.9e-9. All their coefficients have one sign, so nothing cancels. The power of two is
+  // multiplied last: the tail alone may be subnormal where |x| times the tail is not. At most 6.9
+  // ulp, tested on all floats.
   template <class D, class V>
   HWY_INLINE V operator()(D d, const Parameters<V>&, V x, V, V) const {
     using T = hn::TFromD<D>;
@@ -103,15 +103,15 @@ struct Gelu {
       const V u = math::at_most_keeping_nan(d, hn::Abs(x), 14.5F);  // beyond, the tail is 0
       const V numerator = hn::Mul(u, horner(d, u, hn::Set(d, T(0.398940793013F)), p));
       const V denominator = horner(d, u, hn::Add(u, hn::Set(d, T(9.69402266264F))), q);
-      // The exponent, up to 152, needs more digits than a float has: what u * u loses to rounding
-      // is kept, and the whole part is taken off before the product is rounded.
+      // The exponent, up to 152, needs more digits than a float has: the rounding error of u * u is
+      // kept, and the integer part is subtracted before the product is rounded.
       const V minus_k = hn::Set(d, T(-0.721347510815F));
       const V square = hn::Mul(u, u);
       const V lost = math::fused(d, u, u, hn::Neg(square));
       const V whole = hn::Set(d, T(0x1.8p23F));  // adding it leaves an integer in the last bits
       const V power = hn::Sub(hn::MulAdd(square, minus_k, whole), whole);
       const V part = hn::MulAdd(lost, minus_k, math::fused(d, square, minus_k, hn::Neg(power)));
-      // 2^part for |part| <= 1/2, a minimax fit right to 1.9e-9.
+      // 2^part for |part| <= 1/2 by a minimax fit with error 1.9e-9.
       constexpr T two_to[] = {1.0F,
                               0.693147205737F,
                               0.240226468906F,
@@ -120,12 +120,12 @@ struct Gelu {
                               0.00133999311772F};
       const V factor = horner(d, part, hn::Set(d, T(0.000153458121613F)), two_to);
       const V tail = math::scale(d, hn::Mul(hn::Div(numerator, denominator), factor), power);
-      return hn::Sub(hn::Max(hn::Zero(d), x), tail);  // NaN comes from the tail
+      return hn::Sub(hn::Max(hn::Zero(d), x), tail);  // NaN propagates through the tail
     }
   }
 
  private:
-  /// (... (start x + c[n - 1]) x + ...) x + c[0]
+  /// Returns (... (start x + c[n - 1]) x + ...) x + c[0].
   template <int n, class D, class V, class T>
   static HWY_INLINE V horner(D d, V x, V start, const T (&c)[n]) {
     V sum = start;

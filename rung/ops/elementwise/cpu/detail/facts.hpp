@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: operations of the vector kernels, for the choice among the CPU rungs and of the
-// number of threads.
+// elementwise: operation counts of the vector kernels, for the choice of CPU rung and thread count.
 #pragma once
 
 #include "rung/ops/elementwise/op/elementwise.hpp"
 
 namespace rung::elementwise_cpu {
 
-/// Vector operations per element, roughly.
+/// Returns the approximate vector operations per element.
 inline double operations_per_element(ElementwiseFunction function) {
   using enum ElementwiseFunction;
   switch (function) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: what the CPU rungs share, each defined in the rung that introduces it.
+// elementwise: kernels of the CPU rungs, each defined in the rung that introduces it.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,15 @@
 
 namespace rung::elementwise_cpu {
 
-/// Computes a run of elements that are adjacent in every tensor: z[i] = f(x[i], y[i], w[i]) for
-/// i < count. z may be one of the operands. Operands beyond the
-/// function's arity are not touched, but must be pointers that may be added to. `streaming` stores
-/// are non-temporal: z is not read first, and nothing else is driven out; z must be aligned to
-/// its elements and no operand, and others see it after cpu::end_streams().
+/// Kernel that computes z[i] = f(x[i], y[i], w[i]) for i < count, with elements adjacent in every
+/// tensor. z may be an operand. Operands beyond the function's arity are not accessed, but must be
+/// pointers valid for arithmetic. `streaming`: non-temporal stores, without write-allocate and
+/// cache pollution; z must then be aligned to its elements and no operand, and is visible to others
+/// after cpu::end_streams().
 using Kernel = void (*)(const void* x, const void* y, const void* w, void* z, std::int64_t count,
                         double alpha, bool streaming);
 
-/// 020: the kernel for the best instruction set of this machine, of one part of the types.
+/// 020: returns the kernel for the instruction set in use; T is the part of the types.
 template <class T>
 Kernel kernel_for(DType dtype, ElementwiseFunction function);
 template <>
@@ -47,7 +47,7 @@ inline Kernel find_kernel(ElementwiseFunction function, DType dtype) {
 }
 
 /// 030: computes a range of elements in the order of args.layout on the calling thread. `streaming`
-/// requests non-temporal stores, which are used where they pay.
+/// requests non-temporal stores, used if they pay.
 void strided(const Elementwise::Args& args, cpu::Range elements, bool streaming);
 
 }  // namespace rung::elementwise_cpu

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: the functions on a GPU, and the choice of one.
+// elementwise: functors for GPUs, and the selection of one.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
 
-/// Integers are added and multiplied without a sign, where overflow is defined and wraps.
+/// Returns f(x, y); integers are converted to unsigned, for which overflow wraps.
 template <class T, class F>
 __device__ __forceinline__ T wrap(T x, T y, F f) {
   if constexpr (!std::is_integral_v<T>) {
@@ -70,11 +70,11 @@ struct Relu {
     if constexpr (std::is_unsigned_v<T>) {
       return x;
     } else {
-      return x < T(0) ? T(0) : x;  // NaN is not less, and stays
+      return x < T(0) ? T(0) : x;  // NaN compares false and remains
     }
   }
 };
-// Functions that keep the arithmetic units about as busy as the memory say so.
+// Functions with `busy` keep the arithmetic units about as busy as memory.
 struct Exp {
   static constexpr bool busy = true;
   template <class T>
@@ -82,14 +82,14 @@ struct Exp {
     return ::exp(x);
   }
 };
-/// `brief`: for results of 16 bits, with a relative error below 2^-16 before they are rounded.
+/// Sigmoid. `brief`: for 16-bit results, with a relative error below 2^-16 before rounding.
 template <bool brief>
 struct Sigmoid {
   static constexpr bool busy = true;
   template <class T>
   __device__ __forceinline__ T operator()(T x) const {
     if constexpr (brief) {
-      // e^-x is infinite where the result would be below the normal numbers.
+      // e^-x is infinite if the result would be subnormal.
       return ptx::fast_reciprocal(1.0F + ptx::fast_exp2(x * -1.44269504F));
     } else {
       // e^-|x| cannot overflow, and e^x / (1 + e^x) keeps the digits of small results.
@@ -103,7 +103,8 @@ struct Silu {
   static constexpr bool busy = true;
   template <class T>
   __device__ __forceinline__ T operator()(T x) const {
-    // Below, sigmoid is subnormal, and x would multiply its rounding; -infinity would give NaN.
+    // Below, sigmoid is subnormal, and x would amplify its rounding error; -infinity would give
+    // NaN.
     constexpr T least = sizeof(T) == 8 ? T(-708.39) : T(-87.33);
     return x < least ? T(0) : x * Sigmoid<brief>{}(x);
   }
@@ -111,7 +112,7 @@ struct Silu {
 struct Sign {
   template <class T>
   __device__ __forceinline__ T operator()(T x) const {
-    return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;  // NaN and zeros stay
+    return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;  // NaN and zeros remain
   }
 };
 struct Tanh {
@@ -134,8 +135,8 @@ struct Gelu {
   }
 };
 
-/// Calls use(f) with the function of a call on elements of T: the choice is the host's, so that a
-/// kernel has the registers that its own function needs, not those of the heaviest.
+/// Calls use(f) with the functor of `function` for elements of T. The host selects it, so that a
+/// kernel has only the registers of its own function.
 template <class T, int Arity, class Use>
 void with_function(ElementwiseFunction function, double alpha, const Use& use) {
   using enum ElementwiseFunction;

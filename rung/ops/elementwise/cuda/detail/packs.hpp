@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: packs of 16 bytes - how a call is cut into them, and a function of one pack per
-// operand. Shared by vectorized_16b and bulk_copy_ring.
+// elementwise: partition of tensors into 16-byte packs, and the computation of one pack per
+// operand, for vectorized_16b and bulk_copy_ring.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
 
-/// Division by a number that is the same for all threads, as a multiplication: for dividends up to
-/// 2^31 - 1, ceil(2^p / d) / 2^p is near enough to 1 / d when 2^(p - 31) >= d
-/// [H. Warren, Hacker's Delight, 2nd ed., section 10-9].
+/// Division by an invariant divisor, as a multiplication: for dividends up to 2^31 - 1, ceil(2^p /
+/// d) / 2^p is close enough to 1 / d if 2^(p - 31) >= d [H. Warren, Hacker's Delight, 2nd ed.,
+/// section 10-9].
 struct Divisor {
   static constexpr std::int64_t most = 0x7fffffff;
   std::uint32_t multiplier = 0;
@@ -33,14 +33,14 @@ struct Divisor {
   }
 };
 
-/// Partition of a call into packs of P elements: `head` elements up to the first aligned address,
-/// whole packs, and the remainder. With several axes there is neither head nor remainder.
+/// Partition of tensors into packs of P elements: `head` elements up to the first aligned address,
+/// whole packs, and the remainder. Several axes have neither head nor remainder.
 template <int All>
 struct Packing {
-  Collapsed<All> layout;  // of packs; operands that repeat along a row keep offsets of elements
+  Collapsed<All> layout;  // of packs; operands repeated along a row keep offsets in elements
   Divisor extents[max_rank];
   std::int64_t head = 0;
-  unsigned repeats = 0;  // bit i: tensor i has one element for a whole pack
+  unsigned repeats = 0;  // bit i: a single element of tensor i fills a pack
 
   /// Sets `at` to the offsets of pack `number` in every tensor.
   __device__ __forceinline__ void place(std::int64_t number, std::int64_t (&at)[All]) const {
@@ -68,11 +68,11 @@ struct Packing {
   }
 };
 
-/// Elements a pack: 16 bytes of the widest type.
+/// Elements per pack: 16 bytes of the widest type.
 template <class T>
 inline constexpr int pack_elements = 16 / T::widest;
 
-/// Returns the partition if every tensor's packs are aligned, else nothing.
+/// Returns the partition if every tensor's packs are aligned, else nullopt.
 template <class T>
 std::optional<Packing<T::all>> pack(const T& tensors) {
   constexpr std::int64_t wide = pack_elements<T>;
@@ -86,7 +86,7 @@ std::optional<Packing<T::all>> pack(const T& tensors) {
   const auto address = [&](int i) {
     return reinterpret_cast<std::uintptr_t>(i == 0 ? tensors.out : tensors.in[i - 1]);
   };
-  // The output's alignment says how many elements come first; the inputs must then fit.
+  // The output's alignment determines `head`; the inputs must have the same alignment.
   const std::uintptr_t past = address(0) / size[0] % wide;
   if (last == 0 && past != 0) packing.head = wide - static_cast<std::int64_t>(past);
   for (int i = 0; i < T::all; ++i) {
@@ -114,8 +114,8 @@ std::optional<Packing<T::all>> pack(const T& tensors) {
   return packing;
 }
 
-/// A pack of each input as it came from memory: were elements taken apart where they are loaded,
-/// each load would be waited for before the next one starts.
+/// Raw packs of each input: if elements were extracted at the load, each load would be waited for
+/// before the next starts.
 template <int P, class... In>
 struct Packs {};
 template <int P, class First, class... Rest>
@@ -138,7 +138,8 @@ struct PacksOf<P, Tensors<Out, In...>> {
   using Type = Packs<P, In...>;
 };
 
-/// f of each lane. The results are converted together: two by one instruction for small floats.
+/// Returns f of each lane. The results are converted together: two per instruction for small
+/// floats.
 template <class T, class F, class P, int... I>
 __device__ __forceinline__ Pack<typename T::Out, pack_elements<T>> apply_pack(
     const F& f, P& packs, std::integer_sequence<int, I...>) {

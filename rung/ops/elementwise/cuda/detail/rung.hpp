@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: the host side that the CUDA rungs share: from a call's arguments to the types of a
-// kernel.
+// elementwise: host code of the CUDA rungs: from arguments to a kernel's types.
 #pragma once
 
 #include "rung/ops/elementwise/cuda/detail/functions.hpp"
@@ -10,7 +9,7 @@ namespace rung::elementwise_cuda::inline RUNG_TARGET {
 
 constexpr int block_threads = 256;  // eight blocks fill an SM, and few threads idle
 
-/// The axes that the first N tensors of a call share.
+/// Returns the layout of the first N tensors.
 template <int N>
 Collapsed<N> first_of(const Collapsed<4>& all) {
   Collapsed<N> some;
@@ -33,7 +32,7 @@ void with_inputs(const Elementwise::Args& args, const Use& use) {
   use(tensors);
 }
 
-/// Calls use(tensors) with the types of the call, which must be among Ts.
+/// Calls use(tensors) with the types of args, which must be among Ts.
 template <class... Ts, class Use>
 void with_tensors(const Elementwise::Args& args, const Use& use) {
   visit<Ts...>(args.z.dtype, [&]<class T>() {
@@ -48,7 +47,7 @@ void with_tensors(const Elementwise::Args& args, const Use& use) {
   });
 }
 
-/// Calls use(f, tensors): the function of the call too.
+/// Calls use(f, tensors) with the function of args too.
 template <class... Ts, class Use>
 void with_call(const Elementwise::Args& args, const Use& use) {
   with_tensors<Ts...>(args, [&]<class T>(const T& tensors) {
@@ -57,15 +56,16 @@ void with_call(const Elementwise::Args& args, const Use& use) {
   });
 }
 
-/// The textbook rungs: one type keeps them short, and quick to compile.
+/// Returns unsupported except for contiguous f32, the problems of the textbook rungs: one type
+/// keeps them short, and quick to compile.
 inline Support require_flat_f32(const Elementwise::Args& args, const Context&) {
   if (args.z.dtype != DType::f32) return unsupported("this rung takes f32");
   return args.flat() ? supported
                      : unsupported("takes contiguous tensors of one order, without broadcasting");
 }
 
-/// Calls use(f, z, n, x...) with the function of a call that they take, its n results and the
-/// inputs.
+/// Calls use(f, z, n, x...) with the function of args, its n results and the inputs, all contiguous
+/// f32.
 template <class Use>
 void with_flat_f32(const Elementwise::Args& args, const Use& use) {
   auto* const z = static_cast<float*>(args.z.data);
@@ -85,7 +85,7 @@ void with_flat_f32(const Elementwise::Args& args, const Use& use) {
   }
 }
 
-/// Facts of every kernel: its bytes, in one launch.
+/// Returns the work of every kernel: its bytes, in one launch.
 inline Work memory_work(const Elementwise::Args&, const Context&) { return {}; }
 
 inline std::int64_t blocks_for(std::int64_t items, std::int64_t items_a_block) {

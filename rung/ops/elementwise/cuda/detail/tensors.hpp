@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// elementwise: what kernels get - the tensors of a call with the types of their elements - and how
-// one element is computed.
+// elementwise: typed tensors as kernel arguments, and the computation of one element.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace rung::elementwise_cuda::inline RUNG_TARGET {
 
-/// One output and up to three inputs, all walked by one index. Small floats are computed in f32.
+/// One output and up to three inputs under one index. Small floats are computed in f32.
 template <class OutType, class... In>
 struct Tensors {
   using Out = OutType;
@@ -27,7 +26,7 @@ struct Tensors {
     return most;
   }();
 
-  /// 1 for an input that is not there.
+  /// Returns the element size of input I; 1 for a missing input.
   template <int I>
   static constexpr std::size_t input_size() {
     if constexpr (I < inputs) {
@@ -39,7 +38,7 @@ struct Tensors {
 
   Out* out;
   const void* in[inputs];
-  Collapsed<all> layout;  // the output's strides, then the inputs'
+  Collapsed<all> layout;  // strides of the output, then of the inputs
 
   template <int I>
   __device__ __forceinline__ const Input<I>* input() const {
@@ -48,7 +47,7 @@ struct Tensors {
   [[nodiscard]] std::int64_t size() const { return layout.size(); }
 };
 
-/// f of one value an input, from their types to the output's.
+/// Returns f of one value per input, converted from the inputs' types to the output's.
 template <class T, class F, class... Values>
 __device__ __forceinline__ typename T::Out apply(const F& f, const Values&... values) {
   return convert<typename T::Out>(f(convert<Accumulator<Values>>(values)...));
@@ -63,14 +62,14 @@ __device__ __forceinline__ void compute(const T& tensors, const F& f,
 }
 }  // namespace detail
 
-/// The element at these offsets, one a tensor.
+/// Computes the element at these offsets, one per tensor.
 template <class T, class F>
 __device__ __forceinline__ void compute(const T& tensors, const F& f,
                                         const std::int64_t (&at)[T::all]) {
   detail::compute(tensors, f, at, typename T::Indices{});
 }
 
-/// Element `index` of tensors that are contiguous in one order.
+/// Computes element `index` of tensors that are contiguous in the same order.
 template <class T, class F>
 __device__ __forceinline__ void compute_flat(const T& tensors, const F& f, std::int64_t index) {
   std::int64_t at[T::all];
@@ -79,7 +78,7 @@ __device__ __forceinline__ void compute_flat(const T& tensors, const F& f, std::
   compute(tensors, f, at);
 }
 
-/// Element `index` in the order of the layout; no division when one axis is left.
+/// Computes element `index` in the order of the layout; without a division if one axis remains.
 template <class T, class F>
 __device__ __forceinline__ void compute_at(const T& tensors, const F& f, std::int64_t index) {
   std::int64_t at[T::all];

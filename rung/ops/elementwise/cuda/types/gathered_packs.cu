@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // elementwise / gathered packs
 //
-// Idea     a pack of 16 bytes of the result is a thread's, wherever rows of z end; operands in z's
-//          order are loaded by packs, and of one that is broadcast or strided each element from its
-//          own place, which is found by one division a pack and counting on.
+// Idea     a thread computes a 16-byte pack of the result, across row ends; operands in z's order
+//          are loaded in packs, elements of broadcast or strided operands are gathered one by one,
+//          at offsets found by one division per pack and then incremented.
 // Changes  against vectorized_16b: rows need not be whole packs, nor contiguous in every operand.
-//          Against strided: wide accesses for dense operands, a division for 4 to 16 elements.
-// Cost     every operand once, the result once; a load for each element that is gathered, from the
-//          caches where it repeats.
-// Limits   functions of two or three floating-point operands; z dense, and an operand that is in
-//          its order; less than 2^31 elements. An operand that runs across z's rows is no faster
-//          than with strided.
+//          Against strided: wide accesses for dense operands, one division per 4 to 16 elements.
+// Cost     every operand once, the result once; a load per gathered element, which hits the caches
+//          if it repeats.
+// Limits   functions of two or three floating-point operands; z dense, and one operand in z's
+//          order; fewer than 2^31 elements. An operand whose rows run across z's is no faster than
+//          with strided.
 #include "rung/core/bounds.hpp"
 #include "rung/device/dependent.hpp"
 #include "rung/ops/elementwise/cuda/detail/packs.hpp"
@@ -20,8 +20,8 @@ namespace {
 
 using namespace elementwise_cuda;
 
-/// Access to operands: bit i of `packed` is set if tensor i is dense in z's order and aligned as z
-/// is; `head` elements of z come before its first pack.
+/// Access to operands: bit i of `packed` is set if tensor i is dense in z's order with z's
+/// alignment; `head` elements of z precede its first pack.
 template <int All>
 struct Gathering {
   Divisor extents[max_rank];
@@ -30,7 +30,7 @@ struct Gathering {
   std::uint32_t packs = 0;
 };
 
-/// Offsets of the current rows, and the position within them.
+/// Offsets of the current rows, and the column within them.
 template <class T>
 struct RowPlace {
   std::uint32_t column;
@@ -53,7 +53,7 @@ struct RowPlace {
       rest = quotient;
     }
   }
-  /// Advances to the next element, whose number is given.
+  /// Advances to the next element, which has index `next`.
   __device__ __forceinline__ void step(const T& tensors, const Gathering<T::all>& gathering,
                                        std::uint32_t next) {
     const auto& layout = tensors.layout;
@@ -108,7 +108,7 @@ __global__ void __launch_bounds__(block_threads)
     gather_packs(tensors, gathering, first, packs, Indices{});
     store_wide(tensors.out + first, apply_pack<T>(f, packs, Indices{}));
   }
-  // The elements before the first pack and behind the last: fewer than two packs in all.
+  // Computes the elements before the first pack and after the last: fewer than two packs in all.
   if (blockIdx.x == 0) {
     const std::int64_t behind = gathering.head + std::int64_t{gathering.packs} * wide;
     const std::int64_t outside = gathering.head + (tensors.layout.size() - behind);

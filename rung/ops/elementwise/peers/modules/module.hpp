@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C interface of librung_peer_elementwise_*.so: what the peers eigen, std and std_parallel
-// load. Their code is templates that take the compiler's instruction set: a module for each, with
-// all other names hidden, so that the linker merges none of them with another's.
+// C interface of librung_peer_elementwise_*.so, which the peers eigen, std and std_parallel load.
+// They are templates compiled per instruction set: each is a module with all other names hidden, so
+// that the linker merges no instances.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace rung::peer_elementwise {
 
-/// z[i] = f(x[i], y[i], w[i]), contiguous.
+/// Arguments of z[i] = f(x[i], y[i], w[i]), contiguous.
 template <class T>
 struct Call {
   ElementwiseFunction function;
@@ -23,8 +23,8 @@ struct Call {
   int threads;
 };
 
-/// The modules' symbols, extern "C": rung_elementwise_NAME_f32 and _f64, for the names of the
-/// peers.
+/// Type of the modules' symbols, extern "C": rung_elementwise_NAME_f32 and _f64, where NAME is the
+/// peer's.
 template <class T>
 using Run = void(const Call<T>* call);
 

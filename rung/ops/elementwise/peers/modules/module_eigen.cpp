@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eigen's array expressions. They run on one thread.
+// Eigen's array expressions, on one thread.
 #include <Eigen/Core>
 
 #include "rung/ops/elementwise/peers/modules/module.hpp"

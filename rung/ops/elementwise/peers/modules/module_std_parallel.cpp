@@ -12,7 +12,7 @@ namespace {
 
 template <class T>
 void run(const Call<T>& c) {
-  // An arena of this many threads; it is kept, as making one takes longer than a small call.
+  // An arena of this many threads, kept because creating one takes longer than a small call.
   thread_local int threads = 0;
   thread_local tbb::task_arena arena;
   if (threads != c.threads) {

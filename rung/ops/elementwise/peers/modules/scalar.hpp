@@ -8,7 +8,7 @@
 
 namespace rung::peer_elementwise {
 
-/// Calls unary(f), or binary(f) with a function of x and y.
+/// Calls unary(f) with a function of x, or binary(f) with a function of x and y.
 template <class T, class Unary, class Binary>
 void with_lambda(ElementwiseFunction function, T alpha, Unary unary, Binary binary) {
   using enum ElementwiseFunction;
