@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // transfer / pageable copy
 //
-// Idea     the three steps one after another: copy x to the device, compute, copy y back, each
-//          straight from and to the caller's memory.
+// Idea     three steps in sequence: copy x to the device, compute, copy y back, directly from and
+//          to the caller's memory.
 // Changes  baseline.
-// Cost     each byte crosses the link once; pageable memory is first copied by the driver, through
-//          small page-locked buffers of its own, by one core of the host.
-// Limits   every valid call. Nothing overlaps: the link is idle while the device computes, and its
-//          two directions never work at the same time.
+// Cost     each byte crosses the link once; the driver stages pageable memory through small
+//          page-locked buffers of its own, on one core of the host.
+// Limits   every valid call. Nothing overlaps: the link is idle while the device computes, and only
+//          one of its directions is used at a time.
 // Source   CUDA C++ Best Practices Guide, "Data transfer between host and device".
 #include "rung/ops/transfer/cuda/detail/link.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 using namespace transfer_cuda;
 
 Work work(const Transfer::Args& args, const Context&) {
-  // The driver copies pageable memory to a buffer of its own, on one thread: read, write and send.
+  // The driver stages pageable memory on one thread: a read, a write and a transfer.
   const auto turns = [](const void* memory) { return is_page_locked(memory) ? 1 : 3; };
   return turns_work(bytes_one_way(args) * (turns(args.x.data) + turns(args.y.data)), 3);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // transfer / pinned copy
 //
-// Idea     the copy engine reads and writes page-locked ("pinned") memory by itself, at the link's
-//          full rate. Memory that the caller has page-locked is used as it is; other memory is
-//          copied by the host to a page-locked buffer before, and from one afterwards.
-// Changes  against pageable_copy: the driver's detour through small buffers, by one core, is gone -
-//          or made by us, by all cores, if the caller's memory is pageable.
-// Cost     each byte crosses the link once; of pageable memory, two copies within the host.
-// Limits   every valid call; holds page-locked memory as large as the data. Still nothing overlaps.
-//          Page-locking the caller's memory for the call alone (cudaHostRegister) is left to the
-//          caller: it walks every page both ways and pays only for memory that is used many times.
+// Idea     the copy engine accesses page-locked ("pinned") memory directly, at the link's full
+//          bandwidth. Memory that the caller has page-locked is used in place; other memory is
+//          staged by the host through page-locked buffers.
+// Changes  against pageable_copy: no staging by the driver through small buffers on one core;
+//          pageable memory is staged by all cores instead.
+// Cost     each byte crosses the link once; pageable memory takes two more copies within the host.
+// Limits   every valid call; holds page-locked memory as large as the data. Nothing overlaps.
+//          Page-locking the caller's memory for one call (cudaHostRegister) is left to the caller:
+//          it visits every page twice and pays only for memory that is reused many times.
 // Source   CUDA C++ Best Practices Guide, "Pinned memory".
 #include "rung/ops/transfer/cuda/detail/link.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 using namespace transfer_cuda;
 
 Work work(const Transfer::Args& args, const Context&) {
-  // Threads of the host share the copies to and from buffers: a read and a write each.
+  // Host threads divide the copies to and from buffers: a read and a write each.
   const double threads = Context::cpu().threads();
   const int staged = !is_page_locked(args.x.data) + !is_page_locked(args.y.data);
   return turns_work(bytes_one_way(args) * (2 + staged * 2 / threads), 3 + staged);

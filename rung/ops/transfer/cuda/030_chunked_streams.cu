@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // transfer / chunked streams
 //
-// Idea     the data in chunks, each with its copy in, its computation and its copy out on one of
-//          several streams. Steps of one stream follow each other; those of different streams
-//          overlap: while one chunk computes, the next comes in and the last goes out, so that both
-//          directions of the link and the device work at once.
-// Changes  against pinned_copy: chunks and streams; page-locked memory of a few chunks instead of
-//          all. What the host copies to and from it (for pageable memory) overlaps too: its cores
-//          empty one chunk and fill the next together while the device has the others. Chunks
-//          stay in the host's last cache between its copies and the link's.
-// Cost     each byte crosses the link once; the time is that of the slowest of the four - copy in,
-//          compute, copy out, the host's own copies - plus filling and draining.
+// Idea     the data in chunks, each with its copy in, computation and copy out on one of several
+//          streams. Steps on one stream are ordered; steps on different streams overlap: while one
+//          chunk computes, the next is copied in and the previous out, which uses the device and
+//          both directions of the link at once.
+// Changes  against pinned_copy: chunks and streams; page-locked memory for a few chunks instead of
+//          all data. The host's staging of pageable memory overlaps too: its cores drain one chunk
+//          and fill the next while the device has the others. Chunks stay in the host's last-level
+//          cache between staging and transfer.
+// Cost     each byte crosses the link once; the time is that of the slowest stage (copy in,
+//          compute, copy out, the host's staging), plus filling and draining the pipeline.
 // Limits   every valid call; small ones are one chunk, and gain nothing. In the simulator streams
-//          are immediate: what is checked there is that no chunk is lost, doubled or overwritten.
+//          are immediate: checks there show only that no chunk is lost, duplicated or overwritten.
 // Source   CUDA C++ Best Practices Guide, "Concurrent copy and execute".
 
 #include "rung/core/bounds.hpp"
@@ -25,27 +25,27 @@ namespace {
 using namespace transfer_cuda;
 
 struct Tuning {
-  std::int64_t max_bytes;  // of a chunk
-  std::int64_t min_bytes;  // long against the 10 us that starting a copy costs
+  std::int64_t max_bytes;  // per chunk
+  std::int64_t min_bytes;  // long enough to amortize the 10 us of starting a copy
   std::size_t lanes;       // chunks in flight
 };
 constexpr Tuning tuning{
     .max_bytes = std::int64_t{8} << 20, .min_bytes = std::int64_t{512} << 10, .lanes = 8};
 
-/// Returns the chunk size for as many chunks as there are lanes, within limits.
+/// Returns the chunk size that gives one chunk per lane, within limits.
 std::int64_t chunk_bytes(std::int64_t bytes) {
   const std::int64_t share = ceil_div(bytes, static_cast<std::int64_t>(tuning.lanes));
   return clamped(round_up(share, 4096), tuning.min_bytes, tuning.max_bytes);
 }
 
-/// The elements per lane is at work on.
+/// Elements that a lane is processing.
 struct Chunk {
   std::int64_t first = 0;
   std::int64_t count = 0;
 };
 
 Work work(const Transfer::Args& args, const Context&) {
-  // Chunks go both ways at a time, beside the copies of the host; only the first and the last wait.
+  // Transfers in either direction and the host's copies overlap; only the first and the last wait.
   const double bytes = bytes_one_way(args);
   const auto chunk = static_cast<double>(chunk_bytes(static_cast<std::int64_t>(bytes)));
   const double threads = Context::cpu().threads();
@@ -64,7 +64,7 @@ void run(const Transfer::Args& args, Context& context) {
   Chunk at_work[tuning.lanes];
   if (total == 0) return;
 
-  // Each turn brings a lane's chunk home and starts its next one.
+  // Each iteration finishes a lane's chunk and starts its next one.
   const std::int64_t chunks = ceil_div(total, chunk);
   for (std::int64_t turn = 0; turn < chunks + static_cast<std::int64_t>(tuning.lanes); ++turn) {
     const std::size_t index = static_cast<std::size_t>(turn) % tuning.lanes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transfer's C functions.
+// C interface of transfer.
 #include "rung/c/options.hpp"
 #include "rung/ops/transfer/transfer.h"
 #include "rung/ops/transfer/transfer.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transfer: copies within host memory, shared out among a team.
+// transfer: copies within host memory, divided among a team.
 #include "rung/ops/transfer/op/host_copy.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) {
     const __m128i pack = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
     _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), pack);
   }
-  _mm_sfence();  // streamed stores are ordered with nothing else
+  _mm_sfence();  // orders the non-temporal stores
   std::memcpy(to + i, from + i, bytes - i);
 #else
   std::memcpy(to, from, bytes);
@@ -36,9 +36,9 @@ void copy_streaming(std::byte* to, const std::byte* from, std::size_t bytes) {
 }  // namespace
 
 void copy_on_host(std::span<const HostCopy> copies, int threads) {
-  // Waking a thread costs some microseconds, in which it could have copied this much.
+  // Waking a thread takes microseconds, in which the caller could have copied this much.
   constexpr std::int64_t worth_a_thread = 64 << 10;
-  constexpr std::int64_t page = 4096;  // no two threads write one line
+  constexpr std::int64_t page = 4096;  // so that no two threads write to one cache line
   std::int64_t all = 0;
   for (const HostCopy& copy : copies) all += copy.bytes;
   const auto useful = std::min<std::int64_t>(threads, all / worth_a_thread);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transfer: the operator's object, its rung list, and what every call goes through.
+// transfer: operator object, list of rungs, and validation of arguments.
 #include "rung/ops/transfer/op/transfer.hpp"
 
 #include <fmt/format.h>
@@ -62,7 +62,7 @@ void Transfer::bind(Args& args) {
   require_dtype(name, args.x, "x", {args.y.dtype});
   require_host(args.x, "x");
   require_host(args.y, "y");
-  static_cast<void>(as_elementwise(args));  // types, in elementwise's words
+  static_cast<void>(as_elementwise(args));  // checks types, with elementwise's messages
 }
 
 Cost Transfer::cost(const Args& args) { return Elementwise::cost(as_elementwise(args)); }
@@ -77,7 +77,7 @@ Tolerance Transfer::tolerance(const Args& args, const RungInfo& rung, Values val
 
 std::vector<Problem> Transfer::check_problems(Backend backend) {
   if (backend == Backend::cpu) return {};
-  // Nothing; one element; less than a chunk; several chunks, the last one short.
+  // Empty; one element; less than a chunk; several chunks, the last one partial.
   return Problem::parse_all({"f32 0", "f32 1,relu", "f32 1000,gelu", "f64 30x7,exp", "f32 77,silu",
                              "f16 500,sign", "bf16 999,tanh", "u8 70001,relu", "f32 2500003,relu"});
 }
@@ -93,8 +93,8 @@ std::vector<Problem> Transfer::bench_problems(Backend backend) {
 Transfer::Call Transfer::make(const Problem& problem, Inputs& inputs) {
   problem.expect(name, problem.extents.size(),
                  {"relu", "sigmoid", "tanh", "gelu", "exp", "silu", "sign"});
-  // In host memory, whatever the backend, and contiguous, whatever the variant's layout but its
-  // alignment: that is all this operator takes.
+  // In host memory for any backend, and contiguous for any variant; only the variant's alignment is
+  // kept. The operator supports nothing else.
   Variant variant = inputs.variant();
   if (variant.layout != Layout::misaligned) variant.layout = Layout::plain;
   inputs = Inputs(variant, 1, Device{}, inputs.filling());
@@ -132,7 +132,7 @@ void Transfer::invoke(Context& context, Invocation& call, Pick pick) {
   }
   const Tensor given = call.tensors.at("x");
   Tensor x(given.dtype(), given.shape());
-  copy(given, x);  // the workbench has put it on the device
+  copy(given, x);  // from the device, where the workbench has put it
   call.result = Tensor(given.dtype(), given.shape());
   transfer(context, x, call.result, options, pick);
 }

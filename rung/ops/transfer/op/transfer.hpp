@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of transfer() see of a call, and what the workbench knows of it.
+// Arguments of transfer() as rungs receive them, and the operator's interface to the workbench.
 // The contract: transfer.hpp.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// transfer for Python.
+// Python bindings of transfer.
 #include "rung/ops/transfer/transfer.hpp"
 
 #include "python/module/call.hpp"

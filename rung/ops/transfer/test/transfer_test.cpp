@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of transfer that `rung check` does not state: chunks in place, other sizes on one
+// Properties of transfer that `rung check` does not cover: chunks in place, varying sizes on one
 // context, errors. On the simulated GPU.
 #include "rung/ops/transfer/op/transfer.hpp"
 
@@ -11,7 +11,7 @@
 namespace rung {
 namespace {
 
-/// Signs alternate with a period that no chunk is a multiple of.
+/// Returns values whose signs alternate with a period that divides no chunk size.
 std::vector<float> signs(std::size_t count) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -26,8 +26,8 @@ TensorRef vector_of(std::vector<float>& values) {
 
 TEST(Transfer, EveryRungApartAndInPlaceWhateverCameBefore) {
   Context context = Context::simt();
-  // Larger, smaller, larger again: buffers that are kept must not keep old results. The first is
-  // two chunks of 4 MiB and a bit.
+  // Larger, smaller, larger again: reused buffers must not keep old results. The first size is
+  // slightly more than two chunks of 4 MiB.
   for (const std::size_t count : {std::size_t{2'200'003}, std::size_t{5}, std::size_t{1'048'577}}) {
     for (const std::string_view rung : {"pageable_copy", "pinned_copy", "chunked_streams"}) {
       std::vector<float> x = signs(count);

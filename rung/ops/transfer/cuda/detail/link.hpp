@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// transfer: the link between host and device as its rungs use it - streams with a context each,
-// page-locked memory, copies that do not wait. In the simulator all memory is the host's: copies
-// are plain ones, and done when they return.
+// transfer: access to the link between host and device: streams with a context each, page-locked
+// memory, asynchronous copies. In the simulator all memory is the host's: copies are synchronous.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +21,7 @@
 
 namespace rung::transfer_cuda::inline RUNG_TARGET {
 
-/// Host memory, page-locked where that means something; grows and is kept.
+/// Host memory, page-locked on CUDA; grows on demand and is kept.
 class PinnedBuffer {
  public:
   PinnedBuffer() = default;
@@ -60,8 +59,8 @@ class PinnedBuffer {
   std::int64_t capacity_ = 0;
 };
 
-/// Copies in either direction, on the context's stream. From and to pageable memory the driver
-/// waits and goes through page-locked memory of its own.
+/// Copies in either direction, on the context's stream. Copies from and to pageable memory are
+/// synchronous: the driver stages them.
 inline void copy_async(const Context& context, void* to, const void* from, std::int64_t bytes) {
 #if defined(__CUDACC__)
   check_cuda(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault,
@@ -73,12 +72,12 @@ inline void copy_async(const Context& context, void* to, const void* from, std::
 #endif
 }
 
-/// Returns whether host memory is page-locked already, so that copies need no staging.
+/// Returns whether host memory is page-locked, so that copies need no staging.
 inline bool is_page_locked(const void* memory) {
 #if defined(__CUDACC__)
   cudaPointerAttributes attributes{};
   if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
-    cudaGetLastError();  // not an error of ours: old drivers fail on memory they do not know
+    cudaGetLastError();  // clears the error: old drivers fail on memory that they do not know
     return false;
   }
   return attributes.type == cudaMemoryTypeHost;
@@ -88,7 +87,7 @@ inline bool is_page_locked(const void* memory) {
 #endif
 }
 
-/// A stream of its own, and a context that computes on it.
+/// A stream, and a context that computes on it.
 class Lane {
  public:
   explicit Lane(const Context& parent) : device_(parent.device()), context_(make(parent)) {}
@@ -102,18 +101,18 @@ class Lane {
   }
 
   [[nodiscard]] Context& context() { return context_; }
-  /// Elements in device memory; grows and is kept.
+  /// Returns `count` elements of device memory, which grows on demand and is kept.
   TensorRef device_memory(DType dtype, std::int64_t count) {
     const std::int64_t bytes = count * static_cast<std::int64_t>(size_of(dtype));
     if (memory_.ref().data == nullptr || memory_.shape()[0] < bytes) {
-      memory_ = Tensor();  // the old one first: both might not fit
+      memory_ = Tensor();  // frees the old memory first: both might not fit
       memory_ = Tensor(DType::u8, Extents{bytes}, device_);
     }
     return {memory_.ref().data, dtype, Extents{count}, device_};
   }
 
-  PinnedBuffer in;   // what waits to be copied to the device
-  PinnedBuffer out;  // what has come from it
+  PinnedBuffer in;   // staging for copies to the device
+  PinnedBuffer out;  // staging for copies from the device
  private:
 #if defined(__CUDACC__)
   Context make(const Context& parent) {
@@ -121,7 +120,7 @@ class Lane {
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
     return Context::cuda(parent.device().index, stream_);
   }
-  cudaStream_t stream_ = nullptr;  // before context_, which is made with it
+  cudaStream_t stream_ = nullptr;  // before context_, which uses it
 #else
   static Context make(const Context&) { return Context::simt(); }
 #endif
@@ -130,7 +129,7 @@ class Lane {
   Tensor memory_;
 };
 
-/// The lanes of a context, which keeps them.
+/// Lanes of a context, which owns them.
 struct Lanes {
   std::vector<std::unique_ptr<Lane>> all;
   int host_threads = Context::cpu().threads();
@@ -140,7 +139,7 @@ struct Lanes {
   }
 };
 
-/// Element `first` of a host tensor.
+/// Returns the address of element `first` of a host tensor.
 template <class Void>
 Void* at(const BasicTensorRef<Void>& tensor, std::int64_t first) {
   using Byte = std::conditional_t<std::is_const_v<Void>, const std::byte, std::byte>;
@@ -149,7 +148,7 @@ Void* at(const BasicTensorRef<Void>& tensor, std::int64_t first) {
 
 inline double bytes_one_way(const Transfer::Args& args) { return Transfer::cost(args).bytes / 2; }
 
-/// Facts of copies that move so many bytes in turn, in pieces of the link one after another.
+/// Returns the work of copies that move `bytes` in sequence, as rounds of fixed size.
 inline Work turns_work(double bytes, std::int64_t launches) {
   constexpr double piece = 32 << 10;
   return {.launches = launches, .rounds = bytes / piece, .path = "link"};
