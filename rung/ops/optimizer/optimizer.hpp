@@ -57,24 +57,24 @@ struct OptimizerOptions {
   bool decoupled = false;        // decay shrinks p itself and is no part of g'; with adam: AdamW
   double momentum = 0;           // of sgd
   bool nesterov = false;         // of sgd
-  double beta1 = 0.9;            // of adam, as what follows
+  double beta1 = 0.9;            // of adam, as are beta2 and epsilon
   double beta2 = 0.999;          // decay of second_moment
   double epsilon = 1e-8;         // added to the denominator
-  int step = 1;                  // t, from 1 on
+  int step = 1;                  // t, starts at 1
   double max_norm = 0;           // 0: gradients are not clipped
-  TensorRef first_moment = {};   // m, read and written; needed by adam and sgd with momentum
-  TensorRef second_moment = {};  // v, read and written; needed by adam
-  TensorRef master = {};         // parameters in f32, where they are f16 or bf16; read and written
-  TensorRef norm = {};           // n, one element; written when given
+  TensorRef first_moment = {};   // m, read and written; required by adam and by sgd with momentum
+  TensorRef second_moment = {};  // v, read and written; required by adam
+  TensorRef master = {};         // f32 copy of f16 or bf16 parameters; read and written
+  TensorRef norm = {};           // n, one element; written if given
   bool operator==(const OptimizerOptions&) const = default;
 };
 
-/// One step, in place.
+/// Performs one step, in place.
 RUNG_API void optimizer(Context& context, const TensorRef& parameters,
                         const ConstTensorRef& gradients, const OptimizerOptions& options = {},
                         Pick pick = best);
 
-/// Calls optimizer() with the kind in the name, whatever options.kind is.
+/// Call optimizer() with the kind that names them; options.kind is ignored.
 RUNG_API void sgd_step(Context& context, const TensorRef& parameters,
                        const ConstTensorRef& gradients, const OptimizerOptions& options = {},
                        Pick pick = best);

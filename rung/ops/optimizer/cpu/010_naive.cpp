@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer / naive
 //
-// Idea     The definition: one loop updates parameter after parameter. To clip, the norm of all
-//          gradients comes first.
+// Idea     The definition: one loop updates the parameters one by one. Clipping first computes the
+//          norm of all gradients.
 // Changes  Baseline.
-// Cost     Each tensor is read and written once, gradients are read twice to clip: 20 bytes per f32
-//          parameter with momentum, 28 with Adam, where a pass per term of the formulas would move
-//          12 for each.
+// Cost     Each tensor is read and written once, and gradients are read twice for clipping: 20
+//          bytes per f32 parameter with momentum, 28 with Adam; a separate pass per term of the
+//          formulas would move 12 bytes per term.
 // Limits   Every valid call; one thread.
 // Source   The papers named in optimizer.hpp.
 #include "rung/ops/optimizer/cpu/detail/steps.hpp"

@@ -2,9 +2,10 @@
 // optimizer / simd
 //
 // Idea     Vectors of 16 floats (AVX-512; 8 with AVX2); the norm's squares are summed in doubles.
-// Changes  Against naive: one instruction for 16 elements, Adam's square root and division too.
+// Changes  Against naive: one instruction per 16 elements, including Adam's square root and
+//          division.
 // Cost     As naive: memory-bound from a few thousand parameters on.
-// Limits   Every valid call; one thread; without vectors where elements are not adjacent.
+// Limits   Every valid call; one thread; scalar code if elements are not adjacent.
 #include "rung/cpu/foreach_target.hpp"
 
 #include "rung/cpu/load-inl.hpp"
@@ -20,7 +21,7 @@ using cpu::HWY_NAMESPACE::store_some;
 template <class Sum>
 using Full = hn::ScalableTag<Sum>;
 
-/// Updates the parameters of a run, in vectors where its elements are adjacent.
+/// Updates the parameters of a run, by vectors if its elements are adjacent.
 template <class T>
 void step(const Optimizer::Args& args, const Run& run, double clip) {
   if (!run.adjacent()) return scalar_kernels(dtype_of<T>).step(args, run, clip);
@@ -71,13 +72,13 @@ void step(const Optimizer::Args& args, const Run& run, double clip) {
   if (i < run.n) at(i, static_cast<std::size_t>(run.n - i));
 }
 
-/// Sums the squares of a run's gradients.
+/// Returns the sum of the squares of a run's gradients.
 template <class T>
 double squares(const Run& run) {
   if (run.steps[1] != 1) return scalar_kernels(dtype_of<T>).squares(run);
   using Sum = Accumulator<T>;
   const auto* g = static_cast<const T*>(run.gradients);
-  // In doubles, where no square of an f32 overflows.
+  // In double, which the square of an f32 cannot overflow.
   const Full<double> wide;
   const hn::Rebind<Sum, Full<double>> d;
   auto sum = hn::Zero(wide);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer / threads
 //
-// Idea     Chunks of parameters are divided among the threads. Parameters are independent but for
-//          the norm, whose squares are summed chunk by chunk, in one order, between two barriers.
-// Changes  Against simd: all cores, and the same bits.
+// Idea     Chunks of parameters are divided among threads. Parameters are independent except for
+//          the norm, whose squares are summed per chunk, then in chunk order, between two barriers.
+// Changes  Against simd: all cores, with bitwise equal results.
 // Cost     As simd; the cores share the memory bandwidth.
 // Limits   Every valid call.
 #include "rung/ops/optimizer/cpu/detail/steps.hpp"
@@ -12,7 +12,8 @@ namespace rung {
 namespace {
 using namespace optimizer_cpu;
 
-/// A call of less work stays on one thread; elements that are apart take as long as 48 bytes each.
+/// Returns whether the problem is large enough for several threads; a strided element counts as 48
+/// bytes more.
 bool worth_a_team(const Optimizer::Args& args) {
   constexpr double bytes = 120e3, apart = 48;
   const double odd = args.flat() ? 0 : apart * static_cast<double>(args.elements.size());

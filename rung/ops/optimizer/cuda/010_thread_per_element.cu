@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer / a thread per element
 //
-// Idea     as many threads as there are parameters, each takes the step of one.
+// Idea     one thread per parameter.
 // Changes  baseline.
-// Cost     every tensor once, and the gradients once more to clip; an access of 4 bytes or 2 and an
-//          address for each of up to 8.
-// Limits   every valid call; where axes do not merge, a division per axis and element.
+// Cost     every tensor once, and the gradients again for clipping; an access of 4 or 2 bytes and
+//          an address for each of up to 8 tensors.
+// Limits   every valid call; if axes do not merge, a division per axis and element.
 // Source   the papers named in optimizer.hpp.
 #include "rung/device/block_work.hpp"
 #include "rung/ops/optimizer/cuda/detail/clip.hpp"

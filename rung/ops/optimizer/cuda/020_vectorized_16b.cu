@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // optimizer / vectorized, 16 bytes
 //
-// Idea     each thread takes the steps of 16 bytes of parameters: their gradients, moments and
-//          master are loaded in 16-byte accesses, all in flight before the first is used.
+// Idea     each thread updates 16 bytes of parameters: their gradients, moments and master are
+//          loaded in 16-byte accesses, all in flight before the first is used.
 // Changes  against thread_per_element: a quarter of the accesses (an eighth for small types) and
 //          one address for each tensor.
-// Cost     as thread_per_element: every tensor once, gradients once more to clip.
-// Limits   contiguous tensors of one order; one that is aligned otherwise than the parameters is
-//          moved by elements.
+// Cost     as thread_per_element: every tensor once, gradients again for clipping.
+// Limits   tensors contiguous in the same order; a tensor with another alignment than the
+//          parameters is moved element by element.
 // Source   the structure of Apex's multi-tensor optimizers.
 #include "rung/device/block_work.hpp"
 #include "rung/ops/optimizer/cuda/detail/clip.hpp"
@@ -19,7 +19,7 @@ using namespace optimizer_cuda;
 
 constexpr int threads = 256;
 
-/// A tensor that may be left out: zeros then.
+/// Loads a pack of an optional tensor; zeros if it is not given.
 template <int width, class Sum>
 __device__ __forceinline__ Pack<Sum, width> load_state(Sum* data, std::int64_t count, int lead,
                                                        std::int64_t pack) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimizer's C functions.
+// C interface of optimizer.
 #include "rung/c/options.hpp"
 #include "rung/ops/optimizer/optimizer.h"
 #include "rung/ops/optimizer/optimizer.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimizer: the operator's object, its rung list, and what every call goes through.
+// optimizer: operator object, list of rungs, and validation of arguments.
 #include "rung/ops/optimizer/op/optimizer.hpp"
 
 #include <fmt/format.h>
@@ -46,7 +46,7 @@ void check_numbers(const OptimizerOptions& o) {
   }
 }
 
-/// A tensor that is there where it is `wanted`, shaped as the parameters.
+/// Throws Error unless the tensor is given exactly if `wanted`, in the shape of the parameters.
 void check_state(const Optimizer::Args& args, const TensorRef& tensor, std::string_view name,
                  bool wanted, std::string_view with) {
   if (is_given(tensor) != wanted) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of optimizer() see of a call, and what the workbench knows of it.
+// Arguments of optimizer() as rungs receive them, and the operator's interface to the workbench.
 // The contract: optimizer.hpp.
 #pragma once
 
@@ -39,7 +39,8 @@ struct RUNG_API Optimizer {
     element_master
   };
   struct Args : Call {
-    /// The axes of all tensors, as few as will do; what is left out moves as the parameters.
+    /// Axes of all tensors, merged as far as possible; a missing tensor has the parameters'
+    /// strides.
     Collapsed<5> elements;
 
     [[nodiscard]] bool needs_norm() const {
@@ -62,7 +63,8 @@ struct RUNG_API Optimizer {
   static void bind(Args& args);
 
   static Cost cost(const Args& args);
-  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  /// Computes reference results. The oracle's magnitudes are optimizer.hpp's bounds: tolerance()
+  /// multiplies them by 1.
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimizer: what it must cost, what it must give, and how far a rung may be off.
+// optimizer: cost, reference results and tolerances.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace rung {
 namespace {
 
-/// Double is not enough to judge double.
+/// Type of the oracle's arithmetic: double would be too narrow to check f64.
 using Real = long double;
 using Args = Optimizer::Args;
 
@@ -38,7 +38,7 @@ struct Bounded {
   Real value = 0;
   Real error = 0;
 };
-/// A parameter after the step, and its moments.
+/// Parameter and moments after the step, with error bounds.
 struct State {
   Bounded p, m, v;
 };
@@ -55,7 +55,7 @@ class Reference {
     norm_ = std::sqrt(squares);
     const Real most = args.options.max_norm;
     if (most > 0 && !(norm_ <= most)) clip_ = most / norm_;
-    // Squares of f64 are added up in nothing wider.
+    // Squares of f64 are not summed in a wider type.
     if (arithmetic(args) == DType::f64) norm_error_ = static_cast<Real>(args.gradients.size());
   }
 
@@ -72,7 +72,7 @@ class Reference {
     const Real kept = o.decoupled ? p * (1 - Real{o.learning_rate} * o.weight_decay) : p;
     const Real rate = o.learning_rate;
     const Real clip_error = clip_ < 1 ? norm_error_ : 0;
-    // One unit of the smallest normal number, for products that vanish.
+    // One unit of the smallest normal number, for products that underflow.
     const Real vanishing = arithmetic(args_) == DType::f64 ? 0x1p-1022L : 0x1p-126L;
     State state;
     if (o.kind == OptimizerKind::sgd) {
@@ -98,7 +98,7 @@ class Reference {
     const Real denominator = std::sqrt(state.v.value / second) + o.epsilon;
     const Real rates = rate / first;
     const Real spread = 1 + std::sqrt((1 - Real{o.beta2}) / second) * size / denominator;
-    // A second moment that vanishes leaves a root of that size less.
+    // A second moment that underflows reduces the root by up to this much.
     const Real lost = std::sqrt(vanishing / second) / denominator;
     state.p = {kept - rates * state.m.value / denominator,
                2 * unit_ * std::abs(p) +
@@ -112,7 +112,7 @@ class Reference {
   const Args& args_;
   Real unit_;
   Real norm_ = 0;
-  Real norm_error_ = 0;  // beyond the few units of f32, in units
+  Real norm_error_ = 0;  // in units of roundoff, beyond the few units of f32
   Real clip_ = 1;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimizer: the problems it is checked and timed on, how they are made, and its command line.
+// optimizer: problems for checks and timing, their inputs, and the command line.
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -16,7 +16,7 @@
 namespace rung {
 namespace {
 
-/// Sums of squares: none below 0, some 0.
+/// Returns a second moment: non-negative, sometimes 0.
 double second_moments(std::int64_t index, double uniform) {
   return index % 11 == 0 ? 0 : uniform * uniform;
 }
@@ -32,26 +32,26 @@ const Survey<Optimizer> survey{survey_patterns};
 
 std::vector<Problem> Optimizer::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      "f32 0",                                              // nothing to step
-      "f32 0,clip=1,norm",                                  //
-      "f32 1",                                              //
-      "f32 1037",                                           // plain
-      "f32 7x67,decay=0.01",                                //
-      "f32 7x67,momentum=0.9",                              //
-      "f32 1037,momentum=0.9,nesterov,decay=0.01",          //
-      "f32 5x3x41,momentum=0.9,decay=0.1,decoupled",        //
-      "f32 1037,adam",                                      // the first step: corrections matter
-      "f32 7x67,adam,step=100,decay=0.01",                  //
-      "f32 1037,adam,step=3,decay=0.1,decoupled",           // AdamW
-      "f32 1037,clip=1",                                    // clipped
-      "f32 9x130,clip=1000,norm,momentum=0.5",              // ... not
-      "f32 3001,clip=0.5,norm,adam",                        //
-      "f64 7x67,momentum=0.9,nesterov",                     // every type
-      "f64 1037,adam,step=5,clip=1,norm",                   //
-      "f16 7x67,momentum=0.9",                              //
-      "f16 1037,momentum=0.9,master",                       //
-      "f16 1037,adam,master,clip=1",                        //
-      "bf16 7x67,decay=0.01",                               //
+      "f32 0",                                        // no parameters
+      "f32 0,clip=1,norm",                            //
+      "f32 1",                                        //
+      "f32 1037",                                     // plain
+      "f32 7x67,decay=0.01",                          //
+      "f32 7x67,momentum=0.9",                        //
+      "f32 1037,momentum=0.9,nesterov,decay=0.01",    //
+      "f32 5x3x41,momentum=0.9,decay=0.1,decoupled",  //
+      "f32 1037,adam",                             // the first step, where bias correction matters
+      "f32 7x67,adam,step=100,decay=0.01",         //
+      "f32 1037,adam,step=3,decay=0.1,decoupled",  // AdamW
+      "f32 1037,clip=1",                           // clipped
+      "f32 9x130,clip=1000,norm,momentum=0.5",     // not clipped
+      "f32 3001,clip=0.5,norm,adam",               //
+      "f64 7x67,momentum=0.9,nesterov",            // every type
+      "f64 1037,adam,step=5,clip=1,norm",          //
+      "f16 7x67,momentum=0.9",                     //
+      "f16 1037,momentum=0.9,master",              //
+      "f16 1037,adam,master,clip=1",               //
+      "bf16 7x67,decay=0.01",                      //
       "bf16 1037,momentum=0.9,nesterov,master,decay=0.01",  //
       "bf16 7x67,adam,step=9,decay=0.1,decoupled,master",   //
       "bf16 1037,adam,clip=1,norm",                         //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The step of one parameter, for hosts and devices alike.
+// Update of one parameter, for hosts and devices.
 #pragma once
 
 #include <cmath>
@@ -17,17 +17,17 @@ struct OptimizerState {
   Sum v;
 };
 
-/// Constants that all parameters share, in the type of the arithmetic.
+/// Constants of the update, in the type of the arithmetic.
 template <class Sum>
 struct OptimizerUpdate {
   bool adam;
   bool has_momentum;
   bool nesterov;
-  Sum keep;      // of p: 1, or less the decoupled decay
-  Sum decay;     // of p, in the gradient
-  Sum rate;      // adam: over 1 - beta1^t
+  Sum keep;      // factor of p: 1, or 1 minus the decoupled decay
+  Sum decay;     // factor of p in the gradient
+  Sum rate;      // adam: divided by 1 - beta1^t
   Sum momentum;  // adam: beta1
-  Sum gain;      // of g in the first moment: 1, adam 1 - beta1
+  Sum gain;      // factor of g in the first moment: 1, adam 1 - beta1
   Sum beta2;
   Sum gain2;       // 1 - beta2
   Sum correction;  // 1 / sqrt(1 - beta2^t)
@@ -36,7 +36,7 @@ struct OptimizerUpdate {
   static OptimizerUpdate of(const Optimizer::Args& args) {
     const OptimizerOptions& o = args.options;
     const bool adam = o.kind == OptimizerKind::adam;
-    // Differences from 1 are taken in double: 1 - beta2 would lose its digits in f32.
+    // Differences from 1 are computed in double: 1 - beta2 would lose digits in f32.
     const double first = adam ? 1 - std::pow(o.beta1, o.step) : 1;
     const double second = adam ? 1 - std::pow(o.beta2, o.step) : 1;
     OptimizerUpdate update{};
@@ -55,7 +55,7 @@ struct OptimizerUpdate {
     return update;
   }
 
-  /// `g` is clipped already.
+  /// Returns the updated state; `g` is already clipped.
   template <class Root>
   RUNG_HD RUNG_ALWAYS_INLINE OptimizerState<Sum> operator()(OptimizerState<Sum> s, Sum g,
                                                             const Root& root) const {
@@ -76,7 +76,7 @@ struct OptimizerUpdate {
   }
 };
 
-/// Returns the factor of gradients of this norm.
+/// Returns the clipping factor for gradients with this norm.
 RUNG_HD RUNG_ALWAYS_INLINE inline double clip_factor(double max_norm, double norm) {
   return max_norm > 0 && !(norm <= max_norm) ? max_norm / norm : 1.0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimizer for Python.
+// Python bindings of optimizer.
 #include "rung/ops/optimizer/optimizer.hpp"
 
 #include "python/module/call.hpp"

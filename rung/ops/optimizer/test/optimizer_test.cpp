@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of optimizer that `rung check` does not state: many steps in succession against the
+// Properties of optimizer that `rung check` does not cover: many consecutive steps against the
 // formulas, in every rung; masters keep what bf16 would lose; clipping; threads; errors.
 #include "rung/ops/optimizer/op/optimizer.hpp"
 
@@ -24,7 +24,7 @@ class OptimizerOn : public OnBackend {
   static constexpr std::int64_t size = 131;
 };
 
-/// A bowl: the gradient of sum of a p^2 / 2 with a between 0.5 and 1.5.
+/// Returns the gradient of a quadratic bowl: sum of a p^2 / 2 with a between 0.5 and 1.5.
 std::vector<double> gradient_of(const std::vector<double>& p) {
   std::vector<double> g(p.size());
   for (std::size_t i = 0; i < p.size(); ++i) {
@@ -95,7 +95,7 @@ TEST_P(OptimizerOn, ManyStepsAreThoseOfTheFormulas) {
 }
 
 TEST_P(OptimizerOn, AMasterKeepsWhatSmallTypesLose) {
-  // 1000 steps of 2^-12 from 1: each is below half a unit of bf16, which would never move.
+  // 1000 steps of 2^-12 from 1: each is below half a unit of bf16, which would never change.
   std::vector<bf16> p(3, bf16(1.0F));
   std::vector<bf16> g(3, bf16(1.0F));
   std::vector<float> master(3, 1.0F);
@@ -112,13 +112,13 @@ TEST_P(OptimizerOn, AMasterKeepsWhatSmallTypesLose) {
 
 TEST_P(OptimizerOn, NormsOfLargeGradientsDoNotOverflow) {
   std::vector<float> p(40);
-  std::vector<float> g(40, 1e25F);  // squares of which f32 does not hold
+  std::vector<float> g(40, 1e25F);  // squares overflow f32
   float norm = 0;
   optimizer(context, TensorRef(p), ConstTensorRef(g),
             {.learning_rate = 1, .max_norm = 1, .norm = TensorRef(&norm, Extents{})});
   EXPECT_NEAR(norm / 1e25F, std::sqrt(40.0), 1e-5);
   EXPECT_NEAR(p[7], -1 / std::sqrt(40.0), 1e-6);
-  // The norm of no elements is 0.
+  // The norm of an empty gradient is 0.
   norm = -77;
   optimizer(context, TensorRef(p.data(), {0}), ConstTensorRef(g.data(), {0}),
             {.max_norm = 1, .norm = TensorRef(&norm, Extents{})});
@@ -167,7 +167,8 @@ TEST(OptimizerCpu, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
-/// Rows of three elements, of which shares of threads leave one, which is no row of adjacent ones.
+/// Checks rows of three elements of which a thread's share leaves one, which alone would count as
+/// adjacent.
 TEST(OptimizerCpu, RowsCutByThreadsGiveTheSameBits) {
   constexpr std::int64_t rows = 62852, width = 3;
   const auto count = static_cast<std::size_t>(rows * width);

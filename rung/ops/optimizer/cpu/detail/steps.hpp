@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs of elements along one axis, and the norm in chunks: the unit of work of optimizer's kernels,
-// whatever the strides.
+// Units of work of optimizer's kernels, for any strides: runs of elements along one axis, and
+// chunks for the norm.
 #pragma once
 
 #include <algorithm>
@@ -14,33 +14,33 @@
 
 namespace rung::optimizer_cpu {
 
-/// n elements along one axis of every tensor, `steps` apart.
+/// A run of n elements along one axis of every tensor; `steps` are the tensors' strides.
 struct Run {
   void* parameters;
   const void* gradients;
-  void* first;  // or null, as the next two
+  void* first;  // null if not given, like the next two
   void* second;
   void* master;
   const std::int64_t* steps;
   std::int64_t n;
 
-  /// Is equal for all runs of a call, however threads cut them: vector and scalar kernels round
-  /// differently.
+  /// Returns whether all elements are adjacent. The result is equal for all runs of a problem, for
+  /// any partition among threads: vector and scalar kernels round differently.
   [[nodiscard]] bool adjacent() const {
     return steps[0] == 1 && steps[1] == 1 && (first == nullptr || steps[2] == 1) &&
            (second == nullptr || steps[3] == 1) && (master == nullptr || steps[4] == 1);
   }
 };
 
-/// `step` updates the parameters of a run, gradients multiplied by `clip`; `squares` sums the
-/// squares of its gradients.
+/// Kernels for a run: `step` updates its parameters, with gradients multiplied by `clip`; `squares`
+/// returns the sum of the squares of its gradients.
 struct Kernels {
   void (*step)(const Optimizer::Args& args, const Run& run, double clip);
   double (*squares)(const Run& run);
 };
-/// Defined in 010_naive.cpp: one element after another.
+/// Returns the scalar kernels of 010_naive.cpp.
 Kernels scalar_kernels(DType dtype);
-/// Defined in 020_simd.cpp.
+/// Returns the vector kernels of 020_simd.cpp.
 Kernels vector_kernels(DType dtype);
 
 /// Calls f(run) for a range of elements in the order of args.elements.
@@ -71,8 +71,8 @@ void for_runs(const Optimizer::Args& args, cpu::Range range, F&& f) {
   }
 }
 
-/// Squares are summed in chunks of elements, and these in order: the bits are the same for any
-/// number of threads.
+/// Elements per chunk of the norm: squares are summed per chunk, then in chunk order, so that
+/// results are bitwise equal for any number of threads.
 inline constexpr std::int64_t chunk_elements = 1 << 14;
 inline std::int64_t chunks_of(const Optimizer::Args& args) {
   return ceil_div(args.elements.size(), chunk_elements);
@@ -91,7 +91,7 @@ inline double sum_of_squares(const Optimizer::Args& args, const Kernels& kernels
   return sum;
 }
 
-/// Writes the norm if requested. Returns the factor of the gradients.
+/// Stores the norm if requested. Returns the factor for the gradients.
 inline double clip_of(const Optimizer::Args& args, double squares) {
   const double norm = std::sqrt(squares);
   const TensorRef& to = args.options.norm;
@@ -108,7 +108,7 @@ inline std::string_view step_path(const Optimizer::Args& args) {
   return args.needs_norm() ? half ? "half norm" : "norm" : half ? "half" : "";
 }
 
-/// Facts of a call on so many threads.
+/// Returns the work of a step on `threads` threads.
 inline Work step_work(const Optimizer::Args& args, int threads) {
   return {.blocks = args.elements.size(), .threads = threads, .path = step_path(args)};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// optimizer on a GPU: the sum of squares of all gradients, block by block and then over the blocks
-// in one order; from it the norm, and what gradients are multiplied with.
+// optimizer on a GPU: the sum of squares of all gradients, per block and then over blocks in fixed
+// order; the norm and the clipping factor from it.
 #include "rung/ops/optimizer/cuda/detail/clip.hpp"
 
 namespace rung::optimizer_cuda::inline RUNG_TARGET {
@@ -13,7 +13,7 @@ struct Shared {
   double of_warp[threads / warp_size];
 };
 
-/// The sum over the block, in its first thread.
+/// Returns the sum over the block in its first thread.
 __device__ __forceinline__ double block_sum(double mine, Shared& scratch) {
   mine = lanes_reduce(mine, Plus{}, warp_size);
   if (threadIdx.x % warp_size == 0) scratch.of_warp[threadIdx.x / warp_size] = mine;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What optimizer's CUDA rungs share: the norm of the gradients, and what they are multiplied with.
+// Code of optimizer's CUDA rungs: kernel arguments, the norm of the gradients, and the clipping
+// factor.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +14,16 @@
 
 namespace rung::optimizer_cuda::inline RUNG_TARGET {
 
-/// A call's tensors.
+/// Tensors of a step, a kernel argument.
 template <class T>
 struct Tensors {
   using Sum = Accumulator<T>;
   T* parameters;
   const T* gradients;
-  Sum* first;  // or null, as the next two
+  Sum* first;  // null if not given, like the next two
   Sum* second;
   Sum* master;
-  const double* clip;  // what gradients are multiplied with; null: nothing
+  const double* clip;  // factor for the gradients in device memory; null: 1
   OptimizerUpdate<Sum> update;
 };
 
@@ -31,7 +32,8 @@ struct Root {
   __device__ __forceinline__ double operator()(double value) const { return sqrt(value); }
 };
 
-/// The factor in device memory, where the norm is needed; else null. In clip.cu.
+/// Launches the computation of the clipping factor if a norm is needed. Returns its address in
+/// device memory, else null. Defined in clip.cu.
 const double* launch_clip(const Optimizer::Args& args, Context& context);
 
 template <class T>
@@ -44,7 +46,7 @@ Tensors<T> tensors_of(const Optimizer::Args& args, Context& context) {
           OptimizerUpdate<Sum>::of(args)};
 }
 
-/// Returns the number of kernels of a call: a norm takes two more.
+/// Returns the number of launches of a step: a norm takes two more.
 inline int launches_of(const Optimizer::Args& args) { return args.needs_norm() ? 3 : 1; }
 
 }  // namespace rung::optimizer_cuda::inline RUNG_TARGET
