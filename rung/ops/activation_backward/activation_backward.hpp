@@ -50,12 +50,12 @@ struct ActivationBackwardOptions {
   ActivationFunction function = ActivationFunction::relu;  // whose gradient is taken
 };
 
-/// `saved` is what forward took, or gave: see the table above.
+/// Stores the gradient to dx. `saved` is the function's input or output: see the table above.
 RUNG_API void activation_backward(Context& context, const ConstTensorRef& saved,
                                   const ConstTensorRef& dy, const TensorRef& dx,
                                   const ActivationBackwardOptions& options = {}, Pick pick = best);
 
-/// Calls activation_backward() with the function in the name.
+/// Call activation_backward() with the function that names them.
 RUNG_API void sign_backward(Context& context, const ConstTensorRef& saved, const ConstTensorRef& dy,
                             const TensorRef& dx, Pick pick = best);
 RUNG_API void sigmoid_backward(Context& context, const ConstTensorRef& saved,

@@ -3,10 +3,9 @@
 //
 // Idea     The definition: dx[i] = dy[i] f'(saved[i]) in one loop.
 // Changes  Baseline.
-// Cost     12 bytes per f32, all of them compulsory; per element of gelu and silu an exponential of
-//          the C library and two divisions.
-// Limits   Every valid call; one thread. Of tensors in several axes, each element costs a division
-//          per axis.
+// Cost     12 bytes per f32, all compulsory; per element of gelu and silu an exponential of the C
+//          library and two divisions.
+// Limits   Every valid call; one thread. If axes do not merge, a division per axis and element.
 // Source   The chain rule.
 #include <cmath>
 

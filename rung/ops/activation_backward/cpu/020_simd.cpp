@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_backward / simd
 //
-// Idea     Vectors of 16 floats (AVX-512; 8 with AVX2), a run of elements along the densest axis at
-//          a time. gelu's distribution and density share one exponential: the tail is that times a
-//          polynomial.
-// Changes  Against naive: 16 elements per instruction, vector arithmetic instead of calls of the C
-//          library, and strides resolved once per run instead of once per element; hence 5x and
-//          more in one step.
-// Cost     Every element once: 12 bytes per f32, and dx's cache line once more (write-allocate).
-// Limits   Every valid call; one thread. Elements that are not adjacent are gathered first.
+// Idea     Vectors of 16 floats (AVX-512; 8 with AVX2), one run of elements along the densest axis
+//          at a time. gelu's distribution and density share one exponential: the tail is the
+//          exponential times a polynomial.
+// Changes  Against naive: 16 elements per instruction, vector arithmetic instead of C library
+//          calls, and strides resolved per run instead of per element; hence 5x and more in one
+//          step.
+// Cost     Every element once: 12 bytes per f32, plus the write-allocate read of dx.
+// Limits   Every valid call; one thread. Strided elements are gathered first.
 #include "rung/cpu/foreach_target.hpp"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ HWY_INLINE V silu_slope(D d, V x) {
   return math::keep_nan(x, hn::IfThenZeroElse(hn::Lt(x, hn::Neg(bound)), slope));
 }
 
-/// dx of one vector.
+/// Returns a vector of dx.
 template <ActivationFunction function, class D, class V = hn::Vec<D>>
 HWY_INLINE V gradient(D d, V saved, V dy) {
   using enum ActivationFunction;
@@ -106,7 +106,7 @@ void adjacent(T* dx, const T* saved, const T* dy, std::int64_t n) {
       d, dx + i, rest);
 }
 
-/// Gathers elements that are apart first: the same bits, whatever the layout.
+/// Computes a strided run: gathers its elements first, which gives the same bits for any layout.
 template <ActivationFunction function, class T>
 void strided(T* dx, const T* saved, const T* dy, const std::int64_t (&steps)[3], std::int64_t n) {
   constexpr std::int64_t batch = 256;

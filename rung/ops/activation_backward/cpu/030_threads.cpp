@@ -4,7 +4,7 @@
 // Idea     A team partitions the elements into equal shares, in blocks of whole cache lines.
 // Changes  Against simd: the same kernel on every core.
 // Cost     As simd.
-// Limits   Every valid call; one of a few microseconds runs on one thread.
+// Limits   Every valid call; problems of a few microseconds run on one thread.
 #include <algorithm>
 
 #include "rung/core/integer.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 int threads_of(const ActivationBackward::Args& args, const Context& context) {
   using enum ActivationFunction;
-  constexpr double of_each = 17e3;  // operations
+  constexpr double of_each = 17e3;  // minimum operations per thread
   const bool has_exponential = args.function == gelu || args.function == silu;
   const double each = args.flat() ? (has_exponential ? 2 : 1) : 7;
   return cpu::threads_worth(static_cast<double>(args.dx.size()) * each, of_each, context.threads());
@@ -27,7 +27,7 @@ Work work(const ActivationBackward::Args& args, const Context& context) {
 }
 
 void run(const ActivationBackward::Args& args, Context& context) {
-  constexpr std::int64_t block = 4096;  // elements: whole lines of every type
+  constexpr std::int64_t block = 4096;  // elements: whole cache lines of every type
   const std::int64_t count = args.elements.size();
   const int threads = threads_of(args, context);
   cpu::run_shares(threads, [&](const cpu::Team& team) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_backward / a thread per element
 //
-// Idea     as many threads as there are elements, each with one of them.
+// Idea     one thread per element.
 // Changes  baseline.
-// Cost     the lanes of a warp read and write neighboring elements, of f32 in full sectors; a load
-//          and an address for each element.
-// Limits   every valid call; where axes do not merge, a division per axis and element.
+// Cost     the lanes of a warp load and store neighboring elements, for f32 in full sectors; an
+//          access and an address per element and tensor.
+// Limits   every valid call; if axes do not merge, a division per axis and element.
 // Source   the chain rule.
 #include "rung/device/block_work.hpp"
 #include "rung/device/convert.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // activation_backward / vectorized, 16 bytes
 //
-// Idea     each thread moves 16 bytes of every tensor in one access, cut where dx is aligned; both
-//          loads are in flight before either is used.
-// Changes  against thread_per_element: a quarter of the accesses (an eighth for small types); no
-//          address for each element; the next launch is set up while this one runs.
-// Cost     every element once. gelu and silu: an exponential and a division or two, some 30
-//          instructions for 12 bytes of f32.
-// Limits   contiguous tensors; one that is aligned otherwise than dx is moved by elements.
+// Idea     each thread moves 16 bytes of every tensor in one access, aligned to dx; saved and dy
+//          are both in flight before either is used.
+// Changes  against thread_per_element: a quarter of the accesses (an eighth for small types); one
+//          address per pack; the next launch is set up while this one runs.
+// Cost     every element once. gelu and silu: an exponential and one or two divisions, about 30
+//          instructions per 12 bytes of f32.
+// Limits   contiguous tensors; a tensor with another alignment than dx is moved element by element.
 // Source   elementwise's ladder (ops/elementwise/cuda/040_vectorized_16b.cu).
 #include "rung/device/block_work.hpp"
 #include "rung/device/dependent.hpp"
@@ -19,8 +19,8 @@ namespace {
 
 constexpr int threads = 256;
 
-/// e^z. exp2f is off by 2 ulp, its argument by half a one. Results below normal numbers count, for
-/// dy may be large: ex2.approx.ftz would make them zero.
+/// Functor for e^z. exp2f has an error of 2 ulp, its argument half an ulp. Subnormal results
+/// matter, since dy may be large: ex2.approx.ftz would flush them to zero.
 struct Exponential {
   __device__ __forceinline__ float operator()(float z) const {
     return ::exp2f(z * 1.44269504088896340736F);

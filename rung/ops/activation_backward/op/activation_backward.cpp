@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// activation_backward: the operator's object, its rung list, and what every call goes through.
+// activation_backward: operator object, list of rungs, and validation of arguments.
 #include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 #include "rung/core/require.hpp"

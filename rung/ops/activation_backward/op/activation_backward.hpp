@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of activation_backward() see of a call, and what the workbench knows of it.
+// Arguments of activation_backward() as rungs receive them, and the workbench's interface.
 // The contract: activation_backward.hpp.
 #pragma once
 
@@ -34,7 +34,7 @@ struct RUNG_API ActivationBackward {
 
   enum ElementTensor : int { element_dx, element_saved, element_dy };
   struct Args : Call {
-    /// The axes of all tensors, as few as will do; the one along which dx is densest last.
+    /// Axes of all tensors, merged as far as possible; the axis along which dx is densest is last.
     Collapsed<3> elements;
 
     [[nodiscard]] bool flat() const {
@@ -50,7 +50,8 @@ struct RUNG_API ActivationBackward {
   static void bind(Args& args);
 
   static Cost cost(const Args& args);
-  /// The oracle's magnitudes are the bounds promised above: tolerance() multiplies them by one.
+  /// Computes reference results. The oracle's magnitudes are activation_backward.hpp's bounds:
+  /// tolerance() multiplies them by 1.
   static void reference(const Args& args, Oracle& oracle);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// activation_backward's C functions.
+// C interface of activation_backward.
 #include "rung/c/options.hpp"
 #include "rung/ops/activation_backward/activation_backward.h"
 #include "rung/ops/activation_backward/activation_backward.hpp"

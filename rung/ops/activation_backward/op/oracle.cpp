@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// activation_backward: what it must cost, what it must give, and how far a rung may be off.
+// activation_backward: cost, reference results and tolerances.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace rung {
 namespace {
 
-/// Double is not enough to judge double.
+/// Type of the oracle's arithmetic: double would be too narrow to check f64.
 using Real = long double;
 using Args = ActivationBackward::Args;
 
@@ -84,7 +84,7 @@ void ActivationBackward::reference(const Args& args, Oracle& oracle) {
   const Extents& shape = args.dx.shape;
   const DType type = args.dx.dtype;
   const Real unit = epsilon(type == DType::f64 ? DType::f64 : DType::f32) / 2;
-  // An underflow of the slope is multiplied by dy.
+  // dy multiplies the underflow of a slope.
   const Real vanishing = smallest(type == DType::f64 ? DType::f64 : DType::f32);
   std::size_t i = 0;
   for (const std::int64_t row : output.rows) {

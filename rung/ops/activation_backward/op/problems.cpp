@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// activation_backward: the problems it is checked and timed on, how they are made, and its command
-// line.
+// activation_backward: problems for checks and timing, their inputs, and the command line.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -23,7 +22,7 @@ constexpr std::array functions{ActivationFunction::sign, ActivationFunction::sig
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
-// Values of `special`: all pairs of these within 77 elements.
+// Values of `special`: 77 elements contain all pairs.
 constexpr std::array special_saved{nan,  infinity, -infinity, 0.0, -0.0, 1.0,
                                    -1.0, 0.5,      -0.5,      3.0, -3.0};
 constexpr std::array special_dy{nan, infinity, -infinity, 0.0, -0.0, 1.25, -2.0};
@@ -88,7 +87,7 @@ ActivationBackward::Call ActivationBackward::make(const Problem& problem, Inputs
   for (const ActivationFunction function : functions) {
     if (problem.has(to_string(function))) call.function = function;
   }
-  // The values of y are those of the forward pass, the ends of its range included.
+  // Values of y are in the forward function's range, including its ends.
   ValueMaker maker;
   if (call.function == ActivationFunction::sigmoid) {
     maker = [](std::int64_t index, double uniform) { return index % 17 == 0 ? 1.0 : uniform; };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions' gradients, one element at a time, for hosts and devices alike.
+// Gradients of the functions, one element at a time, for hosts and devices.
 #pragma once
 
 #include <cmath>
@@ -10,8 +10,9 @@
 
 namespace rung::activation_slopes {
 
-/// Phi(-u) e^(u^2 / 2) = t P(t) with t = 1 / (1 + 0.3 u), for u up to 14, where the tail of an f32
-/// underflows: interpolated at Chebyshev nodes, with a relative error of 4.4e-9 (cpu/math-inl.hpp).
+/// Tail of the normal distribution: Phi(-u) e^(u^2 / 2) = t P(t) with t = 1 / (1 + 0.3 u), for u up
+/// to 14, where the tail of an f32 underflows. P is interpolated at Chebyshev nodes, with a
+/// relative error of 4.4e-9 (cpu/math-inl.hpp).
 struct Tail {
   static constexpr int degree = 9;
   static constexpr float bound = 14;
@@ -25,8 +26,8 @@ struct Tail {
 };
 inline constexpr double density_at_0 = 0.39894228040143267794;  // 1 / sqrt(2 pi)
 
-/// f'(x) of gelu for f32: below 0 the tail less |x| phi, which have the same exponential; above it
-/// 1 less the same of -x. `exponential` is e^.
+/// Returns f'(x) of gelu in f32: for x < 0 the tail minus |x| phi, which share an exponential; for
+/// x >= 0, 1 - f'(-x). `exponential` computes e^z.
 template <class E>
 RUNG_HD RUNG_ALWAYS_INLINE inline float gelu_slope(float x, const E& exponential) {
   if (std::isnan(x)) return x;
@@ -43,7 +44,7 @@ RUNG_HD RUNG_ALWAYS_INLINE inline float gelu_slope(float x, const E& exponential
   if (distance > Tail::bound) return x < 0 ? 0.0F : 1.0F;
   return x < 0 ? slope : 1 - slope;
 }
-/// Through erfc: 1 + erf would cancel for x < 0.
+/// Returns f'(x) of gelu in f64, by erfc: 1 + erf would cancel for x < 0.
 template <class E>
 RUNG_HD RUNG_ALWAYS_INLINE inline double gelu_slope(double x, const E& exponential) {
   if (x > 40) return 1;
@@ -51,7 +52,8 @@ RUNG_HD RUNG_ALWAYS_INLINE inline double gelu_slope(double x, const E& exponenti
   return 0.5 * ::erfc(x * -0.70710678118654752440) + x * density_at_0 * exponential(-0.5 * x * x);
 }
 
-/// s (1 + x (1 - s)); e^-|x| cannot overflow, and e^x / (1 + e^x) keeps the digits of small s.
+/// Returns f'(x) of silu: s (1 + x (1 - s)). e^-|x| cannot overflow, and e^x / (1 + e^x) keeps the
+/// digits of small s.
 template <class T, class E>
 RUNG_HD RUNG_ALWAYS_INLINE inline T silu_slope(T x, const E& exponential) {
   constexpr T bound = sizeof(T) == 4 ? T(100) : T(745);  // beyond, s is 0 or 1
@@ -60,11 +62,11 @@ RUNG_HD RUNG_ALWAYS_INLINE inline T silu_slope(T x, const E& exponential) {
   const T e = exponential(x < 0 ? x : -x);
   const T inverse = 1 / (1 + e);
   const T s = x < 0 ? e * inverse : inverse;
-  const T rest = x < 0 ? inverse : e * inverse;  // 1 - s, without a difference
+  const T rest = x < 0 ? inverse : e * inverse;  // 1 - s, computed without a subtraction
   return s + x * s * rest;
 }
 
-/// dx, from what was saved and dy.
+/// Returns dx for an element of saved and dy.
 template <class T, class E>
 RUNG_HD RUNG_ALWAYS_INLINE inline T gradient(ActivationFunction function, T saved, T dy,
                                              const E& exponential) {

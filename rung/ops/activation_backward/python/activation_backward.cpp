@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// activation_backward for Python.
+// Python bindings of activation_backward.
 #include "rung/ops/activation_backward/activation_backward.hpp"
 
 #include "python/module/call.hpp"

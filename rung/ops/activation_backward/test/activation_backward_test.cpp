@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of activation_backward that `rung check` does not state: it is the derivative of the
-// functions as they are written down, in every rung; special values; layouts; errors.
+// Properties of activation_backward that `rung check` does not cover: agreement with derivatives of
+// the functions' formulas, in every rung; special values; layouts; errors.
 #include "rung/ops/activation_backward/op/activation_backward.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ constexpr ActivationFunction functions[] = {ActivationFunction::sign, Activation
                                             ActivationFunction::tanh, ActivationFunction::relu,
                                             ActivationFunction::gelu, ActivationFunction::silu};
 
-/// The function whose gradient is tested; for sign, its stand-in.
+/// Returns the function whose gradient is tested; for sign, its surrogate.
 double value_of(ActivationFunction function, double x) {
   switch (function) {
     case ActivationFunction::sign:
@@ -51,7 +51,7 @@ TEST_P(ActivationBackwardOn, IsTheDerivative) {
     std::vector<double> saved;
     std::vector<double> dy;
     std::vector<double> wanted;
-    for (double x = -6.03; x < 6; x += 0.17) {  // not at a kink
+    for (double x = -6.03; x < 6; x += 0.17) {  // avoids the kinks
       constexpr double step = 1e-6;
       saved.push_back(saves_y(function) ? value_of(function, x) : x);
       dy.push_back(1.5 - x);
@@ -92,7 +92,7 @@ TEST_P(ActivationBackwardOn, SpecialValues) {
 
 // relu and sign select dy, so that 0 stays 0; the other functions multiply it.
 TEST_P(ActivationBackwardOn, SpecialGradientsAreSelectedOrMultiplied) {
-  // Along both vectors and the remainder behind the last of them.
+  // Enough for several vectors and a remainder.
   constexpr std::size_t repeats = 9;
   const auto repeated = [&](const std::vector<float>& values) {
     std::vector<float> all;

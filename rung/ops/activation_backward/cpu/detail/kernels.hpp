@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// activation_backward: what the vector rungs share.
+// activation_backward: kernels of the vector rungs.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace rung::activation_backward_cpu {
 
-/// A run of n elements, `steps` apart in dx, saved and dy.
+/// Kernel for a run of n elements; `steps` are the strides of dx, saved and dy.
 using Kernel = void (*)(ActivationFunction function, void* dx, const void* saved, const void* dy,
                         const std::int64_t (&steps)[3], std::int64_t n);
 
