@@ -130,7 +130,7 @@ HWY_INLINE std::int64_t each_page(const typename S::Element* x, std::int64_t n, 
   for (; i + page <= n; i += page) {
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) __builtin_prefetch(x + i + page + k * line);
-      // Unrolled: loop instructions take slots in the reorder buffer from loads.
+      // Unrolled: loop instructions would occupy reorder-buffer entries that loads need.
 #pragma GCC unroll 4
     for (std::int64_t j = 0; j < page; j += Shape<S>::step) step(x + i + j);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of reduce that `rung check` does not state: algebra, NaN, accuracy, repeatable bits,
+// Properties of reduce that `rung check` does not cover: algebra, NaN, accuracy, reproducibility,
 // the largest sizes.
 #include "rung/ops/reduce/test/reduce_test.hpp"
 
@@ -13,7 +13,7 @@ namespace {
 using namespace reduce_test;
 
 TEST_P(ReduceOn, AxesOneAfterAnotherAreAllAtOnce) {
-  // Whole numbers: every order of additions gives the same sum.
+  // Integers: every order of additions gives the same sum.
   std::vector<std::int32_t> x = random_values<std::int32_t>(4 * 5 * 6 * 7, 1, 0, 50);
   const TensorRef all = tensor(x, {4, 5, 6, 7});
   std::vector<std::int64_t> once(4 * 6);
@@ -29,8 +29,8 @@ TEST_P(ReduceOn, AxesOneAfterAnotherAreAllAtOnce) {
 }
 
 TEST_P(ReduceOn, NarrowRowsOfSeveralBlocksStayWithinThem) {
-  // Rows that are laid out contiguously, in blocks with a gap between them and rows left over in
-  // each.
+  // Rows that are grouped into wider rows, in blocks with a gap between them and ungrouped rows in
+  // each block.
   for (const std::int64_t rows : {5, 64, 129, 200}) {
     for (const std::int64_t columns : {1, 2, 6, 16, 33}) {
       constexpr std::int64_t blocks = 3;
@@ -90,7 +90,7 @@ TEST_P(ReduceOn, NanWinsWhereverItStands) {
 }
 
 TEST_P(ReduceOn, InfinitiesThatCancelAreNoNanForExtremes) {
-  // A sum, in which one might look for NaN, these make one of.
+  // The sum, which an implementation might test for NaN, is NaN here without any NaN element.
   std::vector<float> x = random_values(3000);
   x[10] = infinity;
   x[1000] = -infinity;
@@ -112,7 +112,7 @@ TEST_P(ReduceOn, TheFirstOfEqualElementsIsFound) {
 }
 
 TEST_P(ReduceOn, SumsKeepTheirBoundWhereOneRowOfAdditionsFails) {
-  // 0.1 a hundred thousand times: one f32 that accumulates all of them is off by 1e-4 of the sum.
+  // 0.1 a hundred thousand times: a single f32 accumulator has a relative error of 1e-4.
   std::vector<float> x(100000, 0.1F);
   const double exact = 100000 * static_cast<double>(0.1F);
   const double bound = 80 * 0x1p-24 * exact + 0x1p-24 * exact;
@@ -161,7 +161,7 @@ TEST_P(ReduceOn, NothingGivesTheIdentity) {
   EXPECT_EQ(y, 1);
   reduce(context, none, result, {.operation = Reduction::norm});
   EXPECT_EQ(y, 0);
-  // No results: nothing to do, and nothing wrong.
+  // No results: no error, and nothing is written.
   reduce(context, TensorRef(x.data(), DType::f32, Extents{0, 5}),
          TensorRef(&y, DType::f32, Extents{0}), {.operation = Reduction::max, .axes = {1}});
 }
@@ -194,7 +194,8 @@ TEST_P(ReduceOn, EmptySegmentsGiveWhatTheContractSays) {
 }
 
 TEST_P(ReduceOn, RepeatedCallsFindTheirTicketsAndWorkspaceAgain) {
-  // Blocks that share results count themselves; the next call, of any shape, must start at 0.
+  // Blocks that share results count tickets; the counter must be 0 again for the next reduction, of
+  // any shape.
   std::vector<float> x = random_values(60000);
   const float first = whole<float>(context, x, Reduction::sum);
   std::vector<float> columns(100);
@@ -238,7 +239,7 @@ TEST(ReduceCpu, SameBitsForAnyNumberOfThreads) {
   }
 }
 
-/// A row that no cache holds is read by kernels of its own.
+/// Checks a row larger than any cache, which has kernels of its own.
 template <class T>
 void expect_long_row_right() {
   const std::int64_t n = (std::int64_t{20} << 20) / static_cast<std::int64_t>(sizeof(T)) + 4321;
@@ -270,7 +271,7 @@ void expect_long_row_right() {
   }
 }
 
-/// Squares that overflow f32 in what is left of a row beyond full steps of vectors; NaN follows it.
+/// Checks squares that overflow f32 in the tail of a row after whole vector steps, followed by NaN.
 TEST(ReduceCpu, NormsOfLongRowsReadNothingBehindThem) {
   Context context = Context::cpu(1);
   for (std::int64_t n = 11648; n < 11648 + 128; ++n) {
@@ -289,7 +290,7 @@ TEST(ReduceCpu, NormsOfLongRowsReadNothingBehindThem) {
   }
 }
 
-/// Equal elements, whose sum one after another is rounded in the same direction each time.
+/// Checks equal elements, whose sequential sum is always rounded in the same direction.
 TEST(ReduceCpu, NormsDownColumnsKeepTheirBound) {
   Context context = Context::cpu(1);
   constexpr std::int64_t columns = 37;
@@ -312,7 +313,7 @@ TEST(ReduceCpu, LongRowsAreRight) {
 }
 
 TEST(ReduceCpu, MoreThan32BitsOfElements) {
-  // 2 GiB of zeros but for three bytes.
+  // 2 GiB of zeros except for three bytes.
   const std::int64_t n = (std::int64_t{1} << 31) + 9;
   const Reservation reserved(n);
   auto* x = reserved.data<std::uint8_t>();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that several rungs of reduce call, dispatched to the instruction set in use: along rows
 // (050_blocks.cpp), along short rows (shapes/short_rows.cpp), down columns (shapes/columns.cpp).
-// They take f32, f64, i32 and i64, contiguous in one direction; cpu::gather() converts the rest.
+// Element types are f32, f64, i32 and i64, contiguous in one direction; cpu::gather() converts
+// others.
 #pragma once
 
 #include <cstdint>

@@ -87,7 +87,7 @@ struct Step {
     }
   }
 
-  /// Returns the lanes where `b` replaces `a`: smaller (greater), or NaN while a is not.
+  /// Returns the lanes where `b` replaces `a`: `b` is smaller (greater), or NaN while `a` is not.
   static HWY_INLINE hn::Mask<D> wins(V b, V a) {
     const auto better = fold == Fold::least ? hn::Lt(b, a) : hn::Gt(b, a);
     if constexpr (floating) {

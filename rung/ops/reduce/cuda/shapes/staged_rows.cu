@@ -3,7 +3,7 @@
 //
 // Idea     many contiguous rows of a few elements: a block copies about 16 KiB of them to shared
 //          memory with 16-byte loads at any alignment, and each thread folds whole rows.
-// Changes  against short_rows: there, a row that is no multiple of 16 bytes has one lane, which
+// Changes  against short_rows, where a row that is no multiple of 16 bytes has one lane, which
 //          loads single elements a row's length apart.
 // Cost     x once. Rows of an even number of words have bank conflicts: they use half of the banks.
 // Limits   rows without gaps between them, up to 128 bytes and no multiple of 16; no products.
