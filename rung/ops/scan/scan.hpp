@@ -5,8 +5,8 @@
 //   exclusive   y[i] = x[s] + ... + x[i - 1], the identity at i = s
 //   reverse     from the other end: y[i] = x[i] + ... + x[e - 1]
 //
-// with + one of sum, product, min, max and [s, e) the segment that i is in: the whole axis where
-// no offsets are given. Other functors, non-commutative ones too: scan.cuh, for C++ programs.
+// with + one of sum, product, min, max, and [s, e) the segment that contains i: the whole axis if
+// no offsets are given. For user-defined functors, also non-commutative ones, see scan.cuh.
 //
 // Shapes   x and y: the same, 1 to 8 axes. axis: negative counts from the end.
 // Segments offsets (i32 or i64, one axis): positions along the scan axis at which a segment begins.
@@ -21,8 +21,8 @@
 //          wrap).
 // Identity 0 for sum, 1 for product, +infinity or the largest integer for min, -infinity or the
 //          lowest integer for max.
-// NaN      from a NaN on, to the end of the segment, results are NaN, of min and max too; likewise
-//          from inf - inf or 0 inf on, infinities being IEEE's. A zero may have either sign.
+// NaN      results are NaN from the first NaN to the end of the segment, also for min and max, and
+//          from inf - inf or 0 inf on, with IEEE infinities. A zero may have either sign.
 // Accuracy u the unit roundoff of f32 (f64 for f64), before rounding to f16 or bf16:
 //            sum       |error of y[i]| <= k u / (1 - k u) (|x[s]| + ... + |x[i]|), k = i - s for
 //                      any order of adding [N. Higham, Accuracy and Stability, 2nd ed., 4.2]. simd
@@ -39,8 +39,8 @@
 //          must not overlap offsets. Overlap is decided by address ranges, from the lowest to the
 //          highest byte that a tensor touches, so that tensors whose elements interleave are
 //          refused.
-// Errors   Error(invalid_argument) for shapes, axis, types, aliasing; Error(unsupported) where no
-//          rung of the backend takes the call, with every rung's reason.
+// Errors   Error(invalid_argument) for shapes, axis, types, aliasing; Error(unsupported) if no rung
+//          of the backend supports the arguments, with every rung's reason.
 // Source   G. Blelloch, Prefix Sums and Their Applications, 1990.
 #pragma once
 

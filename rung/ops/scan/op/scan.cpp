@@ -18,7 +18,7 @@ namespace {
 constinit RungList<Scan> rung_list;
 const Operator<Scan> self;
 
-/// Returns the offset in bytes from a tensor's first element to the one where a reversed scan
+/// Returns the offset in bytes from a tensor's first element to the element where a reversed scan
 /// begins.
 template <class Void>
 std::int64_t last_element(const BasicTensorRef<Void>& tensor, std::int64_t length,

@@ -23,7 +23,8 @@ inline cpu::BitMap heads_of(const Scan::Args& args, std::uint64_t* words) {
     const auto offsets = args.offsets.view<const I, 1>();
     for (std::int64_t i = 0; i < offsets.shape[0]; ++i) {
       const std::int64_t offset = offsets(i);
-      // In a reversed line, a segment begins where the next one starts in memory.
+      // In a reversed line, a segment begins at the position where the next segment starts in
+      // memory.
       if (offset > 0 && offset < n) heads.add(args.reverse ? n - offset : offset);
     }
   });

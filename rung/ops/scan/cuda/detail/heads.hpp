@@ -29,7 +29,7 @@ __global__ void scan_mark_heads(View<const I, 1> offsets, std::int64_t n, bool r
     // Only the last of several empty segments sets the bit: thousands of atomics would serialize on
     // one word.
     if (i + 1 < count && offsets(i + 1) == offset) continue;
-    // In a reversed line, a segment begins where the next one starts in memory.
+    // In a reversed line, a segment begins at the position where the next segment starts in memory.
     const std::int64_t at = reverse ? n - offset : offset;
     atomicOr(words + at / 32, 1u << (at % 32));
   }

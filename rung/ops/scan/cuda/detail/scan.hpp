@@ -130,7 +130,7 @@ __device__ __forceinline__ unsigned head_bits(const unsigned* heads, std::int64_
 //
 // A policy has Element and State, the identity, combine(earlier, later), and for packs
 //   total(pack, heads)                         the pack's elements combined
-//   apply(pack, heads, before, exclusive)      the prefixes, from what is before the pack on
+//   apply(pack, heads, before, exclusive)      the prefixes, given the prefix before the pack
 
 /// Policy of any operation whose elements are states or convert to states.
 template <class T, class S, class Combine>
