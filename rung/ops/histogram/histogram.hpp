@@ -32,10 +32,10 @@
 //          lowest to the highest byte that a tensor touches, so that tensors whose elements
 //          interleave are refused.
 // Accuracy exact: whole numbers, the same whatever the order, the rung and the number of threads.
-// Errors   Error(invalid_argument) for shapes, types, ranges, aliasing; Error(unsupported) where no
-//          rung of the backend takes the call, with every rung's reason.
-// Source   NumPy's histogram, for what is in a bin. NumPy then compares each float with edges it
-//          has computed; pass those as edges to get its counts where they differ.
+// Errors   Error(invalid_argument) for shapes, types, ranges, aliasing; Error(unsupported) if no
+//          rung of the backend supports the arguments, with every rung's reason.
+// Source   NumPy's histogram (definition of bins). NumPy also compares each float with computed
+//          edges; pass its edges to get equal counts where they differ.
 #pragma once
 
 #include "rung/core/context.hpp"
@@ -49,7 +49,7 @@ struct HistogramOptions {
   double low = 0.0;
   double high = 0.0;          // low == high: the range is [0, n)
   ConstTensorRef edges = {};  // not given: bins of equal width
-  bool accumulate = false;    // add to what counts holds
+  bool accumulate = false;    // add to the values in counts
 };
 
 RUNG_API void histogram(Context& context, const ConstTensorRef& x, const TensorRef& counts,
