@@ -221,8 +221,8 @@ void transpose_staged(const Block& block);
 /// panel_columns() columns. 040 needs panel_scratch bytes, aligned to a line.
 void stream_along(const Block& block, std::byte* scratch);
 void stream_down(const Block& block);
-/// shapes/: transposes for is_narrower_than_tile(), is_pixels(), and runs, divided into units of
-/// work.
+/// shapes/: kernels for is_narrower_than_tile(), is_pixels(), and runs, which are divided into
+/// units.
 void transpose_narrow(const Block& block, const Batch& batch = {});
 void transpose_pixels(const Block& block, bool streams, const Batch& batch = {});
 std::int64_t run_units(const Moves& m);
