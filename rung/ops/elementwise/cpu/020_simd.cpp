@@ -273,7 +273,7 @@ Kernel kernel_of(ElementwiseFunction function) {
   return with_function<T>(function, []<class F>(F) -> Kernel { return map<F, T>; });
 }
 
-/// `int` represents all integers.
+/// Returns the kernel of a type and function; the part of this file for `int` has all integers.
 Kernel kernel_for([[maybe_unused]] DType dtype, ElementwiseFunction function) {
   if constexpr (std::is_same_v<RUNG_SPLIT_TYPE, int>) {
     return visit<std::int32_t, std::int64_t, std::uint8_t>(

@@ -15,7 +15,7 @@ struct Module {
   Run<float>* f32;
   Run<double>* f64;
 
-  /// `peer`: eigen, std or std_parallel.
+  /// Loads the module's functions for `peer`: eigen, std or std_parallel.
   explicit Module(const std::string& peer) {
     library.require(f32, ("rung_elementwise_" + peer + "_f32").c_str());
     library.require(f64, ("rung_elementwise_" + peer + "_f64").c_str());
