@@ -16,7 +16,8 @@
 //          read and written; zeros before the first step. master: for parameters of f16 and bf16,
 //          their values in f32, read and written; the parameters themselves are then only written,
 //          rounded. norm: written when given, n. decoupled with adam is AdamW.
-// Strides  any, zero (broadcast) in gradients too; what is written must not overlap itself.
+// Strides  any, also zero (broadcast) in gradients; tensors that are written must not overlap
+//          themselves.
 // Types    parameters and gradients: one of f32, f64, f16, bf16. Moments, master and norm: f32, f64
 //          for f64, as is the arithmetic; squares are added up in f64.
 // Aliasing none: no two tensors overlap. Overlap is decided by address ranges, from the lowest to
@@ -33,8 +34,8 @@
 //          right to 4 u n; for f64 to (4 + N) u n of N elements, and where c < 1 the 8 and 32 above
 //          are N and 2 N more. Numbers below the smallest normal one may be 0.
 // Repeats  the same bits from run to run and for any number of threads (on a GPU: of one model).
-// Errors   Error(invalid_argument) for shapes, types, aliasing, options out of range, moments or
-//          master without what takes them or the other way round.
+// Errors   Error(invalid_argument) for shapes, types, aliasing, options out of range, and moments
+//          or master that are missing or that the kind and types do not use.
 // Source   I. Sutskever and others, On the importance of initialization and momentum, 2013; D.
 //          Kingma and J. Ba, Adam, arXiv:1412.6980; I. Loshchilov and F. Hutter, arXiv:1711.05101.
 #pragma once
