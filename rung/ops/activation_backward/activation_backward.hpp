@@ -8,11 +8,11 @@
 //                     silu     f' = s (1 + x (1 - s)), s = 1 / (1 + e^-x)          saved is x
 //                     sign     f' = 1 where |x| <= 1, else 0        saved is x
 //
-// Phi and phi are the normal distribution and its density. sign has no gradient of use: this is the
-// straight-through estimator, that of x held between -1 and 1.
+// Phi and phi are the normal distribution function and its density. sign has no useful gradient:
+// this is the straight-through estimator, the gradient of x clamped to [-1, 1].
 //
 // Shapes   saved, dy and dx of one shape, of any rank.
-// Strides  any, zero (broadcast) in what is read too; dx must not overlap itself.
+// Strides  any, also zero (broadcast) in saved and dy; dx must not overlap itself.
 // Types    one for all: f32, f64, f16, bf16. f16 and bf16 are computed in f32 and rounded once.
 // Aliasing dx may be dy or saved itself; otherwise they must not overlap. Overlap is decided by
 //          address ranges, from the lowest to the highest byte that a tensor touches, so that
