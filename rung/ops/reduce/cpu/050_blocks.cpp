@@ -28,7 +28,7 @@ template <Reading reading>
 inline constexpr int into_cache = reading == Reading::asked ? 2 : 3;
 
 template <class S>
-struct Shape {  // of a block, in elements
+struct Shape {  // shape of a block, in elements
   // accumulators that cover the latency at two additions per cycle
   static constexpr int chains = 8;
   static constexpr std::int64_t step = chains * S::lanes;

@@ -24,9 +24,9 @@ using namespace reduce_cpu;
 constexpr std::int64_t cut_below = 64;
 constexpr std::int64_t min_chunk = 16384;
 constexpr std::int64_t usual_chunk = 131072;  // amortizes the cost of a chunk
-// Rows shorter than eight usual chunks are divided into eight. 2^20 floats from L3, one thread of a
-// 2-core Zen 4 vCPU: 0.953 to 0.970 of Eigen's speed with 32 chunks, 0.968 to 1.006 with 8, 0.985
-// to 0.991 with 4.
+// Rows shorter than eight usual chunks are divided into about eight. 2^20 floats from L3, one
+// thread of a 2-core Zen 4 vCPU: 0.953 to 0.970 of Eigen's speed with 32 chunks, 0.968 to 1.006
+// with 8, 0.985 to 0.991 with 4.
 constexpr std::int64_t usual_chunks = 8;
 constexpr std::int64_t max_chunks = 4096;
 // multiple of the block size of every instruction set
@@ -344,7 +344,7 @@ class RowWorker {
   Fold fold_;
   bool is_arg_;
   DType folded_;
-  std::int64_t size_;            // of an element of x
+  std::int64_t size_;            // bytes per element of x
   std::byte* buffer_ = nullptr;  // this thread's gathered elements
   std::int64_t run_ = 1;         // terms along the innermost reduced axis
   std::int64_t run_stride_ = 1;

@@ -40,7 +40,7 @@ OneRow one_row(const void* x, Index length) {
 /// the number once it has received all states: nothing is cleared, and graph replays count as
 /// launches.
 struct Post {
-  std::uint64_t* launch;  // from 1
+  std::uint64_t* launch;  // launch number, from 1
   MarkedWord* words;
 };
 
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(threads, is_light<F> ? 4 : 2)
   const int splits = static_cast<int>(gridDim.x);
   const int split = static_cast<int>(blockIdx.x);
   const bool is_last = split == splits - 1;
-  std::uint64_t mark = 0;  // not used before it is needed: any use would wait for the load
+  std::uint64_t mark = 0;  // first used after the fold: an earlier use would wait for the load
   if (splits > 1 && (t == 0 || is_last)) mark = ptx::load_relaxed(post.launch);
   const T* const x = static_cast<const T*>(row.first_pack);
   State state = fold.identity();

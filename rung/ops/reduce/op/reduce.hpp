@@ -32,7 +32,7 @@ struct RUNG_API Reduce {
     Out y = {};
     In offsets = {};  // n + 1 bounds, or not given
     Reduction operation = Reduction::sum;
-    Extents axes = {};  // to reduce, as given
+    Extents axes = {};  // axes to reduce, as given
     bool operator==(const CallOf&) const = default;
   };
   using Call = CallOf<ConstTensorRef, TensorRef>;

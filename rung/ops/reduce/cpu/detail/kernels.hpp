@@ -33,7 +33,7 @@ struct Rows {
   std::int64_t rows;
   std::int64_t length;                   // elements per row
   const std::int64_t* bounds = nullptr;  // if not null, row r is [bounds[r], bounds[r + 1]) of x
-  void* value;                           // of the wide type, overwritten
+  void* value;                           // pointer to the wide type; overwritten
   void* rest;
   bool arg = false;  // rest receives the position within the row
   Reading reading = Reading::near;
@@ -50,7 +50,7 @@ struct Columns {
   std::int64_t rows;
   std::int64_t columns;  // at most columns_at_most
   void* scratch;         // 16 * columns_at_most bytes, aligned to vectors
-  void* value;           // of the wide type, padded to whole vectors
+  void* value;           // pointer to the wide type, padded to whole vectors
   void* rest;
   bool first = true;      // overwrite the pairs; false: accumulate into them
   bool arg = false;       // rest receives the row's number ...
@@ -58,7 +58,7 @@ struct Columns {
   // If not null, results of x's floating type are stored contiguously instead of pairs. Requires at
   // most max_direct_rows rows, all in this kernel call.
   void* y = nullptr;
-  double divisor = 0;  // of a mean; 0: no division
+  double divisor = 0;  // divisor of a mean; 0: no division
   bool root = false;   // take the square root (norms)
 };
 /// Rows that lanes accumulate before they are added to the wide type.

@@ -110,7 +110,7 @@ void visit_folds(const Reduce::Args& args, const Visit& visit) {
 /// pieces.
 struct RowPieces {
   const void* x;
-  Index length = 0;  // of a piece
+  Index length = 0;  // elements per piece
   Collapsed<1> pieces;
 };
 

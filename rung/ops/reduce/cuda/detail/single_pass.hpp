@@ -26,8 +26,8 @@ inline constexpr std::int64_t max_packets = 4096;  // blocks that share results
 /// The context's memory that is zero between launches; allocated by cuda/115_general.cu.
 struct Zeroed {
   unsigned* tickets;
-  void* packets;          // of 32 bytes each
-  void* words;            // as many words, for one_row, which never clears them
+  void* packets;          // max_packets packets of 32 bytes
+  void* words;            // as many words for one_row, which never clears them
   std::uint64_t* launch;  // the number of its next launch, from 1
 };
 Zeroed zeroed_of(Context& context);
@@ -39,7 +39,7 @@ struct Sharing {
   int group = block_threads;  // threads per result: a power of two up to 32, or a block
   int splits = 1;             // blocks per result; above 1 only if a group is a block
   Index share = 0;            // elements per block if splits > 1 and rows have equal lengths
-  void* states = nullptr;     // of blocks that divide a result
+  void* states = nullptr;     // states of blocks that divide a result
   unsigned* tickets = nullptr;
 
   [[nodiscard]] Index blocks() const {
@@ -53,7 +53,7 @@ struct Sharing {
 struct Places {
   Collapsed<2> kept;
   Index terms = 0;
-  const void* bounds = nullptr;  // of segments
+  const void* bounds = nullptr;  // segment bounds; null: no segments
   bool wide = false;             // bounds are i64, else i32
   Index bound_step = 0;
   Index segments = 1;

@@ -30,10 +30,10 @@ struct ColumnMatrix {
   Index columns = 0;
   Index width = 0;  // columns * groups
   Index rows = 0;
-  Index elements = 0;  // of one grouped matrix
+  Index elements = 0;  // elements of one grouped matrix
   Index tiles = 1;     // per width
   Index count = 0;     // terms per result
-  Index blocks = 0;    // of all matrices, per split
+  Index blocks = 0;    // blocks of all matrices, per split
   int groups = 1;
   bool aligned = false;  // every row of every matrix starts on a 16-byte boundary
   int splits = 1;        // blocks that divide the rows

@@ -18,7 +18,7 @@ constexpr int threads = 256;
 
 struct EvenRows {
   const void* x;
-  int packs;         // of a row
+  int packs;         // packs per row
   Index pitch;       // between row starts, in packs
   Index place_step;  // between results in y
 };

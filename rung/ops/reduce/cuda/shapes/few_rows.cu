@@ -32,7 +32,7 @@ struct FewRows {
   Collapsed<2> kept;
   Collapsed<1> terms;
   Index columns;
-  Index tiles;  // of the columns
+  Index tiles;  // number of tiles across the columns
   Index rows;
 };
 

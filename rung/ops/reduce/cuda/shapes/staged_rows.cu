@@ -14,7 +14,7 @@
 namespace rung::reduce_cuda::inline RUNG_TARGET {
 namespace {
 
-constexpr int staged_bytes = 16 << 10;  // of rows per block, approximately
+constexpr int staged_bytes = 16 << 10;  // approximate bytes of rows per block
 constexpr Index longest_staged_row = 128;
 
 template <class F>
