@@ -130,7 +130,7 @@ struct LookBackShared {
 /// Position of a block's tile.
 struct TakenTile {
   std::int64_t line;
-  int tile;  // of the line
+  int tile;  // index within the line
 };
 
 /// Draws the next tile: `ticket` counts tiles drawn, so all tiles before it have been started. If

@@ -64,7 +64,7 @@ template <class S>
 struct Totals {
   Published<S>* nodes;  // null: lines of one tile
   std::int64_t tiles;   // per line
-  std::int64_t count;   // of all lines
+  std::int64_t count;   // tiles of all lines
 };
 
 /// Buffer index of a tile, and the parity of its phase.

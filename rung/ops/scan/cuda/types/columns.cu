@@ -20,7 +20,7 @@ using namespace scan_cuda::columns;
 constexpr int carried_at_a_time = 8;
 
 struct Cut {
-  std::int64_t width;   // of the innermost axis of lines
+  std::int64_t width;   // extent of the innermost axis of lines
   std::int64_t strips;  // packs per width
   std::int64_t outer;   // extent of the other axes
   std::int64_t pieces;  // along the scan axis

@@ -18,7 +18,7 @@ using namespace scan_cuda;
 using columns::Strip;
 
 constexpr int lanes = 16;   // per row of the panel
-constexpr int groups = 32;  // of rows, one per lane of a warp
+constexpr int groups = 32;  // groups of rows, one per lane of a warp
 constexpr int threads = lanes * groups;
 template <class T>
 constexpr std::int64_t step_rows = groups* columns::abreast<T>;
@@ -83,7 +83,7 @@ __global__ void __launch_bounds__(threads, 2)
     const std::int64_t line = i / extent.panels * extent.width + (valid > 0 ? first_line : 0);
     Strip<T> strip(lines, line, valid);
     const std::int64_t end = valid > 0 ? lines.n : 0;
-    State carry[N];  // of this warp's lines, equal in every lane
+    State carry[N];  // carries of this warp's lines, equal in every lane
 #pragma unroll
     for (int k = 0; k < N; ++k) carry[k] = policy.identity;
     for (std::int64_t step = 0; step < lines.n; step += step_rows<T>) {
