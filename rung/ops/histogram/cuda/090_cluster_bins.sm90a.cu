@@ -30,7 +30,7 @@ constexpr int group = 1 << group_bits;
 /// Distribution of bins: group g of 32 bins is counted by block g modulo the cluster size.
 struct Deal {
   int cluster_bits;
-  int slots;  // in a block's table
+  int slots;  // slots in a block's table
 
   static Deal make(std::int64_t bins, int cluster_bits) {
     const std::int64_t groups = ceil_div(bins, group << cluster_bits);

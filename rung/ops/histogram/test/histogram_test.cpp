@@ -210,7 +210,8 @@ TEST_P(HistogramOn, WholeNumbersAreDividedExactly) {
     std::vector<std::int32_t> x;
     Counts expected(static_cast<std::size_t>(bins), 0);
     for (std::int64_t b = 1; b < bins; b += std::max<std::int64_t>(1, bins / 50)) {
-      const std::int64_t first = ((b << 32) + bins - 1) / bins;  // of bin b: ceil(b 2^32 / bins)
+      // first integer of bin b: ceil(b 2^32 / bins)
+      const std::int64_t first = ((b << 32) + bins - 1) / bins;
       x.push_back(static_cast<std::int32_t>(low + first));
       ++expected[static_cast<std::size_t>(b)];
       x.push_back(static_cast<std::int32_t>(low + first - 1));
