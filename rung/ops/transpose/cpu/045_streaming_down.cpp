@@ -76,7 +76,7 @@ class BandDown {
                     (line_bytes - 1)) != 0) {}
 
   HWY_INLINE void run() {
-    std::int64_t last_row = -1;  // of the tile to store
+    std::int64_t last_row = -1;  // last row of the tile to store
     int last_line = 0;
     int last_slot = 0;
     int slot = 0;

@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(side* warps)
   const int warp = static_cast<int>(threadIdx.y);
   const int first_row = static_cast<int>(blockIdx.x) * side;
   const int first_column = static_cast<int>(blockIdx.y) * side;
-  const int rows = m.rows - first_row;  // of the tile, if fewer than `side`
+  const int rows = m.rows - first_row;  // remaining rows, if fewer than `side`
   const int columns = m.columns - first_column;
   const T* from = x + (first_row + warp) * m.x_row + (first_column + lane) * m.x_column;
   T values[side / warps];

@@ -19,7 +19,7 @@ namespace {
 
 using namespace transpose_cuda;
 
-constexpr int side = 64;  // of a tile: two boxes of half its width, each 128 bytes wide
+constexpr int side = 64;  // side of a tile: two boxes of half its width, each 128 bytes wide
 constexpr int box_columns = 32;
 constexpr int threads = 256;  // one per 4 x 4 elements
 

@@ -32,10 +32,10 @@ struct RUNG_API Transpose {
   struct Moves {
     int element_bytes = 1;  // 1, 2, 4, 8 or 16
     std::int64_t run = 1;
-    std::int64_t rows = 1, columns = 1;    // of x
+    std::int64_t rows = 1, columns = 1;    // extents of x
     std::int64_t x_row = 0, x_column = 0;  // strides in x of i and of j
     std::int64_t y_row = 0, y_column = 0;  // strides in y of j and of i
-    Collapsed<2> batch;                    // of y (tensor 0) and x (tensor 1)
+    Collapsed<2> batch;                    // batch axes of y (tensor 0) and x (tensor 1)
 
     [[nodiscard]] std::int64_t matrices() const { return batch.size(); }
     [[nodiscard]] std::int64_t elements() const { return run * rows * columns * matrices(); }

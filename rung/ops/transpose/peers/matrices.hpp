@@ -12,7 +12,7 @@ namespace rung::transpose_peer {
 struct Matrix {
   const std::byte* x;
   std::byte* y;
-  std::int64_t rows, columns;  // of x
+  std::int64_t rows, columns;  // extents of x
   std::int64_t x_row, y_row;   // elements between row starts; at least a row's length
 };
 

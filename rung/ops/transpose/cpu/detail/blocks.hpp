@@ -100,7 +100,7 @@ struct Block {
   const std::byte* x;
   std::byte* y;
   std::int64_t x_row, y_row;   // bytes between row starts
-  std::int64_t rows, columns;  // of x
+  std::int64_t rows, columns;  // extents of x
   int element_bytes;           // 1, 2, 4, 8 or 16
 };
 /// A batch of equal matrices at constant byte offsets in x and y.

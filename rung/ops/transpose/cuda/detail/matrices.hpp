@@ -66,7 +66,7 @@ struct Matrices {
   std::int64_t x_row, x_column, y_row, y_column;
   Collapsed<2> batch;
   std::int64_t first_matrix;
-  bool colliding_rows;  // of x: result of collide()
+  bool colliding_rows;  // result of collide() for x
 
   struct Matrix {
     const T* x;
@@ -100,7 +100,7 @@ __device__ __forceinline__ void wait_for_grid_in_front() {
 
 /// Tile size, block size and shared memory of a kernel.
 struct Tiling {
-  int rows, columns;  // of x
+  int rows, columns;  // rows and columns of x per tile
   LaunchExtent block;
   std::size_t shared_bytes = 0;
   int shift = 0;           // rows by which a tile may start earlier

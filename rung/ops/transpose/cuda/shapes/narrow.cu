@@ -33,7 +33,7 @@ struct Tile {
 struct Strip {
   const Byte* x;
   Byte* y;
-  std::int64_t length;  // of a plane
+  std::int64_t length;  // elements per plane
   std::int64_t pitch;   // bytes between planes
   int planes;
   int piece;  // indices per block

@@ -64,7 +64,8 @@ __global__ void __launch_bounds__(threads, 1)
   T* to = y + first_column * m.y_row + first_row;
   {
     const int column = static_cast<int>(threadIdx.x) % S::columns;
-    const int first = static_cast<int>(threadIdx.x) / S::columns - S::above;  // of this thread
+    // this thread's first row
+    const int first = static_cast<int>(threadIdx.x) / S::columns - S::above;
     const T* from = x + (first_row + first) * m.x_row + first_column + column;
     T values[S::passes];
     if (first_row >= S::above && first_row + S::rows + S::step <= m.rows && columns == S::columns) {
