@@ -69,12 +69,12 @@ constexpr int arity(ElementwiseFunction function) {
 struct ElementwiseInputs {
   ConstTensorRef x = {};  // broadcast to the shape of z, as are y and w
   ConstTensorRef y = {};  // not given: the function has one input
-  ConstTensorRef w = {};  // of fma only
+  ConstTensorRef w = {};  // read by fma only
 };
 
 struct ElementwiseOptions {
   ElementwiseFunction function = ElementwiseFunction::add;  // f, by name
-  double alpha = 1.0;  // of axpy; 1 for the other functions, which have none
+  double alpha = 1.0;  // factor of axpy; must be 1 for other functions
 };
 
 RUNG_API void elementwise(Context& context, const ElementwiseInputs& inputs, const TensorRef& z,

@@ -31,7 +31,7 @@ constexpr std::int64_t piece_bytes = 4096;
 /// `rows` rows of `width` elements, contiguous in a buffer: the output of gather_rows().
 struct Panel {
   std::int64_t rows, width;
-  std::int64_t row_stride, stride;  // of the operand
+  std::int64_t row_stride, stride;  // strides of the operand
 };
 
 /// Fills each row with one element, by one or a few vector stores of fixed length: `bytes` cover a

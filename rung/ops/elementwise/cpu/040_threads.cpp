@@ -18,7 +18,7 @@ namespace {
 struct Tuning {
   double bytes_worth_a_team = 900e3;       // below, a second thread does not pay, unless ...
   double operations_worth_a_team = 300e3;  // ... one core has this many operations
-  double streamed_bytes = 6 << 20;         // of the result: beyond, it exceeds the caches
+  double streamed_bytes = 6 << 20;         // bytes of the result beyond which it exceeds the caches
 };
 constexpr Tuning tuning;
 

@@ -132,7 +132,7 @@ bool has_long_rows(const Packing<All>& packing) {
 
 template <int All>
 LaunchExtent rows_grid(const Packing<All>& packing) {
-  constexpr std::int64_t max_down = 65535;  // of a grid's second axis
+  constexpr std::int64_t max_down = 65535;  // maximum extent of a grid's second axis
   const std::int64_t rows = packing.layout.shape[0];
   return {blocks_for(packing.layout.shape[1], block_threads), smaller(rows, max_down),
           blocks_for(rows, max_down)};

@@ -37,7 +37,7 @@ struct Divisor {
 /// whole packs, and the remainder. Several axes have neither head nor remainder.
 template <int All>
 struct Packing {
-  Collapsed<All> layout;  // of packs; operands repeated along a row keep offsets in elements
+  Collapsed<All> layout;  // layout of packs; operands repeated along a row keep offsets in elements
   Divisor extents[max_rank];
   std::int64_t head = 0;
   unsigned repeats = 0;  // bit i: a single element of tensor i fills a pack
