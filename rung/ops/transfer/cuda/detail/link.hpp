@@ -120,7 +120,7 @@ class Lane {
     check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
     return Context::cuda(parent.device().index, stream_);
   }
-  cudaStream_t stream_ = nullptr;  // before context_, which uses it
+  cudaStream_t stream_ = nullptr;  // declared before context_, which uses it
 #else
   static Context make(const Context&) { return Context::simt(); }
 #endif
