@@ -56,9 +56,9 @@ struct OptimizerOptions {
   double learning_rate = 1e-3;              // rate, step size
   double weight_decay = 0;                  // decay, of the L2 penalty
   bool decoupled = false;        // decay shrinks p itself and is no part of g'; with adam: AdamW
-  double momentum = 0;           // of sgd
-  bool nesterov = false;         // of sgd
-  double beta1 = 0.9;            // of adam, as are beta2 and epsilon
+  double momentum = 0;           // sgd only
+  bool nesterov = false;         // sgd only
+  double beta1 = 0.9;            // adam only, as are beta2 and epsilon
   double beta2 = 0.999;          // decay of second_moment
   double epsilon = 1e-8;         // added to the denominator
   int step = 1;                  // t, starts at 1
