@@ -2,7 +2,7 @@
 // stencil: correlation or convolution of arrays of 1, 2 or 3 axes with a small mask; box filters.
 //
 //   correlation  y[i] = s sum_k w[k] x[i + k - a]
-//   convolution  y[i] = s sum_k w[k] x[i - k + a]      the mask turned round in every axis
+//   convolution  y[i] = s sum_k w[k] x[i - k + a]      the mask reversed along every axis
 //
 // for every element i of an array, k over the mask, a the anchor: the element of the mask that lies
 // on i. Indices have as many axes as the mask.
@@ -13,13 +13,13 @@
 //          without a mask, every element of which weighs 1 (a box filter; scale = 1 / size is a
 //          mean). On a CPU that is at most 8 additions per element along rows, and 3 along each
 //          other axis.
-// Edges    what x[j] is where j is outside the array, n its extent along an axis:
+// Edges    the value of x[j] where j is outside the array, n its extent along an axis:
 //            zero    0
 //            clamp   the nearest element:            a a a | a b c d | d d d
 //            mirror  reflected about the outermost:  d c b | a b c d | c b a
 //            wrap    periodic:                       b c d | a b c d | a b c
 //          per axis; also where the mask is larger than the array.
-// Shapes   x and y alike, of up to 8 axes. The last axes are the array's, as many as the mask has;
+// Shapes   x and y of one shape; up to 8 axes. The array's are the last, as many as the mask has;
 //          those in front are a batch of arrays. Empty tensors: nothing is written.
 // Strides  any, zero (broadcast) in what is read too; y must not overlap itself.
 // Types    x f32, f64, f16, bf16 or u8; y the same, or f32 for f16, bf16 and u8. w and sums are
@@ -56,20 +56,20 @@ namespace rung {
 enum class StencilEdge : std::uint8_t { zero, clamp, mirror, wrap };
 
 struct StencilOptions {
-  Extents window = {};                   // instead of a mask: the extents of a box
-  Extents anchor = {};                   // rank 0: the middle
+  Extents window = {};                   // extents of a box filter, instead of a mask
+  Extents anchor = {};                   // rank 0: the middle of the mask
   StencilEdge edge = StencilEdge::zero;  // value of x outside the array
   bool convolution = false;
   double scale = 1.0;  // s
-  int iterations = 1;  // applications; each reads the result of the one before
+  int iterations = 1;  // number of applications; each reads the result of the previous one
 };
 
 /// Applies a mask, or options.window without a mask ({}).
 RUNG_API void stencil(Context& context, const ConstTensorRef& x, const ConstTensorRef& mask,
                       const TensorRef& y, const StencilOptions& options = {}, Pick pick = best);
 
-/// Applies the mask w[k, j, i] = through[k] down[j] across[i]; an array of one or two axes leaves
-/// out ({}) the vectors of the axes that it does not have.
+/// Applies the mask w[k, j, i] = through[k] down[j] across[i]. For arrays of one or two axes,
+/// `through`, or `down` and `through`, are empty ({}).
 RUNG_API void stencil_separable(Context& context, const ConstTensorRef& x,
                                 const ConstTensorRef& across, const ConstTensorRef& down,
                                 const ConstTensorRef& through, const TensorRef& y,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / naive
 //
-// Idea     The definition: for each element of y, the mask is placed on x, and products are summed.
+// Idea     The definition: for each element of y, multiplies the elements of x under the mask by
+//          its weights and sums the products.
 // Changes  Baseline.
-// Cost     2 K operations per element for a mask of K, in one chain of additions; two bounds tests
-//          per tap.
+// Cost     2 K operations per element for a mask of K elements, in one dependency chain of
+//          additions; two bounds tests per tap.
 // Limits   f32; one or two axes, a mask, zero edges.
 // Source   any textbook.
 #include "rung/ops/stencil/cpu/detail/textbook.hpp"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / tiled
 //
-// Idea     Loop interchange: the loop over the mask goes outside, the one over columns inside. A
-//          tap adds its weight times a piece of a row to a piece of sums; the columns that have
-//          that neighbor are one range, computed before the loop. Pieces are so short that the rows
-//          under the mask stay in L1.
+// Idea     Loop interchange: the loop over the mask is the outer one, the loop over columns the
+//          inner one. A tap adds its weight times a 512-column segment of a row to a segment of
+//          sums, over the range of columns that have that neighbor. Segments are short enough that
+//          the rows under the mask stay in L1.
 // Changes  Against naive: no bounds test per element, and independent sums, which the compiler
 //          vectorizes.
-// Cost     2 K operations per element, and a load and a store of the sum per tap, from L1.
+// Cost     2 K operations per element, and one load and one store of the sum per tap, from L1.
 // Limits   f32; one or two axes, a mask, zero edges; one thread.
 // Source   M. Wolf and M. Lam, A Data Locality Optimizing Algorithm, PLDI 1991.
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace rung {
 namespace {
 using namespace stencil_cpu;
 
-constexpr std::int64_t tile = 512;  // columns: 2 KiB, of which L1 holds 16 and more
+constexpr std::int64_t tile = 512;  // columns: 2 KiB of f32; L1 holds at least 16 such segments
 
 void tiled(const Image& x, const Mask& mask, const ImageOut& y) {
   float sums[tile];

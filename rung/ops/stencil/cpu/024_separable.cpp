@@ -2,9 +2,9 @@
 // stencil / separable
 //
 // Idea     A mask that is the product of a row and a column is applied as a row, then as a column:
-//          the row sums of one window are shared by the windows above and below.
-// Changes  Against tiled: m + n multiply-adds per element instead of m n, for a second pass over an
-//          array in between.
+//          vertically adjacent windows share row sums.
+// Changes  Against tiled: m + n multiply-adds per element instead of m n, at the price of a second
+//          pass over an intermediate array.
 // Cost     2 (m + n) operations per element; x loaded once, y stored once, row sums stored once and
 //          loaded m times (from a cache, where m rows fit).
 // Limits   f32; one or two axes; vectors or a window, zero edges; one thread.
@@ -17,7 +17,7 @@ namespace rung {
 namespace {
 using namespace stencil_cpu;
 
-/// One of the two masks; without data every weight is 1.
+/// One of the two vectors of a separable mask; null `data`: every weight is 1.
 struct Vector {
   const float* data;
   std::int64_t stride;

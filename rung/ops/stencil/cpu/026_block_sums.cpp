@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / block sums
 //
-// Idea     A window of m elements, wherever it is, is the end of one block of m and the beginning
-//          of the next: suffix sums within the one, prefix sums within the other. Three additions
-//          per element make every window, whatever m is.
-// Changes  Against separable: O(1) per element instead of O(m). A running sum that subtracts the
-//          element that leaves would need two operations, and keep every rounding error, infinity
-//          and NaN forever. Here nothing is subtracted.
+// Idea     A window of m elements at any position is a suffix of one block of m elements and a
+//          prefix of the next block. Its sum is a suffix sum plus a prefix sum: three additions per
+//          element, whatever m is.
+// Changes  Against separable: O(1) per element instead of O(m). Nothing is subtracted: a running
+//          sum would need two operations per element and would keep every rounding error, infinity
+//          and NaN forever.
 // Cost     3 additions per element and axis.
 // Limits   f32; one or two axes; a window, zero edges; one thread. Slower than separable: along
-//          rows the additions are one dependent chain, down columns every element is on another
-//          cache line. line_sums adds whole rows in this way.
+//          rows the additions form one dependency chain, and down columns every element is in
+//          another cache line. line_sums removes both limits by adding whole rows.
 // Source   M. van Herk, A fast algorithm for local minimum and maximum filters, Pattern Recognition
 //          Letters 13, 1992; J. Gil and M. Werman, Computing 2-D min, median and max filters, 1993.
 #include <algorithm>
@@ -21,17 +21,17 @@ namespace rung {
 namespace {
 using namespace stencil_cpu;
 
-/// sums(i) = value(i - origin) + ... + value(i - origin + taps - 1) for i in [0, count).
+/// Computes sums(i) = value(i - origin) + ... + value(i - origin + taps - 1) for i in [0, count).
 template <class Value, class Sums>
 void block_sums(std::int64_t count, int taps, int origin, const Value& value, const Sums& sums) {
-  float ends[Stencil::max_taps];  // ends[i]: the sum of elements i and behind it of a block
+  float ends[Stencil::max_taps];  // ends[i]: suffix sum of a block, from element i on
   for (std::int64_t first = 0; first < count; first += taps) {
     float end = 0;
     for (int i = taps - 1; i >= 0; --i) {
       end += value(first + i - origin);
       ends[i] = end;
     }
-    float begin = 0;  // the sum of the first elements of the next block
+    float begin = 0;  // prefix sum of the next block
     const int last = static_cast<int>(std::min<std::int64_t>(taps, count - first));
     for (int i = 0; i < last; ++i) {
       if (i > 0) begin += value(first + taps + i - 1 - origin);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / simd
 //
-// Idea     Register tile: sums of four rows of four vectors (AVX2: two) stay in registers while all
-//          taps pass, so that a load of x serves four rows of y, and one of a weight four vectors.
-//          Rows of x are read in place where all taps are inside the array; others become lines
-//          first, converted to the type of the sums, with their edges. A ring keeps the lines under
-//          the masks.
+// Idea     Register tile: the sums of four rows of four vectors (AVX2: two) stay in registers
+//          across all taps; a load of x serves four rows of y, a load of a weight four vectors.
+//          Rows of x are read in place where all taps are inside the array; other rows are first
+//          converted to lines of the type of the sums, with their edges filled in. A ring buffer
+//          keeps the lines under the masks.
 // Changes  Against tiled: no sum is loaded or stored between taps, and four rows share each load:
-//          5x and more. Every type, edge and stride; separable masks are summed along the row as a
-//          line is made, masks of several planes a band of rows at a time, whose lines stay in L2.
-//          Results that exceed the caches are written by non-temporal stores.
-// Cost     K multiply-adds per element, 16 f32 per instruction with AVX-512; m + n for vectors. x
-//          loaded once (and the rows around each band of 128 once more), y stored once.
-// Limits   Every valid call; one thread. A separable mask of three axes goes through memory once
-//          more. Every tap along a row is an unaligned load.
+//          5x and more. Every type, edge and stride; separable masks are summed along the row when
+//          a line is converted, masks of several planes one band of rows at a time, whose lines
+//          stay in L2. Results that exceed the caches are written by non-temporal stores.
+// Cost     K multiply-adds per element, 16 f32 per instruction with AVX-512; m + n for separable
+//          masks. x loaded once (and the rows around each band of 128 once more), y stored once.
+// Limits   Every valid call; one thread. A separable mask of three axes needs a second pass over
+//          memory. Every tap along a row is an unaligned load.
 #include <algorithm>
 
 #include "rung/cpu/foreach_target.hpp"
@@ -26,13 +26,13 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // --- register tile -------------------------------------------------------------------------------
 
-/// Weighted sums of lines: `rows` rows of results, 1 or block_rows, one below the other.
+/// Arguments of one block of weighted sums: `rows` adjacent rows of results, 1 or block_rows.
 ///   out[q][j] = scale * sum of weights[(k * down + i) * across + t] * line(k, q + i)[j + t]
 /// over planes k, rows i and taps t of the mask; line(k, r) is lines[k * (down + rows - 1) + r].
 template <class T>
 struct Weighing {
   const T* const* lines;
-  int planes, down, across;  // of the mask
+  int planes, down, across;  // the mask's extents
   const T* weights;
   T scale;
   T* const* out;
@@ -40,14 +40,14 @@ struct Weighing {
   bool streams;
 };
 
-/// Vectors per row of sums in the main loop: with block_rows of them, what the registers hold
-/// beside elements and a weight.
+/// Vectors per row of sums in the main loop. Sums of block_rows rows, the loaded elements and one
+/// weight fill the register file.
 constexpr int row_vectors = HWY_TARGET <= HWY_AVX3 ? 4 : 2;
 
 template <class T>
 using Vector = hn::Vec<hn::ScalableTag<T>>;
 
-/// Adjacent vectors; by name, for GCC keeps arrays in memory here.
+/// Four adjacent vectors. Named members: GCC keeps an array in memory here.
 template <class T>
 struct Four {
   Vector<T> a, b, c, d;
@@ -57,7 +57,8 @@ struct Sums {
   Four<T> row0, row1, row2, row3;
 };
 
-/// Makes a vector's one load serve every use: GCC would repeat it as an operand of each.
+/// Forces one load of `v` for all of its uses: GCC would repeat the load as a memory operand of
+/// each.
 template <class V>
 HWY_INLINE void load_once([[maybe_unused]] V& v) {
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2
@@ -107,8 +108,8 @@ HWY_INLINE void store_row(const Four<T>& sum, T scale, T* out, bool streams) {
   if constexpr (vectors > 2) store(sum.d, 3);
 }
 
-/// Adds one line to the sums of rows first to last, whose masks it is under: with weights[-q *
-/// across] and those behind it in row q.
+/// Adds the taps of one line to the sums of rows `first` to `last`. Row q uses `across` weights
+/// from weights[-q * across] on.
 template <int first, int last, int vectors, class T>
 HWY_INLINE void weigh_line(const T* from, const T* weights, int across, Sums<T>& sums) {
   for (int tap = 0; tap < across; ++tap, ++from, ++weights) {
@@ -121,7 +122,8 @@ HWY_INLINE void weigh_line(const T* from, const T* weights, int across, Sums<T>&
   }
 }
 
-/// Line r of those under the masks of four rows.
+/// Adds line r of the lines under the masks of four rows to the sums of the rows whose mask
+/// contains it.
 template <int vectors, class T>
 HWY_INLINE void weigh_line_of(int r, int down, const T* from, const T* weights, int across,
                               Sums<T>& sums) {
@@ -150,7 +152,8 @@ HWY_INLINE void weigh_line_of(int r, int down, const T* from, const T* weights, 
   }
 }
 
-/// Columns j and those behind it: `vectors` vectors, or, of one vector, the first `valid` lanes.
+/// Computes the results from column j on: `vectors` vectors, or, with one vector, its first `valid`
+/// lanes.
 template <class T, int rows, int vectors>
 HWY_INLINE void weigh_columns(const Weighing<T>& w, std::int64_t j, std::int64_t valid) {
   const hn::ScalableTag<T> d;
@@ -201,7 +204,7 @@ HWY_NOINLINE void weigh(const Weighing<T>& w) {
 
 // --- rows and planes -----------------------------------------------------------------------------
 
-/// Tiles of one pass on one thread.
+/// Computes the tiles of one pass on one thread.
 template <class S>
 class MaskedSums {
  public:
@@ -223,7 +226,8 @@ class MaskedSums {
   }
 
  private:
-  /// Rows of one plane. Each line is made when the first mask reaches it.
+  /// Computes the rows of a tile of one plane. Each line is converted when the first mask reaches
+  /// it.
   void rows() {
     const std::int64_t plane = lines_.first_plane;
     const int taps = args_.rows().taps;
@@ -238,7 +242,7 @@ class MaskedSums {
     }
   }
 
-  /// A band of rows of one plane after the other: each line is made once for all planes.
+  /// Computes a band of rows, plane by plane: each line is converted once for all planes.
   void planes() {
     const int depth = args_.depth().taps;
     const std::int64_t under = lines_.rows + args_.rows().taps - 1;
@@ -258,12 +262,12 @@ class MaskedSums {
     }
   }
 
-  /// Rows that are made together from `row` of the tile on.
+  /// Returns the number of rows computed together from `row` of the tile on: block_rows or 1.
   [[nodiscard]] int block_of(std::int64_t row) const {
     return lines_.rows - row >= block_rows ? block_rows : 1;
   }
 
-  /// A block of rows of y; line(k, i): the lines of plane k under their masks.
+  /// Computes a block of rows of y. line(k, i) returns line i under the masks in plane k.
   template <class Line>
   void block(std::int64_t plane, std::int64_t row, const Line& line) {
     const int rows = block_of(row);
@@ -288,7 +292,7 @@ class MaskedSums {
     for (int q = 0; q < rows; ++q) lines_.store(plane, first + q, q);
   }
 
-  /// Returns a line; of a separable mask, summed along itself.
+  /// Returns a line of x, summed along the row if the mask is separable.
   const S* make(std::int64_t plane, std::int64_t row, std::int64_t slot) {
     S* out = ring_ + slot * lines_.length;
     if (!args_.is_separable() ||
@@ -308,7 +312,7 @@ class MaskedSums {
     return out;
   }
 
-  /// Copies the mask in C order, or the vectors: down, then across.
+  /// Copies the mask in C order, or the vectors `down`, then `across`.
   void copy_weights() {
     if (args_.weights == Stencil::Weights::mask) {
       const auto mask = args_.mask.view<const S, 3>();
@@ -326,7 +330,7 @@ class MaskedSums {
     };
     copy(args_.down, args_.rows().taps, weights_);
     copy(args_.across, args_.columns().taps, weights_ + args_.rows().taps);
-    if (args_.through.data != nullptr) {  // of one element, or it would be a pass of its own
+    if (args_.through.data != nullptr) {  // one element: more would be a separate pass
       const S factor = *static_cast<const S*>(args_.through.data);
       for (int i = 0; i < args_.rows().taps; ++i) weights_[i] *= factor;
     }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / line sums
 //
-// Idea     The block sums of 035 with whole lines in place of elements: a window of m rows is the
-//          end of one block of m lines and the beginning of the next, so that three additions of
-//          lines make a row. Along a row, sums of 1, 2, 4 ... neighbors are each made of the ones
-//          before.
-// Changes  Against simd: at most 11 additions per element for a window of any size, where it has
-//          m + n multiply-adds. Against block_sums: unit stride and no chain of additions.
-// Cost     Ring of 3 m lines, in L2 for the most part. x loaded once, y stored once.
+// Idea     The block sums of 026 with whole lines in place of elements: a window of m rows is a
+//          suffix of one block of m lines and a prefix of the next block, so that three additions
+//          of lines make a row. Along a row, sums of 2, 4, 8 and 16 neighbors are built by
+//          doubling.
+// Changes  Against simd: at most 11 additions per element for a window of any size, instead of m +
+//          n multiply-adds. Against block_sums: unit stride and no dependency chain of additions.
+// Cost     Ring buffer of 3 m lines, mostly in L2. x loaded once, y stored once.
 // Limits   Windows of one or two axes, with more than 3 rows or columns; one thread.
 // Source   See 026_block_sums.cpp.
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace words = rung::cpu::HWY_NAMESPACE;
 
-/// out = scale * (a + b + c), without those that are null; out may be one of them.
+/// Computes out = scale * (a + b + c), omitting null lines; `out` may alias a, b or c.
 template <class T>
 void add_lines(const T* a, const T* b, const T* c, T scale, T* out, std::int64_t length,
                bool streams) {
@@ -45,9 +45,9 @@ void add_lines(const T* a, const T* b, const T* c, T scale, T* out, std::int64_t
   if (j < length) words::store_as_n(result(j), d, out + j, static_cast<std::size_t>(length - j));
 }
 
-/// out[j] = from[j] + ... + from[j + taps - 1]: sums of 2, 4, 8 and 16 neighbors, each from the
-/// ones before; of those that the window's length is made of, one after the other. A piece stays in
-/// L1. Of `from` nothing is read beyond the last window if `length` is a multiple of 64 bytes.
+/// Computes out[j] = from[j] + ... + from[j + taps - 1]: builds sums of 2, 4, 8 and 16 neighbors by
+/// doubling, then adds those that the binary digits of `taps` select. Works on segments that stay
+/// in L1. Reads nothing of `from` beyond the last window if `length` is a multiple of 64 bytes.
 template <class T>
 void sum_along(const T* from, int taps, T* out, std::int64_t length) {
   constexpr std::int64_t piece = 512;
@@ -66,7 +66,7 @@ void sum_along(const T* from, int taps, T* out, std::int64_t length) {
       for (; j + lanes <= count; j += lanes) {
         hn::Store(hn::Add(hn::LoadU(d, in + j), hn::LoadU(d, in + j + half)), d, to + j);
       }
-      if (j < count) {  // `from` may end here
+      if (j < count) {  // no read beyond the end of `from`
         const auto n = static_cast<std::size_t>(count - j);
         hn::Store(hn::Add(words::load_as_n(d, in + j, n), words::load_as_n(d, in + j + half, n)), d,
                   to + j);
@@ -90,7 +90,7 @@ void sum_along(const T* from, int taps, T* out, std::int64_t length) {
   }
 }
 
-/// Tiles of one pass on one thread.
+/// Computes the tiles of one pass on one thread.
 template <class S>
 void sum_range(const Args& args, cpu::Range range, S* scratch) {
   Lines<S> lines(args, scratch);
@@ -99,18 +99,18 @@ void sum_range(const Args& args, cpu::Range range, S* scratch) {
   S* const spare = scratch + Lines<S>::buffers() * length;
   S* const begins = spare + length;
   S* const ring = begins + length;           // lines of two blocks
-  S* const ends = ring + 2 * taps * length;  // ends[i]: the sum of lines i and below of a block
+  S* const ends = ring + 2 * taps * length;  // ends[i]: sum of lines i to the last of a block
   const auto scale = static_cast<S>(args.scale);
   const S* found[2 * Stencil::max_taps];
   const auto line = [&](std::int64_t i) { return found[i % (2 * taps)]; };
 
-  // A line of the tile, summed along itself.
+  // Returns line i of the tile, summed along the row.
   const auto make = [&](std::int64_t i) HWY_ATTR {
     const std::int64_t row = lines.first_row + i - args.rows().origin;
     S* const out = ring + i % (2 * taps) * length;
     if (args.columns().taps == 1) return lines.load(lines.first_plane, row, out);
     if (lines.is_inside) {
-      // Pieces of rows are so short that the hardware prefetcher starts late: the row after next.
+      // The hardware prefetcher starts too late on short row segments: prefetch two rows ahead.
       const S* const ahead = lines.load(lines.first_plane, row + 2, nullptr);
       for (std::int64_t j = 0; j < lines.columns; j += 64 / sizeof(S)) {
         cpu::ask_for_line(ahead + j, true);
@@ -127,7 +127,7 @@ void sum_range(const Args& args, cpu::Range range, S* scratch) {
       const auto need = [&](std::int64_t count) HWY_ATTR {
         for (; made < count; ++made) found[made % (2 * taps)] = make(made);
       };
-      // A sum of up to three lines is as cheap directly.
+      // Up to three lines: adding them directly costs no more.
       for (std::int64_t i = 0; taps <= 3 && i < lines.rows; ++i) {
         need(i + taps);
         add_lines<S>(line(i), taps > 1 ? line(i + 1) : nullptr, taps > 2 ? line(i + 2) : nullptr,
@@ -137,14 +137,14 @@ void sum_range(const Args& args, cpu::Range range, S* scratch) {
       }
       for (std::int64_t block = 0; taps > 3 && block < lines.rows; block += taps) {
         need(block + taps);
-        // From the last line of the block upwards.
+        // Suffix sums: from the last line of the block upward.
         const S* end = line(block + taps - 1);
         for (std::int64_t i = taps - 2; i >= 0; --i) {
           S* const sum = ends + i * length;
           add_lines<S>(line(block + i), end, nullptr, 1, sum, lines.columns, false);
           end = sum;
         }
-        // From the first line of the next block downwards, and with them the rows of y.
+        // Prefix sums of the next block, from its first line downward; each completes a row of y.
         const S* begin = nullptr;
         for (std::int64_t i = 0; i < std::min<std::int64_t>(taps, lines.rows - block); ++i) {
           const std::int64_t row = lines.first_row + block + i;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / threads
 //
-// Idea     A team partitions the tiles of each pass; each thread runs simd's kernel on its share,
-//          or line_sums' on that of a large window.
+// Idea     A team of threads partitions the tiles of each pass; each thread runs simd's kernel on
+//          its tiles, or line_sums' kernel if the window is large.
 // Changes  Against simd and line_sums: the same kernels on every core.
-// Cost     As theirs; the memory bus is shared.
-// Limits   Waking the team takes microseconds: small calls run on one thread.
+// Cost     As simd and line_sums; the memory bus is shared.
+// Limits   Waking the team takes microseconds: small problems run on one thread.
 #include "rung/cpu/worth.hpp"
 #include "rung/ops/stencil/cpu/detail/passes.hpp"
 
@@ -13,7 +13,8 @@ namespace rung {
 namespace {
 using namespace stencil_cpu;
 
-/// Operations of an iteration: some per element, and for each tap of a mask or of a vector.
+/// Returns the operations of one iteration: a constant per element plus a term per tap of the mask
+/// or of its vectors.
 double operations_of(const Stencil::Args& args) {
   const double taps = args.is_separable()
                           ? 2.0 * (args.depth().taps + args.rows().taps + args.columns().taps)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / naive
 //
-// Idea     one thread an element of y: it lays the mask on x, multiplies and sums.
-// Changes  baseline.
-// Cost     for every multiply-add two loads: an element of x and a weight. Neighboring threads
-//          load neighboring elements, and K threads the same one: from L1, if it is still there.
-// Limits   f32; one or two axes, a mask, zero edges. Load instructions: half an operation a byte.
+// Idea     One thread per element of y multiplies the elements of x under the mask by its weights
+//          and sums the products.
+// Changes  Baseline.
+// Cost     Two loads per multiply-add: an element of x and a weight. Adjacent threads load adjacent
+//          elements, and K threads load the same element, from L1 if it is still cached.
+// Limits   f32; one or two axes, a mask, zero edges. Bound by load instructions: half an operation
+//          per byte.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.2.
 #include "rung/ops/stencil/cuda/detail/image.hpp"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / constant memory
 //
-// Idea     the mask is small, never written, and all threads read the same weight at the same time:
-//          what constant memory is made for. A warp gets a weight in one transaction, as cheap as
-//          a register, and L1 is left to x.
-// Changes  against naive: half the loads are gone.
-// Cost     one load for every multiply-add.
-// Limits   f32; one or two axes, a contiguous mask, zero edges. One array of constant memory in a
-//          process: calls on two streams at a time would mix their masks, so that this rung is
-//          never picked.
+// Idea     The mask is small and read-only, and all threads read the same weight at the same time:
+//          the access pattern of constant memory. A warp receives a weight in one broadcast, as
+//          cheap as a register operand, and x has L1 to itself.
+// Changes  Against naive: half as many loads.
+// Cost     One load per multiply-add.
+// Limits   f32; one or two axes, a contiguous mask, zero edges. One constant array per process:
+//          concurrent launches on two streams would overwrite each other's mask, so the library
+//          never chooses this rung.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.3.
 #include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / window sum through shared memory
 //
-// Idea     the windows of neighboring elements overlap. A block loads what all of its windows
-//          cover into shared memory, each element once - its own, and a halo left and right of them
-//          - and reads it from there as often as it takes.
-// Changes  against constant_memory: one axis, and every weight 1. An element comes from global
-//          memory (tile + window - 1) / tile times instead of `window` times. The first threads
-//          load the halo, a second load each.
-// Cost     a tile of 8 and a window of 5 (a small array, so that it can be followed by hand): 12
-//          loads in place of 40, each used 3.3 times; 10 in place of 37, 3.7 times, where the array
-//          ends on one side. A tile of 256: 4.9 times.
-// Limits   f32; one axis; a window. Additions wait for shared memory.
+// Idea     Windows of adjacent elements overlap. A block loads the elements that its windows cover
+//          into shared memory, each element once: its own tile, and a halo left and right of it.
+//          All further reads are from shared memory.
+// Changes  Against constant_memory: one axis, and every weight is 1. An element is loaded from
+//          global memory (tile + window - 1) / tile times instead of `window` times. The first
+//          threads load the halo with a second load each.
+// Cost     A tile of 8 and a window of 5 (small arrays, to be followed by hand): 12 loads instead
+//          of 40, each used 3.3 times; 10 instead of 37, 3.7 times, in a tile at one end of the
+//          array. A tile of 256: 4.9 times.
+// Limits   f32; one axis; a window. Bound by loads from shared memory.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.4.
 #include "rung/ops/stencil/cuda/detail/image.hpp"
 
@@ -19,12 +19,12 @@ namespace {
 
 using namespace stencil_cuda;
 
-/// Threads of a block, an element each; few for an array that shall be followed by hand.
+/// Threads per block, one element each; the smaller tile is for arrays that are followed by hand.
 constexpr int tile = 256;
 constexpr int small_tile = 8;
 
 __global__ void stencil_window_sum_shared(Image p) {
-  float* const values = &shared<float>();  // from `origin` in front of the block's first element on
+  float* const values = &shared<float>();  // x from `origin` before the block's first element on
   const int thread = static_cast<int>(threadIdx.x);
   const int threads = static_cast<int>(blockDim.x);
   const int first = static_cast<int>(blockIdx.x) * threads;

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / the block covers the output tile and loads the halo
 //
-// Idea     the first of three ways to divide a tile: a block has a thread for each element of y.
-//          What its masks cover is larger, by the halo: threads take turns until all of it is in
-//          shared memory. Then each reads its window there.
-// Changes  against window_sum_shared: two axes, and weights. The halo is no longer a case of its
-//          own: one loop loads everything.
-// Cost     a tile of 16 x 16 under a mask of m x n: (15 + m)(15 + n) loads for 256 m n uses. Loads
-//          of the last turns keep few threads busy. Places outside the array are neither loaded nor
-//          read: a corner tile of 8 x 8 with 5 x 5 (small arrays have such) loads 10 x 10 elements
-//          for 37 x 37 uses: 13.69 each.
-// Limits   f32; one or two axes, a contiguous mask. A load from shared memory for each
-//          multiply-add.
+// Idea     The first of three ways to map threads to a tile: one thread per element of y. The input
+//          tile exceeds the output tile by the halo; the block loads it into shared memory in a
+//          strided loop. Then each thread reads its window from shared memory.
+// Changes  Against window_sum_shared: two axes, and weights. The halo is no special case: one loop
+//          loads the whole input tile.
+// Cost     A tile of 16 x 16 under a mask of m x n: (15 + m)(15 + n) loads for 256 m n uses; the
+//          last iterations of the load loop keep few threads busy. Elements outside the array are
+//          neither loaded nor read: a corner tile of 8 x 8 with 5 x 5 (on small arrays) loads 10 x
+//          10 elements for 37 x 37 uses, 13.69 uses per load.
+// Limits   f32; one or two axes, a contiguous mask. One load from shared memory per multiply-add.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.4.
 #include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 
@@ -20,12 +19,13 @@ namespace {
 
 using namespace stencil_cuda;
 
-/// Side of the tile of y, and of the block; the second one is for arrays that are followed by hand.
+/// Side of the tile of y and of the block; the smaller side is for arrays that are followed by
+/// hand.
 constexpr int side = 16;
 constexpr int small_side = 8;
 
 __global__ void stencil_tile_output_load_halo(Image p) {
-  float* const tile = &shared<float>();  // of x: as large as all windows together
+  float* const tile = &shared<float>();  // all elements of x under the windows of the block
   const int height = static_cast<int>(blockDim.y) + p.mask_rows - 1;
   const int width = static_cast<int>(blockDim.x) + p.mask_columns - 1;
   const int first_row = static_cast<int>(blockIdx.y * blockDim.y) - p.origin_row;

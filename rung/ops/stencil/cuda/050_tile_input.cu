@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / the block covers the input tile
 //
-// Idea     the second way: a block has a thread for each element of x that its windows cover, halo
-//          included. Every thread loads one element; then those that have no element of y rest.
-// Changes  against tile_output_load_halo: the load is one statement. Its price are threads that do
-//          nothing in the loop over the mask: of 24 x 24 for a mask of 9 x 9 more than half.
-// Cost     a tile of 16 x 16 under 9 x 9: 576 loads for 256 x 81 uses, 36.00 each; 2,304 bytes of
-//          shared memory, so that the three blocks of an SM of 2048 threads use 6,912.
-// Limits   f32; one or two axes, a contiguous mask of which (15 + m)(15 + n) threads are a block:
-//          up to 17 x 17.
+// Idea     The second mapping: one thread per element of the input tile, halo included. Every
+//          thread loads one element; threads without an element of y then idle.
+// Changes  Against tile_output_load_halo: the load is one statement, at the price of threads that
+//          idle in the loop over the mask: more than half of 24 x 24 threads for a mask of 9 x 9.
+// Cost     A tile of 16 x 16 under 9 x 9: 576 loads for 256 x 81 uses, 36.00 uses per load; 2,304
+//          bytes of shared memory per block, 6,912 per SM of 2048 threads, which holds three
+//          blocks.
+// Limits   f32; one or two axes, a contiguous mask. A block has (15 + m)(15 + n) threads, which
+//          limits masks to 17 x 17.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, chapter 8.
 #include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 
@@ -17,15 +18,15 @@ namespace {
 
 using namespace stencil_cuda;
 
-constexpr int side = 16;  // of the tile of y
+constexpr int side = 16;  // side of the tile of y
 
 __global__ void stencil_tile_input(Image p) {
   float* const tile = &shared<float>();
   const int width = static_cast<int>(blockDim.x);
   const int down = static_cast<int>(threadIdx.y);
   const int across = static_cast<int>(threadIdx.x);
-  // Position of the element that the thread loads; it computes the element of y whose first tap
-  // this is.
+  // Position of the element that the thread loads: the first tap of the element of y that it
+  // computes.
   const int from_row = static_cast<int>(blockIdx.y) * side + down - p.origin_row;
   const int from_column = static_cast<int>(blockIdx.x) * side + across - p.origin_column;
   if (!p.is_ghost(from_row, from_column)) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / the block covers a quarter of the input tile
 //
-// Idea     as many threads, each with 2 x 2 elements of x to load, and as many of y to make: the
-//          tile is four times as large, and its halo twice.
-// Changes  against tile_input: the size of the tile no longer is that of the block. It is 48 x 48
-//          for any mask, and what is left of it is the tile of y.
-// Cost     under 9 x 9, a tile of 40 x 40: 2,304 loads for 1,600 x 81 uses, 56.25 each, where
-//          tile_input has 36.00.
+// Idea     Thread coarsening: each thread of the same block loads 2 x 2 elements of x and computes
+//          as many elements of y. The tile has four times the area, its halo twice the length.
+// Changes  Against tile_input: the tile is larger than the block. The tile of x is 48 x 48 for any
+//          mask; the tile of y is 48 x 48 less the halo.
+// Cost     Under 9 x 9, a tile of 40 x 40: 2,304 loads for 1,600 x 81 uses, 56.25 uses per load
+//          (tile_input: 36.00).
 // Limits   f32; one or two axes, a contiguous mask.
 #include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 
@@ -16,7 +16,7 @@ namespace {
 using namespace stencil_cuda;
 
 constexpr int block_side = 24;
-constexpr int side = 2 * block_side;  // of the tile of x
+constexpr int side = 2 * block_side;  // side of the tile of x
 
 struct TileBuffer {
   float at[side][side];
@@ -24,7 +24,7 @@ struct TileBuffer {
 
 __global__ void stencil_tile_input_coarsened(Image p) {
   TileBuffer& tile = shared<TileBuffer>();
-  const int rows = side - (p.mask_rows - 1);  // of the tile of y
+  const int rows = side - (p.mask_rows - 1);  // rows of the tile of y
   const int columns = side - (p.mask_columns - 1);
   const int first_row = static_cast<int>(blockIdx.y) * rows;
   const int first_column = static_cast<int>(blockIdx.x) * columns;

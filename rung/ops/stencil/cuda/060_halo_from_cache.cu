@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / the halo from the cache
 //
-// Idea     the third way: shared memory holds the inner tile alone, an element per thread. A tap
-//          that reaches beyond it is read from global memory: the halo is a neighbor's inner tile,
-//          which has brought it into L2, or into L1, already.
-// Changes  against tile_input: every thread loads, every thread sums, and no element is in shared
-//          memory twice; each tap asks whether it is in the tile.
-// Cost     a tile of 16 x 16 under 9 x 5: of 11,520 taps 9,176 are read from shared memory, 2,344
-//          from global memory.
-// Limits   f32; one or two axes, a contiguous mask. Lanes at the border of a tile take the other
-//          branch: warps diverge. The wider the mask, the fewer taps are in the tile.
+// Idea     The third mapping: shared memory holds only the inner tile, one element per thread. Taps
+//          in the halo are loaded from global memory: the halo belongs to the inner tiles of
+//          neighboring blocks, whose loads have usually brought it into L2 or L1.
+// Changes  Against tile_input: every thread loads, every thread computes, and no element is in the
+//          shared memory of two blocks. Each tap tests whether its element is inside the tile.
+// Cost     A tile of 16 x 16 under 9 x 5: of 11,520 taps, 9,176 are loaded from shared memory and
+//          2,344 from global memory.
+// Limits   f32; one or two axes, a contiguous mask. Warps diverge at the border of a tile. The
+//          wider the mask, the fewer taps are inside the tile.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.5.
 #include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / the block covers the output tile and loads the halo, 3-D
 //
-// Idea     a block has a thread for each element of a tile of y. What its masks cover is larger by
-//          the halo, a shell around the tile: threads take turns until all of it is in shared
-//          memory. Then each reads its window there.
-// Changes  against tile_output_load_halo: three axes. The halo grows from a frame to a shell.
-// Cost     a tile of 8 x 8 x 8 under 3 x 3 x 3: 1000 loads for 512 x 27 uses, 13.82 each of 27 at
-//          best; a tile of 32 x 32 under 3 x 3 has 7.97 of 9.
-// Limits   f32; three axes, a contiguous mask whose tile fits shared memory. A load from shared
-//          memory for each multiply-add.
+// Idea     One thread per element of a tile of y. The input tile exceeds it by the halo, a shell;
+//          the block loads it into shared memory in a strided loop. Then each thread reads its
+//          window from shared memory.
+// Changes  Against tile_output_load_halo: three axes. The halo grows from a frame to a shell.
+// Cost     A tile of 8 x 8 x 8 under 3 x 3 x 3: 1000 loads for 512 x 27 uses, 13.82 uses per load
+//          (27 at best); a tile of 32 x 32 under 3 x 3 has 7.97 (9 at best).
+// Limits   f32; three axes, a contiguous mask whose tile fits shared memory. One load from shared
+//          memory per multiply-add.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, chapter 8.
 #include "rung/ops/stencil/cuda/detail/volume.hpp"
 
@@ -17,10 +17,10 @@ namespace {
 
 using namespace stencil_cuda;
 
-constexpr int side = 8;  // of the tile of y, and of the block
+constexpr int side = 8;  // side of the tile of y and of the block
 
 __global__ void stencil_tile_output_3d(const __grid_constant__ Volume p) {
-  float* const tile = &shared<float>();  // of x: as large as all windows together
+  float* const tile = &shared<float>();  // all elements of x under the windows of the block
   const int depth = side + p.taps[0] - 1;
   const int height = side + p.taps[1] - 1;
   const int width = side + p.taps[2] - 1;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / the block covers the input tile, 3-D
 //
-// Idea     a block has a thread for each element of x that its windows cover, halo included. Every
-//          thread loads one element; then those of the shell have no element of y and rest.
-// Changes  against tile_output_3d: the load is one statement. Its price are idle threads:
-//          of 10 x 10 x 10 for a mask of 3 x 3 x 3 nearly half, 488.
-// Cost     as tile_output_3d: 1000 loads for 512 x 27 uses under 3 x 3 x 3.
-// Limits   f32; three axes, a contiguous mask. 1024 threads per block limit the tile: under 3 x 3 x
-//          3 it has 8 x 8 x 8 elements of y, and no mask with a side above 3 has room for as many;
-//          the planes of y per block are 8, 4, 2 or 1, as fit.
+// Idea     One thread per element of the input tile, halo included. Every thread loads one element;
+//          threads of the shell have no element of y and then idle.
+// Changes  Against tile_output_3d: the load is one statement, at the price of idle threads: 488 of
+//          10 x 10 x 10 for a mask of 3 x 3 x 3, nearly half.
+// Cost     As tile_output_3d: 1000 loads for 512 x 27 uses under 3 x 3 x 3.
+// Limits   f32; three axes, a contiguous mask. 1024 threads per block limit the tile to 8, 4, 2 or
+//          1 planes of 8 x 8 elements of y, the most that fit: 8 planes under 3 x 3 x 3, fewer
+//          under any mask with a side above 3.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, chapter 8.
 #include "rung/ops/stencil/cuda/detail/volume.hpp"
 
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(max_threads)
   const int inward = static_cast<int>(threadIdx.z);
   const int down = static_cast<int>(threadIdx.y);
   const int across = static_cast<int>(threadIdx.x);
-  // The element of y, if the thread has one; its first tap is the element that the thread loads.
+  // The thread's element of y, if it has one; the element of x that it loads is the first tap.
   const int plane = static_cast<int>(blockIdx.z) * planes + inward;
   const int row = static_cast<int>(blockIdx.y) * side + down;
   const int column = static_cast<int>(blockIdx.x) * side + across;
@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(max_threads)
   p.result(plane, row, column) = p.scale * sum;
 }
 
-/// Planes of y per block, as many as leave the block 1024 threads at most; 0: not even one.
+/// Returns the planes of y per block, the most that keep the block within 1024 threads; 0: not even
+/// one plane fits.
 int planes_of(const Stencil::Args& args) {
   const int plane = (side - 1 + args.rows().taps) * (side - 1 + args.columns().taps);
   int planes = side;
@@ -62,7 +63,7 @@ int planes_of(const Stencil::Args& args) {
 
 Support supports(const Stencil::Args& args, const Context& context) {
   if (const Support volume = supports_volume(args, context); !volume) return volume;
-  constexpr int max_blocks = 65535, max_depth = 64;  // of a grid, and of a block, along z
+  constexpr int max_blocks = 65535, max_depth = 64;  // limits of a grid and of a block along z
   const int planes = planes_of(args);
   if (planes == 0 || args.depth().taps + planes - 1 > max_depth) {
     return unsupported("the input tile would have more than 1024 elements, one thread each");

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / the halo from the cache, 3-D
 //
-// Idea     shared memory holds the inner tile alone, an element per thread. A tap that reaches
-//          beyond it is read from global memory: the halo is a neighbor's inner tile, and in L2 or
-//          L1 already.
-// Changes  against tile_input_3d: every thread loads, every thread sums; each tap tests whether it
-//          is in the tile.
-// Cost     a tile of 8 x 8 x 8 under 3 x 3 x 3: of 13,824 taps 10,648 = 22^3 are read from shared
-//          memory, 3,176 from global memory.
+// Idea     Shared memory holds only the inner tile, one element per thread. Taps in the halo are
+//          loaded from global memory: the halo belongs to the inner tiles of neighboring blocks,
+//          usually in L2 or L1 already.
+// Changes  Against tile_input_3d: every thread loads and every thread computes; each tap tests
+//          whether its element is inside the tile.
+// Cost     A tile of 8 x 8 x 8 under 3 x 3 x 3: of 13,824 taps, 10,648 = 22^3 are loaded from
+//          shared memory and 3,176 from global memory.
 // Limits   f32; three axes, a contiguous mask. Most warps have lanes at the border of the tile and
 //          diverge.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.5.

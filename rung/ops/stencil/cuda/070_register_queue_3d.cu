@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / register queue, 3-D
 //
-// Idea     a block covers a tile of rows and columns and walks through the planes. A plane of x
-//          comes into shared memory once, and is then of use to several planes of y: to each with
-//          another layer of the mask. A thread keeps the sums of those planes in registers, a
-//          queue: with every plane of x the oldest is complete and leaves, and an empty one enters.
-// Changes  against halo_from_cache_3d: one plane of x is in shared memory instead of a cube. The
-//          halo along the depth costs nothing: x is read once, but for the halo of rows and
-//          columns. A weight is read from shared memory for four rows at a time.
-// Cost     m n / 4 weights and m n elements from shared memory for 4 rows of every layer; x from
-//          global memory (15 + m)(31 + n) / 512 times.
+// Idea     2.5-D blocking: a block covers a tile of rows and columns and walks through the planes.
+//          Each plane of x is loaded into shared memory once and contributes to several planes of
+//          y, to each with another layer of the mask. A thread keeps the sums of these planes in a
+//          register queue: each plane of x completes the oldest sum and starts a new one.
+// Changes  Against halo_from_cache_3d: one plane of x is in shared memory instead of a cube. There
+//          is no halo along the depth: x is read once, apart from the halo of rows and columns. One
+//          load of a weight from shared memory serves four rows.
+// Cost     Per layer of the mask, for 4 rows: m n / 4 loads of weights and m n of elements from
+//          shared memory. x from global memory (15 + m)(31 + n) / 512 times.
 // Limits   f32; three axes, up to 7 planes in the mask; contiguous rows.
 // Source   P. Micikevicius, 3D finite difference computation on GPUs using CUDA, 2009 (which keeps
-//          the planes of x in the queue: for masks that are a cross).
+//          the planes of x in the queue, for cross-shaped masks).
 #include "rung/ops/stencil/cuda/detail/arrays.hpp"
 
 namespace rung {
@@ -22,9 +22,9 @@ using namespace stencil_cuda;
 using P = Arrays<float, float>;
 
 constexpr int max_planes = 7;
-constexpr int thread_rows = 4;  // of a thread, one below the other
+constexpr int thread_rows = 4;  // adjacent rows per thread
 constexpr int columns = 32, warps = 4, rows = thread_rows * warps;
-constexpr int chunk = 64;  // planes of y that a block makes
+constexpr int chunk = 64;  // planes of y per block
 
 template <int planes>
 __global__ void __launch_bounds__(columns* warps)
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(columns* warps)
   const int across = p.axis[2].taps;
   const int width = columns + across - 1;
   float* const weights = &shared<float>();
-  float* const tile = weights + planes * down * across;  // of one plane of x
+  float* const tile = weights + planes * down * across;  // tile of one plane of x
   const int lane = static_cast<int>(threadIdx.x);
   const int warp = static_cast<int>(threadIdx.y);
   for (int i = warp * columns + lane; i < planes * down * across; i += columns * warps) {
@@ -47,10 +47,10 @@ __global__ void __launch_bounds__(columns* warps)
   const std::int64_t first_row = std::int64_t{blockIdx.y} * rows;
   const std::int64_t first_column = std::int64_t{blockIdx.x} * columns;
 
-  float queue[planes][thread_rows] = {};  // queue[k]: the plane of y that sees layer k of the mask
+  float queue[planes][thread_rows] = {};  // queue[k]: the plane of y under layer k of the mask
   for (std::int64_t v = first_plane; v < last_plane + planes - 1; ++v) {
     const std::int64_t plane = p.inside(0, v - depth.origin);
-    __syncthreads();  // the plane before has been used, and the weights are there
+    __syncthreads();  // all threads have read the previous plane; the weights are loaded
     for (int r = warp; r < rows + down - 1; r += warps) {
       const std::int64_t row = p.inside(1, first_row + r - p.axis[1].origin);
       for (int c = lane; c < width; c += columns) {
@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(columns* warps)
         }
       }
     }
-    // The plane of y that has now seen the last layer leaves; it is planes - 1 behind.
+    // The plane of y that has received the last layer is complete; it is planes - 1 behind.
     const std::int64_t done = v - (planes - 1);
     const std::int64_t column = first_column + lane;
 #pragma unroll

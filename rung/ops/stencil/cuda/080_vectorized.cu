@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / vectorized
 //
-// Idea     a thread makes 4 x 4 elements of y in registers. It walks down the rows of the tile that
-//          they see, and along each row, four elements a load: of eight neighbors that it holds,
-//          four taps need them all. Four weights of a row of the mask are another load, which all
-//          lanes share; every row of x serves four rows of y.
-// Changes  against halo_from_cache: a load of 16 bytes from shared memory for 16 multiply-adds and
-//          more, in place of one of 4 bytes for each. The weights are in shared memory as well,
-//          where every call has its own.
-// Cost     for four rows and four taps of one row of x a load of elements, up to four of weights
-//          and up to 64 multiply-adds. x from global memory (31 + m)(127 + n) / 4096 times.
-// Limits   masks of one or two axes; contiguous rows; not f64. A separable mask is multiplied out.
-// Source   V. Volkov, Better performance at lower occupancy, GTC 2010, for sums in registers.
+// Idea     Register tiling: a thread computes 4 x 4 elements of y. It walks down the rows of the
+//          tile that these elements need and loads four elements at a time; eight adjacent elements
+//          in registers serve four taps. Four weights are one load, a broadcast to all lanes; every
+//          row of x serves four rows of y.
+// Changes  Against halo_from_cache: one 16-byte load from shared memory per 16 or more
+//          multiply-adds, instead of a 4-byte load per multiply-add. Weights are in shared memory
+//          too, where each launch has its own.
+// Cost     Per row of x, for four rows of y and four taps: one load of elements, up to four of
+//          weights, up to 64 multiply-adds. x from global memory (31 + m)(127 + n) / 4096 times.
+// Limits   Masks of one or two axes; contiguous rows; not f64. A separable mask is multiplied out.
+// Source   V. Volkov, Better performance at lower occupancy, GTC 2010 (sums in registers).
 #include "rung/device/load.hpp"
 #include "rung/ops/stencil/cuda/detail/arrays.hpp"
 
@@ -21,10 +21,10 @@ namespace {
 using namespace stencil_cuda;
 
 constexpr int lanes = 32, warps = 8;
-constexpr int pack = 4;  // elements of a load, and taps of a turn
+constexpr int pack = 4;  // elements per load, and taps per iteration
 constexpr int weight_row = 32;
 
-/// Rows of a block: `thread_rows` for each of its rows of threads.
+/// Computes a tile of y of `thread_rows` rows per row of threads.
 template <class P, int thread_rows>
 __global__ void __launch_bounds__(lanes* warps) stencil_vectorized(const __grid_constant__ P p) {
   const int height = static_cast<int>(blockDim.y) * thread_rows;
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(lanes* warps) stencil_vectorized(const __grid_
   const int across = p.axis[2].taps;
   const int pitch = round_up(width + across - 1, pack) + pack;
   float* const weights = &shared<float>();          // rows of weight_row
-  float* const tile = weights + down * weight_row;  // of x, from the first tap on
+  float* const tile = weights + down * weight_row;  // tile of x, from the first tap's element on
   const int thread_x = static_cast<int>(threadIdx.x);
   const int thread_y = static_cast<int>(threadIdx.y);
   const int threads = static_cast<int>(blockDim.x * blockDim.y);
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(lanes* warps) stencil_vectorized(const __grid_
   __syncthreads();
 
   float sums[thread_rows][pack] = {};
-  const int above = thread_y * thread_rows;  // of the tile: the first row that the thread sees
+  const int above = thread_y * thread_rows;  // first row of the tile that the thread reads
   for (int r = 0; r < thread_rows + down - 1; ++r) {
     const float* from = tile + (above + r) * pitch + thread_x * pack;
     float seen[2 * pack];
@@ -70,12 +70,12 @@ __global__ void __launch_bounds__(lanes* warps) stencil_vectorized(const __grid_
       *reinterpret_cast<Pack<float, pack>*>(seen + pack) = load_wide<pack>(from);
 #pragma unroll
       for (int q = 0; q < thread_rows; ++q) {
-        const int i = r - q;  // the row of the mask that is on this one for row q of y
+        const int i = r - q;  // the mask's row that contributes row r of x to row q of y
         if (i < 0 || i >= down) continue;
         const auto w = load_wide<pack>(weights + i * weight_row + j);
 #pragma unroll
         for (int t = 0; t < pack; ++t) {
-          // Not by a weight of 0: times an infinity, which the window may not contain.
+          // No padding with weights of 0: 0 times an infinity outside the window would be NaN.
           if (j + t >= across) break;
 #pragma unroll
           for (int c = 0; c < pack; ++c) sums[q][c] += w[t] * seen[c + t];
@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(lanes* warps) stencil_vectorized(const __grid_
   }
 }
 
-/// A tile of 32 x 128, or, of a single row, 1 x 1024.
+/// Grid and block of tiles of 32 x 128, or 1 x 1024 for arrays of a single row.
 struct Tiling {
   LaunchExtent block;
   int thread_rows;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / general
 //
-// Idea     the naive rung once more, for everything: a thread per element of all arrays, 64-bit
-//          strides, every type, edge and mask, weights read from wherever they lie.
-// Changes  against vectorized: nothing is refused.
-// Cost     two loads, mostly from L1, for every tap, and the weights of a separable mask multiplied
-//          anew.
-// Limits   slow: load instructions and index arithmetic.
+// Idea     The naive rung for every problem: one thread per element of all arrays, 64-bit strides,
+//          every type, edge and mask, weights read in place.
+// Changes  Against vectorized: accepts every valid problem.
+// Cost     Two loads per tap, mostly from L1; weights of a separable mask are multiplied out for
+//          each element.
+// Limits   Bound by load instructions and index arithmetic.
 #include "rung/ops/stencil/cuda/detail/arrays.hpp"
 
 namespace rung {
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(block_threads)
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < elements;
        i += threads) {
     std::int64_t rest = i;
-    std::int64_t at[3];  // of the element: plane, row, column
+    std::int64_t at[3];  // position of the element: plane, row, column
 #pragma unroll
     for (int axis = 2; axis >= 0; --axis) {
       const std::int64_t quotient = rest / p.axis[axis].extent;

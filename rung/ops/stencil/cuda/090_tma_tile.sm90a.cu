@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / TMA tile
 //
-// Idea     the copy engine of compute capability 9.0 fetches the tile: one thread asks for a box,
-//          halo included, and hardware puts a zero wherever the box hangs over an edge.
-// Changes  against vectorized: no address and no question per element of x, no registers in which
-//          loads wait. The engine takes a box from multiples of 16 bytes on alone: up to three
-//          columns too many are in front of the first tap.
-// Cost     a load from shared memory for up to 4 multiply-adds, and a weight for two. x from global
-//          memory (31 + m)(66 + n) / 2048 times.
-// Limits   f32; one or two axes; zero edges; rows of x from multiples of 16 bytes on.
+// Idea     The TMA unit (compute capability 9.0) loads the tile: one thread issues the copy of a
+//          box, halo included, and the hardware fills elements outside the array with zeros.
+// Changes  Against vectorized: no addresses or bounds tests per element of x, no registers held by
+//          loads in flight. A box starts at a multiple of 16 bytes, so up to three unused columns
+//          precede the first tap.
+// Cost     One load from shared memory per up to 4 multiply-adds, one load of a weight per two. x
+//          from global memory (31 + m)(66 + n) / 2048 times.
+// Limits   f32; one or two axes; zero edges; rows of x that begin at multiples of 16 bytes.
 // Source   CUDA C++ Programming Guide, "Tensor memory access"; PTX ISA, cp.async.bulk.tensor.
 #include "rung/device/ptx/tensor_copy.hpp"
 #include "rung/ops/stencil/cuda/detail/arrays.hpp"
@@ -20,17 +20,17 @@ using namespace stencil_cuda;
 using P = Arrays<float, float>;
 
 constexpr int lanes = 32, warps = 8;
-constexpr int thread_rows = 4, thread_columns = 2;  // of y: below each other, and a warp apart
+constexpr int thread_rows = 4, thread_columns = 2;  // of y: adjacent rows, columns a warp apart
 constexpr int rows = warps * thread_rows, columns = lanes * thread_columns;
-constexpr int alignment = 4;  // of a box's first column, in elements
+constexpr int alignment = 4;  // alignment of a box's first column, in elements
 
-/// Shared memory in front of the box, which is aligned to 128 bytes.
+/// Shared memory before the box, which is aligned to 128 bytes.
 struct Head {
   alignas(128) ptx::MemoryBarrier full;
   float weights[Stencil::max_taps * Stencil::max_taps];
 };
 
-/// The elements between the box's first column and the first tap's.
+/// Returns the number of columns between the box's first column and the first tap's.
 constexpr int columns_in_front(int origin) { return round_up(origin, alignment) - origin; }
 
 __global__ void __launch_bounds__(lanes* warps)
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(lanes* warps)
       const float right = from[j + lanes];
 #pragma unroll
       for (int q = 0; q < thread_rows; ++q) {
-        const int i = r - q;  // the row of the mask that is on this one for row q of y
+        const int i = r - q;  // the mask's row that contributes row r of x to row q of y
         if (i < 0 || i >= down.taps) continue;
         const float weight = head.weights[i * across.taps + j];
         sums[q][0] += weight * left;
@@ -134,7 +134,7 @@ LaunchExtent grid_of(const Stencil::Args& args) {
   return {ceil_div(args.columns().extent, columns), ceil_div(args.rows().extent, rows)};
 }
 
-/// A launch per array, each with its share of the bytes.
+/// Returns the work of one launch per array, each of which moves its part of the bytes.
 Work work(const Stencil::Args& args, const Context&) {
   const auto arrays = static_cast<int>(smaller<std::int64_t>(args.arrays(), 1 << 20));
   Work work = launches_work(args, arrays, grid_of(args), double{rows * columns} * args.taps(), 2);

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / register queue
 //
-// Idea     no tile: a warp walks down a strip of 128 columns, four per lane; in three axes through
-//          the planes of two rows of such strips. A lane loads its own four elements of each row,
-//          and their neighbors on both sides through the L1 cache. The sums of all rows of y that
-//          see this row of x form a queue in registers; each row completes the oldest.
-// Changes  against tma_tile: tiles do not overlap along the walk, where x is read once from end to
-//          end; no barrier, no shared memory but for weights, every edge and four types.
-// Cost     three loads of four elements for each row of x that a lane's elements of y see, its own
-//          a row or two in advance. x from global memory (H + m - 1) / H times, H being the rows
-//          that a warp makes; in three axes, where a block makes 16 rows, 18 / 16 times that.
-// Limits   f32, f16, bf16 and u8, x and y alike; contiguous rows; masks of up to nine rows that
-//          reach up to four columns to either side, in three axes of 3 x 3 and up to three planes.
-// Source   P. Micikevicius, 3D finite difference computation on GPUs using CUDA, 2009, for the
-//          queue.
+// Idea     No tile: a warp walks down a strip of 128 columns, four per lane (three axes: through
+//          the planes of two rows of such a strip). A lane loads its four elements of each row, and
+//          their neighbors on both sides, through L1. The sums of all rows of y that use the
+//          current row of x form a queue in registers; each row of x completes the oldest.
+// Changes  Against tma_tile: no overlap of tiles along the walk; no barrier in the loop, shared
+//          memory only for weights, every edge and four types.
+// Cost     Three loads of four elements per row of x, the lane's own four prefetched one or two
+//          rows ahead. x from global memory (H + m - 1) / H times for H rows per warp; with three
+//          axes, where a block computes 16 rows, 18 / 16 times as much.
+// Limits   f32, f16, bf16 and u8, x and y of the same type; contiguous rows. Masks of up to nine
+//          rows that reach up to four columns to either side; with three axes up to three planes of
+//          3 x 3.
+// Source   P. Micikevicius, 3D finite difference computation on GPUs using CUDA, 2009 (register
+//          queue).
 #include <utility>
 
 #include "rung/device/load.hpp"
@@ -25,25 +26,25 @@ namespace {
 using namespace stencil_cuda;
 
 constexpr int lanes = 32, warps = 8;
-constexpr int pack = 4;              // columns of a lane
-constexpr int strip = lanes * pack;  // and of a warp
+constexpr int pack = 4;              // columns per lane
+constexpr int strip = lanes * pack;  // columns per warp
 
-/// Largest masks of a kernel: rows along the walk, rows across it, columns to either side of an
-/// element. `centered` masks have all these columns, with the element in the middle. The columns of
-/// other masks are tested one by one, not multiplied by 0, because infinity times 0 is NaN.
+/// Largest mask of a kernel: rows along the walk, rows across it, columns to either side of the
+/// element. `centered`: the mask has all of these columns, with the element in the middle.
+/// Otherwise each column is tested, not multiplied by 0, because infinity times 0 is NaN.
 template <int walk_taps, int cross_taps, int columns_beside, bool is_centered>
 struct Reach {
   static constexpr int walk = walk_taps, cross = cross_taps, side = columns_beside;
   static constexpr int across = 2 * side + 1;
   static constexpr bool centered = is_centered;
-  static constexpr int rows = cross_taps == 1 ? 1 : 2;  // of y for a lane, across the walk
-  static constexpr int seen = rows + cross - 1;         // rows of x that they see
+  static constexpr int rows = cross_taps == 1 ? 1 : 2;  // rows of y per lane, across the walk
+  static constexpr int seen = rows + cross - 1;         // rows of x under their masks
   static constexpr int weights = walk * cross * across;
-  static constexpr bool keeps_weights = weights <= 27;  // beside the sums; more stay in memory
-  static constexpr int ahead = cross == 1 ? 2 : 1;      // rows, or planes, in flight
+  static constexpr bool keeps_weights = weights <= 27;  // in registers; others in shared memory
+  static constexpr int ahead = cross == 1 ? 2 : 1;      // rows or planes prefetched
 };
 
-/// edge_index() of what is outside by less than the extent: no division.
+/// Returns edge_index() for an i that is outside by less than the extent, without a division.
 __device__ __forceinline__ int index_near(int i, int extent, StencilEdge edge) {
   if (i >= 0 && i < extent) return i;
   if (edge == StencilEdge::zero) return -1;
@@ -52,16 +53,17 @@ __device__ __forceinline__ int index_near(int i, int extent, StencilEdge edge) {
   return i < 0 ? -i : 2 * (extent - 1) - i;
 }
 
-/// Axes of p: the one to walk along, the one across it, columns.
+/// Computes one walk per warp. Axes of p: the axis of the walk, the axis across it, columns.
 template <class P, class R>
 __global__ void __launch_bounds__(lanes* warps)
     stencil_register_queue(const __grid_constant__ P p, int strips, int bands, int length) {
   using T = typename P::Element;
   const int walk_taps = p.axis[0].taps;
-  // The mask from its last layer to the first, as the queue has them; columns about the element.
+  // Weights in queue order, from the last layer of the mask to the first; columns are relative to
+  // the element.
   float* const weights = &shared<float>();
   const int thread = static_cast<int>(threadIdx.x);
-  const int shift = p.axis[2].origin - R::side;  // from a column of `weights` to the mask's
+  const int shift = p.axis[2].origin - R::side;  // from a column of `weights` to the mask's column
   for (int i = thread; i < R::weights; i += lanes * warps) {
     const int k = walk_taps - 1 - i / (R::cross * R::across);
     const int j = i % R::across + shift;
@@ -75,7 +77,7 @@ __global__ void __launch_bounds__(lanes* warps)
     for (int i = 0; i < R::weights; ++i) kept[i] = weights[i];
   }
 
-  // Part of y. The warps of a block have adjacent rows, or strips.
+  // Part of y computed by this warp. Warps of a block have adjacent rows or strips.
   std::int64_t task = std::int64_t{blockIdx.x} * warps + thread / lanes;
   int cross = 0;
   if constexpr (R::cross > 1) {
@@ -92,7 +94,8 @@ __global__ void __launch_bounds__(lanes* warps)
   std::int64_t first[2];
   p.batch.offsets(array, first);
 
-  // A lane's packs: in front of its elements, those, and behind.
+  // Packs of x that a lane reads: left neighbors, own elements, right neighbors. `whole`: the pack
+  // is one vector load.
   bool whole[3];
   bool outside[3];
 #pragma unroll
@@ -113,7 +116,7 @@ __global__ void __launch_bounds__(lanes* warps)
 #pragma unroll
     for (int c = 0; c < pack; ++c) {
       const int inside = index_near(from + c, p.extents[2], p.edge);
-      // Columns that y does not have need no element of x.
+      // Columns beyond the end of y need no element of x.
       values[c] = inside < 0 || inside >= p.extents[2] ? zero<T>() : x[inside];
     }
     return values;
@@ -126,7 +129,7 @@ __global__ void __launch_bounds__(lanes* warps)
 #pragma unroll
     for (int r = 0; r < R::seen; ++r) next[a][r] = load_pack(smaller(begin + a, last - 1), r, 1);
   }
-  float queue[R::walk][R::rows][pack] = {};  // the first is the one that leaves next
+  float queue[R::walk][R::rows][pack] = {};  // queue[0] is completed next
 #pragma unroll 1
   for (int at = begin; at < last; ++at) {
 #pragma unroll
@@ -146,7 +149,7 @@ __global__ void __launch_bounds__(lanes* warps)
         if (!R::centered && (j + shift < 0 || j + shift >= p.axis[2].taps)) continue;
 #pragma unroll
         for (int q = 0; q < R::rows; ++q) {
-          const int i = r - q;  // the mask's row that is on this one for row q of y
+          const int i = r - q;  // the mask's row that contributes row r of x to row q of y
           if (i < 0 || i >= R::cross) continue;
 #pragma unroll
           for (int k = 0; k < R::walk; ++k) {
@@ -181,7 +184,7 @@ __global__ void __launch_bounds__(lanes* warps)
       for (int q = 0; q < R::rows; ++q) {
 #pragma unroll
         for (int c = 0; c < pack; ++c) {
-          // Sums for layers that the mask does not have are of no use to anyone.
+          // Clears sums of layers beyond the mask.
           queue[k][q][c] = k + 1 < R::walk && k + 1 < walk_taps
                                ? queue[k + 1 < R::walk ? k + 1 : k][q][c]
                                : 0.0F;
@@ -191,12 +194,12 @@ __global__ void __launch_bounds__(lanes* warps)
   }
 }
 
-/// Kernel parameters. With two axes, rows are the walk, and nothing is across it.
+/// Kernel parameters. With two axes, the walk is along rows, and the axis across it has extent 1.
 template <class T>
 struct Walk : Arrays<T, T> {
   using Element = T;
   int extents[3];
-  bool wide;  // rows begin at multiples of a pack
+  bool wide;  // rows begin at multiples of `pack` elements
 };
 
 bool in_packs(const Stencil::Args& args) {
@@ -229,15 +232,15 @@ Walk<T> walk_of(const Stencil::Args& args) {
   return p;
 }
 
-/// Distribution of the walks over a grid's warps: each has `length` positions of one.
+/// Partition of the walks over a grid's warps: each warp walks `length` positions.
 struct Share {
   std::int64_t strips, bands, length, tasks;
   [[nodiscard]] std::int64_t blocks() const { return ceil_div(tasks, std::int64_t{warps}); }
 };
 template <class R>
 Share share_of(const Stencil::Args& args) {
-  // Enough warps for a few on every scheduler of a large GPU, unless little would be left of a walk
-  // but the rows that two of them read.
+  // Several warps per scheduler of a large GPU; `length` stays at least 8 times the taps along the
+  // walk, which limits rows that two warps load.
   constexpr std::int64_t wanted = 8448, max_length = 128;
   const Stencil::Axis& walk = args.axis[args.axes < 3 ? 1 : 0];
   const Stencil::Axis& cross = args.axis[args.axes < 3 ? 0 : 1];
@@ -297,7 +300,7 @@ Support supports(const Stencil::Args& args, const Context&) {
 
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, args.iterations); }
 
-/// Calls f<R>() with the least reach that has the mask.
+/// Calls f<R>() with the smallest Reach that contains the mask.
 template <class F>
 auto with_reach(const Stencil::Args& args, const F& f) {
   const int rows = args.rows().taps;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / temporal blocking
 //
-// Idea     several iterations in one launch: queues in a row. Where register_queue writes a
-//          complete row of y, this one passes it on to the queue of the next iteration, in
-//          registers too; only the last one's rows leave. Neighboring columns come from
-//          neighboring lanes.
-// Changes  against register_queue: x is read once and y written once in several iterations instead
-//          of once in each. With each iteration the columns at both ends of a strip go wrong, and
-//          rows at its ends: neighboring warps make them as well. Work for traffic.
-// Cost     of five iterations of 3 x 3: 112 of a strip's 128 columns are right, and a warp that
-//          makes H rows walks down H + 10. A shuffle for each column of the mask but the middle
-//          one.
-// Limits   f32; one or two axes; zero edges, two iterations or more, masks of 3 or 5 columns, and
-//          no more rows, about the element; contiguous rows. In the iterations between, places
-//          outside the array stay 0.
+// Idea     Temporal blocking: several iterations in one launch, as a chain of register queues. A
+//          row that register_queue would store enters the queue of the next iteration instead, in
+//          registers; only the last iteration's rows are stored. Shuffles provide neighboring
+//          columns.
+// Changes  Against register_queue: x is loaded and y stored once per several iterations, not once
+//          per iteration. Each iteration invalidates columns at both ends of a strip, and rows at
+//          its top and bottom; neighboring warps recompute them (ghost zones). Trades arithmetic
+//          for traffic.
+// Cost     For five iterations of 3 x 3: 112 of a strip's 128 columns are valid, and a warp that
+//          computes H rows walks H + 10. One shuffle per column of the mask except the middle one.
+// Limits   f32; one or two axes; zero edges, two iterations or more; masks of 3 or 5 columns about
+//          the element, and no more rows than columns; contiguous rows. Between iterations,
+//          elements outside the array stay 0.
 // Source   J. Meng and K. Skadron, Performance modeling and automatic ghost zone optimization for
 //          iterative stencil loops on GPUs, ICS 2009; K. Matsumura et al., AN5D, CGO 2020, for
 //          queues in registers.
@@ -27,30 +27,31 @@ namespace {
 using namespace stencil_cuda;
 
 constexpr int lanes = 32, warps = 4;
-constexpr int pack = 4;              // columns of a lane
-constexpr int strip = lanes * pack;  // and of a warp
-constexpr int ahead = 2;             // rows of x in flight
+constexpr int pack = 4;              // columns per lane
+constexpr int strip = lanes * pack;  // columns per warp
+constexpr int ahead = 2;             // rows of x prefetched
 
-/// A call, and how a strip is cut.
+/// Kernel parameters: the arrays, and their partition into strips and bands.
 struct Strips : Arrays<float, float> {
   int steps;          // iterations
   int rows, columns;  // extents
-  int strips, bands;  // across, and down
-  int lead;           // columns at a strip's begin that go wrong, a multiple of a pack
-  int width;          // and those that are left
-  int length;         // rows of y that a warp makes
+  int strips, bands;  // strips across the columns, bands down the rows
+  int lead;           // columns at either end of a strip that become invalid, a multiple of a pack
+  int width;          // valid columns per strip
+  int length;         // rows of y per warp
   bool wide;          // rows begin at multiples of 16 bytes
 };
 
-/// Masks of 2 side + 1 columns about the element, and up to as many rows.
+/// Computes a launch of up to max_steps iterations of a mask of 2 side + 1 columns about the
+/// element, and at most as many rows.
 template <int side, int max_steps>
 __global__ void __launch_bounds__(lanes* warps)
     stencil_temporal_blocking(const __grid_constant__ Strips p) {
   constexpr int taps = 2 * side + 1;
   const int down = p.axis[1].taps;
   const int origin = p.axis[1].origin;
-  // From the mask's last row to its first, as the queues have them. Rows that it does not have add
-  // to sums that are of no use.
+  // Weights in queue order, from the last row of the mask to the first. Rows beyond the mask have
+  // weights of 0 and add to unused sums.
   float weights[taps][taps];
 #pragma unroll
   for (int k = 0; k < taps; ++k) {
@@ -62,7 +63,7 @@ __global__ void __launch_bounds__(lanes* warps)
 
   const int lane = static_cast<int>(threadIdx.x);
   std::int64_t task = std::int64_t{blockIdx.x} * warps + threadIdx.y;
-  const int first_column = static_cast<int>(task % p.strips) * p.width;  // of y
+  const int first_column = static_cast<int>(task % p.strips) * p.width;  // of the strip's part of y
   task /= p.strips;
   const int begin = static_cast<int>(task % p.bands) * p.length;
   const std::int64_t array = task / p.bands;
@@ -70,7 +71,7 @@ __global__ void __launch_bounds__(lanes* warps)
   const int end = smaller(begin + p.length, p.rows);
   std::int64_t first[2];
   p.batch.offsets(array, first);
-  const int column = first_column - p.lead + lane * pack;  // of the lane, in every iteration
+  const int column = first_column - p.lead + lane * pack;  // the lane's first, in every iteration
   bool exists[pack];
 #pragma unroll
   for (int c = 0; c < pack; ++c) exists[c] = column + c >= 0 && column + c < p.columns;
@@ -86,7 +87,8 @@ __global__ void __launch_bounds__(lanes* warps)
     return values;
   };
 
-  // In each iteration the row that leaves lies so much above the one that enters.
+  // Distance in rows, per iteration, from the row of x that enters to the row that it completes
+  // above.
   const int lag = down - 1 - origin;
   const int first_row = begin - p.steps * origin;
   const int last_row = end + p.steps * lag;
@@ -143,7 +145,8 @@ __global__ void __launch_bounds__(lanes* warps)
   }
 }
 
-/// The iterations of a launch, at most: the wider the mask, the fewer queues fit in registers.
+/// Returns the maximum number of iterations per launch: the wider the mask, the fewer queues fit in
+/// registers.
 int max_steps_of(const Stencil::Args& args) { return args.columns().taps == 3 ? 5 : 3; }
 int launches_of(const Stencil::Args& args) { return ceil_div(args.iterations, max_steps_of(args)); }
 
@@ -167,9 +170,9 @@ Support supports(const Stencil::Args& args, const Context&) {
 
 Cost traffic(const Stencil::Args& args) { return traffic_of(args, launches_of(args)); }
 
-/// One launch of so many iterations.
+/// Returns the parameters of one launch of `steps` iterations.
 Strips strips_of(const Stencil::Args& args, int steps) {
-  // Two warps for each that is resident on a large GPU, unless most rows would be made twice.
+  // Two warps per resident warp of a large GPU, unless most rows would then be computed twice.
   constexpr std::int64_t wanted = 4224, min_length = 32;
   Strips p{arrays_of<float, float>(args)};
   p.steps = steps;
@@ -205,7 +208,7 @@ Work work(const Stencil::Args& args, const Context&) {
 
 void run(const Stencil::Args& args, Context& context) {
   const int launches = launches_of(args);
-  // Between launches, back and forth as between iterations: the last writes y.
+  // Launches alternate between two buffers, as iterations do, such that the last one writes y.
   TensorRef between = args.y;
   if (launches > 1) {
     between.data = context.workspace(stencil_detail::step_bytes(args));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stencil's C functions.
+// C functions of stencil.
 #include "rung/c/options.hpp"
 #include "rung/ops/stencil/stencil.h"
 #include "rung/ops/stencil/stencil.hpp"

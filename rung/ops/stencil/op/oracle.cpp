@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// stencil: what it must cost, what it must give, and how far a rung may be off. Written from the
-// definition, with nothing of what the rungs share: of a mask that was given as vectors the product
-// is taken, and a convolution's indices run backwards as in its formula.
+// Cost, reference results and tolerances of stencil. Written from the definition and sharing no
+// code with the rungs: vectors are multiplied out to a mask, and indices of a convolution run
+// backward as in its formula.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,30 +15,32 @@
 namespace rung {
 namespace {
 
-/// Double is not enough to judge double.
+/// Type of reference sums: double is not accurate enough to judge f64 results.
 using Real = long double;
 
-/// A value, and how far a rung's may be from it.
+/// A reference value and the bound of a rung's error.
 struct Value {
   Real value = 0;
   Real error = 0;
 };
 
-/// The rows wanted of the last iteration's result, made from x iteration by iteration: of each only
-/// the rows that a wanted one depends on, in two buffers, whatever the number of iterations.
+/// Computes selected rows of the last iteration, iteration by iteration from x. Each iteration
+/// computes only the rows that a selected row depends on; two buffers suffice for any number of
+/// iterations.
 class Reference {
  public:
   explicit Reference(const Stencil::Args& args) : args_(args) {
     wide_ = args.x.dtype == DType::f64;
     scale_ = wide_ ? args.scale : nearest_f32(args.scale);
-    // Three axes of the array in any case.
+    // Always three axes; missing ones have extent 1.
     for (int axis = args.x.rank() - 1; axis >= 0; --axis) {
       const int at = 3 - (args.x.rank() - axis);
       if (at >= 3 - args.axes) extents_[at] = args.x.shape[axis];
     }
   }
 
-  /// Calls visit(values of a row) for each wanted row - over all axes but the last - in order.
+  /// Calls visit(values of a row) for each selected row, in order. A row index counts over all axes
+  /// but the last.
   template <class Visit>
   void visit_rows(const std::vector<std::int64_t>& wanted, const Visit& visit) {
     find_sources(wanted);
@@ -46,7 +48,7 @@ class Reference {
     for (std::size_t i = 0; i < rows_.size(); ++i) from[i] = load(rows_[i]);
     std::vector<std::vector<Value>> to(rows_.size());
     for (int left = args_.iterations - 1; left >= 0; --left) {
-      // rows_ is sorted by distance: the elements still needed are in front.
+      // rows_ is sorted by distance: the rows still needed are a prefix.
       const std::size_t needed = rows_within(left);
       for (std::size_t i = 0; i < needed; ++i) apply(rows_[i], from, to[i]);
       std::swap(from, to);
@@ -95,7 +97,8 @@ class Reference {
     return 1;
   }
 
-  /// The element for index i of an axis, by reflection; -1: none.
+  /// Returns the index of the element that stands in for index i, by repeated reflection; -1: no
+  /// element.
   [[nodiscard]] std::int64_t inside(std::int64_t i, std::int64_t extent) const {
     while (i < 0 || i >= extent) {
       switch (args_.edge) {
@@ -116,11 +119,11 @@ class Reference {
     return i;
   }
 
-  /// Calls visit(tap of the depth, tap of the rows, source row) for the rows that a row of the next
-  /// iteration reads.
+  /// Calls visit(tap along the depth, tap along the rows, source row) for the rows that `row` reads
+  /// from the iteration before.
   template <class Visit>
   void visit_sources(std::int64_t row, const Visit& visit) const {
-    // Row, plane and array.
+    // Decomposes the row index into row, plane and array.
     const std::int64_t y = row % extents_[1];
     const std::int64_t z = row / extents_[1] % extents_[0];
     const std::int64_t array = row / extents_[1] / extents_[0];
@@ -134,9 +137,9 @@ class Reference {
     }
   }
 
-  /// Breadth-first search from the wanted rows to those that they depend on. A row reads itself one
-  /// iteration earlier, so that it is needed wherever at least as many iterations follow as it is
-  /// steps away.
+  /// Finds the rows that the selected rows depend on, by breadth-first search. A row also reads
+  /// itself one iteration earlier, so a row at distance d is needed whenever at least d iterations
+  /// follow.
   void find_sources(const std::vector<std::int64_t>& wanted) {
     const auto add = [&](std::int64_t row) {
       if (index_.emplace(row, rows_.size()).second) rows_.push_back(row);
@@ -153,7 +156,7 @@ class Reference {
     }
   }
 
-  /// Returns the number of rows that are at most so many steps away from a wanted one.
+  /// Returns the number of rows at most `distance` steps away from a selected row.
   [[nodiscard]] std::size_t rows_within(int distance) const {
     const auto last = static_cast<int>(within_.size()) - 1;
     return within_[static_cast<std::size_t>(std::min(distance, last))];
@@ -182,7 +185,7 @@ class Reference {
     for (std::size_t i = 0; i < sums.size(); ++i) finish(sums[i], sizes_[i]);
   }
 
-  /// The scale, what rounding the sums may cost, and the rounding to y's type.
+  /// Applies the scale, adds the error bound of the summation and of the rounding to y's type.
   void finish(Value& sum, Real size) const {
     const DType type = wide_ ? DType::f64 : DType::f32;
     const Real scale = std::abs(scale_);
@@ -200,7 +203,7 @@ class Reference {
     }
   }
 
-  /// Half the distance between subnormal numbers.
+  /// Returns half the spacing of subnormal numbers.
   static Real smallest(DType type) {
     const double normal = type == DType::f64 ? 0x1p-1022 : type == DType::f16 ? 0x1p-14 : 0x1p-126;
     return static_cast<Real>(epsilon(type)) / 2 * normal;
@@ -210,17 +213,17 @@ class Reference {
   bool wide_;
   Real scale_;
   std::int64_t extents_[3] = {1, 1, 1};
-  std::vector<std::int64_t> rows_;  // those needed, sorted by distance from a wanted one
-  std::unordered_map<std::int64_t, std::size_t> index_;  // of a row in rows_
-  std::vector<std::size_t> within_;  // by distance: how many rows are no farther
+  std::vector<std::int64_t> rows_;  // needed rows, sorted by distance from a selected row
+  std::unordered_map<std::int64_t, std::size_t> index_;  // position of a row in rows_
+  std::vector<std::size_t> within_;  // by distance: number of rows at most that far
   std::vector<Real> sizes_;
 };
 
 }  // namespace
 
 Cost Stencil::cost(const Args& args) {
-  // Every element read and written once, however many iterations; what a mask repeats (broadcast)
-  // is in memory once.
+  // Compulsory traffic: every element read and written once, for any number of iterations;
+  // broadcast elements are in memory once.
   double in = static_cast<double>(size_of(args.x.dtype));
   double elements = 1;
   for (int axis = 0; axis < args.x.rank(); ++axis) {
@@ -232,7 +235,7 @@ Cost Stencil::cost(const Args& args) {
   double operations = 2.0 * args.taps();
   double weights = args.taps();
   if (args.is_separable()) {
-    // Along each axis that the mask has: its taps, or the three additions of block sums.
+    // Per axis of the mask: its taps, or the three additions of block sums.
     operations = weights = 0;
     for (const Axis& axis : args.axis) {
       if (axis.taps == 1) continue;
@@ -251,7 +254,7 @@ double Stencil::reference_operations(const Args& args, double share) {
                       static_cast<double>(args.depth().extent) *
                       static_cast<double>(args.rows().extent);
   if (args.elements() == 0) return 0;
-  // Rows of x that a judged row depends on, at most; of later iterations there are fewer.
+  // Upper bound of the rows of x that a judged row depends on; later iterations need fewer.
   const auto spread = [&](const Axis& axis) {
     return std::min(static_cast<double>(axis.extent),
                     1 + static_cast<double>(args.iterations) * (axis.taps - 1));
@@ -271,8 +274,8 @@ void Stencil::reference(const Args& args, Oracle& oracle) {
   });
 }
 
-/// The oracle's magnitude is the bound itself. Small whole numbers are summed exactly, where make()
-/// leaves the weights as they are drawn.
+/// Returns the tolerance: the oracle's magnitude is the bound itself. Sums of small integers are
+/// exact if make() draws the weights unscaled.
 Tolerance Stencil::tolerance(const Args& args, const RungInfo&, Values values) {
   const bool drawn = (args.x.dtype == DType::f32 || args.x.dtype == DType::f64) &&
                      args.weights != Weights::separable && args.iterations == 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stencil: the problems it is checked and timed on, how they are made, and its command line.
+// Problems on which stencil is checked and timed, their construction, and the command-line syntax.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace rung {
 namespace {
 
-/// "3x5" as extents, or as an index; the operator itself judges how many there may be.
+/// Parses "3x5" as extents or as an index. The operator validates the rank.
 Extents parse_extents(std::string_view option, std::string_view text) {
   Extents extents;
   const char* at = text.data();
@@ -46,8 +46,9 @@ StencilEdge parse_edge(std::string_view text) {
   return static_cast<StencilEdge>(found - std::begin(edge_names));
 }
 
-/// Weights whose sums stay within a type of small range, or within f32 from one iteration to the
-/// next: about -1 to 1 in all; for u8 about 1 in all, so that some sums are clamped and most not.
+/// Returns weights that keep sums within the range of narrow types, and within f32 over iterations:
+/// their absolute values sum to about 1. For u8 their sum is about 0.9, so that some sums are
+/// clamped and most are not.
 ValueMaker tame_weights(const Problem& problem, std::int64_t taps) {
   const bool positive = problem.dtype == DType::u8;
   return [positive, taps](std::int64_t, double uniform) {
@@ -55,8 +56,8 @@ ValueMaker tame_weights(const Problem& problem, std::int64_t taps) {
   };
 }
 
-// Pictures, lines and volumes of every size under masks of every size; boxes and products of
-// vectors; iterations; batches of small arrays.
+// Images, lines and volumes of all sizes under masks of all sizes; windows and separable masks;
+// iterations; batches of small arrays.
 constexpr std::string_view survey_patterns[] = {
     ("(f32*3|u8|f16|bf16|f64) 1..8192x1..8192,mask=(3x3*3|5x5*2|7x7|9x9|1..15x1..15)"
      "(*3|,edge=clamp|,edge=mirror|,edge=wrap)"),
@@ -80,7 +81,7 @@ const RunExample examples[] = {
 
 std::vector<Problem> Stencil::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      // Nothing to write, one element, arrays smaller than the mask.
+      // Empty tensors, one element, arrays smaller than the mask.
       "f32 0,mask=3",
       "f32 3x0x4,mask=3x3",
       "f32 0x5x5,window=3x3",
@@ -98,7 +99,7 @@ std::vector<Problem> Stencil::check_problems(Backend backend) {
       "f32 513,window=31,edge=clamp",
       "f32 300,mask=4,edge=wrap,convolution",
       "f32 5x70,mask=7,edge=clamp",
-      // Two: around tiles, every edge, even masks, anchors, batches.
+      // Two axes: sizes around tiles, every edge, even masks, anchors, batches.
       "f32 16x16,mask=5x5",
       "f32 33x67,mask=3x3",
       "f32 40x70,mask=5x5,edge=clamp",
@@ -119,7 +120,7 @@ std::vector<Problem> Stencil::check_problems(Backend backend) {
       "f32 34x66,window=4x31,edge=wrap,scale=0.01",
       "f32 50x60,mask=7x5,separable,edge=mirror",
       "f32 50x60,mask=4x9,separable,edge=clamp,convolution",
-      // Three.
+      // Three axes.
       "f32 6x17x20,mask=3x3x3",
       "f32 9x20x35,mask=3x5x3,edge=clamp",
       "f32 5x9x40,mask=7x3x5,edge=wrap",
@@ -154,7 +155,7 @@ std::vector<Problem> Stencil::check_problems(Backend backend) {
       "u8 4x10x20,mask=3x3x3,separable",
   });
   if (backend == Backend::simt) return problems;
-  // More than one band of rows, one panel of columns, one block of threads.
+  // More than one band of rows, panel of columns or thread block.
   const std::vector<Problem> larger = Problem::parse_all({
       "f32 300x2100,mask=3x3,edge=mirror",
       "f32 150x2100,mask=31x31,edge=wrap",
@@ -253,7 +254,8 @@ Problem Stencil::describe(const Call& call) {
 
 namespace {
 
-/// The H x W x C of a picture as C planes, a batch: channels are not each other's neighbors.
+/// Views an H x W x C picture as a batch of C planes, so that channels are not each other's
+/// neighbors.
 void channels_first(auto& tensor) {
   const auto moved = [](const Extents& axes) { return Extents{axes[2], axes[0], axes[1]}; };
   tensor.shape = moved(tensor.shape);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stencil: the operator's object, its rung list, and what every call goes through.
+// The operator object of stencil, its rung list, and the argument checks of every call.
 #include "rung/ops/stencil/op/stencil.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 constinit RungList<Stencil> rung_list;
 const Operator<Stencil> self;
 
-/// The last element first, in every axis.
+/// Reverses a tensor along every axis.
 void turn_round(ConstTensorRef& tensor) {
   const auto bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
   for (int axis = 0; axis < tensor.rank(); ++axis) {
@@ -28,7 +28,7 @@ void turn_round(ConstTensorRef& tensor) {
   }
 }
 
-/// A mask of three axes: those in front have one element.
+/// Extends a mask to three axes by leading axes of extent 1.
 void add_axes_in_front(ConstTensorRef& tensor) {
   const int added = 3 - tensor.rank();
   Extents shape{1, 1, 1};
@@ -41,7 +41,8 @@ void add_axes_in_front(ConstTensorRef& tensor) {
   tensor.strides = strides;
 }
 
-/// The vectors' extents as a mask's; there is one along the last axis, and none left out between.
+/// Returns the extents of the mask that the vectors define. Throws unless `across` is given, and
+/// `down` whenever `through` is.
 Extents extents_of_vectors(const Stencil::Args& args, DType type) {
   const ConstTensorRef* const vectors[] = {&args.through, &args.down, &args.across};
   constexpr std::string_view names[] = {"through", "down", "across"};
@@ -66,7 +67,7 @@ Extents extents_of_vectors(const Stencil::Args& args, DType type) {
   return extents;
 }
 
-/// Returns the extents of the mask, whichever way it was given, and stores which way that was.
+/// Returns the extents of the mask, and stores in `args` how the weights were given.
 Extents extents_of_mask(Stencil::Args& args) {
   const bool vectors = is_given(args.across) || is_given(args.down) || is_given(args.through);
   const int ways = (is_given(args.mask) ? 1 : 0) + (vectors ? 1 : 0) + (args.window.rank != 0);
@@ -170,7 +171,7 @@ void Stencil::bind(Args& args) {
 namespace stencil_detail {
 
 Stencil::Args one_step(const Stencil::Args& args, const ConstTensorRef& x, const TensorRef& y) {
-  // Mask and anchor are bound already: only what is elsewhere is derived again.
+  // Mask and anchor are resolved already: only addresses, strides and the batch are derived again.
   Stencil::Args step = args;
   step.x = x;
   step.y = y;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of stencil() see of a call, and what the workbench knows of it.
-// The contract: stencil.hpp.
+// Kernel arguments of stencil() and its interface to the workbench. The contract: stencil.hpp.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +26,7 @@ struct RUNG_API Stencil {
       "         convolution, anchor=INDEX (0x1), scale=X, iterations=N, out=f32 (from f16, bf16, "
       "u8)";
 
-  static constexpr int max_taps = 31;  // of the mask, along an axis
+  static constexpr int max_taps = 31;  // of the mask, per axis
 
   struct Call {
     ConstTensorRef x = {};
@@ -43,22 +42,22 @@ struct RUNG_API Stencil {
     bool operator==(const Call&) const = default;
   };
 
-  /// An axis of the array; those that it lacks have one element, and so has the mask.
+  /// An axis of the array. Missing axes have extent 1 in the array and in the mask.
   struct Axis {
     std::int64_t extent = 1;
     std::int64_t x = 0, y = 0;  // strides
-    int taps = 1;               // of the mask
+    int taps = 1;               // extent of the mask
     int origin = 0;             // tap t of element i reads x[i + t - origin]
   };
 
   enum class Weights : std::uint8_t { mask, separable, ones };
 
-  /// Always three axes - depth, rows, columns - and always a correlation: of a convolution, mask
-  /// and anchor are turned round. A mask has three axes.
+  /// Kernel arguments: always three axes (depth, rows, columns) and always a correlation; the mask
+  /// and anchor of a convolution are reversed.
   struct Args : Call {
     Axis axis[3];
-    Collapsed<2> batch;  // arrays, of x (tensor 0) and y (tensor 1)
-    int axes = 1;        // that the array really has
+    Collapsed<2> batch;  // the arrays; strides of x (tensor 0) and y (tensor 1)
+    int axes = 1;        // rank of the mask, before missing axes were added
     Weights weights = Weights::ones;
 
     [[nodiscard]] const Axis& depth() const { return axis[0]; }
@@ -69,7 +68,7 @@ struct RUNG_API Stencil {
     [[nodiscard]] std::int64_t elements() const {
       return arrays() * depth().extent * rows().extent * columns().extent;
     }
-    /// Returns whether the vectors, or the columns of a window, are summed one axis after the
+    /// Returns true if the weights are vectors or a window, which are summed one axis after the
     /// other.
     [[nodiscard]] bool is_separable() const { return weights != Weights::mask; }
   };
@@ -83,7 +82,8 @@ struct RUNG_API Stencil {
 
   static Cost cost(const Args& args);
   static void reference(const Args& args, Oracle& oracle);
-  /// Counts, in each of several iterations, all rows that those judged depend on.
+  /// Returns the operations of the oracle: in each iteration, of all rows that the judged rows
+  /// depend on.
   static double reference_operations(const Args& args, double share);
   static Tolerance tolerance(const Args& args, const RungInfo& rung, Values values);
   static std::vector<Problem> check_problems(Backend backend);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several iterations as single ones: the result goes back and forth between y and one buffer of
-// the workspace, so that the last iteration writes y.
+// Runs several iterations as single ones: results alternate between y and one buffer of the
+// workspace, such that the last iteration writes y.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace rung::stencil_detail {
 
-/// Returns the call as one iteration, between other tensors of the same shape.
+/// Returns the arguments of a single iteration that reads `x` and writes `y`, of the same shape.
 Stencil::Args one_step(const Stencil::Args& args, const ConstTensorRef& x, const TensorRef& y);
 
-/// The bytes of the buffer between iterations; none for a single one. A multiple of 256.
+/// Returns the bytes of the buffer between iterations, a multiple of 256; 0 for a single iteration.
 std::size_t step_bytes(const Stencil::Args& args);
 
-/// Calls step(args, scratch) for each iteration, which has .iterations = 1. `scratch` are
-/// scratch_bytes of the workspace for its own use.
+/// Calls step(args, scratch) for each iteration, with args.iterations = 1. `scratch` is
+/// scratch_bytes of the workspace, for the rung.
 template <class Step>
 void for_each_step(const Stencil::Args& args, Context& context, std::size_t scratch_bytes,
                    Step&& step) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // stencil / constant memory
 //
-// Idea     The mask is small, never written, and all items read the same weight at the same time:
-//          what the constant address space is made for. A GPU broadcasts a weight to all items in
-//          one transaction.
-// Changes  Against a mask in global memory: half the loads are gone. (CUDA's ladder has that as its
-//          first rung. There the array is one per process; here the mask is an argument, so that
-//          calls do not share it.)
-// Cost     One load of x for every multiply-add.
+// Idea     The mask is small and read-only, and all work-items read the same weight at the same
+//          time: the access pattern of the constant address space. A GPU broadcasts a weight to all
+//          work-items in one transaction.
+// Changes  Against a mask in global memory (CUDA's first rung): half as many loads. CUDA's constant
+//          array is one per process; here the mask is a kernel argument, so that launches do not
+//          share it.
+// Cost     One load of x per multiply-add.
 // Limits   f32; one or two axes, a contiguous mask, zero edges, contiguous rows.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, section 7.3.
 
 typedef struct {
-  long rows, columns, x_row, y_row;  // x_row, y_row: from one row to the next, in elements
+  long rows, columns, x_row, y_row;  // x_row, y_row: row strides in elements
   long mask_rows, mask_columns, origin_row, origin_column;
 } Image;
 

@@ -9,7 +9,7 @@
 namespace rung {
 namespace {
 
-/// The kernel's Image.
+/// Kernel argument; mirrors the .cl file's Image.
 struct Image {
   std::int64_t rows, columns, x_row, y_row;
   std::int64_t mask_rows, mask_columns, origin_row, origin_column;

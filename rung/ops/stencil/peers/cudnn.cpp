@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// stencil / cudnn: the peer cuDNN, its convolution of one channel in and out, loaded while running.
+// stencil / cudnn: the peer cuDNN, its convolution with one input and one output channel, loaded at
+// run time.
 //
-// Limits   f32; full masks of odd extents, anchored in the middle, contiguous; zero edges; no
-//          scale; extents and strides of 32 bits.
+// Limits   f32; masks of odd extents, anchored in the middle, contiguous; zero edges; no scale;
+//          extents and strides of 32 bits.
 #include <algorithm>
 
 #include "rung/ops/stencil/op/steps.hpp"
@@ -11,8 +12,8 @@
 namespace rung {
 namespace {
 
-/// The arrays as N x 1 x ... rows x columns. cuDNN takes two axes at least: a line is an image of
-/// one row.
+/// Returns the arrays as N x 1 x ... rows x columns. cuDNN requires two spatial axes: a line is an
+/// image of one row.
 cudnn::ConvolutionShape shape_of(const Stencil::Args& args) {
   const int axes = std::max(args.axes, 2);
   cudnn::ConvolutionShape shape;

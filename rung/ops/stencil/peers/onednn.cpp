@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// stencil / onednn: the peer oneDNN, its convolution primitive with one channel in and out.
+// stencil / onednn: the peer oneDNN, its convolution primitive with one input and one output
+// channel.
 //
-// Kernels  of one channel it makes columns of patches, and multiplies matrices.
-// Limits   f32; full masks, contiguous; zero edges; no scale; x and y contiguous.
+// Kernels  With one channel oneDNN uses im2col and a matrix multiplication.
+// Limits   f32; masks, contiguous; zero edges; no scale; x and y contiguous.
 #include "rung/ops/stencil/op/steps.hpp"
 #include "rung/peers/onednn.hpp"
 #include "rung/peers/thread_count.hpp"
@@ -10,9 +11,10 @@
 namespace rung {
 namespace {
 
-/// A tensor with `axes` spatial axes behind two others: arrays or channels out, and channels in. Of
-/// one channel, channels-first and channels-last are the same memory. oneDNN 2.6.3 does better by
-/// the latter in two axes (4096x4096,mask=5x5: 78 ms, 3.7 s), by the former in three.
+/// Returns a tensor with `axes` spatial axes after two leading axes: arrays (of a mask: output
+/// channels) and input channels. With one channel, channels-first and channels-last are the same
+/// memory. oneDNN 2.6.3 is faster with channels-last in two axes (4096x4096,mask=5x5: 78 ms, else
+/// 3.7 s), with channels-first in three.
 ConstTensorRef as_batch(const ConstTensorRef& tensor, std::int64_t arrays, int axes,
                         const Stencil::Axis* axis, bool is_mask) {
   Extents shape;
@@ -28,7 +30,7 @@ ConstTensorRef as_batch(const ConstTensorRef& tensor, std::int64_t arrays, int a
   return {tensor.data, tensor.dtype, shape, strides, tensor.device};
 }
 
-/// One a thread: a repeated call finds its primitive made.
+/// Returns the thread's primitive: a repeated call reuses it.
 onednn::Primitive& cached() {
   thread_local onednn::Primitive primitive;
   return primitive;

@@ -2,9 +2,9 @@
 // stencil / opencv: the peer OpenCV - filter2D, sepFilter2D, boxFilter - in a module beside
 // librung, so that librung starts where OpenCV is missing.
 //
-// Limits   images of f32, f64 and u8; one or two axes; no wrapped edges, no scale. boxFilter keeps
-//          running sums, and with them the rounding errors of large values that have left the
-//          window: it gets ordinary values only, of f32 and u8.
+// Limits   Images of f32, f64 and u8; one or two axes; no wrapped edges, no scale. boxFilter keeps
+//          running sums, and with them rounding errors of large values that have left the window:
+//          it is timed on f32 and u8 only, and on ordinary values.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -43,7 +43,9 @@ module::Element element_of(DType type) {
                               : module::Element::u8;
 }
 
-/// Looking through large ones would take longer than timing them: those are ordinary numbers.
+/// Returns false if x has values of 1000 and more, or NaN. Inspects f32 arrays of up to 2^22
+/// elements; larger ones, which are timed, are assumed ordinary, because the scan would take longer
+/// than the filter.
 bool has_ordinary_values(const Stencil::Args& args) {
   constexpr std::int64_t worth_looking = std::int64_t{1} << 22;
   if (args.elements() > worth_looking || args.x.dtype != DType::f32) return true;
@@ -84,7 +86,7 @@ Support supports(const Stencil::Args& args, const Context&) {
   return supported;
 }
 
-/// A mask as OpenCV takes it: contiguous. Of a convolution it has been turned round.
+/// Returns a mask as OpenCV requires it: contiguous. A convolution's mask is reversed already.
 template <class W>
 std::vector<W> contiguous(const ConstTensorRef& from, int rows, int columns, std::int64_t row,
                           std::int64_t column) {

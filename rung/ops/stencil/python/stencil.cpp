@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stencil for Python.
+// Python bindings of stencil.
 #include "rung/ops/stencil/stencil.hpp"
 
 #include "python/module/call.hpp"

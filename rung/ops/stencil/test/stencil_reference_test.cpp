@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle of stencil: rows of it alone, and many iterations.
+// The oracle of stencil: selected rows, and many iterations.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -33,7 +33,7 @@ Oracle::Output reference_of(const Stencil::Call& call, std::vector<std::int64_t>
   return oracle.outputs.front();
 }
 
-/// A frame per iteration would not fit a stack.
+/// Recursion with a frame per iteration would overflow the stack.
 TEST(StencilReference, TakesAnyNumberOfIterations) {
   const std::vector<double> x(5 * 4, 3.0);
   std::vector<double> y(x.size());

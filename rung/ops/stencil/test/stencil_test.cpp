@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of stencil that `rung check` does not state: what masks, edges and iterations mean,
-// how far an infinity reaches, errors, and the counted reuse of the three ways to divide a tile.
+// Properties of stencil that `rung check` does not test: semantics of masks, edges and iterations,
+// propagation of infinities, errors, and the counted reuse of the three tile mappings.
 #include "rung/ops/stencil/op/stencil.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ struct Array {
 
   explicit Array(const Extents& extents, float value = 0)
       : shape(extents), values(static_cast<std::size_t>(extents.product()), value) {}
-  /// Whole numbers, whose sums are exact: results must agree in every bit.
+  /// Fills the array with whole numbers, whose sums are exact: results must be bitwise equal.
   Array(const Extents& extents, unsigned seed) : Array(extents) {
     std::mt19937 engine(seed);
     for (float& value : values) value = static_cast<float>(static_cast<int>(engine() % 17) - 8);
@@ -47,7 +47,7 @@ struct Array {
 
 class StencilOn : public OnBackend {
  protected:
-  /// Calls f(name) for every rung of the backend that takes the call.
+  /// Calls f(name) for every rung of the backend that supports the call.
   template <class F>
   void for_each_rung(const Stencil::Call& call, F&& f) {
     for (const std::string_view name : rungs_that_take<Stencil>(bind<Stencil>(call), context)) {
@@ -72,7 +72,7 @@ TEST_P(StencilOn, AnImpulseGivesTheMask) {
         stencil(context, x, mask, y, {.convolution = convolution}, {rung});
         for (std::int64_t r = 0; r < 33; ++r) {
           for (std::int64_t c = 0; c < 40; ++c) {
-            // Convolution lays the mask's anchor on the impulse; correlation turns it round.
+            // Convolution places the mask's anchor on the impulse; correlation reverses the mask.
             const int sign = convolution ? 1 : -1;
             const std::int64_t i = extents[0] / 2 + sign * (r - row);
             const std::int64_t j = extents[1] / 2 + sign * (c - column);
@@ -182,7 +182,7 @@ TEST_P(StencilOn, IterationsAreCalls) {
     for (const int iterations : {2, 3, 7}) {
       Array one(x.shape);
       Array other(x.shape);
-      // Powers of two keep the numbers within what f32 holds exactly, seven times.
+      // Powers of two keep values exact in f32 over seven iterations.
       const StencilOptions once{.edge = edge, .scale = 0.03125};
       stencil(context, x, mask, one, once);
       for (int i = 1; i < iterations; ++i) {
@@ -276,7 +276,7 @@ TEST_P(StencilOn, ResultsLargerThanCachesAreTheSame) {
   const Array mask({3, 5}, 14u);
   const Array across({4}, 15u);
   const Array down({3}, 16u);
-  // Tensors begin with a cache line, and so do their rows here.
+  // Tensors begin at cache lines, and so do their rows here.
   Tensor y(DType::f32, x.shape, context.device());
   const auto* const values = static_cast<const float*>(y.ref().data);
   const auto is = [&](const Array& wanted) {
@@ -328,7 +328,7 @@ TEST_P(StencilOn, ErrorsNameWhatWasGiven) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, StencilOn, backends, name_of_backend);
 
-// --- figures that courses publish, counted -------------------------------------------------------
+// --- published figures of courses, counted -------------------------------------------------------
 
 simt::record::Counters counted(std::string_view rung, const Extents& shape, const Extents& taps,
                                StencilEdge edge) {
@@ -357,21 +357,22 @@ TEST(StencilReuse, IsWhatCoursesPublish) {
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "nothing is counted under the sanitizers";
 #endif
-  // One axis, a tile of 8, a window of 5: 40 uses of 12 loads; of 10, 37, where the array ends.
+  // One axis, a tile of 8, a window of 5: 40 uses of 12 loads; at an end of the array 37 uses of
+  // 10.
   EXPECT_DOUBLE_EQ(reuse(counted("window_sum_shared", {8}, {5}, StencilEdge::clamp)), 40.0 / 12);
   EXPECT_DOUBLE_EQ(reuse(counted("window_sum_shared", {16}, {5}, StencilEdge::zero)), 3.7);
-  // In two axes: 37 x 37 of 10 x 10.
+  // Two axes: 37 x 37 uses of 10 x 10 loads.
   EXPECT_DOUBLE_EQ(reuse(counted("tile_output_load_halo", {16, 16}, {5, 5}, StencilEdge::zero)),
                    13.69);
-  // 16 x 16 under 9 x 9 from 24 x 24, and 40 x 40 from 48 x 48.
+  // Tiles of 16 x 16 under 9 x 9 from 24 x 24 loads, and 40 x 40 from 48 x 48.
   EXPECT_DOUBLE_EQ(reuse(counted("tile_input", {32, 32}, {9, 9}, StencilEdge::clamp)), 36.0);
   EXPECT_DOUBLE_EQ(reuse(counted("tile_input_coarsened", {40, 40}, {9, 9}, StencilEdge::clamp)),
                    56.25);
   const auto cached = counted("halo_from_cache", {16, 16}, {9, 5}, StencilEdge::clamp);
   EXPECT_EQ(cached.shared_load_bytes, 9176 * sizeof(float));
   EXPECT_EQ(cached.global_load_bytes, (2344 + 256) * sizeof(float));
-  // In three axes: 8 x 8 x 8 under 3 x 3 x 3 from 10 x 10 x 10; of 24 x 24 x 24 taps 22 x 22 x 22
-  // are within the tile.
+  // Three axes: 8 x 8 x 8 under 3 x 3 x 3 from 10 x 10 x 10 loads; of 24 x 24 x 24 taps, 22 x 22 x
+  // 22 are inside the tile.
   const Extents cube = {16, 16, 16};
   for (const char* rung : {"tile_output_3d", "tile_input_3d"}) {
     EXPECT_DOUBLE_EQ(reuse(counted(rung, cube, {3, 3, 3}, StencilEdge::clamp)), 13.824) << rung;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines: rows of x in the type S of the sums (f32, f64) with what is outside the array in place, so
-// that kernels never test for edges. A line begins with the leftmost neighbor of a segment's first
-// column. Where a row is as it is needed it is read in place, else it is converted into a buffer.
+// Lines: rows of x in the type S of the sums (f32, f64), with values for positions outside the
+// array filled in, so that kernels never test for edges. A line begins with the leftmost neighbor
+// of a segment's first column. A row that needs no conversion and no edges is read in place; other
+// rows are converted into a buffer.
 //
-// A unit of work is a tile: a band of rows, a panel of columns wide, of one plane, or of several
-// where the mask has several. The caller owns the buffers, `length` elements each. Lines may be
-// read line_slack elements beyond their content; rows of y end exactly.
+// A tile is a band of rows, one panel of columns wide, of one plane, or of several planes if the
+// mask has several. The caller owns the buffers, `length` elements each. Lines may be read up to
+// line_slack elements beyond their content; nothing is written beyond the end of a row of y.
 #pragma once
 
 #include <algorithm>
@@ -23,18 +24,19 @@ namespace rung::stencil_cpu {
 
 using Args = Stencil::Args;
 
-/// Four vectors of 64 bytes.
+/// Elements that may be read beyond a line: four vectors of 64 bytes of f32.
 inline constexpr std::int64_t line_slack = 64;
-/// Rows of results that are made together, each line under their masks loaded once for all of them.
+/// Rows of results computed together: each line under their masks is loaded once for all of them.
 inline constexpr int block_rows = 4;
-/// Columns per panel. 16 KiB of f32 are four pages, so that prefetchers run on: 4096 x 4096 f32,
-/// 3 x 3, one thread of a 2-core Zen 5 vCPU, no row in place: 11.2 ms with 1024, 8.0 with 4096, 7.8
-/// with 8192. Half as many under a high window, whose lines then mostly stay in L2.
+/// Columns per panel; half as many under windows of more than 3 rows, whose lines then mostly stay
+/// in L2. 16 KiB of f32 are four pages, long enough for the hardware prefetchers: 4096 x 4096 f32,
+/// 3 x 3, one thread of a 2-core Zen 5 vCPU, no row in place: 11.2 ms with 1024 columns, 8.0 with
+/// 4096, 7.8 with 8192.
 inline constexpr std::int64_t max_panel = 4096, high_window_panel = 2048;
 inline constexpr std::int64_t max_band = 128, max_band_of_planes = 32;
-/// Planes that a thread makes before it goes on, under a mask of several.
+/// Planes of y per tile under a mask of several planes.
 inline constexpr std::int64_t chunk_of_planes = 32;
-/// Columns from which on a row is cut into what has edges and what has none.
+/// Least number of columns for which a row is split into edge segments and an interior segment.
 inline constexpr std::int64_t worth_segments = 512;
 
 inline std::int64_t panel_of(const Args& args) {
@@ -44,8 +46,8 @@ inline std::int64_t panel_of(const Args& args) {
 inline std::int64_t chunk_of(const Args& args) {
   return args.depth().taps > 1 ? chunk_of_planes : 1;
 }
-/// Under a mask of several planes, the lines of a band stay in L2 until the last plane has seen
-/// them.
+/// Returns the rows per band. Under a mask of several planes, the lines of all planes of the mask
+/// stay within 512 KiB, in L2, as far as the limits of a band allow.
 template <class S>
 std::int64_t band_of(const Args& args) {
   if (args.depth().taps == 1) return max_band;
@@ -54,7 +56,8 @@ std::int64_t band_of(const Args& args) {
   return std::clamp<std::int64_t>(lines / args.depth().taps - (args.rows().taps - 1), block_rows,
                                   max_band_of_planes);
 }
-/// Follows from the shape alone, so that sums are made in one order whatever the threads.
+/// Returns the tiles of a pass. They depend on the shape alone, not on the number of threads, so
+/// that the order of summation is fixed.
 template <class S>
 cpu::Tiles tiles_of(const Args& args) {
   return {.arrays = args.arrays() * ceil_div(args.depth().extent, chunk_of(args)),
@@ -67,7 +70,7 @@ cpu::Tiles tiles_of(const Args& args) {
 template <class S>
 class Lines {
  public:
-  /// `scratch`: buffers() lines.
+  /// `scratch`: room for buffers() lines.
   Lines(const Args& args, S* scratch)
       : length(length_of(args)),
         streams(is_direct(args) && worth_streaming(args)),
@@ -81,20 +84,21 @@ class Lines {
     std::fill_n(zeros_, length, S(0));
   }
   static constexpr int buffers() { return 1 + block_rows; }
-  /// No multiple of 4 KiB, which would let lines compete for one set of L1.
+  /// Returns the elements per buffer; never a multiple of 4 KiB, which would map all lines to the
+  /// same L1 sets (4K aliasing).
   static std::int64_t length_of(const Args& args) {
     const std::int64_t columns = std::min(panel_of(args), args.columns().extent);
     return round_up<std::int64_t>(columns + args.columns().taps + line_slack, 32) + 16;
   }
 
-  std::int64_t length;  // elements from one buffer to the next
-  bool streams;         // by non-temporal stores: rows of y begin with a cache line
-  std::int64_t first_plane = 0, planes = 0, first_row = 0, rows = 0;  // of the tile
-  std::int64_t columns = 0;                                           // of the segment
+  std::int64_t length;  // stride between buffers, in elements
+  bool streams;         // non-temporal stores; rows of y then begin at cache lines
+  std::int64_t first_plane = 0, planes = 0, first_row = 0, rows = 0;  // the tile
+  std::int64_t columns = 0;                                           // the segment
   bool is_inside = false;  // all taps of the segment are inside: rows of x are read in place
 
-  /// Calls f() for each segment of a tile: the columns whose taps are all inside the array, as far
-  /// as cache lines go, and those left and right of them.
+  /// Calls f() for each segment of a tile: the interior columns, all of whose taps are inside the
+  /// array, rounded to cache lines, and the columns left and right of them.
   template <class F>
   void for_each_segment(std::int64_t index, F&& f) {
     const cpu::Tile tile = tiles_[index];
@@ -125,8 +129,8 @@ class Lines {
     }
   }
 
-  /// Returns the line of row `row` of plane `plane`, both of which may be outside: a pointer into
-  /// x, zeros, or `line`, filled.
+  /// Returns the line of row `row` of plane `plane`, either of which may be outside the array: a
+  /// pointer into x, to zeros, or to `line`, filled.
   const S* load(std::int64_t plane, std::int64_t row, S* line) const {
     const auto from_plane = stencil_detail::edge_index(plane, args_.depth().extent, args_.edge);
     const auto from_row = stencil_detail::edge_index(row, args_.rows().extent, args_.edge);
@@ -138,8 +142,8 @@ class Lines {
     return line;
   }
 
-  /// Returns where row `row` of y is to be made, the q-th of a block: in y if it can be, else in a
-  /// buffer, which store() then converts.
+  /// Returns the destination for row `row` of y, the q-th of a block: in y if y has the type of the
+  /// sums and contiguous columns, else a buffer, which store() then converts.
   S* result(std::int64_t plane, std::int64_t row, int q = 0) const {
     if (!direct_) return out_ + q * length;
     return static_cast<S*>(args_.y.data) + place(plane, row);
@@ -160,7 +164,7 @@ class Lines {
       }
     });
   }
-  /// Orders the non-temporal stores before what the thread does next.
+  /// Orders the non-temporal stores before the thread's later stores.
   void finish() const {
     if (streams) cpu::end_streams();
   }
@@ -169,7 +173,7 @@ class Lines {
   static bool is_direct(const Args& args) {
     return args.y.dtype == dtype_of<S> && args.columns().y == 1;
   }
-  /// Calls f<T>() for the types of element whose sums are S.
+  /// Calls f<T>() with the element type T whose sums are of type S.
   template <class F>
   static void with_elements(DType type, F&& f) {
     if constexpr (std::is_same_v<S, double>) {
@@ -182,7 +186,8 @@ class Lines {
     return at_[1] + plane * args_.depth().y + row * args_.rows().y + first_ * args_.columns().y;
   }
 
-  /// Columns from `first` on, some of them outside, of the row that begins with element `at`.
+  /// Converts columns from `first` on, some of them outside the array, of the row that begins at
+  /// element `at`.
   void convert(std::int64_t at, std::int64_t first, S* line) const {
     const Stencil::Axis& axis = args_.columns();
     const std::int64_t count = columns + axis.taps - 1;
@@ -194,7 +199,7 @@ class Lines {
         const auto from = stencil_detail::edge_index(first + i, axis.extent, args_.edge);
         line[i] = from < 0 ? S(0) : static_cast<S>(x[from * axis.x]);
       };
-      // In order: the prefetcher has brought the row's end by the time its edge is loaded.
+      // In this order: the hardware prefetcher has fetched the row's end before its edge is loaded.
       for (std::int64_t i = 0; i < begin; ++i) outside(i);
       if (end > begin) {
         load_inside(x + (first + begin) * axis.x, axis.x, line + begin, end - begin);
@@ -211,8 +216,8 @@ class Lines {
     for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<S>(from[i * step]);
   }
 
-  /// Non-temporal stores save the read for ownership: of results that would not stay in a cache,
-  /// where every row begins with a cache line.
+  /// Returns true if non-temporal stores pay off, which avoid the read for ownership: the results
+  /// exceed a cache, and every row of y begins at a cache line.
   static bool worth_streaming(const Args& args) {
     constexpr std::int64_t stays_in_cache = 16 << 20, line = 64;
     const auto size = static_cast<std::int64_t>(size_of(args.y.dtype));
@@ -231,8 +236,8 @@ class Lines {
   bool in_place_, direct_;
   S* zeros_;
   S* out_;
-  std::int64_t at_[2] = {};  // first element of the array, in x and in y
-  std::int64_t first_ = 0;   // column of the segment
+  std::int64_t at_[2] = {};  // offset of the array in x and in y, in elements
+  std::int64_t first_ = 0;   // first column of the segment
 };
 
 }  // namespace rung::stencil_cpu

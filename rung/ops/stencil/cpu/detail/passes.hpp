@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Iterations and passes of a call, and the kernels that two rungs run, each defined in the rung
-// that introduces it: it makes the tiles of a range on the calling thread, with scratch memory of
-// its own.
+// Iterations and passes of a problem, and the kernels shared by two rungs, each defined in the rung
+// that introduces it. A kernel computes a range of tiles on the calling thread, with scratch memory
+// passed by the caller.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,10 @@
 
 namespace rung::stencil_cpu {
 
-/// 040: weighted sums under a mask or vectors.
+/// Computes weighted sums under a mask or its vectors; defined in rung 040.
 void weigh_tiles(const Args& pass, cpu::Range tiles, float* scratch);
 void weigh_tiles(const Args& pass, cpu::Range tiles, double* scratch);
-/// 045: sums of windows of one plane, where these are large.
+/// Returns true if rung 045 applies: a window over one plane of more than 3 rows or columns.
 inline bool is_large_window(const Args& args) {
   return args.weights == Stencil::Weights::ones &&
          std::max(args.rows().taps, args.columns().taps) > 3;
@@ -25,15 +25,16 @@ inline bool is_large_window(const Args& args) {
 void sum_tiles(const Args& pass, cpu::Range tiles, float* scratch);
 void sum_tiles(const Args& pass, cpu::Range tiles, double* scratch);
 
-/// Lines of each plane that a kernel keeps: those under the masks of a band or of a block of rows,
-/// or three blocks of a window.
+/// Returns the lines that a kernel keeps: the lines under the masks of a band or of a block of
+/// rows, or three blocks of a window.
 template <class S>
 std::int64_t ring_lines(const Args& args) {
   const std::int64_t taps = args.rows().taps;
   if (args.depth().taps > 1) return band_of<S>(args) + taps - 1;
   return std::max(taps + block_rows - 1, args.weights == Stencil::Weights::ones ? 3 * taps : 0);
 }
-/// Elements of scratch memory per thread: the ring, the buffers of Lines, two more lines, weights.
+/// Returns the elements of scratch memory per thread: the ring buffer, the buffers of Lines, two
+/// more lines, the weights.
 template <class S>
 std::int64_t scratch_elements(const Args& args) {
   const std::int64_t lines = args.depth().taps * ring_lines<S>(args) + Lines<S>::buffers() + 2;
@@ -41,7 +42,8 @@ std::int64_t scratch_elements(const Args& args) {
   return lines * Lines<S>::length_of(args) + weights;
 }
 
-/// A separable mask of three axes: one of two axes in each plane, then a column of planes.
+/// The two passes of a separable mask of three axes: a mask of two axes within each plane, then a
+/// column across the planes.
 struct Passes {
   Args planes, depth;
 
@@ -59,7 +61,8 @@ struct Passes {
     const AxisSet arrays = (AxisSet{1} << (last - 2)) - 1;
     planes.batch = collapse<2>(args.x.shape, {args.x.strides, sums.strides}, arrays);
     depth.batch = collapse<2>(args.x.shape, {sums.strides, args.y.strides}, arrays);
-    // Every plane is an array of the first pass, every row of all planes a plane of the second.
+    // Pass 1: each plane is an array. Pass 2: planes take the place of rows, and each row index is
+    // a plane.
     planes.axis[0].taps = 1;
     planes.axis[0].origin = 0;
     std::swap(depth.axis[0], depth.axis[1]);
@@ -68,8 +71,8 @@ struct Passes {
   }
 };
 
-/// Calls f(pass, scratch) for each pass of each iteration; scratch memory is for `threads` threads,
-/// scratch_elements() each.
+/// Calls f(pass, scratch) for each pass of each iteration; `scratch` has scratch_elements() per
+/// thread.
 template <class S, class F>
 void for_each_pass_of(const Args& args, Context& context, int threads, const F& f) {
   const bool splits = args.is_separable() && args.depth().taps > 1;

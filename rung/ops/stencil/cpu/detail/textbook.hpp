@@ -13,7 +13,7 @@ using ImageOut = View<float, 2>;
 struct Mask {
   View<const float, 2> weights;
   int rows, columns;
-  int origin_row, origin_column;  // the element that is on y's
+  int origin_row, origin_column;  // the mask's anchor
   float scale;
   float operator()(int row, int column) const { return weights(row, column); }
 };

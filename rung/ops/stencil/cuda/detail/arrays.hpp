@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the general rungs of a GPU share: a call with types, its weights however they were given,
-// and the facts of its launches.
+// Shared by the general GPU rungs: typed kernel arguments, weights in any of their forms, and the
+// work of launches.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ using stencil_detail::edge_index;
 template <class T>
 using SumOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
-/// The mask, as it was given. W is the type of the sums.
+/// The mask in the form in which the caller gave it. W is the type of the sums.
 template <class W>
 struct WeightsOf {
   Stencil::Weights kind;
   const W* mask;
   std::int64_t mask_strides[3];
-  const W* along[3];  // vectors: through, down, across; null: 1
+  const W* along[3];  // vectors through, down, across; null: every weight is 1
   std::int64_t along_strides[3];
 
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE W at(int k, int i, int j) const {
@@ -44,7 +44,7 @@ struct WeightsOf {
   }
 };
 
-/// A call of one iteration. Axes: depth, rows, columns.
+/// Kernel arguments of one iteration. Axes: depth, rows, columns.
 template <class T, class Y>
 struct Arrays {
   using In = T;
@@ -63,7 +63,7 @@ struct Arrays {
   }
 };
 
-/// A sum as an element: u8 rounded to nearest even and clamped, NaN as 0.
+/// Converts a sum to an element; u8: rounds to nearest even and clamps, NaN becomes 0.
 template <class Y, class Sum>
 __device__ __forceinline__ Y element_of(Sum sum) {
   if constexpr (std::is_same_v<Y, std::uint8_t>) {
@@ -102,7 +102,7 @@ Arrays<T, Y> arrays_of(const Stencil::Args& args) {
   return arrays;
 }
 
-/// Calls f<T, Y>() with the types of a call.
+/// Calls f<T, Y>() with the types of x and y.
 template <class F>
 void with_types(const Stencil::Args& args, F&& f) {
   visit<float, double, f16, bf16, std::uint8_t>(args.x.dtype, [&]<class T>() {
@@ -113,7 +113,7 @@ void with_types(const Stencil::Args& args, F&& f) {
   });
 }
 
-/// Bytes of so many launches.
+/// Returns the cost of a problem that takes `launches` launches.
 inline Cost traffic_of(const Stencil::Args& args, int launches) {
   Cost cost = Stencil::cost(args);
   cost.bytes *= launches;
@@ -121,8 +121,8 @@ inline Cost traffic_of(const Stencil::Args& args, int launches) {
   return cost;
 }
 
-/// Returns the facts of so many equal launches, whose blocks make so many products and wait for so
-/// many loads. Edges that fold cost a division for every index.
+/// Returns the work of `launches` equal launches. Each block computes `products` products and waits
+/// for `loads` dependent loads. Mirror and wrap edges cost a division per index.
 inline Work launches_work(const Stencil::Args& args, int launches, const LaunchExtent& grid,
                           double products, double loads) {
   const bool folds = args.edge == StencilEdge::mirror || args.edge == StencilEdge::wrap;

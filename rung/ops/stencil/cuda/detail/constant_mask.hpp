@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mask in constant memory. All lanes of a warp read one weight at a time, which constant memory
-// delivers to all of them in one go, through a cache of its own.
+// A mask in constant memory. All lanes of a warp read the same weight at the same time, which the
+// constant cache broadcasts.
 //
-// Each rung that includes this has an array of its own, and there is one per process: calls on two
-// streams at a time would mix their masks. Rungs that a call picks by itself keep theirs in shared
-// memory. Everything here is static: an inline function would be one for all rungs, and fill the
-// array of one.
+// Each rung that includes this file has its own array, one per process: concurrent launches on two
+// streams would overwrite each other's mask. Rungs that the library chooses keep their masks in
+// shared memory. All functions are static: an inline function would be merged across rungs and fill
+// the array of only one.
 #pragma once
 
 #include "rung/ops/stencil/cuda/detail/image.hpp"
@@ -39,7 +39,8 @@ static void load_constant_mask(const Stencil::Args& args, Context& context) {
 
 static float constant_mask[constant_taps];
 
-/// Kernels may read it, and no more; what they read is counted apart.
+/// Copies the mask to constant memory. Registers the array with the simulated GPU on the first
+/// call: kernels may only read it, and their reads are counted separately.
 static void load_constant_mask(const Stencil::Args& args, Context&) {
   static const bool registered = [] {
     simt::record::register_memory({.begin = constant_mask,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first rungs of a GPU take: images of f32. The difference between the rungs (which thread
-// loads what) is in their kernels.
+// Arguments of the first GPU rungs: images of f32. The rungs differ only in their kernels, in the
+// assignment of loads to threads.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@ namespace rung::stencil_cuda::inline RUNG_TARGET {
 
 using stencil_detail::edge_index;
 
-/// One array, its rows contiguous, and where the mask is on it. Tap (i, j) of element (row,
-/// column) is x's element (row + i - origin_row, column + j - origin_column).
+/// One array with contiguous rows, and the mask's position. Tap (i, j) of element (row, column) is
+/// x's element (row + i - origin_row, column + j - origin_column).
 struct Image {
   const float* x;
   float* y;
   int rows, columns;
-  std::int64_t x_row, y_row;  // from one row to the next
+  std::int64_t x_row, y_row;  // row strides
   int mask_rows, mask_columns, origin_row, origin_column;
   StencilEdge edge;
   float scale;
 
-  /// A place outside the array that counts as 0: it is neither loaded nor read.
+  /// Returns true for a position outside the array whose value is 0: it is neither loaded nor read.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool is_ghost(int row, int column) const {
     const bool inside = row >= 0 && row < rows && column >= 0 && column < columns;
     return !inside && edge == StencilEdge::zero;
   }
-  /// Returns the element of x for a position that is not a ghost.
+  /// Returns the element of x at a position that is no ghost.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE const float& element(int row, int column) const {
     return x[edge_index(row, rows, edge) * x_row + edge_index(column, columns, edge)];
   }
@@ -63,13 +63,13 @@ inline Support supports_rows(const Stencil::Args& args) {
   if (columns.extent > 1 && (columns.x != 1 || columns.y != 1)) {
     return unsupported("the rows must be contiguous");
   }
-  // A grid has 65535 rows of blocks; ints count columns, and look beyond them.
+  // A grid has at most 65535 rows of blocks; columns, and positions beyond them, must fit an int.
   if (args.rows().extent > 65535 * 8 || columns.extent > std::int64_t{1} << 30) {
     return unsupported("more than 524,280 rows or 2^30 columns");
   }
   return supported;
 }
-/// Accepts calls for the rungs whose mask is copied to constant memory as one array.
+/// Accepts problems for the rungs that copy the mask to constant memory as one array.
 inline Support supports_image(const Stencil::Args& args, const Context&) {
   if (args.weights != Stencil::Weights::mask) return unsupported("takes a mask");
   const Extents& strides = args.mask.strides;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arguments of the first rungs in three axes: volumes of f32. image.hpp has those of one and
-// two.
+// Arguments of the first GPU rungs for three axes: volumes of f32. See image.hpp for one and two
+// axes.
 #pragma once
 
 #include "rung/ops/stencil/cuda/detail/constant_mask.hpp"
 
 namespace rung::stencil_cuda::inline RUNG_TARGET {
 
-/// One array of planes, rows and columns (axes 0, 1, 2), its rows contiguous. Tap (k, i, j) of
-/// element (p, r, c) is x's element (p + k, r + i, c + j) less the mask's origin.
+/// One array of planes, rows and columns (axes 0, 1, 2) with contiguous rows. Tap (k, i, j) of
+/// element (p, r, c) is x's element (p + k, r + i, c + j) - origin.
 struct Volume {
   const float* x;
   float* y;
@@ -18,7 +18,7 @@ struct Volume {
   StencilEdge edge;
   float scale;
 
-  /// True for a place outside the array that counts as 0: it is neither loaded nor read.
+  /// Returns true for a position outside the array whose value is 0: it is neither loaded nor read.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool is_ghost(int plane, int row, int column) const {
     const bool inside = plane >= 0 && plane < extent[0] && row >= 0 && row < extent[1] &&
                         column >= 0 && column < extent[2];
@@ -27,7 +27,7 @@ struct Volume {
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE bool has(int plane, int row, int column) const {
     return plane < extent[0] && row < extent[1] && column < extent[2];
   }
-  /// Returns the element of x for a position that is not a ghost.
+  /// Returns the element of x at a position that is no ghost.
   [[nodiscard]] RUNG_HD RUNG_ALWAYS_INLINE const float& element(int plane, int row,
                                                                 int column) const {
     return x[edge_index(plane, extent[0], edge) * x_plane +
@@ -79,7 +79,7 @@ inline Support supports_volume(const Stencil::Args& args, const Context&) {
   if (columns.extent > 1 && (columns.x != 1 || columns.y != 1)) {
     return unsupported("the rows must be contiguous");
   }
-  constexpr std::int64_t most = std::int64_t{1} << 18;  // blocks of 8 within a grid's 65535
+  constexpr std::int64_t most = std::int64_t{1} << 18;  // blocks of side 8 within a grid of 65535
   if (args.depth().extent > most || args.rows().extent > most ||
       columns.extent > std::int64_t{1} << 30) {
     return unsupported("more than 2^18 planes or rows, or 2^30 columns");

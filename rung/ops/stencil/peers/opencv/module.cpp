@@ -48,7 +48,7 @@ void apply(const Filter& f, const void* x, void* y) {
 RUNG_MODULE_API bool rung_stencil_opencv_apply(const rung::peer_stencil_opencv::Filter& filter,
                                                const void* x, void* y, int threads) {
   try {
-    // More than there are processors would make oneTBB complain.
+    // oneTBB warns about more threads than processors.
     const int count = std::min(threads, cv::getNumberOfCPUs());
     if (cv::getNumThreads() != count) cv::setNumThreads(count);
     rung::peer_stencil_opencv::apply(filter, x, y);
