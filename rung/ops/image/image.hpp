@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // image: filters of pictures: grey, box and Gaussian blur, unsharp mask, Sobel.
 //
-// Of every pixel (i, j) of every channel, T = 2 radius + 1 and k, l from -radius to radius:
+// For every pixel (i, j) of every channel, T = 2 radius + 1 and k, l from -radius to radius:
 //   grey      y = wr R + wg G + wb B, the weights
 //               tenths  3/10, 6/10, 1/10
 //               bt601   0.299, 0.587, 0.114     (standard definition television, JPEG)
@@ -9,7 +9,7 @@
 //               tenths_by_term  as tenths; u8 rounds each term down
 //   box       y = sum_kl x[i + k, j + l] / T^2
 //   gaussian  y = sum_kl g[k] g[l] x[i + k, j + l], g[k] = exp(-k^2 / (2 sigma^2)) divided by the
-//             sum of all of these
+//             sum over k
 //   unsharp   y = x + amount (x - b), b the gaussian blur of x
 //   sobel     y = sqrt(h^2 + v^2), h and v the correlation of x with
 //             -1 0 1          -1 -2 -1
@@ -74,20 +74,20 @@ enum class ImageEdge : std::uint8_t { clamp, zero };
 
 struct ImageOptions {
   ImageFilter filter = ImageFilter::grey;    // the operation
-  GreyWeights weights = GreyWeights::bt601;  // of grey
-  int radius = 2;                            // of box, gaussian, unsharp
-  double sigma = 0;                          // of gaussian, unsharp; 0: 0.3 (radius - 1) + 0.8
-  double amount = 1;                         // of unsharp
+  GreyWeights weights = GreyWeights::bt601;  // grey
+  int radius = 2;                            // box, gaussian, unsharp
+  double sigma = 0;                          // gaussian, unsharp; 0: 0.3 (radius - 1) + 0.8
+  double amount = 1;                         // unsharp
   bool planar = false;                       // C x H x W
-  ImageEdge edge = ImageEdge::clamp;         // of box: pixels outside of the picture
-  bool truncate = false;                     // of box of u8: means are rounded down
+  ImageEdge edge = ImageEdge::clamp;         // box: pixels outside the picture
+  bool truncate = false;                     // box of u8: round means down
   bool operator==(const ImageOptions&) const = default;
 };
 
 RUNG_API void image(Context& context, const ConstTensorRef& x, const TensorRef& y,
                     const ImageOptions& options = {}, Pick pick = best);
 
-/// Calls image() with the filter in the name, whatever options.filter is.
+/// Calls image() with the filter named by the function; options.filter is ignored.
 RUNG_API void to_grey(Context& context, const ConstTensorRef& x, const TensorRef& y,
                       const ImageOptions& options = {}, Pick pick = best);
 RUNG_API void box_blur(Context& context, const ConstTensorRef& x, const TensorRef& y,

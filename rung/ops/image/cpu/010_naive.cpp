@@ -2,9 +2,9 @@
 // image / naive
 //
 // Idea     The formulas, one pixel and channel at a time. The index of each neighbor is clamped to
-//          the picture, or 0 taken outside it.
+//          the picture, or its value is 0 outside.
 // Changes  Baseline.
-// Cost     T^2 loads and multiply-adds per result of a blur, each behind four comparisons.
+// Cost     T^2 loads and multiply-adds per result of a blur, each after four comparisons.
 // Limits   Every valid call; one thread.
 // Source   any textbook.
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace rung {
 namespace {
 
-/// A picture and the arithmetic of its type: u8 in whole numbers.
+/// A picture, and the filters in the arithmetic of its element type: integers for u8.
 template <class T>
 struct Picture {
   static constexpr bool is_u8 = std::is_same_v<T, std::uint8_t>;
@@ -108,7 +108,7 @@ struct Picture {
     if constexpr (!is_u8) return root;
   }
 
-  /// y = result(row, column, channel), but for alpha where it is copied.
+  /// Computes y = result(row, column, channel) for each pixel, except where alpha is copied.
   template <class Result>
   void each_pixel(const Result& result) const {
     const int alpha = args.copied_alpha();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / padded rows
 //
-// Idea     Each row is copied once into a line with its border in place, and a ring holds the lines
-//          under the window. A tap adds its weight times a whole line, shifted, to a line of sums.
-// Changes  Against naive: no index is clamped in the inner loop, which is a unit-stride
-//          multiply-add. The compiler vectorizes it, hence most of the gain.
+// Idea     Each row is copied once into a line with its border filled in; a ring buffer holds the
+//          lines under the window. A tap adds its weight times a whole shifted line to a line of
+//          sums.
+// Changes  Against naive: the inner loop clamps no index and is a unit-stride multiply-add, which
+//          the compiler vectorizes: most of the gain.
 // Cost     T^2 multiply-adds per result of a blur, each with a load and a store of the sum from L1.
 // Limits   Box, Gaussian and Sobel; one thread.
 // Source   M. Wolf and M. Lam, A Data Locality Optimizing Algorithm, PLDI 1991.
@@ -17,7 +18,7 @@ namespace rung {
 namespace {
 using namespace image_cpu;
 
-/// One row of a blur; line(k): the k-th line under the window.
+/// Computes one row of a blur; line(k) returns the k-th line under the window.
 template <class T, class Line>
 void blur_row(const Lines<T>& lines, const Blur<T>& blur, const Line& line,
               typename Blur<T>::Sum* sums, T* out) {
@@ -44,7 +45,7 @@ void sobel_row(const Lines<T>& lines, const Line& line, T* out) {
     const Sum down = at(2, 0) - at(0, 0) + 2 * (at(2, 1) - at(0, 1)) + at(2, 2) - at(0, 2);
     const float root = std::sqrt(static_cast<float>(across * across + down * down));
     if constexpr (Blur<T>::is_u8) {
-      // The root of a whole number is never so near to half-way that f32 errs, nor negative.
+      // f32 rounds correctly: the root of an integer of this size is never so close to a half.
       const int rounded = static_cast<int>(root + 0.5F);  // NOLINT(bugprone-incorrect-roundings)
       out[j] = static_cast<T>(std::min(rounded, 255));
     } else {
@@ -66,7 +67,7 @@ void padded_rows(const Image::Args& args, std::byte* memory) {
   for (std::int64_t tile = 0; tile < tiles_of(args).count(); ++tile) {
     lines.go_to(tile);
     for (std::int64_t row = 0; row < lines.rows; ++row) {
-      // All lines under the window for the first row of a tile, one new line for each other.
+      // The first row of a tile needs all lines under the window, each later row one new line.
       for (int k = row == 0 ? 0 : taps - 1; k < taps; ++k) {
         const std::int64_t slot = (row + k) % taps;
         const std::int64_t from = lines.first_row + row + k - lines.reach;

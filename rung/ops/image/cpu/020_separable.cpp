@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / separable
 //
-// Idea     A blur's weights are the product of a row and a column: sums along each row first, then
-//          down the columns of these. A ring holds the row sums under the window.
+// Idea     The weights of a blur are the product of a row and a column: it is computed as sums
+//          along each row, then sums of these down the columns. A ring buffer holds the row sums
+//          under the window.
 // Changes  Against padded_rows: 2 T multiply-adds per result instead of T^2.
 // Cost     2 T multiply-adds per result, each with a load and a store of the sum from L1. Row sums
 //          of u8 take four bytes per element.
@@ -30,7 +31,7 @@ void separable(const Image::Args& args, std::byte* memory) {
   for (std::int64_t tile = 0; tile < tiles_of(args).count(); ++tile) {
     lines.go_to(tile);
     for (std::int64_t row = 0; row < lines.rows; ++row) {
-      // Along the rows that are new under the window.
+      // Sums along the rows that are new under the window.
       for (int k = row == 0 ? 0 : taps - 1; k < taps; ++k) {
         const T* const line = lines.load(lines.first_row + row + k - lines.reach, buffer);
         Sum* const along = ring + (row + k) % taps * line_length;
@@ -40,7 +41,7 @@ void separable(const Image::Args& args, std::byte* memory) {
           for (std::int64_t j = 0; j < lines.count; ++j) along[j] += blur.weights[l] * from[j];
         }
       }
-      // Down the columns.
+      // Sums down the columns.
       std::fill_n(sums, lines.count, Sum{0});
       for (int k = 0; k < taps; ++k) {
         const Sum* const along = ring + (row + k) % taps * line_length;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / deinterleaved
 //
-// Idea     Grey needs R, G and B of a pixel in the same lane: loads take interleaved pixels apart
-//          into one vector per channel. Planes need no exchange; pixels that are not contiguous are
-//          gathered into planes in L1 first.
-// Changes  Against naive: a vector of pixels at a time, 64 of u8 with AVX-512. u8 products are
-//          summed in pairs by one multiply-add; hence 5x and more in one step.
+// Idea     Grey needs R, G and B of a pixel in the same lane: loads deinterleave pixels into one
+//          vector per channel. Planar pictures need no deinterleaving; pixels that are not
+//          contiguous are first gathered into planes in L1.
+// Changes  Against naive: a vector of pixels at a time, 64 of u8 with AVX-512. One multiply-add
+//          instruction sums products of u8 in pairs: 5x and more in one step.
 // Cost     Memory-bound: x loaded and y stored once.
 // Limits   Grey; one thread.
 #include "rung/cpu/foreach_target.hpp"
@@ -23,7 +23,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 // --- one vector per channel ----------------------------------------------------------------------
 
-/// n / 10, rounded down: n 6554 / 2^16 for every n up to 2550.
+/// Returns n / 10, rounded down: n 6554 / 2^16 for every n up to 2550.
 HWY_INLINE I16 tenth_of(I16 n) {
   return hn::BitCast(di16, hn::MulHigh(hn::BitCast(du16, n), hn::Set(du16, 6554)));
 }
@@ -31,7 +31,7 @@ HWY_INLINE I16 three_times(I16 n) { return hn::Add(n, hn::Add(n, n)); }
 
 struct GreyOfU8 {
   GreyWeights weights;
-  PairOfWeights rg, b1;  // in units of 1/2^15; the last one is what rounds to nearest
+  PairOfWeights rg, b1;  // in units of 1/2^15; b1: blue, and the rounding term
 
   explicit HWY_INLINE GreyOfU8(GreyWeights which)
       : weights(which),
@@ -87,11 +87,11 @@ struct GreyOfF32 {
 
 // --- a line of pixels ----------------------------------------------------------------------------
 
-/// Pixels of a line: interleaved (x[0], y[0]), or planes.
+/// Pixels of a line: interleaved (x[0], y[0]) or planar.
 template <class T>
 struct Pixels {
   const T* x[4];
-  T* y[2];  // [1]: alpha, where it is a plane
+  T* y[2];  // [1]: alpha, if it is a plane
 };
 
 template <bool interleaved, int channels, bool alpha, class D, class T, class Grey>
@@ -129,7 +129,7 @@ void grey_line(const Grey& grey, const Pixels<T>& p, std::int64_t count) {
   }
   const std::int64_t rest = count - at;
   if (rest == 0) return;
-  // The remainder goes through buffers of a vector: no byte behind the line is touched.
+  // The remainder goes through buffers of one vector: nothing beyond the line is accessed.
   HWY_ALIGN T in[4 * hn::MaxLanes(d)] = {};
   HWY_ALIGN T out[2 * hn::MaxLanes(d)];
   constexpr std::int64_t per_pixel = interleaved ? channels : 1;
@@ -220,7 +220,7 @@ namespace rung {
 namespace image_cpu {
 HWY_EXPORT(grey_range);
 
-/// A row per tile; of a very long one a panel.
+/// Returns the tiles of grey: one row each, or a panel of a very long row.
 cpu::Tiles grey_tiles(const Image::Args& args) {
   return {args.pictures.size(), args.rows, args.columns, 1, 1 << 16};
 }

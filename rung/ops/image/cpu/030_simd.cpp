@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / simd
 //
-// Idea     Explicit vectors whose sums stay in registers while all taps pass. Channels stay
-//          interleaved: in a row of R G B R G B the neighbor is the element three further on.
-//          u8 sums along a row fit 16 bits; down the columns two rows are interleaved, so that one
-//          instruction multiplies both and adds.
-// Changes  Against separable, and for Sobel against padded_rows: no sum is loaded or stored between
-//          taps, and u8 has 32 lanes of 16 bits instead of 4 of 32, the compiler's for every
-//          x86-64; hence 5x and more in one step.
+// Idea     Explicit vectors whose sums stay in registers across all taps. Channels stay
+//          interleaved: in a row of R G B R G B, the neighbor is three elements to the right. Sums
+//          of u8 along a row fit 16 bits; down the columns, two rows are interleaved for an
+//          instruction that multiplies pairs and adds.
+// Changes  Against separable (Sobel: padded_rows): no sum is loaded or stored between taps, and u8
+//          uses 32 lanes of 16 bits; the compiler's baseline x86-64 code has 4 lanes of 32. 5x and
+//          more in one step.
 // Cost     A Gaussian of u8 takes 2 T multiply-adds per result, 32 per instruction with AVX-512. x
 //          loaded once (and the rows around each band of 128 once more), y stored once.
 // Limits   Gaussian, unsharp, Sobel, and boxes of f32; one thread.
@@ -31,7 +31,7 @@ using Byte = std::uint8_t;
 
 // --- blurs of u8 ---------------------------------------------------------------------------------
 
-/// Calls f<radius>() for small radii, whose loops are worth unrolling, else f<0>().
+/// Calls f<radius>() for small radii, whose loops are unrolled, else f<0>().
 template <class F>
 HWY_INLINE void with_radius(int radius, const F& f) {
   switch (radius) {
@@ -46,7 +46,7 @@ HWY_INLINE void with_radius(int radius, const F& f) {
   }
 }
 
-/// Sums along a row, less 2^15 to fit i16: they are below 2^16, 256 times a byte.
+/// Computes weighted sums along a row of u8, minus 2^15 to fit i16: the sums are at most 256 x 255.
 void weigh_along(const Lines<Byte>& lines, const Image::Args& args, const Byte* line,
                  std::int16_t* sums, const Byte* next) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
@@ -72,14 +72,14 @@ void weigh_along(const Lines<Byte>& lines, const Image::Args& args, const Byte* 
   });
 }
 
-/// Sums down the columns, two lines at a time, neighbors in one i32. The weights' sum is 256: 2^23
-/// make up for the 2^15 that weigh_along() took off each sum.
+/// Computes weighted sums down the columns, two lines at a time, each pair of products added in one
+/// i32. Adds 2^23 to cancel the 2^15 that weigh_along() subtracted: the weights sum to 2^8.
 void weigh_down(const Lines<Byte>& lines, const Image::Args& args, const std::int16_t* const* rows,
                 Byte* out) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   with_radius(args.radius, [&]<int static_radius>() HWY_ATTR {
     const int radius = static_radius > 0 ? static_radius : args.radius;
-    // 2 radius + 1 lines: pairs, and the last line paired with itself by weight 0.
+    // 2 radius + 1 lines: pairs, and the last line paired with itself with weight 0.
     constexpr int max_pairs = (static_radius > 0 ? static_radius : Image::max_radius) + 1;
     PairOfWeights weights[max_pairs];
     const std::int16_t* one[max_pairs];
@@ -101,7 +101,7 @@ void weigh_down(const Lines<Byte>& lines, const Image::Args& args, const std::in
   });
 }
 
-/// out = x + amount (x - blurred).
+/// Computes out = x + amount (x - blurred).
 void sharpen(const Lines<Byte>& lines, const Image::Args& args, const Byte* x, Byte* out) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   const PairOfWeights weights(args.amount_256, 1 << 7);
@@ -116,8 +116,8 @@ void sharpen(const Lines<Byte>& lines, const Image::Args& args, const Byte* x, B
 
 // --- blurs of f32 --------------------------------------------------------------------------------
 
-/// out = scale sum of weights times lines. Four independent vectors of sums hide the latency of a
-/// multiply-add and stay in registers while all lines pass.
+/// Computes out = scale * sum of weights times lines. Four independent vectors of sums hide the
+/// latency of a multiply-add and stay in registers across all lines.
 void weigh(const Image::Args& args, const float* const* lines, float scale, float* out,
            std::int64_t length) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(df));
@@ -166,7 +166,8 @@ void sharpen(const Lines<float>& lines, const Image::Args& args, const float* x,
   }
 }
 
-/// Along each row once, into a ring; then down the last 2 radius + 1 of these.
+/// Blurs a range of tiles: sums along each row once, into a ring buffer, then down its last 2
+/// radius + 1 lines.
 template <class T, class Sum>
 void blur_range(const Image::Args& args, cpu::Range range, Scratch scratch) {
   Lines<T> lines(args);
@@ -199,7 +200,8 @@ void blur_range(const Image::Args& args, cpu::Range range, Scratch scratch) {
 
 // --- Sobel ---------------------------------------------------------------------------------------
 
-/// The two gradients of a vector of elements, by load(line, pixels across).
+/// Computes the two gradients of a vector of elements; load(line, pixels) loads the elements of a
+/// line shifted by a number of pixels.
 template <class V, class Load>
 HWY_INLINE void gradients(const Load& load, V& across, V& down) {
   const V nw = load(0, 0);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / running box
 //
-// Idea     The sums of the columns under the window are kept from row to row: the row that enters
-//          is added, the one that leaves subtracted. Along the row a window is a few sums of sums:
-//          31 neighbors are six sums of five, and one.
+// Idea     Running sums: the column sums under the window are updated from row to row by adding the
+//          entering row and subtracting the leaving row. Along the row, a window is a few sums of
+//          sums: 31 neighbors are six sums of five, and one.
 // Changes  Against separable: two operations per element down the columns, whatever T; 12 along the
-//          row for T = 31, 6 for T = 7. The division by T^2 is a multiplication by its reciprocal.
-//          32 lanes of 16 bits, where the compiler has 4 of 32; hence 5x and more in one step.
-// Cost     Ring of T + 1 lines of x, one of column sums. x loaded once, y stored once.
+//          row for T = 31, 6 for T = 7. Division by T^2 becomes a multiplication by its reciprocal.
+//          32 lanes of 16 bits, where the compiler uses 4 of 32: 5x and more in one step.
+// Cost     Ring buffer of T + 1 lines of x, one line of column sums. x loaded once, y stored once.
 // Limits   Boxes of u8; one thread. f32 has no running sums: a rounding error, an infinity or a NaN
-//          would stay in them forever.
+//          would persist in them.
 // Source   M. McDonnell, Box-filtering techniques, Computer Graphics and Image Processing 17, 1981.
 #include "rung/cpu/foreach_target.hpp"
 
@@ -30,7 +30,7 @@ using Byte = std::uint8_t;
 
 // --- down the columns ----------------------------------------------------------------------------
 
-/// sums += entering - leaving; leaving may be null. `next` is prefetched unless it is null.
+/// Computes sums += entering - leaving; `leaving` may be null. Prefetches `next` unless it is null.
 void slide(std::uint16_t* sums, const Byte* entering, const Byte* leaving, std::int64_t count,
            const Byte* next) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
@@ -44,8 +44,8 @@ void slide(std::uint16_t* sums, const Byte* entering, const Byte* leaving, std::
 
 // --- along a row ---------------------------------------------------------------------------------
 
-/// Partition of a window of `taps` neighbors: `wide` sums of `pack` neighbors each, and `narrow`
-/// single ones behind them, chosen for the fewest loads.
+/// Partition of a window of `taps` neighbors into `wide` sums of `pack` neighbors each and `narrow`
+/// single neighbors, with the fewest loads.
 struct Window {
   int pack = 1, wide = 0, narrow;
 
@@ -60,7 +60,7 @@ struct Window {
   }
 };
 
-/// Sums of `count` neighbors that are `step` apart.
+/// Returns the sum of `count` elements at a distance of `step`.
 template <int static_count>
 HWY_INLINE U16 sum_of(const std::uint16_t* from, std::int64_t step, int count) {
   U16 sum = hn::LoadU(du16, from);
@@ -70,9 +70,9 @@ HWY_INLINE U16 sum_of(const std::uint16_t* from, std::int64_t step, int count) {
   return sum;
 }
 
-/// out = sum(j) / area for windows up to 15 x 15, whose sums fit 16 bits, and so does the division:
-/// n / area, n being the sum and, to round to nearest, half of the area, is
-/// (n factor) / 2^(16 + shift) rounded down.
+/// Computes out = sum(j) / area for windows up to 15 x 15, whose sums fit 16 bits. n / area, with n
+/// the sum, plus half of the area to round to nearest, is computed as (n factor) / 2^(16 + shift)
+/// rounded down.
 template <int radius, class Sum>
 HWY_INLINE void mean_of_16(const Sum& sum, bool truncate, Byte* out, std::int64_t count) {
   constexpr std::uint32_t area = (2 * radius + 1) * (2 * radius + 1);
@@ -81,7 +81,8 @@ HWY_INLINE void mean_of_16(const Sum& sum, bool truncate, Byte* out, std::int64_
   constexpr std::uint32_t factor = (one + area - 1) / area;
   constexpr std::uint32_t max_n = 255 * area + area / 2;
   static_assert(factor < 0x10000 && max_n < 0x10000);
-  // Rounding up the factor adds less than n / area is below the next whole number.
+  // The error from rounding up the factor is less than the distance of n / area from the next
+  // integer.
   static_assert(max_n * (factor * area - one) < one);
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
   const auto half = hn::Set(du16, truncate ? 0 : area / 2);
@@ -92,7 +93,7 @@ HWY_INLINE void mean_of_16(const Sum& sum, bool truncate, Byte* out, std::int64_
   }
 }
 
-/// Means over 2 radius + 1 neighbors of column sums; `scratch` is one more line of sums.
+/// Computes means over 2 radius + 1 neighbors of column sums; `scratch` is a second line of sums.
 void mean_along(const Lines<Byte>& lines, bool truncate, const std::uint16_t* sums,
                 std::uint16_t* scratch, Byte* out) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(du16));
@@ -140,8 +141,8 @@ void mean_along(const Lines<Byte>& lines, bool truncate, const std::uint16_t* su
     default:
       break;
   }
-  // In 32 bits, rounded down. (n + 1/2) / area is at least 1 / 1922 from any whole number, which is
-  // more than f32 rounds off.
+  // 32-bit sums in f32, rounded down. (n + 1/2) / area is at least 1 / 1922 from any integer, more
+  // than the rounding error of f32.
   const int area = taps * taps;
   const auto half = hn::Set(df, static_cast<float>(truncate ? 0 : area / 2) + 0.5F);
   const auto scale = hn::Set(df, 1.0F / static_cast<float>(area));
@@ -172,7 +173,8 @@ void box_range(const Image::Args& args, cpu::Range range, std::byte* memory) {
     const std::int64_t length = lines.count + 2 * std::int64_t{lines.reach} * lines.group;
     std::fill_n(sums, line_length, std::uint16_t{0});
     for (std::int64_t row = 0; row < lines.rows; ++row) {
-      // All rows under the window enter for the first row of a tile; then one enters, one leaves.
+      // For the first row of a tile all rows under the window enter; for each later row, one enters
+      // and one leaves.
       for (int k = row == 0 ? 0 : taps - 1; k < taps; ++k) {
         const std::int64_t from = lines.first_row + row + k - lines.reach;
         const std::int64_t slot = (row + k) % (taps + 1);

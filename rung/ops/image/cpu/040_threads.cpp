@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / threads
 //
-// Idea     A team partitions the tiles; each thread runs the filter's kernel on its share.
+// Idea     A team of threads partitions the tiles; each thread runs the filter's kernel on its
+//          tiles.
 // Changes  Against deinterleaved, simd and running_box: the same kernels on every core.
-// Cost     As theirs; the memory bus is shared.
-// Limits   Waking the team takes microseconds: small calls run on one thread.
+// Cost     As deinterleaved, simd and running_box; the memory bus is shared.
+// Limits   Waking the team takes microseconds: small problems run on one thread.
 #include "rung/cpu/worth.hpp"
 #include "rung/ops/image/cpu/detail/kernels.hpp"
 #include "rung/ops/image/cpu/detail/lines.hpp"
@@ -13,7 +14,7 @@ namespace rung {
 namespace {
 using namespace image_cpu;
 
-/// Operations per result, some of them for each tap.
+/// Returns the operations per result: a constant plus a term per tap.
 double operations_of(const Image::Args& args) {
   const double taps = args.filter() == ImageFilter::box ? 3 : args.taps();
   return static_cast<double>(args.y.size()) * (7.5 + taps);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / pixel per thread
 //
-// Idea     a thread for each pixel: it reads the pixel, or the window around it, channel by
-//          channel, and writes one pixel. Outside of the picture it reads the nearest pixel of the
-//          border, or takes 0.
-// Changes  baseline.
-// Cost     of grey 3 loads and a store per pixel, of single bytes: the lanes of a warp read 96
-//          bytes in three instructions, each of which touches all of them. Of blurs T^2 loads per
-//          result, mostly from L1.
-// Limits   every valid call. Load instructions and index arithmetic.
+// Idea     One thread per pixel: it loads the pixel, or the window around it, channel by channel,
+//          and stores one pixel. Outside the picture it uses the nearest pixel of the border, or 0.
+// Changes  Baseline.
+// Cost     Grey: 3 loads and one store of single bytes per pixel; a warp loads 96 bytes by three
+//          instructions, each of which touches all of these bytes. Blurs: T^2 loads per result,
+//          mostly from L1.
+// Limits   Every valid call. Bound by load instructions and index arithmetic.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, chapter 3.
 #include "rung/core/bounds.hpp"
 #include "rung/core/integer.hpp"
@@ -24,8 +23,8 @@ struct Pixels {
   const T* x;
   T* y;
   std::int64_t rows, columns;
-  int channels;  // of y that are filtered
-  int alpha;     // channel of x that is copied; -1: none
+  int channels;  // filtered channels of y
+  int alpha;     // index of the copied channel of x; -1: none
   Image::Strides from, to;
   Collapsed<2> pictures;
   Filter<T> filter;
@@ -92,7 +91,7 @@ std::int64_t blocks_of(const Image::Args& args) {
   return smaller(ceil_div(args.pixels(), block_threads), max_blocks);
 }
 
-/// Sums of Sobel's operator are of 3 x 3 pixels.
+/// Returns the work of the launch. Windows of Sobel are 3 x 3 pixels.
 Work work(const Image::Args& args, const Context&) {
   const ImageFilter filter = args.filter();
   const std::int64_t taps = filter == ImageFilter::sobel ? 3 : args.taps();

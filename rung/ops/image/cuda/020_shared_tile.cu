@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / shared tile
 //
-// Idea     a block loads a tile of 8 rows of 128 elements, with what the windows at its rim reach,
-//          into shared memory, each element once, and reads its windows from there. A row holds all
-//          channels that are beside each other: a neighbor is then 3 or 4 elements on.
-// Changes  against pixel_per_thread: T^2 loads from shared memory instead of through L1, and one
-//          decision about the border per element loaded instead of one per tap.
-// Cost     (8 + 2 r)(128 + 2 r C) loads per 1024 results, each of one element; T^2 shared loads and
-//          multiply-adds per result.
-// Limits   filters with a neighborhood; any strides.
+// Idea     A block loads a tile of 8 rows of 128 elements and its halo into shared memory, each
+//          element once, and reads its windows from shared memory. A row holds all adjacent
+//          channels: the neighbor of an element is then 3 or 4 elements away.
+// Changes  Against pixel_per_thread: T^2 loads from shared memory instead of L1, and one border
+//          test per element loaded instead of one per tap.
+// Cost     (8 + 2 r)(128 + 2 r C) loads of single elements per 1024 results; T^2 loads from shared
+//          memory and multiply-adds per result.
+// Limits   Filters with a neighborhood; any strides.
 // Source   D. Kirk, W. Hwu and I. El Hajj, Programming Massively Parallel Processors, chapter 7.
 #include "rung/ops/image/cuda/detail/rows.hpp"
 
@@ -77,7 +77,7 @@ Support supports(const Image::Args& args, const Context&) {
 int reach_of(const Image::Args& args) {
   return args.filter() == ImageFilter::sobel ? 1 : args.radius;
 }
-/// Elements of x in a tile, of a row and of all rows.
+/// Returns the row length of a tile of x, halo included, in elements.
 int pitch_of(const Image::Args& args) {
   return tile_width + 2 * reach_of(args) * (is_interleaved(args) ? args.channels : 1);
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / register rows
 //
-// Idea     Sobel's masks are products of a row and a column: of each row a thread needs but the
-//          difference and the weighted sum of three neighbors. It walks down 16 rows of its column
-//          with those of the last three rows in registers.
-// Changes  against shared_tile: 3 loads per row, which neighboring lanes find in the L1 cache,
-//          instead of 8 from shared memory; no barrier, so that loads of rows further down are in
-//          flight while rows above are finished. Which elements are neighbors at the border is
-//          decided once per column.
+// Idea     Sobel's masks are products of a row and a column: of each row of x, a thread needs only
+//          the difference and the weighted sum of three neighbors. It walks down 16 rows of its
+//          column and keeps these two values of the last three rows in registers.
+// Changes  Against shared_tile: 3 loads per row, mostly L1 hits on the loads of adjacent lanes,
+//          instead of 8 from shared memory. Without barriers, loads of later rows are in flight
+//          while earlier rows are finished. Border neighbors are resolved once per column.
 // Cost     18 rows of 3 loads per 16 results; x from memory once.
-// Limits   sobel; any strides.
+// Limits   Sobel; any strides.
 #include "rung/ops/image/cuda/detail/rows.hpp"
 
 namespace rung {
@@ -36,7 +35,7 @@ __global__ void __launch_bounds__(lanes* warps)
   T* y = plane.y + first * p.y_row + element * p.y_step;
   const bool is_copied = p.is_alpha(plane.number, element);
 
-  // Differences of three rows; the last one is the newest.
+  // Differences of three rows, the newest last.
   Sum difference[3] = {};
   Sum sum[3] = {};
   T copied[3] = {};

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / separable, fused
 //
-// Idea     a blur of T x T is one of T rows and then one of T columns; both passes of a tile run in
-//          one kernel, with the intermediate in shared memory. x is loaded and y stored 16 bytes at
-//          a time, whatever the alignment of rows.
-// Changes  against shared_tile: 2 T multiply-adds per result instead of T^2; a thread computes four
-//          results per pass, so that a loaded element serves up to four windows. Two u8 of a column
-//          are summed in the halves of one register.
-// Cost     (32 + 2 r)(240 + 2 r C) elements loaded per 32 x 240 results. In shared memory, for
-//          radius 2, an element of x is read twice, an intermediate one twice.
-// Limits   box with clamped edges, gaussian, unsharp; contiguous rows. Integer instructions, not
-//          memory, limit u8 from radius 2 on.
+// Idea     A blur of T x T is a pass over columns and a pass over rows; one kernel runs both passes
+//          of a tile, with the intermediate sums in shared memory. x is loaded and y stored 16
+//          bytes at a time, for any alignment of rows.
+// Changes  Against shared_tile: 2 T multiply-adds per result instead of T^2. A thread computes four
+//          results per pass, so that a loaded element serves up to four windows. For u8, two column
+//          sums share one 32-bit register.
+// Cost     (32 + 2 r)(240 + 2 r C) elements loaded per 32 x 240 results. For radius 2, elements of
+//          x and intermediate sums are each read twice from shared memory.
+// Limits   Box with clamped edges, Gaussian, unsharp; contiguous rows. u8 is bound by integer
+//          instructions, not by memory, from radius 2 on.
 // Source   V. Podlozhnyuk, Image Convolution with CUDA, 2007.
 #include "rung/device/load_anywhere.hpp"
 #include "rung/ops/image/cuda/detail/rows.hpp"
@@ -22,16 +22,17 @@ using namespace image_cuda;
 
 constexpr int threads = 256;
 constexpr int tile_rows = 32;
-constexpr int results = 4;  // of a thread, in either pass
+constexpr int results = 4;  // results per thread, in either pass
 
-/// Type between the passes: exact sums of u8 are below 2^16.
+/// Type of the intermediate sums: sums of u8 are exact and below 2^16.
 template <class T>
 using MidOf = std::conditional_t<Filter<T>::is_u8, std::uint16_t, float>;
 
 template <class T, int group>
 constexpr int tile_width = (group == 3 ? 240 : 256) / (Filter<T>::is_u8 ? 1 : 2);
 
-/// Sums of four elements beside each other. Of u8 two in a register: the even ones, and the odd.
+/// Sums of four adjacent elements. u8: two sums per register, even elements in one, odd elements in
+/// the other.
 template <class T>
 struct Four;
 template <>
@@ -69,7 +70,7 @@ struct Four<std::uint8_t> {
   }
 };
 
-/// Rows and columns of the tile of x, the sums down its columns, and results not yet stored.
+/// Shared memory of a block: the tile of x, the sums down its columns, and results to be stored.
 template <class T, int group>
 struct FusedTile {
   int radius, halo, width;
@@ -87,7 +88,7 @@ struct FusedTile {
   }
 };
 
-/// static_radius 0: that of the filter.
+/// Computes a tile of a blur. static_radius 0: the radius is the filter's.
 template <class T, int group, int static_radius>
 __global__ void __launch_bounds__(threads)
     image_separable_fused(const __grid_constant__ Rows<T> p) {
@@ -105,7 +106,7 @@ __global__ void __launch_bounds__(threads)
   const bool is_sharpened = p.filter.kind == ImageFilter::unsharp;
   const Plane<T> plane(p, blockIdx.z);
 
-  // The tile of x, with the nearest pixels of the border around the picture.
+  // Loads the tile of x, with the border's nearest pixels outside the picture.
   const int chunks = tile.width / vector_width<T>;
   for (int i = thread; i < (tile_rows + 2 * radius) * chunks; i += threads) {
     const int r = i / chunks;
@@ -117,7 +118,7 @@ __global__ void __launch_bounds__(threads)
       store_raw(to, load_anywhere<vector_width<T>>(from, element, p.elements));
     } else if (c + vector_width<T> > tile.halo - radius * group &&
                c < tile.halo + width + radius * group) {
-      // Beyond what windows reach there is nothing to load.
+      // Columns beyond every window are not loaded.
       for (int e = 0; e < vector_width<T>; ++e) {
         const int reached = element + e < -radius * group ? -radius * group : element + e;
         to[e] = from[p.inside(reached)];
@@ -126,7 +127,7 @@ __global__ void __launch_bounds__(threads)
   }
   __syncthreads();
 
-  // Down the columns: four elements beside each other, of four rows.
+  // Sums down the columns: four adjacent elements of four rows.
   const int fours = tile.width / results;
   for (int i = thread; i < fours * (tile_rows / results); i += threads) {
     const int rows = i / fours;
@@ -148,7 +149,7 @@ __global__ void __launch_bounds__(threads)
   }
   __syncthreads();
 
-  // Along the rows: one channel of four pixels.
+  // Sums along the rows: four pixels of one channel.
   constexpr int per_row = width / results;
   for (int i = thread; i < tile_rows * per_row; i += threads) {
     const int r = i / per_row;
@@ -165,7 +166,7 @@ __global__ void __launch_bounds__(threads)
         if (tap >= -radius && tap <= radius) sums[q] += p.filter.weight[tap < 0 ? -tap : tap] * x;
       }
     }
-    // So far from the beginning of the row as y is from an address of 16 bytes.
+    // Results begin at y's offset from 16-byte alignment, so that chunks of `out` match those of y.
     const T* const y = plane.y + (first_row + r) * p.y_row + first;
     const int skew = static_cast<int>(reinterpret_cast<std::uintptr_t>(y) % 16 / sizeof(T));
     T* const to = out + r * tile.out_pitch + skew + c;
@@ -192,7 +193,7 @@ __global__ void __launch_bounds__(threads)
     if (first_row + r >= p.rows) break;
     T* const y = plane.y + (first_row + r) * p.y_row + first;
     const int skew = static_cast<int>(reinterpret_cast<std::uintptr_t>(y) % 16 / sizeof(T));
-    const int c = (i - r * out_chunks) * vector_width<T>;  // in the row of `out`
+    const int c = (i - r * out_chunks) * vector_width<T>;  // chunk offset in the row of `out`
     const T* const from = out + r * tile.out_pitch + c;
     const int begin = c - skew;
     if (begin >= 0 && begin + vector_width<T> <= count) {
@@ -228,7 +229,7 @@ Support supports(const Image::Args& args, const Context&) {
   return supports_tiles(args, tile_rows);
 }
 
-/// Calls f<T, group>() with those of a call.
+/// Calls f<T, group>() with the element type and the channels per row element of the picture.
 template <class F>
 auto with_group(const Image::Args& args, const F& f) {
   return visit<std::uint8_t, float>(args.x.dtype, [&]<class T>() {

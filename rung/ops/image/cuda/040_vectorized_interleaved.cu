@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // image / vectorized, interleaved
 //
-// Idea     grey of 16 pixels (f32: 4) by one thread: 48 or 64 bytes of x, 16 of y. A pixel of three
-//          channels does not end where 16 bytes end; so a warp loads what its pixels cover as it
-//          lies, 16 bytes per lane, into shared memory, and each lane reads its own pixels there.
-//          Planes need no exchange.
-// Changes  against pixel_per_thread (the tiles are for filters with a neighborhood): a store of 16
-//          bytes in place of 16 stores, 3 or 4 loads in place of 48, each of whole sectors.
-// Cost     x read once, y written once; a store to and a load from shared memory per 16 bytes, at
-//          distances that use every bank once.
-// Limits   grey; contiguous pixels. Rows that begin anywhere: x is shifted into place in registers,
-//          and lanes begin where y is aligned. Alpha at odd addresses is written by elements.
-// Source   V. Volkov, Better performance at lower occupancy, GTC 2010; coalescing by exchange: J.
-//          Luitjens, CUDA Pro Tip: Increase Performance with Vectorized Memory Access, 2013.
+// Idea     Grey of 16 pixels (f32: 4) per thread: 48 or 64 bytes of x, 16 bytes of y. Pixels of
+//          three channels straddle 16-byte boundaries, so a warp copies its pixels to shared memory
+//          as they are, 16 bytes per lane, and each lane then reads its own pixels. Planar pictures
+//          need no exchange.
+// Changes  Against pixel_per_thread (the rungs between are for filters with a neighborhood): one
+//          16-byte store instead of 16 stores; 3 or 4 loads of whole sectors instead of 48.
+// Cost     x read once, y written once; one store to and one load from shared memory per 16 bytes,
+//          without bank conflicts.
+// Limits   Grey; contiguous pixels. Rows of any alignment: x is shifted into place in registers,
+//          and lanes begin where y is aligned. Alpha at odd addresses is written element by
+//          element.
+// Source   V. Volkov, Better performance at lower occupancy, GTC 2010; J. Luitjens, CUDA Pro Tip:
+//          Increase Performance with Vectorized Memory Access, 2013 (coalescing by exchange).
 #include "rung/device/load_anywhere.hpp"
 #include "rung/ops/image/cuda/detail/rows.hpp"
 
@@ -23,20 +24,22 @@ using namespace image_cuda;
 
 constexpr int lanes = 32, warps = 8;
 
-/// Rows, or whole pictures where rows follow each other, or all of them.
+/// Kernel parameters. A line is a row, a picture whose rows are contiguous, or a contiguous batch
+/// of pictures.
 template <class T>
 struct Lines {
   const T* x;
   T* y;
-  std::int64_t pixels;  // of a line
+  std::int64_t pixels;  // per line
   std::int64_t x_plane, y_plane;
   int out_channels;
   Collapsed<2> lines;
   Filter<T> filter;
 };
 
-/// Returns the position in shared memory of chunk i of those that lane i / each uses. With two or
-/// four each, eight lanes would otherwise conflict in four or two of the eight 16-byte bank groups.
+/// Returns the position in shared memory of chunk i, which lane i / each uses. Padding avoids bank
+/// conflicts: with two or four chunks per lane, eight lanes would otherwise use four or two of the
+/// eight 16-byte bank groups.
 template <int each>
 __device__ __forceinline__ int place_of(int i) {
   return each % 2 == 0 ? i + i / 8 : i;
@@ -57,14 +60,14 @@ __global__ void __launch_bounds__(lanes* warps)
     p.lines.offsets(line, begin);
     const T* const x = p.x + begin[0];
     T* const y = p.y + begin[1];
-    // The first lane begins where y is aligned, at its first pixel or in front of it.
+    // The first lane begins at the last aligned address at or before y's first pixel.
     const int behind = static_cast<int>(reinterpret_cast<std::uintptr_t>(y) % 16 / sizeof(T));
     const std::int64_t warp_first =
         (std::int64_t{blockIdx.x} * warps + warp) * (lanes * n) - behind / (planar ? 1 : out);
     if (warp_first >= p.pixels) continue;  // the whole warp
     const std::int64_t first = warp_first + lane * n;
 
-    Pack<T, n> pixel[channels];  // as they are in x: n pixels, or n of each plane
+    Pack<T, n> pixel[channels];  // as stored in x: n pixels, or n elements of each plane
     if constexpr (planar) {
 #pragma unroll
       for (int c = 0; c < channels; ++c) {
@@ -107,7 +110,7 @@ __global__ void __launch_bounds__(lanes* warps)
     if (out == 1) {
       put(y, grey, first, p.pixels);
     } else if constexpr (channels == 4) {
-      Pack<T, n> both[2];  // grey and alpha in turn, or n of each
+      Pack<T, n> both[2];  // grey and alpha interleaved, or n of each
 #pragma unroll
       for (int i = 0; i < n; ++i) {
         const T alpha = planar ? pixel[3][i] : pixel[(4 * i + 3) / n][(4 * i + 3) % n];
@@ -130,7 +133,7 @@ __global__ void __launch_bounds__(lanes* warps)
           const Pack<T, n> values = load_wide<n>(exchange + place_of<2>(i) * n);
           put(y, values, 2 * warp_first + i * n, 2 * p.pixels);
         }
-        // No barrier: for the next line, a lane stores where it has read itself.
+        // No barrier before the next line: a lane overwrites only what it has read itself.
       }
     }
   }
@@ -188,8 +191,8 @@ Lines<T> lines_of(const Image::Args& args) {
 
 template <class T>
 LaunchExtent grid_of(const Lines<T>& p) {
-  constexpr std::int64_t max_lines = 1024;  // at a time: enough to fill a device
-  // A lane more than the pixels need, for those in front of the first.
+  constexpr std::int64_t max_lines = 1024;  // concurrent lines: enough to fill a GPU
+  // One more lane than the pixels need, for the aligned start before the first pixel.
   const std::int64_t warps_needed =
       ceil_div(p.pixels + vector_width<T> - 1, lanes * vector_width<T>);
   return {ceil_div(warps_needed, warps), smaller(p.lines.size(), max_lines)};

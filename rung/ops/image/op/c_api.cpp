@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// image's C functions.
+// C functions of image.
 #include "rung/c/options.hpp"
 #include "rung/ops/image/image.h"
 #include "rung/ops/image/image.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// image: the operator's object, its rung list, and what every call goes through.
+// The operator object of image, its rung list, and the argument checks of every call.
 #include "rung/ops/image/op/image.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
 constinit RungList<Image> rung_list;
 const Operator<Image> self;
 
-/// Positions of a picture's axes among those of a tensor.
+/// Indices of the axes of a picture in a tensor.
 struct Axes {
   int row, column, channel;
 };
@@ -61,7 +61,7 @@ void require_shapes(const Image::Args& args, const Axes& axes) {
   require_shape(Image::name, args.y, "y", wanted);
 }
 
-/// Filters other than box know neither option, and must not ignore them.
+/// Throws if a filter other than box is given box options.
 void require_box_options(const Image::Args& args) {
   const ImageOptions& options = args.options;
   if (options.filter != ImageFilter::box && options.edge != ImageEdge::clamp) {
@@ -91,7 +91,7 @@ void require_numbers(const ImageOptions& options) {
   }
 }
 
-/// Computes the weights by distance from the middle, as the header defines them.
+/// Computes the blur weights by distance from the center, as defined in image.hpp.
 void derive_blur(Image::Args& args) {
   args.radius = args.options.radius;
   if (args.filter() == ImageFilter::box) {
@@ -103,7 +103,7 @@ void derive_blur(Image::Args& args) {
   double g[Image::max_radius + 1];
   double sum = 0;
   for (int k = args.radius; k >= 0; --k) {
-    const double distance = k / sigma;  // its square may be infinite: g is 0 then
+    const double distance = k / sigma;  // its square may overflow to infinity: g is then 0
     g[k] = k == 0 ? 1 : std::exp(-0.5 * distance * distance);
     sum += k == 0 ? g[k] : 2 * g[k];
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rungs of image() see of a call, and what the workbench knows of it.
-// The contract: image.hpp.
+// Kernel arguments of image() and its interface to the workbench. The contract: image.hpp.
 #pragma once
 
 #include <cstdint>
@@ -45,16 +44,16 @@ struct RUNG_API Image {
     int out_channels = 0;  // of y
     Strides from, to;      // of x, of y
     Collapsed<2> pictures;
-    // Weights of blurs, by distance from the middle; the radius is 0 without a blur.
+    // Blur weights, by distance from the center; radius 0: no blur.
     int radius = 0;
-    float blur[max_radius + 1] = {};             // of f32; of box, which divides in the end, 1
-    std::int32_t blur_256[max_radius + 1] = {};  // of u8, in units of 1/256; of box 1
+    float blur[max_radius + 1] = {};             // f32; 1 for box, which divides at the end
+    std::int32_t blur_256[max_radius + 1] = {};  // u8, in units of 1/256; 1 for box
     std::int32_t amount_256 = 0;
 
     [[nodiscard]] ImageFilter filter() const { return options.filter; }
     [[nodiscard]] int taps() const { return 2 * radius + 1; }
     [[nodiscard]] std::int64_t pixels() const { return pictures.size() * rows * columns; }
-    /// The channel that is alpha and copied; -1: none.
+    /// Returns the index of the alpha channel if the filter copies it, else -1.
     [[nodiscard]] int copied_alpha() const {
       const bool blurs = filter() == ImageFilter::box || filter() == ImageFilter::gaussian;
       return !blurs && channels % 2 == 0 && out_channels > 1 ? channels - 1 : -1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// image: what it must cost, what it must give, and how far a rung may be off. Written from the
-// header's formulas, pixel by pixel, in long double and, for u8, whole numbers.
+// Cost, reference results and tolerances of image. Written from the header's formulas, pixel by
+// pixel, in long double, for u8 in integers.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace rung {
 namespace {
 
 using Real = long double;
-constexpr Real unit = 0x1p-24L;       // roundoff of f32
-constexpr Real smallest = 0x1p-149L;  // what results below normal numbers are off
+constexpr Real unit = 0x1p-24L;       // unit roundoff of f32
+constexpr Real smallest = 0x1p-149L;  // error bound of subnormal results
 
 struct Value {
   Real value = 0;
   Real error = 0;
 };
 
-/// A sum, and the same of absolute values.
+/// A sum, and the sum of the absolute values of its terms.
 struct Sum {
   Real value = 0;
   Real size = 0;
@@ -57,7 +57,7 @@ class Reference {
     tap(0) = rest;
   }
 
-  /// Returns channel `channel` of y, of the picture whose first element of x is `picture`.
+  /// Returns channel `channel` of a pixel of y; `picture` is the first element of the picture in x.
   [[nodiscard]] Value at(const void* picture, std::int64_t row, std::int64_t column,
                          int channel) const {
     const Pixel pixel{picture, row, column};
@@ -94,7 +94,7 @@ class Reference {
   [[nodiscard]] bool is_zero(std::int64_t index, std::int64_t extent) const {
     return options_.edge == ImageEdge::zero && (index < 0 || index >= extent);
   }
-  /// Returns a neighbor, or what the edge puts in its place.
+  /// Returns the value of a neighbor, or its replacement outside the picture.
   [[nodiscard]] Real x(const Pixel& pixel, std::int64_t down, std::int64_t across,
                        int channel) const {
     if (is_zero(pixel.row + down, args_.rows)) return 0;
@@ -148,8 +148,8 @@ class Reference {
             (2 * taps + 8) * unit * sum.size * scale + (2 * taps + 8) * smallest};
   }
 
-  /// Returns the sum of the window's column at distance `across`; adjacent pixels of a row share
-  /// it.
+  /// Returns the sum of the window's column at distance `across`, cached for adjacent pixels of a
+  /// row.
   [[nodiscard]] const Sum& column_sum(const Pixel& pixel, std::int64_t across, int channel) const {
     static const Sum nothing;
     if (is_zero(pixel.column + across, args_.columns)) return nothing;
@@ -204,7 +204,7 @@ class Reference {
   bool is_u8_;
   ImageOptions options_;
   std::vector<Real> taps_;
-  mutable Pixel columns_of_{nullptr, 0, 0};  // whose column sums are remembered
+  mutable Pixel columns_of_{nullptr, 0, 0};  // pixel whose column sums are cached
   mutable std::vector<std::optional<Sum>> column_sums_;
 };
 
@@ -212,7 +212,7 @@ class Reference {
 
 Cost Image::cost(const Args& args) {
   const auto element = static_cast<double>(size_of(args.x.dtype));
-  // Elements that x repeats (broadcast) are in memory once.
+  // Broadcast elements of x are in memory once.
   double read = element;
   for (int axis = 0; axis < args.x.rank(); ++axis) {
     const auto extent = static_cast<double>(args.x.shape[axis]);
@@ -252,7 +252,7 @@ void Image::reference(const Args& args, Oracle& oracle) {
   std::size_t judged = 0;
   for (const std::int64_t row : output.rows) {
     for (std::int64_t i = 0; i < output.length; ++i, ++judged) {
-      // Position of the element in y, and start of its picture in x.
+      // Index of the element in y; offset of its picture in x.
       std::int64_t at[max_rank];
       at[rank - 1] = i;
       std::int64_t rest = row;
@@ -273,7 +273,7 @@ void Image::reference(const Args& args, Oracle& oracle) {
   }
 }
 
-/// The oracle's magnitude is the bound itself; u8 must agree in every bit.
+/// Returns the tolerance: the oracle's magnitude is the bound itself; u8 results must be exact.
 Tolerance Image::tolerance(const Args& args, const RungInfo&, Values) {
   return {.magnitude = args.x.dtype == DType::u8 ? 0.0 : 1.0 + 1e-9};
 }

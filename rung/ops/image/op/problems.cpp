@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// image: the problems it is checked and timed on, how they are made, and its command line.
+// Problems on which image is checked and timed, their construction, and the command-line syntax.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ Enum parse_word(std::string_view option, std::string_view text,
   return static_cast<Enum>(found - std::begin(words));
 }
 
-/// The shape of y, of grey without what it leaves out.
+/// Returns the shape of y; `opaque`: grey drops the alpha channel.
 Extents result_shape(const Extents& x, const ImageOptions& options, bool opaque) {
   Extents shape = x;
   if (options.filter != ImageFilter::grey || x.rank < 3) return shape;
@@ -44,7 +44,7 @@ Extents result_shape(const Extents& x, const ImageOptions& options, bool opaque)
   return shape;
 }
 
-// Pictures of every size, interleaved and planar, under every filter; batches of small ones.
+// Pictures of all sizes, interleaved and planar, under every filter; batches of small pictures.
 constexpr std::string_view survey_patterns[] = {
     "(u8*3|f32) 1..4096x1..4096x(3*2|4)(*2|,weights=tenths|,weights=bt709)",
     "(u8*3|f32) 1..4096x1..4096x(1|3*2|4),(box|gaussian|unsharp)(*2|,radius=1..15)",
@@ -63,7 +63,7 @@ const RunExample examples[] = {
 
 std::vector<Problem> Image::check_problems(Backend backend) {
   std::vector<Problem> problems = Problem::parse_all({
-      // Nothing to write, single pixels, rows, columns, pictures smaller than the window.
+      // Empty pictures, single pixels, rows, columns, pictures smaller than the window.
       "u8 0x7x3",
       "u8 5x0x4,box",
       "f32 0x3x4x5,planar,sobel",
@@ -74,7 +74,7 @@ std::vector<Problem> Image::check_problems(Backend backend) {
       "f32 1x1x2,sobel",
       "f32 2x3x3,gaussian,radius=7",
       "u8 3x2x3,sobel",
-      // Grey: every weight, with alpha, without, widths around vectors and packs.
+      // Grey: every weight, with and without alpha, widths around vectors and packs.
       "u8 7x33x3,weights=tenths",
       "u8 4x16x3,weights=bt601",
       "u8 5x67x3,weights=bt709",
@@ -123,7 +123,7 @@ std::vector<Problem> Image::check_problems(Backend backend) {
       "f32 35x33x1,gaussian,radius=15,sigma=3",
       "f32 3x17x40,planar,gaussian,radius=4",
       "f32 2x3x2x9x20,planar,box,radius=1",
-      // The others.
+      // Unsharp and Sobel.
       "u8 17x45x3,unsharp",
       "u8 17x45x4,unsharp,amount=2.5,radius=4",
       "u8 3x17x45,planar,unsharp,amount=-0.3",
@@ -138,8 +138,8 @@ std::vector<Problem> Image::check_problems(Backend backend) {
       "f32 4x9x45,planar,sobel",
   });
   if (backend == Backend::simt) return problems;
-  // More than one band of rows (128), one panel of columns (2040 or 4092 elements), one block of
-  // threads; of large windows, whose pixels cost hundreds of loads each, one or the other.
+  // More than one band of rows (128), panel of columns (2040 or 4092 elements) or thread block;
+  // with large windows, whose pixels cost hundreds of loads each, only one of these.
   const std::vector<Problem> larger = Problem::parse_all({
       "u8 300x701x3",
       "u8 300x701x4,weights=tenths",
@@ -205,7 +205,7 @@ Image::Call Image::make(const Problem& problem, Inputs& inputs) {
   options.edge = parse_word<ImageEdge>("edge", problem.text("edge", "clamp"), edges);
   options.truncate = problem.has("truncate");
   const Extents shape{std::span<const std::int64_t>(problem.extents)};
-  // Values of u8 are uniform; the other kinds of value are those of every operator.
+  // u8 values are uniform; other kinds of values are as for every operator.
   const bool is_picture = problem.dtype == DType::u8 && inputs.variant().values == Values::normal;
   const auto uniform = [](std::int64_t, double drawn) { return std::floor(256 * drawn); };
   return {

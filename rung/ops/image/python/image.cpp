@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// image for Python.
+// Python bindings of image.
 #include "rung/ops/image/image.hpp"
 
 #include "python/module/call.hpp"

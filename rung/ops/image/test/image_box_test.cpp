@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// image's box filter: how means are rounded, and the box of courses, with zeros outside.
+// image's box filter: rounding of means, and the box of courses, with zeros outside.
 #include "rung/ops/image/test/image_test.hpp"
 
 #include <gtest/gtest.h>
@@ -14,19 +14,19 @@ namespace {
 using namespace image_test;
 class ImageBoxOn : public ImageOn {};
 
-// Divisions by multiplication have to be exact, above all where a sum is half an area more than a
+// Divisions by multiplication must be exact, above all at sums just around half an area above a
 // multiple of it.
 TEST_P(ImageBoxOn, MeansAreRoundedToNearest) {
   for (int radius = 1; radius <= Image::max_radius; ++radius) {
     const int taps = 2 * radius + 1;
     const int area = taps * taps;
-    // Adjacent blocks of T x T; the middle of each is the mean of that block alone.
+    // Adjacent blocks of T x T; the center of each is the mean of that block alone.
     constexpr int blocks = 40;
     std::mt19937 engine(static_cast<unsigned>(radius));
     Bytes x({taps, taps * blocks, 1});
     std::vector<int> sums(blocks);
     for (int block = 0; block < blocks; ++block) {
-      // Just below and above what rounds up.
+      // Just below and just above the rounding threshold.
       const int mean = static_cast<int>(engine() % 255);
       int left = mean * area + area / 2 + block % 2;
       sums[static_cast<std::size_t>(block)] = left;
@@ -73,7 +73,7 @@ TEST_P(ImageBoxOn, BoxWithZerosOutsideIsTruncated) {
   }
 }
 
-// Exact multiples of the area, and one less: a division by multiplication must distinguish them.
+// Exact multiples of the area, and one less: division by multiplication must distinguish them.
 TEST_P(ImageBoxOn, MeansAreTruncatedExactly) {
   for (int radius = 1; radius <= Image::max_radius; ++radius) {
     const int taps = 2 * radius + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Properties of image that `rung check` does not state: what filters mean, that layouts are layouts
-// and no more, rows with gaps at odd addresses, how far an infinity reaches, and errors.
+// Properties of image that `rung check` does not test: semantics of filters, equal results for all
+// layouts, rows with gaps at odd addresses, propagation of infinities, and errors.
 #include "rung/ops/image/test/image_test.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ constexpr ImageFilter neighborhoods[] = {ImageFilter::box, ImageFilter::gaussian
                                           ImageFilter::unsharp, ImageFilter::sobel};
 
 TEST_P(ImageOn, GreyOfKnownColors) {
-  // The corners of the cube, what rounds down and up, and halves.
+  // Corners of the RGB cube, values that round down and up, and halves.
   const std::vector<std::uint8_t> colors{0,   0,   0,   255, 0, 0, 0,   255, 0,   0,
                                           0,   255, 255, 255, 0, 0, 255, 255, 255, 0,
                                           255, 255, 255, 255, 1, 1, 1,   3,   0,   1};
@@ -124,7 +124,7 @@ TEST_P(ImageOn, TheBorderIsRepeated) {
     EXPECT_EQ(y.values, (std::vector<std::uint8_t>{13, 20, 43, 63}));
   });
   for_each_rung(x, y, {.filter = ImageFilter::box, .radius = 15}, [&] {
-    // 16 - k of the first, two single ones, and 13 + k of the last.
+    // 16 - k copies of the first pixel, the two middle ones once each, 13 + k copies of the last.
     EXPECT_EQ(y.values, (std::vector<std::uint8_t>{40, 43, 45, 47}));
   });
 }
@@ -139,10 +139,10 @@ TEST_P(ImageOn, SobelOfARampIsItsSlope) {
   Floats y(x.shape);
   for_each_rung(x, y, {.filter = ImageFilter::sobel}, [&] {
     for (int row = 1; row < 11; ++row) {
-      // Eight times the slope: 8 sqrt(3^2 + 4^2).
+      // Eight times the gradient: 8 sqrt(3^2 + 4^2).
       for (int column = 1; column < 16; ++column) ASSERT_FLOAT_EQ(y(row, column), 40);
     }
-    ASSERT_FLOAT_EQ(y(5, 0), std::sqrt(12.0F * 12 + 32 * 32));  // half of it is missing
+    ASSERT_FLOAT_EQ(y(5, 0), std::sqrt(12.0F * 12 + 32 * 32));  // half of the horizontal gradient
   });
 }
 
@@ -153,7 +153,8 @@ TEST_P(ImageOn, UnsharpWithoutAmountIsTheIdentity) {
                 [&] { EXPECT_EQ(y.values, x.values); });
 }
 
-// Interleaved, planar, and pixels with gaps, in rows with gaps at odd addresses: the same numbers.
+// Interleaved pictures, planar pictures, and pixels with gaps in rows with gaps at odd addresses
+// give equal results.
 TEST_P(ImageOn, LayoutsAreLayouts) {
   constexpr std::int64_t rows = 37;
   for (const std::int64_t columns : {1, 45, 86}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations shared by image's tests: dense pictures, and a call of every rung.
+// Shared by image's tests: dense pictures, and calls of every rung.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace rung::image_test {
 
 using namespace test;
 
-/// A dense array of either type.
+/// A dense array of u8 or f32.
 template <class T>
 struct Pixels {
   Extents shape;
@@ -41,7 +41,7 @@ inline Bytes random_bytes(const Extents& shape, unsigned seed) {
 
 class ImageOn : public OnBackend {
  protected:
-  /// Calls f() after every rung of the backend that takes the call has run on it.
+  /// Calls f() after each rung of the backend that supports the call has run on it.
   template <class F>
   void for_each_rung(const ConstTensorRef& x, const TensorRef& y, const ImageOptions& options,
                      F&& f) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights of a blur and the rounding of its sums in plain arithmetic, which the compiler
-// vectorizes; u8 in whole numbers.
+// Weights of a blur and rounding of its sums, in plain arithmetic that the compiler vectorizes;
+// integers for u8.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct Blur {
 
   Sum weights[max_taps];
   bool is_box;
-  float half, scale;  // of a box
+  float half, scale;  // rounding term and reciprocal area of a box
 
   explicit Blur(const Image::Args& args) : is_box(args.filter() == ImageFilter::box) {
     for (int k = -args.radius; k <= args.radius; ++k) {
@@ -26,8 +26,8 @@ struct Blur {
       if constexpr (!is_u8) weights[k + args.radius] = args.blur[std::abs(k)];
     }
     const int area = args.taps() * args.taps();
-    // (n + 1/2) / area is at least 1 / 1922 from a whole number, more than f32 rounds off: its
-    // integer part is exact.
+    // (n + 1/2) / area is at least 1 / 1922 from an integer, more than the rounding error of f32:
+    // the integer part is exact.
     half = static_cast<float>(args.options.truncate ? 0 : area / 2) + 0.5F;
     scale = 1.0F / static_cast<float>(area);
   }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines: rows of a tile of a picture with their border resolved, so that kernels never test for
-// edges. A line begins with the leftmost neighbor of the tile's first element; the neighbor to the
-// right of an element is `group` elements further on. A tile is a band of rows, a panel of elements
-// wide, of one picture, or of one of its channels where channels are planes.
+// Lines: rows of a tile of a picture with their border filled in, so that kernels never test for
+// edges. A line begins with the leftmost neighbor of the tile's first element; the right neighbor
+// of an element is `group` elements further. A tile is a band of rows, one panel of elements wide,
+// of one picture, or of one channel of a planar picture.
 //
 // The caller owns the buffers, line_length elements each. Kernels may read and write line_slack
-// elements behind a line's content. Cost per line: none where a row is read in place, else one
-// copy.
+// elements beyond a line's content. Cost per line: none if a row is read in place, else one copy.
 #pragma once
 
 #include <algorithm>
@@ -21,17 +20,18 @@
 
 namespace rung::image_cpu {
 
-/// Four vectors of 64 bytes of f32, or one of u8.
+/// Elements accessible beyond a line: four vectors of 64 bytes of f32, or one of u8.
 inline constexpr std::int64_t line_slack = 64;
-/// Elements per panel: multiples of 1, 2, 3 and 4 channels. The lines under a small window stay in
-/// L1 (3000 x 4000 x 3 u8, radius 2, one thread of a 2-core Zen 5 vCPU: 4.6 ms, 6.5 with the larger
-/// panel); under a large one they do not, and long runs are faster (radius 6: 14 ms, 24).
+/// Elements per panel: multiples of 1, 2, 3 and 4 channels. Lines under a small window stay in L1
+/// (3000 x 4000 x 3 u8, radius 2, one thread of a 2-core Zen 5 vCPU: 4.6 ms, with the larger panel
+/// 6.5). Under a large window they do not, and longer panels are faster (radius 6: 14 ms instead of
+/// 24).
 inline constexpr std::int64_t small_panel = 2040, large_panel = 4092;
 inline constexpr int max_radius_of_small_panel = 3;
 inline constexpr std::int64_t line_length =
     round_up(large_panel + 2 * 4 * Image::max_radius + line_slack, 64);
 inline constexpr int max_taps = 2 * Image::max_radius + 1;
-/// Results that do not stay in the caches are written by non-temporal stores.
+/// Bytes of results, exceeding the caches, from which on non-temporal stores are used.
 inline constexpr std::int64_t worth_streaming = 8 << 20;
 
 inline int reach_of(const Image::Args& args) {
@@ -40,7 +40,8 @@ inline int reach_of(const Image::Args& args) {
 inline int planes_of(const Image::Args& args) {
   return args.from.column == 1 && args.to.column == 1 ? args.channels : 1;
 }
-/// 128 rows per band: the rows above and below it are loaded once more for each.
+/// Returns the tiles of a picture, in bands of 128 rows. The rows just outside a band are loaded
+/// again by its neighbors.
 inline cpu::Tiles tiles_of(const Image::Args& args) {
   const int planes = planes_of(args);
   return {.arrays = args.pictures.size() * planes,
@@ -50,10 +51,10 @@ inline cpu::Tiles tiles_of(const Image::Args& args) {
           .panel = reach_of(args) <= max_radius_of_small_panel ? small_panel : large_panel};
 }
 
-/// Line buffers of one thread, taken one after another from its scratch memory.
+/// Allocates a thread's line buffers from its scratch memory, one after another.
 class Scratch {
  public:
-  /// A ring of lines, and room for five more, of elements of up to 4 bytes.
+  /// Returns the bytes of a ring of lines plus five more lines, of elements of up to 4 bytes.
   static std::int64_t bytes(const Image::Args& args) {
     return (std::max(args.taps(), 3) + 1 + 5) * line_length * 4;
   }
@@ -84,8 +85,8 @@ class Lines {
         streams_(bytes_of(args.y.size()) >= worth_streaming) {}
 
   int group;                             // channels per pixel of a line
-  int reach;                             // rows and pixels from the middle of the window to its rim
-  std::int64_t first_row = 0, rows = 0;  // of the tile
+  int reach;                             // radius of the window, in rows and in pixels
+  std::int64_t first_row = 0, rows = 0;  // the tile
   std::int64_t count = 0;                // elements per row of the tile
 
   void go_to(std::int64_t index) {
@@ -103,8 +104,8 @@ class Lines {
     count = tile.columns;
   }
 
-  /// Returns the line of row `row`, which may be outside the picture: a pointer into x where all
-  /// that kernels read is in that row, else `buffer`, filled.
+  /// Returns the line of row `row`, which may be outside the picture: a pointer into x if the row
+  /// contains all that kernels read, else `buffer`, filled.
   const T* load(std::int64_t row, T* buffer) const {
     const std::int64_t halo = std::int64_t{reach} * group;
     const std::int64_t length = count + 2 * halo;
@@ -141,12 +142,12 @@ class Lines {
     return buffer;
   }
 
-  /// Returns the line after that of `row`, to be prefetched; null unless `line` points into x.
+  /// Returns the line after `row`, as a prefetch address; null unless `line` points into x.
   const T* next(const T* line, const T* buffer, std::int64_t row) const {
     return line != buffer && row >= 0 && row < args_.rows - 1 ? line + args_.from.row : nullptr;
   }
 
-  /// Writes the results of row `row` to y.
+  /// Stores the results of row `row` in y.
   void store(std::int64_t row, const T* from) const {
     T* const to = y_ + row * args_.to.row;
     if (stores_directly_) {
@@ -163,12 +164,12 @@ class Lines {
       for (int c = 0; c < group; ++c) pixel[c * args_.to.channel] = from[i++];
     }
   }
-  /// Orders the non-temporal stores before what the thread does next.
+  /// Orders the non-temporal stores before the thread's later stores.
   void finish() const {
     if (streams_) cpu::end_streams();
   }
 
-  /// Copies alpha where the filter leaves it as it is; `x` is the row's line without its halo.
+  /// Copies alpha if the filter preserves it; `x` is the row's line without its halo.
   void copy_alpha(const T* x, T* out) const {
     const int alpha = args_.copied_alpha();
     if (alpha < 0) return;

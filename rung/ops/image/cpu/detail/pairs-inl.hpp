@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of products of i16 in i32, two products per lane by one instruction. Vectors are interleaved
-// within blocks of 16 bytes and narrowed likewise, so that lanes end where they began. A sum takes
-// two vectors of i32; each addition is two multiply-adds and two interleaves.
+// Sums of products of i16 in i32, two products per lane and instruction. Inputs are interleaved
+// within 16-byte blocks and results narrowed in the same order, so that lanes keep their positions.
+// A WideSums has two vectors of i32; each addition is two multiply-adds and two interleaves.
 #if defined(RUNG_OPS_IMAGE_CPU_PAIRS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef RUNG_OPS_IMAGE_CPU_PAIRS_INL_HPP_
 #undef RUNG_OPS_IMAGE_CPU_PAIRS_INL_HPP_
@@ -21,7 +21,7 @@ constexpr hn::ScalableTag<std::uint16_t> du16;
 constexpr hn::ScalableTag<std::int16_t> di16;
 constexpr hn::ScalableTag<std::int32_t> di32;
 constexpr hn::ScalableTag<float> df;
-constexpr hn::Rebind<std::uint8_t, decltype(du16)> du8;  // half a vector: as many lanes
+constexpr hn::Rebind<std::uint8_t, decltype(du16)> du8;  // half a vector; as many lanes as du16
 using U16 = hn::Vec<decltype(du16)>;
 using I16 = hn::Vec<decltype(di16)>;
 using I32 = hn::Vec<decltype(di32)>;
@@ -29,12 +29,12 @@ using I32 = hn::Vec<decltype(di32)>;
 HWY_INLINE U16 load_bytes(const std::uint8_t* from) {
   return hn::PromoteTo(du16, hn::LoadU(du8, from));
 }
-/// Clamps to 0 to 255.
+/// Clamps values to [0, 255] and stores them as bytes.
 HWY_INLINE void store_bytes(I16 values, std::uint8_t* to) {
   hn::StoreU(hn::DemoteTo(du8, values), du8, to);
 }
 
-/// Weights of a pair of vectors of i16, in every lane.
+/// Two weights, one per vector of a pair, broadcast to every lane.
 struct PairOfWeights {
 #if HWY_TARGET == HWY_SCALAR
   I32 one, other;
@@ -52,7 +52,7 @@ struct PairOfWeights {
 #endif
 };
 
-/// Sums of i32, one for each lane of a vector of i16.
+/// Sums in i32, one per lane of a vector of i16.
 class WideSums {
  public:
   explicit HWY_INLINE WideSums(std::int32_t value) : low_(hn::Set(di32, value)), high_(low_) {}
@@ -68,7 +68,7 @@ class WideSums {
     low_ = hn::Add(low_, hn::Add(hn::Mul(wide_a, wide_a), hn::Mul(wide_b, wide_b)));
   }
   HWY_INLINE void add(U16 v) { low_ = hn::Add(low_, hn::PromoteTo(di32, v)); }
-  /// Returns f of every sum, as i16.
+  /// Returns f(sum) for every sum, narrowed to i16.
   template <class F>
   HWY_INLINE I16 narrow(const F& f) const {
     return hn::DemoteTo(di16, f(low_));

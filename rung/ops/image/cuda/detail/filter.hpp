@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of one pixel: what sums become, and which numbers filters need.
+// Arithmetic of one pixel: conversion of sums to results, and the constants of each filter.
 #pragma once
 
 #include <cmath>
@@ -11,23 +11,23 @@
 
 namespace rung::image_cuda::inline RUNG_TARGET {
 
-/// A kernel's parameter.
+/// Kernel parameter: the constants of a filter.
 template <class T>
 struct Filter {
   static constexpr bool is_u8 = std::is_same_v<T, std::uint8_t>;
-  using Sum = std::conditional_t<is_u8, int, float>;  // u8: whole numbers
+  using Sum = std::conditional_t<is_u8, int, float>;  // u8: integers
 
   ImageFilter kind;
   int radius;
-  Sum weight[Image::max_radius + 1];  // of blurs, by distance; u8: in units of 1/256
+  Sum weight[Image::max_radius + 1];  // blurs, by distance; u8: in units of 1/256
   Sum grey_weight[3];                 // u8: in units of 1/2^15, or 1/10
   bool tenths, by_term;
-  bool zero_edges;      // of box; the caller's loads follow it
-  unsigned area;        // of box
+  bool zero_edges;      // box: values outside are 0; applied by the loads
+  unsigned area;        // box: T^2
   unsigned rounding;    // u8: area / 2, or 0 to truncate
   unsigned reciprocal;  // u8: 2^32 / area, rounded up
   float scale;          // f32: 1 / area, or 1
-  Sum amount;           // of unsharp; u8: in units of 1/256
+  Sum amount;           // unsharp; u8: in units of 1/256
 
   [[nodiscard]] __device__ __forceinline__ T grey(Sum r, Sum g, Sum b) const {
     if constexpr (is_u8) {
@@ -38,11 +38,11 @@ struct Filter {
     if constexpr (!is_u8) return sum;
   }
 
-  /// Converts the sum over a window to its result.
+  /// Converts the sum over a window to the result.
   [[nodiscard]] __device__ __forceinline__ Sum blurred(Sum sum) const {
     if constexpr (is_u8) {
       if (kind != ImageFilter::box) return (sum + (1 << 15)) >> 16;
-      // Sums are below 2^18, and what rounding up the reciprocal adds below 961 in 2^32.
+      // Exact: sums are below 2^18, and rounding up the reciprocal adds less than 961 / 2^32.
       const unsigned rounded = static_cast<unsigned>(sum) + rounding;
       return static_cast<int>(area == 1 ? rounded : __umulhi(rounded, reciprocal));
     } else {
@@ -50,7 +50,7 @@ struct Filter {
     }
   }
 
-  /// Returns the unsharp result of a pixel, x, and its blur.
+  /// Returns the unsharp result of pixel x and its blur.
   [[nodiscard]] __device__ __forceinline__ T sharpened(Sum x, Sum blur) const {
     if constexpr (is_u8) {
       const int sharp = x + (((x - blur) * amount + (1 << 7)) >> 8);
@@ -60,7 +60,7 @@ struct Filter {
     }
   }
 
-  /// at(k, l): the neighbor k rows down and l pixels across.
+  /// Computes the Sobel result; at(k, l) returns the neighbor k rows down and l pixels across.
   template <class At>
   static __device__ __forceinline__ T sobel(const At& at) {
     const Sum above[3] = {at(-1, -1), at(-1, 0), at(-1, 1)};
@@ -71,7 +71,7 @@ struct Filter {
     const Sum down = (below[0] - above[0]) + 2 * (below[1] - above[1]) + (below[2] - above[2]);
     return magnitude(across, down);
   }
-  /// Combines Sobel's two correlations.
+  /// Returns the magnitude of Sobel's two gradients.
   static __device__ __forceinline__ T magnitude(Sum across, Sum down) {
     // The sum is at most 2 * 1020^2 for u8: exact in f32.
     const float root = sqrtf(static_cast<float>(across * across + down * down));

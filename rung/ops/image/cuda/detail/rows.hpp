@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pictures as filters of neighborhoods see them: planes of rows of elements. Channels that lie
-// beside each other in memory stay in one row, in which the neighbor of an element is `group`
-// elements on; others are planes of their own. So interleaved and planar pictures are one thing.
+// Pictures as planes of rows of elements, for filters with a neighborhood. Adjacent channels stay
+// in one row, in which the neighbor of an element is `group` elements away; other channels are
+// separate planes. Kernels need not distinguish interleaved from planar pictures.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,22 @@
 
 namespace rung::image_cuda::inline RUNG_TARGET {
 
-/// A kernel's parameter.
+/// Kernel parameter: the rows of x and y, and the filter.
 template <class T>
 struct Rows {
   const T* x;
   T* y;
   int rows;
-  int elements;                                                 // of a row
-  int group;                                                    // from an element to its neighbor
-  int planes;                                                   // of a picture
-  std::int64_t x_plane, y_plane, x_row, y_row, x_step, y_step;  // strides; of an element: step
+  int elements;                                                 // per row
+  int group;                                                    // distance between neighbors
+  int planes;                                                   // per picture
+  std::int64_t x_plane, y_plane, x_row, y_row, x_step, y_step;  // strides; step: of an element
   Collapsed<2> pictures;
-  int alpha;  // channel that is copied; -1: none
+  int alpha;  // index of the copied channel; -1: none
   Filter<T> filter;
 
-  /// The element of the row that stands for one up to max_radius pixels in front of it, or however
-  /// far behind it: of the nearest pixel, the same channel.
+  /// Clamps an index to the row: returns the same channel of the nearest pixel. `element` may be up
+  /// to max_radius pixels before the row, or any number beyond its end.
   [[nodiscard]] __device__ __forceinline__ int inside(int element) const {
     constexpr int in_front = 4 * Image::max_radius;  // a multiple of every group
     if (element < 0) return (element + in_front) % group;
@@ -47,7 +47,7 @@ struct Rows {
   }
 };
 
-/// One plane of one picture: where its first elements are.
+/// First elements of one plane of one picture.
 template <class T>
 struct Plane {
   const T* x;
@@ -66,7 +66,7 @@ struct Plane {
 
 // --- on the host ---------------------------------------------------------------------------------
 
-/// Returns whether all channels of a pixel are adjacent, and pixels too, in x and y.
+/// Returns true if channels and pixels are adjacent in x and y.
 inline bool is_interleaved(const Image::Args& args) {
   const auto lies_so = [&](const Image::Strides& strides) {
     return (args.channels == 1 || strides.channel == 1) &&
@@ -100,21 +100,20 @@ inline std::int64_t planes_of(const Image::Args& args) {
   return args.pictures.size() * (is_interleaved(args) ? 1 : args.channels);
 }
 
-/// Elements of a row in memory, of which is_interleaved() says what they are.
+/// Returns the elements per row: all channels if is_interleaved(), else one channel.
 inline std::int64_t row_elements(const Image::Args& args) {
   return args.columns * (is_interleaved(args) ? args.channels : 1);
 }
-/// Blocks of 256 threads, with tiles of so many elements, and those that shared memory leaves room
-/// for on an SM.
+/// Returns the number of blocks, one per tile of tile_rows x tile_width elements.
 inline std::int64_t tile_blocks(const Image::Args& args, int tile_rows, int tile_width) {
   return ceil_div(row_elements(args), tile_width) * ceil_div(args.rows, tile_rows) *
          planes_of(args);
 }
 
-/// Accepts calls for kernels whose blocks are tiles of `tile_rows` rows.
+/// Accepts problems for kernels whose blocks compute tiles of `tile_rows` rows.
 inline Support supports_tiles(const Image::Args& args, int tile_rows) {
   if (args.filter() == ImageFilter::grey) return unsupported("takes filters with a neighborhood");
-  constexpr std::int64_t max_blocks = 65535;  // along y and z of a grid
+  constexpr std::int64_t max_blocks = 65535;  // limit of a grid along y and z
   if (args.rows > max_blocks * tile_rows || planes_of(args) > max_blocks) {
     return unsupported("more rows or planes than a grid has blocks for");
   }
