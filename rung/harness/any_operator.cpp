@@ -11,7 +11,7 @@
 namespace rung {
 namespace {
 
-/// Operators push themselves here before main, in any order: it must be there before them.
+/// Head of the list; constinit, because operators register themselves before main, in any order.
 constinit const AnyOperator* first_operator = nullptr;
 
 }  // namespace
@@ -19,7 +19,7 @@ constinit const AnyOperator* first_operator = nullptr;
 std::int64_t Invocation::integer(std::string_view op, std::string_view name, std::int64_t otherwise,
                                  Problem::Whole accepted) const {
   const double value = number(name, static_cast<double>(otherwise));
-  // Compared as doubles: what an int64 does not hold must not be converted.
+  // Compared as doubles: converting a value outside the range of int64 is undefined.
   if (std::floor(value) != value || value < static_cast<double>(accepted.min) ||
       value > static_cast<double>(accepted.max)) {
     std::ostringstream given;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// explain_problems.hpp's list of operators.
+// The list of operators declared in explain_problems.hpp.
 #include "rung/harness/explain_problems.hpp"
 
 namespace rung {

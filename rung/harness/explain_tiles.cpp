@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// explain_tiles.hpp's list of operators.
+// The list of operators declared in explain_tiles.hpp.
 #include "rung/harness/explain_tiles.hpp"
 
 namespace rung {

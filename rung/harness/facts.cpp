@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// facts.hpp's list of operators.
+// The list of operators declared in facts.hpp.
 #include "rung/harness/facts.hpp"
 
 namespace rung {

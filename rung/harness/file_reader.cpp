@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular files, read in full transfers; every failure is an Error that names the file.
+// Regular files, read in full; every failure is an Error that names the file.
 #include "rung/harness/file_reader.hpp"
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ namespace {
   fail_file(path, std::string("cannot ") + action + ": " + std::strerror(number));
 }
 
-constexpr std::size_t largest_transfer = std::size_t{1} << 30;  // Linux stops at 2 GiB
+constexpr std::size_t largest_transfer = std::size_t{1} << 30;  // Linux reads at most 2 GiB at once
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Output files that appear whole or not at all.
+// Output files that appear complete or not at all.
 #include "rung/harness/file_writer.hpp"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@
 namespace rung {
 namespace {
 
-constexpr std::size_t max_transfer = std::size_t{1} << 30;  // Linux stops a write at 2 GiB
+constexpr std::size_t max_transfer = std::size_t{1} << 30;  // Linux writes at most 2 GiB at once
 
 [[noreturn]] void fail(const std::string& path, const char* action) {
   const int number = errno;
@@ -47,13 +47,13 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-/// Returns the path that a link at `path` with this text names.
+/// Returns the path that a symbolic link at `path` with the target `text` resolves to.
 std::string linked_from(const std::string& path, const std::string& text) {
   if (text[0] == '/') return text;
   return (folder_of(path) + "/").append(text);
 }
 
-/// An unpredictable name in `folder`, short however long the target's is.
+/// Returns an unpredictable file name in `folder`, short even if the target's name is long.
 std::string random_name(const std::string& folder) {
   std::uint64_t number = 0;
   if (getrandom(&number, sizeof number, 0) != sizeof number) fail(folder, "draw a temporary name");
@@ -62,7 +62,7 @@ std::string random_name(const std::string& folder) {
   return folder + name;
 }
 
-/// SIGINT, SIGTERM and SIGHUP wait while a file has its temporary name.
+/// Blocks SIGINT, SIGTERM and SIGHUP while a file has its temporary name.
 class SignalsDeferred {
  public:
   SignalsDeferred() {
@@ -79,9 +79,10 @@ class SignalsDeferred {
   sigset_t before_;
 };
 
-/// The descriptor that a path of this process's own descriptors names ("/proc/self/fd/1", or a link
-/// to that, as /dev/stdout is); -1 for all others. Following such a link would find the file behind
-/// it, and replacing that would take it from under whoever opened it: a shell's redirection, say.
+/// Returns the descriptor if `path` names one of this process's descriptors ("/proc/self/fd/1", or
+/// a link to it such as /dev/stdout), else -1. Such a path must not be resolved to the file behind
+/// it: replacing that file would detach it from the process that opened it, such as a redirecting
+/// shell.
 int own_descriptor(std::string path) {
   for (int links = 0; links < 40; ++links) {
     const int link = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -146,7 +147,7 @@ FileWriter::FileWriter(std::string path) : path_(std::move(path)) {
       if (descriptor_ < 0) fail(path_, "open");
       return;
     }
-    // Renaming would replace a file that is protected against writing.
+    // rename() would replace even a write-protected file.
     if (faccessat(AT_FDCWD, target_.c_str(), W_OK, AT_EACCESS) != 0) fail(path_, "write");
   }
   open_aside(folder_of(target_));
@@ -169,7 +170,7 @@ void FileWriter::open_aside(const std::string& folder) {
   temporary_ = std::move(name);
 }
 
-/// Mode and owner of the file that is about to be replaced.
+/// Applies the mode and owner of the file about to be replaced to the new one.
 void FileWriter::keep_attributes() {
   struct stat old {};
   struct stat mine {};
@@ -178,7 +179,7 @@ void FileWriter::keep_attributes() {
   if (old.st_uid != mine.st_uid || old.st_gid != mine.st_gid) {
     in_place_ = fchown(descriptor_, old.st_uid, old.st_gid) != 0;
   }
-  // After the owner, for a change of that clears set-user-id bits.
+  // After the owner: changing the owner clears set-user-ID bits.
   if (!in_place_ && fchmod(descriptor_, old.st_mode & 07777U) != 0) fail(path_, "keep the mode of");
 }
 
@@ -191,7 +192,7 @@ void FileWriter::commit() {
     if (fsync(descriptor_) != 0) fail(path_, "write");
     put_in_place();
   }
-  // A full disk may show only now.
+  // A full disk may be reported only by close().
   if (::close(std::exchange(descriptor_, -1)) != 0) fail(path_, "write");
 }
 

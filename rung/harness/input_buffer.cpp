@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tensor of Inputs with what surrounds it: guards, padding, and the search for damage.
+// A tensor of Inputs with its surroundings: guards, padding, and the search for damage.
 #include "rung/harness/input_buffer.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void for_each_row(const InputBuffer& buffer,
   Extents index;
   std::int64_t logical = 0;
   std::int64_t offset = 0;
-  // Of a repeated axis one turn is all there is in memory.
+  // A repeated axis is in memory only once.
   const auto extent = [&](int axis) {
     return axis == 0 && buffer.repeats ? 1 : tensor.shape[axis];
   };
@@ -41,7 +41,7 @@ void for_each_row(const InputBuffer& buffer,
   }
 }
 
-/// The values of `count` elements from a logical index on.
+/// Generates the values of `count` elements from logical index `first` on.
 void generate(const InputBuffer& buffer, Values values, std::int64_t first, std::int64_t count,
               std::byte* elements) {
   const DType dtype = buffer.tensor.dtype;
@@ -55,14 +55,14 @@ void generate(const InputBuffer& buffer, Values values, std::int64_t first, std:
 }  // namespace
 
 Placement place(Layout layout, const Extents& shape, bool may_repeat) {
-  constexpr std::int64_t padding = 5;  // odd: no row but the first stays aligned
+  constexpr std::int64_t padding = 5;  // odd: only the first row stays aligned
   const int last = shape.rank - 1;
   Placement placement{shape.contiguous_strides(), 0, shape.product()};
   if (placement.total == 0 || shape.rank == 0) {
     if (layout == Layout::misaligned) placement.first = 1;
     return placement;
   }
-  Extents memory = shape;  // the shape of a contiguous tensor that the elements are part of
+  Extents memory = shape;  // shape of the contiguous tensor that contains the elements
   switch (layout) {
     case Layout::plain:
       break;
@@ -118,7 +118,7 @@ void render(const InputBuffer& buffer, Values values, bool poison_only, std::byt
   generate_poison(tensor.dtype, 0, bytes / static_cast<std::int64_t>(size), image);
   if (poison_only || tensor.empty()) return;
   const int last = tensor.rank() - 1;
-  // A repeated vector is a single element.
+  // A repeated vector is one element in memory.
   const bool single = tensor.rank() == 0 || (last == 0 && buffer.repeats);
   const std::int64_t length = single ? 1 : tensor.shape[last];
   const std::int64_t stride = single ? 1 : tensor.strides[last];

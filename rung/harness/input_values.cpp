@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of Inputs: a counter-based generator, so that an index alone decides a value.
+// The values of Inputs: a counter-based generator, so that a value depends only on its index.
 #include "rung/harness/input_values.hpp"
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace {
 constexpr int table_bits = 16;
 constexpr std::size_t table_size = std::size_t{1} << table_bits;
 
-/// Quantiles of the standard normal distribution at the middles of 65536 equal parts: a table
-/// lookup a value, where Box and Muller's formula would cost a logarithm and a cosine.
+/// Quantiles of the standard normal distribution at the midpoints of 65536 equal intervals: one
+/// table lookup per value, where the Box-Muller transform costs a logarithm and a cosine.
 struct NormalTable {
   std::array<double, table_size> f64;
   std::array<float, table_size> f32;
@@ -27,8 +27,8 @@ struct NormalTable {
     constexpr double two_pi = 6.283185307179586;
     double x = 0;
     for (std::size_t i = table_size / 2; i < table_size; ++i) {
-      // Newton's method on the upper tail, which stays accurate far out. The quantile before is
-      // near enough that three steps reach full precision.
+      // Newton iteration on the upper tail, which stays accurate far out. From the previous
+      // quantile, three steps reach full precision.
       const double tail = (static_cast<double>(table_size - i) - 0.5) / table_size;
       for (int step = 0; step < 3; ++step) {
         const double density = std::exp(-0.5 * x * x) / std::sqrt(two_pi);
@@ -47,7 +47,8 @@ const NormalTable& normal_table() {
   return *table;
 }
 
-/// Four values a draw, 16 bits each: consumer(position, bits) for position 0 to count - 1.
+/// Draws 16-bit words, four per random number, and calls consumer(position, bits) for positions 0
+/// to count - 1.
 template <class Consumer>
 void draw_words(std::uint64_t stream, std::int64_t first, std::int64_t count,
                 const Consumer& consumer) {
@@ -80,7 +81,7 @@ void normal(std::uint64_t stream, double scale, std::int64_t first, std::int64_t
       out[i] = static_cast<T>(table.f32[word] * factor);
     });
   } else {
-    // Quantized data as networks have it: bell-shaped over the range of 8 bits.
+    // Like quantized data of neural networks: bell-shaped over the range of 8 bits.
     constexpr float spread = 32;
     constexpr float center = std::is_signed_v<T> ? 0 : 128;
     constexpr float low = std::is_signed_v<T> ? -127 : 0;
@@ -91,8 +92,8 @@ void normal(std::uint64_t stream, double scale, std::int64_t first, std::int64_t
   }
 }
 
-/// -4 to 4 (0 to 8 without a sign): exact in every type, and 10^6 products of two sum exactly in
-/// an f32.
+/// Fills out with integers from -4 to 4 (unsigned: 0 to 8): exact in every type, and 10^6 products
+/// of two sum exactly in f32.
 template <class T>
 void integers(std::uint64_t stream, std::int64_t first, std::int64_t count, T* out) {
   constexpr int low = std::is_unsigned_v<T> ? 0 : -4;
@@ -106,8 +107,8 @@ void integers(std::uint64_t stream, std::int64_t first, std::int64_t count, T* o
   });
 }
 
-/// Exponents of the adversarial values of a type. Products of two, and sums of thousands of them,
-/// stay finite; the smallest subnormal is 2^(1 - bias - mantissa).
+/// Exponent range of the adversarial values of a type. Products of two values, and sums of
+/// thousands of products, stay finite; the smallest subnormal is 2^(1 - bias - mantissa).
 struct Binades {
   int low;
   int high;
@@ -152,7 +153,7 @@ T adversarial_float(std::uint64_t bits, double scale) {
 template <class T>
 T adversarial_integer(std::uint64_t bits) {
   if constexpr (sizeof(T) <= 2) {
-    // A quarter are the extremes: that is where a product of 16 bits or a negation goes wrong.
+    // A quarter are extremes, where 16-bit products and negations overflow.
     if ((bits & 7) == 0) return std::numeric_limits<T>::max();
     if ((bits & 7) == 1) return std::numeric_limits<T>::min();
     return static_cast<T>(bits >> 8);
@@ -168,7 +169,7 @@ void adversarial(std::uint64_t stream, double scale, std::int64_t first, std::in
   for (std::int64_t i = 0; i < count; ++i) {
     const std::uint64_t index = static_cast<std::uint64_t>(first + i);
     const std::uint64_t pair = random_bits(stream, index / 2);
-    // One pair in four cancels: x, -x. The others are independent.
+    // One pair in four cancels: x, -x. Other pairs are independent.
     const bool cancels = pair >> 62 == 0;
     std::uint64_t bits = mix_bits(pair);
     if (index % 2 != 0) bits = cancels ? bits ^ 1 : mix_bits(~pair);
@@ -219,7 +220,7 @@ void generate_made(DType dtype, const ValueMaker& maker, std::uint64_t stream, s
 }
 
 void generate_poison(DType dtype, std::int64_t first, std::int64_t count, void* elements) {
-  // As words: a floating-point register may quieten a signalling NaN.
+  // Copied as integers: a floating-point register may quiet a signaling NaN.
   const std::uint64_t step = is_floating(dtype) ? 0 : 1;
   const std::uint64_t word =
       poison[static_cast<std::size_t>(dtype)] + step * static_cast<std::uint64_t>(first);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors for checks: elements, the padding of their layout, and a guard before and behind. All
-// that is not an element holds poison.
+// Tensors for checks: elements, the padding of their layout, and a guard region on either side. All
+// bytes outside elements hold poison.
 #include "rung/harness/inputs.hpp"
 
 #include <algorithm>
@@ -22,8 +22,8 @@ using detail::Span;
 
 namespace {
 
-/// Up to this many bytes every one is compared after every run. It holds for everything that
-/// `check` makes; a bench's gigabytes would take longer to compare than to time.
+/// Up to this many bytes, every byte is compared after every run. Covers all tensors of `check`;
+/// comparing the gigabytes of a bench would take longer than timing.
 constexpr std::int64_t compared_whole = std::int64_t{64} << 20;
 
 std::string describe(const Inputs::Entry& entry) {
@@ -32,11 +32,11 @@ std::string describe(const Inputs::Entry& entry) {
          to_string(entry.tensor.shape) + ")";
 }
 
-/// Linux hands out more memory than it has and ends the process when that is touched; so a tensor
-/// that cannot fit is refused before it is filled. `reserved`: of tensors that are not filled yet.
+/// Throws Error(out_of_memory) if a tensor cannot fit, before it is filled: Linux overcommits
+/// memory and kills a process that touches too much. `reserved`: bytes of tensors not yet filled.
 void expect_memory(std::string_view name, DType dtype, const Extents& shape, std::int64_t bytes,
                    std::int64_t reserved) {
-  constexpr std::int64_t always_there = std::int64_t{64} << 20;  // not worth a look
+  constexpr std::int64_t always_there = std::int64_t{64} << 20;  // no query of available memory
   if (bytes <= always_there) return;
   const std::int64_t available = detail::available_memory() - reserved;
   if (bytes <= available) return;
@@ -77,8 +77,8 @@ struct Inputs::Impl {
   Filling filling;
   std::vector<Entry> entries;
   std::vector<InputBuffer> buffers;
-  bool damaged = false;       // found by damage(); the next reset() repairs inputs too
-  std::int64_t reserved = 0;  // bytes that have not been touched
+  bool damaged = false;       // set by damage(); the next reset() restores inputs too
+  std::int64_t reserved = 0;  // bytes of outlines, never touched
 
   [[nodiscard]] bool on_host() const { return in_host_memory(device.backend); }
 
@@ -117,7 +117,8 @@ struct Inputs::Impl {
     return buffers.back().tensor;
   }
 
-  /// One behind those given before, where memory could begin.
+  /// Returns a distinct address for an outline of `bytes` bytes, after those given before. No
+  /// memory is allocated.
   std::byte* address(std::int64_t bytes) {
     constexpr std::int64_t first = 4096;
     constexpr std::int64_t alignment = 256;
@@ -152,7 +153,7 @@ struct Inputs::Impl {
     return "";
   }
 
-  /// Returns what has changed within a span; elements may be exempt.
+  /// Describes the damage within a span, "" if none; `but_elements` exempts the elements.
   [[nodiscard]] std::string damage_within(std::size_t index, Span span, bool but_elements) const {
     const InputBuffer& buffer = buffers[index];
     const Entry& entry = entries[index];

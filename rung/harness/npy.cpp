@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .npy container: magic string, version, header length, header, elements. What the header
-// claims is compared with the size of the file before any memory is asked for.
+// The .npy container: magic string, version, header length, header, elements. The header's claims
+// are compared with the file size before any allocation.
 #include "rung/harness/npy.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace rung {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-// NumPy aligns the elements so, for memory mapping.
+// NumPy aligns the elements to this, for memory mapping.
 constexpr std::size_t header_alignment = 64;
 // A shape of eight axes takes some 250 characters; NumPy itself refuses more than 10,000.
 constexpr std::size_t longest_header = 10000;
@@ -36,7 +36,7 @@ Extents fortran_strides(const Extents& shape) {
   return strides;
 }
 
-/// Reads up to the first element; `left` becomes the number of bytes that follow.
+/// Reads up to the first element and stores the number of remaining bytes in `left`.
 detail::NpyHeader read_header(FileReader& file, const std::string& path, std::size_t& left) {
   constexpr std::size_t preamble = magic.size() + 2;
   const auto take = [&](void* to, std::size_t bytes, const char* what) {
@@ -103,7 +103,7 @@ Tensor read_npy(const std::string& path) {
   file.read(memory.data<void>(), bytes);
   if (header.big_endian) swap_bytes(memory.data<std::byte>(), bytes, size);
   if (!header.fortran_order) return memory;
-  // The same memory, seen by columns; the tensor keeps it alive.
+  // A transposed view of the same memory, which the tensor keeps alive.
   const auto owner = std::make_shared<Tensor>(memory);
   TensorRef by_columns = memory.ref();
   by_columns.strides = fortran_strides(header.shape);
@@ -115,7 +115,7 @@ void write_npy(const std::string& path, const ConstTensorRef& tensor, bool fortr
   const detail::NpyHeader header{tensor.dtype, false, fortran_order, tensor.shape};
   std::string text = detail::format_npy_header(header, path);
   const std::size_t bytes = static_cast<std::size_t>(tensor.size()) * size_of(tensor.dtype);
-  // Elements in the order of the file - C, or C of the reversed axes - are written as they lie.
+  // Elements in C order, or in C order of the reversed axes, are written without reordering.
   const Extents strides =
       fortran_order ? fortran_strides(tensor.shape) : tensor.shape.contiguous_strides();
   Tensor gathered;
@@ -126,7 +126,7 @@ void write_npy(const std::string& path, const ConstTensorRef& tensor, bool fortr
     elements = gathered.data<void>();
   }
 
-  // Version 1.0 always suffices: two bytes of length, spaces so that the elements are aligned.
+  // Version 1.0 always suffices: a two-byte length, and padding with spaces to align the elements.
   constexpr std::size_t preamble = magic.size() + 4;
   const std::size_t total =
       (preamble + text.size() + 1 + header_alignment - 1) / header_alignment * header_alignment;

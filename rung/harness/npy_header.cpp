@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the header of a .npy file, which is a Python dictionary, without trusting it.
+// Parses the header of a .npy file, a Python dictionary literal, as untrusted input.
 #include "rung/harness/npy_header.hpp"
 
 #include <charconv>
@@ -17,7 +17,7 @@ constexpr NumpyType numpy_types[] = {
 };
 constexpr std::string_view accepted = "accepted: f4, f8, f2, i1, u1, i4, i8, u2";
 
-/// Returns text that was read, safe to print: short, and without control characters.
+/// Returns input text in a form safe to print: short, without control characters.
 std::string shown(std::string_view text) {
   constexpr std::size_t most = 40;
   std::string result;
@@ -120,7 +120,7 @@ class Parser {
     if (status != std::errc()) fail("an extent is not a number: " + shown(rest_));
     if (value < 0) fail("an extent is negative: " + std::to_string(value));
     rest_.remove_prefix(static_cast<std::size_t>(stop - begin));
-    // Python 2 wrote long integers so.
+    // Python 2 wrote long integers with the suffix L.
     if (!rest_.empty() && rest_.front() == 'L') rest_.remove_prefix(1);
     return value;
   }
@@ -155,7 +155,7 @@ class Parser {
     }
     for (const NumpyType& known : numpy_types) {
       if (text.substr(1) != known.code) continue;
-      // '=' is the machine's order, and every machine rung runs on is little-endian.
+      // '=' is native byte order; every machine that rung supports is little-endian.
       if (order == '|' && size_of(known.dtype) > 1)
         fail("'descr' " + shown(text) + " has no order");
       header.dtype = known.dtype;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and printing problems. The text comes from command lines and files: everything that is
-// not exactly a problem is an Error that says which part is wrong.
+// Parsing and printing of problems. Text comes from command lines and files: anything but a valid
+// problem is an Error that names the invalid part.
 #include "rung/harness/problem.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace rung {
 namespace {
 
 constexpr std::string_view example = "as in 'f32 1024x1024x1024,ta,batch=4'";
-// A problem is a line on a terminal; longer text is a mistake, and is quoted in part.
+// A problem is one line on a terminal; longer text is rejected, and quoted in part.
 constexpr std::size_t longest = 1000;
 
 std::string quoted(std::string_view text) {
@@ -37,7 +37,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// Cuts what precedes `separator` off the front of text; everything when there is none.
+/// Removes and returns the part of `text` before `separator`, or all of it if there is none.
 std::string_view next_part(std::string_view& text, char separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);
@@ -95,7 +95,7 @@ const Problem::Option* find(const Problem& problem, std::string_view name) {
   return nullptr;
 }
 
-/// The value of an option as a number; T is double or std::int64_t.
+/// Returns the value of an option as a number; T is double or std::int64_t.
 template <class T>
 T parse_number(const Problem& problem, const Problem::Option& option, const char* kind) {
   T value{};

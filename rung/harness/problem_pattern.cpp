@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drawing from patterns, in whole numbers throughout: logarithms and products of floating-point
-// numbers may differ in their last bits between machines.
+// Draws problems from patterns in integer arithmetic: floating-point logarithms and products may
+// differ in their last bits between machines.
 #include "rung/harness/problem_pattern.hpp"
 
 #include <algorithm>
@@ -23,14 +23,14 @@ namespace {
                   "1..4096x1..64(|,axis=0)'");
 }
 
-/// The logarithm to base 2 in units of 2^-32, a straight line between powers of two.
+/// Returns the base-2 logarithm in units of 2^-32, interpolated linearly between powers of two.
 constexpr std::uint64_t log_of(std::uint64_t x) {
   const int power = std::bit_width(x) - 1;
   const std::uint64_t above = x - (std::uint64_t{1} << power);
   const std::uint64_t part = power <= 32 ? above << (32 - power) : above >> (power - 32);
   return (static_cast<std::uint64_t>(power) << 32) + part;
 }
-/// The number that has this logarithm, rounded down.
+/// Returns the inverse of log_of(), rounded down.
 constexpr std::uint64_t from_log(std::uint64_t log) {
   const int power = static_cast<int>(log >> 32);
   const std::uint64_t part = log & 0xffffffffu;
@@ -55,7 +55,7 @@ std::uint64_t draw_whole(std::uint64_t least, std::uint64_t most, Random& random
   const std::uint64_t first = log_of(least);
   const std::uint64_t x = from_log(first + random.below(log_of(most + 1) - first));
   const std::uint64_t power = std::bit_floor(x);
-  // One in 16 each, two where one stands twice; six as they come.
+  // Each entry has probability 1/16, duplicates 2/16; otherwise (6/16) x is unchanged.
   const std::array special = {power,       power, power - 1, power + 1,      x / 16 * 16,
                               x / 16 * 16, x | 1, x | 1,     prime_up_to(x), prime_up_to(x)};
   const std::uint64_t kind = random.below(16);
@@ -64,7 +64,7 @@ std::uint64_t draw_whole(std::uint64_t least, std::uint64_t most, Random& random
 
 constexpr std::int64_t decimals = 1000000;
 
-/// A number with up to six decimals, in millionths.
+/// Parses a number with up to six decimals; returns millionths.
 std::optional<std::int64_t> millionths(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative) text.remove_prefix(1);
@@ -112,7 +112,7 @@ struct Alternative {
   std::uint64_t weight = 1;
 };
 
-/// Splits the text between parentheses at its own bars.
+/// Splits the text within parentheses at the bars of its own nesting level.
 std::vector<Alternative> alternatives(std::string_view pattern, std::string_view inside) {
   std::vector<Alternative> found;
   int depth = 0;
@@ -138,7 +138,7 @@ std::vector<Alternative> alternatives(std::string_view pattern, std::string_view
   return found;
 }
 
-/// The place of the parenthesis that closes the one at `open`.
+/// Returns the index of the parenthesis that closes the one at `open`.
 std::size_t closing(std::string_view pattern, std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t at = open; at < text.size(); ++at) {
@@ -149,14 +149,14 @@ std::size_t closing(std::string_view pattern, std::string_view text, std::size_t
 }
 
 constexpr std::string_view digits = "0123456789.";
-constexpr int max_depth = 64;  // of parentheses: each level is a call
+constexpr int max_depth = 64;  // of parentheses: each level is a recursive call
 
 std::string draw(std::string_view pattern, std::string_view text, Random& random, int depth = 0) {
   if (depth > max_depth) {
     refuse(pattern, "parentheses are nested more than " + std::to_string(max_depth) + " deep");
   }
   std::string result;
-  std::string number;  // that ends where we are, and may begin a range
+  std::string number;  // digits that end at the current position, perhaps the start of a range
   for (std::size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     if (c == '(') {

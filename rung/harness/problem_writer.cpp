@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spells options as Problem and the operators' make() read them.
+// Writes options in the syntax that Problem and the operators' make() parse.
 #include "rung/harness/problem_writer.hpp"
 
 #include <algorithm>
@@ -52,7 +52,7 @@ ProblemWriter& ProblemWriter::extents(std::string_view name, const Extents& list
 
 ProblemWriter& ProblemWriter::axes(std::string_view name, const Extents& list, int rank) {
   if (list.rank == 0) return *this;
-  // A comma would end the option, so that only a single axis can be counted from the end.
+  // A comma would end the option, so that only a single axis can be written as a negative index.
   if (list.rank == 1) return option(name, std::to_string(list[0]));
   std::string digits;
   for (int i = 0; i < list.rank; ++i) digits += std::to_string(list[i] + (list[i] < 0 ? rank : 0));
